@@ -1,0 +1,77 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, normalize, sep } from "node:path";
+import { describe, expect, it } from "vitest";
+
+/** Each room and the rooms it may import from. */
+const rooms: Record<string, readonly string[]> = {
+  turn: [],
+  stream: ["turn"],
+  tools: ["turn", "stream"],
+  dialects: ["turn", "stream"],
+  disclosure: ["turn", "tools", "stream"],
+  upstreams: ["turn", "stream", "dialects"],
+  store: ["turn"],
+  telemetry: ["turn"],
+  gateway: ["turn", "stream", "tools", "dialects", "disclosure", "upstreams", "store", "telemetry"],
+  host: [
+    "turn",
+    "stream",
+    "tools",
+    "dialects",
+    "disclosure",
+    "upstreams",
+    "store",
+    "telemetry",
+    "gateway",
+  ],
+};
+/** Rooms without I/O, clock, randomness or environment. */
+const pure = new Set(["turn", "stream", "tools", "dialects", "disclosure"]);
+
+/** What a file's imports break, as sentences. */
+function broken(file: string, text: string): string[] {
+  const room = file.split("/")[0] ?? "";
+  const faults: string[] = [];
+  for (const [, target = ""] of text.matchAll(/\b(?:from|import)\s*\(?\s*["']([^"']+)["']/g)) {
+    if (!target.startsWith(".")) {
+      if (pure.has(room) && target.startsWith("node:"))
+        faults.push(`${file} is pure and imports ${target}`);
+      continue;
+    }
+    const reached = normalize(join(dirname(file), target)).split(sep)[0] ?? "";
+    if (reached !== room && !rooms[room]?.includes(reached))
+      faults.push(`${room} must not import ${reached} (${target})`);
+  }
+  if (pure.has(room) && /\b(Date\.now|Math\.random|setTimeout|process\.env|console\.)/.test(text))
+    faults.push(`${file} is pure and asks the machine`);
+  if (file !== "host/env.ts" && text.includes("process.env"))
+    faults.push(`${file} reads the environment`);
+  return faults;
+}
+
+const root = import.meta.dirname;
+const files = readdirSync(root, { recursive: true, encoding: "utf8" })
+  .map((file) => file.replaceAll(sep, "/"))
+  .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts") && file.includes("/"));
+
+describe("rooms", () => {
+  it.each(files)("%s keeps to its room", (file) => {
+    expect(Object.keys(rooms)).toContain(file.split("/")[0]);
+    const text = readFileSync(join(root, file), "utf8");
+    expect(broken(file, text)).toEqual([]);
+    expect(text.split("\n").length, "lines").toBeLessThanOrEqual(400);
+  });
+
+  it("finds a forbidden import", () => {
+    expect(broken("turn/x.ts", 'import { plan } from "../tools/plan.ts";')).toEqual([
+      "turn must not import tools (../tools/plan.ts)",
+    ]);
+    expect(broken("stream/x.ts", 'import { createHash } from "node:crypto";')).toHaveLength(1);
+    expect(
+      broken("tools/x.ts", 'const { http } = await import("../upstreams/http.ts");'),
+    ).toHaveLength(1);
+    expect(broken("gateway/x.ts", "process.env.HOME")).toEqual([
+      "gateway/x.ts reads the environment",
+    ]);
+  });
+});

@@ -1,0 +1,23 @@
+/** One HTTP request and its reply, as any host can give them: Node, `fetch`, a test. */
+export type Exchange = {
+  readonly method: string;
+  /** Without the query. */
+  readonly path: string;
+  readonly query: string;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  /** The whole body as text; empty if there was none. */
+  readonly body: string;
+  readonly reply: Reply;
+};
+
+/** A push sink: the gateway writes, the host says when it is full and when the client has left. */
+export type Reply = {
+  head(status: number, headers: Readonly<Record<string, string>>): void;
+  /** False asks the writer to wait for `onDrain`. */
+  write(text: string): boolean;
+  end(text?: string): void;
+  onDrain(then: () => void): void;
+  /** The client left before the reply was over. */
+  onLeave(then: () => void): void;
+};

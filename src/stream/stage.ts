@@ -1,0 +1,53 @@
+export type Emit<Out> = (event: Out) => void;
+
+/**
+ * One step in the life of an event: in goes one, out come none, one or many.
+ * A stage is made per turn, keeps its own few variables and never waits. A
+ * stage that cares about silence names a moment in `due`; the pump wakes it
+ * then. What comes out is handed to `emit` rather than returned, so that a
+ * stage with nothing to change costs a call and no allocation.
+ */
+export type Stage<In, Out> = {
+  each(event: In, emit: Emit<Out>): void;
+  /** Nothing more comes. */
+  end?(emit: Emit<Out>): void;
+  due?(): number | undefined;
+  lapse?(emit: Emit<Out>): void;
+  /** True once the stage needs nothing more: the source is stopped. */
+  done?(): boolean;
+};
+
+export function then<A, B, C>(first: Stage<A, B>, second: Stage<B, C>): Stage<A, C> {
+  let out: Emit<C>;
+  const hand: Emit<B> = (event) => second.each(event, out);
+  return {
+    each(event, emit) {
+      out = emit;
+      first.each(event, hand);
+    },
+    end(emit) {
+      out = emit;
+      first.end?.(hand);
+      second.end?.(emit);
+    },
+    due: () => earliest(first.due?.(), second.due?.()),
+    lapse(emit) {
+      out = emit;
+      first.lapse?.(hand);
+      second.lapse?.(emit);
+    },
+    done: () => (first.done?.() ?? false) || (second.done?.() ?? false),
+  };
+}
+
+export const earliest = (a: number | undefined, b: number | undefined): number | undefined =>
+  a === undefined ? b : b === undefined ? a : Math.min(a, b);
+
+/** Runs a stage over events that are all there, as tests and whole bodies do. */
+export function runStage<In, Out>(stage: Stage<In, Out>, events: Iterable<In>): Out[] {
+  const said: Out[] = [];
+  const emit = (event: Out): void => void said.push(event);
+  for (const event of events) stage.each(event, emit);
+  stage.end?.(emit);
+  return said;
+}

@@ -1,0 +1,20 @@
+/**
+ * One thing that was done to a request so that an upstream could take it.
+ * `path` is in the client's words, so that the client can find it.
+ */
+export type Decision = {
+  readonly path: string;
+  readonly action: Action;
+  readonly reason: string;
+};
+
+/**
+ * `dropped`: not sent. `changed`: sent with another meaning or form.
+ * `renamed`: sent under another name, restored on the way back.
+ * `repaired`: a fault in the request was mended.
+ */
+export type Action = "dropped" | "changed" | "renamed" | "repaired";
+
+/** What strictness refuses: the request would not mean the same. */
+export const isLossy = (decision: Decision): boolean =>
+  decision.action === "dropped" || decision.action === "changed";

@@ -1,0 +1,185 @@
+import type { Fault } from "./fault.ts";
+import type { AnyName } from "./names.ts";
+import type { DialectName, Fields } from "./turn.ts";
+
+/** `calls`: the model waits for results. `filter`: the provider stopped it. */
+export type StopReason = "end" | "calls" | "length" | "filter";
+
+export type Usage = {
+  readonly input: number;
+  readonly output: number;
+  readonly total: number;
+  readonly cached?: number | undefined;
+  readonly reasoning?: number | undefined;
+};
+
+/**
+ * What a turn says while it runs. Every event but the frame of a whole turn
+ * carries its `choice`, for `n > 1`.
+ *
+ * A reader may leave out starts and ends it was not told of; the `blocks` stage
+ * adds them. After it: a block is opened before its deltas and closed once, all
+ * blocks are closed before their choice's `turn-end`, and the stream holds
+ * either one `turn-end` for each choice or, last, one `turn-fail`.
+ */
+export type TurnEvent<Name extends AnyName> =
+  | TurnStart
+  | TextStart
+  | TextBreak
+  | TextDelta
+  | TextNote
+  | TextEnd
+  | RefusalDelta
+  | ReasoningStart
+  | ReasoningDelta
+  | ReasoningEnd
+  | CallStart<Name>
+  | CallDelta
+  | CallEnd
+  | ItemStart
+  | ItemNote
+  | ItemEnd
+  | UsageSaid
+  | TurnEnd
+  | TurnFail
+  | Frame;
+
+export type TurnStart = {
+  readonly type: "turn-start";
+  /** The dialect the upstream speaks: whose ids and extras these are. */
+  readonly dialect?: DialectName | undefined;
+  readonly id?: string | undefined;
+  readonly model?: string | undefined;
+  /** Seconds since the epoch, as the upstream said. */
+  readonly created?: number | undefined;
+  /** What else the upstream said of the answer as a whole. */
+  readonly extra?: Fields | undefined;
+};
+
+/** Opens a message; its text and refusals follow. */
+export type TextStart = {
+  readonly type: "text-start";
+  readonly choice: number;
+  /** The upstream's id of the message. */
+  readonly id?: string | undefined;
+  readonly phase?: string | undefined;
+};
+/** The text goes on in a new part of the same message. */
+export type TextBreak = { readonly type: "text-break"; readonly choice: number };
+export type TextDelta = {
+  readonly type: "text-delta";
+  readonly choice: number;
+  readonly text: string;
+  readonly logprobs?: readonly unknown[] | undefined;
+};
+/** An annotation, such as a citation, of the text so far. */
+export type TextNote = {
+  readonly type: "text-note";
+  readonly choice: number;
+  readonly annotation: unknown;
+};
+export type TextEnd = { readonly type: "text-end"; readonly choice: number };
+
+/** A refusal stands in a message, between its `text-start` and `text-end`. */
+export type RefusalDelta = {
+  readonly type: "refusal-delta";
+  readonly choice: number;
+  readonly text: string;
+};
+
+export type ReasoningStart = {
+  readonly type: "reasoning-start";
+  readonly choice: number;
+  readonly id?: string | undefined;
+};
+export type ReasoningDelta = {
+  readonly type: "reasoning-delta";
+  readonly choice: number;
+  readonly text: string;
+  readonly of: "content" | "summary";
+  /** Which paragraph of the summary or content. */
+  readonly part: number;
+};
+export type ReasoningEnd = {
+  readonly type: "reasoning-end";
+  readonly choice: number;
+  readonly encrypted?: string | undefined;
+  readonly details?: readonly unknown[] | undefined;
+};
+
+export type CallStart<Name extends AnyName> = {
+  readonly type: "call-start";
+  readonly choice: number;
+  /** Which call of the choice, from 0, without gaps. */
+  readonly call: number;
+  readonly id: string;
+  readonly kind: string;
+  readonly name: Name;
+  readonly namespace?: string | undefined;
+  readonly itemId?: string | undefined;
+};
+export type CallDelta = {
+  readonly type: "call-delta";
+  readonly choice: number;
+  readonly call: number;
+  readonly text: string;
+};
+/**
+ * A call is finished by the stream, never because its arguments parse.
+ * `complete: false`: the upstream was cut off in the middle of it.
+ */
+export type CallEnd = {
+  readonly type: "call-end";
+  readonly choice: number;
+  readonly call: number;
+  readonly complete: boolean;
+};
+
+/** An output item of a kind we do not know, as first seen. `item` counts them from 0. */
+export type ItemStart = {
+  readonly type: "item-start";
+  readonly choice: number;
+  readonly item: number;
+  readonly raw: Fields;
+};
+/** An event about such an item, as the upstream sent it. */
+export type ItemNote = {
+  readonly type: "item-note";
+  readonly choice: number;
+  readonly item: number;
+  readonly raw: Fields;
+};
+export type ItemEnd = {
+  readonly type: "item-end";
+  readonly choice: number;
+  readonly item: number;
+  readonly raw: Fields;
+};
+
+/** May come anywhere; the last one counts. */
+export type UsageSaid = { readonly type: "usage"; readonly usage: Usage };
+
+export type TurnEnd = {
+  readonly type: "turn-end";
+  readonly choice: number;
+  readonly stop: StopReason;
+};
+
+export type TurnFail = { readonly type: "turn-fail"; readonly fault: Fault };
+
+/**
+ * What the upstream sent to say the events before this one, for the straight
+ * lane. A frame is regular when nothing in it had to be repaired.
+ */
+export type Frame = {
+  readonly type: "frame";
+  readonly data: string;
+  /** The SSE event name, if there was one. */
+  readonly name?: string | undefined;
+  readonly regular: boolean;
+  /** `terminal`: the turn is over after it. `done`: the sentinel behind it. */
+  readonly ends?: "terminal" | "done" | undefined;
+  /** It only counts tokens. */
+  readonly usageOnly?: boolean | undefined;
+  readonly sequence?: number | undefined;
+};

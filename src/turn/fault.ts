@@ -1,0 +1,276 @@
+import type { Fields } from "./turn.ts";
+
+type FaultSpec = {
+  /** The HTTP status at the door; a fault that carries its own overrides it. */
+  readonly status: number;
+  /** The `type` of an OpenAI error body. */
+  readonly type:
+    | "invalid_request_error"
+    | "authentication_error"
+    | "permission_error"
+    | "not_found_error"
+    | "rate_limit_error"
+    | "server_error";
+  /** Whether the same request may succeed elsewhere or later. */
+  readonly retry: boolean;
+  readonly what: string;
+};
+
+/** Every error this codebase raises on purpose. `docs/faults.md` is made from it. */
+export const faults = {
+  "request.not_json": {
+    status: 400,
+    type: "invalid_request_error",
+    retry: false,
+    what: "The body is not JSON.",
+  },
+  "request.invalid": {
+    status: 400,
+    type: "invalid_request_error",
+    retry: false,
+    what: "A field has the wrong type or value.",
+  },
+  "request.missing_model": {
+    status: 400,
+    type: "invalid_request_error",
+    retry: false,
+    what: "No model is named.",
+  },
+  "request.too_large": {
+    status: 413,
+    type: "invalid_request_error",
+    retry: false,
+    what: "The body exceeds `server.body_limit`.",
+  },
+  "request.content_type": {
+    status: 415,
+    type: "invalid_request_error",
+    retry: false,
+    what: "The body is not declared as JSON.",
+  },
+  "request.method": {
+    status: 405,
+    type: "invalid_request_error",
+    retry: false,
+    what: "The route exists, but not for this method.",
+  },
+  "request.route": {
+    status: 404,
+    type: "not_found_error",
+    retry: false,
+    what: "There is no such route.",
+  },
+  "request.websocket": {
+    status: 426,
+    type: "invalid_request_error",
+    retry: false,
+    what: "Responses over WebSocket is not offered; use HTTP.",
+  },
+  "request.unsupported": {
+    status: 400,
+    type: "invalid_request_error",
+    retry: false,
+    what: "The upstream cannot do what the field asks, and the answer would mean something else without it.",
+  },
+  "request.timeout": {
+    status: 408,
+    type: "invalid_request_error",
+    retry: true,
+    what: "The request did not arrive in time.",
+  },
+  "auth.missing": {
+    status: 401,
+    type: "authentication_error",
+    retry: false,
+    what: "The gateway needs a key and none was sent.",
+  },
+  "auth.wrong": {
+    status: 401,
+    type: "authentication_error",
+    retry: false,
+    what: "The key is not one of the gateway's.",
+  },
+  "model.unknown": {
+    status: 404,
+    type: "not_found_error",
+    retry: false,
+    what: "No configured model or upstream has this name.",
+  },
+  "tools.name_clash": {
+    status: 400,
+    type: "invalid_request_error",
+    retry: false,
+    what: "Two tools would have the same name.",
+  },
+  "tools.too_many": {
+    status: 400,
+    type: "invalid_request_error",
+    retry: false,
+    what: "More tools than the upstream takes.",
+  },
+  "tools.choice_unmet": {
+    status: 400,
+    type: "invalid_request_error",
+    retry: false,
+    what: "The chosen tool is not among the declared ones.",
+  },
+  "plan.lossy": {
+    status: 400,
+    type: "invalid_request_error",
+    retry: false,
+    what: "Strictness is on and the plan would lose something.",
+  },
+  "upstream.unreachable": {
+    status: 502,
+    type: "server_error",
+    retry: true,
+    what: "No connection to the upstream.",
+  },
+  "upstream.connect_timeout": {
+    status: 504,
+    type: "server_error",
+    retry: true,
+    what: "The upstream did not accept a connection in time.",
+  },
+  "upstream.headers_timeout": {
+    status: 504,
+    type: "server_error",
+    retry: true,
+    what: "The upstream accepted the request and did not answer in time.",
+  },
+  "upstream.idle_timeout": {
+    status: 504,
+    type: "server_error",
+    retry: true,
+    what: "The upstream fell silent in mid-answer.",
+  },
+  "upstream.cut": {
+    status: 502,
+    type: "server_error",
+    retry: true,
+    what: "The upstream closed the stream before the answer was over.",
+  },
+  "upstream.empty": {
+    status: 502,
+    type: "server_error",
+    retry: true,
+    what: "The upstream answered with nothing.",
+  },
+  "upstream.malformed": {
+    status: 502,
+    type: "server_error",
+    retry: true,
+    what: "The upstream's answer cannot be read.",
+  },
+  "upstream.said_error": {
+    status: 502,
+    type: "server_error",
+    retry: false,
+    what: "The upstream reported an error inside its answer.",
+  },
+  "upstream.refused": {
+    status: 400,
+    type: "invalid_request_error",
+    retry: false,
+    what: "The upstream rejected the request.",
+  },
+  "upstream.auth": {
+    status: 401,
+    type: "authentication_error",
+    retry: false,
+    what: "The upstream rejected its key.",
+  },
+  "upstream.forbidden": {
+    status: 403,
+    type: "permission_error",
+    retry: false,
+    what: "The upstream's key may not do this.",
+  },
+  "upstream.not_found": {
+    status: 404,
+    type: "not_found_error",
+    retry: false,
+    what: "The upstream has no such model or route.",
+  },
+  "upstream.timeout": {
+    status: 408,
+    type: "server_error",
+    retry: true,
+    what: "The upstream gave up waiting.",
+  },
+  "upstream.too_large": {
+    status: 413,
+    type: "invalid_request_error",
+    retry: false,
+    what: "The upstream found the request too large.",
+  },
+  "upstream.rate_limited": {
+    status: 429,
+    type: "rate_limit_error",
+    retry: true,
+    what: "The upstream asks to slow down.",
+  },
+  "upstream.overloaded": {
+    status: 503,
+    type: "server_error",
+    retry: true,
+    what: "The upstream is overloaded.",
+  },
+  "upstream.failed": {
+    status: 502,
+    type: "server_error",
+    retry: true,
+    what: "The upstream had an internal error.",
+  },
+  "gateway.stopping": {
+    status: 503,
+    type: "server_error",
+    retry: true,
+    what: "The gateway is shutting down.",
+  },
+  "gateway.internal": {
+    status: 500,
+    type: "server_error",
+    retry: false,
+    what: "A fault of ours. The text is in the log, under the request id.",
+  },
+} as const satisfies Record<string, FaultSpec>;
+
+export type FaultCode = keyof typeof faults;
+
+export type FaultDetail = {
+  /** The field of the request it is about. */
+  readonly param?: string | undefined;
+  /** The upstream's own code, kept for the client. */
+  readonly upstreamCode?: string | undefined;
+  readonly status?: number | undefined;
+  /** Seconds, as the upstream asked. */
+  readonly retryAfter?: string | undefined;
+  /** More, for the log. Never content, never secrets. */
+  readonly log?: Fields | undefined;
+};
+
+/** The only error this codebase throws on purpose. Its message names the thing and the remedy. */
+export class Fault extends Error {
+  override readonly name = "Fault";
+  readonly code: FaultCode;
+  readonly detail: FaultDetail;
+
+  constructor(code: FaultCode, message: string, detail: FaultDetail = {}, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.code = code;
+    this.detail = detail;
+  }
+
+  get status(): number {
+    return this.detail.status ?? faults[this.code].status;
+  }
+
+  get type(): string {
+    return faults[this.code].type;
+  }
+
+  get retry(): boolean {
+    return faults[this.code].retry;
+  }
+}

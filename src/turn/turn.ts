@@ -1,0 +1,252 @@
+import type { AnyName, ClientName } from "./names.ts";
+
+/** A wire language that clients or upstreams speak. */
+export type DialectName = "chat" | "responses" | "messages" | "codex" | "scripted";
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * What a dialect said that we do not understand. It is given back to the same
+ * dialect untouched; crossing into another one it becomes a Decision.
+ */
+export type Extra = { readonly dialect: DialectName; readonly fields: Fields };
+
+/**
+ * One request in our words. `Name` is ClientName as the client sent it and
+ * UpstreamName once planned, so the two cannot be mixed up.
+ */
+export type Turn<Name extends AnyName = ClientName> = {
+  /** The dialect the client speaks. */
+  readonly dialect: DialectName;
+  readonly model: string;
+  readonly items: readonly Item<Name>[];
+  readonly tools: readonly Tool<Name>[];
+  readonly choice?: Choice<Name> | undefined;
+  readonly format?: Format | undefined;
+  readonly params: Params;
+  readonly stream: boolean;
+  /** Whether the client wants the token count at the end of a stream. */
+  readonly usageWanted: boolean;
+  readonly extra: Extra;
+  /** The request as the client sent it, never changed: what the straight lane forwards. */
+  readonly body: Fields;
+};
+
+export type Item<Name extends AnyName = ClientName> =
+  | Message
+  | Reasoning
+  | Call<Name>
+  | Result
+  | Opaque;
+
+export type Role = "system" | "developer" | "user" | "assistant";
+
+export type Message = {
+  readonly type: "message";
+  readonly role: Role;
+  readonly parts: readonly Part[];
+  readonly id?: string | undefined;
+  /** The participant's name, where a dialect has one. */
+  readonly name?: string | undefined;
+  /** `commentary` or `final_answer`: an assistant message's place in a long turn. */
+  readonly phase?: string | undefined;
+  /** True for the `instructions` field: it is replaced, not repeated, from turn to turn. */
+  readonly instructions?: boolean | undefined;
+  readonly status?: Status | undefined;
+  readonly extra?: Extra | undefined;
+};
+
+export type Status = "in_progress" | "completed" | "incomplete";
+
+export type Part =
+  | {
+      readonly type: "text";
+      readonly text: string;
+      readonly annotations?: readonly unknown[] | undefined;
+      readonly logprobs?: readonly unknown[] | undefined;
+      readonly extra?: Extra | undefined;
+    }
+  | { readonly type: "refusal"; readonly text: string }
+  | {
+      readonly type: "image";
+      /** A URL or a data URL. */
+      readonly url?: string | undefined;
+      readonly fileId?: string | undefined;
+      readonly detail?: string | undefined;
+      readonly extra?: Extra | undefined;
+    }
+  | {
+      readonly type: "file";
+      /** A data URL or base64 text, as given. */
+      readonly data?: string | undefined;
+      readonly url?: string | undefined;
+      readonly fileId?: string | undefined;
+      readonly name?: string | undefined;
+      readonly extra?: Extra | undefined;
+    }
+  | {
+      readonly type: "audio";
+      readonly data: string;
+      readonly format: string;
+      readonly extra?: Extra | undefined;
+    }
+  | { readonly type: "opaque"; readonly dialect: DialectName; readonly raw: unknown };
+
+export type Reasoning = {
+  readonly type: "reasoning";
+  readonly id?: string | undefined;
+  readonly summary: readonly string[];
+  readonly content: readonly string[];
+  /** Sealed by the model that made it; only that model can read it. */
+  readonly encrypted?: string | undefined;
+  /** `reasoning_details` as some chat providers send them, kept whole. */
+  readonly details?: readonly unknown[] | undefined;
+  readonly status?: Status | undefined;
+  readonly extra?: Extra | undefined;
+};
+
+export type Call<Name extends AnyName = ClientName> = {
+  readonly type: "call";
+  /** What pairs a call with its result. */
+  readonly id: string;
+  /** `function`, `custom`, or a built-in kind such as `local_shell`. */
+  readonly kind: string;
+  readonly name: Name;
+  readonly namespace?: string | undefined;
+  /** Arguments as JSON text for a function, free text for a custom tool; always verbatim. */
+  readonly input: string;
+  /** The id of the item itself, which some dialects have beside the call's. */
+  readonly itemId?: string | undefined;
+  readonly status?: Status | undefined;
+  readonly extra?: Extra | undefined;
+};
+
+export type Result = {
+  readonly type: "result";
+  /** The id of the call it answers. */
+  readonly call: string;
+  readonly kind: string;
+  readonly parts: readonly Part[];
+  readonly itemId?: string | undefined;
+  readonly status?: Status | undefined;
+  readonly extra?: Extra | undefined;
+};
+
+/** An item of a kind we do not know, whole. */
+export type Opaque = {
+  readonly type: "opaque";
+  readonly dialect: DialectName;
+  readonly raw: Fields;
+};
+
+export type JsonSchema = boolean | Fields;
+
+export type Tool<Name extends AnyName = ClientName> =
+  | FunctionTool<Name>
+  | CustomTool<Name>
+  | BuiltinTool<Name>
+  | NamespaceTool<Name>;
+
+export type FunctionTool<Name extends AnyName = ClientName> = {
+  readonly type: "function";
+  readonly name: Name;
+  readonly description?: string | undefined;
+  readonly schema?: JsonSchema | undefined;
+  readonly strict?: boolean | undefined;
+  readonly extra?: Extra | undefined;
+};
+
+/** A tool whose input is free text, perhaps under a grammar. */
+export type CustomTool<Name extends AnyName = ClientName> = {
+  readonly type: "custom";
+  readonly name: Name;
+  readonly description?: string | undefined;
+  readonly format?: Fields | undefined;
+  readonly extra?: Extra | undefined;
+};
+
+/** A tool the dialect knows by its kind alone: `web_search`, `local_shell`, ... */
+export type BuiltinTool<Name extends AnyName = ClientName> = {
+  readonly type: "builtin";
+  readonly kind: string;
+  readonly name: Name;
+  readonly dialect: DialectName;
+  readonly raw: Fields;
+};
+
+/** A named group of tools, such as one MCP server's. Its own name is never called. */
+export type NamespaceTool<Name extends AnyName = ClientName> = {
+  readonly type: "namespace";
+  readonly name: string;
+  readonly description?: string | undefined;
+  readonly tools: readonly Exclude<Tool<Name>, NamespaceTool<Name>>[];
+  readonly extra?: Extra | undefined;
+};
+
+/** How a choice points at a tool. */
+export type ToolRef<Name extends AnyName = ClientName> = {
+  readonly kind: string;
+  readonly name: Name;
+  readonly namespace?: string | undefined;
+};
+
+export type Choice<Name extends AnyName = ClientName> =
+  | { readonly type: "auto" | "none" | "required" }
+  | { readonly type: "tool"; readonly tool: ToolRef<Name> }
+  | {
+      readonly type: "allowed";
+      readonly mode: "auto" | "required";
+      readonly tools: readonly ToolRef<Name>[];
+    };
+
+export type Format =
+  | { readonly type: "text" | "json" }
+  | {
+      readonly type: "schema";
+      readonly name: string;
+      readonly schema: JsonSchema;
+      readonly strict?: boolean | undefined;
+      readonly description?: string | undefined;
+    }
+  /** A format we do not know, such as a grammar; only its own dialect can say it. */
+  | { readonly type: "opaque"; readonly dialect: DialectName; readonly raw: unknown };
+
+/**
+ * The scalars of a request. What each dialect calls them, and which dialect has
+ * no word for one, is the table in `dialects/params.ts`.
+ */
+export type Params = {
+  readonly maxTokens?: number | undefined;
+  readonly temperature?: number | undefined;
+  readonly topP?: number | undefined;
+  readonly n?: number | undefined;
+  readonly stop?: readonly string[] | undefined;
+  readonly seed?: number | undefined;
+  readonly presencePenalty?: number | undefined;
+  readonly frequencyPenalty?: number | undefined;
+  readonly logitBias?: Fields | undefined;
+  /** How many alternatives per token; 0 asks for the chosen token's alone. */
+  readonly logprobs?: number | undefined;
+  readonly parallelCalls?: boolean | undefined;
+  readonly maxCalls?: number | undefined;
+  readonly effort?: string | undefined;
+  readonly reasoningSummary?: string | undefined;
+  readonly verbosity?: string | undefined;
+  readonly serviceTier?: string | undefined;
+  readonly store?: boolean | undefined;
+  readonly metadata?: Fields | undefined;
+  readonly user?: string | undefined;
+  readonly safetyIdentifier?: string | undefined;
+  readonly cacheKey?: string | undefined;
+  readonly cacheRetention?: string | undefined;
+  readonly include?: readonly string[] | undefined;
+  readonly truncation?: string | undefined;
+  readonly modalities?: readonly string[] | undefined;
+  readonly audio?: Fields | undefined;
+  readonly prediction?: Fields | undefined;
+  readonly webSearch?: Fields | undefined;
+  readonly previousResponse?: string | undefined;
+  readonly conversation?: unknown;
+  readonly background?: boolean | undefined;
+  readonly prompt?: Fields | undefined;
+};

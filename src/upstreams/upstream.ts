@@ -1,0 +1,38 @@
+import type { Source } from "../stream/flow.ts";
+import type { Decision } from "../turn/decision.ts";
+import type { TurnEvent } from "../turn/event.ts";
+import type { UpstreamName } from "../turn/names.ts";
+import type { Profile } from "../turn/profile.ts";
+import type { Turn } from "../turn/turn.ts";
+
+/** A model backend. */
+export type Upstream = {
+  readonly name: string;
+  readonly profile: Profile;
+  /** Makes the request ready to send. Pure: nobody is called. */
+  prepare(turn: Turn<UpstreamName>, to: PrepareOptions): Prepared;
+  /** The models it lists itself, if it can. */
+  models?(): Promise<readonly string[]>;
+  /** Lets running turns end, then lets go of connections and processes. */
+  close(): Promise<void>;
+};
+
+export type PrepareOptions = {
+  /** The model's name at the upstream. */
+  readonly model: string;
+  /** Forward the client's own body, and say `frame` events. */
+  readonly straight: boolean;
+};
+
+/** A request ready to send. */
+export type Prepared = {
+  /** What the upstream's dialect could not say. */
+  readonly decisions: readonly Decision[];
+  open(options: OpenOptions): Source<TurnEvent<UpstreamName>>;
+};
+
+export type OpenOptions = {
+  /** Whether to try again by itself before the first event; an earlier link of a chain does not. */
+  readonly retry: boolean;
+  readonly requestId: string;
+};
