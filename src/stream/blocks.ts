@@ -60,7 +60,7 @@ export function blocks<Name extends AnyName>(): Stage<TurnEvent<Name>, TurnEvent
   };
   const closeAll = (choice: Choice, whole: (call: number) => boolean, emit: Emit<Event>): void => {
     closeBlock(choice, emit);
-    for (const call of [...choice.calls.keys()]) closeCall(choice, call, whole(call), emit);
+    for (const call of choice.calls.keys()) closeCall(choice, call, whole(call), emit);
   };
   const fail = (fault: Fault, emit: Emit<Event>): void => {
     failed = true;

@@ -17,7 +17,7 @@ export type Stage<In, Out> = {
   done?(): boolean;
 };
 
-export function then<A, B, C>(first: Stage<A, B>, second: Stage<B, C>): Stage<A, C> {
+export function chain<A, B, C>(first: Stage<A, B>, second: Stage<B, C>): Stage<A, C> {
   let out: Emit<C>;
   const hand: Emit<B> = (event) => second.each(event, out);
   return {
