@@ -7,6 +7,12 @@ export type NameRule = {
   /** A character class without brackets, such as `A-Za-z0-9_-`. */
   readonly chars: string;
   readonly max: number;
+  /** The class of the first character, where it is narrower. */
+  readonly first?: string | undefined;
+  /** Names the upstream keeps for itself. */
+  readonly reserved?: readonly string[] | undefined;
+  /** How unlawful names are made lawful: `bend` (the default) or `hash`, which marks every bent name. */
+  readonly codec?: "bend" | "hash" | undefined;
 };
 
 export type ChoiceForm = "auto" | "none" | "required" | "function" | "allowed";

@@ -1,0 +1,168 @@
+import { upstreamName, type UpstreamName } from "../turn/names.ts";
+import type { NameRule } from "../turn/profile.ts";
+
+/** A name to be had at an upstream. */
+export type Wish = {
+  readonly name: string;
+  /** The namespace the name is flattened out of; none where the upstream keeps namespaces. */
+  readonly prefix?: string | undefined;
+  /** Names are unique within a scope: one for the whole upstream, or one per kept namespace. */
+  readonly scope?: string | undefined;
+  /** Who yields in a clash: the higher number. */
+  readonly rank: number;
+};
+
+/**
+ * Turns a wished-for name into a lawful one, by the wish alone: the same wish
+ * always gives the same name. What clashes afterwards is numbered.
+ */
+export type NameCodec = (wish: Wish, rule: NameRule) => string;
+
+/** Answers each wish, in the order given; the order has no influence on the names. */
+export type NameAllocator = (wishes: readonly Wish[]) => readonly UpstreamName[];
+
+/** A namespace and a name as one: `git` and `status` are `git__status`. */
+const flatName = ({ name, prefix }: Wish, { filler }: Law): string =>
+  prefix === undefined ? name : `${prefix}${filler}${filler}${name}`;
+
+/**
+ * Allocates names in one upstream. Lawful names are given out first, so that
+ * no bent name can take one; names allocated by earlier calls stay taken.
+ */
+export function createProviderNameAllocator(
+  rule: NameRule,
+  codec: NameCodec = bendName,
+): NameAllocator {
+  const reserved = new Set(rule.reserved);
+  const taken = new Map<string, Set<string>>();
+  const takenIn = (scope: string): Set<string> => {
+    let names = taken.get(scope);
+    if (names === undefined) taken.set(scope, (names = new Set()));
+    return names;
+  };
+
+  return (wishes) => {
+    const law = lawOf(rule);
+    const lawful = wishes.map((wish) => isLawful(flatName(wish, law), rule));
+    const given = wishes.map((wish) => upstreamName(wish.name));
+    for (const at of ranking(wishes, lawful)) {
+      const wish = wishes[at];
+      if (wish === undefined) continue;
+      const base = lawful[at] === true ? flatName(wish, law) : codec(wish, rule);
+      const names = takenIn(wish.scope ?? "");
+      given[at] = upstreamName(number(base, rule, (name) => names.has(name) || reserved.has(name)));
+      names.add(given[at]);
+    }
+    return given;
+  };
+}
+
+/** The order in which wishes are answered: by their content, never by their place. */
+function ranking(wishes: readonly Wish[], lawful: readonly boolean[]): number[] {
+  const order = wishes.map((_, at) => at);
+  return order.toSorted((a, b) => {
+    const [one, other] = [wishes[a], wishes[b]];
+    if (one === undefined || other === undefined) return 0;
+    return (
+      Number(lawful[b]) - Number(lawful[a]) ||
+      one.rank - other.rank ||
+      compare(one.prefix ?? "", other.prefix ?? "") ||
+      compare(one.name, other.name)
+    );
+  });
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/** The name itself, or with the first number from 2 on that makes it free. */
+function number(base: string, rule: NameRule, isTaken: (name: string) => boolean): string {
+  let name = base;
+  for (let count = 2; isTaken(name); count++) {
+    const mark = `${lawOf(rule).filler}${count}`;
+    name = base.slice(0, Math.max(0, rule.max - mark.length)) + mark;
+  }
+  return name;
+}
+
+export const isLawful = (name: string, rule: NameRule): boolean =>
+  name.length <= rule.max && lawOf(rule).whole.test(name);
+
+/**
+ * The default codec. Characters the upstream does not take become `_`. A name
+ * that is too long keeps its end, which says what the tool does, gives up the
+ * middle, and gets a hash of the whole, as does one that no letter is left of.
+ */
+export const bendName: NameCodec = (wish, rule) => {
+  const law = lawOf(rule);
+  const asked = flatName(wish, law);
+  const bent = bend(asked, law);
+  if (!/[A-Za-z0-9]/.test(bent)) return fit("tool", asked, rule);
+  if (bent.length <= rule.max) return bent;
+  const name = bend(wish.name, law);
+  const room = rule.max - HASH - 1;
+  const space = room - name.length - 2;
+  if (wish.prefix === undefined || space < 4) return fit(bent, asked, rule);
+  return fit(bent.slice(0, space) + law.filler + law.filler + name, asked, rule);
+};
+
+/** A codec for upstreams where even a lawful-looking bent name must tell its origin. */
+export const hashName: NameCodec = (wish, rule) => {
+  const asked = flatName(wish, lawOf(rule));
+  return fit(bend(asked, lawOf(rule)), asked, rule);
+};
+
+export const nameCodecs = { bend: bendName, hash: hashName } as const satisfies Record<
+  string,
+  NameCodec
+>;
+
+const HASH = 7;
+
+const fit = (base: string, asked: string, rule: NameRule): string => {
+  const mark = `${lawOf(rule).filler}${hash(asked)}`;
+  return (base.slice(0, Math.max(0, rule.max - mark.length)) + mark).slice(-rule.max);
+};
+
+function bend(text: string, law: Law): string {
+  let bent = "";
+  for (const char of text) bent += law.char.test(char) ? char : law.filler;
+  return bent !== "" && !law.first.test(bent) ? law.start + bent : bent;
+}
+
+type Law = {
+  readonly whole: RegExp;
+  readonly char: RegExp;
+  readonly first: RegExp;
+  /** What stands for a character that may not. */
+  readonly filler: string;
+  /** What is put before a name whose first character may not be first. */
+  readonly start: string;
+};
+const laws = new Map<string, Law>();
+
+function lawOf({ chars, first = chars }: NameRule): Law {
+  const key = `${first}\n${chars}`;
+  let law = laws.get(key);
+  if (law === undefined) {
+    law = {
+      whole: new RegExp(`^[${first}][${chars}]*$`),
+      char: new RegExp(`^[${chars}]$`),
+      first: new RegExp(`^[${first}]`),
+      filler: firstOf("_-.x", chars),
+      start: firstOf("_tTx", first),
+    };
+    laws.set(key, law);
+  }
+  return law;
+}
+
+const firstOf = (candidates: string, chars: string): string =>
+  new RegExp(`[${chars}]`).exec(candidates)?.[0] ?? "0";
+
+/** Seven characters that stand for a text: FNV-1a in base 36. Not for secrets. */
+export function hash(text: string): string {
+  let state = 0x811c9dc5;
+  for (let at = 0; at < text.length; at++)
+    state = Math.imul(state ^ text.charCodeAt(at), 0x01000193);
+  return (state >>> 0).toString(36).padStart(HASH, "0");
+}
