@@ -222,6 +222,12 @@ export const faults = {
     retry: true,
     what: "The upstream had an internal error.",
   },
+  "config.invalid": {
+    status: 500,
+    type: "server_error",
+    retry: false,
+    what: "The configuration has problems; each is listed with its remedy.",
+  },
   "gateway.stopping": {
     status: 503,
     type: "server_error",

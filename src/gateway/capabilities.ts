@@ -1,0 +1,69 @@
+import { z } from "zod";
+import { params } from "../dialects/params.ts";
+import type { NameRule, Profile } from "../turn/profile.ts";
+
+/** What configuration may override: all but who the profile is. */
+type Overridable = Omit<Profile, "name" | "dialect">;
+
+const kind = z.enum(["native", "degrade", "ignore", "refuse"]);
+const paramNames = Object.keys(params) as [keyof typeof params, ...(keyof typeof params)[]];
+
+const chars = z.string().min(1).refine(isCharacterClass, {
+  error: "is not a set of characters; write it as between brackets, such as `A-Za-z0-9_-`",
+});
+
+const names = {
+  chars,
+  max: z.int().positive(),
+  first: chars,
+  reserved: z.array(z.string()),
+  codec: z.enum(["bend", "hash"]),
+} satisfies Record<keyof NameRule, z.ZodType>;
+
+const tools = {
+  kinds: z.record(z.string(), kind),
+  max: z.int().positive(),
+  names: z.strictObject(names).partial(),
+  choice: z.array(z.enum(["auto", "none", "required", "function", "allowed"])),
+  parallel: z.boolean(),
+  declares: z.enum(["turn", "thread"]),
+  deferred: z.boolean(),
+  cached: z.boolean(),
+} satisfies Record<keyof Profile["tools"], z.ZodType>;
+
+const overridable = {
+  tools: z.strictObject(tools).partial(),
+  params: z.partialRecord(z.enum(paramNames), z.string().min(1).nullable()),
+  formats: z.array(z.enum(["text", "json", "schema"])),
+  reasoning: z.enum(["reasoning_content", "reasoning", "reasoning_details", "items", "none"]),
+  streamUsage: z.boolean(),
+} satisfies Record<keyof Overridable, z.ZodType>;
+
+/** Any part of a profile, as configuration overrides it. */
+export const capabilitiesSchema = z.strictObject(overridable).partial();
+
+export type Capabilities = z.output<typeof capabilitiesSchema>;
+
+/** A profile with the overrides in place: groups are merged by key, lists are replaced. */
+export function overrideProfile(profile: Profile, overrides: Capabilities | undefined): Profile {
+  return overrides === undefined ? profile : (merge(profile, overrides) as Profile);
+}
+
+function merge(base: unknown, over: unknown): unknown {
+  if (over === undefined) return base;
+  if (!isGroup(base) || !isGroup(over)) return over;
+  const merged: Record<string, unknown> = { ...base };
+  for (const [key, value] of Object.entries(over)) merged[key] = merge(base[key], value);
+  return merged;
+}
+
+const isGroup = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+function isCharacterClass(chars: string): boolean {
+  try {
+    return new RegExp(`^[${chars}]*$`, "u").test("");
+  } catch {
+    return false; // The question was whether it is one.
+  }
+}

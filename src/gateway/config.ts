@@ -1,0 +1,172 @@
+import { z } from "zod";
+import { Fault } from "../turn/fault.ts";
+import { capabilitiesSchema } from "./capabilities.ts";
+import { findProblems, type Problem } from "./problems.ts";
+
+const text = z.string().min(1);
+const count = z.int().nonnegative();
+/** Optional, and empty means not given: that is how `${NAME:-}` says it. */
+const maybe = z.string().optional();
+
+const httpUrl = z.string().refine((url) => /^https?:$/.test(URL.parse(url)?.protocol ?? ""), {
+  error: "is not an http(s) address; write it whole, such as `https://api.example.com/v1`",
+});
+
+/** What every upstream has, whatever it speaks. */
+const common = {
+  /** A named capability profile; default: the generic one of the dialect. */
+  profile: text.optional(),
+  capabilities: capabilitiesSchema.optional(),
+  /** The models it is known to have, where it does not list them itself. */
+  models: z.array(text).default([]),
+};
+
+const timeouts = z.strictObject({
+  /** All in milliseconds. */
+  connect: z.int().positive().default(10_000),
+  headers: z.int().positive().default(300_000),
+  idle: z.int().positive().default(300_000),
+});
+
+const httpUpstream = z.strictObject({
+  dialect: z.enum(["chat", "responses", "messages"]),
+  base_url: httpUrl,
+  api_key: maybe,
+  headers: z.record(text, z.string()).default({}),
+  timeouts: timeouts.prefault({}),
+  /** How often a request is tried again before its first event. */
+  retries: count.max(10).default(2),
+  /** How many connections it may hold at once. */
+  connections: z.int().positive().default(256),
+  ...common,
+});
+
+const codexUpstream = z.strictObject({
+  dialect: z.literal("codex"),
+  /** The binary; default: `codex` on PATH. */
+  command: text.default("codex"),
+  /** The child's CODEX_HOME. */
+  home: text.default("./.patchbay/codex"),
+  processes: z.int().positive().max(64).default(1),
+  /** Where Codex itself finds its model; default: its own sign-in. */
+  base_url: httpUrl.optional(),
+  api_key: maybe,
+  timeouts: timeouts.prefault({}),
+  ...common,
+});
+
+const scriptedUpstream = z.strictObject({
+  dialect: z.literal("scripted"),
+  /** A file, or the script itself; without one it is the demo. */
+  script: z.union([text, z.record(z.string(), z.unknown()), z.array(z.unknown())]).optional(),
+  ...common,
+});
+
+const upstreamSchema = z.discriminatedUnion("dialect", [
+  httpUpstream,
+  codexUpstream,
+  scriptedUpstream,
+]);
+
+const serverSchema = z.strictObject({
+  host: text.default("127.0.0.1"),
+  port: count.max(65_535).default(11_435),
+  /** Who may enter. None: anyone, so only loopback may be bound. */
+  keys: z
+    .array(z.string().nullable())
+    .default([])
+    .transform((keys) => keys.filter((key): key is string => key !== null && key !== "")),
+  /** Bytes. */
+  body_limit: z.int().positive().default(33_554_432),
+  /** How long a stop waits for the turns under way. */
+  shutdown_grace_ms: count.default(25_000),
+});
+
+const toolsSchema = z.strictObject({
+  strict: z.boolean().default(false),
+  disclosure: z
+    .enum(["auto", "off", "eager", "native", "wrap", "append", "restart"])
+    .default("auto"),
+  output: z.enum(["openai-json", "obsidian-xml"]).default("openai-json"),
+  block_max: count.default(0),
+  block_dedup: z.boolean().default(false),
+  block_delimiter: z.string().default(""),
+  stop_after: z.boolean().default(false),
+  stop_after_mode: z.enum(["burst", "first"]).default("burst"),
+  stop_after_grace_ms: count.default(300),
+  suppress_tail: z.boolean().default(false),
+  parallel: z.boolean().default(true),
+});
+
+const storeSchema = z.discriminatedUnion("kind", [
+  z.strictObject({ kind: z.literal("memory") }),
+  z.strictObject({
+    kind: z.literal("sqlite"),
+    path: text.default("./.patchbay/patchbay.db"),
+  }),
+  z.strictObject({ kind: z.literal("postgres"), url: text }),
+]);
+
+const telemetrySchema = z.strictObject({
+  /** A file that gets one NDJSON line of token counts for each turn. */
+  usage_log: maybe,
+  /** A file that gets one NDJSON line for each event of a turn. */
+  event_log: maybe,
+});
+
+/**
+ * The whole configuration. What parses is complete, and parses again to itself:
+ * a library user may pass either form.
+ */
+export const configSchema = z.strictObject({
+  server: serverSchema.prefault({}),
+  upstreams: z.record(z.string(), upstreamSchema).default({}),
+  /** What clients ask for -> `upstream/model`, tried in order. */
+  models: z
+    .record(
+      z.string(),
+      z.union([text, z.array(text).min(1)], {
+        error: "must be `upstream/model`, or a list of them",
+      }),
+    )
+    .transform((models) =>
+      Object.fromEntries(Object.entries(models).map(([name, to]) => [name, [to].flat()])),
+    )
+    .default({}),
+  tools: toolsSchema.prefault({}),
+  store: storeSchema.prefault({ kind: "memory" }),
+  telemetry: telemetrySchema.prefault({}),
+});
+
+export type Config = z.output<typeof configSchema>;
+/** A configuration as it may be written: everything has a default. */
+export type ConfigInput = z.input<typeof configSchema>;
+export type UpstreamConfig = Config["upstreams"][string];
+export type HttpUpstreamConfig = z.output<typeof httpUpstream>;
+export type ScriptedUpstreamConfig = z.output<typeof scriptedUpstream>;
+
+export type Checked =
+  | { readonly ok: true; readonly config: Config }
+  | { readonly ok: false; readonly problems: readonly Problem[] };
+
+/** Checks a configuration and finds every problem at once. */
+export function checkConfig(raw: unknown): Checked {
+  const whole = withDemo(raw);
+  const problems = findProblems(whole, configSchema);
+  if (problems.length > 0) return { ok: false, problems };
+  return { ok: true, config: configSchema.parse(whole) };
+}
+
+/** The same for those who would rather have a Fault. */
+export function parseConfig(raw: unknown): Config {
+  const checked = checkConfig(raw);
+  if (checked.ok) return checked.config;
+  const lines = checked.problems.map(({ path, message }) => `${path.join(".")}: ${message}`);
+  throw new Fault("config.invalid", `The configuration has problems:\n${lines.join("\n")}`);
+}
+
+/** Nothing said about upstreams: the embedded demo answers. */
+function withDemo(raw: unknown): unknown {
+  if (typeof raw !== "object" || raw === null || "upstreams" in raw) return raw;
+  return { models: { "*": "demo/demo" }, ...raw, upstreams: { demo: { dialect: "scripted" } } };
+}

@@ -1,0 +1,221 @@
+import { z } from "zod";
+import { nearest } from "./nearest.ts";
+
+/** One thing wrong with a configuration: where, what, and what to do about it. */
+export type Problem = {
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+};
+
+type Group = Readonly<Record<string, unknown>>;
+
+/** Everything wrong with a configuration, by its schema and across its parts. */
+export function findProblems(raw: unknown, schema: z.ZodType): Problem[] {
+  const { value, problems } = settleDialects(raw);
+  const parsed = schema.safeParse(value);
+  if (!parsed.success) {
+    const shape = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
+    for (const issue of parsed.error.issues) problems.push(...sentences(issue, value, shape));
+  }
+  return [...problems, ...crossProblems(raw)];
+}
+
+const dialects = ["chat", "responses", "messages", "codex", "scripted"];
+
+/**
+ * An upstream whose dialect is wrong would hide what else is wrong with it, so
+ * the rest is checked as the dialect it most likely means.
+ */
+function settleDialects(raw: unknown): { value: unknown; problems: Problem[] } {
+  const problems: Problem[] = [];
+  if (!isGroup(raw) || !isGroup(raw["upstreams"])) return { value: raw, problems };
+  const upstreams: Record<string, unknown> = {};
+  for (const [name, upstream] of Object.entries(raw["upstreams"])) {
+    upstreams[name] = upstream;
+    if (!isGroup(upstream)) continue;
+    const said = upstream["dialect"];
+    if (typeof said === "string" && dialects.includes(said)) continue;
+    const meant = meantDialect(upstream);
+    if (meant === undefined) continue;
+    upstreams[name] = { ...upstream, dialect: meant };
+    const what = said === undefined ? "is missing" : `is none of ${dialects.join(", ")}`;
+    problems.push({
+      path: ["upstreams", name, "dialect"],
+      message: `${what}; did you mean \`dialect: ${meant}\`?`,
+    });
+  }
+  return { value: { ...raw, upstreams }, problems };
+}
+
+function meantDialect(upstream: Group): string | undefined {
+  const said = upstream["dialect"];
+  const near = typeof said === "string" ? nearest(said, dialects) : undefined;
+  if (near !== undefined) return near;
+  if ("script" in upstream) return "scripted";
+  if ("command" in upstream || "home" in upstream) return "codex";
+  return "base_url" in upstream ? "chat" : undefined;
+}
+
+/** What zod found, in sentences that name the remedy. */
+function sentences(issue: z.core.$ZodIssue, value: unknown, shape: Group): Problem[] {
+  const path = issue.path.map((key) => (typeof key === "number" ? key : String(key)));
+  const one = (message: string): Problem[] => [{ path, message }];
+  switch (issue.code) {
+    case "unrecognized_keys": {
+      const known = keysAt(shape, value, path);
+      return issue.keys.map((key) => ({ path: [...path, key], message: unknownKey(key, known) }));
+    }
+    case "invalid_key":
+      return one(unknownKey(String(path.at(-1)), keysAt(shape, value, path.slice(0, -1))));
+    case "invalid_type":
+      return one(wrongType(issue.expected, valueAt(value, path)));
+    case "invalid_value":
+      return one(notOneOf(issue.values.map(String), valueAt(value, path)));
+    case "invalid_union":
+      if (!("options" in issue) || !Array.isArray(issue.options)) return one(issue.message);
+      return one(notOneOf(issue.options.map(String), valueAt(value, path)));
+    case "too_small":
+      if (issue.origin === "string") return one("is empty; give it a value or leave the key out");
+      if (issue.origin === "array") return one("is an empty list; name at least one");
+      return one(`must be at least ${issue.minimum}`);
+    case "too_big":
+      return one(`must be at most ${issue.maximum}`);
+    default:
+      return one(issue.message);
+  }
+}
+
+function unknownKey(key: string, known: readonly string[]): string {
+  const near = nearest(key, known);
+  if (near !== undefined) return `is not a known key; did you mean \`${near}\`?`;
+  return `is not a known key; known here: ${known.join(", ")}`;
+}
+
+const typeNames: Readonly<Record<string, string>> = {
+  string: "text",
+  number: "a number",
+  int: "a whole number",
+  boolean: "`true` or `false`",
+  array: "a list",
+  object: "a group of keys",
+  record: "a group of keys",
+};
+
+function wrongType(expected: string, value: unknown): string {
+  const wanted = typeNames[expected] ?? expected;
+  if (value === undefined) return `is missing; it must be ${wanted}`;
+  if (value === null) return `is empty; it must be ${wanted}, or leave the key out`;
+  if (expected === "int" && typeof value === "number") return "must be a whole number";
+  if (expected === "string") return `must be text, not ${typeName(value)}; put it in quotes`;
+  return `must be ${wanted}, not ${typeName(value)}`;
+}
+
+function typeName(value: unknown): string {
+  if (Array.isArray(value)) return "a list";
+  if (typeof value === "boolean") return `\`${value}\``;
+  return typeNames[typeof value] ?? typeof value;
+}
+
+function notOneOf(options: readonly string[], value: unknown): string {
+  const near = typeof value === "string" ? nearest(value, options) : undefined;
+  const what = value === undefined ? "is missing; it must be" : "must be";
+  const among = options.length === 1 ? `\`${options[0]}\`` : `one of ${options.join(", ")}`;
+  return `${what} ${among}${near === undefined ? "" : `; did you mean \`${near}\`?`}`;
+}
+
+/** The keys that may stand at a path, read from the schema in JSON form. */
+function keysAt(shape: Group, value: unknown, path: Problem["path"]): string[] {
+  let shapes = alternatives(shape, value);
+  let here = value;
+  for (const key of path) {
+    here = isGroup(here) || Array.isArray(here) ? (here as Group)[key] : undefined;
+    shapes = shapes.flatMap((outer) => {
+      const inner = inside(outer, String(key));
+      return inner === undefined ? [] : alternatives(inner, here);
+    });
+  }
+  return [...new Set(shapes.flatMap(keysOf))];
+}
+
+function inside(shape: Group, key: string): Group | undefined {
+  const { properties, additionalProperties, items } = shape;
+  if (isGroup(properties) && isGroup(properties[key])) return properties[key];
+  if (isGroup(additionalProperties)) return additionalProperties;
+  return isGroup(items) ? items : undefined;
+}
+
+/** The branches of a union that the value may mean: those whose constants it does not contradict. */
+function alternatives(shape: Group, value: unknown): Group[] {
+  const branches = shape["oneOf"] ?? shape["anyOf"];
+  if (!Array.isArray(branches)) return [shape];
+  const all = branches.filter(isGroup);
+  const fitting = all.filter((branch) => agrees(branch, value));
+  return fitting.length > 0 ? fitting : all;
+}
+
+function agrees(branch: Group, value: unknown): boolean {
+  if (!isGroup(value) || !isGroup(branch["properties"])) return false;
+  return Object.entries(branch["properties"]).every(([key, rule]) => {
+    if (!isGroup(rule) || value[key] === undefined) return true;
+    if ("const" in rule) return rule["const"] === value[key];
+    return key !== "dialect" || !Array.isArray(rule["enum"]) || rule["enum"].includes(value[key]);
+  });
+}
+
+function keysOf(shape: Group): string[] {
+  if (isGroup(shape["properties"])) return Object.keys(shape["properties"]);
+  const names = shape["propertyNames"];
+  return isGroup(names) && Array.isArray(names["enum"]) ? names["enum"].map(String) : [];
+}
+
+/** What no single key shows: names that must fit each other. Works on whatever is there. */
+function crossProblems(raw: unknown): Problem[] {
+  if (!isGroup(raw)) return [];
+  const upstreams = isGroup(raw["upstreams"]) ? Object.keys(raw["upstreams"]) : [];
+  const problems: Problem[] = [];
+  for (const name of upstreams)
+    if (!/^[^/\s]+$/.test(name))
+      problems.push({
+        path: ["upstreams", name],
+        message:
+          "holds a slash or a blank; models are addressed as `upstream/model`, so name it without",
+      });
+  if (!isGroup(raw["models"])) return problems;
+  for (const [model, to] of Object.entries(raw["models"])) {
+    const path = ["models", model];
+    if (typeof to === "string") problems.push(...placeProblems(to, path, upstreams));
+    if (!Array.isArray(to)) continue;
+    for (const [index, place] of to.entries())
+      if (typeof place === "string")
+        problems.push(...placeProblems(place, [...path, index], upstreams));
+  }
+  return problems;
+}
+
+function placeProblems(
+  place: string,
+  path: Problem["path"],
+  upstreams: readonly string[],
+): Problem[] {
+  if (place === "") return [];
+  const [, upstream, model] = /^([^/]*)\/(.*)$/s.exec(place) ?? [];
+  const known = upstreams.length === 0 ? "none is configured" : `there are ${upstreams.join(", ")}`;
+  if (upstream === undefined || upstream === "" || model === undefined || model === "")
+    return [{ path, message: `\`${place}\` must be \`upstream/model\`; ${known}` }];
+  if (upstreams.includes(upstream)) return [];
+  const near = nearest(upstream, upstreams);
+  const remedy = near === undefined ? known : `did you mean \`${near}/${model}\`?`;
+  return [{ path, message: `there is no upstream \`${upstream}\`; ${remedy}` }];
+}
+
+function valueAt(value: unknown, path: Problem["path"]): unknown {
+  let here = value;
+  for (const key of path) {
+    if (typeof here !== "object" || here === null) return undefined;
+    here = (here as Group)[key];
+  }
+  return here;
+}
+
+const isGroup = (value: unknown): value is Group =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
