@@ -35,10 +35,11 @@ export function blocks<Name extends AnyName>(): Stage<TurnEvent<Name>, TurnEvent
       stop: undefined,
     });
 
-  const closeBlock = (choice: Choice, emit: Emit<Event>): void => {
+  const closeBlock = (choice: Choice, emit: Emit<Event>, complete = true): void => {
     if (choice.open === undefined) return;
-    emit({ type: choice.open === "text" ? "text-end" : "reasoning-end", choice: choice.index });
+    const type = choice.open === "text" ? "text-end" : "reasoning-end";
     choice.open = undefined;
+    emit({ type, choice: choice.index, ...(complete ? {} : { complete }) });
   };
   const openBlock = (index: number, block: "text" | "reasoning", emit: Emit<Event>): Choice => {
     const choice = choiceOf(index);
@@ -58,13 +59,19 @@ export function blocks<Name extends AnyName>(): Stage<TurnEvent<Name>, TurnEvent
       emit({ type: "call-delta", choice: choice.index, call, text: "{}" });
     emit({ type: "call-end", choice: choice.index, call, complete });
   };
-  const closeAll = (choice: Choice, whole: (call: number) => boolean, emit: Emit<Event>): void => {
-    closeBlock(choice, emit);
-    for (const call of choice.calls.keys()) closeCall(choice, call, whole(call), emit);
+  /** Cut off in the middle: the block that is still open, and the calls that `cut` names. */
+  const closeAll = (
+    choice: Choice,
+    cut: false | ((call: number) => boolean),
+    emit: Emit<Event>,
+  ) => {
+    closeBlock(choice, emit, cut === false);
+    for (const call of choice.calls.keys())
+      closeCall(choice, call, cut === false || !cut(call), emit);
   };
   const fail = (fault: Fault, emit: Emit<Event>): void => {
     failed = true;
-    for (const choice of choices) if (choice) closeAll(choice, () => false, emit);
+    for (const choice of choices) if (choice) closeAll(choice, () => true, emit);
     emit({ type: "turn-fail", fault });
   };
   const allStopped = (): boolean =>
@@ -115,7 +122,7 @@ export function blocks<Name extends AnyName>(): Stage<TurnEvent<Name>, TurnEvent
         }
         case "text-end": {
           const choice = choiceOf(event.choice);
-          if (choice.open === "text") closeBlock(choice, emit);
+          if (choice.open === "text") closeBlock(choice, emit, event.complete !== false);
           return;
         }
         case "reasoning-end":
@@ -172,7 +179,7 @@ export function blocks<Name extends AnyName>(): Stage<TurnEvent<Name>, TurnEvent
         if (choice?.stop === undefined) continue;
         const { stop, current, called } = choice;
         const cutOff = stop === "length" || stop === "filter";
-        closeAll(choice, (call) => !(cutOff && call === current), emit);
+        closeAll(choice, cutOff && ((call) => call === current), emit);
         emit({ type: "turn-end", choice: choice.index, stop: settleStop(stop, called) });
       }
     },

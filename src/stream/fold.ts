@@ -1,7 +1,7 @@
-import type { StopReason, TurnEvent, Usage } from "../turn/event.ts";
+import type { CallStart, StopReason, TurnEvent, TurnStart, Usage } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { AnyName } from "../turn/names.ts";
-import type { DialectName, Fields, Item, Part } from "../turn/turn.ts";
+import type { Call, DialectName, Fields, Item, Message, Opaque, Reasoning } from "../turn/turn.ts";
 
 /** A whole answer: what a finished stream said. */
 export type Answer<Name extends AnyName> = {
@@ -24,44 +24,43 @@ export type AnswerChoice<Name extends AnyName> = {
 export type Folding<Name extends AnyName> = {
   /** Takes an event of a lawful stream; gives the item that it closed, if it closed one. */
   each(event: TurnEvent<Name>): Item<Name> | undefined;
+  /** What a choice has said so far. Its last item may still be growing. */
+  items(choice: number): readonly Item<Name>[];
   answer(): Answer<Name>;
 };
 
+// Items grow in place until they are closed: a copy per delta would cost more than the delta.
+type Growing<T> = { -readonly [K in keyof T]: T[K] };
 type TextPart = { type: "text"; text: string; annotations?: unknown[]; logprobs?: unknown[] };
-type Build<Name extends AnyName> = {
-  items: Item<Name>[];
-  stop: StopReason;
-  message: { at: number; parts: (TextPart | { type: "refusal"; text: string })[]; fresh: boolean };
-  reasoning: { at: number; summary: string[]; content: string[] };
-  calls: Map<number, number>;
-  opaque: Map<number, number>;
+type OpenMessage = Growing<Omit<Message, "parts">> & {
+  readonly parts: (TextPart | { type: "refusal"; text: string })[];
 };
+type OpenReasoning = Growing<Omit<Reasoning, "summary" | "content">> & {
+  readonly summary: string[];
+  readonly content: string[];
+};
+
+type Build<Name extends AnyName> = {
+  readonly items: Item<Name>[];
+  stop: StopReason;
+  message: OpenMessage | undefined;
+  /** The next text begins a part of its own. */
+  fresh: boolean;
+  reasoning: OpenReasoning | undefined;
+  readonly calls: Map<number, Growing<Call<Name>>>;
+  readonly opaque: Map<number, Growing<Opaque>>;
+};
+
+/** An event of one choice. */
+type Said<Name extends AnyName> = Extract<TurnEvent<Name>, { readonly choice: number }>;
+type Event<T extends TurnEvent<AnyName>["type"]> = Extract<TurnEvent<AnyName>, { type: T }>;
 
 /** A whole answer is a finished stream; there is no second code path. */
 export function folding<Name extends AnyName>(): Folding<Name> {
   const choices: (Build<Name> | undefined)[] = [];
-  let start: Extract<TurnEvent<Name>, { type: "turn-start" }> | undefined;
+  let start: TurnStart | undefined;
   let usage: Usage | undefined;
   let fault: Fault | undefined;
-
-  const build = (choice: number): Build<Name> =>
-    (choices[choice] ??= {
-      items: [],
-      stop: "end",
-      message: { at: 0, parts: [], fresh: true },
-      reasoning: { at: 0, summary: [], content: [] },
-      calls: new Map(),
-      opaque: new Map(),
-    });
-  const replace = (
-    choice: Build<Name>,
-    at: number,
-    change: (item: Item<Name>) => Item<Name>,
-  ): Item<Name> | undefined => {
-    const item = choice.items[at];
-    if (item === undefined) return undefined;
-    return (choice.items[at] = change(item));
-  };
 
   return {
     each(event) {
@@ -75,135 +74,13 @@ export function folding<Name extends AnyName>(): Folding<Name> {
         case "turn-fail":
           fault = event.fault;
           return undefined;
-        case "turn-end":
-          build(event.choice).stop = event.stop;
-          return undefined;
-        case "text-start": {
-          const choice = build(event.choice);
-          choice.message = { at: choice.items.length, parts: [], fresh: true };
-          const { id, phase } = event;
-          choice.items.push({
-            type: "message",
-            role: "assistant",
-            parts: choice.message.parts,
-            id,
-            phase,
-            status: "incomplete",
-          });
-          return undefined;
-        }
-        case "text-break":
-          build(event.choice).message.fresh = true;
-          return undefined;
-        case "text-delta": {
-          const part = textPart(build(event.choice).message);
-          part.text += event.text;
-          if (event.logprobs) (part.logprobs ??= []).push(...event.logprobs);
-          return undefined;
-        }
-        case "text-note":
-          (textPart(build(event.choice).message).annotations ??= []).push(event.annotation);
-          return undefined;
-        case "refusal-delta": {
-          const { message } = build(event.choice);
-          const last = message.parts.at(-1);
-          if (last?.type === "refusal") last.text += event.text;
-          else message.parts.push({ type: "refusal", text: event.text });
-          return undefined;
-        }
-        case "text-end": {
-          const choice = build(event.choice);
-          return replace(
-            choice,
-            choice.message.at,
-            (item) => ({ ...item, status: "completed" }) as Item<Name>,
-          );
-        }
-        case "reasoning-start": {
-          const choice = build(event.choice);
-          const { summary, content } = (choice.reasoning = {
-            at: choice.items.length,
-            summary: [],
-            content: [],
-          });
-          choice.items.push({
-            type: "reasoning",
-            id: event.id,
-            summary,
-            content,
-            status: "incomplete",
-          });
-          return undefined;
-        }
-        case "reasoning-delta": {
-          const paragraphs = build(event.choice).reasoning[event.of];
-          while (paragraphs.length <= event.part) paragraphs.push("");
-          paragraphs[event.part] += event.text;
-          return undefined;
-        }
-        case "reasoning-end": {
-          const choice = build(event.choice);
-          const { encrypted, details } = event;
-          return replace(
-            choice,
-            choice.reasoning.at,
-            (item) => ({ ...item, encrypted, details, status: "completed" }) as Item<Name>,
-          );
-        }
-        case "call-start": {
-          const choice = build(event.choice);
-          choice.calls.set(event.call, choice.items.length);
-          const { id, kind, name, namespace, itemId } = event;
-          choice.items.push({
-            type: "call",
-            id,
-            kind,
-            name,
-            namespace,
-            input: "",
-            itemId,
-            status: "incomplete",
-          });
-          return undefined;
-        }
-        case "call-delta": {
-          const choice = build(event.choice);
-          const item = choice.items[choice.calls.get(event.call) ?? -1];
-          // The one place an item grows in place: a copy per fragment would cost more than the text.
-          if (item?.type === "call") (item as { input: string }).input += event.text;
-          return undefined;
-        }
-        case "call-end": {
-          const choice = build(event.choice);
-          const status = event.complete ? "completed" : "incomplete";
-          return replace(
-            choice,
-            choice.calls.get(event.call) ?? -1,
-            (item) => ({ ...item, status }) as Item<Name>,
-          );
-        }
-        case "item-start": {
-          const choice = build(event.choice);
-          choice.opaque.set(event.item, choice.items.length);
-          choice.items.push({ type: "opaque", dialect: "responses", raw: event.raw });
-          return undefined;
-        }
-        case "item-end": {
-          const choice = build(event.choice);
-          return replace(
-            choice,
-            choice.opaque.get(event.item) ?? -1,
-            (item) => ({ ...item, raw: event.raw }) as Item<Name>,
-          );
-        }
-        case "item-note":
         case "frame":
           return undefined;
         default:
-          event satisfies never;
-          return undefined;
+          return foldInto((choices[event.choice] ??= newBuild()), event);
       }
     },
+    items: (choice) => choices[choice]?.items ?? [],
     answer: () => ({
       dialect: start?.dialect,
       id: start?.id,
@@ -226,11 +103,164 @@ export function fold<Name extends AnyName>(events: Iterable<TurnEvent<Name>>): A
   return folded.answer();
 }
 
-function textPart(message: { parts: Part[]; fresh: boolean }): TextPart {
-  const last = message.parts.at(-1);
-  if (!message.fresh && last?.type === "text") return last as TextPart;
+const newBuild = <Name extends AnyName>(): Build<Name> => ({
+  items: [],
+  stop: "end",
+  message: undefined,
+  fresh: true,
+  reasoning: undefined,
+  calls: new Map(),
+  opaque: new Map(),
+});
+
+function foldInto<Name extends AnyName>(
+  build: Build<Name>,
+  event: Said<Name>,
+): Item<Name> | undefined {
+  switch (event.type) {
+    case "text-start":
+      return openMessage(build, event);
+    case "text-delta":
+      return growText(build, event);
+    case "text-break":
+      build.fresh = true;
+      return undefined;
+    case "text-note":
+      (textPart(build).annotations ??= []).push(event.annotation);
+      return undefined;
+    case "refusal-delta":
+      return growRefusal(build, event.text);
+    case "text-end":
+      return close(build.message, event.complete);
+    case "reasoning-start":
+      return openReasoning(build, event);
+    case "reasoning-delta":
+      return growReasoning(build, event);
+    case "reasoning-end":
+      return closeReasoning(build, event);
+    case "call-start":
+      return openCall(build, event);
+    case "call-delta": {
+      const call = build.calls.get(event.call);
+      if (call !== undefined) call.input += event.text;
+      return undefined;
+    }
+    case "call-end":
+      return close(build.calls.get(event.call), event.complete);
+    case "item-start":
+      return openItem(build, event);
+    case "item-note":
+      return undefined;
+    case "item-end":
+      return closeItem(build, event);
+    case "turn-end":
+      build.stop = event.stop;
+      return undefined;
+    default:
+      event satisfies never;
+      return undefined;
+  }
+}
+
+function openMessage<Name extends AnyName>(
+  build: Build<Name>,
+  event: Event<"text-start">,
+): undefined {
+  const { id, phase } = event;
+  const status = "incomplete";
+  build.message = { type: "message", role: "assistant", parts: [], id, phase, status };
+  build.fresh = true;
+  build.items.push(build.message);
+}
+
+function textPart<Name extends AnyName>(build: Build<Name>): TextPart {
+  const parts = build.message?.parts ?? [];
+  const last = parts.at(-1);
+  if (!build.fresh && last?.type === "text") return last;
   const part: TextPart = { type: "text", text: "" };
-  message.parts.push(part);
-  message.fresh = false;
+  parts.push(part);
+  build.fresh = false;
   return part;
+}
+
+function growText<Name extends AnyName>(build: Build<Name>, event: Event<"text-delta">): undefined {
+  const part = textPart(build);
+  part.text += event.text;
+  if (event.logprobs !== undefined) (part.logprobs ??= []).push(...event.logprobs);
+}
+
+function growRefusal<Name extends AnyName>(build: Build<Name>, text: string): undefined {
+  const parts = build.message?.parts ?? [];
+  const last = parts.at(-1);
+  if (last?.type === "refusal") last.text += text;
+  else parts.push({ type: "refusal", text });
+}
+
+function openReasoning<Name extends AnyName>(
+  build: Build<Name>,
+  event: Event<"reasoning-start">,
+): undefined {
+  const { id } = event;
+  build.reasoning = { type: "reasoning", id, summary: [], content: [], status: "incomplete" };
+  build.items.push(build.reasoning);
+}
+
+function growReasoning<Name extends AnyName>(
+  build: Build<Name>,
+  event: Event<"reasoning-delta">,
+): undefined {
+  const paragraphs = build.reasoning?.[event.of] ?? [];
+  while (paragraphs.length <= event.part) paragraphs.push("");
+  paragraphs[event.part] += event.text;
+}
+
+function closeReasoning<Name extends AnyName>(
+  build: Build<Name>,
+  event: Event<"reasoning-end">,
+): Item<Name> | undefined {
+  const item = build.reasoning;
+  if (item === undefined) return undefined;
+  item.encrypted = event.encrypted;
+  item.details = event.details;
+  return close(item, event.complete);
+}
+
+function openCall<Name extends AnyName>(build: Build<Name>, event: CallStart<Name>): undefined {
+  const { id, kind, name, namespace, itemId, extra } = event;
+  const item: Growing<Call<Name>> = {
+    type: "call",
+    id,
+    kind,
+    name,
+    namespace,
+    input: "",
+    itemId,
+    status: "incomplete",
+    extra,
+  };
+  build.calls.set(event.call, item);
+  build.items.push(item);
+}
+
+function openItem<Name extends AnyName>(build: Build<Name>, event: Event<"item-start">): undefined {
+  const item: Opaque = { type: "opaque", dialect: "responses", raw: event.raw };
+  build.opaque.set(event.item, item);
+  build.items.push(item);
+}
+
+function closeItem<Name extends AnyName>(
+  build: Build<Name>,
+  event: Event<"item-end">,
+): Item<Name> | undefined {
+  const item = build.opaque.get(event.item);
+  if (item !== undefined) item.raw = event.raw;
+  return item;
+}
+
+function close<T extends { status?: Message["status"] }>(
+  item: T | undefined,
+  complete: boolean | undefined,
+): T | undefined {
+  if (item !== undefined) item.status = complete === false ? "incomplete" : "completed";
+  return item;
 }

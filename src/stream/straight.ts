@@ -35,7 +35,8 @@ export function straight<Name extends AnyName>(
     each(event, emit) {
       if (event.type !== "frame") return writer.each(event, gather);
       if (!forwarding) return speak(emit);
-      if (!event.regular) {
+      // A whole body is regular where one was asked for, which is not here.
+      if (!event.regular || event.whole === true) {
         forwarding = false;
         return speak(emit);
       }

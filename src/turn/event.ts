@@ -1,6 +1,6 @@
 import type { Fault } from "./fault.ts";
 import type { AnyName } from "./names.ts";
-import type { DialectName, Fields } from "./turn.ts";
+import type { DialectName, Extra, Fields } from "./turn.ts";
 
 /** `calls`: the model waits for results. `filter`: the provider stopped it. */
 export type StopReason = "end" | "calls" | "length" | "filter";
@@ -78,7 +78,12 @@ export type TextNote = {
   readonly choice: number;
   readonly annotation: unknown;
 };
-export type TextEnd = { readonly type: "text-end"; readonly choice: number };
+/** `complete: false`: the message was cut off. */
+export type TextEnd = {
+  readonly type: "text-end";
+  readonly choice: number;
+  readonly complete?: boolean | undefined;
+};
 
 /** A refusal stands in a message, between its `text-start` and `text-end`. */
 export type RefusalDelta = {
@@ -105,6 +110,7 @@ export type ReasoningEnd = {
   readonly choice: number;
   readonly encrypted?: string | undefined;
   readonly details?: readonly unknown[] | undefined;
+  readonly complete?: boolean | undefined;
 };
 
 export type CallStart<Name extends AnyName> = {
@@ -117,6 +123,7 @@ export type CallStart<Name extends AnyName> = {
   readonly name: Name;
   readonly namespace?: string | undefined;
   readonly itemId?: string | undefined;
+  readonly extra?: Extra | undefined;
 };
 export type CallDelta = {
   readonly type: "call-delta";
@@ -182,4 +189,6 @@ export type Frame = {
   /** It only counts tokens. */
   readonly usageOnly?: boolean | undefined;
   readonly sequence?: number | undefined;
+  /** It is a whole body and not part of a stream. */
+  readonly whole?: boolean | undefined;
 };
