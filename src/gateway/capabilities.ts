@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { params } from "../dialects/params.ts";
-import type { NameRule, Profile } from "../turn/profile.ts";
+import type { HistoryRule, NameRule, Profile, SchemaRule } from "../turn/profile.ts";
 
 /** What configuration may override: all but who the profile is. */
 type Overridable = Omit<Profile, "name" | "dialect">;
@@ -20,6 +20,36 @@ const names = {
   codec: z.enum(["bend", "hash"]),
 } satisfies Record<keyof NameRule, z.ZodType>;
 
+const nameRule = z.strictObject(names).partial({ first: true, reserved: true, codec: true });
+
+const schema = {
+  refs: z.boolean(),
+  unions: z.array(z.enum(["anyOf", "oneOf", "allOf"])),
+  anyRoot: z.boolean(),
+  maps: z.boolean(),
+  optional: z.boolean(),
+  typeLists: z.boolean(),
+  untyped: z.boolean(),
+  tuples: z.boolean(),
+  consts: z.boolean(),
+  mixedEnums: z.boolean(),
+  keywords: z.array(z.string()),
+  formats: z.array(z.string()),
+  keys: nameRule,
+  strict: z.boolean(),
+} satisfies Record<keyof SchemaRule, z.ZodType>;
+
+const medium = z.enum(["image", "file", "audio"]);
+const history = {
+  paired: z.boolean(),
+  roles: z.array(z.enum(["system", "developer", "user", "assistant"])),
+  lateSystem: z.boolean(),
+  media: z.array(medium),
+  resultMedia: z.array(medium),
+  empty: z.boolean(),
+  ids: nameRule.extend({ exact: z.boolean().optional() }),
+} satisfies Record<keyof HistoryRule, z.ZodType>;
+
 const tools = {
   kinds: z.record(z.string(), kind),
   max: z.int().positive(),
@@ -29,6 +59,8 @@ const tools = {
   declares: z.enum(["turn", "thread"]),
   deferred: z.boolean(),
   cached: z.boolean(),
+  schema: z.strictObject(schema).partial(),
+  builtins: z.record(z.string(), z.record(z.string(), z.unknown())),
 } satisfies Record<keyof Profile["tools"], z.ZodType>;
 
 const overridable = {
@@ -37,6 +69,7 @@ const overridable = {
   formats: z.array(z.enum(["text", "json", "schema"])),
   reasoning: z.enum(["reasoning_content", "reasoning", "reasoning_details", "items", "none"]),
   streamUsage: z.boolean(),
+  history: z.strictObject(history).partial(),
 } satisfies Record<keyof Overridable, z.ZodType>;
 
 /** Any part of a profile, as configuration overrides it. */

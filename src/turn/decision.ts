@@ -11,9 +11,10 @@ export type Decision = {
 /**
  * `dropped`: not sent. `changed`: sent with another meaning or form.
  * `renamed`: sent under another name, restored on the way back.
+ * `reshaped`: sent in another form, restored on the way back.
  * `repaired`: a fault in the request was mended.
  */
-export type Action = "dropped" | "changed" | "renamed" | "repaired";
+export type Action = "dropped" | "changed" | "renamed" | "reshaped" | "repaired";
 
 /** What strictness refuses: the request would not mean the same. */
 export const isLossy = (decision: Decision): boolean =>

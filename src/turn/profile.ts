@@ -1,4 +1,4 @@
-import type { DialectName, Params } from "./turn.ts";
+import type { DialectName, Fields, Params, Role } from "./turn.ts";
 
 /** How a kind of tool fares on an upstream. */
 export type KindRule = "native" | "degrade" | "ignore" | "refuse";
@@ -9,13 +9,77 @@ export type NameRule = {
   readonly max: number;
   /** The class of the first character, where it is narrower. */
   readonly first?: string | undefined;
-  /** Names the upstream keeps for itself. */
+  /** Names the upstream keeps for itself; `mcp__*` stands for all that begin so. */
   readonly reserved?: readonly string[] | undefined;
   /** How unlawful names are made lawful: `bend` (the default) or `hash`, which marks every bent name. */
   readonly codec?: "bend" | "hash" | undefined;
 };
 
 export type ChoiceForm = "auto" | "none" | "required" | "function" | "allowed";
+
+/**
+ * The part of JSON Schema an upstream takes for a function's parameters. What
+ * is not said is taken. Whatever falls outside is rewritten, so that arguments
+ * can be turned back into values of the client's own schema.
+ */
+export type SchemaRule = {
+  /** Whether `$ref` may be used; else definitions are written out where they are used. */
+  readonly refs?: boolean | undefined;
+  /** Which combinations it takes. */
+  readonly unions?: readonly ("anyOf" | "oneOf" | "allOf")[] | undefined;
+  /** Whether the parameters may be anything but a plain object. */
+  readonly anyRoot?: boolean | undefined;
+  /** Whether an object may have keys that its schema does not name. */
+  readonly maps?: boolean | undefined;
+  /** Whether a property may be left out; else those that may be are nullable instead. */
+  readonly optional?: boolean | undefined;
+  /** Whether `type` may be a list. */
+  readonly typeLists?: boolean | undefined;
+  /** Whether a schema may leave the type open, as `{}` and `true` do. */
+  readonly untyped?: boolean | undefined;
+  /** Whether the items of an array may differ by position. */
+  readonly tuples?: boolean | undefined;
+  /** Whether `const` may be used; else it is an `enum` of one. */
+  readonly consts?: boolean | undefined;
+  /** Whether an `enum` may hold more than strings. */
+  readonly mixedEnums?: boolean | undefined;
+  /** The constraints it takes, such as `minimum`; others are told in the description. */
+  readonly keywords?: readonly string[] | undefined;
+  /** The values of `format` it takes. */
+  readonly formats?: readonly string[] | undefined;
+  /** What property names may look like. */
+  readonly keys?: NameRule | undefined;
+  /** Whether `strict` may be asked for. */
+  readonly strict?: boolean | undefined;
+};
+
+/** What an upstream asks of the conversation so far. What is not said is taken. */
+export type HistoryRule = {
+  /** Every call must be answered once, right behind the message that made it. */
+  readonly paired?: boolean | undefined;
+  /** The roles it takes; a message in another goes under the nearest. */
+  readonly roles?: readonly Role[] | undefined;
+  /** Whether system messages may stand anywhere but at the beginning. */
+  readonly lateSystem?: boolean | undefined;
+  /** What a message may hold besides text. */
+  readonly media?: readonly Medium[] | undefined;
+  /** What the result of a call may hold besides text. */
+  readonly resultMedia?: readonly Medium[] | undefined;
+  /** Whether a message may be empty. */
+  readonly empty?: boolean | undefined;
+  /** What call ids must look like; `exact` if all have the same length. */
+  readonly ids?: (NameRule & { readonly exact?: boolean | undefined }) | undefined;
+};
+
+export type Medium = "image" | "file" | "audio";
+
+/**
+ * How a built-in tool is written for an upstream that has its own form of it.
+ * Copied as it is, except that `{ "$from": "a.b" }` stands for what the client
+ * said at that path, through `map` if there is one; if the client said nothing
+ * it is `else`, and without one the key is left out.
+ */
+export type BuiltinTemplate = Fields;
 
 /** What an upstream can do, as data. Shared code asks it and never who the upstream is. */
 export type Profile = {
@@ -32,7 +96,11 @@ export type Profile = {
     readonly declares: "turn" | "thread";
     readonly deferred: boolean;
     readonly cached: boolean;
+    readonly schema?: SchemaRule | undefined;
+    /** By kind, for native kinds that the upstream writes in its own way. */
+    readonly builtins?: Readonly<Record<string, BuiltinTemplate>> | undefined;
   };
+  readonly history?: HistoryRule | undefined;
   /** What the upstream calls a parameter, where it is not what its dialect does; null: it has none. */
   readonly params: { readonly [P in keyof Params]?: string | null };
   readonly formats: readonly ("text" | "json" | "schema")[];
