@@ -1,0 +1,320 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { CallDelta, CallStart } from "../turn/event.ts";
+import type { UpstreamName } from "../turn/names.ts";
+import { assembleCalls, type Fragment } from "./assemble.ts";
+
+type Told = { id: string; kind: string; name: string; input: string };
+
+function assemble(fragments: readonly Fragment[]): {
+  calls: Told[];
+  repaired: boolean;
+  nameless: boolean;
+} {
+  let made = 0;
+  const assembly = assembleCalls(0, (prefix) => `${prefix}_new${made++}`);
+  const calls: Told[] = [];
+  const emit = (event: CallStart<UpstreamName> | CallDelta): void => {
+    if (event.type === "call-start") {
+      expect(event.call).toBe(calls.length);
+      calls.push({ id: event.id, kind: event.kind, name: event.name, input: "" });
+      return;
+    }
+    const call = calls[event.call];
+    if (call === undefined) throw new Error("a delta before its start");
+    call.input += event.text;
+  };
+  for (const fragment of fragments) assembly.each(fragment, emit);
+  assembly.end(emit);
+  expect(assembly.waiting()).toBe(assembly.nameless());
+  return { calls, repaired: assembly.repaired(), nameless: assembly.nameless() };
+}
+
+const told = (name: string, input: string, id: string): Told => ({
+  id,
+  kind: "function",
+  name,
+  input,
+});
+
+describe("calls as the OpenAI API sends them", () => {
+  it("are put together and need no repair", () => {
+    const { calls, repaired } = assemble([
+      { index: 0, id: "a", kind: "function", name: "read", input: "" },
+      { index: 0, input: '{"path"' },
+      { index: 0, input: ':"x"}' },
+      { index: 1, id: "b", kind: "function", name: "read", input: "" },
+      { index: 1, input: "{}" },
+    ]);
+    expect(calls).toEqual([told("read", '{"path":"x"}', "a"), told("read", "{}", "b")]);
+    expect(repaired).toBe(false);
+  });
+
+  it("may take turns", () => {
+    const { calls, repaired } = assemble([
+      { index: 0, id: "a", kind: "function", name: "f", input: "" },
+      { index: 1, id: "b", kind: "function", name: "g", input: "" },
+      { index: 0, input: "{" },
+      { index: 1, input: "[" },
+      { index: 0, input: "}" },
+      { index: 1, input: "]" },
+    ]);
+    expect(calls).toEqual([told("f", "{}", "a"), told("g", "[]", "b")]);
+    expect(repaired).toBe(false);
+  });
+
+  it("may be custom", () => {
+    const { calls } = assemble([
+      { index: 0, id: "a", kind: "custom", name: "patch", input: "*** Begin" },
+      { index: 0, input: " Patch" },
+    ]);
+    expect(calls).toEqual([{ id: "a", kind: "custom", name: "patch", input: "*** Begin Patch" }]);
+  });
+});
+
+describe("calls as others send them", () => {
+  const one = [told("f", '{"a":1}', "a")];
+  const two = [told("f", '{"a":1}', "a"), told("g", '{"b":2}', "b")];
+  const twins = [told("f", '{"a":1}', "a"), told("f", '{"a":2}', "b")];
+  const unnamed = [told("f", '{"a":1}', "call_new0"), told("f", '{"a":2}', "call_new1")];
+  const head = { id: "a", kind: "function", name: "f" };
+  const next = { id: "b", kind: "function", name: "g" };
+
+  it.each<[string, Fragment[], Told[]]>([
+    [
+      "an index from 1",
+      [
+        { ...head, index: 1, input: "" },
+        { index: 1, input: '{"a":1}' },
+      ],
+      one,
+    ],
+    ["no index", [{ ...head, input: '{"a"' }, { input: ":1}" }], one],
+    [
+      "empty ids and names later",
+      [
+        { ...head, index: 0, input: "" },
+        { index: 0, id: "", name: "", kind: "function", input: '{"a":1}' },
+      ],
+      one,
+    ],
+    [
+      "null ids and names later",
+      [
+        { ...head, index: 0, input: null },
+        { index: 0, id: null, name: null, kind: null, input: '{"a":1}' },
+      ],
+      one,
+    ],
+    [
+      "the header with every piece",
+      [
+        { ...head, index: 0, input: '{"a"' },
+        { ...head, index: 0, input: ":1}" },
+        { ...head, index: 0, input: "" },
+      ],
+      one,
+    ],
+    [
+      "the header with every piece and no index",
+      [
+        { ...head, input: "" },
+        { ...head, input: '{"a"' },
+        { ...head, input: ":1}" },
+      ],
+      one,
+    ],
+    [
+      "an id that rotates",
+      [
+        { ...head, index: 0, input: "" },
+        { ...head, index: 0, id: "a2", input: '{"a"' },
+        { index: 0, id: "a3", input: ":1}" },
+      ],
+      one,
+    ],
+    [
+      "an id that rotates and no index",
+      [
+        { ...head, input: '{"a"' },
+        { id: "z", input: ":1}" },
+      ],
+      one,
+    ],
+    [
+      "the name in pieces",
+      [
+        { index: 0, id: "a", kind: "function", name: "get_", input: "" },
+        { index: 0, name: "wea" },
+        { index: 0, name: "ther", input: "{}" },
+      ],
+      [told("get_weather", "{}", "a")],
+    ],
+    [
+      "the name so far each time",
+      [
+        { index: 0, id: "a", kind: "function", name: "get" },
+        { index: 0, name: "get_weather" },
+        { index: 0, name: "get_weather", input: "{}" },
+      ],
+      [told("get_weather", "{}", "a")],
+    ],
+    [
+      "the name after the arguments",
+      [
+        { index: 0, id: "a", input: '{"a"' },
+        { index: 0, input: ":1}" },
+        { index: 0, name: "f" },
+      ],
+      one,
+    ],
+    ["arguments as an object", [{ ...head, index: 0, input: { a: 1 } }], one],
+    ["no arguments at all", [{ ...head, index: 0 }], [told("f", "", "a")]],
+    ["another type word", [{ ...head, kind: "tool_call", index: 0, input: '{"a":1}' }], one],
+    [
+      "an empty piece first",
+      [
+        { index: 0, input: "" },
+        { ...head, index: 0, input: '{"a":1}' },
+      ],
+      one,
+    ],
+    [
+      "one index for two ids",
+      [
+        { ...head, index: 0, input: '{"a":1}' },
+        { ...next, index: 0, input: '{"b":2}' },
+      ],
+      two,
+    ],
+    [
+      "one index for two ids that take turns",
+      [
+        { ...head, index: 0, input: "" },
+        { ...next, index: 0, input: "" },
+        { index: 0, id: "a", input: '{"a":1}' },
+        { index: 0, id: "b", input: '{"b":2}' },
+      ],
+      two,
+    ],
+    [
+      "one index for two calls of one tool",
+      [
+        { ...head, index: 0, input: '{"a":1}' },
+        { ...head, id: "b", index: 0, input: '{"a":' },
+        { index: 0, input: "2}" },
+      ],
+      twins,
+    ],
+    [
+      "one index, no ids, two calls",
+      [
+        { index: 0, name: "f", input: '{"a":1}' },
+        { index: 0, name: "f", input: '{"a":2}' },
+      ],
+      unnamed,
+    ],
+    [
+      "no index, no ids, two calls",
+      [
+        { name: "f", input: '{"a":1}' },
+        { name: "f", input: '{"a":2}' },
+      ],
+      unnamed,
+    ],
+    [
+      "no index, two calls beside each other without arguments",
+      [
+        { name: "f", input: "" },
+        { name: "f", input: "", beside: true },
+      ],
+      [told("f", "", "call_new0"), told("f", "", "call_new1")],
+    ],
+    [
+      "no index, two calls without arguments",
+      [
+        { ...head, input: "" },
+        { ...head, id: "b", input: "" },
+      ],
+      [told("f", "", "a"), told("f", "", "b")],
+    ],
+    [
+      "no index, headers repeated beside each other",
+      [
+        { ...head, input: '{"a"' },
+        { ...next, input: '{"b"', beside: true },
+        { ...head, input: ":1}" },
+        { ...next, input: ":2}", beside: true },
+      ],
+      two,
+    ],
+    [
+      "one id for two indexes",
+      [
+        { ...head, index: 0, input: '{"a":1}' },
+        { ...head, index: 1, input: '{"a":2}' },
+      ],
+      [told("f", '{"a":1}', "a"), told("f", '{"a":2}', "call_new0")],
+    ],
+    [
+      "an index that jumps",
+      [
+        { ...head, index: 3, input: '{"a":1}' },
+        { ...next, index: 7, input: '{"b":2}' },
+      ],
+      two,
+    ],
+  ])("%s", (_, fragments, calls) => {
+    const read = assemble(fragments);
+    expect(read.calls).toEqual(calls);
+    expect(read.repaired).toBe(true);
+  });
+
+  it("cannot be answered without a name", () => {
+    expect(assemble([{ index: 0, id: "a", input: "{}" }])).toEqual({
+      calls: [],
+      repaired: true,
+      nameless: true,
+    });
+  });
+});
+
+it("gives the same calls however the arguments are cut", () => {
+  const call = fc.record({ name: fc.constantFrom("f", "g"), input: fc.json() });
+  fc.assert(
+    fc.property(
+      fc.array(call, { minLength: 1, maxLength: 4 }),
+      fc.infiniteStream(fc.integer({ min: 1, max: 7 })),
+      (wanted, cuts) => {
+        const fragments = wanted.flatMap(({ name, input }, index): Fragment[] => {
+          const pieces: Fragment[] = [
+            { index, id: `c${index}`, kind: "function", name, input: "" },
+          ];
+          for (let at = 0; at < input.length;) {
+            const length = cuts.next().value;
+            pieces.push({ index, input: input.slice(at, at + length) });
+            at += length;
+          }
+          return pieces;
+        });
+        const { calls, repaired } = assemble(fragments);
+        expect(calls).toEqual(wanted.map((one, at) => told(one.name, one.input, `c${at}`)));
+        expect(repaired).toBe(false);
+      },
+    ),
+  );
+});
+
+it("takes a long call with its header on every piece in linear time", () => {
+  const input = JSON.stringify({ text: "x".repeat(300_000) });
+  const fragments = [...input].map((char): Fragment => ({
+    index: 0,
+    id: "",
+    kind: "function",
+    name: "f",
+    input: char,
+  }));
+  const started = performance.now();
+  expect(assemble(fragments).calls).toEqual([told("f", input, "call_new0")]);
+  expect(performance.now() - started).toBeLessThan(3_000);
+});
