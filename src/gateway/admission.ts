@@ -1,0 +1,52 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import { Fault } from "../turn/fault.ts";
+import type { Exchange } from "./exchange.ts";
+
+const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
+
+/** Digests of the keys that open the gateway. Digests have one length, so comparing them tells nothing. */
+export const keyring = (keys: readonly string[]): readonly Buffer[] =>
+  keys.filter((key) => key !== "").map(digest);
+
+/** The one place where a caller is known: both headers, and either will do. */
+export function authorize(headers: Exchange["headers"], keys: readonly Buffer[]): void {
+  if (keys.length === 0) return;
+  const shown = [bearer(headerOf(headers, "authorization")), headerOf(headers, "x-api-key")].filter(
+    (key) => key !== undefined && key !== "",
+  );
+  if (shown.length === 0)
+    throw new Fault(
+      "auth.missing",
+      "This gateway needs a key: send `Authorization: Bearer KEY` or `x-api-key: KEY`.",
+    );
+  // Every shown key is compared with every known one: how long it takes depends on neither.
+  let known = false;
+  for (const key of shown)
+    for (const lock of keys) known = timingSafeEqual(digest(key ?? ""), lock) || known;
+  if (!known)
+    throw new Fault("auth.wrong", "The key is not one of this gateway's (`server.keys`).");
+}
+
+export function headerOf(headers: Exchange["headers"], name: string): string | undefined {
+  const value = headers[name];
+  return typeof value === "string" ? value : value?.[0];
+}
+
+const bearer = (value: string | undefined): string | undefined =>
+  /^bearer\s+(.+)$/i.exec(value ?? "")?.[1]?.trim();
+
+/** A browser page can send anything else to a loopback port without asking; JSON it cannot. */
+export function requireJson(headers: Exchange["headers"]): void {
+  const type = headerOf(headers, "content-type") ?? "";
+  if (/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type)) return;
+  throw new Fault(
+    "request.content_type",
+    `The content type is \`${type === "" ? "missing" : type.slice(0, 80)}\`; send \`content-type: application/json\`.`,
+  );
+}
+
+/** The caller's id for the request, if it is one that can be shown in a header and a log. */
+export function requestIdOf(headers: Exchange["headers"]): string | undefined {
+  const id = headerOf(headers, "x-request-id");
+  return id !== undefined && /^[\x21-\x7e]{1,128}$/.test(id) ? id : undefined;
+}

@@ -1,0 +1,130 @@
+import { bodyReader } from "../dialects/body.ts";
+import { faultBody } from "../dialects/fault-body.ts";
+import { createMetrics } from "../telemetry/metrics.ts";
+import { Fault } from "../turn/fault.ts";
+import { authorize, keyring } from "./admission.ts";
+import type { Config } from "./config.ts";
+import type { Exchange, Reply } from "./exchange.ts";
+import { serveFetch } from "./fetch.ts";
+import type { House, Parts } from "./house.ts";
+import { findRoute, requestIdFor } from "./routes.ts";
+import { toFault } from "./trouble.ts";
+import { openUpstreams } from "./upstreams.ts";
+
+export type Gateway = {
+  /** Serves one exchange. Never throws. */
+  handle(exchange: Exchange): void;
+  /** The same for hosts that speak `fetch`. */
+  fetch(request: Request): Promise<Response>;
+  /** Takes up a new configuration for the requests that come after. */
+  reconfigure(config: Config): void;
+  /** Refuses new requests, waits for the turns under way, and lets go. */
+  close(graceMs: number): Promise<void>;
+  readonly bodyLimit: number;
+};
+
+/** A gateway for a checked configuration. It listens nowhere: a host gives it exchanges. */
+export function openGateway(config: Config, parts: Parts): Gateway {
+  const metrics = createMetrics();
+  const report: Parts["report"] = (happening) => {
+    metrics.hear(happening);
+    parts.report(happening);
+  };
+  let house = furnish(config);
+  let keys = keyring(config.server.keys);
+  let stopping = false;
+
+  function furnish(config: Config, before?: House): House {
+    return {
+      ...parts,
+      report,
+      metrics,
+      config,
+      upstreams: openUpstreams(config, parts, before),
+      readBody: before?.readBody ?? bodyReader(),
+      running: before?.running ?? new Set(),
+    };
+  }
+
+  function handle(exchange: Exchange): void {
+    const at = house;
+    const requestId = requestIdFor(at, exchange);
+    const refuse = (fault: Fault, headers?: Readonly<Record<string, string>>): void =>
+      sendFault(exchange.reply, fault, { "x-request-id": requestId, ...headers });
+    const refused = (error: unknown): void => {
+      const fault = toFault(error, report, requestId);
+      const { code, status, detail } = fault;
+      report({
+        type: "refusal",
+        requestId,
+        route: exchange.path.slice(0, 200),
+        status,
+        fault: code,
+        param: detail.param,
+      });
+      refuse(fault);
+    };
+    try {
+      const { route, rest } = findRoute(exchange.method, exchange.path);
+      if (route.open !== true) {
+        if (stopping)
+          throw new Fault(
+            "gateway.stopping",
+            "The gateway is shutting down; send the request to another.",
+          );
+        authorize(exchange.headers, keys);
+      }
+      route.serve({ house: at, exchange, requestId, rest, refuse })?.catch(refused);
+    } catch (error) {
+      refused(error);
+    }
+  }
+
+  return {
+    handle,
+    fetch: (request) =>
+      serveFetch(request, house.config.server.body_limit, handle, (fault, reply) =>
+        sendFault(reply, fault, {}),
+      ),
+    reconfigure(next) {
+      house = furnish(next, house);
+      keys = keyring(next.server.keys);
+    },
+    async close(graceMs) {
+      stopping = true;
+      await drained(house, graceMs);
+      await Promise.all([...house.upstreams.values()].map((upstream) => upstream.close()));
+    },
+    get bodyLimit() {
+      return house.config.server.body_limit;
+    },
+  };
+}
+
+/** Waits for the turns under way; those that outstay the grace are told, not cut. */
+function drained(house: House, graceMs: number): Promise<void> {
+  const { running, clock } = house;
+  return new Promise((resolve) => {
+    const last = clock.now() + graceMs;
+    const look = (): void => {
+      if (running.size === 0) return resolve();
+      if (clock.now() >= last) {
+        for (const turn of running) turn.halt();
+        return resolve();
+      }
+      clock.at(Math.min(last, clock.now() + 20), look);
+    };
+    look();
+  });
+}
+
+function sendFault(reply: Reply, fault: Fault, headers: Readonly<Record<string, string>>): void {
+  const { retryAfter } = fault.detail;
+  reply.head(fault.status, {
+    ...headers,
+    "content-type": "application/json; charset=utf-8",
+    ...(retryAfter !== undefined && { "retry-after": retryAfter }),
+    ...(fault.code === "request.websocket" && { upgrade: "HTTP/1.1" }),
+  });
+  reply.end(JSON.stringify(faultBody(fault)));
+}

@@ -1,0 +1,33 @@
+import type { bodyReader } from "../dialects/body.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import type { Report } from "../telemetry/happening.ts";
+import type { Clock, NewId } from "../turn/clock.ts";
+import type { Upstream } from "../upstreams/upstream.ts";
+import type { Config } from "./config.ts";
+
+/** What the machine gives the gateway. Tests give their own. */
+export type Parts = {
+  readonly clock: Clock;
+  readonly newId: NewId;
+  readonly random: () => number;
+  readonly report: Report;
+};
+
+/**
+ * All a request needs, as it was when the request came: a new configuration
+ * makes a new house and never changes a turn under way.
+ */
+export type House = Parts & {
+  readonly config: Config;
+  readonly upstreams: ReadonlyMap<string, Upstream>;
+  readonly metrics: Metrics;
+  readonly readBody: ReturnType<typeof bodyReader>;
+  /** The turns under way, for a stop that waits. */
+  readonly running: Set<Running>;
+};
+
+/** A turn under way. */
+export type Running = {
+  /** Ends it honestly: the client is told that the gateway stops. */
+  halt(): void;
+};

@@ -1,0 +1,168 @@
+import { Fault } from "../turn/fault.ts";
+import { headerOf, requestIdOf, requireJson } from "./admission.ts";
+import { dialects } from "./dialects.ts";
+import type { Exchange } from "./exchange.ts";
+import type { House } from "./house.ts";
+import { listModels } from "./models.ts";
+import type { Readied } from "./ready.ts";
+import { selectChain } from "./select.ts";
+import { walk, type Job } from "./walk.ts";
+import { summary } from "../tools/plan.ts";
+
+/** A request on its way through a route. */
+export type Visit = {
+  readonly house: House;
+  readonly exchange: Exchange;
+  readonly requestId: string;
+  /** What a trailing `*` of the route's path stood for. */
+  readonly rest: string;
+  refuse(fault: Fault, headers?: Readonly<Record<string, string>>): void;
+};
+
+type Route = {
+  readonly method: string;
+  /** A trailing `*` takes the rest of the path. */
+  readonly path: string;
+  /** Whether it is served without a key. */
+  readonly open?: true;
+  serve(visit: Visit): void | Promise<void>;
+};
+
+export const routes: readonly Route[] = [
+  { method: "POST", path: "/v1/chat/completions", serve: (visit) => serveTurn(visit, "chat") },
+  { method: "POST", path: "/v1/responses", serve: (visit) => serveTurn(visit, "responses") },
+  { method: "GET", path: "/v1/responses", serve: refuseSocket },
+  { method: "GET", path: "/v1/models", serve: serveModels },
+  { method: "GET", path: "/v1/models/*", serve: serveModel },
+  {
+    method: "GET",
+    path: "/healthz",
+    open: true,
+    serve: (visit) => sendJson(visit, 200, { status: "ok" }),
+  },
+  {
+    method: "GET",
+    path: "/livez",
+    open: true,
+    serve: (visit) => sendJson(visit, 200, { status: "ok" }),
+  },
+  { method: "GET", path: "/readyz", open: true, serve: serveReadiness },
+  { method: "GET", path: "/metrics", open: true, serve: serveMetrics },
+];
+
+/** The route for a path, and what its `*` stood for. */
+export function findRoute(method: string, path: string): { route: Route; rest: string } {
+  const place = path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
+  const there = routes.filter((route) => covers(route.path, place));
+  const route = there.find((candidate) => candidate.method === method);
+  if (route !== undefined)
+    return { route, rest: route.path.endsWith("*") ? place.slice(route.path.length - 1) : "" };
+  if (there.length === 0)
+    throw new Fault(
+      "request.route",
+      `There is no ${path.slice(0, 200)} here. Clients want the base URL to end in /v1; the routes are ${routes.map((known) => `${known.method} ${known.path}`).join(", ")}.`,
+    );
+  throw new Fault(
+    "request.method",
+    `${path} takes ${there.map((known) => known.method).join(" and ")}, not ${method}.`,
+  );
+}
+
+const covers = (pattern: string, path: string): boolean =>
+  pattern.endsWith("*")
+    ? path.startsWith(pattern.slice(0, -1)) && path.length >= pattern.length
+    : pattern === path;
+
+function serveTurn(visit: Visit, door: keyof typeof dialects): void {
+  const { house, exchange, requestId } = visit;
+  requireJson(exchange.headers);
+  const dialect = dialects[door];
+  const turn = dialect.readRequest(house.readBody(exchange.body));
+  const job: Job = {
+    requestId,
+    dialect,
+    turn,
+    chain: selectChain(turn.model, house.config, house.upstreams),
+    strict: house.config.tools.strict || headerOf(exchange.headers, "x-patchbay-strict") === "true",
+    reply: exchange.reply,
+    headers: (readied) => turnHeaders(requestId, readied),
+    refuse: (fault, headers) => visit.refuse(fault, headers),
+  };
+  walk(house, job);
+}
+
+function turnHeaders(requestId: string, readied: Readied | undefined): Record<string, string> {
+  const headers: Record<string, string> = { "x-request-id": requestId };
+  if (readied === undefined) return headers;
+  const { link, plan } = readied;
+  headers["x-patchbay-upstream"] = `${link.upstream.name}/${link.model}`;
+  if (plan.verdicts.length > 0) headers["x-patchbay-plan"] = summary(plan);
+  return headers;
+}
+
+/** Codex tries a WebSocket first; 426 is the one answer that makes it use HTTP at once. */
+function refuseSocket(visit: Visit): void {
+  if (headerOf(visit.exchange.headers, "upgrade") === undefined)
+    throw new Fault("request.method", "/v1/responses takes POST, not GET.");
+  throw new Fault(
+    "request.websocket",
+    "Responses over WebSocket is not offered here; POST to /v1/responses.",
+  );
+}
+
+async function serveModels(visit: Visit): Promise<void> {
+  const { config, upstreams, clock } = visit.house;
+  const models = await listModels(config, upstreams, clock.now());
+  sendJson(visit, 200, { object: "list", data: models.map(modelBody) });
+}
+
+async function serveModel(visit: Visit): Promise<void> {
+  const { config, upstreams, clock } = visit.house;
+  const id = decodeURIComponent(visit.rest);
+  const models = await listModels(config, upstreams, clock.now());
+  const model = models.find((known) => known.id === id);
+  if (model === undefined)
+    throw new Fault(
+      "model.unknown",
+      `There is no model \`${id.slice(0, 200)}\` here; GET /v1/models lists them.`,
+      {
+        param: "model",
+      },
+    );
+  sendJson(visit, 200, modelBody(model));
+}
+
+const modelBody = ({ id, owner }: { id: string; owner: string }): Record<string, unknown> => ({
+  id,
+  object: "model",
+  created: 0,
+  owned_by: owner,
+});
+
+function serveReadiness(visit: Visit): void {
+  const { upstreams } = visit.house;
+  sendJson(visit, 200, {
+    status: "ok",
+    upstreams: Object.fromEntries([...upstreams.keys()].map((name) => [name, "ready"])),
+  });
+}
+
+async function serveMetrics(visit: Visit): Promise<void> {
+  const { metrics } = visit.house;
+  const { reply } = visit.exchange;
+  const text = await metrics.text();
+  reply.head(200, { "content-type": metrics.contentType, "x-request-id": visit.requestId });
+  reply.end(text);
+}
+
+function sendJson(visit: Visit, status: number, body: unknown): void {
+  const { reply } = visit.exchange;
+  reply.head(status, {
+    "content-type": "application/json; charset=utf-8",
+    "x-request-id": visit.requestId,
+  });
+  reply.end(JSON.stringify(body));
+}
+
+export const requestIdFor = (house: House, exchange: Exchange): string =>
+  requestIdOf(exchange.headers) ?? house.newId("req");

@@ -1,0 +1,99 @@
+import type { WriteContext } from "../dialects/dialect.ts";
+import { blocks } from "../stream/blocks.ts";
+import type { Flow, Source } from "../stream/flow.ts";
+import { pump } from "../stream/pump.ts";
+import { chain } from "../stream/stage.ts";
+import { restoreCalls } from "../tools/restore.ts";
+import type { TurnEvent } from "../turn/event.ts";
+import type { Fault } from "../turn/fault.ts";
+import type { UpstreamName } from "../turn/names.ts";
+import { openDoor } from "./door.ts";
+import type { House } from "./house.ts";
+import type { Readied } from "./ready.ts";
+import { tally, type Tally } from "./tally.ts";
+import type { Job } from "./walk.ts";
+
+/** One upstream's answer on its way to the client. */
+export type Run = Flow & {
+  readonly seen: Tally["seen"];
+  /** Stops the upstream and ends the answer with a failure, as if the upstream had said it. */
+  interrupt(fault: Fault): void;
+};
+
+export type RunEnds = {
+  /** It failed and the client has been told nothing. `begun`: events had come all the same. */
+  refused(fault: Fault, begun: boolean): void;
+  told(status: number): void;
+  /** Something of ours threw. */
+  crashed(error: unknown): void;
+};
+
+export function run(house: House, job: Job, readied: Readied, retry: boolean, ends: RunEnds): Run {
+  const { clock } = house;
+  const counted = tally(clock);
+  let flow: Flow | undefined;
+  const door = openDoor({
+    dialect: job.dialect,
+    turn: job.turn,
+    context: writeContext(house, job),
+    reply: job.reply,
+    headers: job.headers(readied),
+    straight: readied.straight,
+    full: () => flow?.pause(),
+    refused: ends.refused,
+    told: ends.told,
+  });
+  const stages = chain(blocks<UpstreamName>(), chain(restoreCalls(readied.plan), counted));
+  const source = readied.prepared.open({ retry, requestId: job.requestId });
+  const running = pump(guarded(source, ends.crashed), stages, door, clock);
+  flow = running;
+  return {
+    ...running,
+    seen: counted.seen,
+    interrupt(fault) {
+      running.stop();
+      stages.each({ type: "turn-fail", fault }, (event) => door.each(event));
+      door.flush();
+      door.end();
+    },
+  };
+}
+
+function writeContext(house: House, job: Job): WriteContext {
+  const id =
+    job.turn.dialect === "chat" ? house.newId("chatcmpl").replace("_", "-") : house.newId("resp");
+  const now = (): number => Math.floor(house.clock.now() / 1000);
+  return { id, created: now(), now, newId: house.newId };
+}
+
+/** A fault in a stage must end one turn, not the process whose socket happened to call it. */
+function guarded(
+  source: Source<TurnEvent<UpstreamName>>,
+  crashed: (error: unknown) => void,
+): Source<TurnEvent<UpstreamName>> {
+  return (sink) => {
+    let over = false;
+    const safely = (step: () => void): void => {
+      if (over) return;
+      try {
+        step();
+      } catch (error) {
+        over = true;
+        crashed(error);
+      }
+    };
+    return source({
+      each(event) {
+        if (over) return;
+        try {
+          sink.each(event);
+        } catch (error) {
+          over = true;
+          crashed(error);
+        }
+      },
+      flush: () => safely(() => sink.flush()),
+      end: () => safely(() => sink.end()),
+    });
+  };
+}

@@ -1,0 +1,54 @@
+import { Fault } from "../turn/fault.ts";
+import type { Upstream } from "../upstreams/upstream.ts";
+import type { Config } from "./config.ts";
+
+/** One place where a model can be had. */
+export type Link = { readonly upstream: Upstream; readonly model: string };
+
+/** Where a model of this name is to be had, best first. */
+export function selectChain(
+  name: string,
+  config: Config,
+  upstreams: ReadonlyMap<string, Upstream>,
+): readonly [Link, ...Link[]] {
+  const places = config.models[name] ?? (isDirect(name, upstreams) ? [name] : config.models["*"]);
+  if (places === undefined) throw unknownModel(name, config, upstreams);
+  const [first, ...rest] = places.map((place) => linkTo(place, name, upstreams));
+  if (first === undefined) throw unknownModel(name, config, upstreams);
+  return [first, ...rest];
+}
+
+const isDirect = (name: string, upstreams: ReadonlyMap<string, Upstream>): boolean =>
+  name.includes("/") && upstreams.has(name.slice(0, name.indexOf("/")));
+
+/** `upstream/model`; the model `*` stands for the name the client asked for. */
+function linkTo(place: string, asked: string, upstreams: ReadonlyMap<string, Upstream>): Link {
+  const slash = place.indexOf("/");
+  const upstream = upstreams.get(place.slice(0, slash));
+  const model = place.slice(slash + 1);
+  if (upstream === undefined)
+    throw new Fault(
+      "model.unknown",
+      `\`${asked}\` leads to \`${place}\`, and there is no such upstream.`,
+      {
+        param: "model",
+      },
+    );
+  return { upstream, model: model === "*" ? asked : model };
+}
+
+function unknownModel(
+  name: string,
+  config: Config,
+  upstreams: ReadonlyMap<string, Upstream>,
+): Fault {
+  const known = [
+    ...Object.keys(config.models).filter((model) => model !== "*"),
+    ...[...upstreams.keys()].map((upstream) => `${upstream}/<model>`),
+  ];
+  return new Fault(
+    "model.unknown",
+    `There is no model \`${name}\` here. Known: ${known.join(", ")}. Add it under \`models\`, or set \`"*"\` there to answer for every name.`,
+    { param: "model" },
+  );
+}

@@ -1,0 +1,54 @@
+import type { Stage } from "../stream/stage.ts";
+import type { Outcome } from "../telemetry/happening.ts";
+import type { Clock } from "../turn/clock.ts";
+import type { TurnEvent, Usage } from "../turn/event.ts";
+import type { Fault } from "../turn/fault.ts";
+import type { ClientName } from "../turn/names.ts";
+
+/** What a turn came to, counted as it goes by. */
+export type Tally = Stage<TurnEvent<ClientName>, TurnEvent<ClientName>> & {
+  readonly seen: {
+    calls: number;
+    usage: Usage | undefined;
+    fault: Fault | undefined;
+    firstEvent: number | undefined;
+    cutShort: boolean;
+  };
+};
+
+export function tally(clock: Pick<Clock, "now">): Tally {
+  const seen: Tally["seen"] = {
+    calls: 0,
+    usage: undefined,
+    fault: undefined,
+    firstEvent: undefined,
+    cutShort: false,
+  };
+  return {
+    seen,
+    each(event, emit) {
+      switch (event.type) {
+        case "turn-start":
+          seen.firstEvent ??= clock.now();
+          break;
+        case "call-end":
+          if (event.complete) seen.calls++;
+          break;
+        case "usage":
+          seen.usage = event.usage;
+          break;
+        case "turn-end":
+          if (event.stop === "length" || event.stop === "filter") seen.cutShort = true;
+          break;
+        case "turn-fail":
+          seen.fault = event.fault;
+          break;
+        default:
+      }
+      emit(event);
+    },
+  };
+}
+
+export const outcomeOf = (seen: Tally["seen"]): Outcome =>
+  seen.fault !== undefined ? "failed" : seen.cutShort ? "incomplete" : "completed";

@@ -1,0 +1,73 @@
+import { demoUpstream } from "../upstreams/demo.ts";
+import { httpUpstream } from "../upstreams/http.ts";
+import { profileFor, profiles } from "../upstreams/profiles/profiles.ts";
+import { scriptedUpstream } from "../upstreams/scripted.ts";
+import { Fault } from "../turn/fault.ts";
+import type { Profile } from "../turn/profile.ts";
+import type { Upstream } from "../upstreams/upstream.ts";
+import { overrideProfile } from "./capabilities.ts";
+import type { Config, UpstreamConfig } from "./config.ts";
+import { dialects } from "./dialects.ts";
+import type { House, Parts } from "./house.ts";
+
+/**
+ * The upstreams of a configuration. Those that have not changed are taken over
+ * with their connections; those that are gone let their turns end and close.
+ */
+export function openUpstreams(
+  config: Config,
+  parts: Parts,
+  before?: House,
+): ReadonlyMap<string, Upstream> {
+  const upstreams = new Map<string, Upstream>();
+  for (const [name, wanted] of Object.entries(config.upstreams)) {
+    const known = before?.upstreams.get(name);
+    const same = JSON.stringify(before?.config.upstreams[name]) === JSON.stringify(wanted);
+    upstreams.set(name, known !== undefined && same ? known : openUpstream(name, wanted, parts));
+  }
+  for (const [name, upstream] of before?.upstreams ?? [])
+    if (upstreams.get(name) !== upstream) void upstream.close();
+  return upstreams;
+}
+
+function openUpstream(name: string, config: UpstreamConfig, parts: Parts): Upstream {
+  const profile = profileOf(name, config);
+  switch (config.dialect) {
+    case "chat":
+    case "responses":
+      return httpUpstream({
+        name,
+        profile,
+        dialect: dialects[config.dialect],
+        baseUrl: config.base_url,
+        apiKey: config.api_key,
+        headers: config.headers,
+        timeouts: config.timeouts,
+        retries: config.retries,
+        connections: config.connections,
+        ...parts,
+      });
+    case "scripted":
+      return config.script === undefined
+        ? demoUpstream({ name, ...parts })
+        : scriptedUpstream({ name, profile, script: config.script, dialects, ...parts });
+    case "messages":
+    case "codex":
+      throw new Fault(
+        "config.invalid",
+        `\`upstreams.${name}.dialect\`: \`${config.dialect}\` is not there yet; use \`chat\`, \`responses\` or \`scripted\`.`,
+      );
+    default:
+      return config satisfies never;
+  }
+}
+
+function profileOf(name: string, config: UpstreamConfig): Profile {
+  const profile = profileFor(config.profile, config.dialect);
+  if (profile !== undefined) return overrideProfile(profile, config.capabilities);
+  const known = [...profiles.values()].map((one) => one.name).join(", ");
+  throw new Fault(
+    "config.invalid",
+    `\`upstreams.${name}\`: there is no profile \`${config.profile ?? config.dialect}\`; known: ${known}. Leave it out for the generic one.`,
+  );
+}

@@ -1,0 +1,68 @@
+import type { Usage } from "../turn/event.ts";
+import type { FaultCode } from "../turn/fault.ts";
+import type { DialectName } from "../turn/turn.ts";
+
+/**
+ * What the gateway reports. The core never logs: it reports, and the host
+ * decides who hears it. Fields are flat and hold no content and no secrets.
+ */
+export type Happening = TurnDone | Fallback | Refusal | Trouble | Reload;
+
+/** How a turn ended: `left` is a client that went away. */
+export type Outcome = "completed" | "incomplete" | "failed" | "left";
+
+export type TurnDone = {
+  readonly type: "turn";
+  readonly requestId: string;
+  readonly door: DialectName;
+  readonly model: string;
+  /** `upstream/model`, as asked for there. */
+  readonly upstream: string;
+  readonly stream: boolean;
+  /** Whether the upstream's own frames were forwarded. */
+  readonly straight: boolean;
+  readonly outcome: Outcome;
+  readonly status: number;
+  readonly fault?: FaultCode | undefined;
+  readonly calls: number;
+  readonly usage?: Usage | undefined;
+  readonly plan: string;
+  readonly decisions: number;
+  readonly ms: number;
+  readonly firstEventMs?: number | undefined;
+};
+
+/** An upstream failed before its first event and the next of the chain is tried. */
+export type Fallback = {
+  readonly type: "fallback";
+  readonly requestId: string;
+  readonly from: string;
+  readonly to: string;
+  readonly fault: FaultCode;
+};
+
+/** A request that never became a turn. */
+export type Refusal = {
+  readonly type: "refusal";
+  readonly requestId: string;
+  readonly route: string;
+  readonly status: number;
+  readonly fault: FaultCode;
+  readonly param?: string | undefined;
+};
+
+/** A fault of ours: the one happening with a stack. */
+export type Trouble = {
+  readonly type: "trouble";
+  readonly requestId?: string | undefined;
+  readonly message: string;
+  readonly stack?: string | undefined;
+};
+
+export type Reload = {
+  readonly type: "reload";
+  readonly ok: boolean;
+  readonly problems: readonly string[];
+};
+
+export type Report = (happening: Happening) => void;
