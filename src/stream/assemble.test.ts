@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { CallDelta, CallStart } from "../turn/event.ts";
 import type { UpstreamName } from "../turn/names.ts";
@@ -16,12 +16,11 @@ function assemble(fragments: readonly Fragment[]): {
   const calls: Told[] = [];
   const emit = (event: CallStart<UpstreamName> | CallDelta): void => {
     if (event.type === "call-start") {
-      expect(event.call).toBe(calls.length);
       calls.push({ id: event.id, kind: event.kind, name: event.name, input: "" });
       return;
     }
     const call = calls[event.call];
-    if (call === undefined) throw new Error("a delta before its start");
+    if (call === undefined) throw new Error("a delta before its start, or numbers with gaps");
     call.input += event.text;
   };
   for (const fragment of fragments) assembly.each(fragment, emit);
@@ -307,7 +306,7 @@ it("gives the same calls however the arguments are cut", () => {
 
 it("takes a long call with its header on every piece in linear time", () => {
   const input = JSON.stringify({ text: "x".repeat(300_000) });
-  const fragments = [...input].map((char): Fragment => ({
+  const fragments = Array.from(input, (char): Fragment => ({
     index: 0,
     id: "",
     kind: "function",

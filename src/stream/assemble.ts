@@ -110,8 +110,8 @@ export function assembleCalls(choice: number, newId: NewId): Assembly {
   const add = (slot: Slot, text: string, emit: CallEvents): void => {
     slot.empty = false;
     slot.extent.unread += text;
-    if (slot.started) return emit({ type: "call-delta", choice, call: slot.call, text });
-    slot.held += text;
+    if (slot.started) emit({ type: "call-delta", choice, call: slot.call, text });
+    else slot.held += text;
   };
 
   /** Whether a fragment to a known call says more than the OpenAI API would. */
@@ -125,7 +125,10 @@ export function assembleCalls(choice: number, newId: NewId): Assembly {
       if (input !== undefined && typeof input !== "string") repaired = true;
       let slot = find(fragment);
       if (slot === undefined) {
-        if (isBlank(id) && isBlank(name) && text === "") return void (repaired = true);
+        if (isBlank(id) && isBlank(name) && text === "") {
+          repaired = true;
+          return;
+        }
         slot = open(fragment);
       } else if (isOdd(slot, fragment)) repaired = true;
       last = slot;
