@@ -1,0 +1,272 @@
+import { StringDecoder } from "node:string_decoder";
+import type { Dispatcher } from "undici";
+import type { EventReader } from "../dialects/dialect.ts";
+import type { Flow, Sink } from "../stream/flow.ts";
+import { sseReader, type SseReader } from "../stream/sse.ts";
+import type { Clock } from "../turn/clock.ts";
+import type { TurnEvent } from "../turn/event.ts";
+import { Fault } from "../turn/fault.ts";
+import type { UpstreamName } from "../turn/names.ts";
+import { broken, packed, redact, refusal, tooLong, webPage, type Failing } from "./http-fault.ts";
+import { one, type Failure, type Headers } from "./retry.ts";
+
+type Event = TurnEvent<UpstreamName>;
+
+export type AnswerOptions = {
+  readonly reader: EventReader;
+  readonly sink: Sink<Event>;
+  readonly fail: (failure: Failure) => void;
+  readonly failing: Failing;
+  readonly clock: Clock;
+};
+
+const LONGEST_ERROR = 64 * 1024;
+const LONGEST_WHOLE = 64 * 1024 * 1024;
+/** What an upstream may still send after its last word before the connection is given up. */
+const LONGEST_REST = 256 * 1024;
+const REST_MS = 2_000;
+
+// One error for all who leave: nobody reads it, and a stack is dear to take.
+const left = new Error("The turn was stopped.");
+const enough = new Error("The answer was over and its connection was not.");
+
+/**
+ * One HTTP answer while it arrives: bytes to text, text to frames, frames to
+ * the dialect's reader, events to the sink. undici drives it as a handler, the
+ * turn's owner as a flow.
+ */
+export class HttpAnswer implements Dispatcher.DispatchHandler, Flow {
+  readonly #to: AnswerOptions;
+  #controller: Dispatcher.DispatchController | undefined;
+  #paused = false;
+  /** The sink has heard its end, or wants to hear no more. */
+  #over = false;
+  #stopped = false;
+  /** The exchange itself is over. */
+  #closed = false;
+  #spoken = false;
+  #flushing = false;
+  #started = false;
+  #status = 0;
+  #headers: Headers = {};
+  #form: "unknown" | "frames" | "whole" | "refusal" = "unknown";
+  /** Text that waits: to be told apart, to be whole, or to be an error's reason. */
+  #text = "";
+  #rest = 0;
+  #calledOff: (() => void) | undefined;
+  readonly #decoder = new StringDecoder("utf8");
+  #sse: SseReader | undefined;
+
+  constructor(to: AnswerOptions) {
+    this.#to = to;
+  }
+
+  pause(): void {
+    if (this.#over) return;
+    this.#paused = true;
+    this.#controller?.pause();
+  }
+
+  resume(): void {
+    this.#paused = false;
+    this.#controller?.resume();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    if (this.#over) return;
+    this.#over = true;
+    this.#controller?.abort(left);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#over) controller.abort(left);
+    else if (this.#paused) controller.pause();
+  }
+
+  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: Headers): void {
+    if (status < 200) return;
+    this.#started = true;
+    this.#status = status;
+    this.#headers = headers;
+    if (status >= 300) this.#form = "refusal";
+    const encoding = one(headers["content-encoding"]);
+    if (encoding !== "" && encoding !== "identity")
+      this.#abandon(packed(this.#to.failing, encoding));
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#over) {
+      this.#rest += chunk.length;
+      if (this.#rest > LONGEST_REST) controller.abort(enough);
+      return;
+    }
+    this.#hear(this.#decoder.write(chunk));
+    if (this.#flushing || this.#over) return;
+    // The pieces of one network read come in one go; the flush waits for the last of them.
+    this.#flushing = true;
+    queueMicrotask(this.#flush);
+  }
+
+  onResponseEnd(): void {
+    this.#close();
+    if (this.#over) return;
+    this.#hearLast();
+    if (this.#form === "refusal") return this.#refused();
+    if (this.#form === "whole") this.#to.reader.whole(this.#text, this.#emit);
+    this.#finish();
+  }
+
+  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    this.#close();
+    if (this.#over) return;
+    if (this.#form === "refusal" && this.#text !== "") return this.#refused();
+    const failure = broken(this.#to.failing, error, this.#started);
+    try {
+      // Not after a fault of our own: whoever threw it would only throw again.
+      if (failure.again || failure.fault.code === "upstream.idle_timeout") this.#hearLast();
+      if (!this.#over) this.#give(failure);
+    } catch {
+      this.#over = true; // The sink itself is broken, and there is nobody else to tell.
+    }
+  }
+
+  #close(): void {
+    this.#closed = true;
+    this.#calledOff?.();
+  }
+
+  readonly #emit = (event: Event): void => {
+    this.#spoken = true;
+    this.#to.sink.each(event.type === "turn-fail" ? this.#safe(event.fault) : event);
+  };
+
+  readonly #flush = (): void => {
+    this.#flushing = false;
+    if (this.#over) return;
+    try {
+      this.#to.sink.flush();
+    } catch (error) {
+      // Outside undici's own guard: it must end the turn, not the process.
+      this.#controller?.abort(error as Error);
+    }
+  };
+
+  #hear(text: string): void {
+    switch (this.#form) {
+      case "frames":
+        this.#sse?.feed(text);
+        return;
+      case "whole":
+        this.#text += text;
+        if (this.#text.length > LONGEST_WHOLE)
+          this.#abandon(tooLong(this.#to.failing, LONGEST_WHOLE));
+        return;
+      case "refusal":
+        this.#text += text;
+        if (this.#text.length > LONGEST_ERROR) {
+          this.#refused();
+          this.#controller?.abort(enough);
+        }
+        return;
+      case "unknown":
+        this.#tellApart(text);
+        return;
+      default:
+        this.#form satisfies never;
+    }
+  }
+
+  /** What is left when the connection closes: half a character, half a frame. */
+  #hearLast(): void {
+    const text = this.#decoder.end();
+    if (text !== "") this.#hear(text);
+    this.#sse?.end();
+  }
+
+  /** The first character that says anything tells better than the header what this is. */
+  #tellApart(piece: string): void {
+    const text = this.#text + piece;
+    const at = text.search(/\S/);
+    // A byte order mark counts as space.
+    if (at === -1) {
+      this.#text = text;
+      return;
+    }
+    this.#text = "";
+    const first = text.charAt(at);
+    if (first === "<") return this.#abandon(webPage(this.#to.failing));
+    const json =
+      first === "{" ||
+      first === "[" ||
+      // No field of a stream begins like JSON, nor the other way about.
+      (!":deir".includes(first) && one(this.#headers["content-type"]).includes("json"));
+    this.#form = json ? "whole" : "frames";
+    if (!json) this.#sse = sseReader(this.#frame);
+    this.#hear(json ? text.slice(at) : text);
+  }
+
+  readonly #frame = (data: string, name: string | undefined, partial: boolean): void => {
+    if (this.#over) return;
+    const { reader } = this.#to;
+    reader.frame(data, name, partial, this.#emit);
+    if (reader.done()) this.#finish();
+  };
+
+  /** The turn is over; the connection is kept for the next one if it comes to rest soon. */
+  #finish(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#to.sink.flush();
+    this.#to.sink.end();
+    if (this.#closed) return;
+    this.#controller?.resume();
+    // Mostly the end is in the same network read, and no clock has to be set.
+    queueMicrotask(() => {
+      if (this.#closed) return;
+      const { clock } = this.#to;
+      const giveUp = (): void => this.#controller?.abort(enough);
+      this.#calledOff = clock.at(clock.now() + REST_MS, giveUp);
+    });
+  }
+
+  #refused(): void {
+    const { failing, clock } = this.#to;
+    const answered = { status: this.#status, headers: this.#headers, body: this.#text };
+    this.#give(refusal(failing, { ...answered, now: clock.now() }));
+  }
+
+  #abandon(failure: Failure): void {
+    this.#give(failure);
+    this.#controller?.abort(enough);
+  }
+
+  /** Ends in failure: as the last event, or before the first as a try that may be made again. */
+  #give(failure: Failure): void {
+    this.#over = true;
+    if (this.#spoken) {
+      const { sink } = this.#to;
+      try {
+        sink.each(this.#safe(failure.fault));
+        sink.flush();
+      } finally {
+        sink.end();
+      }
+      return;
+    }
+    // undici may fail while it is still being asked, and a source speaks only once it has returned.
+    queueMicrotask(() => {
+      if (!this.#stopped) this.#to.fail(failure);
+    });
+  }
+
+  #safe(fault: Fault): Event {
+    const { failing } = this.#to;
+    const message = redact(failing, fault.message);
+    return {
+      type: "turn-fail",
+      fault: message === fault.message ? fault : new Fault(fault.code, message, fault.detail),
+    };
+  }
+}

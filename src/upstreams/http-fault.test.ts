@@ -1,0 +1,137 @@
+import { describe, expect, it } from "vitest";
+import { readError } from "./error-body.ts";
+import { broken, refusal, type Failing } from "./http-fault.ts";
+
+const failing: Failing = { name: "box", origin: "https://a.example", secrets: ["sk-123456"] };
+const coded = (code: string, name = "Error"): Error =>
+  Object.assign(new Error("x"), { code, name });
+
+describe("a refusal", () => {
+  const of = (status: number, body: unknown, headers = {}) =>
+    refusal(failing, { status, headers, body: JSON.stringify(body), now: 0 });
+
+  it("keeps the upstream's code and field, and says its words with the remedy", () => {
+    const { fault } = of(404, {
+      error: { message: "No model x", code: "model_not_found", param: "model" },
+    });
+    expect(fault.message).toBe(
+      "Upstream `box` has no such model or route (404): No model x. Check the model's name and the `base_url` of upstream `box`.",
+    );
+    expect(fault.detail).toMatchObject({ upstreamCode: "model_not_found", param: "model" });
+  });
+
+  it("keeps an unusual status of the client's making and hides one of the upstream's", () => {
+    expect(of(402, {}).fault).toMatchObject({ code: "upstream.refused", status: 402 });
+    expect(of(507, {}).fault).toMatchObject({ code: "upstream.failed", status: 502 });
+  });
+
+  it("does not mistake a repeated status for a code", () => {
+    expect(
+      of(400, { error: { code: 400, message: "m", status: "INVALID_ARGUMENT" } }).fault.detail
+        .upstreamCode,
+    ).toBe(undefined);
+    expect(of(400, { error: { code: 1113, message: "m" } }).fault.detail.upstreamCode).toBe("1113");
+  });
+
+  it("is tried again for 429 and 5xx unless the upstream advises against it", () => {
+    expect([429, 500, 502, 503, 529].map((status) => of(status, {}).again)).not.toContain(false);
+    expect([300, 400, 401, 404, 408, 422].map((status) => of(status, {}).again)).not.toContain(
+      true,
+    );
+    expect(of(500, {}, { "x-should-retry": "false" }).again).toBe(false);
+  });
+
+  it("tells in whole seconds how long to wait", () => {
+    expect(of(429, {}, { "retry-after-ms": "1200" })).toMatchObject({
+      after: 1_200,
+      fault: { detail: { retryAfter: "2" } },
+    });
+  });
+
+  it("never repeats a secret", () => {
+    const { fault } = of(401, { error: { message: "key sk-123456 is wrong", code: "sk-123456" } });
+    expect(JSON.stringify([fault.message, fault.detail])).not.toContain("sk-123456");
+  });
+});
+
+describe("the reason in an error body", () => {
+  it.each([
+    [
+      '{"error":{"message":"m","code":"c","type":"t","param":"p"}}',
+      { message: "m", code: "c", type: "t", param: "p" },
+    ],
+    ['{"error":"m"}', { message: "m" }],
+    ['{"error":{"error":{"message":"m"}}}', { message: "m" }],
+    ['{"error":{"message":null,"code":"c"},"message":"m"}', { message: "m" }],
+    ['{"message":"m","code":5}', { message: "m", code: "5" }],
+    ['{"detail":"m"}', { message: "m" }],
+    ['{"detail":{"message":"m"}}', { message: "m" }],
+    [
+      '{"detail":[{"loc":["body","a",0],"msg":"m"},{"loc":["body"],"msg":"k"}]}',
+      { message: "a.0: m; k", param: "a.0" },
+    ],
+    ['[{"error":{"message":"m","code":429}}]', { message: "m", code: "429" }],
+    ['{"errors":[{"message":"m"}]}', { message: "m" }],
+    [
+      '{"type":"error","error":{"type":"overloaded_error","message":"m"}}',
+      { message: "m", type: "overloaded_error" },
+    ],
+    ['data: {"error":{"message":"m"}}\n\n', { message: "m" }],
+    ['"m"', { message: "m" }],
+    ["  just\n words ", { message: "just words" }],
+    [
+      "<html><head><title>502 Bad Gateway</title></head><body>x</body>",
+      { message: "502 Bad Gateway" },
+    ],
+    ["<p>gone <b>away</b></p><script>x()</script>", { message: "gone away" }],
+    ["", {}],
+    ["{}", { message: "{}" }],
+  ])("is found in %s", (body, said) => {
+    const found = Object.fromEntries(
+      Object.entries(readError(body)).filter(([, value]) => value !== undefined),
+    );
+    expect(found).toMatchObject(said);
+  });
+
+  it("is cut to a length that can be read", () => {
+    expect(readError("x ".repeat(50_000)).message?.length).toBeLessThan(310);
+    expect(readError(JSON.stringify({ message: "x".repeat(50_000) })).message?.length).toBeLessThan(
+      2_010,
+    );
+    expect(readError("<".repeat(65_536)).message?.length).toBeLessThan(310);
+  });
+});
+
+describe("a broken connection", () => {
+  it.each([
+    ["ECONNREFUSED", false, "upstream.unreachable", true],
+    ["UND_ERR_SOCKET", false, "upstream.unreachable", true],
+    ["DEPTH_ZERO_SELF_SIGNED_CERT", false, "upstream.unreachable", true],
+    ["UND_ERR_CONNECT_TIMEOUT", false, "upstream.connect_timeout", true],
+    ["UND_ERR_HEADERS_TIMEOUT", false, "upstream.headers_timeout", false],
+    ["UND_ERR_BODY_TIMEOUT", true, "upstream.idle_timeout", false],
+    ["ECONNRESET", true, "upstream.cut", true],
+    ["UND_ERR_RES_CONTENT_LENGTH_MISMATCH", true, "upstream.cut", true],
+    ["UND_ERR_DESTROYED", true, "gateway.stopping", false],
+  ])("with %s is %s", (code, started, meant, again) => {
+    const failure = broken(failing, coded(code), started);
+    expect(failure).toMatchObject({ again, fault: { code: meant } });
+    expect(failure.fault.message).toContain("`box`");
+  });
+
+  it("is a fault of ours when nothing below us has a name for it", () => {
+    expect(broken(failing, new TypeError("undefined is not"), true)).toMatchObject({
+      again: false,
+      fault: { code: "gateway.internal" },
+    });
+  });
+
+  it("is a cut, not bad HTTP, when the answer had begun", () => {
+    expect(broken(failing, coded("HPE_X", "HTTPParserError"), true).fault.code).toBe(
+      "upstream.cut",
+    );
+    expect(broken(failing, coded("HPE_X", "HTTPParserError"), false).fault.code).toBe(
+      "upstream.malformed",
+    );
+  });
+});

@@ -1,0 +1,221 @@
+import { Fault, type FaultCode } from "../turn/fault.ts";
+import { readError } from "./error-body.ts";
+import { askedWait, one, type Failure, type Headers } from "./retry.ts";
+
+/** Who failed: the words for a message, and what no message may hold. */
+export type Failing = {
+  /** As configured. */
+  readonly name: string;
+  readonly origin: string;
+  readonly secrets: readonly string[];
+};
+
+type Answered = {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: string;
+  readonly now: number;
+};
+
+type Rule = {
+  readonly code: FaultCode;
+  readonly did: string;
+  /** After "upstream `name`" is known; empty where the upstream's own words have to do. */
+  readonly remedy: (name: string) => string;
+};
+
+const later = (): string => "Try again later.";
+const rules: Readonly<Record<number, Rule>> = {
+  401: {
+    code: "upstream.auth",
+    did: "rejected its key",
+    remedy: (name) => `Check the \`api_key\` of upstream \`${name}\`.`,
+  },
+  403: {
+    code: "upstream.forbidden",
+    did: "forbids this",
+    remedy: (name) => `Check what the \`api_key\` of upstream \`${name}\` may do.`,
+  },
+  404: {
+    code: "upstream.not_found",
+    did: "has no such model or route",
+    remedy: (name) => `Check the model's name and the \`base_url\` of upstream \`${name}\`.`,
+  },
+  408: { code: "upstream.timeout", did: "gave up waiting", remedy: () => "Try again." },
+  413: {
+    code: "upstream.too_large",
+    did: "found the request too large",
+    remedy: () => "Send less.",
+  },
+  429: { code: "upstream.rate_limited", did: "asks to slow down", remedy: later },
+  503: { code: "upstream.overloaded", did: "is overloaded", remedy: later },
+  529: { code: "upstream.overloaded", did: "is overloaded", remedy: later },
+};
+
+function ruleOf(status: number): Rule {
+  const rule = rules[status];
+  if (rule !== undefined) return rule;
+  if (status >= 500) return { code: "upstream.failed", did: "had an error", remedy: later };
+  if (status >= 400)
+    return { code: "upstream.refused", did: "rejected the request", remedy: () => "" };
+  return {
+    code: "upstream.failed",
+    did: "sent us elsewhere",
+    remedy: (name) =>
+      `Check the \`base_url\` of upstream \`${name}\`: it must be the address that answers.`,
+  };
+}
+
+/** What an answer with a status that is not a success means. */
+export function refusal(failing: Failing, answered: Answered): Failure {
+  const { status, headers } = answered;
+  const rule = ruleOf(status);
+  const said = readError(answered.body);
+  const after = askedWait(headers, answered.now);
+  const location = one(headers.location);
+  const words = said.message ?? (location === "" ? "" : `to ${location}`);
+  const sentences = [
+    `Upstream \`${failing.name}\` ${rule.did} (${status})${words === "" ? "." : `: ${stopped(words)}`}`,
+    rule.remedy(failing.name),
+  ];
+  const code = said.code === String(status) ? undefined : said.code;
+  const fault = new Fault(rule.code, redact(failing, sentences.filter(Boolean).join(" ")), {
+    param: said.param,
+    upstreamCode: code === undefined ? undefined : redact(failing, code),
+    status: rule.code === "upstream.refused" ? status : undefined,
+    retryAfter: after === undefined ? undefined : String(Math.ceil(after / 1_000)),
+    log: { upstream: failing.name, status, type: said.type, requestId: headers["x-request-id"] },
+  });
+  const advised = one(headers["x-should-retry"]);
+  return { fault, again: (status === 429 || status >= 500) && advised !== "false", after };
+}
+
+type Break = {
+  readonly code: FaultCode;
+  readonly again: boolean;
+  readonly message: (failing: Failing, cause: string) => string;
+};
+
+const stopping: Break = {
+  code: "gateway.stopping",
+  again: false,
+  message: ({ name }) => `Upstream \`${name}\` is being closed; try again.`,
+};
+const connectTimeout: Break = {
+  code: "upstream.connect_timeout",
+  again: true,
+  message: ({ name, origin }) =>
+    `Upstream \`${name}\` at ${origin} did not accept a connection in time. Check its \`base_url\`, or raise \`timeouts.connect\`.`,
+};
+const malformed: Break = {
+  code: "upstream.malformed",
+  again: false,
+  message: ({ name, origin }) =>
+    `What answers at ${origin} does not speak HTTP as we know it. Check the \`base_url\` of upstream \`${name}\`.`,
+};
+const unreachable: Break = {
+  code: "upstream.unreachable",
+  again: true,
+  message: ({ name, origin }, cause) =>
+    `Upstream \`${name}\` at ${origin} cannot be reached: ${reasonOf(cause)} (${cause}). Check its \`base_url\`, and that it runs.`,
+};
+const cut: Break = {
+  code: "upstream.cut",
+  again: true,
+  message: ({ name }) =>
+    `Upstream \`${name}\` closed the connection before the answer was complete; try again.`,
+};
+
+const PARSER = "HTTPParserError";
+/** At whatever moment. */
+const breaks: Readonly<Record<string, Break>> = {
+  UND_ERR_CLOSED: stopping,
+  UND_ERR_DESTROYED: stopping,
+  UND_ERR_HEADERS_TIMEOUT: {
+    code: "upstream.headers_timeout",
+    again: false,
+    message: ({ name }) =>
+      `Upstream \`${name}\` took the request and did not answer in time. Try again, or raise its \`timeouts.headers\`.`,
+  },
+  UND_ERR_BODY_TIMEOUT: {
+    code: "upstream.idle_timeout",
+    again: false,
+    message: ({ name }) =>
+      `Upstream \`${name}\` fell silent in mid-answer. Try again, or raise its \`timeouts.idle\`.`,
+  },
+};
+/** Before the answer began; afterwards the same is a cut. */
+const earlyBreaks: Readonly<Record<string, Break>> = {
+  UND_ERR_CONNECT_TIMEOUT: connectTimeout,
+  ETIMEDOUT: connectTimeout,
+  [PARSER]: malformed,
+  UND_ERR_HEADERS_OVERFLOW: malformed,
+};
+
+/** What a connection that broke means; `started`: after the answer had begun. */
+export function broken(failing: Failing, error: Error, started: boolean): Failure {
+  if (error instanceof Fault) return { fault: error, again: false };
+  const { name } = failing;
+  const cause = causeOf(error);
+  if (cause === undefined) {
+    const message = `The answer of upstream \`${name}\` could not be handled.`;
+    return { fault: new Fault("gateway.internal", message, {}, error), again: false };
+  }
+  const { code, again, message } =
+    breaks[cause] ?? (started ? cut : (earlyBreaks[cause] ?? unreachable));
+  const log = { upstream: name, cause };
+  return { fault: new Fault(code, message(failing, cause), { log }, error), again };
+}
+
+/** The name of what went wrong below us; none for an error that is our own. */
+function causeOf(error: Error): string | undefined {
+  if (error.name === PARSER) return PARSER;
+  return "code" in error && typeof error.code === "string" ? error.code : undefined;
+}
+
+/** A success that is a web page: the address is right for people and wrong for programs. */
+export const webPage = (failing: Failing): Failure => ({
+  fault: new Fault(
+    "upstream.malformed",
+    `Upstream \`${failing.name}\` answered with a web page. Check its \`base_url\`: most end in \`/v1\`.`,
+    { log: { upstream: failing.name } },
+  ),
+  again: false,
+});
+
+export const packed = (failing: Failing, encoding: string): Failure => ({
+  fault: new Fault(
+    "upstream.malformed",
+    `Upstream \`${failing.name}\` packed its answer (${encoding}) though it was not asked to. Switch compression off there.`,
+    { log: { upstream: failing.name } },
+  ),
+  again: false,
+});
+
+export const tooLong = (failing: Failing, longest: number): Failure => ({
+  fault: new Fault(
+    "upstream.malformed",
+    `Upstream \`${failing.name}\` sent an answer of more than ${longest} characters.`,
+    { log: { upstream: failing.name } },
+  ),
+  again: false,
+});
+
+/** Upstreams have been seen to echo the key they reject. */
+export function redact(failing: Failing, text: string): string {
+  return failing.secrets.reduce((safe, secret) => safe.replaceAll(secret, "[redacted]"), text);
+}
+
+const reasons: readonly (readonly [RegExp, string])[] = [
+  [/^ECONNREFUSED$/, "nothing listens there"],
+  [/^(ENOTFOUND|EAI_\w+)$/, "its host name cannot be resolved"],
+  [/^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/, "it closed the connection before it answered"],
+  [/^(EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL)$/, "there is no way to it from here"],
+  [/CERT|SIGNATURE|ALTNAME/, "its certificate is not trusted"],
+  [/SSL|TLS|EPROTO/, "it does not speak TLS"],
+  [/INVALID_ARG/, "the request could not be written; a header or the path has a bad character"],
+];
+const reasonOf = (code: string): string =>
+  reasons.find(([pattern]) => pattern.test(code))?.[1] ?? "the connection failed";
+
+const stopped = (sentence: string): string => (/[.!?]$/.test(sentence) ? sentence : `${sentence}.`);

@@ -1,0 +1,30 @@
+import { z } from "zod";
+
+const named = z.looseObject({
+  id: z.string().optional().catch(undefined),
+  slug: z.string().optional().catch(undefined),
+  name: z.string().optional().catch(undefined),
+});
+const entries = z
+  .array(z.union([z.string(), named]))
+  .optional()
+  .catch(undefined);
+const list = z
+  .union([z.array(z.unknown()).transform((data) => ({ data })), z.looseObject({})])
+  .pipe(z.looseObject({ data: entries, models: entries }))
+  .catch({ data: [], models: [] });
+
+/** The names in a model list, in whichever of the shapes that servers have for it. */
+export function readModels(text: string): readonly string[] {
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    return []; // A server without a list is a server all the same.
+  }
+  const { data, models } = list.parse(body);
+  const names = (data ?? models ?? []).map((entry) =>
+    typeof entry === "string" ? entry : (entry.id ?? entry.slug ?? entry.name ?? ""),
+  );
+  return [...new Set(names.filter((name) => name !== ""))];
+}

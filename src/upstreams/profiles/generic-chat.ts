@@ -1,0 +1,34 @@
+import type { Profile } from "../../turn/profile.ts";
+
+/** Any server that speaks Chat Completions, known no better. */
+export const genericChat: Profile = {
+  name: "generic-chat",
+  dialect: "chat",
+  tools: {
+    kinds: {
+      function: "native",
+      web_search: "ignore",
+      web_search_preview: "ignore",
+      file_search: "ignore",
+      code_interpreter: "ignore",
+      computer: "ignore",
+      computer_use: "ignore",
+      computer_use_preview: "ignore",
+      image_generation: "ignore",
+      mcp: "ignore",
+      "*": "degrade",
+    },
+    max: 128,
+    names: { chars: "A-Za-z0-9_-", max: 64 },
+    choice: ["auto", "none", "required", "function"],
+    parallel: true,
+    declares: "turn",
+    deferred: false,
+    cached: true,
+  },
+  // Compatible servers know the older word; few know the newer one.
+  params: { maxTokens: "max_tokens" },
+  formats: ["text", "json", "schema"],
+  reasoning: "reasoning_content",
+  streamUsage: true,
+};

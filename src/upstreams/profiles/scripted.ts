@@ -1,0 +1,21 @@
+import type { Profile } from "../../turn/profile.ts";
+
+/** A script can say anything, so nothing has to be changed for it. */
+export const scripted: Profile = {
+  name: "scripted",
+  dialect: "scripted",
+  tools: {
+    kinds: { "*": "native" },
+    max: 1_000_000,
+    names: { chars: "\\s\\S", max: 1_000_000 },
+    choice: ["auto", "none", "required", "function", "allowed"],
+    parallel: true,
+    declares: "turn",
+    deferred: false,
+    cached: false,
+  },
+  params: {},
+  formats: ["text", "json", "schema"],
+  reasoning: "items",
+  streamUsage: true,
+};

@@ -1,0 +1,131 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { stillClock } from "../../test/still-clock.ts";
+import { Fault } from "../turn/fault.ts";
+import { askedWait, retrying, type Attempt, type Failure } from "./retry.ts";
+
+const fault = new Fault("upstream.failed", "no");
+
+/** An attempt that fails as often as there are failures, and then speaks. */
+function flaky(failures: Failure[], seen: string[] = []): Attempt<string> {
+  return (sink, fail) => {
+    const failure = failures.shift();
+    seen.push("try");
+    queueMicrotask(() => {
+      if (failure) return fail(failure);
+      sink.each("hello");
+      sink.end();
+    });
+    return {
+      pause: () => void seen.push("pause"),
+      resume: () => void seen.push("resume"),
+      stop: () => void seen.push("stop"),
+    };
+  };
+}
+
+function run(attempt: Attempt<string>, retries: number, random = (): number => 1) {
+  const clock = stillClock();
+  const said: string[] = [];
+  const source = retrying(attempt, {
+    retries,
+    clock,
+    random,
+    failed: (one) => `failed: ${one.message}`,
+  });
+  const flow = source({
+    each: (event) => void said.push(event),
+    flush() {},
+    end: () => void said.push("end"),
+  });
+  return { clock, said, flow };
+}
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe("trying again", () => {
+  it("doubles the longest wait each time", async () => {
+    const seen: string[] = [];
+    const { clock, said } = run(flaky([again(), again(), again()], seen), 3);
+    for (const wait of [500, 1_000, 2_000]) {
+      await settled();
+      clock.move(wait - 1);
+      const before = seen.length;
+      clock.move(1);
+      expect(seen.length).toBe(before + 1);
+    }
+    await settled();
+    expect(said).toEqual(["hello", "end"]);
+  });
+
+  it("draws each wait between nothing and its longest", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.double({ min: 0, max: 0.999, noNaN: true }), async (chance) => {
+        const seen: string[] = [];
+        const { clock } = run(flaky([again()], seen), 1, () => chance);
+        await settled();
+        clock.move(Math.round(chance * 500));
+        expect(seen).toEqual(["try", "try"]);
+      }),
+    );
+  });
+
+  it("ends after the last try with the last fault", async () => {
+    const { clock, said } = run(flaky([again(), again(), again()]), 2);
+    await settled();
+    clock.move(500);
+    await settled();
+    clock.move(1_000);
+    await settled();
+    expect(said).toEqual(["failed: no", "end"]);
+    expect(clock.waiting()).toBe(0);
+  });
+
+  it("does not try again what cannot get better, or what asks for too long a wait", async () => {
+    const wrong = run(flaky([{ fault, again: false }]), 2);
+    const later = run(flaky([{ fault, again: true, after: 20_001 }]), 2);
+    await settled();
+    expect([wrong.said, later.said]).toEqual([
+      ["failed: no", "end"],
+      ["failed: no", "end"],
+    ]);
+  });
+
+  it("stays paused over a new try", async () => {
+    const seen: string[] = [];
+    const { clock, flow } = run(flaky([again()], seen), 1);
+    await settled();
+    flow.pause();
+    clock.move(500);
+    expect(seen).toEqual(["try", "pause", "try", "pause"]);
+  });
+
+  it("never begins again once stopped", async () => {
+    const seen: string[] = [];
+    const { clock, flow, said } = run(flaky([again()], seen), 1);
+    await settled();
+    flow.stop();
+    clock.move(60_000);
+    await settled();
+    expect(seen).toEqual(["try", "stop"]);
+    expect(said).toEqual([]);
+  });
+});
+
+function again(): Failure {
+  return { fault, again: true };
+}
+
+describe("the wait an upstream asks for", () => {
+  it.each([
+    [{ "retry-after": "2" }, 2_000],
+    [{ "retry-after": "0.5" }, 500],
+    [{ "retry-after-ms": "250", "retry-after": "9" }, 250],
+    [{ "retry-after": "Thu, 01 Jan 1970 00:00:07 GMT" }, 6_000],
+    [{ "retry-after": "Wed, 31 Dec 1969 00:00:00 GMT" }, 0],
+    [{ "retry-after": "soon" }, undefined],
+    [{ "retry-after": ["3", "4"] }, 3_000],
+    [{}, undefined],
+  ])("is read from %j", (headers, wait) => {
+    expect(askedWait(headers, 1_000)).toBe(wait);
+  });
+});

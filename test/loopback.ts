@@ -1,0 +1,32 @@
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+
+export type Loopback = AsyncDisposable & {
+  readonly url: string;
+  readonly server: Server;
+  /** Connections accepted so far. */
+  readonly sockets: readonly Socket[];
+};
+
+/** An HTTP server on loopback that behaves, or misbehaves, as the listener says. */
+export async function loopback(listener: RequestListener): Promise<Loopback> {
+  const sockets: Socket[] = [];
+  const server = createServer(listener);
+  server.on("connection", (socket) => void sockets.push(socket));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    server,
+    sockets,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** Waits for something that happens elsewhere in this process, without naming a time. */
+export async function until(what: () => boolean): Promise<void> {
+  while (!what()) await new Promise((resolve) => setImmediate(resolve));
+}
