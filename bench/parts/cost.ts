@@ -1,0 +1,160 @@
+import { askOf } from "../ask.ts";
+import { cpuSeconds, residentMegabytes } from "../cpu.ts";
+import { shuffled, type Spread, spread } from "../figures.ts";
+import type { Check, Part, Section, Stand } from "../part.ts";
+import { showRatio, showSpread, verdict } from "../report.ts";
+import { type Scenario, scenarios } from "../scenarios.ts";
+import type { Subject } from "../subjects/subject.ts";
+
+/** CPU per request as a multiple of nginx passing the same bytes. */
+const mostTimesNginx: Readonly<Record<string, number>> = {
+  "one-tool": 4,
+  "text-stream": 5,
+  "argument-stream": 8,
+  "large-request": 8,
+};
+const leastTimesBelowPortkey = 8;
+const mostMegabytes = 180;
+const connections = 16;
+
+type Sample = { readonly micros: number; readonly rate: number };
+
+type Memory = { readonly name: string; readonly mb: number };
+
+type Row = {
+  readonly scenario: string;
+  readonly subject: string;
+  readonly micros: Spread;
+  readonly rate: Spread;
+  readonly toNginx: number;
+  readonly belowPortkey: number;
+};
+
+/** CPU per request, throughput and memory, every subject in every round, in a new order each time. */
+export const cost: Part = {
+  name: "cost",
+  when: "always",
+  async measure(stand) {
+    const samples = await sample(stand);
+    const rows = scenarios.flatMap((scenario) => rowsOf(stand, scenario, samples));
+    return sectionOf(stand, rows, memoryOf(stand.subjects));
+  },
+};
+
+async function sample(stand: Stand): Promise<Map<string, Sample[]>> {
+  const { effort, subjects } = stand;
+  const samples = new Map<string, Sample[]>();
+  for (const subject of subjects)
+    for (const scenario of scenarios) await load(stand, subject, scenario, effort.warmSeconds);
+  for (let round = 1; round <= effort.rounds; round += 1) {
+    stand.say(`cost: round ${round} of ${effort.rounds}`);
+    for (const scenario of scenarios)
+      for (const subject of shuffled(subjects)) {
+        await load(stand, subject, scenario, effort.settleSeconds);
+        const key = keyOf(scenario, subject.name);
+        const taken = await load(stand, subject, scenario, effort.measureSeconds);
+        samples.set(key, [...(samples.get(key) ?? []), taken]);
+      }
+  }
+  return samples;
+}
+
+async function load(
+  stand: Stand,
+  subject: Subject,
+  scenario: Scenario,
+  seconds: number,
+): Promise<Sample> {
+  const asks = [askOf(subject, scenario)];
+  const before = cpuSeconds(subject.pid);
+  const outcome = await stand.run({ port: subject.port, asks, connections, seconds });
+  if (outcome.fault) throw new Error(`${subject.name}, ${scenario.title}: ${outcome.fault}`);
+  const used = cpuSeconds(subject.pid) - before;
+  const { answered } = outcome;
+  return { micros: (used / answered) * 1e6, rate: answered / outcome.seconds };
+}
+
+function keyOf(scenario: Scenario, subject: string): string {
+  return `${scenario.id} ${subject}`;
+}
+
+function rowsOf(
+  stand: Stand,
+  scenario: Scenario,
+  samples: ReadonlyMap<string, readonly Sample[]>,
+): Row[] {
+  const of = (name: string) => samples.get(keyOf(scenario, name)) ?? [];
+  const micros = (name: string) => spread(of(name).map((each) => each.micros));
+  return stand.subjects.map(({ name }) => ({
+    scenario: scenario.id,
+    subject: name,
+    micros: micros(name),
+    rate: spread(of(name).map((each) => each.rate)),
+    toNginx: micros(name).median / micros("nginx").median,
+    belowPortkey: micros("portkey").median / micros(name).median,
+  }));
+}
+
+function sectionOf(stand: Stand, rows: readonly Row[], memory: readonly Memory[]): Section {
+  const show = (row: Row) => [
+    `  ${row.subject}`,
+    showSpread(row.micros),
+    showRatio(row.toNginx),
+    showRatio(row.belowPortkey),
+    showSpread(row.rate),
+  ];
+  const lines = scenarios.flatMap(({ id, title }) =>
+    [[title]].concat(rows.filter((row) => row.scenario === id).map(show)),
+  );
+  return {
+    title: `CPU per request (median, least and most of ${stand.effort.rounds} rounds)`,
+    table: {
+      head: ["", "us of CPU", "of nginx", "below portkey", "requests/s"],
+      rows: [
+        ...lines,
+        ["memory after load"],
+        ...memory.map(({ name, mb }) => [`  ${name}`, `${mb.toFixed(0)} MB`]),
+      ],
+    },
+    figures: { rows, memory },
+    checks: [...rows.flatMap(checksOf), ...memory.flatMap(memoryCheck)],
+  };
+}
+
+function checksOf(row: Row): Check[] {
+  const most = mostTimesNginx[row.scenario];
+  if (!row.subject.startsWith("patchbay") || most === undefined) return [];
+  const what = `${row.subject}, ${row.scenario}`;
+  return [
+    {
+      what: `${what}: CPU of nginx's`,
+      target: `<= ${most}x`,
+      measured: showRatio(row.toNginx),
+      verdict: verdict(row.toNginx, row.toNginx <= most),
+    },
+    {
+      what: `${what}: below Portkey`,
+      target: `>= ${leastTimesBelowPortkey}x`,
+      measured: showRatio(row.belowPortkey),
+      verdict: verdict(row.belowPortkey, row.belowPortkey >= leastTimesBelowPortkey),
+    },
+  ];
+}
+
+/** By process: two doors of one gateway share it. */
+function memoryOf(subjects: readonly Subject[]): Memory[] {
+  const names = new Map(subjects.map(({ pid, name }) => [pid, name.split(" ")[0] ?? name]));
+  return [...names].map(([pid, name]) => ({ name, mb: residentMegabytes(pid) }));
+}
+
+function memoryCheck({ name, mb }: Memory): Check[] {
+  if (name !== "patchbay") return [];
+  return [
+    {
+      what: "patchbay: memory after load",
+      target: `< ${mostMegabytes} MB`,
+      measured: `${mb.toFixed(0)} MB`,
+      verdict: verdict(mb, mb < mostMegabytes),
+    },
+  ];
+}

@@ -1,0 +1,32 @@
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { freePort, startServer, temporaryFolder } from "../processes.ts";
+import { models } from "../scenarios.ts";
+import { Absent, type OpenSubject } from "./subject.ts";
+
+/** Patchbay as a user starts it, with both of its doors in front of the same chat upstream. */
+export const openPatchbay: OpenSubject = async (upstream) => {
+  const cli = join(import.meta.dirname, "../../src/host/cli.ts");
+  if (!existsSync(cli)) throw new Absent("src/host/cli.ts does not exist");
+  const port = await freePort();
+  const folder = temporaryFolder();
+  const config = join(folder, "patchbay.yaml");
+  writeFileSync(config, configuration(port, upstream.port));
+  const args = [cli, "serve", "--config", config];
+  const pid = await startServer({ command: process.execPath, args, folder, port });
+  const face = { port, pid, headers: {} };
+  return [
+    { ...face, name: "patchbay chat", door: "chat" },
+    { ...face, name: "patchbay responses", door: "responses" },
+  ];
+};
+
+function configuration(port: number, upstream: number): string {
+  return `
+server: { host: 127.0.0.1, port: ${port} }
+upstreams:
+  bench: { dialect: chat, base_url: "http://127.0.0.1:${upstream}/v1", api_key: x }
+models:
+${models.map((model) => `  ${model}: bench/${model}`).join("\n")}
+`;
+}

@@ -1,0 +1,20 @@
+import type { Door } from "../scenarios.ts";
+
+/** Something between client and model whose cost is measured. */
+export type Subject = {
+  readonly name: string;
+  readonly door: Door;
+  readonly port: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Its process, whose children count too. */
+  readonly pid: number;
+};
+
+/** Starts a subject in front of the upstream on that port; several if it has several faces. */
+export type OpenSubject = (upstream: {
+  readonly port: number;
+  readonly pid: number;
+}) => Promise<readonly Subject[]>;
+
+/** Why a subject cannot take part on this machine: its rows say so and the run goes on. */
+export class Absent extends Error {}

@@ -1,0 +1,131 @@
+import { z } from "zod";
+import { headersOf, pathOf } from "./ask.ts";
+import { type Reply, requestBody, type Scenario } from "./scenarios.ts";
+import type { Subject } from "./subjects/subject.ts";
+
+/** What a client makes of an answer, whichever dialect it came in. */
+type Heard = { text: string; name: string; arguments: string; ended: boolean };
+
+const chatCall = z.object({
+  function: z.object({ name: z.string().nullish(), arguments: z.string().nullish() }),
+});
+const chatMessage = z.object({
+  content: z.string().nullish(),
+  tool_calls: z.array(chatCall).nullish(),
+});
+const chatAnswer = z.object({
+  choices: z.array(
+    z.object({
+      message: chatMessage.optional(),
+      delta: chatMessage.optional(),
+      finish_reason: z.string().nullish(),
+    }),
+  ),
+});
+const responsesAnswer = z.object({
+  status: z.literal("completed"),
+  output: z.array(
+    z.object({
+      content: z.array(z.object({ text: z.string().optional() })).nullish(),
+      name: z.string().optional(),
+      arguments: z.string().optional(),
+    }),
+  ),
+});
+const responsesEvent = z.object({ type: z.string(), response: z.unknown().optional() });
+const delta = z.object({ delta: z.string() });
+const seenRequest = z.object({
+  messages: z.array(z.object({ content: z.unknown() })),
+  tools: z.array(z.unknown()),
+});
+
+/** Refuses to measure a subject whose answers, or whose requests to the model, are not right. */
+export async function verify(
+  subject: Subject,
+  scenario: Scenario,
+  upstreamPort: number,
+): Promise<void> {
+  const response = await fetch(`http://127.0.0.1:${subject.port}${pathOf(subject)}`, {
+    method: "POST",
+    headers: headersOf(subject),
+    body: requestBody(scenario, subject.door),
+  });
+  const text = await response.text();
+  const where = `${subject.name}, ${scenario.title}`;
+  if (response.status !== 200)
+    throw new Error(`${where}: status ${response.status}: ${text.slice(0, 300)}`);
+  const heard = subject.door === "chat" ? hearChat(text, scenario) : hearResponses(text, scenario);
+  const expected = heardOf(scenario.reply);
+  for (const key of ["text", "name", "arguments", "ended"] as const)
+    if (heard[key] !== expected[key])
+      throw new Error(`${where}: ${key} is ${heard[key]}, not ${expected[key]}`);
+  await verifySeen(where, scenario, upstreamPort);
+}
+
+async function verifySeen(where: string, scenario: Scenario, port: number): Promise<void> {
+  const response = await fetch(`http://127.0.0.1:${port}/`);
+  const seen = seenRequest.parse(await response.json());
+  if (seen.tools.length !== scenario.tools.length)
+    throw new Error(`${where}: the model saw ${seen.tools.length} tools`);
+  const said = JSON.stringify(seen.messages);
+  for (const { content } of scenario.messages)
+    if (!said.includes(content)) throw new Error(`${where}: a message did not reach the model`);
+}
+
+function heardOf(reply: Reply): Heard {
+  const said = reply.fragments.join("");
+  return reply.type === "text"
+    ? { text: said, name: "", arguments: "", ended: true }
+    : { text: "", name: reply.name, arguments: said, ended: true };
+}
+
+function hearChat(text: string, scenario: Scenario): Heard {
+  const heard: Heard = { text: "", name: "", arguments: "", ended: false };
+  for (const data of scenario.stream ? frames(text) : [text]) {
+    if (data === "[DONE]") continue;
+    for (const choice of chatAnswer.parse(JSON.parse(data)).choices) {
+      const message = choice.message ?? choice.delta;
+      heard.text += message?.content ?? "";
+      for (const call of message?.tool_calls ?? []) {
+        heard.name += call.function.name ?? "";
+        heard.arguments += call.function.arguments ?? "";
+      }
+      heard.ended ||= typeof choice.finish_reason === "string";
+    }
+  }
+  if (scenario.stream && frames(text).at(-1) !== "[DONE]") heard.ended = false;
+  return heard;
+}
+
+function hearResponses(text: string, scenario: Scenario): Heard {
+  const heard: Heard = { text: "", name: "", arguments: "", ended: false };
+  if (!scenario.stream) return hearOutput(JSON.parse(text));
+  for (const data of frames(text)) {
+    if (data === "[DONE]") continue;
+    const json: unknown = JSON.parse(data);
+    const event = responsesEvent.parse(json);
+    if (event.type === "response.output_text.delta") heard.text += delta.parse(json).delta;
+    if (event.type === "response.function_call_arguments.delta")
+      heard.arguments += delta.parse(json).delta;
+    if (event.type !== "response.completed") continue;
+    const final = hearOutput(event.response);
+    // The deltas and the closing account must tell the same story.
+    heard.ended = final.text === heard.text && final.arguments === heard.arguments;
+    heard.name = final.name;
+  }
+  return heard;
+}
+
+function hearOutput(body: unknown): Heard {
+  const heard: Heard = { text: "", name: "", arguments: "", ended: true };
+  for (const item of responsesAnswer.parse(body).output) {
+    for (const part of item.content ?? []) heard.text += part.text ?? "";
+    heard.name += item.name ?? "";
+    heard.arguments += item.arguments ?? "";
+  }
+  return heard;
+}
+
+function frames(text: string): string[] {
+  return text.split(/\r?\n/).flatMap((line) => /^data: ?(.*)$/.exec(line)?.[1] ?? []);
+}
