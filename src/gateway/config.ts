@@ -6,7 +6,10 @@ import { findProblems, type Problem } from "./problems.ts";
 const text = z.string().min(1);
 const count = z.int().nonnegative();
 /** Optional, and empty means not given: that is how `${NAME:-}` says it. */
-const maybe = z.string().optional();
+const maybe = z
+  .string()
+  .optional()
+  .transform((said) => (said === "" ? undefined : said));
 
 const httpUrl = z.string().refine((url) => /^https?:$/.test(URL.parse(url)?.protocol ?? ""), {
   error: "is not an http(s) address; write it whole, such as `https://api.example.com/v1`",

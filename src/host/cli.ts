@@ -1,0 +1,66 @@
+#!/usr/bin/env node
+import { readFileSync } from "node:fs";
+import { Command, InvalidArgumentError, Option } from "commander";
+import { Fault } from "../turn/fault.ts";
+import { check, type CheckOptions } from "./commands/check.ts";
+import { serve, type ServeOptions } from "./commands/serve.ts";
+import { logLevels } from "./log.ts";
+
+const configOption = (): Option =>
+  new Option(
+    "-c, --config <file>",
+    "the configuration, YAML or JSON; default: ./patchbay.yaml, then patchbay/patchbay.yaml in your configuration directory, then keys in the environment",
+  );
+
+function readPort(text: string): number {
+  const port = Number(text);
+  if (/^\d+$/.test(text) && port <= 65_535) return port;
+  throw new InvalidArgumentError("Give a port from 0 (any free one) to 65535.");
+}
+
+const program = new Command("patchbay")
+  .description("Every client's tools, on every model: a gateway in front of any model.")
+  .version(ownVersion())
+  .showHelpAfterError("(add --help for what there is)")
+  .addHelpText(
+    "after",
+    `
+Examples:
+  patchbay serve                               serve the embedded demo, or the providers whose keys are set
+  patchbay serve --config patchbay.yaml --port 8080
+  patchbay check --config patchbay.yaml        every problem at once, each with its line and remedy
+  curl http://127.0.0.1:11435/v1/chat/completions -H 'content-type: application/json' \\
+    -d '{"model":"demo","messages":[{"role":"user","content":"Hello"}]}'`,
+  );
+
+program
+  .command("serve")
+  .description("run the gateway")
+  .addOption(configOption())
+  .option("--host <address>", "where to listen; default: 127.0.0.1")
+  .option("--port <number>", "default: 11435; 0 takes any free one", readPort)
+  .addOption(
+    new Option("--log-level <level>", "JSON lines on stderr").choices(logLevels).default("info"),
+  )
+  .action((options: ServeOptions) => serve(options));
+
+program
+  .command("check")
+  .description("check a configuration and call nobody; exit code 1 if anything is wrong")
+  .addOption(configOption())
+  .option("--json", "print the outcome as JSON")
+  .action((options: CheckOptions) => check(options));
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  if (!(error instanceof Fault)) throw error;
+  process.stderr.write(`${error.message}\n`);
+  process.exitCode = 1;
+}
+
+/** The same place from `src/host` and, built, from `dist/host`. */
+function ownVersion(): string {
+  const file = new URL("../../package.json", import.meta.url);
+  return (JSON.parse(readFileSync(file, "utf8")) as { version: string }).version;
+}

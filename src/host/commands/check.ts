@@ -1,0 +1,80 @@
+import type { Config } from "../../gateway/config.ts";
+import { openGateway } from "../../gateway/gateway.ts";
+import { Fault } from "../../turn/fault.ts";
+import { systemClock } from "../clock.ts";
+import { findingLine, type Finding } from "../config-file.ts";
+import { environment } from "../env.ts";
+import { newId } from "../ids.ts";
+import { loadConfig } from "../load.ts";
+
+export type CheckOptions = {
+  readonly config?: string | undefined;
+  readonly json?: boolean | undefined;
+};
+
+/** `patchbay check`: every problem at once, or what the configuration comes to. */
+export async function check({ config: file, json = false }: CheckOptions): Promise<void> {
+  const loaded = loadConfig({ file, env: environment(), directory: process.cwd() });
+  const findings = loaded.ok ? await openingFindings(loaded.config) : loaded.findings;
+  if (findings.length > 0) {
+    process.exitCode = 1;
+    if (json) console.log(JSON.stringify({ ok: false, file: loaded.file, problems: findings }));
+    else for (const finding of findings) console.error(findingLine(finding));
+    return;
+  }
+  if (!loaded.ok) return;
+  for (const note of loaded.notes) console.error(note);
+  const { upstreams, models } = summary(loaded.config);
+  if (json) {
+    console.log(JSON.stringify({ ok: true, file: loaded.file, upstreams, models }));
+    return;
+  }
+  console.log(`${loaded.file ?? "No file: zero configuration"}: no problems.`);
+  const rows = upstreams.map(({ name, dialect, base_url = "" }) => [name, dialect, base_url]);
+  console.log(["upstreams:", ...aligned(rows)].join("\n"));
+  const places = Object.entries(models).map(([name, to]) => [name, "->", to.join(", then ")]);
+  console.log(["models:", ...aligned(places)].join("\n"));
+}
+
+/** What only shows when the gateway is put together. Nobody is called. */
+async function openingFindings(config: Config): Promise<Finding[]> {
+  try {
+    const parts = { clock: systemClock, newId, random: Math.random, report: () => {} };
+    await openGateway(config, parts).close(0);
+    return [];
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    return [{ path: "", message: error.message }];
+  }
+}
+
+type Row = {
+  readonly name: string;
+  readonly dialect: string;
+  readonly base_url?: string | undefined;
+};
+
+function summary(config: Config): { upstreams: Row[]; models: Config["models"] } {
+  const upstreams = Object.entries(config.upstreams).map(([name, upstream]) => ({
+    name,
+    dialect: upstream.dialect,
+    base_url: "base_url" in upstream ? withoutSecrets(upstream.base_url) : undefined,
+  }));
+  return { upstreams, models: config.models };
+}
+
+/** Some providers take the key in the address. */
+function withoutSecrets(address: string | undefined): string | undefined {
+  const url = URL.parse(address ?? "");
+  return url === null ? undefined : `${url.origin}${url.pathname}`;
+}
+
+function aligned(rows: readonly (readonly string[])[]): string[] {
+  const widths: number[] = [];
+  for (const row of rows)
+    for (const [column, cell] of row.entries())
+      widths[column] = Math.max(widths[column] ?? 0, cell.length);
+  return rows.map((row) =>
+    `  ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ")}`.trimEnd(),
+  );
+}

@@ -1,0 +1,68 @@
+import { openGateway } from "../../gateway/gateway.ts";
+import { systemClock } from "../clock.ts";
+import { findingLine } from "../config-file.ts";
+import { environment } from "../env.ts";
+import { newId } from "../ids.ts";
+import { loadConfig, type Origin } from "../load.ts";
+import { openLog, type Log, type LogLevel } from "../log.ts";
+import { reloader, watchFile } from "../reload.ts";
+import { openServer, type Server } from "../server.ts";
+
+export type ServeOptions = {
+  readonly config?: string | undefined;
+  readonly host?: string | undefined;
+  readonly port?: number | undefined;
+  readonly logLevel: LogLevel;
+};
+
+/** `patchbay serve`: runs until it is told to stop. */
+export async function serve({ config: file, host, port, logLevel }: ServeOptions): Promise<void> {
+  const origin: Origin = { file, host, port, env: environment(), directory: process.cwd() };
+  const loaded = loadConfig(origin);
+  for (const note of loaded.notes) console.error(note);
+  if (!loaded.ok) {
+    for (const finding of loaded.findings) console.error(findingLine(finding));
+    process.exitCode = 1;
+    return;
+  }
+  const { config } = loaded;
+  const log = openLog(logLevel);
+  const { report } = log;
+  const gateway = openGateway(config, { clock: systemClock, newId, random: Math.random, report });
+  const server = await openServer(gateway, config.server);
+  console.log(
+    `Patchbay listens on ${server.url} (upstreams: ${Object.keys(config.upstreams).join(", ")})`,
+  );
+  keepServing(log);
+  stopOnSignals(server, config.server.shutdown_grace_ms, log);
+  if (loaded.file !== undefined) {
+    const takeUp = reloader({ ...origin, file: loaded.file }, config, gateway, log);
+    watchFile(loaded.file, systemClock, takeUp);
+  }
+}
+
+/** One request's error must not end the others: it is logged, and serving goes on. */
+function keepServing(log: Log): void {
+  process.on("uncaughtException", log.uncaught);
+  process.on("unhandledRejection", log.uncaught);
+  process.on("exit", log.flush);
+}
+
+/** The first signal lets running streams end; the second does not wait. */
+function stopOnSignals(server: Server, graceMs: number, log: Log): void {
+  let stopping = false;
+  const stop = (signal: NodeJS.Signals): void => {
+    if (stopping) process.exit(1);
+    stopping = true;
+    log.note(`stopping on ${signal}`);
+    server.close(graceMs).then(
+      () => process.exit(0),
+      (error: unknown) => {
+        log.uncaught(error);
+        process.exit(1);
+      },
+    );
+  };
+  process.on("SIGTERM", stop);
+  process.on("SIGINT", stop);
+}

@@ -1,0 +1,168 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { FastifyError, FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify";
+import { faultBody } from "../dialects/fault-body.ts";
+import type { Exchange, Reply } from "../gateway/exchange.ts";
+import { tooLarge } from "../gateway/fetch.ts";
+import type { Gateway } from "../gateway/gateway.ts";
+import { Fault } from "../turn/fault.ts";
+
+export type PatchbayOptions = {
+  readonly gateway: Gateway;
+  /** The routes that lead to the gateway; default: those it has. */
+  readonly paths?: readonly string[] | undefined;
+};
+
+const ownPaths = ["/v1/*", "/healthz", "/livez", "/readyz", "/metrics"];
+
+/**
+ * The gateway inside a Fastify app: `app.register(patchbay, { gateway })`, with
+ * a `prefix` if it shall live under one. Body parsing and errors are its own
+ * and touch nothing else of the app.
+ */
+export const patchbay: FastifyPluginCallback<PatchbayOptions> = (app, options, done) => {
+  const { gateway, paths = ownPaths } = options;
+  const prefixLength = app.prefix === "/" ? 0 : app.prefix.length;
+  const serve = (request: FastifyRequest, reply: FastifyReply): void => {
+    reply.hijack();
+    gateway.handle(exchangeOf(request.raw, reply.raw, request.body, prefixLength));
+  };
+  app.removeAllContentTypeParsers();
+  // The limit is asked for each time: a new configuration may have moved it.
+  app.addContentTypeParser("*", (_request, payload, parsed) =>
+    collectBody(payload, gateway.bodyLimit, parsed),
+  );
+  app.setErrorHandler((error, _request, reply) => {
+    sendFault(reply, error instanceof Fault ? error : bodyFault(error));
+  });
+  for (const url of paths)
+    app.route({ method: app.supportedMethods, url, handler: serve, exposeHeadRoute: false });
+  done();
+};
+
+/** The whole body as text. One too large is refused at once, and the rest of it read past. */
+function collectBody(
+  payload: IncomingMessage,
+  limit: number,
+  done: (error: Error | null, body?: string) => void,
+): void {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  if (Number(payload.headers["content-length"] ?? 0) > limit) return done(tooLarge(limit));
+  payload.on("data", (chunk: Buffer) => {
+    if (size > limit) return;
+    size += chunk.length;
+    if (size > limit) {
+      chunks.length = 0;
+      done(tooLarge(limit));
+    } else chunks.push(chunk);
+  });
+  payload.on("end", () => {
+    if (size <= limit) done(null, textOf(chunks));
+  });
+  payload.on("error", (error) => {
+    if (size <= limit) done(error);
+    size = Infinity;
+  });
+}
+
+const textOf = (chunks: readonly Buffer[]): string =>
+  (chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)).toString();
+
+function bodyFault(error: unknown): Fault {
+  const { statusCode = 500 } = error as Partial<FastifyError>;
+  return statusCode < 500 || (error as NodeJS.ErrnoException).code === "ECONNRESET"
+    ? new Fault(
+        "request.invalid",
+        "The body did not arrive as announced; check `content-length` and the encoding.",
+      )
+    : new Fault("gateway.internal", "The request could not be read.", {}, error);
+}
+
+/**
+ * Answers past Fastify, which would close the connection after a body that
+ * failed: a client that still sends would be reset before it reads the answer.
+ */
+export function sendFault(reply: FastifyReply, fault: Fault): void {
+  reply.hijack();
+  const out = new NodeReply(reply.raw);
+  out.head(fault.status, { "content-type": "application/json; charset=utf-8" });
+  out.end(JSON.stringify(faultBody(fault)));
+}
+
+function exchangeOf(
+  request: IncomingMessage,
+  response: ServerResponse,
+  body: unknown,
+  prefixLength: number,
+): Exchange {
+  const url = request.url ?? "/";
+  const mark = url.indexOf("?");
+  return {
+    method: request.method ?? "GET",
+    path: mark < 0 ? url.slice(prefixLength) : url.slice(prefixLength, mark),
+    query: mark < 0 ? "" : url.slice(mark + 1),
+    headers: request.headers,
+    body: typeof body === "string" ? body : "",
+    reply: new NodeReply(response),
+  };
+}
+
+/** A reply over Node's response. Made for every request, so it holds fields and no closures. */
+export class NodeReply implements Reply {
+  readonly #response: ServerResponse;
+  #status = 200;
+  #headers: Readonly<Record<string, string>> = {};
+  #drained: (() => void) | undefined;
+  #left: (() => void) | undefined;
+
+  constructor(response: ServerResponse) {
+    this.#response = response;
+  }
+
+  /** Sent with the first of the body: only then is it known whether that is all of it. */
+  head(status: number, headers: Readonly<Record<string, string>>): void {
+    this.#status = status;
+    this.#headers = headers;
+  }
+
+  write(text: string): boolean {
+    const response = this.#response;
+    if (isOver(response)) return true;
+    if (!response.headersSent) response.writeHead(this.#status, this.#headers);
+    return response.write(text);
+  }
+
+  end(text?: string): void {
+    const response = this.#response;
+    if (isOver(response)) return;
+    if (!response.headersSent) {
+      const length = text === undefined ? 0 : Buffer.byteLength(text);
+      const headers = isBodiless(this.#status)
+        ? this.#headers
+        : { ...this.#headers, "content-length": String(length) };
+      response.writeHead(this.#status, headers);
+    }
+    if (text === undefined || text === "") response.end();
+    else response.end(text);
+  }
+
+  onDrain(then: () => void): void {
+    if (this.#drained === undefined) this.#response.on("drain", () => this.#drained?.());
+    this.#drained = then;
+  }
+
+  onLeave(then: () => void): void {
+    const response = this.#response;
+    if (response.destroyed) queueMicrotask(then);
+    else if (this.#left === undefined)
+      response.once("close", () => {
+        if (!response.writableFinished) this.#left?.();
+      });
+    this.#left = then;
+  }
+}
+
+// Writing to a response that is over would raise an error for nobody to catch.
+const isOver = (response: ServerResponse): boolean => response.destroyed || response.writableEnded;
+
+const isBodiless = (status: number): boolean => status === 204 || status === 304;

@@ -1,0 +1,234 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { findingLine } from "./config-file.ts";
+import type { Environment } from "./env.ts";
+import { loadConfig, type Loaded, type Origin } from "./load.ts";
+
+let directory = "";
+beforeEach(() => void (directory = mkdtempSync(join(tmpdir(), "patchbay-load-"))));
+afterEach(() => rmSync(directory, { recursive: true }));
+
+const write = (name: string, text: string): void => writeFileSync(join(directory, name), text);
+/** Loads from the test's own directory, which is its user's configuration directory too. */
+function load(env: Environment = {}, wish: Partial<Origin> = {}): Loaded {
+  const home = join(directory, "home");
+  return loadConfig({ env: { XDG_CONFIG_HOME: home, ...env }, directory, ...wish });
+}
+function configOf(loaded: Loaded) {
+  if (loaded.ok) return loaded.config;
+  throw new Error(loaded.findings.map(findingLine).join("\n"));
+}
+const linesOf = (loaded: Loaded): string[] =>
+  loaded.ok
+    ? []
+    : loaded.findings.map((finding) => findingLine(finding).replace(`${directory}/`, ""));
+
+describe("loading the configuration", () => {
+  it("tells every problem at once, each with its line", () => {
+    write(
+      "patchbay.yaml",
+      [
+        "server:",
+        "  prot: 1",
+        "  port: x",
+        "upstreams:",
+        "  deepseek:",
+        "    dialect: chat",
+        "    base_url: ${DEEPSEEK_URL}",
+        "    profile: deepsek",
+        "    capabilities:",
+        "      tools: { max: none }",
+        "models:",
+        "  gpt: deepsek/v4",
+        "  both: [deepseek/v4, gone/x]",
+        "tols: {}",
+      ].join("\n"),
+    );
+    expect(linesOf(load({ PROXY_TOOL_BLOCK_MAX: "many" }))).toEqual([
+      "patchbay.yaml:2:3 server.prot: is not a known key; did you mean `port`?",
+      "patchbay.yaml:3:3 server.port: must be a number, not text",
+      "patchbay.yaml:7:5 upstreams.deepseek.base_url: `DEEPSEEK_URL` is not set; export it, or give a default: `${DEEPSEEK_URL:-default}`",
+      "patchbay.yaml:8:5 upstreams.deepseek.profile: there is no profile `deepsek`; did you mean `deepseek`?",
+      "patchbay.yaml:10:16 upstreams.deepseek.capabilities.tools.max: must be a number, not text",
+      "patchbay.yaml:12:3 models.gpt: there is no upstream `deepsek`; did you mean `deepseek/v4`?",
+      "patchbay.yaml:13:23 models.both[1]: there is no upstream `gone`; there are deepseek",
+      "patchbay.yaml:14:1 tols: is not a known key; did you mean `tools`?",
+      "environment variable PROXY_TOOL_BLOCK_MAX: `many` is not a whole number, 0 or more; change it or unset it",
+    ]);
+  });
+
+  it("reads a number or a switch from the environment where one belongs", () => {
+    write(
+      "patchbay.yaml",
+      "server: { port: ${P}, keys: [${KEY:-}], body_limit: ${LIMIT:-} }\ntools: { strict: ${S:-true} }\n",
+    );
+    const config = configOf(load({ P: "8080", KEY: "12345" }));
+    expect(config.server).toMatchObject({ port: 8080, keys: ["12345"], body_limit: 33554432 });
+    expect(config.tools.strict).toBe(true);
+    expect(linesOf(load({ P: "eighty" }))).toEqual([
+      "patchbay.yaml:1:11 server.port: must be a number, not text",
+    ]);
+  });
+
+  it("takes the first file of the search order", () => {
+    expect(load().file).toBeUndefined();
+    mkdirSync(join(directory, "home", "patchbay"), { recursive: true });
+    write("home/patchbay/patchbay.yaml", "server: { port: 1 }");
+    expect(configOf(load()).server.port).toBe(1);
+    write("patchbay.json", '{"server": {"port": 2}}');
+    expect(configOf(load()).server.port).toBe(2);
+    write("patchbay.yaml", "server: { port: 3 }");
+    expect(configOf(load()).server.port).toBe(3);
+    write("other.yaml", "server: { port: 4 }");
+    expect(configOf(load({}, { file: "other.yaml" })).server.port).toBe(4);
+  });
+
+  it("says what is wrong with a file it cannot read", () => {
+    expect(linesOf(load({}, { file: "gone.yaml" }))).toEqual([
+      "gone.yaml: there is no such file; check the path, or leave `--config` out",
+    ]);
+    expect(linesOf(load({}, { file: "." }))[0]).toMatch(/is a directory; name the file in it$/);
+  });
+
+  it("lays the environment over the file and the command line over both", () => {
+    write("patchbay.yaml", "server: { port: 1, host: 127.0.0.1 }");
+    expect(configOf(load({ PORT: "2" })).server.port).toBe(2);
+    expect(configOf(load({ PORT: "2" }, { port: 3 })).server.port).toBe(3);
+  });
+
+  it("treats a section with nothing in it as left out", () => {
+    write("patchbay.yaml", "server:\ntools:\n  # strict: true\n");
+    expect(configOf(load()).tools.strict).toBe(false);
+  });
+
+  it("takes paths from where the file is", () => {
+    mkdirSync(join(directory, "sub"));
+    write("sub/demo.yaml", "turns: []");
+    write(
+      "sub/p.yaml",
+      "upstreams: { demo: { dialect: scripted, script: ./demo.yaml } }\nstore: { kind: sqlite }\n",
+    );
+    const config = configOf(load({}, { file: "sub/p.yaml" }));
+    expect(config.upstreams["demo"]).toMatchObject({ script: join(directory, "sub/demo.yaml") });
+    expect(config.store).toMatchObject({ path: join(directory, "sub/.patchbay/patchbay.db") });
+    write("sub/p.yaml", "upstreams:\n  demo: { dialect: scripted, script: nope.yaml }");
+    expect(linesOf(load({}, { file: "sub/p.yaml" }))[0]).toMatch(
+      /^sub\/p\.yaml:2:30 upstreams\.demo\.script: there is no file .+nope\.yaml;/,
+    );
+  });
+
+  it("accepts the example of the manual", () => {
+    write("demo.yaml", "turns: []");
+    write(
+      "patchbay.yaml",
+      `
+server:
+  host: 127.0.0.1
+  port: 11435
+  keys: [\${PATCHBAY_API_KEY:-}]
+upstreams:
+  deepseek:
+    dialect: chat
+    profile: deepseek
+    base_url: https://api.deepseek.com/v1
+    api_key: \${DEEPSEEK_API_KEY}
+    capabilities:
+      tools:
+        kinds: { custom: degrade, web_search: ignore }
+        max: 128
+        names: { chars: "A-Za-z0-9_-", max: 64 }
+        choice: [auto, none, required, function]
+        parallel: true
+        declares: turn
+        deferred: false
+        cached: true
+  codex:
+    dialect: codex
+    command: codex
+    home: ./.patchbay/codex
+  demo:
+    dialect: scripted
+    script: ./demo.yaml
+models:
+  gpt-5.5: deepseek/deepseek-v4-pro
+  cheap: [deepseek/deepseek-v4-flash, demo/demo]
+  "*": deepseek/deepseek-v4-pro
+tools:
+  strict: false
+  disclosure: auto
+  output: openai-json
+  block_max: 0
+  block_dedup: false
+  block_delimiter: ""
+  stop_after: false
+  stop_after_mode: burst
+  stop_after_grace_ms: 300
+  suppress_tail: false
+  parallel: true
+store: { kind: sqlite, path: ./.patchbay/patchbay.db }
+`,
+    );
+    const { server, models } = configOf(load({ DEEPSEEK_API_KEY: "k" }));
+    expect(server.keys).toEqual([]);
+    expect(models["cheap"]).toEqual(["deepseek/deepseek-v4-flash", "demo/demo"]);
+  });
+});
+
+describe("listening beyond this machine", () => {
+  it("needs a key", () => {
+    write("patchbay.yaml", "server:\n  host: 0.0.0.0\n");
+    expect(linesOf(load())).toEqual([
+      "patchbay.yaml:2:3 server.host: listening on 0.0.0.0 without a key would let anyone who reaches it use your upstreams; set `server.keys` or PATCHBAY_API_KEY, or listen on 127.0.0.1",
+    ]);
+    expect(configOf(load({ PATCHBAY_API_KEY: "k" })).server.keys).toEqual(["k"]);
+  });
+
+  it("says who asked for it", () => {
+    expect(linesOf(load({ HOST: "::" }))[0]).toMatch(
+      /^server\.host \(from HOST\): listening on ::/,
+    );
+    expect(linesOf(load({}, { host: "10.0.0.1" }))[0]).toMatch(/^server\.host \(from --host\)/);
+  });
+
+  it.each(["127.0.0.1", "127.8.8.8", "localhost", "::1", "[::1]", "::ffff:127.0.0.1"])(
+    "is not what %s does",
+    (host) => {
+      expect(load({ HOST: host }).ok).toBe(true);
+    },
+  );
+});
+
+describe("zero configuration", () => {
+  it("is the demo when no key is there", () => {
+    const loaded = load();
+    expect(Object.keys(configOf(loaded).upstreams)).toEqual(["demo"]);
+    expect(configOf(loaded).models).toEqual({ demo: ["demo/demo"], "*": ["demo/demo"] });
+    expect(loaded.notes).toEqual([]);
+  });
+
+  it("makes an upstream of each well-known key", () => {
+    const config = configOf(load({ GROQ_API_KEY: "g", DEEPSEEK_API_KEY: "d", OPENAI_API_KEY: "" }));
+    expect(Object.keys(config.upstreams)).toEqual(["deepseek", "groq", "demo"]);
+    expect(config.upstreams["deepseek"]).toMatchObject({
+      dialect: "chat",
+      base_url: "https://api.deepseek.com/v1",
+      api_key: "d",
+    });
+    expect(config.models["*"]).toEqual(["deepseek/deepseek-v4-pro"]);
+  });
+
+  it("also fills in for a file that names no upstreams", () => {
+    write("patchbay.yaml", "models: { fast: groq/some-model }\n");
+    const config = configOf(load({ GROQ_API_KEY: "g" }));
+    expect(config.models).toEqual({ fast: ["groq/some-model"] });
+  });
+
+  it("says so when the only key is one it cannot use", () => {
+    const loaded = load({ ANTHROPIC_API_KEY: "a" });
+    expect(Object.keys(configOf(loaded).upstreams)).toEqual(["demo"]);
+    expect(loaded.notes[0]).toMatch(/^ANTHROPIC_API_KEY is set, but the messages dialect is not/);
+    expect(load({ ANTHROPIC_API_KEY: "a", GROQ_API_KEY: "g" }).notes).toEqual([]);
+  });
+});

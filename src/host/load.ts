@@ -1,0 +1,233 @@
+import { existsSync, readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, isAbsolute, join, resolve } from "node:path";
+import { checkConfig, configSchema, type Config } from "../gateway/config.ts";
+import { nearest } from "../gateway/nearest.ts";
+import type { Problem } from "../gateway/problems.ts";
+import { profiles } from "../upstreams/profiles/profiles.ts";
+import { bindProblem } from "./bind.ts";
+import { readConfigFile, type ConfigFile, type Finding } from "./config-file.ts";
+import { applySettings, readFlags, type Environment, type Setting } from "./env.ts";
+import { providers, zeroConfig } from "./providers.ts";
+
+/** What the command line and the machine say about where configuration comes from. */
+export type Origin = {
+  /** `--config` */
+  readonly file?: string | undefined;
+  readonly host?: string | undefined;
+  readonly port?: number | undefined;
+  readonly env: Environment;
+  readonly directory: string;
+};
+
+export type Loaded = {
+  /** The file it came from; none: zero configuration. */
+  readonly file?: string | undefined;
+  /** What a user should know though nothing is wrong. */
+  readonly notes: readonly string[];
+} & (
+  | { readonly ok: true; readonly config: Config }
+  | { readonly ok: false; readonly findings: readonly Finding[] }
+);
+
+type Group = Readonly<Record<string, unknown>>;
+
+/** Finds the configuration, lays environment and command line over it, and checks the whole. */
+export function loadConfig(origin: Origin): Loaded {
+  const file = findFile(origin);
+  const read = file === undefined ? undefined : readText(file);
+  if (read?.ok === false) return { ok: false, file, notes: [], findings: [read.finding] };
+  const source =
+    file === undefined || read === undefined
+      ? undefined
+      : readConfigFile(read.text, file, (name) => origin.env[name]);
+  return assemble(origin, file, source);
+}
+
+function assemble(
+  origin: Origin,
+  file: string | undefined,
+  source: ConfigFile | undefined,
+): Loaded {
+  const flags = readFlags(origin.env);
+  const settings = [...flags.settings, ...commandLine(origin)];
+  const findings = [...(source?.findings ?? []), ...flags.findings];
+  // Without a value the file's syntax is broken, and whatever else could be said is guesswork.
+  if (source !== undefined && source.value === undefined)
+    return { ok: false, file, notes: [], findings };
+
+  const said = withoutEmpty(readReferred(source));
+  const zero = isGroup(said) && !("upstreams" in said) ? zeroOf(origin.env) : undefined;
+  const raw = isGroup(said)
+    ? applySettings(
+        {
+          ...(zero && { models: zero.models }),
+          ...said,
+          ...(zero && { upstreams: zero.upstreams }),
+        },
+        settings,
+      )
+    : said;
+  const checked = checkConfig(raw);
+  const problems: Problem[] = [...(checked.ok ? [] : checked.problems), ...profileProblems(raw)];
+  if (checked.ok) {
+    const { host, keys } = checked.config.server;
+    const problem = bindProblem(host, keys);
+    if (problem !== undefined) problems.push({ path: ["server", "host"], message: problem });
+    problems.push(...scriptProblems(checked.config, file));
+  }
+  for (const problem of problems) {
+    const finding = locate(problem, source, settings);
+    // A value that could not even be read has been told; what it is not is no news.
+    if (!source?.findings.some(({ path }) => path === finding.path)) findings.push(finding);
+  }
+  if (!checked.ok || findings.length > 0)
+    return { ok: false, file, notes: zero?.notes ?? [], findings: findings.toSorted(byPlace) };
+  return { ok: true, file, notes: zero?.notes ?? [], config: placed(checked.config, file) };
+}
+
+/** In the order of the file; what stands in none comes last. */
+const byPlace = (a: Finding, b: Finding): number =>
+  (a.line ?? Infinity) - (b.line ?? Infinity) || (a.column ?? 0) - (b.column ?? 0) || 0;
+
+const zeroOf = (env: Environment): ReturnType<typeof zeroConfig> =>
+  zeroConfig(env, new Set(profiles.keys()));
+
+const names = ["patchbay.yaml", "patchbay.yml", "patchbay.json"];
+
+function findFile({ file, env, directory }: Origin): string | undefined {
+  if (file !== undefined) return resolve(directory, file);
+  const home = env["XDG_CONFIG_HOME"] ?? env["APPDATA"] ?? "";
+  const places = [directory, join(home === "" ? join(homedir(), ".config") : home, "patchbay")];
+  return places
+    .flatMap((place) => names.map((name) => join(place, name)))
+    .find((candidate) => existsSync(candidate));
+}
+
+function readText(
+  file: string,
+):
+  | { readonly ok: true; readonly text: string }
+  | { readonly ok: false; readonly finding: Finding } {
+  try {
+    return { ok: true, text: readFileSync(file, "utf8") };
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? "unknown";
+    const reasons: Readonly<Record<string, string>> = {
+      ENOENT: "there is no such file; check the path, or leave `--config` out",
+      EACCES: "may not be read; check its permissions",
+      EISDIR: "is a directory; name the file in it",
+    };
+    const message = reasons[code] ?? `cannot be read (${code}); check the file`;
+    return { ok: false, finding: { file, path: "", message } };
+  }
+}
+
+/** What came from the environment is text; where a number or a switch belongs it is read as one. */
+function readReferred(source: ConfigFile | undefined): unknown {
+  const value = source === undefined ? {} : (source.value ?? {});
+  const parsed = configSchema.safeParse(value);
+  if (parsed.success || source === undefined) return value;
+  for (const issue of parsed.error.issues) {
+    const path = issue.path as (string | number)[];
+    if (issue.code !== "invalid_type" || !source.refers(path)) continue;
+    const holder = path.slice(0, -1).reduce<unknown>((group, key) => (group as Group)[key], value);
+    const key = path.at(-1) ?? "";
+    const text = String((holder as Group)[key]).trim();
+    const meant = meaning(text, issue.expected);
+    if (meant !== undefined) (holder as Record<string | number, unknown>)[key] = meant;
+    else if (text === "") delete (holder as Record<string | number, unknown>)[key];
+  }
+  return value;
+}
+
+function meaning(text: string, expected: string): unknown {
+  if (expected === "boolean") return { true: true, false: false }[text.toLowerCase()];
+  if (expected !== "number" && expected !== "int") return undefined;
+  return /^-?\d+(?:\.\d+)?$/.test(text) ? Number(text) : undefined;
+}
+
+/** A section whose every key is commented out is a section left out. */
+const withoutEmpty = (value: unknown): unknown =>
+  isGroup(value)
+    ? Object.fromEntries(Object.entries(value).filter(([, section]) => section !== null))
+    : value;
+
+function commandLine({ host, port }: Origin): Setting[] {
+  const settings: Setting[] = [];
+  if (host !== undefined) settings.push({ name: "--host", path: ["server", "host"], value: host });
+  if (port !== undefined) settings.push({ name: "--port", path: ["server", "port"], value: port });
+  return settings;
+}
+
+/** A provider's name is a lawful profile before its file exists: the generic one answers. */
+function profileProblems(raw: unknown): Problem[] {
+  const upstreams = isGroup(raw) && isGroup(raw["upstreams"]) ? raw["upstreams"] : {};
+  const known = [...new Set([...profiles.keys(), ...Object.keys(providers)])];
+  const problems: Problem[] = [];
+  for (const [name, upstream] of Object.entries(upstreams)) {
+    const profile = isGroup(upstream) ? upstream["profile"] : undefined;
+    if (typeof profile !== "string" || profile === "" || known.includes(profile)) continue;
+    const near = nearest(profile, known);
+    const remedy =
+      near === undefined ? `there are ${known.join(", ")}` : `did you mean \`${near}\`?`;
+    problems.push({
+      path: ["upstreams", name, "profile"],
+      message: `there is no profile \`${profile}\`; ${remedy}`,
+    });
+  }
+  return problems;
+}
+
+function scriptProblems(config: Config, file: string | undefined): Problem[] {
+  return Object.entries(config.upstreams).flatMap(([name, upstream]) => {
+    if (upstream.dialect !== "scripted" || typeof upstream.script !== "string") return [];
+    const script = besideFile(upstream.script, file);
+    if (existsSync(script)) return [];
+    const message = `there is no file ${script}; write the script, or leave the key out for the demo`;
+    return [{ path: ["upstreams", name, "script"], message }];
+  });
+}
+
+/** A configuration with its relative paths taken from where its file is. */
+function placed(config: Config, file: string | undefined): Config {
+  const at = (path: string): string => besideFile(path, file);
+  const upstreams: Config["upstreams"] = {};
+  for (const [name, upstream] of Object.entries(config.upstreams)) {
+    if (upstream.dialect === "codex") upstreams[name] = { ...upstream, home: at(upstream.home) };
+    else if (upstream.dialect === "scripted" && typeof upstream.script === "string")
+      upstreams[name] = { ...upstream, script: at(upstream.script) };
+    else upstreams[name] = upstream;
+  }
+  const { store } = config;
+  return {
+    ...config,
+    upstreams,
+    store: store.kind === "sqlite" ? { ...store, path: at(store.path) } : store,
+  };
+}
+
+const besideFile = (path: string, file: string | undefined): string =>
+  isAbsolute(path) || file === undefined ? path : join(dirname(file), path);
+
+/** Where a problem is: on the command line, in the environment, or in the file. */
+function locate(
+  problem: Problem,
+  source: ConfigFile | undefined,
+  settings: readonly Setting[],
+): Finding {
+  const by = settings.findLast(({ path }) =>
+    path.every((key, index) => problem.path[index] === key),
+  );
+  if (by !== undefined || source === undefined) {
+    const path = problem.path.join(".");
+    return {
+      path: by === undefined ? path : `${path} (from ${by.name})`,
+      message: problem.message,
+    };
+  }
+  return source.find(problem);
+}
+
+const isGroup = (value: unknown): value is Group =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,0 +1,30 @@
+import { parseConfig, type ConfigInput } from "./gateway/config.ts";
+import { openGateway, type Gateway } from "./gateway/gateway.ts";
+import type { Parts } from "./gateway/house.ts";
+import { systemClock } from "./host/clock.ts";
+import { newId } from "./host/ids.ts";
+
+export { parseConfig } from "./gateway/config.ts";
+export type { Config, ConfigInput } from "./gateway/config.ts";
+export type { Exchange, Reply } from "./gateway/exchange.ts";
+export type { Gateway } from "./gateway/gateway.ts";
+export type { Parts } from "./gateway/house.ts";
+export type { Happening } from "./telemetry/happening.ts";
+export type { Clock, NewId } from "./turn/clock.ts";
+export { Fault } from "./turn/fault.ts";
+export type { FaultCode } from "./turn/fault.ts";
+
+/**
+ * A gateway to embed: `createGateway({ upstreams: { ... } }).fetch(request)`.
+ * It listens nowhere by itself. Throws a Fault that lists every problem of the
+ * configuration.
+ */
+export function createGateway(config: ConfigInput = {}, parts: Partial<Parts> = {}): Gateway {
+  return openGateway(parseConfig(config), {
+    clock: systemClock,
+    newId,
+    random: Math.random,
+    report: () => {},
+    ...parts,
+  });
+}
