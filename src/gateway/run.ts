@@ -73,14 +73,9 @@ function guarded(
 ): Source<TurnEvent<UpstreamName>> {
   return (sink) => {
     let over = false;
-    const safely = (step: () => void): void => {
-      if (over) return;
-      try {
-        step();
-      } catch (error) {
-        over = true;
-        crashed(error);
-      }
+    const trap = (error: unknown): void => {
+      over = true;
+      crashed(error);
     };
     return source({
       each(event) {
@@ -88,12 +83,25 @@ function guarded(
         try {
           sink.each(event);
         } catch (error) {
-          over = true;
-          crashed(error);
+          trap(error);
         }
       },
-      flush: () => safely(() => sink.flush()),
-      end: () => safely(() => sink.end()),
+      flush() {
+        if (over) return;
+        try {
+          sink.flush();
+        } catch (error) {
+          trap(error);
+        }
+      },
+      end() {
+        if (over) return;
+        try {
+          sink.end();
+        } catch (error) {
+          trap(error);
+        }
+      },
     });
   };
 }

@@ -7,8 +7,8 @@ export function toFault(error: unknown, report: Report, requestId: string | unde
   report({
     type: "trouble",
     requestId,
-    message: error instanceof Error ? error.message : String(error),
-    stack: error instanceof Error ? error.stack : undefined,
+    error: error instanceof Error ? error.name : typeof error,
+    frames: error instanceof Error ? framesOf(error) : [],
   });
   return new Fault(
     "gateway.internal",
@@ -17,3 +17,9 @@ export function toFault(error: unknown, report: Report, requestId: string | unde
     error,
   );
 }
+
+const framesOf = (error: Error): string[] =>
+  (error.stack ?? "")
+    .split("\n")
+    .filter((line) => line.startsWith("    at "))
+    .map((line) => line.trim());

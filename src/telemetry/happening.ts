@@ -51,12 +51,15 @@ export type Refusal = {
   readonly param?: string | undefined;
 };
 
-/** A fault of ours: the one happening with a stack. */
+/**
+ * A fault of ours. Where it was raised, and not what it said: an unknown error
+ * may quote what it choked on.
+ */
 export type Trouble = {
   readonly type: "trouble";
   readonly requestId?: string | undefined;
-  readonly message: string;
-  readonly stack?: string | undefined;
+  readonly error: string;
+  readonly frames: readonly string[];
 };
 
 export type Reload = {

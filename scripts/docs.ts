@@ -1,0 +1,6 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { pages } from "./generate.ts";
+
+const root = join(import.meta.dirname, "..");
+for (const [path, make] of Object.entries(pages)) writeFileSync(join(root, path), make());
