@@ -31,8 +31,8 @@ const full: Effort = {
   warmSeconds: 1,
   settleSeconds: 0.15,
   measureSeconds: 1,
-  latencyRounds: 3,
-  latencySeconds: 3,
+  latencyRounds: 5,
+  latencySeconds: 2,
 };
 const quick: Effort = {
   rounds: 3,
