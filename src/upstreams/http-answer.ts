@@ -92,8 +92,10 @@ export class HttpAnswer implements Dispatcher.DispatchHandler, Flow {
     this.#headers = headers;
     if (status >= 300) this.#form = "refusal";
     const encoding = one(headers["content-encoding"]);
-    if (encoding !== "" && encoding !== "identity")
-      this.#abandon(packed(this.#to.failing, encoding));
+    if (encoding === "" || encoding === "identity") return;
+    if (this.#form !== "refusal") return this.#abandon(packed(this.#to.failing, encoding));
+    this.#refused();
+    this.#controller?.abort(enough);
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {

@@ -1,0 +1,317 @@
+import { isMap, isSeq, LineCounter, parseDocument, type Document } from "yaml";
+import { z } from "zod";
+import type { StopReason, Usage } from "../turn/event.ts";
+import { Fault } from "../turn/fault.ts";
+import type { Fields } from "../turn/turn.ts";
+
+/** What a scripted upstream plays. The format is told in `docs/scripted.md`. */
+export type Script = {
+  readonly models: readonly string[];
+  readonly sequence: "conversation" | "requests";
+  readonly turns: readonly ScriptTurn[];
+};
+
+export type ScriptTurn = {
+  readonly when?: When | undefined;
+  readonly steps: readonly Step[];
+};
+
+/** All that is named must hold. */
+export type When = {
+  readonly user?: RegExp | undefined;
+  readonly result?: RegExp | undefined;
+  readonly model?: RegExp | undefined;
+  readonly position?: number | undefined;
+};
+
+export type Step = { readonly choice?: number | undefined } & (
+  | { readonly type: "text" | "refusal"; readonly pieces: readonly string[] }
+  | {
+      readonly type: "reasoning";
+      readonly pieces: readonly string[];
+      readonly of: "content" | "summary";
+    }
+  | { readonly type: "calls"; readonly calls: readonly ScriptCall[] }
+  | { readonly type: "usage"; readonly usage: Usage }
+  | { readonly type: "delay"; readonly ms: number }
+  | { readonly type: "raw"; readonly dialect: string; readonly frames: readonly RawFrame[] }
+  | { readonly type: "error"; readonly error: ScriptError }
+  | { readonly type: "stop"; readonly stop: StopReason }
+  | { readonly type: "cut" }
+  | { readonly type: "hang" }
+);
+
+export type ScriptCall = {
+  readonly name: string;
+  readonly kind: string;
+  readonly id?: string | undefined;
+  readonly namespace?: string | undefined;
+  readonly pieces: readonly string[];
+};
+
+export type ScriptError = {
+  readonly status?: number | undefined;
+  readonly code?: string | undefined;
+  readonly message: string;
+  readonly retryAfter?: number | undefined;
+};
+
+export type RawFrame = { readonly data: string; readonly name?: string | undefined };
+
+/** One thing wrong with a script. The line is known where the script came as text. */
+export type ScriptProblem = {
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+  readonly line?: number | undefined;
+};
+
+export type CheckedScript =
+  | { readonly ok: true; readonly script: Script }
+  | { readonly ok: false; readonly problems: readonly ScriptProblem[] };
+
+const choice = z.int().nonnegative().optional();
+const chunks = z.int().positive().max(100_000).optional();
+const words = z.union([z.string(), z.array(z.string())], {
+  error: "must be text, or a list of the pieces it comes in",
+});
+const count = z.int().nonnegative();
+
+const call = z
+  .strictObject({
+    name: z.string().min(1),
+    arguments: z.union([z.string(), z.record(z.string(), z.unknown())]).optional(),
+    input: z.string().optional(),
+    id: z.string().min(1).optional(),
+    kind: z.string().min(1).optional(),
+    namespace: z.string().min(1).optional(),
+    chunks,
+  })
+  .refine((one) => one.arguments === undefined || one.input === undefined, {
+    error: "has both `arguments` and `input`; a function takes the first, a custom tool the other",
+  })
+  .transform((one): ScriptCall => {
+    const { name, id, namespace } = one;
+    const given = one.input ?? one.arguments ?? {};
+    const text = typeof given === "string" ? given : JSON.stringify(given);
+    const kind = one.kind ?? (one.input === undefined ? "function" : "custom");
+    return { name, kind, id, namespace, pieces: split(text, one.chunks) };
+  });
+
+const usage = z
+  .strictObject({
+    input: count,
+    output: count,
+    cached: count.optional(),
+    reasoning: count.optional(),
+  })
+  .transform((said): Usage => ({ ...said, total: said.input + said.output }));
+
+const error = z.union([
+  z.string().transform((message): ScriptError => ({ message })),
+  z
+    .strictObject({
+      status: z.int().min(400).max(599).optional(),
+      code: z.string().optional(),
+      message: z.string().default("The script says so."),
+      retry_after: z.number().nonnegative().optional(),
+    })
+    .transform(({ retry_after, ...said }): ScriptError => ({ ...said, retryAfter: retry_after })),
+]);
+
+const raw = z.strictObject({
+  dialect: z.enum(["chat", "responses", "messages"]),
+  frames: z.array(z.union([z.string(), z.record(z.string(), z.unknown())])),
+});
+
+const stops: Readonly<Record<string, StopReason>> = {
+  end: "end",
+  calls: "calls",
+  length: "length",
+  filter: "filter",
+  stop: "end",
+  tool_calls: "calls",
+  content_filter: "filter",
+};
+const only = z.literal(true, { error: "takes no value but `true`" });
+
+/** Each step by its first word: its whole shape, and what it means. */
+const steps: Readonly<Record<string, z.ZodType<Step>>> = {
+  text: z
+    .strictObject({ text: words, chunks, choice })
+    .transform((s) => ({ type: "text", pieces: pieces(s.text, s.chunks), choice: s.choice })),
+  refusal: z
+    .strictObject({ refusal: words, chunks, choice })
+    .transform((s) => ({ type: "refusal", pieces: pieces(s.refusal, s.chunks), choice: s.choice })),
+  reasoning: z
+    .strictObject({
+      reasoning: words,
+      of: z.enum(["content", "summary"]).default("content"),
+      chunks,
+      choice,
+    })
+    .transform((s) => ({
+      type: "reasoning",
+      pieces: pieces(s.reasoning, s.chunks),
+      of: s.of,
+      choice: s.choice,
+    })),
+  call: z
+    .strictObject({ call, choice })
+    .transform((s) => ({ type: "calls", calls: [s.call], choice: s.choice })),
+  calls: z
+    .strictObject({ calls: z.array(call).min(1), choice })
+    .transform((s) => ({ type: "calls", calls: s.calls, choice: s.choice })),
+  usage: z.strictObject({ usage }).transform((s) => ({ type: "usage", usage: s.usage })),
+  delay: z.strictObject({ delay: count }).transform((s) => ({ type: "delay", ms: s.delay })),
+  raw: z.strictObject({ raw }).transform((s) => ({
+    type: "raw",
+    dialect: s.raw.dialect,
+    frames: s.raw.frames.map(rawFrame),
+  })),
+  error: z.strictObject({ error }).transform((s) => ({ type: "error", error: s.error })),
+  stop: z
+    .strictObject({ stop: z.enum(Object.keys(stops) as [string, ...string[]]), choice })
+    .transform((s) => ({ type: "stop", stop: stops[s.stop] ?? "end", choice: s.choice })),
+  cut: z.strictObject({ cut: only }).transform(() => ({ type: "cut" })),
+  hang: z.strictObject({ hang: only }).transform(() => ({ type: "hang" })),
+};
+
+/** Which step it is decides what is wrong with it: a plain union would only say that none fits. */
+const step = z.unknown().transform((value, context): Step => {
+  const said = typeof value === "string" ? { text: value } : value;
+  const keys = typeof said === "object" && said !== null ? Object.keys(said) : [];
+  const kind = keys.find((key) => key in steps);
+  const read = kind === undefined ? undefined : steps[kind]?.safeParse(said);
+  if (read?.success === true) return read.data;
+  for (const issue of read?.error.issues ?? []) context.addIssue({ ...issue });
+  if (read === undefined)
+    context.addIssue({
+      code: "custom",
+      message: `is no step; a step is one of ${Object.keys(steps).join(", ")}`,
+    });
+  return z.NEVER;
+});
+
+/** `/words/i` is a pattern; anything else is looked for as it stands, in either case. */
+const pattern = z.string().transform((text, context): RegExp => {
+  const [, source, flags] = /^\/(.*)\/([a-z]*)$/s.exec(text) ?? [];
+  if (source === undefined) return new RegExp(text.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&"), "i");
+  try {
+    // A pattern that remembers where it was would not match the same text twice.
+    return new RegExp(source, flags?.replaceAll(/[gy]/g, ""));
+  } catch (error) {
+    context.addIssue({ code: "custom", message: String(error) });
+    return z.NEVER;
+  }
+});
+
+const when = z.strictObject({
+  user: pattern.optional(),
+  result: pattern.optional(),
+  model: pattern.optional(),
+  position: count.optional(),
+});
+
+const turn = z
+  .union([z.array(z.unknown()).transform((all) => ({ steps: all })), z.looseObject({})], {
+    error: "must be a list of steps, or `when` and `steps`",
+  })
+  .pipe(z.strictObject({ when: when.optional(), steps: z.array(step) }));
+
+const turns = z.array(turn).min(1);
+const script = z
+  .union([z.array(z.unknown()).transform((all) => ({ turns: all })), z.looseObject({})], {
+    error: "must be a list of turns, or `turns` and what goes with them",
+  })
+  .pipe(
+    z.strictObject({
+      models: z.array(z.string().min(1)).default(["scripted"]),
+      sequence: z.enum(["conversation", "requests"]).default("conversation"),
+      turns,
+    }),
+  );
+
+/** Checks a script: YAML or JSON text, or what that parses to. */
+export function checkScript(source: unknown): CheckedScript {
+  if (typeof source !== "string") return checkValue(source, () => undefined);
+  const lines = new LineCounter();
+  const document = parseDocument(source, { lineCounter: lines });
+  if (document.errors.length > 0) {
+    const problems = document.errors.map(({ message, pos }) => ({
+      path: [],
+      message: message.split("\n")[0] ?? message,
+      line: lines.linePos(pos[0]).line,
+    }));
+    return { ok: false, problems };
+  }
+  return checkValue(document.toJS(), (path) => {
+    const offset = offsetOf(document, path);
+    return offset === undefined ? undefined : lines.linePos(offset).line;
+  });
+}
+
+/** The script, or one Fault that names all that is wrong with it. */
+export function readScript(source: unknown, name: string): Script {
+  const checked = checkScript(source);
+  if (checked.ok) return checked.script;
+  const problems = checked.problems.map(
+    ({ path, line, message }) =>
+      `${line === undefined ? "" : `line ${line}, `}\`${path.join(".") || "script"}\` ${message}`,
+  );
+  throw new Fault("config.invalid", `The script of upstream \`${name}\`: ${problems.join("; ")}.`);
+}
+
+function checkValue(
+  value: unknown,
+  lineOf: (path: readonly (string | number)[]) => number | undefined,
+): CheckedScript {
+  const read = script.safeParse(value);
+  if (read.success) return { ok: true, script: read.data };
+  const problems = read.error.issues.map((issue): ScriptProblem => {
+    const path = issue.path.map((key) => (typeof key === "number" ? key : String(key)));
+    return { path, message: sentence(issue), line: lineOf(path) };
+  });
+  return { ok: false, problems };
+}
+
+const sentence = (issue: z.core.$ZodIssue): string =>
+  issue.code === "unrecognized_keys"
+    ? `has no ${issue.keys.map((key) => `\`${key}\``).join(", ")}`
+    : issue.message.replace(/^Invalid input: /, "");
+
+/** Where the innermost thing on the path that is there begins. */
+function offsetOf(document: Document, path: readonly (string | number)[]): number | undefined {
+  let node: unknown = document.contents;
+  let offset = 0;
+  for (const key of path) {
+    if (isMap(node)) {
+      const pair = node.items.find((item) => String(item.key) === String(key));
+      offset = (pair?.key as { range?: [number] } | undefined)?.range?.[0] ?? offset;
+      node = pair?.value;
+    } else if (isSeq(node) && typeof key === "number") {
+      node = node.items[key];
+      offset = (node as { range?: [number] } | undefined)?.range?.[0] ?? offset;
+      // A bare list stands for the group that would hold it, whose key is then only in the path.
+    } else if (!isSeq(node)) break;
+  }
+  return offset;
+}
+
+const rawFrame = (frame: string | Fields): RawFrame => {
+  if (typeof frame === "string") return { data: frame };
+  const { type } = frame;
+  return { data: JSON.stringify(frame), name: typeof type === "string" ? type : undefined };
+};
+
+const pieces = (said: string | readonly string[], most: number | undefined): readonly string[] =>
+  typeof said === "string" ? split(said, most) : said;
+
+/** Even pieces that break no character. */
+export function split(text: string, most = 1): readonly string[] {
+  if (most === 1) return [text];
+  const chars = Array.from(text);
+  const size = Math.max(1, Math.ceil(chars.length / most));
+  return Array.from({ length: Math.ceil(chars.length / size) }, (_, at) =>
+    chars.slice(at * size, (at + 1) * size).join(""),
+  );
+}

@@ -1,0 +1,347 @@
+import { readFileSync } from "node:fs";
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { stillClock } from "../../test/still-clock.ts";
+import type { Dialect } from "../dialects/dialect.ts";
+import { blocks } from "../stream/blocks.ts";
+import { fold, type Answer } from "../stream/fold.ts";
+import { runStage } from "../stream/stage.ts";
+import type { TurnEvent } from "../turn/event.ts";
+import { upstreamName, type UpstreamName } from "../turn/names.ts";
+import type { Item, Params, Turn } from "../turn/turn.ts";
+import { checkScript, split } from "./script.ts";
+import { scriptedUpstream, type ScriptedUpstream } from "./scripted.ts";
+
+type Event = TurnEvent<UpstreamName>;
+
+const user = (text: string): Item<UpstreamName> => ({
+  type: "message",
+  role: "user",
+  parts: [{ type: "text", text }],
+});
+const call = (id: string): Item<UpstreamName> => ({
+  type: "call",
+  id,
+  kind: "function",
+  name: upstreamName("f"),
+  input: "{}",
+});
+const result = (of: string, text: string): Item<UpstreamName> => ({
+  type: "result",
+  call: of,
+  kind: "function",
+  parts: [{ type: "text", text }],
+});
+const turnOf = (items: Item<UpstreamName>[], params: Params = {}): Turn<UpstreamName> => ({
+  dialect: "chat",
+  model: "scripted",
+  items,
+  tools: [],
+  params,
+  stream: true,
+  usageWanted: true,
+  extra: { dialect: "chat", fields: {} },
+  body: {},
+});
+
+function stage(script: unknown, dialects: Record<string, Dialect> = {}) {
+  const clock = stillClock();
+  const upstream = scriptedUpstream({
+    name: "actor",
+    script,
+    dialects,
+    newId: (prefix) => `${prefix}_new`,
+    clock,
+  });
+  return { clock, upstream };
+}
+
+function listen(upstream: ScriptedUpstream, turn: Turn<UpstreamName>, model = "scripted") {
+  const events: Event[] = [];
+  let ends = 0;
+  const source = upstream.prepare(turn, { model, straight: false });
+  const flow = source.open({ retry: false, requestId: "req" })({
+    each: (event) => void events.push(event),
+    flush() {},
+    end: () => void ends++,
+  });
+  return { events, flow, ends: () => ends };
+}
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+async function play(
+  script: unknown,
+  turn = turnOf([user("hi")]),
+  dialects?: Record<string, Dialect>,
+): Promise<Answer<UpstreamName>> {
+  const { events } = listen(stage(script, dialects).upstream, turn);
+  await settled();
+  return fold(runStage(blocks<UpstreamName>(), events));
+}
+const textOf = (answer: Answer<UpstreamName>, choice = 0): string =>
+  (answer.choices[choice]?.items ?? [])
+    .flatMap((item) => (item.type === "message" ? item.parts : []))
+    .map((part) => ("text" in part ? part.text : ""))
+    .join("");
+
+describe("the example in the documentation", () => {
+  const guide = readFileSync(new URL("../../docs/scripted.md", import.meta.url), "utf8");
+  const script = /```yaml\n(# weather\.yaml[\s\S]*?)```/.exec(guide)?.[1] ?? "";
+
+  it("calls twice, then answers", async () => {
+    const first = await play(script);
+    expect(textOf(first)).toBe("Let me look.");
+    expect(first.choices[0]?.items.filter((item) => item.type === "call")).toMatchObject([
+      { id: "call_0_0", name: "get_weather", input: '{"city":"Paris"}', status: "completed" },
+      { id: "call_0_1", name: "get_weather", input: '{"city":"London"}', status: "completed" },
+    ]);
+    expect(first.choices[0]?.stop).toBe("calls");
+
+    const { upstream, clock } = stage(script);
+    const told = listen(
+      upstream,
+      turnOf([user("hi"), call("a"), call("b"), result("a", "x"), result("b", "y")]),
+    );
+    await settled();
+    expect(told.events.map((event) => event.type)).toEqual(["turn-start"]);
+    clock.move(200);
+    const second = fold(runStage(blocks<UpstreamName>(), told.events));
+    expect(textOf(second)).toBe("Paris is sunny, London is not.");
+    expect(second.usage).toEqual({ input: 120, output: 9, total: 129 });
+    expect(told.ends()).toBe(1);
+  });
+
+  it("fails when the user says oops", async () => {
+    const { fault } = await play(script, turnOf([user("Oops, I did it")]));
+    expect(fault).toMatchObject({ code: "upstream.overloaded", detail: { upstreamCode: "busy" } });
+  });
+
+  it("says so when it has run out", async () => {
+    const done = turnOf([user("a"), call("a"), result("a", "x"), call("b"), result("b", "y")]);
+    const { fault } = await play(script, done);
+    expect(fault?.message).toContain("2 turns");
+  });
+});
+
+describe("which turn is taken", () => {
+  const turns = [
+    { when: { result: "21" }, steps: ["by result"] },
+    { when: { user: "/^w.+r$/" }, steps: ["by pattern"] },
+    { when: { model: "big" }, steps: ["by model"] },
+    { when: { user: "a.b", position: 1 }, steps: ["by text and place"] },
+    ["first"],
+    ["second"],
+  ];
+  const taken = async (items: Item<UpstreamName>[], model?: string): Promise<string> => {
+    const { events } = listen(stage(turns).upstream, turnOf(items), model);
+    await settled();
+    return textOf(fold(runStage(blocks<UpstreamName>(), events)));
+  };
+
+  it("follows the conditions, then the place in the conversation", async () => {
+    expect(await taken([user("x"), call("c"), result("c", "it is 21 degrees")])).toBe("by result");
+    expect(await taken([user("weather")])).toBe("by pattern");
+    expect(await taken([user("x")], "the-BIG-one")).toBe("by model");
+    expect(await taken([user("x"), call("c"), result("c", ""), user("A.B")])).toBe(
+      "by text and place",
+    );
+    expect(await taken([user("a.b")])).toBe("first");
+    expect(await taken([user("axb"), call("c"), result("c", "")])).toBe("second");
+  });
+
+  it("goes by requests when told so", async () => {
+    const { upstream } = stage({
+      sequence: "requests",
+      turns: [[{ error: { status: 500 } }], ["fine"]],
+    });
+    const first = listen(upstream, turnOf([user("x")]));
+    const second = listen(upstream, turnOf([user("x")]));
+    await settled();
+    expect(first.events).toMatchObject([{ type: "turn-fail", fault: { code: "upstream.failed" } }]);
+    expect(second.events).toContainEqual({ type: "text-delta", choice: 0, text: "fine" });
+  });
+});
+
+describe("steps", () => {
+  it("say text, reasoning and refusals in their pieces", async () => {
+    const { events } = listen(
+      stage([
+        [
+          { reasoning: "abc", chunks: 3, of: "summary" },
+          { text: "Grüße", chunks: 2 },
+          { refusal: ["No", "."] },
+        ],
+      ]).upstream,
+      turnOf([]),
+    );
+    await settled();
+    expect(events.flatMap((event) => ("text" in event ? [[event.type, event.text]] : []))).toEqual([
+      ["reasoning-delta", "a"],
+      ["reasoning-delta", "b"],
+      ["reasoning-delta", "c"],
+      ["text-delta", "Grü"],
+      ["text-delta", "ße"],
+      ["refusal-delta", "No"],
+      ["refusal-delta", "."],
+    ]);
+  });
+
+  it("call with broken arguments, free input, ids and kinds as they stand", async () => {
+    const answer = await play([
+      [
+        { call: { name: "f", arguments: '{"a":' } },
+        { call: { name: "patch", input: "*** Begin", id: "mine" } },
+        {
+          call: { name: "sh", kind: "local_shell", namespace: "n", arguments: { command: ["ls"] } },
+        },
+      ],
+    ]);
+    expect(answer.choices[0]?.items).toMatchObject([
+      { kind: "function", input: '{"a":', id: "call_0_0" },
+      { kind: "custom", input: "*** Begin", id: "mine" },
+      { kind: "local_shell", namespace: "n", input: '{"command":["ls"]}' },
+    ]);
+  });
+
+  it("say the same in every choice, or in one", async () => {
+    const answer = await play(
+      [
+        [
+          "all",
+          { text: " one", choice: 1 },
+          { stop: "length", choice: 0 },
+          { call: { name: "f" }, choice: 1 },
+        ],
+      ],
+      turnOf([user("x")], { n: 2 }),
+    );
+    expect([textOf(answer, 0), textOf(answer, 1)]).toEqual(["all", "all one"]);
+    expect(answer.choices.map((choice) => choice.stop)).toEqual(["length", "calls"]);
+  });
+
+  it("fail in mid-stream, cut off, and hang until stopped", async () => {
+    const failed = await play([["Hel", { error: { code: "oops", message: "no more" } }]]);
+    expect(textOf(failed)).toBe("Hel");
+    expect(failed.fault).toMatchObject({ code: "upstream.said_error", message: "no more" });
+    expect((await play([["Hel", { cut: true }, "never"]])).fault?.code).toBe("upstream.cut");
+    expect((await play([[{ cut: true }]])).fault?.code).toBe("upstream.empty");
+
+    const hanging = listen(stage([["Hel", { hang: true }, "never"]]).upstream, turnOf([]));
+    await settled();
+    expect(hanging.events).toHaveLength(2);
+    hanging.flow.stop();
+    expect(hanging.ends()).toBe(0);
+  });
+
+  it("keep a status and its wait", async () => {
+    const { fault } = await play([[{ error: { status: 429, retry_after: 7 } }]]);
+    expect(fault).toMatchObject({ code: "upstream.rate_limited", status: 429 });
+    expect(fault?.detail.retryAfter).toBe("7");
+  });
+
+  it("give raw frames to the dialect's own reader, one reader for the turn", async () => {
+    const seen: unknown[] = [];
+    const reader: Dialect = {
+      readEvents: () => ({
+        frame(data: string, name: string | undefined, _: boolean, emit: (event: Event) => void) {
+          seen.push([data, name]);
+          emit({ type: "text-delta", choice: 0, text: String(seen.length) });
+        },
+        whole() {},
+        done: () => seen.length === 3,
+      }),
+    } as unknown as Dialect;
+    const answer = await play(
+      [
+        [
+          { raw: { dialect: "chat", frames: ["{not json", { type: "x", a: 1 }] } },
+          { raw: { dialect: "chat", frames: ["3", "4"] } },
+        ],
+      ],
+      turnOf([]),
+      { chat: reader },
+    );
+    expect(seen).toEqual([
+      ["{not json", undefined],
+      ['{"type":"x","a":1}', "x"],
+      ["3", undefined],
+    ]);
+    expect(textOf(answer)).toBe("123");
+    expect(answer.fault?.code).toBe("upstream.cut");
+  });
+
+  it("stop at once, also in a silence, and say nothing while paused", async () => {
+    const { upstream, clock } = stage([["a", { delay: 50 }, "b", "c"]]);
+    const stopped = listen(upstream, turnOf([]));
+    const paused = listen(upstream, turnOf([]));
+    await settled();
+    stopped.flow.stop();
+    expect(clock.waiting()).toBe(1);
+    paused.flow.pause();
+    clock.move(50);
+    expect(paused.events).toHaveLength(2);
+    paused.flow.resume();
+    await settled();
+    expect(paused.events.filter((event) => event.type === "text-delta")).toHaveLength(3);
+    expect(paused.ends()).toBe(1);
+    expect(stopped.events).toHaveLength(2);
+  });
+});
+
+describe("what a scripted upstream got", () => {
+  it("is kept, the last hundred of it", () => {
+    const { upstream } = stage([["a"]]);
+    for (let at = 0; at < 150; at++) listen(upstream, turnOf([user(String(at))]));
+    expect(upstream.requests()).toHaveLength(100);
+    expect(upstream.requests()[0]).toMatchObject({
+      requestId: "req",
+      turn: { items: [user("50")] },
+    });
+  });
+});
+
+describe("a script that is wrong", () => {
+  const problems = (source: unknown): string[] => {
+    const checked = checkScript(source);
+    if (checked.ok) return [];
+    return checked.problems.map(
+      ({ line, path, message }) => `${line}: ${path.join(".")} ${message}`,
+    );
+  };
+
+  it("names the line and the field", () => {
+    expect(problems("- - text: hi\n  - txt: hi\n- steps:\n    - call: { nam: f }\n")).toEqual([
+      "2: turns.0.steps.1 is no step; a step is one of text, refusal, reasoning, call, calls, usage, delay, raw, error, stop, cut, hang",
+      "4: turns.1.steps.0.call.name expected string, received undefined",
+      "4: turns.1.steps.0.call has no `nam`",
+    ]);
+    expect(problems('turns:\n  - when:\n      user: "/(/"\n    steps: []\nturn: 1\n')).toEqual([
+      expect.stringMatching(/^3: turns\.0\.when\.user SyntaxError/),
+      "1:  has no `turn`",
+    ]);
+  });
+
+  it("is caught in its YAML too", () => {
+    expect(problems("- [a\n- b: ]")[0]).toMatch(/^\d+: /);
+  });
+
+  it("is caught as a value, without lines", () => {
+    expect(problems(7)).toHaveLength(1);
+    expect(problems({ turns: [] })).toHaveLength(1);
+    expect(problems([[{ call: { name: "f", arguments: {}, input: "x" } }]])[0]).toContain("both");
+  });
+
+  it("stops the upstream from being made", () => {
+    expect(() => stage("- - nonsense: 1")).toThrow(/upstream `actor`: line 1/);
+  });
+});
+
+it("cuts text into pieces that join to it again", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "grapheme" }), fc.integer({ min: 1, max: 20 }), (text, most) => {
+      const pieces = split(text, most);
+      expect(pieces.join("")).toBe(text);
+      expect(pieces.length).toBeLessThanOrEqual(most);
+    }),
+  );
+});

@@ -1,0 +1,34 @@
+import type { AnyName } from "../turn/names.ts";
+import type { Item, Part, Turn } from "../turn/turn.ts";
+
+/** About as many as a real tokeniser would find. */
+export const countTokens = (text: string): number => Math.ceil(text.length / 4);
+
+/** What a request costs to read, near enough. */
+export function inputTokens<Name extends AnyName>(turn: Turn<Name>): number {
+  const declared = turn.tools.length === 0 ? 0 : countTokens(JSON.stringify(turn.tools));
+  return turn.items.reduce((sum, item) => sum + itemTokens(item), declared);
+}
+
+/** The few that mark where an item begins and ends. */
+const FRAME = 3;
+const MEDIA = 85;
+
+function itemTokens<Name extends AnyName>(item: Item<Name>): number {
+  switch (item.type) {
+    case "message":
+    case "result":
+      return FRAME + item.parts.reduce((sum, part) => sum + partTokens(part), 0);
+    case "reasoning":
+      return FRAME + countTokens(item.content.join("") || item.summary.join(""));
+    case "call":
+      return FRAME + countTokens(item.name) + countTokens(item.input);
+    case "opaque":
+      return FRAME;
+    default:
+      return item satisfies never;
+  }
+}
+
+const partTokens = (part: Part): number =>
+  part.type === "text" || part.type === "refusal" ? countTokens(part.text) : MEDIA;
