@@ -1,0 +1,38 @@
+import { readChatBody, readChatStream } from "./chat-reader.ts";
+import type { Body } from "./fake-upstream.ts";
+import { readResponsesBody, readResponsesStream } from "./responses-reader.ts";
+import type { Served } from "./serve.ts";
+import type { Told } from "./told.ts";
+
+export type DoorName = "chat" | "responses";
+export const doors = ["chat", "responses"] as const satisfies readonly DoorName[];
+
+const PATHS = { chat: "/v1/chat/completions", responses: "/v1/responses" } as const;
+
+/** A plain request to a door; `more` is merged into the body. */
+export function ask(
+  served: Pick<Served, "url">,
+  door: DoorName,
+  more: Readonly<Record<string, unknown>> = {},
+  init: RequestInit = {},
+): Promise<Response> {
+  return fetch(served.url + PATHS[door], {
+    method: "POST",
+    ...init,
+    headers: { "content-type": "application/json", ...(init.headers as Record<string, string>) },
+    body: JSON.stringify(bodyFor(door, more)),
+  });
+}
+
+/** The smallest request a door takes, and more. */
+export const bodyFor = (door: DoorName, more: Readonly<Record<string, unknown>> = {}): Body =>
+  door === "chat"
+    ? { model: "m", messages: [{ role: "user", content: "Hi" }], ...more }
+    : { model: "m", input: "Hi", ...more };
+
+/** Reads a stream as the strictest client would, and throws at whatever that client may not be sent. */
+export const readStream = (door: DoorName, text: string): Told =>
+  door === "chat" ? readChatStream(text) : readResponsesStream(text);
+
+export const readBody = (door: DoorName, body: Body): Told =>
+  door === "chat" ? readChatBody(body) : readResponsesBody(body);

@@ -1,0 +1,110 @@
+import { once } from "node:events";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+import { loopback } from "./loopback.ts";
+
+/** Closes the connection without ending the answer. */
+export const cut = Symbol("cut");
+/** Says nothing more and keeps the connection. */
+export const hang = Symbol("hang");
+
+/** What a fake upstream does next: sends, waits for something, or misbehaves. */
+export type Step = string | Uint8Array | Promise<unknown> | typeof cut | typeof hang;
+
+export type Answer = {
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The head is sent with the first bytes. */
+  readonly steps: Iterable<Step> | AsyncIterable<Step>;
+};
+
+/** A request as it arrived, and what became of it. */
+export type Heard = {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  readonly body: Body;
+  /** Settles when the exchange is over, either way. */
+  readonly closed: Promise<void>;
+  /** The other side let go before the answer was over. */
+  readonly abandoned: () => boolean;
+};
+
+/** A request body, as loosely as a test needs it. */
+// oxlint-disable-next-line typescript/no-explicit-any -- tests look wherever they like
+export type Body = Record<string, any>;
+
+export type Model = (request: Heard, index: number) => Answer;
+
+export type FakeUpstream = AsyncDisposable & {
+  /** A `base_url`. */
+  readonly url: string;
+  readonly heard: readonly Heard[];
+  /** How many connections are open. */
+  connections(): number;
+};
+
+/** An HTTP server that plays raw answers and remembers what it was asked. */
+export async function fakeUpstream(model: Model): Promise<FakeUpstream> {
+  const heard: Heard[] = [];
+  const server = await loopback((request, response) => {
+    void hear(request, response).then((one) => {
+      heard.push(one);
+      return play(model(one, heard.length - 1), response);
+    });
+  });
+  return {
+    url: `${server.url}/v1`,
+    heard,
+    connections: () => server.sockets.filter((socket) => !socket.destroyed).length,
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}
+
+async function hear(request: IncomingMessage, response: ServerResponse): Promise<Heard> {
+  const closed = new Promise<void>((resolve) => response.once("close", resolve));
+  const pieces: Buffer[] = [];
+  for await (const piece of request) pieces.push(piece as Buffer);
+  const text = Buffer.concat(pieces).toString();
+  return {
+    method: request.method ?? "",
+    path: request.url ?? "",
+    headers: request.headers,
+    text,
+    body: text === "" ? {} : (JSON.parse(text) as Body),
+    closed,
+    abandoned: () => response.destroyed && !response.writableFinished,
+  };
+}
+
+async function play(answer: Answer, response: ServerResponse): Promise<void> {
+  response.writeHead(answer.status ?? 200, answer.headers);
+  for await (const step of answer.steps) {
+    if (response.destroyed || step === hang) return;
+    if (step === cut) return void response.socket?.destroy();
+    if (typeof step === "string" || step instanceof Uint8Array) {
+      const room = response.write(step);
+      if (!room) await Promise.race([once(response, "drain"), once(response, "close")]);
+    }
+  }
+  response.end();
+}
+
+export const json = (
+  body: unknown,
+  status = 200,
+  headers: Readonly<Record<string, string>> = {},
+): Answer => ({
+  status,
+  headers: { "content-type": "application/json", ...headers },
+  steps: [typeof body === "string" ? body : JSON.stringify(body)],
+});
+
+export const sse = (...steps: Step[]): Answer => ({
+  headers: { "content-type": "text/event-stream" },
+  steps,
+});
+
+/** One frame of a stream. */
+export const frame = (value: unknown): string => `data: ${JSON.stringify(value)}\n\n`;
+export const done = "data: [DONE]\n\n";

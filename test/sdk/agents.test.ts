@@ -1,0 +1,50 @@
+import { Agent, OpenAIProvider, Runner, setTracingDisabled, tool, type Tool } from "@openai/agents";
+import { describe, expect, it } from "vitest";
+import { backs, openHouse, question, schemas, toolbox, toolNames, type House } from "./house.ts";
+import type { Toolbox } from "./house.ts";
+import { roundOf, wantedRound } from "./round.ts";
+
+setTracingDisabled(true);
+
+function agentOf(box: Toolbox): Agent {
+  const tools = toolNames.map((name): Tool =>
+    tool({
+      name,
+      description: name.replace("_", " "),
+      parameters: schemas[name],
+      strict: true,
+      execute: (input) => box.run(name, input),
+    }),
+  );
+  return new Agent({ name: "Guide", instructions: "Answer in one sentence.", model: "m", tools });
+}
+
+const runnerOf = (house: House, useResponses: boolean): Runner =>
+  new Runner({
+    modelProvider: new OpenAIProvider({ openAIClient: house.client, useResponses }),
+    tracingDisabled: true,
+  });
+
+describe.each(backs)("@openai/agents, with %s behind the gateway", (back) => {
+  describe.each([
+    ["responses", true],
+    ["chat", false],
+  ])("over its %s model", (_, useResponses) => {
+    it("makes a round with two calls", async () => {
+      await using house = await openHouse(back);
+      const box = toolbox();
+      const { finalOutput } = await runnerOf(house, useResponses).run(agentOf(box), question);
+      expect(roundOf(house, box, finalOutput)).toEqual(wantedRound(back));
+    });
+
+    it("makes the same round over streams", async () => {
+      await using house = await openHouse(back);
+      const box = toolbox();
+      const run = await runnerOf(house, useResponses).run(agentOf(box), question, { stream: true });
+      let text = "";
+      for await (const piece of run.toTextStream()) text += piece;
+      await run.completed;
+      expect(roundOf(house, box, text)).toEqual(wantedRound(back));
+    });
+  });
+});

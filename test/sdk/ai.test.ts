@@ -1,0 +1,58 @@
+import { createOpenAI } from "@ai-sdk/openai";
+import { generateText, isStepCount, jsonSchema, streamText, tool, type ToolSet } from "ai";
+import { describe, expect, it } from "vitest";
+import { backs, openHouse, question, schemas, toolbox, toolNames } from "./house.ts";
+import type { House, Toolbox } from "./house.ts";
+import { roundOf, wantedRound } from "./round.ts";
+
+const toolsOf = (box: Toolbox): ToolSet =>
+  Object.fromEntries(
+    toolNames.map((name) => [
+      name,
+      tool({
+        description: name.replace("_", " "),
+        inputSchema: jsonSchema(schemas[name]),
+        execute: (input: unknown) => box.run(name, input),
+      }),
+    ]),
+  );
+
+const modelOf = (house: House, api: "responses" | "chat") =>
+  createOpenAI({ baseURL: `${house.served.url}/v1`, apiKey: "unused" })[api]("m");
+
+describe.each(backs)("the ai package, with %s behind the gateway", (back) => {
+  describe.each(["responses", "chat"] as const)("over its %s model", (api) => {
+    it("makes a round with two calls", async () => {
+      await using house = await openHouse(back);
+      const box = toolbox();
+      const { text, steps, totalUsage } = await generateText({
+        model: modelOf(house, api),
+        tools: toolsOf(box),
+        stopWhen: isStepCount(4),
+        prompt: question,
+        maxRetries: 0,
+      });
+      expect(steps.map((step) => step.finishReason)).toEqual(["tool-calls", "stop"]);
+      expect(totalUsage.totalTokens).toBeGreaterThan(0);
+      expect(roundOf(house, box, text)).toEqual(wantedRound(back));
+    });
+
+    it("makes the same round over streams", async () => {
+      await using house = await openHouse(back);
+      const box = toolbox();
+      const errors: unknown[] = [];
+      const run = streamText({
+        model: modelOf(house, api),
+        tools: toolsOf(box),
+        stopWhen: isStepCount(4),
+        prompt: question,
+        maxRetries: 0,
+        onError: ({ error }) => void errors.push(error),
+      });
+      const text = await run.text;
+      expect(errors).toEqual([]);
+      expect((await run.steps).map((step) => step.finishReason)).toEqual(["tool-calls", "stop"]);
+      expect(roundOf(house, box, text)).toEqual(wantedRound(back));
+    });
+  });
+});

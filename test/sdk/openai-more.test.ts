@@ -1,0 +1,171 @@
+import { RateLimitError, type APIError, type OpenAI } from "openai";
+import { zodResponseFormat, zodTextFormat } from "openai/helpers/zod";
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import { chunk, named, sayChat, sayResponses, type Say } from "../fake-model.ts";
+import { fakeUpstream, hang, sse, type FakeUpstream, type Model } from "../fake-upstream.ts";
+import { onto, serve, type Served } from "../serve.ts";
+import { clientOf } from "./house.ts";
+
+type House = AsyncDisposable & { client: OpenAI; served: Served; upstream: FakeUpstream };
+
+async function openHouse(dialect: "chat" | "responses", model: Model): Promise<House> {
+  const upstream = await fakeUpstream(model);
+  const served = await serve(onto(dialect, upstream.url));
+  return {
+    client: clientOf(served),
+    served,
+    upstream,
+    async [Symbol.asyncDispose]() {
+      await served[Symbol.asyncDispose]();
+      await upstream[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** A model that says this, in either dialect. */
+const saying = {
+  chat: (say: Say) => openHouse("chat", ({ body }) => sayChat(body, say)),
+  responses: (say: Say) => openHouse("responses", ({ body }) => sayResponses(body, say)),
+};
+
+async function gather<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const gathered: T[] = [];
+  for await (const item of items) gathered.push(item);
+  return gathered;
+}
+
+const asked = [{ role: "user" as const, content: "Hi" }];
+const City = z.object({ name: z.string(), people: z.number() });
+const paris = { name: "Paris", people: 2_100_000 };
+
+describe("openai's client", () => {
+  it("gets as many choices as it asks for, streamed and not", async () => {
+    const says: Say[] = [{ text: "one of two" }, { text: "two of two" }];
+    await using house = await openHouse("chat", ({ body }) =>
+      sayChat(body, ...says.slice(0, body["n"] as number)),
+    );
+    const { completions } = house.client.chat;
+    const params = { model: "m", messages: asked, n: 2 };
+    const whole = await completions.create(params);
+    expect(whole.choices.map((choice) => choice.message.content)).toEqual(
+      says.map((say) => say.text),
+    );
+    const streamed = await completions.stream(params).finalChatCompletion();
+    expect(streamed.choices.map((choice) => choice.message.content)).toEqual(
+      says.map((say) => say.text),
+    );
+    expect(streamed.choices.map((choice) => choice.finish_reason)).toEqual(["stop", "stop"]);
+  });
+
+  describe.each(["chat", "responses"] as const)("with a %s upstream", (back) => {
+    it("parses what was asked for by a schema, through both doors", async () => {
+      await using house = await saying[back]({ text: JSON.stringify(paris) });
+      const { chat, responses } = house.client;
+      const chatParams = {
+        model: "m",
+        messages: asked,
+        response_format: zodResponseFormat(City, "city"),
+      };
+      const params = { model: "m", input: "Hi", text: { format: zodTextFormat(City, "city") } };
+      const said = await chat.completions.parse(chatParams);
+      expect(said.choices[0]?.message.parsed).toEqual(paris);
+      const streamed = await chat.completions.stream(chatParams).finalChatCompletion();
+      expect(streamed.choices[0]?.message.parsed).toEqual(paris);
+      expect((await responses.parse(params)).output_parsed).toEqual(paris);
+      expect((await responses.stream(params).finalResponse()).output_parsed).toEqual(paris);
+      for (const { text } of house.upstream.heard)
+        expect(text).toContain('"additionalProperties":false');
+    });
+
+    it("hears a refusal as a refusal", async () => {
+      await using house = await saying[back]({ refusal: "I will not." });
+      const { chat, responses } = house.client;
+      const params = { model: "m", messages: asked };
+      const said = await chat.completions.create(params);
+      expect(said.choices[0]?.message).toMatchObject({ refusal: "I will not.", content: null });
+      const streamed = await chat.completions.stream(params).finalMessage();
+      expect(streamed.refusal).toBe("I will not.");
+      const refusal = [{ content: [{ type: "refusal", refusal: "I will not." }] }];
+      const response = await responses.create({ model: "m", input: "Hi" });
+      expect(response.output).toMatchObject(refusal);
+      const stream = responses.stream({ model: "m", input: "Hi" });
+      expect((await stream.finalResponse()).output).toMatchObject(refusal);
+    });
+
+    it("knows an answer that was cut short", async () => {
+      await using house = await saying[back]({ text: "Once upon", stop: "length" });
+      const { chat, responses } = house.client;
+      const params = { model: "m", messages: asked, max_completion_tokens: 2 };
+      const said = await chat.completions.create(params);
+      expect(said.choices[0]?.finish_reason).toBe("length");
+      const streamed = await chat.completions.stream(params).finalChatCompletion();
+      expect(streamed.choices[0]?.finish_reason).toBe("length");
+      const asking = { model: "m", input: "Hi", max_output_tokens: 2 };
+      for (const response of [
+        await responses.create(asking),
+        await responses.stream(asking).finalResponse(),
+      ])
+        expect(response).toMatchObject({
+          status: "incomplete",
+          incomplete_details: { reason: "max_output_tokens" },
+          output_text: "Once upon",
+        });
+    });
+
+    it("is told the token counts", async () => {
+      await using house = await saying[back]({ text: "Hello" });
+      const { chat, responses } = house.client;
+      const counts = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 };
+      const params = { model: "m", messages: asked };
+      expect((await chat.completions.create(params)).usage).toMatchObject(counts);
+      const asking = { ...params, stream: true, stream_options: { include_usage: true } } as const;
+      const chunks = await gather(await chat.completions.create(asking));
+      expect(chunks.filter((chunk) => chunk.usage)).toMatchObject([{ choices: [], usage: counts }]);
+      const unasked = await gather(await chat.completions.create({ ...params, stream: true }));
+      expect(unasked.filter((chunk) => chunk.usage ?? chunk.choices.length === 0)).toEqual([]);
+      const own = { input_tokens: 11, output_tokens: 7, total_tokens: 18 };
+      expect((await responses.create({ model: "m", input: "Hi" })).usage).toMatchObject(own);
+      const stream = responses.stream({ model: "m", input: "Hi" });
+      expect((await stream.finalResponse()).usage).toMatchObject(own);
+    });
+
+    it("stops the upstream when it aborts a stream", async () => {
+      const begun = {
+        chat: sse(chunk(0, { role: "assistant", content: "Hel" }), hang),
+        responses: sse(
+          named({ type: "response.created", response: { id: "resp_1", output: [] } } as never),
+          hang,
+        ),
+      };
+      await using house = await openHouse(back, () => begun[back]);
+      const { chat, responses } = house.client;
+      const one = await chat.completions.create({ model: "m", messages: asked, stream: true });
+      for await (const _ of one) break;
+      const two = await responses.create({ model: "m", input: "Hi", stream: true });
+      for await (const _ of two) break;
+      await Promise.all(house.upstream.heard.map((request) => request.closed));
+      expect(house.upstream.heard.map((request) => request.abandoned())).toEqual([true, true]);
+    });
+  });
+
+  it("raises the error its status stands for", async () => {
+    await using house = await openHouse("chat", () => ({
+      status: 429,
+      headers: { "content-type": "application/json", "retry-after": "7" },
+      steps: [JSON.stringify({ error: { message: "Slow down.", code: "rate_limit_exceeded" } })],
+    }));
+    const refused = house.client.chat.completions.create({ model: "m", messages: asked });
+    await expect(refused).rejects.toBeInstanceOf(RateLimitError);
+    await expect(refused).rejects.toMatchObject({ code: "rate_limit_exceeded", status: 429 });
+    const error = await refused.catch((thrown: unknown) => thrown);
+    expect((error as APIError).headers?.get("retry-after")).toBe("7");
+  });
+
+  it("lists the models it may ask for", async () => {
+    await using served = await serve({});
+    const ids = (await gather(clientOf(served).models.list())).map((model) => model.id);
+    expect(ids).toContain("demo/demo");
+    expect(await clientOf(served).models.retrieve("demo/demo")).toMatchObject({ object: "model" });
+  });
+});

@@ -1,0 +1,37 @@
+import { expect } from "vitest";
+import { finalText, results, toolNames, wantedInputs } from "./house.ts";
+import type { Back, House, Toolbox } from "./house.ts";
+
+type Declared = { readonly name?: string; readonly function?: { readonly name: string } };
+
+/** What came of a round: the calls, what the model was told, and what it said in the end. */
+export const roundOf = ({ heard }: House, box: Toolbox, text: string | null | undefined) => ({
+  called: box.called,
+  requests: heard.map(({ body, text: sent }) => ({
+    tools: ((body["tools"] ?? []) as Declared[]).map((tool) => tool.function?.name ?? tool.name),
+    results: Object.values(results).filter((result) => sent.includes(result)),
+  })),
+  text,
+});
+
+export function wantedRound(back: Back): unknown {
+  if (back !== "demo")
+    return {
+      called: wantedInputs,
+      requests: [
+        { tools: toolNames, results: [] },
+        { tools: toolNames, results: Object.values(results) },
+      ],
+      text: finalText,
+    };
+  // The demo fills arguments in as it sees fit: for both tools, and within their schemas.
+  const called = toolNames.map((name) => ({
+    name,
+    input: expect.objectContaining({ city: expect.stringMatching(/./) }) as unknown,
+  }));
+  return {
+    called: expect.arrayContaining(called) as unknown,
+    requests: [],
+    text: expect.stringContaining(results.get_time) as unknown,
+  };
+}

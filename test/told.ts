@@ -1,0 +1,29 @@
+import { createParser } from "eventsource-parser";
+import type { Body } from "./fake-upstream.ts";
+
+export type SseFrame = { readonly event: string | undefined; readonly data: string };
+
+/** The frames of a stream, read by someone else's parser. */
+export function framesOf(text: string): SseFrame[] {
+  const frames: SseFrame[] = [];
+  const parser = createParser({ onEvent: ({ event, data }) => void frames.push({ event, data }) });
+  parser.feed(text);
+  return frames;
+}
+
+/** What a client was told, whichever door it came through. */
+export type Told = {
+  readonly text: string;
+  readonly refusal: string;
+  readonly reasoning: string;
+  readonly calls: readonly ToldCall[];
+  readonly stop: string;
+  readonly error: Body | undefined;
+};
+export type ToldCall = {
+  readonly id: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly input: string;
+  readonly complete: boolean;
+};
