@@ -19,8 +19,8 @@ export type Log = {
  * taken out of them; an unknown error may quote what it choked on, so only its
  * name and where it was raised are kept.
  */
-export function openLog(level: LogLevel, file: number | string = 2): Log {
-  const out = destination({ dest: file, sync: false });
+export function openLog(level: LogLevel, descriptor = 2): Log {
+  const out = destination({ dest: descriptor, sync: false });
   const log = pino(
     { level, base: null, timestamp: () => `,"time":"${new Date().toISOString()}"` },
     out,

@@ -18,7 +18,6 @@ export type Server = {
 export async function openServer(gateway: Gateway, { host, port }: Address): Promise<Server> {
   const app = Fastify({
     logger: false,
-    disableRequestLogging: true,
     // The gateway itself answers while it stops, in the caller's dialect.
     return503OnClosing: false,
     forceCloseConnections: "idle",
