@@ -1,0 +1,50 @@
+import type { Fields } from "../../turn/turn.ts";
+import { fieldsOf, numberOf, textOf } from "../loose.ts";
+
+/**
+ * An annotation in our words is flat, `{type, url, ...}`; chat nests what it
+ * says under its type.
+ */
+export function readAnnotation(raw: unknown): unknown {
+  const fields = fieldsOf(raw);
+  const inner = fieldsOf(fields?.[String(fields?.type)]);
+  return fields === undefined || inner === undefined ? raw : { type: fields.type, ...inner };
+}
+
+/** A bare link, as some upstreams cite: it is about the answer, not about a place in it. */
+export const readLink = (url: string): Fields => ({
+  type: "url_citation",
+  url,
+  title: url,
+  start_index: 0,
+  end_index: 0,
+});
+
+/** Chat knows citations of web pages only, and its readers want every field. */
+export function writeAnnotation(annotation: unknown): Fields | undefined {
+  const fields = fieldsOf(annotation);
+  const url = textOf(fields?.url);
+  if (fields?.type !== "url_citation" || url === undefined) return undefined;
+  const { type, title, start_index, end_index, ...rest } = fields;
+  return {
+    type,
+    url_citation: {
+      ...rest,
+      title: typeof title === "string" ? title : url,
+      start_index: numberOf(start_index) ?? 0,
+      end_index: numberOf(end_index) ?? 0,
+    },
+  };
+}
+
+/** Whether a chat reader would take it as it is. */
+export function isWholeAnnotation(raw: unknown): boolean {
+  const inner = fieldsOf(fieldsOf(raw)?.url_citation);
+  return (
+    inner !== undefined &&
+    typeof inner.url === "string" &&
+    typeof inner.title === "string" &&
+    typeof inner.start_index === "number" &&
+    typeof inner.end_index === "number"
+  );
+}

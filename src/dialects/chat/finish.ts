@@ -1,0 +1,75 @@
+import type { StopReason } from "../../turn/event.ts";
+import { Fault, type FaultCode } from "../../turn/fault.ts";
+
+/** What upstreams call the end of an answer, in lower case. */
+const words: Readonly<Record<string, StopReason | FaultCode>> = {
+  stop: "end",
+  end: "end",
+  end_turn: "end",
+  eos: "end",
+  eos_token: "end",
+  stop_sequence: "end",
+  complete: "end",
+  completed: "end",
+  tool_calls: "calls",
+  tool_call: "calls",
+  tool_use: "calls",
+  function_call: "calls",
+  length: "length",
+  max_tokens: "length",
+  max_output_tokens: "length",
+  max_length: "length",
+  model_length: "length",
+  model_context_window_exceeded: "length",
+  content_filter: "filter",
+  content_filtered: "filter",
+  filtered: "filter",
+  safety: "filter",
+  sensitive: "filter",
+  recitation: "filter",
+  blocklist: "filter",
+  prohibited_content: "filter",
+  spii: "filter",
+  refusal: "filter",
+  guardrail_intervened: "filter",
+  error: "upstream.said_error",
+  model_error: "upstream.said_error",
+  malformed_function_call: "upstream.said_error",
+  network_error: "upstream.failed",
+  abort: "upstream.failed",
+  aborted: "upstream.failed",
+  cancelled: "upstream.failed",
+  timeout: "upstream.timeout",
+  insufficient_system_resource: "upstream.overloaded",
+};
+
+const own = new Set(["stop", "tool_calls", "length", "content_filter"]);
+
+export type Finish = {
+  readonly stop: StopReason | Fault;
+  /** Whether it is a word of the OpenAI API. */
+  readonly regular: boolean;
+};
+
+/** An end we have no word for is an end all the same. */
+export function readFinish(reason: string): Finish {
+  const stop = words[reason.toLowerCase()] ?? "end";
+  if (isStop(stop)) return { stop, regular: own.has(reason) };
+  const fault = new Fault(
+    stop,
+    `The upstream broke off its answer (finish reason \`${reason}\`); try again.`,
+    { upstreamCode: reason },
+  );
+  return { stop: fault, regular: false };
+}
+
+const isStop = (word: StopReason | FaultCode): word is StopReason => !word.includes(".");
+
+const reasons: Readonly<Record<StopReason, string>> = {
+  end: "stop",
+  calls: "tool_calls",
+  length: "length",
+  filter: "content_filter",
+};
+
+export const writeFinish = (stop: StopReason): string => reasons[stop];
