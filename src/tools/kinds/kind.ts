@@ -1,15 +1,15 @@
 import type { JsonSchema } from "../../turn/turn.ts";
 import type { Callable } from "../catalog.ts";
 
-/** A function that stands in for a tool of a kind the upstream does not have. */
-export type StandIn = {
+/** A function declared in place of a tool of a kind the upstream does not have. */
+export type StandInDeclaration = {
   readonly description: string;
-  readonly schema: JsonSchema;
-  /** What the stand-in cannot promise though the tool could; each a phrase. */
+  readonly schema: JsonSchema | undefined;
+  /** What the tool promised and the function cannot; each a phrase. */
   readonly losses: readonly string[];
 };
 
-/** Turns a stand-in's arguments, as they stream in, into the input the client expects. */
+/** Turns arguments, as they stream in, into the input the client expects. */
 export type Decoder = {
   /** Takes a piece of the arguments; gives what is now known of the input. */
   each(text: string): string;
@@ -17,15 +17,68 @@ export type Decoder = {
   end(complete: boolean): string;
 };
 
-/**
- * All there is to say of a kind of tool: how it is declared as a function and
- * how calls of that function become calls of the kind again. Both are here, so
- * that they cannot drift apart.
- */
-export type Kind = {
-  declare(tool: Callable): StandIn;
-  /** A past call's input as the stand-in's arguments. */
+/** How a call's input changes form between the two sides. */
+export type Form = {
+  /** A past call's input as the upstream is told it. */
   encode(input: string): string;
-  /** For a new call. */
+  /** For a new call, on its way back. */
   decoder(): Decoder;
 };
+
+/**
+ * How a kind of tool is declared as a function, and how calls of the function
+ * become calls of the kind again. Both are in one object, so that they cannot
+ * drift apart.
+ */
+export type StandIn = Form & {
+  declare(tool: Callable): StandInDeclaration;
+  /** The kind the client is given, where it cannot be the declared one. */
+  readonly restoredAs?: string | undefined;
+};
+
+/** All there is to say of a kind of tool. */
+export type Kind = {
+  readonly kind: string;
+  /** Other names for it: older ones, dated ones. */
+  readonly aliases?: RegExp | undefined;
+  /** None: only a provider can run it, so that nothing can stand in for it. */
+  readonly standIn?: StandIn | undefined;
+};
+
+/** A decoder for kinds whose input can only be told from all the arguments. */
+export function whole(decode: (text: string) => string): Decoder {
+  let text = "";
+  return {
+    each(piece) {
+      text += piece;
+      return "";
+    },
+    // What was cut off is not read as if it were whole.
+    end: (complete) => (complete ? decode(text) : text),
+  };
+}
+
+/** The value of JSON text; nothing if it is not JSON. */
+export function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined; // Models write what they like; the caller keeps the text.
+  }
+}
+
+export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+export const isTexts = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.every((one) => typeof one === "string");
+
+/** The fields of `value` that are among `names`, in that order, nulls and absent ones left out. */
+export function pick(
+  value: Readonly<Record<string, unknown>>,
+  names: readonly string[],
+): Record<string, unknown> {
+  const picked: Record<string, unknown> = {};
+  for (const name of names) if (value[name] != null) picked[name] = value[name];
+  return picked;
+}

@@ -1,0 +1,32 @@
+import { isObject, whole, type Kind } from "./kind.ts";
+
+const QUERY = {
+  type: "object",
+  properties: {
+    query: { type: "string", description: "What the tool should do." },
+    limit: { type: "integer", minimum: 1, description: "How many tools to load at most." },
+  },
+  required: ["query"],
+};
+
+/** Loads further tools on demand. The client searches; what it finds is declared from then on. */
+export const toolSearchKind: Kind = {
+  kind: "tool_search",
+  standIn: {
+    declare(tool) {
+      const raw = tool.type === "builtin" ? tool.raw : {};
+      const { description, parameters } = raw;
+      return {
+        description:
+          typeof description === "string" && description !== ""
+            ? description
+            : "Searches for further tools and loads those it finds; they can be called afterwards.",
+        schema: isObject(parameters) ? parameters : QUERY,
+        losses: [],
+      };
+    },
+    encode: (input) => input,
+    // Its arguments are a value, not text, on the client's side: nothing to say before they are whole.
+    decoder: () => whole((text) => text),
+  },
+};

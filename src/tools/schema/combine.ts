@@ -1,0 +1,146 @@
+import type { Fields, JsonSchema } from "../../turn/turn.ts";
+import { isObject } from "../kinds/kind.ts";
+import { merged, narrowed, resolve, schemasIn } from "./parts.ts";
+import { unionCodec } from "./union.ts";
+import { asText, limit, takes, type Node, type Within, type Writing } from "./writing.ts";
+
+/** Schemas that must all hold: kept if the upstream takes that, else made one. */
+export function writeAll(schema: Fields, writing: Writing, within: Within): Node {
+  const { allOf, ...own } = schema as Record<string, unknown>;
+  const branches = schemasIn(allOf);
+  if (takes(writing, "allOf") && !reshapesObjects(writing)) {
+    const nodes = branches.map((branch) => writing.write(branch, within));
+    if (nodes.every(({ codec }) => codec === undefined))
+      return {
+        schema: { ...limit(own, writing), allOf: nodes.map((node) => node.schema) },
+        codec: undefined,
+      };
+  }
+  const through = [...within];
+  let whole: JsonSchema | undefined = own;
+  for (const branch of branches) {
+    const target = follow(branch, writing.root, through);
+    whole = whole === undefined || target === undefined ? undefined : merged(whole, target);
+  }
+  if (whole === undefined) return asText(schema, writing, "schemas that must all hold");
+  writing.changed = true;
+  return writing.write(whole, through);
+}
+
+/** What a schema refers to; nothing if that leads back to where it came from. */
+function follow(schema: JsonSchema, root: JsonSchema, through: string[]): JsonSchema | undefined {
+  let target: JsonSchema | undefined = schema;
+  while (isObject(target) && typeof target["$ref"] === "string") {
+    if (through.includes(target["$ref"])) return undefined;
+    through.push(target["$ref"]);
+    target = resolve(root, target["$ref"]);
+  }
+  return target;
+}
+
+/** Whether an object of the client's may look different to the upstream. */
+const reshapesObjects = ({ rule }: Writing): boolean =>
+  rule.maps === false || rule.optional === false || rule.keys !== undefined;
+
+const remarks = new Set(
+  "description title default examples $comment deprecated $defs definitions".split(" "),
+);
+
+/** Alternatives. What stands beside them holds for each of them. */
+export function writeUnion(
+  schema: Fields,
+  word: "anyOf" | "oneOf",
+  writing: Writing,
+  within: Within,
+): Node {
+  const { [word]: alternatives, ...own } = schema as Record<string, unknown>;
+  const { rule } = writing;
+  const bare = Object.keys(own).every((key) => remarks.has(key));
+  const apart = bare || (rule.untyped !== false && !reshapesObjects(writing));
+  const branches = apart
+    ? schemasIn(alternatives)
+    : schemasIn(alternatives).map((branch) => mergedInto(own, branch, writing));
+  if (!branches.every((branch) => branch !== undefined))
+    return asText(schema, writing, "alternatives");
+  if (!apart) writing.changed = true;
+
+  const said = takes(writing, word) ? word : "anyOf";
+  if (!takes(writing, said)) return writeWithout(schema, branches, writing, within);
+  if (said !== word) writing.changed = true;
+  const nodes = branches.map((branch) => writing.write(branch, within));
+  const outer = limit(apart ? own : only(own, remarks), writing);
+  const written = { ...outer, [said]: nodes.map((node) => node.schema) };
+  if (nodes.every(({ codec }) => codec === undefined)) return { schema: written, codec: undefined };
+  const codec = unionCodec(
+    nodes.map((node, at) => ({
+      client: follow(branches[at] ?? true, writing.root, []) ?? true,
+      upstream: followWritten(node.schema, writing),
+      codec: node.codec,
+    })),
+  );
+  if (codec === undefined) return asText(schema, writing, "alternatives that look alike");
+  return { schema: written, codec };
+}
+
+/** What a written schema refers to, if that is written yet. */
+function followWritten(schema: JsonSchema, { definitions }: Writing): JsonSchema {
+  if (!isObject(schema) || typeof schema["$ref"] !== "string") return schema;
+  for (const { name, node } of definitions.values())
+    if (schema["$ref"] === `#/$defs/${name}`) return node?.schema ?? true;
+  return true;
+}
+
+/** An alternative with what holds for all of them. */
+function mergedInto(own: Fields, branch: JsonSchema, writing: Writing): JsonSchema | undefined {
+  const common = Object.fromEntries(Object.entries(own).filter(([key]) => !remarks.has(key)));
+  const target = follow(branch, writing.root, []);
+  return target === undefined ? undefined : merged(target, common);
+}
+
+const only = (schema: Fields, words: ReadonlySet<string>): Fields =>
+  Object.fromEntries(Object.entries(schema).filter(([key]) => words.has(key)));
+
+/** Alternatives for an upstream that takes none. */
+function writeWithout(
+  schema: Fields,
+  branches: readonly JsonSchema[],
+  writing: Writing,
+  within: Within,
+): Node {
+  const some = branches.filter((branch) => !isNull(branch));
+  const [first] = some;
+  if (some.length !== 1 || !isObject(first)) return asText(schema, writing, "alternatives");
+  writing.changed = true;
+  const outer = only(schema, remarks);
+  return nullable(writing.write({ ...first, ...outer }, within), branches.length > 1, writing);
+}
+
+const isNull = (schema: JsonSchema): boolean =>
+  isObject(schema) && (schema["type"] === "null" || schema["const"] === null);
+
+/** The one thing that may be null, as far as the upstream can say so. */
+function nullable(node: Node, may: boolean, writing: Writing): Node {
+  if (!may || !isObject(node.schema)) return node;
+  if (writing.rule.keywords?.includes("nullable") === true)
+    return { schema: { ...node.schema, nullable: true }, codec: node.codec };
+  writing.told.add("null");
+  return node;
+}
+
+/** Several types at once: alternatives of one type each, where a list of types is not taken. */
+export function writeTypes(
+  schema: Fields,
+  types: readonly string[],
+  writing: Writing,
+  within: Within,
+): Node {
+  const nested = types.some((type) => type === "object" || type === "array");
+  if (writing.rule.typeLists !== false && !nested)
+    return { schema: limit(schema, writing), codec: undefined };
+  if (writing.rule.typeLists !== false && !reshapesObjects(writing) && writing.rule.refs !== false)
+    return { schema: limit(schema, writing), codec: undefined };
+  writing.changed = true;
+  const outer = only(schema, remarks);
+  const inner = Object.fromEntries(Object.entries(schema).filter(([key]) => !remarks.has(key)));
+  return writing.write({ ...outer, anyOf: types.map((type) => narrowed(inner, type)) }, within);
+}

@@ -1,0 +1,200 @@
+import { Ajv2020 } from "ajv/dist/2020.js";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { SchemaRule } from "../../turn/profile.ts";
+import type { JsonSchema } from "../../turn/turn.ts";
+import { compileSchema } from "./compile.ts";
+
+/** A profile like those of strict structured output: closed objects, everything required. */
+const strict: SchemaRule = {
+  unions: ["anyOf"],
+  anyRoot: false,
+  maps: false,
+  optional: false,
+  untyped: false,
+  tuples: false,
+};
+/** The narrowest that any upstream is known to be, and more. */
+const narrow: SchemaRule = {
+  refs: false,
+  unions: [],
+  anyRoot: false,
+  maps: false,
+  typeLists: false,
+  untyped: false,
+  tuples: false,
+  consts: false,
+  mixedEnums: false,
+  keywords: ["nullable"],
+  formats: [],
+  keys: { chars: "A-Za-z0-9_", max: 16 },
+};
+const rules: Record<string, SchemaRule> = {
+  free: {},
+  strict,
+  narrow,
+  "narrow and strict": { ...narrow, optional: false },
+  "without references": { refs: false, anyRoot: false },
+  "with keys of its own": { keys: { chars: "a-z_", max: 8 } },
+  "maps only": { maps: false },
+};
+
+const roundTrip = (schema: JsonSchema, rule: SchemaRule, value: unknown): unknown => {
+  const { codec } = compileSchema(schema, rule);
+  if (codec === undefined) return value;
+  const sent: unknown = JSON.parse(JSON.stringify(codec.encode(value)));
+  return codec.decode(sent);
+};
+
+/** A schema with a value of it. */
+type Sample = { schema: JsonSchema; value: unknown };
+const key = fc.oneof(fc.string({ minLength: 1, maxLength: 20 }), fc.constantFrom("a", "b", "key"));
+
+const { sample } = fc.letrec<{ sample: Sample }>((tie) => ({
+  sample: fc.oneof(
+    { depthSize: "small", withCrossShrink: true },
+    fc.string().map((value): Sample => ({ schema: { type: "string", minLength: 0 }, value })),
+    fc.integer().map((value): Sample => ({ schema: { type: "integer" }, value })),
+    fc.constant<Sample>({ schema: { type: ["string", "null"] }, value: null }),
+    fc
+      .jsonValue()
+      .map((value): Sample => ({ schema: true, value: JSON.parse(JSON.stringify(value)) })),
+    fc
+      .jsonValue()
+      .map((value): Sample => ({ schema: {}, value: JSON.parse(JSON.stringify(value)) })),
+    fc
+      .tuple(
+        fc.uniqueArray(fc.oneof(fc.string(), fc.integer(), fc.constant(null)), { minLength: 1 }),
+        fc.nat(),
+      )
+      .map(([values, at]): Sample => ({
+        schema: { enum: values },
+        value: values[at % values.length],
+      })),
+    fc.string().map((value): Sample => ({ schema: { const: value }, value })),
+    fc.array(tie("sample"), { maxLength: 1 }).map((samples): Sample => ({
+      schema: { type: "array", items: samples[0]?.schema ?? true },
+      value: samples.map(({ value }) => value),
+    })),
+    fc.array(tie("sample"), { minLength: 1, maxLength: 3 }).map((samples): Sample => ({
+      schema: { type: "array", prefixItems: samples.map(({ schema }) => schema) },
+      value: samples.map(({ value }) => value),
+    })),
+    fc
+      .array(fc.tuple(key, tie("sample"), fc.constantFrom("required", "given", "absent")), {
+        maxLength: 4,
+      })
+      .map((entries): Sample => {
+        const fields = new Map(entries.map(([name, inner, how]) => [name, { inner, how }]));
+        return {
+          schema: {
+            type: "object",
+            properties: Object.fromEntries(
+              [...fields].map(([name, { inner }]) => [name, inner.schema]),
+            ),
+            required: [...fields].filter(([, { how }]) => how === "required").map(([name]) => name),
+            additionalProperties: false,
+          },
+          value: Object.fromEntries(
+            [...fields]
+              .filter(([, { how }]) => how !== "absent")
+              .map(([name, { inner }]) => [name, inner.value]),
+          ),
+        };
+      }),
+    fc.tuple(tie("sample"), fc.uniqueArray(key)).map(([inner, keys]): Sample => ({
+      schema: { type: "object", additionalProperties: inner.schema },
+      value: Object.fromEntries(keys.map((name) => [name, inner.value])),
+    })),
+    fc
+      .tuple(tie("sample"), tie("sample"), fc.constantFrom("anyOf", "oneOf"))
+      .map(([one, other, word]): Sample => ({
+        schema: { [word]: [one.schema, other.schema] },
+        value: other.value,
+      })),
+    tie("sample").map((inner): Sample => ({
+      schema: { allOf: [inner.schema] },
+      value: inner.value,
+    })),
+  ),
+}));
+
+/** Parameters of any kind at all are how some clients say that there are none. */
+const isAsked = ({ schema }: Sample): boolean =>
+  typeof schema === "object" && Object.keys(schema).length > 0;
+
+/** What a rule forbids and a schema holds all the same. */
+function strays(schema: unknown, rule: SchemaRule): string[] {
+  const found: string[] = [];
+  const walk = (at: unknown): void => {
+    if (typeof at === "boolean") {
+      if (rule.untyped === false) found.push("boolean");
+      return;
+    }
+    if (typeof at !== "object" || at === null) return;
+    const node = at as Record<string, unknown>;
+    for (const word of ["anyOf", "oneOf", "allOf"] as const)
+      if (word in node && rule.unions?.includes(word) === false) found.push(word);
+    if ("$ref" in node && rule.refs === false) found.push("$ref");
+    if ("const" in node && rule.consts === false) found.push("const");
+    if ("prefixItems" in node && rule.tuples === false) found.push("prefixItems");
+    if (Array.isArray(node["type"]) && rule.typeLists === false) found.push("type list");
+    const isTyped = ["type", "anyOf", "oneOf", "allOf", "$ref"].some((word) => word in node);
+    if (rule.untyped === false && !isTyped) found.push("untyped");
+    if (rule.mixedEnums === false && Array.isArray(node["enum"]))
+      if (node["enum"].some((value) => typeof value !== "string")) found.push("enum");
+    if (rule.maps === false && typeof node["additionalProperties"] === "object") found.push("map");
+    const properties = (node["properties"] ?? {}) as Record<string, unknown>;
+    for (const name of Object.keys(properties)) {
+      if (rule.optional === false && !(node["required"] as string[]).includes(name))
+        found.push("optional");
+      if (rule.keys !== undefined && !/^[A-Za-z0-9_]{1,16}$/.test(name)) found.push("key");
+    }
+    for (const inner of Object.values(properties)) walk(inner);
+    for (const word of ["anyOf", "oneOf", "allOf", "prefixItems"])
+      if (Array.isArray(node[word])) (node[word] as unknown[]).forEach(walk);
+    for (const word of ["items", "additionalProperties"])
+      if (typeof node[word] === "object") walk(node[word]);
+  };
+  walk(schema);
+  return found;
+}
+
+describe("compileSchema", () => {
+  for (const [name, rule] of Object.entries(rules))
+    it(`gives values of any schema back as they were (${name})`, () => {
+      fc.assert(
+        fc.property(sample, ({ schema, value }) => {
+          expect(roundTrip(schema, rule, value)).toEqual(value);
+        }),
+        { numRuns: 200 },
+      );
+    });
+
+  for (const [name, rule] of Object.entries(rules))
+    it(`stays within the rule, and what it sends is valid there (${name})`, () => {
+      const ajv = new Ajv2020({ strict: false });
+      fc.assert(
+        fc.property(sample.filter(isAsked), ({ schema, value }) => {
+          const compiled = compileSchema(schema, rule);
+          expect(strays(compiled.schema, rule)).toEqual([]);
+          const sent = compiled.codec === undefined ? value : compiled.codec.encode(value);
+          const nullable = JSON.stringify(compiled.schema).includes("nullable");
+          fc.pre(!nullable && !compiled.told.includes("null") && ajv.validate(schema, value));
+          expect(ajv.validate(compiled.schema, sent), JSON.stringify(compiled.schema)).toBe(true);
+        }),
+        { numRuns: 200 },
+      );
+    });
+
+  it("leaves a schema alone that the rule allows, references and all", () => {
+    const schema = {
+      type: "object",
+      properties: { tree: { $ref: "#/$defs/tree" } },
+      $defs: { tree: { type: "object", properties: { next: { $ref: "#/$defs/tree" } } } },
+    };
+    const compiled = compileSchema(schema, { anyRoot: false, unions: ["anyOf"] });
+    expect(compiled.schema).toBe(schema);
+    expect(compiled.codec).toBeUndefined();
+  });
+});

@@ -1,0 +1,124 @@
+import type { SchemaRule } from "../../turn/profile.ts";
+import type { Fields, JsonSchema } from "../../turn/turn.ts";
+import { isObject } from "../kinds/kind.ts";
+import { wrapped, type Codec } from "./codec.ts";
+import { resolve } from "./parts.ts";
+import { writeSchema } from "./write.ts";
+import { describe, type Node, type Writing } from "./writing.ts";
+
+/** A client's schema as one upstream can take it. */
+export type Compiled = {
+  readonly schema: JsonSchema;
+  /** None: values are the same on both sides. */
+  readonly codec: Codec | undefined;
+  /** Rewrites that are undone on the way back; each a phrase. */
+  readonly reshaped: readonly string[];
+  /** What the upstream's schemas cannot say and its model is only told. */
+  readonly told: readonly string[];
+};
+
+/** Where the arguments stand when they are not an object themselves. */
+const VALUE = "value";
+
+/** Rewrites a schema into the part of JSON Schema that a rule allows. */
+export function compileSchema(schema: JsonSchema, rule: SchemaRule): Compiled {
+  // References are first taken to change nothing. If something does change
+  // values, they may lead to it, and have to be followed.
+  let writing = startWriting(schema, rule, false);
+  let node = settleRoot(writing, schema);
+  if (writing.values) {
+    writing = startWriting(schema, rule, true);
+    node = settleRoot(writing, schema);
+  }
+  return {
+    schema: writing.changed ? withDefinitions(node.schema, writing) : schema,
+    codec: writing.values ? node.codec : undefined,
+    reshaped: [...writing.reshaped],
+    told: [...writing.told],
+  };
+}
+
+function startWriting(root: JsonSchema, rule: SchemaRule, follow: boolean): Writing {
+  const writing: Writing = {
+    rule,
+    root,
+    follow,
+    definitions: new Map(),
+    reshaped: new Set(),
+    told: new Set(),
+    changed: false,
+    values: false,
+    size: 0,
+    write: (schema, within) => writeSchema(schema, writing, within),
+  };
+  return writing;
+}
+
+function settleRoot(writing: Writing, schema: JsonSchema): Node {
+  if (writing.rule.anyRoot !== false) return writing.write(schema, ["#"]);
+  const target = withProperties(withoutConditions(followed(schema, schema), writing));
+  if (target !== schema) writing.changed = true;
+  const node = writing.write(target, ["#"]);
+  if (isPlainObject(node.schema)) return node;
+  writing.changed = writing.values = true;
+  writing.reshaped.add(`arguments that are no plain object as \`${VALUE}\``);
+  return {
+    schema: { type: "object", properties: { [VALUE]: node.schema }, required: [VALUE] },
+    codec: wrapped(VALUE, node.codec),
+  };
+}
+
+/** A function whose parameters are only said to be an object has none, rather than any. */
+function withProperties(schema: JsonSchema): JsonSchema {
+  if (schema === true) return { type: "object", properties: {} };
+  if (!isObject(schema)) return schema;
+  const { type = "object", ...rest } = schema;
+  const isBare = Object.keys(rest).every((word) => word === "description" || word === "$schema");
+  return isBare && type === "object" ? { ...schema, type, properties: {} } : schema;
+}
+
+/** A schema that is nothing but a reference, followed to what it refers to. */
+function followed(schema: JsonSchema, root: JsonSchema, steps = 8): JsonSchema {
+  if (!isObject(schema) || typeof schema["$ref"] !== "string" || steps === 0) return schema;
+  const target = resolve(root, schema["$ref"]);
+  return target === undefined ? schema : followed(target, root, steps - 1);
+}
+
+const UNIONS = ["anyOf", "oneOf", "allOf", "not", "if", "then", "else"];
+
+/** An object that only asks for one or another of its own keys: the asking is told, the object kept. */
+function withoutConditions(schema: JsonSchema, writing: Writing): JsonSchema {
+  if (!isObject(schema) || !isObject(schema["properties"])) return schema;
+  const conditions = UNIONS.filter((word) => word in schema);
+  const onlyAsk = (branch: unknown): boolean =>
+    isObject(branch) && Object.keys(branch).every((word) => word === "required");
+  const simple = conditions.every((word) => {
+    const branches = schema[word];
+    return Array.isArray(branches) ? branches.every(onlyAsk) : onlyAsk(branches);
+  });
+  if (conditions.length === 0 || !simple) return schema;
+  const plain: Record<string, unknown> = { ...schema };
+  const words: string[] = [];
+  for (const word of conditions) {
+    words.push(`${word}: ${JSON.stringify(plain[word])}`);
+    delete plain[word];
+    writing.told.add(`${word} at the top`);
+  }
+  writing.changed = true;
+  return { ...plain, description: describe(schema["description"], words) };
+}
+
+const isPlainObject = (schema: JsonSchema): boolean =>
+  isObject(schema) &&
+  schema["type"] === "object" &&
+  !("enum" in schema) &&
+  UNIONS.every((word) => !(word in schema));
+
+function withDefinitions(schema: JsonSchema, { definitions }: Writing): JsonSchema {
+  if (!isObject(schema)) return schema;
+  const { $defs: _, definitions: __, ...rest } = schema as Record<string, unknown>;
+  const written: Fields = Object.fromEntries(
+    [...definitions.values()].map(({ name, node }) => [name, node?.schema ?? {}]),
+  );
+  return Object.keys(written).length === 0 ? rest : { ...rest, $defs: written };
+}

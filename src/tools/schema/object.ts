@@ -1,0 +1,165 @@
+import type { Fields, JsonSchema } from "../../turn/turn.ts";
+import { isObject } from "../kinds/kind.ts";
+import { createProviderNameAllocator } from "../names.ts";
+import { entries, fieldwise, type Field, type Rest } from "./codec.ts";
+import { acceptsNull, isSchema } from "./parts.ts";
+import { asText, describe, limit, takes, type Node, type Within, type Writing } from "./writing.ts";
+
+/** The key under which properties without a name of their own are sent. */
+const OTHERS = "other_properties";
+
+export function writeObject(schema: Fields, writing: Writing, within: Within): Node {
+  const named = isObject(schema["properties"]) ? schema["properties"] : undefined;
+  const rest = schema["additionalProperties"];
+  const isMap = Object.keys(named ?? {}).length === 0 && rest !== false;
+  if (writing.rule.maps === false && isMap && (named === undefined || rest !== undefined))
+    return writeMap(schema, rest, writing, within);
+
+  const required = new Set(Array.isArray(schema["required"]) ? schema["required"] : []);
+  const keys = upstreamKeys(Object.keys(named ?? {}), writing);
+  const properties: [string, JsonSchema][] = [];
+  const fields: Field[] = [];
+  for (const [key, property] of Object.entries(named ?? {})) {
+    const upstream = keys.get(key) ?? key;
+    const original = isSchema(property) ? property : true;
+    const node = writing.write(original, within);
+    const optional = writing.rule.optional === false && !required.has(key);
+    const filled = optional ? whenAbsent(node, original, writing) : undefined;
+    properties.push([upstream, filled?.schema ?? node.schema]);
+    fields.push({ client: key, upstream, codec: node.codec, absent: filled?.absent });
+  }
+  const others = writeOthers(rest, new Set(keys.values()), writing, within);
+  if (others?.rest?.key !== undefined) properties.push([others.rest.key, others.schema]);
+  const needed = fields.filter(
+    ({ client, absent }) => absent !== undefined || required.has(client),
+  );
+  const isSame = fields.every(
+    ({ client, upstream, codec, absent }) =>
+      client === upstream && codec === undefined && absent === undefined,
+  );
+  return {
+    schema: objectSchema(schema, {
+      properties: named === undefined && properties.length === 0 ? undefined : properties,
+      required: [
+        ...needed.map(({ upstream }) => upstream),
+        ...[...required].filter((key) => !Object.hasOwn(named ?? {}, String(key))),
+        ...(others?.rest?.key === undefined ? [] : [others.rest.key]),
+      ],
+      others: others?.schema,
+      writing,
+    }),
+    codec: isSame && others?.rest === undefined ? undefined : fieldwise(fields, others?.rest),
+  };
+}
+
+type Written = {
+  readonly properties: readonly [string, JsonSchema][] | undefined;
+  readonly required: readonly unknown[];
+  readonly others: JsonSchema | undefined;
+  readonly writing: Writing;
+};
+
+function objectSchema(schema: Fields, { properties, required, others, writing }: Written): Fields {
+  const { rule } = writing;
+  const { properties: _, required: __, additionalProperties: rest, ...own } = schema;
+  const written: Record<string, unknown> = { ...own };
+  if (properties !== undefined) written["properties"] = Object.fromEntries(properties);
+  if (required.length > 0 || "required" in schema) written["required"] = required;
+  if (rule.maps !== false) {
+    if (rest !== undefined) written["additionalProperties"] = others ?? rest;
+  } else if (rest === false || rule.optional === false) written["additionalProperties"] = false;
+  if (rule.maps === false && rest === true) {
+    writing.changed = true;
+    writing.told.add("additionalProperties");
+  }
+  if (rule.maps === false && rule.optional === false && rest !== false) writing.changed = true;
+  return limit(written, writing);
+}
+
+/** An object that is nothing but keys and values. */
+function writeMap(schema: Fields, rest: unknown, writing: Writing, within: Within): Node {
+  if (!isObject(rest) || Object.keys(rest).length === 0)
+    return asText(schema, writing, "objects of any keys");
+  const value = writing.write(rest, within);
+  writing.changed = writing.values = true;
+  writing.reshaped.add("objects of any keys as lists of pairs");
+  return {
+    schema: pairs(schema["description"], value.schema, writing),
+    codec: entries(value.codec),
+  };
+}
+
+function pairs(description: unknown, value: JsonSchema, writing: Writing): Fields {
+  const pair = {
+    type: "object",
+    properties: { key: { type: "string" }, value },
+    required: ["key", "value"],
+  };
+  return {
+    type: "array",
+    description: describe(description, ["a list of keys with their values"]),
+    items: limit({ ...pair, additionalProperties: false }, writing),
+  };
+}
+
+/** The schema of properties without a name, and what becomes of such properties. */
+function writeOthers(
+  rest: unknown,
+  taken: ReadonlySet<string>,
+  writing: Writing,
+  within: Within,
+): { readonly schema: JsonSchema; readonly rest: Rest | undefined } | undefined {
+  if (!isObject(rest)) return undefined;
+  const { schema, codec } = writing.write(rest, within);
+  if (writing.rule.maps !== false)
+    return { schema, rest: codec === undefined ? undefined : { codec } };
+  let key = OTHERS;
+  while (taken.has(key)) key += "_";
+  writing.changed = writing.values = true;
+  writing.reshaped.add(`properties without a name as \`${key}\``);
+  return { schema: pairs(undefined, schema, writing), rest: { key, codec: entries(codec) } };
+}
+
+/** What a property's absence is said by, for an upstream that wants every property. */
+function whenAbsent(
+  { schema }: Node,
+  original: JsonSchema,
+  writing: Writing,
+): { readonly schema: JsonSchema; readonly absent: "null" | "list" } {
+  writing.changed = writing.values = true;
+  const nullable = acceptsNull(original, writing.root) ? undefined : orNull(schema, writing);
+  if (nullable !== undefined) {
+    writing.reshaped.add("what may be left out as null");
+    return { schema: nullable, absent: "null" };
+  }
+  writing.reshaped.add("what may be left out or null as a list of at most one");
+  const described = isObject(schema) ? schema["description"] : undefined;
+  const description = describe(described, ["an empty list leaves it out"]);
+  return { schema: { type: "array", description, items: schema }, absent: "list" };
+}
+
+function orNull(schema: JsonSchema, writing: Writing): JsonSchema | undefined {
+  if (!isObject(schema)) return undefined;
+  const { type, description } = schema;
+  const listsValues = "enum" in schema || "const" in schema;
+  if (typeof type === "string" && !listsValues && writing.rule.typeLists !== false)
+    return { ...schema, type: [type, "null"] };
+  if (takes(writing, "anyOf")) {
+    const outer = description === undefined ? {} : { description };
+    return { ...outer, anyOf: [schema, { type: "null" }] };
+  }
+  if (writing.rule.keywords?.includes("nullable") === true) return { ...schema, nullable: true };
+  return undefined;
+}
+
+function upstreamKeys(keys: readonly string[], writing: Writing): ReadonlyMap<string, string> {
+  const { keys: rule } = writing.rule;
+  if (rule === undefined) return new Map(keys.map((key) => [key, key]));
+  const names = createProviderNameAllocator(rule)(keys.map((name) => ({ name, rank: 0 })));
+  const renamed = new Map(keys.map((key, at) => [key, String(names[at] ?? key)]));
+  if ([...renamed].some(([key, name]) => key !== name)) {
+    writing.changed = writing.values = true;
+    writing.reshaped.add("property names the upstream does not take under others");
+  }
+  return renamed;
+}

@@ -1,0 +1,159 @@
+import type { Fields, JsonSchema } from "../../turn/turn.ts";
+import { isObject } from "../kinds/kind.ts";
+
+/** Which keywords speak only of values of one type. */
+const spoken: Readonly<Record<string, readonly string[]>> = {
+  object: [
+    "properties",
+    "required",
+    "additionalProperties",
+    "patternProperties",
+    "propertyNames",
+    "minProperties",
+    "maxProperties",
+  ],
+  array: ["items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains"],
+  string: ["minLength", "maxLength", "pattern", "format"],
+  number: ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"],
+};
+const typeOf = new Map(
+  Object.entries(spoken).flatMap(([type, keywords]) => keywords.map((word) => [word, type])),
+);
+
+export const isSchema = (value: unknown): value is JsonSchema =>
+  typeof value === "boolean" || isObject(value);
+
+export const schemasIn = (value: unknown): readonly JsonSchema[] =>
+  Array.isArray(value) ? value.filter(isSchema) : [];
+
+export const typesIn = (schema: Fields): readonly string[] => {
+  const { type } = schema;
+  if (typeof type === "string") return [type];
+  return Array.isArray(type) ? type.filter((one) => typeof one === "string") : [];
+};
+
+/** The types of a schema that names none, told from its keywords. */
+export function impliedTypes(schema: Fields): readonly string[] {
+  const values = Array.isArray(schema["enum"])
+    ? schema["enum"]
+    : "const" in schema
+      ? [schema["const"]]
+      : undefined;
+  if (values !== undefined) return [...new Set(values.map(typeOfValue))];
+  for (const word of Object.keys(schema)) {
+    const type = typeOf.get(word);
+    if (type !== undefined) return [type];
+  }
+  return [];
+}
+
+export function typeOfValue(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "array";
+  if (typeof value === "number") return Number.isInteger(value) ? "integer" : "number";
+  return typeof value;
+}
+
+/** A schema of several types as one of a single type: without what speaks of the others. */
+export function narrowed(schema: Fields, type: string): Fields {
+  const kept = Object.entries(schema).filter(([word]) => {
+    const of = typeOf.get(word);
+    return of === undefined || of === type || (of === "number" && type === "integer");
+  });
+  const narrow: Record<string, unknown> = { ...Object.fromEntries(kept), type };
+  if (Array.isArray(schema["enum"]))
+    narrow["enum"] = schema["enum"].filter((value) => isOfType(value, type));
+  return narrow;
+}
+
+export const isOfType = (value: unknown, type: string): boolean =>
+  typeOfValue(value) === type || (type === "number" && typeof value === "number");
+
+/** Where a reference points, within the schema it stands in. */
+export function resolve(root: JsonSchema, ref: string): JsonSchema | undefined {
+  if (!ref.startsWith("#")) return undefined;
+  let at: unknown = root;
+  for (const step of ref.slice(1).split("/").slice(1)) {
+    const key = decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~");
+    if (isObject(at) && Object.hasOwn(at, key)) at = at[key];
+    else if (Array.isArray(at)) at = at[Number(key)];
+    else return undefined;
+  }
+  return isSchema(at) ? at : undefined;
+}
+
+/** Whether null is a value of the schema; if it cannot be told, it is taken to be. */
+export function acceptsNull(
+  schema: JsonSchema,
+  root: JsonSchema,
+  seen: readonly string[] = [],
+): boolean {
+  if (typeof schema === "boolean") return schema;
+  const { $ref: ref } = schema;
+  if (typeof ref === "string") {
+    const target = seen.includes(ref) ? undefined : resolve(root, ref);
+    return target === undefined || acceptsNull(target, root, [...seen, ref]);
+  }
+  if (schema["nullable"] === true) return true;
+  if ("const" in schema) return schema["const"] === null;
+  if (Array.isArray(schema["enum"])) return schema["enum"].includes(null);
+  const types = typesIn(schema);
+  if (types.length > 0 && !types.includes("null")) return false;
+  const some = (key: string): boolean =>
+    !Array.isArray(schema[key]) ||
+    schemasIn(schema[key]).some((one) => acceptsNull(one, root, seen));
+  return (
+    some("anyOf") &&
+    some("oneOf") &&
+    schemasIn(schema["allOf"]).every((one) => acceptsNull(one, root, seen))
+  );
+}
+
+/** Two schemas that must both hold, as one; nothing if that cannot be said in one. */
+export function merged(one: JsonSchema, other: JsonSchema): JsonSchema | undefined {
+  if (typeof one === "boolean") return one ? other : false;
+  if (typeof other === "boolean") return other ? one : false;
+  const both: Record<string, unknown> = { ...one };
+  for (const [word, value] of Object.entries(other)) {
+    const mine = both[word];
+    const joined = mine === undefined ? value : joinedWord(word, mine, value);
+    if (joined === undefined) return undefined;
+    both[word] = joined;
+  }
+  return both;
+}
+
+function joinedWord(word: string, mine: unknown, value: unknown): unknown {
+  if (JSON.stringify(mine) === JSON.stringify(value)) return mine;
+  switch (word) {
+    case "description":
+    case "title":
+    case "$schema":
+      return mine;
+    case "required":
+      return [...new Set([...(mine as string[]), ...(value as string[])])];
+    case "properties":
+      return mergedProperties(mine as Fields, value as Fields);
+    case "additionalProperties":
+      return isSchema(mine) && isSchema(value) ? merged(mine, value) : undefined;
+    case "type":
+      return [mine, value].every((type) => type === "number" || type === "integer")
+        ? "integer"
+        : undefined;
+    case "enum":
+      return (mine as unknown[]).filter((held) => (value as unknown[]).includes(held));
+    default:
+      return undefined;
+  }
+}
+
+function mergedProperties(mine: Fields, value: Fields): Fields | undefined {
+  const both: Record<string, unknown> = { ...mine };
+  for (const [key, schema] of Object.entries(value)) {
+    const own = both[key];
+    const joined = isSchema(own) && isSchema(schema) ? merged(own, schema) : schema;
+    if (joined === undefined) return undefined;
+    both[key] = joined;
+  }
+  return both;
+}

@@ -1,0 +1,81 @@
+import type { Fields, JsonSchema } from "../../turn/turn.ts";
+import { apply, type Codec } from "./codec.ts";
+import { writeAll, writeTypes, writeUnion } from "./combine.ts";
+import { writeArray } from "./array.ts";
+import { writeObject } from "./object.ts";
+import { impliedTypes, resolve, typesIn } from "./parts.ts";
+import { writeValues } from "./values.ts";
+import { asText, limit, type Node, type Within, type Writing } from "./writing.ts";
+
+/** Beyond this, writing definitions out where they are used gives more text than any model reads. */
+const LARGEST = 2000;
+
+/** Writes one schema in the form the rule allows. */
+export function writeSchema(schema: JsonSchema, writing: Writing, within: Within): Node {
+  if (typeof schema === "boolean") return writeOpen(schema, writing);
+  if (++writing.size > LARGEST) return asText(schema, writing, "what is too large to write out");
+  if (typeof schema["$ref"] === "string") return writeRef(schema, schema["$ref"], writing, within);
+  if (Array.isArray(schema["allOf"])) return writeAll(schema, writing, within);
+  if (Array.isArray(schema["anyOf"])) return writeUnion(schema, "anyOf", writing, within);
+  if (Array.isArray(schema["oneOf"])) return writeUnion(schema, "oneOf", writing, within);
+  if (Array.isArray(schema["enum"]) || "const" in schema) return writeValues(schema, writing);
+
+  const types = typesIn(schema);
+  if (types.length > 1) return writeTypes(schema, types, writing, within);
+  if (types[0] !== undefined) return writeTyped(schema, types[0], writing, within);
+  const [implied, ...more] = impliedTypes(schema);
+  if (implied === undefined || more.length > 0) return writeOpen(schema, writing);
+  if (writing.rule.untyped !== false) return writeTyped(schema, implied, writing, within);
+  writing.changed = true;
+  return writeTyped({ ...schema, type: implied }, implied, writing, within);
+}
+
+function writeTyped(schema: Fields, type: string, writing: Writing, within: Within): Node {
+  if (type === "object") return writeObject(schema, writing, within);
+  if (type === "array") return writeArray(schema, writing, within);
+  return { schema: limit(schema, writing), codec: undefined };
+}
+
+/** A schema that leaves the type open. */
+function writeOpen(schema: JsonSchema, writing: Writing): Node {
+  const fields = typeof schema === "boolean" ? {} : schema;
+  if (writing.rule.untyped === false) return asText(fields, writing, "values of any type");
+  return {
+    schema: typeof schema === "boolean" ? schema : limit(schema, writing),
+    codec: undefined,
+  };
+}
+
+function writeRef(schema: Fields, ref: string, writing: Writing, within: Within): Node {
+  const target = resolve(writing.root, ref);
+  const { $ref: _, ...beside } = schema as Record<string, unknown>;
+  if (writing.rule.refs !== false)
+    return target === undefined
+      ? { schema, codec: undefined }
+      : writeDefinition(beside, ref, target, writing);
+  if (target === undefined || within.includes(ref))
+    return asText(beside, writing, target === undefined ? `what ${ref} refers to` : "recursion");
+  writing.changed = true;
+  const joined = typeof target === "boolean" ? target : { ...target, ...beside };
+  return writing.write(joined, [...within, ref]);
+}
+
+/** Keeps a reference, and what it refers to among the definitions. */
+function writeDefinition(beside: Fields, ref: string, target: JsonSchema, writing: Writing): Node {
+  let found = writing.definitions.get(ref);
+  if (found === undefined) {
+    const taken = new Set([...writing.definitions.values()].map(({ name }) => name));
+    let name = (ref.split("/").at(-1) ?? "").replaceAll(/\W/g, "_") || "root";
+    while (taken.has(name)) name += "_";
+    found = { name };
+    writing.definitions.set(ref, found);
+    found.node = writing.write(target, []);
+  }
+  const definition = found;
+  const codec: Codec = {
+    encode: (value) => apply(definition.node?.codec, "encode", value),
+    decode: (value) => apply(definition.node?.codec, "decode", value),
+  };
+  const kept = `#/$defs/${definition.name}`;
+  return { schema: { ...beside, $ref: kept }, codec: writing.follow ? codec : undefined };
+}

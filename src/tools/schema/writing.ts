@@ -1,0 +1,87 @@
+import type { SchemaRule } from "../../turn/profile.ts";
+import type { Fields, JsonSchema } from "../../turn/turn.ts";
+import { jsonText, type Codec } from "./codec.ts";
+
+/** A schema as the upstream is given it, and how values cross over. */
+export type Node = { readonly schema: JsonSchema; readonly codec: Codec | undefined };
+
+/** The references a schema was reached through. */
+export type Within = readonly string[];
+
+/** One client's schema on its way into another form. */
+export type Writing = {
+  readonly rule: SchemaRule;
+  readonly root: JsonSchema;
+  /** Whether references count as changing values. */
+  readonly follow: boolean;
+  /** By reference; the node is there once it has been written. */
+  readonly definitions: Map<string, { readonly name: string; node?: Node }>;
+  readonly reshaped: Set<string>;
+  readonly told: Set<string>;
+  /** Whether the schema differs from the client's. */
+  changed: boolean;
+  /** Whether values differ too. */
+  values: boolean;
+  /** How many schemas have been written, those behind references counted each time. */
+  size: number;
+  write(schema: JsonSchema, within: Within): Node;
+};
+
+export const takes = (writing: Writing, word: "anyOf" | "oneOf" | "allOf"): boolean =>
+  writing.rule.unions?.includes(word) ?? true;
+
+/** What is the schema's own form; everything else is a constraint or a remark. */
+const form = new Set(
+  "type properties required items prefixItems enum const anyOf oneOf allOf $ref description nullable".split(
+    " ",
+  ),
+);
+/** What tells the model nothing. */
+const silent = new Set(
+  "$schema $id $comment $anchor $defs definitions title readOnly writeOnly".split(" "),
+);
+
+/** The way out for what the upstream's schemas cannot describe: JSON text, with the schema beside it. */
+export function asText(schema: Fields, writing: Writing, what: string): Node {
+  writing.changed = writing.values = true;
+  writing.reshaped.add(`${what} as JSON text`);
+  const { description, ...rest } = schema as Record<string, unknown>;
+  for (const word of silent) delete rest[word];
+  const shape = Object.keys(rest).length === 0 ? "" : ` of this schema: ${JSON.stringify(rest)}`;
+  return {
+    schema: { type: "string", description: describe(description, [`JSON text${shape}`]) },
+    codec: jsonText,
+  };
+}
+
+/** A description with remarks behind it. */
+export function describe(description: unknown, remarks: readonly string[]): string {
+  const said = typeof description === "string" ? description : "";
+  if (remarks.length === 0) return said;
+  const remark = `(${remarks.join("; ")})`;
+  return said === "" ? remark : `${said} ${remark}`;
+}
+
+/** The schema without what the upstream does not take, which its description tells instead. */
+export function limit(schema: Fields, writing: Writing): Fields {
+  const { keywords, formats } = writing.rule;
+  if (keywords === undefined && formats === undefined) return schema;
+  const kept: [string, unknown][] = [];
+  const remarks: string[] = [];
+  for (const [word, value] of Object.entries(schema)) {
+    const refused =
+      word === "format" && formats !== undefined
+        ? !formats.includes(String(value))
+        : keywords !== undefined && !form.has(word) && !keywords.includes(word);
+    if (!refused) {
+      kept.push([word, value]);
+      continue;
+    }
+    writing.changed = true;
+    if (silent.has(word) || (word === "additionalProperties" && value === false)) continue;
+    remarks.push(`${word}: ${JSON.stringify(value)}`);
+    writing.told.add(word);
+  }
+  if (remarks.length === 0) return Object.fromEntries(kept);
+  return { ...Object.fromEntries(kept), description: describe(schema["description"], remarks) };
+}
