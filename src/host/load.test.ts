@@ -105,13 +105,15 @@ describe("loading the configuration", () => {
 
   it("takes paths from where the file is", () => {
     mkdirSync(join(directory, "sub"));
-    write("sub/demo.yaml", "turns: []");
+    write("sub/demo.yaml", "turns: [{ steps: [{ text: Hello }] }]");
     write(
       "sub/p.yaml",
       "upstreams: { demo: { dialect: scripted, script: ./demo.yaml } }\nstore: { kind: sqlite }\n",
     );
     const config = configOf(load({}, { file: "sub/p.yaml" }));
-    expect(config.upstreams["demo"]).toMatchObject({ script: join(directory, "sub/demo.yaml") });
+    expect(config.upstreams["demo"]).toMatchObject({
+      script: "turns: [{ steps: [{ text: Hello }] }]",
+    });
     expect(config.store).toMatchObject({ path: join(directory, "sub/.patchbay/patchbay.db") });
     write("sub/p.yaml", "upstreams:\n  demo: { dialect: scripted, script: nope.yaml }");
     expect(linesOf(load({}, { file: "sub/p.yaml" }))[0]).toMatch(
@@ -119,8 +121,14 @@ describe("loading the configuration", () => {
     );
   });
 
+  it("tells what is wrong with a script in the script's own lines", () => {
+    write("demo.yaml", "turns:\n  - stepz: []\n");
+    write("patchbay.yaml", "upstreams: { demo: { dialect: scripted, script: demo.yaml } }\n");
+    expect(linesOf(load())[0]).toMatch(/^demo\.yaml:2 turns\[0\]/);
+  });
+
   it("accepts the example of the manual", () => {
-    write("demo.yaml", "turns: []");
+    write("demo.yaml", "turns: [{ steps: [{ text: Hello }] }]");
     write(
       "patchbay.yaml",
       `
@@ -183,6 +191,8 @@ describe("listening beyond this machine", () => {
       "patchbay.yaml:2:3 server.host: listening on 0.0.0.0 without a key would let anyone who reaches it use your upstreams; set `server.keys` or PATCHBAY_API_KEY, or listen on 127.0.0.1",
     ]);
     expect(configOf(load({ PATCHBAY_API_KEY: "k" })).server.keys).toEqual(["k"]);
+    write("patchbay.yaml", "server:\n  host: 0.0.0.0\n  prot: 1\n");
+    expect(linesOf(load())).toHaveLength(2);
   });
 
   it("says who asked for it", () => {

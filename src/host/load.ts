@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
-import { dirname, isAbsolute, join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { checkConfig, configSchema, type Config } from "../gateway/config.ts";
 import { nearest } from "../gateway/nearest.ts";
 import type { Problem } from "../gateway/problems.ts";
@@ -8,6 +8,8 @@ import { profiles } from "../upstreams/profiles/profiles.ts";
 import { bindProblem } from "./bind.ts";
 import { readConfigFile, type ConfigFile, type Finding } from "./config-file.ts";
 import { applySettings, readFlags, type Environment, type Setting } from "./env.ts";
+import { isGroup, type Group } from "./group.ts";
+import { readScripts, settlePaths } from "./paths.ts";
 import { providers, zeroConfig } from "./providers.ts";
 
 /** What the command line and the machine say about where configuration comes from. */
@@ -26,21 +28,25 @@ export type Loaded = {
   /** What a user should know though nothing is wrong. */
   readonly notes: readonly string[];
 } & (
-  | { readonly ok: true; readonly config: Config }
+  | {
+      readonly ok: true;
+      readonly config: Config;
+      /** All it was read from. */
+      readonly files: readonly string[];
+    }
   | { readonly ok: false; readonly findings: readonly Finding[] }
 );
-
-type Group = Readonly<Record<string, unknown>>;
 
 /** Finds the configuration, lays environment and command line over it, and checks the whole. */
 export function loadConfig(origin: Origin): Loaded {
   const file = findFile(origin);
-  const read = file === undefined ? undefined : readText(file);
-  if (read?.ok === false) return { ok: false, file, notes: [], findings: [read.finding] };
-  const source =
-    file === undefined || read === undefined
-      ? undefined
-      : readConfigFile(read.text, file, (name) => origin.env[name]);
+  if (file === undefined) return assemble(origin, undefined, undefined);
+  const read = readText(file);
+  if (!read.ok) return { ok: false, file, notes: [], findings: [read.finding] };
+  const source = readConfigFile(read.text, file, (name) => origin.env[name]);
+  // Where the syntax is broken, whatever else could be said is guesswork.
+  if (source.value === undefined)
+    return { ok: false, file, notes: [], findings: [...source.findings] };
   return assemble(origin, file, source);
 }
 
@@ -50,48 +56,64 @@ function assemble(
   source: ConfigFile | undefined,
 ): Loaded {
   const flags = readFlags(origin.env);
-  const settings = [...flags.settings, ...commandLine(origin)];
-  const findings = [...(source?.findings ?? []), ...flags.findings];
-  // Without a value the file's syntax is broken, and whatever else could be said is guesswork.
-  if (source !== undefined && source.value === undefined)
-    return { ok: false, file, notes: [], findings };
-
+  const settings = [...flags.settings, ...commandLine(origin)].map(fromHere(origin));
   const said = withoutEmpty(readReferred(source));
-  const zero = isGroup(said) && !("upstreams" in said) ? zeroOf(origin.env) : undefined;
-  const raw = isGroup(said)
-    ? applySettings(
-        {
-          ...(zero && { models: zero.models }),
-          ...said,
-          ...(zero && { upstreams: zero.upstreams }),
-        },
-        settings,
-      )
-    : said;
+  const zero = zeroFor(said, origin.env);
+  const notes = zero?.notes ?? [];
+  const directory = file === undefined ? origin.directory : dirname(file);
+  const scripts = readScripts(isGroup(said) ? { ...said, ...zero?.config } : {}, directory);
+  const raw = isGroup(said) ? applySettings(scripts.raw, settings) : said;
+
   const checked = checkConfig(raw);
-  const problems: Problem[] = [...(checked.ok ? [] : checked.problems), ...profileProblems(raw)];
-  if (checked.ok) {
-    const { host, keys } = checked.config.server;
-    const problem = bindProblem(host, keys);
-    if (problem !== undefined) problems.push({ path: ["server", "host"], message: problem });
-    problems.push(...scriptProblems(checked.config, file));
-  }
+  const problems: Problem[] = [...scripts.problems, ...profileProblems(raw), ...doorProblems(raw)];
+  if (!checked.ok) problems.push(...checked.problems);
+  const findings = [...(source?.findings ?? []), ...flags.findings, ...scripts.findings];
   for (const problem of problems) {
     const finding = locate(problem, source, settings);
     // A value that could not even be read has been told; what it is not is no news.
     if (!source?.findings.some(({ path }) => path === finding.path)) findings.push(finding);
   }
   if (!checked.ok || findings.length > 0)
-    return { ok: false, file, notes: zero?.notes ?? [], findings: findings.toSorted(byPlace) };
-  return { ok: true, file, notes: zero?.notes ?? [], config: placed(checked.config, file) };
+    return { ok: false, file, notes, findings: findings.toSorted(byPlace(file)) };
+  const files = [...(file === undefined ? [] : [file]), ...scripts.files];
+  return { ok: true, file, notes, files, config: settlePaths(checked.config, directory) };
 }
 
-/** In the order of the file; what stands in none comes last. */
-const byPlace = (a: Finding, b: Finding): number =>
-  (a.line ?? Infinity) - (b.line ?? Infinity) || (a.column ?? 0) - (b.column ?? 0) || 0;
+/** In the order of the file; what stands elsewhere comes after it. */
+const byPlace =
+  (file: string | undefined) =>
+  (a: Finding, b: Finding): number => {
+    const elsewhere = Number(a.file !== file) - Number(b.file !== file);
+    return elsewhere || (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0);
+  };
 
-const zeroOf = (env: Environment): ReturnType<typeof zeroConfig> =>
-  zeroConfig(env, new Set(profiles.keys()));
+/** What the environment's keys come to, for a configuration that names no upstream. */
+function zeroFor(
+  said: unknown,
+  env: Environment,
+): { readonly config: Group; readonly notes: readonly string[] } | undefined {
+  if (!isGroup(said) || "upstreams" in said) return undefined;
+  const { upstreams, models, notes } = zeroConfig(env, new Set(profiles.keys()));
+  return { config: { upstreams, models: said["models"] ?? models }, notes };
+}
+
+/** A path in a variable means where the process was started, not where the file is. */
+const fromHere =
+  ({ directory }: Origin) =>
+  (setting: Setting): Setting =>
+    setting.path[0] === "telemetry" && typeof setting.value === "string"
+      ? { ...setting, value: resolve(directory, setting.value) }
+      : setting;
+
+/** Looks at what is there, so that it is told with the rest even where the rest is wrong. */
+function doorProblems(raw: unknown): Problem[] {
+  const server = isGroup(raw) && isGroup(raw["server"]) ? raw["server"] : {};
+  const { host = "127.0.0.1", keys = [] } = server;
+  if (typeof host !== "string" || !Array.isArray(keys)) return [];
+  const given = keys.filter((key): key is string => typeof key === "string" && key !== "");
+  const message = bindProblem(host, given);
+  return message === undefined ? [] : [{ path: ["server", "host"], message }];
+}
 
 const names = ["patchbay.yaml", "patchbay.yml", "patchbay.json"];
 
@@ -179,37 +201,6 @@ function profileProblems(raw: unknown): Problem[] {
   return problems;
 }
 
-function scriptProblems(config: Config, file: string | undefined): Problem[] {
-  return Object.entries(config.upstreams).flatMap(([name, upstream]) => {
-    if (upstream.dialect !== "scripted" || typeof upstream.script !== "string") return [];
-    const script = besideFile(upstream.script, file);
-    if (existsSync(script)) return [];
-    const message = `there is no file ${script}; write the script, or leave the key out for the demo`;
-    return [{ path: ["upstreams", name, "script"], message }];
-  });
-}
-
-/** A configuration with its relative paths taken from where its file is. */
-function placed(config: Config, file: string | undefined): Config {
-  const at = (path: string): string => besideFile(path, file);
-  const upstreams: Config["upstreams"] = {};
-  for (const [name, upstream] of Object.entries(config.upstreams)) {
-    if (upstream.dialect === "codex") upstreams[name] = { ...upstream, home: at(upstream.home) };
-    else if (upstream.dialect === "scripted" && typeof upstream.script === "string")
-      upstreams[name] = { ...upstream, script: at(upstream.script) };
-    else upstreams[name] = upstream;
-  }
-  const { store } = config;
-  return {
-    ...config,
-    upstreams,
-    store: store.kind === "sqlite" ? { ...store, path: at(store.path) } : store,
-  };
-}
-
-const besideFile = (path: string, file: string | undefined): string =>
-  isAbsolute(path) || file === undefined ? path : join(dirname(file), path);
-
 /** Where a problem is: on the command line, in the environment, or in the file. */
 function locate(
   problem: Problem,
@@ -228,6 +219,3 @@ function locate(
   }
   return source.find(problem);
 }
-
-const isGroup = (value: unknown): value is Group =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

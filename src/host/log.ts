@@ -20,24 +20,41 @@ export type Log = {
  * name and where it was raised are kept.
  */
 export function openLog(level: LogLevel, descriptor = 2): Log {
-  const out = destination({ dest: descriptor, sync: false });
-  const log = pino(
-    { level, base: null, timestamp: () => `,"time":"${new Date().toISOString()}"` },
-    out,
-  );
+  // Lines of one turn of the event loop go out in one write, in order and before the next.
+  const out = destination({ dest: descriptor, sync: true, minLength: 8192 });
+  const log = pino({ level, base: null, timestamp }, out);
+  let due = false;
+  const flush = (): void => {
+    due = false;
+    try {
+      out.flushSync();
+    } catch {
+      // Nothing can be said where even the log is gone.
+    }
+  };
+  const soon = (): void => {
+    if (due) return;
+    due = true;
+    setImmediate(flush);
+  };
   return {
-    report: (happening) => write(log, happening),
-    uncaught: (error) => log.error(errorFields(error), "uncaught"),
-    note: (text) => log.info(text),
-    flush() {
-      try {
-        out.flushSync();
-      } catch {
-        // Nothing can be said where even the log is gone.
-      }
+    report(happening) {
+      write(log, happening);
+      soon();
     },
+    uncaught(error) {
+      log.error(errorFields(error), "uncaught");
+      soon();
+    },
+    note(text) {
+      log.info(text);
+      soon();
+    },
+    flush,
   };
 }
+
+const timestamp = (): string => `,"time":"${new Date().toISOString()}"`;
 
 function write(log: Logger, happening: Happening): void {
   const { type, ...fields } = happening;

@@ -35,10 +35,8 @@ export async function serve({ config: file, host, port, logLevel }: ServeOptions
   );
   keepServing(log);
   stopOnSignals(server, config.server.shutdown_grace_ms, log);
-  if (loaded.file !== undefined) {
-    const takeUp = reloader({ ...origin, file: loaded.file }, config, gateway, log);
-    watchFile(loaded.file, systemClock, takeUp);
-  }
+  const takeUp = reloader({ ...origin, file: loaded.file }, config, gateway, log);
+  for (const path of loaded.files) watchFile(path, systemClock, takeUp);
 }
 
 /** One request's error must not end the others: it is logged, and serving goes on. */
