@@ -4,7 +4,8 @@ import type { Stage } from "./stage.ts";
 
 /**
  * Drives a source through a stage into a sink, and returns the hand on the
- * source. The only place where a stage's `due` meets the clock.
+ * source. The only place where a stage's `due` meets the clock. The sink may
+ * stop the flow from within any of its calls, and hears nothing afterwards.
  */
 export function pump<In, Out>(
   source: Source<In>,
@@ -12,48 +13,55 @@ export function pump<In, Out>(
   sink: Sink<Out>,
   clock: Clock,
 ): Flow {
+  /** The source is through, or has been stopped. */
+  let drained = false;
+  /** The sink has been told, or wants to hear no more. */
   let over = false;
-  let timer: { moment: number; cancel: () => void } | undefined;
-  const emit = (event: Out): void => sink.each(event);
+  let timer: { readonly moment: number; readonly cancel: () => void } | undefined;
+  const emit = (event: Out): void => {
+    if (!over) sink.each(event);
+  };
 
-  const close = (): void => {
-    over = true;
+  const drain = (): void => {
+    drained = true;
     timer?.cancel();
     timer = undefined;
   };
   const finish = (): void => {
-    if (over) return;
-    close();
+    if (drained) return;
+    drain();
     stage.end?.(emit);
-    sink.flush();
+    if (!over) sink.flush();
+    if (over) return;
+    over = true;
     sink.end();
   };
   /** After each step: is the stage satisfied, and when does it want to be woken? */
   const settle = (): void => {
     sink.flush();
+    if (drained) return;
     if (stage.done?.() === true) {
       flow.stop();
-      finish();
-      return;
+      return finish();
     }
     const due = stage.due?.();
     if (due === timer?.moment) return;
     timer?.cancel();
-    timer = due === undefined ? undefined : { moment: due, cancel: clock.at(due, lapse) };
+    timer =
+      due === undefined ? undefined : { moment: due, cancel: clock.at(due, () => lapse(due)) };
   };
-  const lapse = (): void => {
-    if (over) return;
+  const lapse = (moment: number): void => {
     timer = undefined;
-    stage.lapse?.(emit);
-    settle();
+    stage.lapse?.(moment, emit);
+    if (!drained) settle();
   };
 
   const flow = source({
     each(event) {
-      if (!over) stage.each(event, emit);
+      if (!drained) stage.each(event, emit);
     },
     flush() {
-      if (!over) settle();
+      if (!drained) settle();
     },
     end: finish,
   });
@@ -61,7 +69,9 @@ export function pump<In, Out>(
     pause: () => flow.pause(),
     resume: () => flow.resume(),
     stop() {
-      close();
+      over = true;
+      if (drained) return;
+      drain();
       flow.stop();
     },
   };

@@ -12,8 +12,12 @@ export type Stage<In, Out> = {
   /** Nothing more comes. */
   end?(emit: Emit<Out>): void;
   due?(): number | undefined;
-  lapse?(emit: Emit<Out>): void;
-  /** True once the stage needs nothing more: the source is stopped. */
+  /** The moment named in `due` has come. */
+  lapse?(moment: number, emit: Emit<Out>): void;
+  /**
+   * True once the stage needs nothing more: the source is stopped, and the
+   * stage ended. What the source had at hand already may still come before.
+   */
   done?(): boolean;
 };
 
@@ -31,10 +35,10 @@ export function chain<A, B, C>(first: Stage<A, B>, second: Stage<B, C>): Stage<A
       second.end?.(emit);
     },
     due: () => earliest(first.due?.(), second.due?.()),
-    lapse(emit) {
+    lapse(moment, emit) {
       out = emit;
-      first.lapse?.(hand);
-      second.lapse?.(emit);
+      wake(first, moment, hand);
+      wake(second, moment, emit);
     },
     done: () => (first.done?.() ?? false) || (second.done?.() ?? false),
   };
@@ -42,6 +46,12 @@ export function chain<A, B, C>(first: Stage<A, B>, second: Stage<B, C>): Stage<A
 
 export const earliest = (a: number | undefined, b: number | undefined): number | undefined =>
   a === undefined ? b : b === undefined ? a : Math.min(a, b);
+
+/** Lapses a stage if the moment is its own: of stages that wait together, one is woken first. */
+export function wake<In, Out>(stage: Stage<In, Out>, moment: number, emit: Emit<Out>): void {
+  const due = stage.due?.();
+  if (due !== undefined && due <= moment) stage.lapse?.(moment, emit);
+}
 
 /** Runs a stage over events that are all there, as tests and whole bodies do. */
 export function runStage<In, Out>(stage: Stage<In, Out>, events: Iterable<In>): Out[] {
