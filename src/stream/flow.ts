@@ -24,59 +24,87 @@ export type Source<T> = (sink: Sink<T>) => Flow;
 export function say<T>(events: Iterable<T>): Source<T> {
   return (sink) => {
     const rest = events[Symbol.iterator]();
-    let state: "going" | "paused" | "over" = "going";
+    let paused = false;
+    let over = false;
     const go = (): void => {
-      while (state === "going") {
+      for (;;) {
+        if (paused || over) return;
         const step = rest.next();
-        if (step.done === true) {
-          state = "over";
-          sink.flush();
-          sink.end();
-          return;
-        }
-        sink.each(step.value);
-        sink.flush();
+        if (step.done !== true) sink.each(step.value);
+        if (!over) sink.flush();
+        if (step.done !== true || over) continue;
+        over = true;
+        sink.end();
       }
     };
     queueMicrotask(go);
     return {
-      pause: () => void (state === "going" && (state = "paused")),
+      pause: () => void (paused = true),
       resume() {
-        if (state !== "paused") return;
-        state = "going";
-        queueMicrotask(go);
+        if (paused) queueMicrotask(go);
+        paused = false;
       },
-      stop: () => void (state = "over"),
+      stop: () => void (over = true),
     };
   };
 }
 
-/** Reads a source at the reader's own pace: it is paused while nobody asks. */
-export async function* iterate<T>(source: Source<T>): AsyncGenerator<T, void, undefined> {
-  let waiting: T[] = [];
+/**
+ * Reads a source at the reader's own pace: it is paused while nobody asks. A
+ * generator would not do: its `return` waits for a `next` under way, and a
+ * reader that leaves must stop a source that has fallen silent.
+ */
+export function iterate<T>(source: Source<T>): AsyncIterableIterator<T, void, undefined> {
+  type Step = IteratorResult<T, void>;
+  const asking: ((step: Step) => void)[] = [];
+  let ready: T[] = [];
+  let taken = 0;
+  let flow: Flow | undefined;
   let over = false;
-  let wake = (): void => {};
-  const flow = source({
-    each: (event) => void waiting.push(event),
-    flush: () => wake(),
+
+  const hand = (): void => {
+    while (taken < ready.length) {
+      const ask = asking.shift();
+      if (ask === undefined) return;
+      ask({ done: false, value: ready[taken++] as T });
+    }
+    ready = [];
+    taken = 0;
+    if (over) for (const ask of asking.splice(0)) ask({ done: true, value: undefined });
+  };
+  const sink: Sink<T> = {
+    each: (event) => void ready.push(event),
+    flush() {
+      hand();
+      if (asking.length === 0) flow?.pause();
+    },
     end() {
       over = true;
-      wake();
+      hand();
     },
-  });
-  try {
-    for (;;) {
-      const ready = waiting;
-      waiting = [];
-      if (ready.length > 0) flow.pause();
-      yield* ready;
-      if (over && waiting.length === 0) return;
-      if (waiting.length > 0) continue;
-      const more = new Promise<void>((resolve) => (wake = resolve));
-      flow.resume();
-      await more;
-    }
-  } finally {
-    if (!over) flow.stop();
-  }
+  };
+
+  return {
+    next() {
+      const { promise, resolve } = Promise.withResolvers<Step>();
+      asking.push(resolve);
+      hand();
+      if (asking.length > 0 && !over) {
+        if (flow === undefined) flow = source(sink);
+        else flow.resume();
+      }
+      return promise;
+    },
+    return() {
+      if (!over) flow?.stop();
+      over = true;
+      ready = [];
+      taken = 0;
+      hand();
+      return Promise.resolve({ done: true, value: undefined });
+    },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
 }
