@@ -1,193 +1,276 @@
 import type { StopReason, TurnEvent } from "../turn/event.ts";
 import { Fault } from "../turn/fault.ts";
 import type { AnyName } from "../turn/names.ts";
+import type { Fields } from "../turn/turn.ts";
 import type { Emit, Stage } from "./stage.ts";
 
+/** Where one choice stands. */
 type Choice = {
   readonly index: number;
   open: "text" | "reasoning" | undefined;
-  readonly calls: Map<number, { kind: string; empty: boolean }>;
-  called: boolean;
-  /** The call last written to, unless another block has begun since. */
+  /** Every call begun so far. */
+  readonly calls: Map<number, { readonly kind: string; empty: boolean; open: boolean }>;
+  /** Every item begun so far, as it was begun; undefined once it is closed. */
+  readonly items: Map<number, Fields | undefined>;
+  /** The call last written to, unless anything else was since. */
   current: number | undefined;
   stop: StopReason | undefined;
 };
+
+/** What is said within a choice. */
+type Said<Name extends AnyName> = Exclude<
+  Extract<TurnEvent<Name>, { readonly choice: number }>,
+  { readonly type: "turn-end" }
+>;
+
+/** What was cut short: nothing, what was being written when it happened, or all that is open. */
+type Cut = "none" | "last" | "all";
 
 /**
  * Makes the events of a reader lawful, so that no writer has to wonder: opens
  * and closes blocks, holds each choice's end back until the stream is over
  * (text and counts may follow a finish), and lets nothing pass a failure. A
- * stream that ends before its choices did becomes a failure.
+ * stream that ends before its choices did becomes a failure. `asked` is how
+ * many choices the client wants.
  */
-export function blocks<Name extends AnyName>(): Stage<TurnEvent<Name>, TurnEvent<Name>> {
-  const choices: (Choice | undefined)[] = [];
+export function blocks<Name extends AnyName>(asked = 1): Stage<TurnEvent<Name>, TurnEvent<Name>> {
+  const choices = new Map<number, Choice>();
+  let last: Choice | undefined;
   let started = false;
   let failed = false;
+  let stops: number[] = [];
 
-  type Event = TurnEvent<Name>;
-  const choiceOf = (index: number): Choice =>
-    (choices[index] ??= {
-      index,
-      open: undefined,
-      calls: new Map(),
-      called: false,
-      current: undefined,
-      stop: undefined,
-    });
-
-  const closeBlock = (choice: Choice, emit: Emit<Event>, complete = true): void => {
-    if (choice.open === undefined) return;
-    const type = choice.open === "text" ? "text-end" : "reasoning-end";
-    choice.open = undefined;
-    emit({ type, choice: choice.index, ...(complete ? {} : { complete }) });
+  const choiceOf = (index: number): Choice => {
+    if (last?.index === index) return last;
+    last = choices.get(index);
+    if (last === undefined) choices.set(index, (last = newChoice(index)));
+    return last;
   };
-  const openBlock = (index: number, block: "text" | "reasoning", emit: Emit<Event>): Choice => {
-    const choice = choiceOf(index);
-    if (choice.open === block) return choice;
-    closeBlock(choice, emit);
-    emit({ type: block === "text" ? "text-start" : "reasoning-start", choice: index });
-    choice.open = block;
-    choice.current = undefined;
-    return choice;
+  const allStopped = (): boolean => {
+    for (const choice of choices.values()) if (choice.stop === undefined) return false;
+    return choices.size > 0;
   };
-  const closeCall = (choice: Choice, call: number, complete: boolean, emit: Emit<Event>): void => {
-    const open = choice.calls.get(call);
-    if (open === undefined) return;
-    choice.calls.delete(call);
-    // A function called with nothing is called with no arguments: readers parse what they get.
-    if (complete && open.empty && open.kind === "function")
-      emit({ type: "call-delta", choice: choice.index, call, text: "{}" });
-    emit({ type: "call-end", choice: choice.index, call, complete });
-  };
-  /** Cut off in the middle: the block that is still open, and the calls that `cut` names. */
-  const closeAll = (
-    choice: Choice,
-    cut: false | ((call: number) => boolean),
-    emit: Emit<Event>,
-  ) => {
-    closeBlock(choice, emit, cut === false);
-    for (const call of choice.calls.keys())
-      closeCall(choice, call, cut === false || !cut(call), emit);
-  };
-  const fail = (fault: Fault, emit: Emit<Event>): void => {
+  const fail = (fault: Fault, emit: Emit<TurnEvent<Name>>): void => {
     failed = true;
-    for (const choice of choices) if (choice) closeAll(choice, () => true, emit);
+    for (const choice of choices.values()) closeAll(choice, "all", emit);
     emit({ type: "turn-fail", fault });
   };
-  const allStopped = (): boolean =>
-    choices.some((choice) => choice !== undefined) &&
-    choices.every((choice) => choice === undefined || choice.stop !== undefined);
+  const note = (index: number, stop: StopReason): void => {
+    const choice = choiceOf(index);
+    if (choice.stop === undefined) stops.push(index);
+    // Upstreams may say it twice; being cut off is not taken back.
+    if (choice.stop === undefined || !isCut(choice.stop)) choice.stop = stop;
+  };
 
   return {
     each(event, emit) {
       if (failed) return;
       if (!started && event.type !== "turn-fail" && event.type !== "frame") {
         started = true;
-        if (event.type !== "turn-start") emit({ type: "turn-start" });
-      } else if (event.type === "turn-start") return;
-
+        emit(event.type === "turn-start" ? event : { type: "turn-start" });
+      }
       switch (event.type) {
-        case "text-delta":
-          if (event.text === "" && event.logprobs === undefined) return;
-          openBlock(event.choice, "text", emit);
-          return emit(event);
-        case "refusal-delta":
-          if (event.text === "") return;
-          openBlock(event.choice, "text", emit);
-          return emit(event);
-        case "text-note":
-        case "text-break":
-          openBlock(event.choice, "text", emit);
-          return emit(event);
-        case "reasoning-delta":
-          if (event.text === "") return;
-          openBlock(event.choice, "reasoning", emit);
-          return emit(event);
-        case "call-delta": {
-          if (event.text === "") return;
-          const choice = choiceOf(event.choice);
-          const call = choice.calls.get(event.call);
-          if (call === undefined) return;
-          call.empty = false;
-          choice.current = event.call;
-          return emit(event);
-        }
-        case "text-start":
-        case "reasoning-start": {
-          const choice = choiceOf(event.choice);
-          closeBlock(choice, emit);
-          choice.open = event.type === "text-start" ? "text" : "reasoning";
-          choice.current = undefined;
-          return emit(event);
-        }
-        case "text-end": {
-          const choice = choiceOf(event.choice);
-          if (choice.open === "text") closeBlock(choice, emit, event.complete !== false);
+        case "turn-start":
           return;
-        }
-        case "reasoning-end":
-          // Sealed reasoning may come without a word that can be read.
-          openBlock(event.choice, "reasoning", emit).open = undefined;
+        case "usage":
           return emit(event);
-        case "call-start": {
-          const choice = choiceOf(event.choice);
-          closeBlock(choice, emit);
-          choice.calls.set(event.call, { kind: event.kind, empty: true });
-          choice.called = true;
-          choice.current = event.call;
-          return emit(event);
-        }
-        case "call-end":
-          return closeCall(choiceOf(event.choice), event.call, event.complete, emit);
-        case "item-start":
-        case "item-note":
-        case "item-end":
-          closeBlock(choiceOf(event.choice), emit);
-          return emit(event);
+        case "frame":
+          if (stops.length === 0) return emit(event);
+          emit({ ...event, stops });
+          stops = [];
+          return;
         case "turn-end":
-          choiceOf(event.choice).stop = event.stop;
-          return;
+          return note(event.choice, event.stop);
         case "turn-fail":
           // What comes after every choice has ended can no longer spoil the answer.
-          if (!allStopped()) fail(event.fault, emit);
+          if (choices.size < asked || !allStopped()) fail(event.fault, emit);
           return;
-        case "turn-start":
-        case "usage":
-        case "frame":
-          return emit(event);
         default:
-          event satisfies never;
+          say(choiceOf(event.choice), event, emit);
       }
     },
 
     end(emit) {
       if (failed) return;
-      if (!started || choices.length === 0)
-        return fail(
-          new Fault("upstream.empty", "The upstream ended its answer before it began; try again."),
-          emit,
-        );
-      if (!allStopped())
-        return fail(
-          new Fault(
-            "upstream.cut",
-            "The upstream closed the stream before the answer was complete; try again.",
-          ),
-          emit,
-        );
-      for (const choice of choices) {
-        if (choice?.stop === undefined) continue;
-        const { stop, current, called } = choice;
-        const cutOff = stop === "length" || stop === "filter";
-        closeAll(choice, cutOff && ((call) => call === current), emit);
-        emit({ type: "turn-end", choice: choice.index, stop: settleStop(stop, called) });
+      if (choices.size === 0) return fail(empty(), emit);
+      if (!allStopped()) return fail(cutOff(), emit);
+      for (const choice of choices.values()) {
+        const stop = settleStop(choice);
+        closeAll(choice, isCut(stop) ? "last" : "none", emit);
+        emit({ type: "turn-end", choice: choice.index, stop });
       }
     },
   };
 }
 
-/** Providers disagree on what they call a stop for calls; whether calls were made is a fact. */
-function settleStop(stop: StopReason, called: boolean): StopReason {
-  if (stop === "end" || stop === "calls") return called ? "calls" : "end";
-  return stop;
+const newChoice = (index: number): Choice => ({
+  index,
+  open: undefined,
+  calls: new Map(),
+  items: new Map(),
+  current: undefined,
+  stop: undefined,
+});
+
+function say<Name extends AnyName>(
+  choice: Choice,
+  event: Said<Name>,
+  emit: Emit<TurnEvent<Name>>,
+): void {
+  switch (event.type) {
+    case "text-delta":
+      if (event.text === "" && event.logprobs === undefined) return;
+      openBlock(choice, "text", emit);
+      return emit(event);
+    case "refusal-delta":
+      if (event.text === "") return;
+      openBlock(choice, "text", emit);
+      return emit(event);
+    case "text-note":
+    case "text-break":
+      openBlock(choice, "text", emit);
+      return emit(event);
+    case "reasoning-delta":
+      if (event.text === "") return;
+      openBlock(choice, "reasoning", emit);
+      return emit(event);
+    case "text-start":
+    case "reasoning-start":
+      closeBlock(choice, true, emit);
+      choice.open = event.type === "text-start" ? "text" : "reasoning";
+      choice.current = undefined;
+      return emit(event);
+    case "text-end":
+      if (choice.open !== "text") return;
+      choice.open = undefined;
+      return emit(event);
+    case "reasoning-end":
+      // Sealed reasoning may come without a word that can be read.
+      if (event.encrypted !== undefined || event.details !== undefined)
+        openBlock(choice, "reasoning", emit);
+      if (choice.open !== "reasoning") return;
+      choice.open = undefined;
+      return emit(event);
+    case "call-start":
+    case "call-delta":
+    case "call-end":
+      return sayCall(choice, event, emit);
+    case "item-start":
+    case "item-note":
+    case "item-end":
+      return sayItem(choice, event, emit);
+    default:
+      event satisfies never;
+  }
 }
+
+function sayCall<Name extends AnyName>(
+  choice: Choice,
+  event: Extract<Said<Name>, { readonly call: number }>,
+  emit: Emit<TurnEvent<Name>>,
+): void {
+  const call = choice.calls.get(event.call);
+  if (event.type === "call-start") {
+    if (call !== undefined) return;
+    closeBlock(choice, true, emit);
+    choice.calls.set(event.call, { kind: event.kind, empty: true, open: true });
+    choice.current = event.call;
+    return emit(event);
+  }
+  if (call?.open !== true) return;
+  if (event.type === "call-end") return closeCall(choice, event.call, event.complete, emit);
+  if (event.text === "") return;
+  call.empty = false;
+  choice.current = event.call;
+  emit(event);
+}
+
+function sayItem<Name extends AnyName>(
+  choice: Choice,
+  event: Extract<Said<Name>, { readonly item: number }>,
+  emit: Emit<TurnEvent<Name>>,
+): void {
+  const { item, raw } = event;
+  if (event.type !== "item-note" && !choice.items.has(item)) {
+    closeBlock(choice, true, emit);
+    choice.current = undefined;
+    choice.items.set(item, raw);
+    emit({ type: "item-start", choice: choice.index, item, raw });
+  }
+  if (event.type === "item-start" || choice.items.get(item) === undefined) return;
+  choice.current = undefined;
+  if (event.type === "item-end") choice.items.set(item, undefined);
+  emit(event);
+}
+
+function openBlock<Name extends AnyName>(
+  choice: Choice,
+  block: "text" | "reasoning",
+  emit: Emit<TurnEvent<Name>>,
+): void {
+  choice.current = undefined;
+  if (choice.open === block) return;
+  closeBlock(choice, true, emit);
+  choice.open = block;
+  emit({ type: block === "text" ? "text-start" : "reasoning-start", choice: choice.index });
+}
+
+function closeBlock<Name extends AnyName>(
+  choice: Choice,
+  complete: boolean,
+  emit: Emit<TurnEvent<Name>>,
+): void {
+  if (choice.open === undefined) return;
+  const type = choice.open === "text" ? "text-end" : "reasoning-end";
+  choice.open = undefined;
+  emit(complete ? { type, choice: choice.index } : { type, choice: choice.index, complete });
+}
+
+function closeCall<Name extends AnyName>(
+  choice: Choice,
+  call: number,
+  complete: boolean,
+  emit: Emit<TurnEvent<Name>>,
+): void {
+  const state = choice.calls.get(call);
+  if (state?.open !== true) return;
+  state.open = false;
+  // A function called with nothing is called with no arguments: readers parse what they get.
+  if (complete && state.empty && state.kind === "function")
+    emit({ type: "call-delta", choice: choice.index, call, text: "{}" });
+  emit({ type: "call-end", choice: choice.index, call, complete });
+}
+
+function closeAll<Name extends AnyName>(
+  choice: Choice,
+  cut: Cut,
+  emit: Emit<TurnEvent<Name>>,
+): void {
+  const { index, current, calls, items } = choice;
+  const whole = (call: number | undefined): boolean =>
+    cut === "none" || (cut === "last" && call !== current);
+  closeBlock(choice, whole(undefined), emit);
+  for (const call of calls.keys()) closeCall(choice, call, whole(call), emit);
+  for (const [item, raw] of items) {
+    if (raw === undefined) continue;
+    items.set(item, undefined);
+    emit({ type: "item-end", choice: index, item, raw });
+  }
+}
+
+const isCut = (stop: StopReason): boolean => stop === "length" || stop === "filter";
+
+/** Providers disagree on what they call a stop for calls; whether calls were made is a fact. */
+function settleStop({ stop, calls }: Choice): StopReason {
+  if (stop !== undefined && isCut(stop)) return stop;
+  return calls.size > 0 ? "calls" : "end";
+}
+
+const empty = (): Fault =>
+  new Fault("upstream.empty", "The upstream ended its answer before it began; try again.");
+
+const cutOff = (): Fault =>
+  new Fault(
+    "upstream.cut",
+    "The upstream closed the stream before the answer was complete; try again.",
+  );

@@ -188,6 +188,8 @@ export type Frame = {
   readonly ends?: "terminal" | "done" | undefined;
   /** It only counts tokens. */
   readonly usageOnly?: boolean | undefined;
+  /** The choices whose end it said: noted by `blocks`, which holds their `turn-end` back. */
+  readonly stops?: readonly number[] | undefined;
   readonly sequence?: number | undefined;
   /** It is a whole body and not part of a stream. */
   readonly whole?: boolean | undefined;
