@@ -8,9 +8,12 @@ const digest = (text: string): Buffer => createHash("sha256").update(text).diges
 export const keyring = (keys: readonly string[]): readonly Buffer[] =>
   keys.filter((key) => key !== "").map(digest);
 
+/** Who asks: a digest of the key, or nobody in particular where none is needed. */
+export type Caller = string;
+
 /** The one place where a caller is known: both headers, and either will do. */
-export function authorize(headers: Exchange["headers"], keys: readonly Buffer[]): void {
-  if (keys.length === 0) return;
+export function authorize(headers: Exchange["headers"], keys: readonly Buffer[]): Caller {
+  if (keys.length === 0) return "";
   const shown = [bearer(headerOf(headers, "authorization")), headerOf(headers, "x-api-key")].filter(
     (key) => key !== undefined && key !== "",
   );
@@ -20,11 +23,13 @@ export function authorize(headers: Exchange["headers"], keys: readonly Buffer[])
       "This gateway needs a key: send `Authorization: Bearer KEY` or `x-api-key: KEY`.",
     );
   // Every shown key is compared with every known one: how long it takes depends on neither.
-  let known = false;
-  for (const key of shown)
-    for (const lock of keys) known = timingSafeEqual(digest(key ?? ""), lock) || known;
-  if (!known)
-    throw new Fault("auth.wrong", "The key is not one of this gateway's (`server.keys`).");
+  let caller: Caller | undefined;
+  for (const key of shown) {
+    const hash = digest(key ?? "");
+    for (const lock of keys) if (timingSafeEqual(hash, lock)) caller ??= hash.toString("hex");
+  }
+  if (caller !== undefined) return caller;
+  throw new Fault("auth.wrong", "The key is not one of this gateway's (`server.keys`).");
 }
 
 export function headerOf(headers: Exchange["headers"], name: string): string | undefined {

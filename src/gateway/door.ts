@@ -79,13 +79,11 @@ function wholeDoor(options: DoorOptions): Door {
   const { dialect, turn, context, reply } = options;
   const folded = folding<ClientName>();
   let begun = false;
-  let frames = 0;
-  let frame: Frame | undefined;
+  let whole: Frame | undefined;
   return {
     each(event) {
       if (event.type === "frame") {
-        frames++;
-        frame = event;
+        if (event.whole === true) whole = event;
         return;
       }
       begun ||= event.type !== "turn-fail";
@@ -95,9 +93,9 @@ function wholeDoor(options: DoorOptions): Door {
     end() {
       const answer = folded.answer();
       if (answer.fault !== undefined) return options.refused(answer.fault, begun);
-      // An upstream that streamed anyway sent many frames: then only the fold is a body.
-      const untouched = frames === 1 && frame?.regular === true && frame.name === undefined;
-      const body = untouched && frame ? frame.data : dialect.writeAnswer(answer, turn, context);
+      // An upstream that streamed anyway sent no body to forward: then the fold is the only one.
+      const body =
+        whole?.regular === true ? whole.data : dialect.writeAnswer(answer, turn, context);
       reply.head(200, { ...options.headers, "content-type": "application/json; charset=utf-8" });
       reply.end(body);
       options.told(200);

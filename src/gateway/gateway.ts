@@ -1,5 +1,6 @@
 import { bodyReader } from "../dialects/body.ts";
 import { faultBody } from "../dialects/fault-body.ts";
+import { memory } from "../store/memory.ts";
 import { createMetrics } from "../telemetry/metrics.ts";
 import { Fault } from "../turn/fault.ts";
 import { authorize, keyring } from "./admission.ts";
@@ -23,6 +24,8 @@ export type Gateway = {
   readonly bodyLimit: number;
 };
 
+const PLANS_KEPT = 4096;
+
 /** A gateway for a checked configuration. It listens nowhere: a host gives it exchanges. */
 export function openGateway(config: Config, parts: Parts): Gateway {
   const metrics = createMetrics();
@@ -42,6 +45,7 @@ export function openGateway(config: Config, parts: Parts): Gateway {
       config,
       upstreams: openUpstreams(config, parts, before),
       readBody: before?.readBody ?? bodyReader(),
+      plans: before?.plans ?? memory(PLANS_KEPT),
       running: before?.running ?? new Set(),
     };
   }
@@ -65,6 +69,7 @@ export function openGateway(config: Config, parts: Parts): Gateway {
       refuse(fault);
     };
     try {
+      let caller = "";
       const { route, rest } = findRoute(exchange.method, exchange.path);
       if (route.open !== true) {
         if (stopping)
@@ -72,9 +77,9 @@ export function openGateway(config: Config, parts: Parts): Gateway {
             "gateway.stopping",
             "The gateway is shutting down; send the request to another.",
           );
-        authorize(exchange.headers, keys);
+        caller = authorize(exchange.headers, keys);
       }
-      route.serve({ house: at, exchange, requestId, rest, refuse })?.catch(refused);
+      route.serve({ house: at, exchange, requestId, caller, rest, refuse })?.catch(refused);
     } catch (error) {
       refused(error);
     }

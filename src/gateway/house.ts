@@ -1,9 +1,12 @@
 import type { bodyReader } from "../dialects/body.ts";
+import type { Memory } from "../store/memory.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { Report } from "../telemetry/happening.ts";
 import type { Clock, NewId } from "../turn/clock.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
+import type { Caller } from "./admission.ts";
 import type { Config } from "./config.ts";
+import type { Planned } from "./plan-report.ts";
 
 /** What the machine gives the gateway. Tests give their own. */
 export type Parts = {
@@ -22,6 +25,8 @@ export type House = Parts & {
   readonly upstreams: ReadonlyMap<string, Upstream>;
   readonly metrics: Metrics;
   readonly readBody: ReturnType<typeof bodyReader>;
+  /** The plans of past answers, by the answer's id. */
+  readonly plans: Memory<{ readonly caller: Caller; readonly planned: Planned }>;
   /** The turns under way, for a stop that waits. */
   readonly running: Set<Running>;
 };

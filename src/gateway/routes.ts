@@ -1,9 +1,10 @@
 import { Fault } from "../turn/fault.ts";
-import { headerOf, requestIdOf, requireJson } from "./admission.ts";
+import { headerOf, requestIdOf, requireJson, type Caller } from "./admission.ts";
 import { dialects } from "./dialects.ts";
 import type { Exchange } from "./exchange.ts";
 import type { House } from "./house.ts";
 import { listModels } from "./models.ts";
+import { planRequest, reportPlan } from "./plan-report.ts";
 import type { Readied } from "./ready.ts";
 import { selectChain } from "./select.ts";
 import { walk, type Job } from "./walk.ts";
@@ -14,6 +15,7 @@ export type Visit = {
   readonly house: House;
   readonly exchange: Exchange;
   readonly requestId: string;
+  readonly caller: Caller;
   /** What a trailing `*` of the route's path stood for. */
   readonly rest: string;
   refuse(fault: Fault, headers?: Readonly<Record<string, string>>): void;
@@ -32,6 +34,8 @@ export const routes: readonly Route[] = [
   { method: "POST", path: "/v1/chat/completions", serve: (visit) => serveTurn(visit, "chat") },
   { method: "POST", path: "/v1/responses", serve: (visit) => serveTurn(visit, "responses") },
   { method: "GET", path: "/v1/responses", serve: refuseSocket },
+  { method: "POST", path: "/v1/plan", serve: servePlan },
+  { method: "GET", path: "/v1/plans/*", serve: servePastPlan },
   { method: "GET", path: "/v1/models", serve: serveModels },
   { method: "GET", path: "/v1/models/*", serve: serveModel },
   {
@@ -50,21 +54,25 @@ export const routes: readonly Route[] = [
   { method: "GET", path: "/metrics", open: true, serve: serveMetrics },
 ];
 
+const exact = new Map(routes.map((route) => [`${route.method} ${route.path}`, route]));
+
 /** The route for a path, and what its `*` stood for. */
 export function findRoute(method: string, path: string): { route: Route; rest: string } {
   const place = path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
+  const known = exact.get(`${method} ${place}`);
+  if (known !== undefined) return { route: known, rest: "" };
   const there = routes.filter((route) => covers(route.path, place));
   const route = there.find((candidate) => candidate.method === method);
-  if (route !== undefined)
-    return { route, rest: route.path.endsWith("*") ? place.slice(route.path.length - 1) : "" };
-  if (there.length === 0)
+  if (route !== undefined) return { route, rest: place.slice(route.path.length - 1) };
+  if (there.length > 0)
     throw new Fault(
-      "request.route",
-      `There is no ${path.slice(0, 200)} here. Clients want the base URL to end in /v1; the routes are ${routes.map((known) => `${known.method} ${known.path}`).join(", ")}.`,
+      "request.method",
+      `${path} takes ${there.map((one) => one.method).join(" and ")}, not ${method}.`,
     );
+  const list = routes.map((one) => `${one.method} ${one.path}`).join(", ");
   throw new Fault(
-    "request.method",
-    `${path} takes ${there.map((known) => known.method).join(" and ")}, not ${method}.`,
+    "request.route",
+    `There is no ${path.slice(0, 200)} here. A client's base URL ends in /v1; the routes are ${list}.`,
   );
 }
 
@@ -74,16 +82,17 @@ const covers = (pattern: string, path: string): boolean =>
     : pattern === path;
 
 function serveTurn(visit: Visit, door: keyof typeof dialects): void {
-  const { house, exchange, requestId } = visit;
+  const { house, exchange, requestId, caller } = visit;
   requireJson(exchange.headers);
   const dialect = dialects[door];
   const turn = dialect.readRequest(house.readBody(exchange.body));
   const job: Job = {
     requestId,
+    caller,
     dialect,
     turn,
     chain: selectChain(turn.model, house.config, house.upstreams),
-    strict: house.config.tools.strict || headerOf(exchange.headers, "x-patchbay-strict") === "true",
+    strict: isStrict(visit),
     reply: exchange.reply,
     headers: (readied) => turnHeaders(requestId, readied),
     refuse: (fault, headers) => visit.refuse(fault, headers),
@@ -91,14 +100,39 @@ function serveTurn(visit: Visit, door: keyof typeof dialects): void {
   walk(house, job);
 }
 
+const isStrict = ({ house, exchange }: Visit): boolean =>
+  house.config.tools.strict || headerOf(exchange.headers, "x-patchbay-strict") === "true";
+
+/** What would happen to the posted request, for the first place its model is to be had. */
+function servePlan(visit: Visit): void {
+  const { house, exchange } = visit;
+  requireJson(exchange.headers);
+  sendJson(visit, 200, planRequest(house.readBody(exchange.body), house, isStrict(visit)));
+}
+
+function servePastPlan(visit: Visit): void {
+  const id = decoded(visit.rest);
+  const past = visit.house.plans.recall(id);
+  // Somebody else's plan is as unknown as one that never was.
+  if (past === undefined || past.caller !== visit.caller)
+    throw new Fault(
+      "plan.unknown",
+      `No plan is kept for \`${id.slice(0, 100)}\`; plans of the last few thousand answers are, until a restart.`,
+    );
+  sendJson(visit, 200, { id, ...reportPlan(past.planned) });
+}
+
 function turnHeaders(requestId: string, readied: Readied | undefined): Record<string, string> {
   const headers: Record<string, string> = { "x-request-id": requestId };
   if (readied === undefined) return headers;
   const { link, plan } = readied;
-  headers["x-patchbay-upstream"] = `${link.upstream.name}/${link.model}`;
+  headers["x-patchbay-upstream"] = headerText(`${link.upstream.name}/${link.model}`);
   if (plan.verdicts.length > 0) headers["x-patchbay-plan"] = summary(plan);
   return headers;
 }
+
+/** A model's name may be the client's own words; a header takes only some characters. */
+const headerText = (text: string): string => text.replaceAll(/[^\x20-\x7e]+/g, encodeURIComponent);
 
 /** Codex tries a WebSocket first; 426 is the one answer that makes it use HTTP at once. */
 function refuseSocket(visit: Visit): void {
@@ -118,7 +152,7 @@ async function serveModels(visit: Visit): Promise<void> {
 
 async function serveModel(visit: Visit): Promise<void> {
   const { config, upstreams, clock } = visit.house;
-  const id = decodeURIComponent(visit.rest);
+  const id = decoded(visit.rest);
   const models = await listModels(config, upstreams, clock.now());
   const model = models.find((known) => known.id === id);
   if (model === undefined)
@@ -130,6 +164,14 @@ async function serveModel(visit: Visit): Promise<void> {
       },
     );
   sendJson(visit, 200, modelBody(model));
+}
+
+function decoded(rest: string): string {
+  try {
+    return decodeURIComponent(rest);
+  } catch (error) {
+    throw new Fault("request.route", "The path is malformed; check its escapes.", {}, error);
+  }
 }
 
 const modelBody = ({ id, owner }: { id: string; owner: string }): Record<string, unknown> => ({

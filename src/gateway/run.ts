@@ -16,26 +16,29 @@ import type { Job } from "./walk.ts";
 /** One upstream's answer on its way to the client. */
 export type Run = Flow & {
   readonly seen: Tally["seen"];
+  /** The answer's id as the client sees it. */
+  id(): string;
   /** Stops the upstream and ends the answer with a failure, as if the upstream had said it. */
   interrupt(fault: Fault): void;
 };
 
 export type RunEnds = {
   /** It failed and the client has been told nothing. `begun`: events had come all the same. */
-  refused(fault: Fault, begun: boolean): void;
-  told(status: number): void;
+  readonly refused: (fault: Fault, begun: boolean) => void;
+  readonly told: (status: number) => void;
   /** Something of ours threw. */
-  crashed(error: unknown): void;
+  readonly crashed: (error: unknown) => void;
 };
 
 export function run(house: House, job: Job, readied: Readied, retry: boolean, ends: RunEnds): Run {
   const { clock } = house;
   const counted = tally(clock);
   let flow: Flow | undefined;
+  const context = writeContext(house, job);
   const door = openDoor({
     dialect: job.dialect,
     turn: job.turn,
-    context: writeContext(house, job),
+    context,
     reply: job.reply,
     headers: job.headers(readied),
     straight: readied.straight,
@@ -50,6 +53,10 @@ export function run(house: House, job: Job, readied: Readied, retry: boolean, en
   return {
     ...running,
     seen: counted.seen,
+    id() {
+      const { start } = counted.seen;
+      return (start?.dialect === job.turn.dialect ? start.id : undefined) ?? context.id;
+    },
     interrupt(fault) {
       running.stop();
       stages.each({ type: "turn-fail", fault }, (event) => door.each(event));

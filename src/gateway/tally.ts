@@ -1,7 +1,7 @@
 import type { Stage } from "../stream/stage.ts";
 import type { Outcome } from "../telemetry/happening.ts";
 import type { Clock } from "../turn/clock.ts";
-import type { TurnEvent, Usage } from "../turn/event.ts";
+import type { TurnEvent, TurnStart, Usage } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { ClientName } from "../turn/names.ts";
 
@@ -12,6 +12,8 @@ export type Tally = Stage<TurnEvent<ClientName>, TurnEvent<ClientName>> & {
     usage: Usage | undefined;
     fault: Fault | undefined;
     firstEvent: number | undefined;
+    /** Whose answer it is, by the upstream's own words. */
+    start: TurnStart | undefined;
     cutShort: boolean;
   };
 };
@@ -22,6 +24,7 @@ export function tally(clock: Pick<Clock, "now">): Tally {
     usage: undefined,
     fault: undefined,
     firstEvent: undefined,
+    start: undefined,
     cutShort: false,
   };
   return {
@@ -29,7 +32,8 @@ export function tally(clock: Pick<Clock, "now">): Tally {
     each(event, emit) {
       switch (event.type) {
         case "turn-start":
-          seen.firstEvent ??= clock.now();
+          seen.firstEvent = clock.now();
+          seen.start = event;
           break;
         case "call-end":
           if (event.complete) seen.calls++;

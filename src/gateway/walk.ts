@@ -3,8 +3,10 @@ import { summary } from "../tools/plan.ts";
 import type { Outcome } from "../telemetry/happening.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Turn } from "../turn/turn.ts";
+import type { Caller } from "./admission.ts";
 import type { Reply } from "./exchange.ts";
 import type { House, Running } from "./house.ts";
+import { planned } from "./plan-report.ts";
 import { ready, type Readied } from "./ready.ts";
 import { run, type Run } from "./run.ts";
 import type { Link } from "./select.ts";
@@ -14,6 +16,7 @@ import { toFault } from "./trouble.ts";
 /** A request that has been read and may become a turn. */
 export type Job = {
   readonly requestId: string;
+  readonly caller: Caller;
   readonly dialect: Dialect;
   readonly turn: Turn;
   readonly chain: readonly [Link, ...Link[]];
@@ -45,6 +48,8 @@ export function walk(house: House, job: Job): void {
     if (!house.running.delete(running)) return;
     house.metrics.running(-1);
     const seen = under?.seen;
+    if (current !== undefined && under !== undefined)
+      house.plans.remember(under.id(), { caller: job.caller, planned: planned(current) });
     house.report({
       type: "turn",
       requestId: job.requestId,

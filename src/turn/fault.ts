@@ -114,6 +114,12 @@ export const faults = {
     retry: false,
     what: "The chosen tool is not among the declared ones.",
   },
+  "plan.unknown": {
+    status: 404,
+    type: "not_found_error",
+    retry: false,
+    what: "No plan is kept for this answer.",
+  },
   "plan.lossy": {
     status: 400,
     type: "invalid_request_error",
