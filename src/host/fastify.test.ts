@@ -350,4 +350,40 @@ describe("closing a server", () => {
     drained.resolve();
     await closed;
   });
+
+  it("waits for a slow reader to get the end of its answer", async () => {
+    const size = 20_000_000;
+    const server = await openServer(
+      gatewayThat(({ reply }) => {
+        reply.head(200, {});
+        reply.end("x".repeat(size));
+      }),
+      { host: "127.0.0.1", port: 0 },
+    );
+    const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
+    socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n");
+    await once(socket, "readable");
+    const closed = server.close(10_000);
+    await refusedAt(server.url);
+    let got = 0;
+    for await (const chunk of socket) got += (chunk as Buffer).length;
+    await closed;
+    expect(got).toBeGreaterThan(size);
+  });
+
+  it("does not wait for one that reads nothing", async () => {
+    const server = await openServer(
+      gatewayThat(({ reply }) => {
+        reply.head(200, {});
+        reply.end("x".repeat(20_000_000));
+      }),
+      { host: "127.0.0.1", port: 0 },
+    );
+    const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
+    socket.on("error", () => {}); // It is cut off, which is the point.
+    socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n");
+    await once(socket, "readable");
+    await expect(server.close(0)).resolves.toBeUndefined();
+    socket.destroy();
+  });
 });

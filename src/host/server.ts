@@ -3,6 +3,7 @@ import Fastify, { type FastifyInstance } from "fastify";
 import { faultBody } from "../dialects/fault-body.ts";
 import type { Gateway } from "../gateway/gateway.ts";
 import { Fault } from "../turn/fault.ts";
+import { systemClock } from "./clock.ts";
 import { patchbay, sendFault } from "./fastify.ts";
 
 export type Address = { readonly host: string; readonly port: number };
@@ -20,36 +21,56 @@ export async function openServer(gateway: Gateway, { host, port }: Address): Pro
     logger: false,
     // The gateway itself answers while it stops, in the caller's dialect.
     return503OnClosing: false,
-    forceCloseConnections: "idle",
+    forceCloseConnections: false,
     routerOptions: { maxParamLength: 1024 },
     clientErrorHandler: refuseGarbage,
     frameworkErrors: (_error, _request, reply) =>
       sendFault(reply, new Fault("request.route", "The path is malformed; check its escapes.")),
   });
+  const sockets = new Set<Socket>();
+  app.server.on("connection", (socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+  });
   await app.register(patchbay, { gateway, paths: ["/", "/*"] });
   try {
-    await app.listen({ host: host.replaceAll(/^\[|\]$/g, ""), port });
+    await app.listen({ host: bare(host), port });
   } catch (error) {
     await app.close();
     throw bindFault(error, { host, port });
   }
-  return {
-    url: urlOf(app, host),
-    async close(graceMs) {
-      const closed = app.close();
-      await gateway.close(graceMs);
-      // What still runs has had its grace; idle connections would hold the process for nothing.
-      app.server.closeAllConnections();
-      await closed;
-    },
-  };
+  return { url: urlOf(app, host), close: (graceMs) => close(app, sockets, gateway, graceMs) };
 }
+
+async function close(
+  app: FastifyInstance,
+  sockets: ReadonlySet<Socket>,
+  gateway: Gateway,
+  graceMs: number,
+): Promise<void> {
+  const last = systemClock.now() + graceMs;
+  // To Node a connection is idle once its answer was handed over, though a slow
+  // reader has yet to get it; so who is done is decided below.
+  app.server.closeIdleConnections = () => {};
+  const closed = app.close();
+  await gateway.close(graceMs);
+  for (const socket of sockets) socket.destroySoon();
+  const latest = Math.max(last, systemClock.now() + flushMs);
+  const callOff = systemClock.at(latest, () => app.server.closeAllConnections());
+  await closed;
+  callOff();
+}
+
+/** How long the last words may take to reach a client when the grace is over. */
+const flushMs = 1000;
+
+const bare = (host: string): string => host.replaceAll(/^\[|\]$/g, "");
 
 function urlOf(app: FastifyInstance, host: string): string {
   const address = app.server.address();
   const port = typeof address === "object" && address !== null ? address.port : 0;
-  const bare = host.replaceAll(/^\[|\]$/g, "");
-  return `http://${bare.includes(":") ? `[${bare}]` : bare}:${port}`;
+  const name = bare(host);
+  return `http://${name.includes(":") ? `[${name}]` : name}:${port}`;
 }
 
 function bindFault(error: unknown, { host, port }: Address): Fault {
