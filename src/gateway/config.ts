@@ -145,8 +145,6 @@ export type Config = z.output<typeof configSchema>;
 /** A configuration as it may be written: everything has a default. */
 export type ConfigInput = z.input<typeof configSchema>;
 export type UpstreamConfig = Config["upstreams"][string];
-export type HttpUpstreamConfig = z.output<typeof httpUpstream>;
-export type ScriptedUpstreamConfig = z.output<typeof scriptedUpstream>;
 
 export type Checked =
   | { readonly ok: true; readonly config: Config }

@@ -5,7 +5,7 @@ export function bindProblem(host: string, keys: readonly string[]): string | und
 }
 
 /** Whether only this machine can reach the address. */
-export function isLoopback(host: string): boolean {
+function isLoopback(host: string): boolean {
   const address = host.toLowerCase().replaceAll(/^\[|\]$/g, "");
   if (address === "localhost" || address === "::1" || address === "0:0:0:0:0:0:0:1") return true;
   return /^(?:::ffff:)?127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(address);

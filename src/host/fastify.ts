@@ -108,7 +108,7 @@ function exchangeOf(
 }
 
 /** A reply over Node's response. Made for every request, so it holds fields and no closures. */
-export class NodeReply implements Reply {
+class NodeReply implements Reply {
   readonly #response: ServerResponse;
   #status = 200;
   #headers: Readonly<Record<string, string>> = {};

@@ -2,9 +2,11 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { profiles } from "../upstreams/profiles/profiles.ts";
 import { findingLine } from "./config-file.ts";
 import type { Environment } from "./env.ts";
 import { loadConfig, type Loaded, type Origin } from "./load.ts";
+import { providers } from "./providers.ts";
 
 let directory = "";
 beforeEach(() => void (directory = mkdtempSync(join(tmpdir(), "patchbay-load-"))));
@@ -70,6 +72,17 @@ describe("loading the configuration", () => {
     expect(linesOf(load({ P: "eighty" }))).toEqual([
       "patchbay.yaml:1:11 server.port: must be a number, not text",
     ]);
+  });
+
+  const nameOnly = Object.keys(providers).find((name) => !profiles.has(name));
+  it.runIf(nameOnly)("takes the generic profile for a provider that has none, and says so", () => {
+    write(
+      "patchbay.yaml",
+      `upstreams: { a: { dialect: chat, base_url: "http://x", profile: ${nameOnly} } }\n`,
+    );
+    const loaded = load();
+    expect(configOf(loaded).upstreams["a"]?.profile).toBeUndefined();
+    expect(loaded.notes[0]).toMatch(/^upstreams\.a: there is no profile `.+` yet/);
   });
 
   it("takes the first file of the search order", () => {

@@ -76,7 +76,8 @@ function assemble(
   if (!checked.ok || findings.length > 0)
     return { ok: false, file, notes, findings: findings.toSorted(byPlace(file)) };
   const files = [...(file === undefined ? [] : [file]), ...scripts.files];
-  return { ok: true, file, notes, files, config: settlePaths(checked.config, directory) };
+  const generic = withGeneric(settlePaths(checked.config, directory));
+  return { ok: true, file, files, config: generic.config, notes: [...notes, ...generic.notes] };
 }
 
 /** In the order of the file; what stands elsewhere comes after it. */
@@ -182,23 +183,40 @@ function commandLine({ host, port }: Origin): Setting[] {
   return settings;
 }
 
-/** A provider's name is a lawful profile before its file exists: the generic one answers. */
+/** A profile must be one that there is. */
 function profileProblems(raw: unknown): Problem[] {
-  const upstreams = isGroup(raw) && isGroup(raw["upstreams"]) ? raw["upstreams"] : {};
   const known = [...new Set([...profiles.keys(), ...Object.keys(providers)])];
-  const problems: Problem[] = [];
-  for (const [name, upstream] of Object.entries(upstreams)) {
-    const profile = isGroup(upstream) ? upstream["profile"] : undefined;
-    if (typeof profile !== "string" || profile === "" || known.includes(profile)) continue;
+  return profilesIn(raw).flatMap(([name, profile]) => {
+    if (known.includes(profile)) return [];
     const near = nearest(profile, known);
     const remedy =
       near === undefined ? `there are ${known.join(", ")}` : `did you mean \`${near}\`?`;
-    problems.push({
-      path: ["upstreams", name, "profile"],
-      message: `there is no profile \`${profile}\`; ${remedy}`,
-    });
+    const message = `there is no profile \`${profile}\`; ${remedy}`;
+    return [{ path: ["upstreams", name, "profile"], message }];
+  });
+}
+
+/** A provider may be named before its profile is written: the generic one answers, openly. */
+function withGeneric(config: Config): { readonly config: Config; readonly notes: string[] } {
+  const upstreams = { ...config.upstreams };
+  const notes: string[] = [];
+  for (const [name, profile] of profilesIn(config)) {
+    const { [name]: upstream } = upstreams;
+    if (upstream === undefined || profiles.has(profile)) continue;
+    upstreams[name] = { ...upstream, profile: undefined };
+    notes.push(
+      `upstreams.${name}: there is no profile \`${profile}\` yet; the generic one of the ${upstream.dialect} dialect is used, with your \`capabilities\`.`,
+    );
   }
-  return problems;
+  return { config: { ...config, upstreams }, notes };
+}
+
+function profilesIn(raw: unknown): (readonly [string, string])[] {
+  const upstreams = isGroup(raw) && isGroup(raw["upstreams"]) ? raw["upstreams"] : {};
+  return Object.entries(upstreams).flatMap(([name, upstream]) => {
+    const profile = isGroup(upstream) ? upstream["profile"] : undefined;
+    return typeof profile === "string" && profile !== "" ? [[name, profile] as const] : [];
+  });
 }
 
 /** Where a problem is: on the command line, in the environment, or in the file. */
