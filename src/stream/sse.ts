@@ -13,14 +13,16 @@ export type SseReader = {
 /** Splits text into SSE frames, whatever the line ends, comments and slices. */
 export function sseReader(onFrame: OnFrame, longest = 16 * 1024 * 1024): SseReader {
   let partial = false;
+  let broken = false;
   const parser = createParser({
     maxBufferSize: longest,
     onEvent: (event) => onFrame(event.data, event.event, partial),
     onError(error) {
       if (error.type !== "max-buffer-size-exceeded") return;
+      broken = true;
       throw new Fault(
         "upstream.malformed",
-        `The upstream sent a line of more than ${longest} characters.`,
+        `The upstream sent a frame of more than ${longest} characters, which is not read; try again, or another model.`,
         {},
         error,
       );
@@ -30,14 +32,16 @@ export function sseReader(onFrame: OnFrame, longest = 16 * 1024 * 1024): SseRead
     feed: (text) => parser.feed(text),
     end() {
       partial = true;
-      parser.feed("\n\n");
+      if (!broken) parser.feed("\n\n");
     },
   };
 }
 
-/** `data` must hold no line break, as JSON text never does. */
-export const sseFrame = (data: string, name?: string): string =>
-  name === undefined ? `data: ${data}\n\n` : `event: ${name}\ndata: ${data}\n\n`;
+/** JSON as we write it has no line breaks; what an upstream sent may have. */
+export function sseFrame(data: string, name?: string): string {
+  const lines = data.includes("\n") ? data.replaceAll("\n", "\ndata: ") : data;
+  return name === undefined ? `data: ${lines}\n\n` : `event: ${name}\ndata: ${lines}\n\n`;
+}
 
 export const sseDone = "data: [DONE]\n\n";
 
