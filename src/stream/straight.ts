@@ -1,9 +1,13 @@
-import type { TurnEvent } from "../turn/event.ts";
+import type { Frame, TurnEvent, UsageSaid } from "../turn/event.ts";
 import type { AnyName } from "../turn/names.ts";
 import { sseDone, sseFrame } from "./sse.ts";
 import type { Emit, Stage } from "./stage.ts";
 
-/** Turns events into the text of a client's stream. */
+/**
+ * Turns events into the text of a client's stream. The end of a choice is said
+ * at its `turn-end`; what follows the last of them, such as counts and the
+ * sentinel, in `end`.
+ */
 export type EventWriter<Name extends AnyName> = Stage<TurnEvent<Name>, string> & {
   /** Goes on counting from here, where a dialect numbers its frames. */
   resumeAt?(sequence: number): void;
@@ -19,38 +23,70 @@ export function straight<Name extends AnyName>(
   writer: EventWriter<Name>,
   options: { readonly usageWanted: boolean },
 ): Stage<TurnEvent<Name>, string> {
+  /** The writer's words since the last frame, while frames are forwarded. */
   let own = "";
   let forwarding = true;
-  let ended = false;
-  let done = false;
+  /** Kept from the writer while the client may yet hear it from a frame. */
+  let usage: UsageSaid | undefined;
+  /** The choices whose end was forwarded; their `turn-end` comes only when all is over. */
+  const stopped = new Set<number>();
+  /** Whether the last words are the writer's to say. */
+  let owing = false;
+
   const gather = (text: string): void => {
     own += text;
   };
-  const speak = (emit: Emit<string>): void => {
+  const tellUsage = (): void => {
+    if (usage === undefined) return;
+    owing = true;
+    writer.each(usage, gather);
+    usage = undefined;
+  };
+  const forward = (frame: Frame, emit: Emit<string>): void => {
+    for (const choice of frame.stops ?? []) stopped.add(choice);
+    if (frame.usageOnly === true) usage = undefined;
+    own = "";
+    if (frame.sequence !== undefined) writer.resumeAt?.(frame.sequence + 1);
+    // The sentinel is the same from everyone, and stands behind all there may still be to say.
+    if (frame.ends === "done" || (frame.usageOnly === true && !options.usageWanted)) return;
+    emit(sseFrame(frame.data, frame.name));
+  };
+  const takeOver = (emit: Emit<string>): void => {
+    forwarding = false;
+    tellUsage();
     if (own !== "") emit(own);
     own = "";
   };
 
   return {
     each(event, emit) {
-      if (event.type !== "frame") return writer.each(event, gather);
-      if (!forwarding) return speak(emit);
-      // A whole body is regular where one was asked for, which is not here.
-      if (!event.regular || event.whole === true) {
-        forwarding = false;
-        return speak(emit);
+      switch (event.type) {
+        case "frame":
+          if (!forwarding) return;
+          // A whole body is regular where one was asked for, which is not here.
+          return event.regular && event.whole !== true ? forward(event, emit) : takeOver(emit);
+        case "usage":
+          usage = event;
+          if (!forwarding) tellUsage();
+          return;
+        case "turn-end":
+          if (stopped.has(event.choice)) return;
+          tellUsage();
+          owing = true;
+          break;
+        case "turn-fail":
+          tellUsage();
+          owing = true;
+          writer.each(event, gather);
+          return takeOver(emit);
+        default:
       }
-      own = "";
-      if (event.sequence !== undefined) writer.resumeAt?.(event.sequence + 1);
-      if (event.ends === "terminal") ended = true;
-      if (event.ends === "done") done = true;
-      if (event.usageOnly === true && !options.usageWanted) return;
-      emit(sseFrame(event.data, event.name));
+      writer.each(event, forwarding ? gather : emit);
     },
     end(emit) {
       writer.end?.(gather);
-      if (!forwarding || !ended) return speak(emit);
-      if (!done) emit(sseDone);
+      if (!owing) emit(sseDone);
+      else if (own !== "") emit(own);
     },
   };
 }
