@@ -80,7 +80,10 @@ function levelOf(happening: Happening): "info" | "warn" | "error" {
 
 function errorFields(error: unknown): Readonly<Record<string, unknown>> {
   if (!(error instanceof Error)) return { name: typeof error };
-  const frames = error.stack?.split("\n").filter((line) => line.startsWith("    at "));
+  const frames = error.stack
+    ?.split("\n")
+    .filter((line) => line.startsWith("    at "))
+    .map((line) => line.trim());
   const { code } = error as NodeJS.ErrnoException;
   return { name: error.name, ...(typeof code === "string" && { code }), frames };
 }
