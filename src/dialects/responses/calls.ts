@@ -1,0 +1,152 @@
+import { z } from "zod";
+import { clientName, type AnyName } from "../../turn/names.ts";
+import type { Call, Fields, Item, Result } from "../../turn/turn.ts";
+import { invalid, shaped } from "../shape.ts";
+import { inputText, kindOf, valueOf, type CallKind } from "./kinds.ts";
+import {
+  own,
+  readContent,
+  readStatus,
+  rest,
+  silently,
+  some,
+  statusKey,
+  writeContent,
+  type Report,
+} from "./parts.ts";
+
+const id = z.string().nullish();
+const callItem = z.looseObject({ id, call_id: z.string(), namespace: z.string().nullish() });
+const resultItem = z.looseObject({ id, call_id: z.string().nullish() });
+const name = z.string().min(1);
+const text = z.string();
+const value = z.union([z.record(z.string(), z.unknown()), z.array(z.unknown()), text]);
+
+export function readCall(kind: CallKind, raw: Fields, path: string): Call {
+  const { id: itemId, call_id: callId, namespace } = shaped(callItem, raw, path);
+  const isNamed = kind.wrap === undefined;
+  const called = isNamed ? shaped(name, raw.name, `${path}.name`) : kind.kind;
+  const input = shaped(isNamed ? text : value, raw[kind.input], `${path}.${kind.input}`);
+  const known = ["type", "id", "call_id", "namespace", kind.input, ...statusKey(raw)];
+  return {
+    type: "call",
+    id: callId,
+    kind: kind.kind,
+    name: clientName(called),
+    input: inputText(input),
+    ...some({ namespace, itemId }),
+    ...readStatus(raw),
+    ...rest(raw, isNamed ? [...known, "name"] : known),
+  };
+}
+
+export function readResult(kind: CallKind, raw: Fields, path: string): Item {
+  const { id: itemId, call_id: callId } = shaped(resultItem, raw, path);
+  const call = callId ?? (kind.kind === "local_shell" ? itemId : undefined);
+  if (call == null) {
+    // The result of a function that runs on its own is paired by name.
+    if (typeof raw.name === "string") return { type: "opaque", dialect: "responses", raw };
+    throw invalid(`${path}.call_id`, "must be the `call_id` of the call it answers");
+  }
+  const known = ["type", "id", "call_id", kind.output, ...statusKey(raw)];
+  return {
+    type: "result",
+    call,
+    kind: kind.kind,
+    parts: readOutput(kind, raw[kind.output], `${path}.${kind.output}`),
+    ...some({ itemId: callId == null ? undefined : itemId }),
+    ...readStatus(raw),
+    ...rest(raw, kind.keeps ? known.filter((key) => !kind.keeps?.includes(key)) : known),
+  };
+}
+
+function readOutput(kind: CallKind, raw: unknown, path: string): Result["parts"] {
+  switch (kind.outputForm) {
+    case "parts":
+      return readContent(raw, path);
+    case "text": {
+      const said = shaped(text.nullish(), raw, path);
+      return said == null ? [] : [{ type: "text", text: said }];
+    }
+    case "value":
+      return [{ type: "text", text: inputText(shaped(value, raw, path)) }];
+    default:
+      return kind.outputForm satisfies never;
+  }
+}
+
+export function writeCall<Name extends AnyName>(item: Call<Name>, report: Report): Fields {
+  const kind = kindOf(item.kind);
+  return {
+    type: kind.call,
+    ...some({ id: item.itemId }),
+    call_id: item.id,
+    ...(kind.wrap === undefined && { name: item.name }),
+    ...some({ namespace: item.namespace }),
+    [kind.input]: valueOf(kind, item.input, true),
+    ...some({ status: item.status }),
+    ...own(item.extra, report),
+  };
+}
+
+/** A call in an answer; undefined if it was cut off and half of it would look like a whole one. */
+export function writeOutputCall<Name extends AnyName>(
+  item: Call<Name>,
+  itemId: string,
+): Fields | undefined {
+  const kind = kindOf(item.kind);
+  const status = item.status ?? "completed";
+  if (valueOf(kind, item.input, status !== "incomplete") === undefined) return undefined;
+  return { ...kind.usual, ...writeCall(item, silently), id: itemId, status };
+}
+
+export function writeResult(item: Result, report: Report): Fields {
+  const kind = kindOf(item.kind);
+  const extra = own(item.extra, report);
+  const named =
+    kind.kind === "local_shell"
+      ? some({ id: "call_id" in extra ? item.itemId : item.call })
+      : { ...some({ id: item.itemId }), call_id: item.call };
+  return {
+    type: kind.result,
+    ...named,
+    ...some({ [kind.output]: writeOutput(kind, item, report), status: item.status }),
+    ...extra,
+  };
+}
+
+function writeOutput(kind: CallKind, { parts }: Result, report: Report): unknown {
+  switch (kind.outputForm) {
+    case "parts": {
+      const [first] = parts;
+      const isPlain = parts.length === 1 && first?.type === "text" && first.extra === undefined;
+      return isPlain ? first.text : writeContent(parts, "user", report);
+    }
+    case "text":
+      return parts.length === 0 ? undefined : textOf(parts, report);
+    case "value":
+      return valueOutput(kind, textOf(parts, report));
+    default:
+      return kind.outputForm satisfies never;
+  }
+}
+
+function textOf(parts: Result["parts"], report: Report): string {
+  let said = "";
+  for (const part of parts)
+    if (part.type === "text" || part.type === "refusal") said += part.text;
+    else report(`the result of such a call can only be text, and holds ${part.type}`);
+  return said;
+}
+
+/** What each command said, or the tools that were found: a list either way. */
+function valueOutput(kind: CallKind, said: string): unknown {
+  try {
+    const list: unknown = JSON.parse(said);
+    if (Array.isArray(list)) return list;
+  } catch {
+    // Plain text, as a client of another dialect would have it.
+  }
+  if (kind.kind !== "shell") return [];
+  return [{ stdout: said, stderr: "", outcome: { type: "exit", exit_code: 0 } }];
+}

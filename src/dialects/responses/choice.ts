@@ -1,0 +1,74 @@
+import { z } from "zod";
+import { clientName, type AnyName } from "../../turn/names.ts";
+import type { Choice, Fields, ToolRef } from "../../turn/turn.ts";
+import { invalid, shaped } from "../shape.ts";
+import { some } from "./parts.ts";
+
+const words = z.enum(["auto", "none", "required"]);
+const choice = z.union([words, z.looseObject({ type: z.string() })]);
+const allowed = z.looseObject({
+  mode: z.enum(["auto", "required"]).nullish(),
+  tools: z.array(z.looseObject({ type: z.string() })),
+});
+const named = z.looseObject({ name: z.string().min(1), namespace: z.string().nullish() });
+const served = z.looseObject({ server_label: z.string(), name: z.string().nullish() });
+
+/** Reads `tool_choice` in every form of the API, and in Chat's nested ones. */
+export function readChoice(raw: unknown): Choice | undefined {
+  if (raw === undefined || raw === null) return undefined;
+  const read = shaped(choice, raw, "tool_choice");
+  if (typeof read === "string") return { type: read };
+  const word = words.safeParse(read.type);
+  if (word.success) return { type: word.data };
+  if (read.type !== "allowed_tools") return { type: "tool", tool: readRef(read, "tool_choice") };
+  const isNested = typeof read.allowed_tools === "object" && read.allowed_tools !== null;
+  const path = isNested ? "tool_choice.allowed_tools" : "tool_choice";
+  const { mode, tools } = shaped(allowed, isNested ? read.allowed_tools : read, path);
+  if (tools.length === 0)
+    throw invalid(`${path}.tools`, 'must name a tool; to allow none, choose "none"');
+  return {
+    type: "allowed",
+    mode: mode ?? "auto",
+    tools: tools.map((tool, at) => readRef(tool, `${path}.tools[${at}]`)),
+  };
+}
+
+function readRef(raw: Fields, path: string): ToolRef {
+  const kind = String(raw.type);
+  if (kind === "mcp") {
+    const { server_label: server, name } = shaped(served, raw, path);
+    // One tool of a server is to it what a member is to its namespace.
+    return name == null
+      ? { kind, name: clientName(server) }
+      : { kind, name: clientName(name), namespace: server };
+  }
+  if (kind !== "function" && kind !== "custom") return { kind, name: clientName(kind) };
+  const inner = raw[kind];
+  const isNested = typeof inner === "object" && inner !== null;
+  const { name, namespace } = shaped(
+    named,
+    isNested ? inner : raw,
+    isNested ? `${path}.${kind}` : path,
+  );
+  return { kind, name: clientName(name), ...some({ namespace }) };
+}
+
+export function writeChoice<Name extends AnyName>(said: Choice<Name>): unknown {
+  switch (said.type) {
+    case "tool":
+      return writeRef(said.tool);
+    case "allowed":
+      return { type: "allowed_tools", mode: said.mode, tools: said.tools.map(writeRef) };
+    default:
+      return said.type;
+  }
+}
+
+function writeRef<Name extends AnyName>({ kind, name, namespace }: ToolRef<Name>): Fields {
+  if (kind === "mcp")
+    return namespace === undefined
+      ? { type: "mcp", server_label: name }
+      : { type: "mcp", server_label: namespace, name };
+  if (kind !== "function" && kind !== "custom") return { type: kind };
+  return { type: kind, name, ...some({ namespace }) };
+}

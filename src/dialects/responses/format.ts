@@ -1,0 +1,60 @@
+import { z } from "zod";
+import type { Fields, Format } from "../../turn/turn.ts";
+import { shaped } from "../shape.ts";
+import { some } from "./parts.ts";
+
+const anyFormat = z.looseObject({ type: z.string() });
+const schemaFormat = z.looseObject({
+  name: z.string(),
+  schema: z.union([z.record(z.string(), z.unknown()), z.boolean()]),
+  strict: z.boolean().nullish(),
+  description: z.string().nullish(),
+});
+
+/** Reads `text.format`, also with the schema nested as Chat has it. */
+export function readFormat(raw: unknown): Format | undefined {
+  if (raw === undefined || raw === null) return undefined;
+  const path = "text.format";
+  const format = shaped(anyFormat, raw, path);
+  switch (format.type) {
+    case "text":
+      return { type: "text" };
+    case "json_object":
+      return { type: "json" };
+    case "json_schema": {
+      const inner = format.json_schema;
+      const isNested = typeof inner === "object" && inner !== null;
+      const where = isNested ? `${path}.json_schema` : path;
+      const read = shaped(schemaFormat, isNested ? inner : format, where);
+      const { name, schema, strict, description } = read;
+      return { type: "schema", name, schema, ...some({ strict, description }) };
+    }
+    default:
+      return { type: "opaque", dialect: "responses", raw };
+  }
+}
+
+/** Undefined if this dialect cannot say it. */
+export function writeFormat(format: Format): Fields | undefined {
+  switch (format.type) {
+    case "text":
+      return { type: "text" };
+    case "json":
+      return { type: "json_object" };
+    case "schema": {
+      const { name, schema, strict, description } = format;
+      return { type: "json_schema", name, schema, ...some({ strict, description }) };
+    }
+    case "opaque":
+      return format.dialect === "responses" ? (format.raw as Fields) : undefined;
+    default:
+      return format satisfies never;
+  }
+}
+
+/** The format as an answer repeats it: with what was left out. */
+export function echoFormat(format: Format | undefined): Fields {
+  if (format === undefined) return { type: "text" };
+  const written = writeFormat(format) ?? { type: "text" };
+  return format.type === "schema" ? { description: null, strict: false, ...written } : written;
+}

@@ -1,0 +1,182 @@
+import { z } from "zod";
+import type { AnyName } from "../../turn/names.ts";
+import type { Fields, Item, Message, Reasoning } from "../../turn/turn.ts";
+import { invalid, shaped } from "../shape.ts";
+import { readCall, readResult, writeCall, writeOutputCall, writeResult } from "./calls.ts";
+import { isHosted, kindOf, kindOfCall, kindOfResult } from "./kinds.ts";
+import {
+  own,
+  readContent,
+  readStatus,
+  rest,
+  silently,
+  some,
+  statusKey,
+  writeContent,
+  writeOutputPart,
+  type Report,
+} from "./parts.ts";
+
+const anyItem = z.looseObject({ type: z.string().nullish() });
+const messageItem = z.looseObject({
+  role: z.enum(["user", "assistant", "system", "developer"]),
+  id: z.string().nullish(),
+  phase: z.string().nullish(),
+});
+const paragraphs = z.array(z.looseObject({ text: z.string() })).nullish();
+const reasoningItem = z.looseObject({
+  id: z.string().nullish(),
+  summary: paragraphs,
+  content: paragraphs,
+  encrypted_content: z.string().nullish(),
+});
+
+/**
+ * Reads an item of a request. What the client executes becomes a call or a
+ * result of its kind; what we do not know stays whole.
+ */
+export function readItem(raw: unknown, path: string): Item {
+  const item = shaped(anyItem, raw, path);
+  const type = item.type ?? ("role" in item ? "message" : undefined);
+  if (type === "message") return readMessage(item, path);
+  if (type === "reasoning") return readReasoning(item, path);
+  if (type !== undefined && !isHosted(item)) {
+    const call = kindOfCall(type);
+    if (call !== undefined) return readCall(call, item, path);
+    const result = kindOfResult(type);
+    if (result !== undefined) return readResult(result, item, path);
+  }
+  // A bare id is a reference to an item.
+  if (type === undefined && typeof item.id !== "string")
+    throw invalid(`${path}.type`, 'must say what the item is, such as "message"');
+  return { type: "opaque", dialect: "responses", raw: item };
+}
+
+function readMessage(raw: Fields, path: string): Message {
+  const { role, id, phase } = shaped(messageItem, raw, path);
+  return {
+    type: "message",
+    role,
+    parts: readContent(raw.content, `${path}.content`),
+    ...some({ id, phase }),
+    ...readStatus(raw),
+    ...rest(raw, ["type", "role", "content", "id", "phase", ...statusKey(raw)]),
+  };
+}
+
+function readReasoning(raw: Fields, path: string): Reasoning {
+  const { id, summary, content, encrypted_content: encrypted } = shaped(reasoningItem, raw, path);
+  return {
+    type: "reasoning",
+    summary: summary?.map(({ text }) => text) ?? [],
+    content: content?.map(({ text }) => text) ?? [],
+    ...some({ id, encrypted }),
+    ...readStatus(raw),
+    ...rest(raw, ["type", "id", "summary", "content", "encrypted_content", ...statusKey(raw)]),
+  };
+}
+
+/** Writes an item for a request; undefined if this dialect cannot say it. */
+export function writeItem<Name extends AnyName>(
+  item: Item<Name>,
+  report: Report,
+): Fields | undefined {
+  switch (item.type) {
+    case "message":
+      return writeMessage(item, report);
+    case "reasoning":
+      return writeReasoning(item, report);
+    case "call":
+      return writeCall(item, report);
+    case "result":
+      return writeResult(item, report);
+    case "opaque":
+      if (item.dialect === "responses") return item.raw;
+      report(`an item that only the ${item.dialect} dialect has`);
+      return undefined;
+    default:
+      return item satisfies never;
+  }
+}
+
+function writeMessage(item: Message, report: Report): Fields {
+  if (item.name !== undefined) report("messages have no `name` in the responses dialect");
+  return {
+    type: "message",
+    role: item.role,
+    content: writeContent(item.parts, item.role, report),
+    ...some({ id: item.id, status: item.status, phase: item.phase }),
+    ...own(item.extra, report),
+  };
+}
+
+function writeReasoning(item: Reasoning, report: Report): Fields {
+  if (item.details !== undefined) report("the responses dialect has no `reasoning_details`");
+  const content = item.content.map((text) => ({ type: "reasoning_text", text }));
+  return {
+    type: "reasoning",
+    ...some({ id: item.id }),
+    summary: item.summary.map((text) => ({ type: "summary_text", text })),
+    ...(content.length > 0 && { content }),
+    ...some({ encrypted_content: item.encrypted, status: item.status }),
+    ...own(item.extra, report),
+  };
+}
+
+/**
+ * Writes an item of an answer, with every field that the strictest readers
+ * want; undefined if it cannot be shown.
+ */
+export function writeOutputItem<Name extends AnyName>(
+  item: Item<Name>,
+  id: string,
+): Fields | undefined {
+  switch (item.type) {
+    case "message":
+      return {
+        id,
+        type: "message",
+        status: item.status ?? "completed",
+        role: "assistant",
+        content: item.parts.map(writeOutputPart).filter((part) => part !== undefined),
+        ...some({ phase: item.phase }),
+      };
+    case "reasoning": {
+      const { status, ...fields } = writeReasoning(item, silently);
+      return { ...fields, id, ...(status === "incomplete" && { status }) };
+    }
+    case "call":
+      return writeOutputCall(item, id);
+    case "result":
+      return { ...writeResult(item, silently), id };
+    case "opaque":
+      return { ...item.raw, id };
+    default:
+      return item satisfies never;
+  }
+}
+
+/** What the id of an output item begins with. */
+export function idPrefix<Name extends AnyName>(item: Item<Name>): string {
+  switch (item.type) {
+    case "message":
+      return "msg";
+    case "reasoning":
+      return "rs";
+    case "call":
+      return kindOf(item.kind).prefix;
+    case "result":
+    case "opaque":
+      return "item";
+    default:
+      return item satisfies never;
+  }
+}
+
+/** The id that an item came with. */
+export function itemId<Name extends AnyName>(item: Item<Name>): string | undefined {
+  if (item.type === "call" || item.type === "result") return item.itemId;
+  if (item.type !== "opaque") return item.id;
+  const { id } = item.raw;
+  return typeof id === "string" && id !== "" ? id : undefined;
+}

@@ -1,0 +1,140 @@
+import type { Fields } from "../../turn/turn.ts";
+
+/**
+ * A kind of call that the client executes, as the wire has it. A call's `input`
+ * is the text of one field; where the API has a value there, it is the value's
+ * JSON text. Whatever else the item holds is kept in `extra`.
+ */
+export type CallKind = {
+  readonly kind: string;
+  /** The type of the item that calls. */
+  readonly call: string;
+  /** Where it keeps the input. */
+  readonly input: string;
+  /** The field holds a value. Makes one of text that is none, so that nothing is lost. */
+  readonly wrap?: ((text: string) => unknown) | undefined;
+  /** The type of the item that answers. */
+  readonly result: string;
+  readonly output: string;
+  readonly outputForm: "parts" | "text" | "value";
+  /** Fields of a result that are kept as they came, though they are understood too. */
+  readonly keeps?: readonly string[] | undefined;
+  /** What the ids of such items begin with. */
+  readonly prefix: string;
+  /** What readers expect in an answer though it says nothing. */
+  readonly usual?: Fields | undefined;
+};
+
+const functionKind: CallKind = {
+  kind: "function",
+  call: "function_call",
+  input: "arguments",
+  result: "function_call_output",
+  output: "output",
+  outputForm: "parts",
+  prefix: "fc",
+};
+
+const callKinds: readonly CallKind[] = [
+  functionKind,
+  {
+    kind: "custom",
+    call: "custom_tool_call",
+    input: "input",
+    result: "custom_tool_call_output",
+    output: "output",
+    outputForm: "parts",
+    prefix: "ctc",
+  },
+  {
+    kind: "local_shell",
+    call: "local_shell_call",
+    input: "action",
+    wrap: (text) => ({ type: "exec", command: [text], env: {} }),
+    result: "local_shell_call_output",
+    output: "output",
+    outputForm: "text",
+    // Some name the call in `id`, as the API has it, and some in `call_id`, as it has it elsewhere.
+    keeps: ["call_id"],
+    prefix: "lsh",
+  },
+  {
+    kind: "shell",
+    call: "shell_call",
+    input: "action",
+    wrap: (text) => ({ commands: [text], timeout_ms: null, max_output_length: null }),
+    result: "shell_call_output",
+    output: "output",
+    outputForm: "value",
+    prefix: "sh",
+    usual: { environment: null },
+  },
+  {
+    kind: "apply_patch",
+    call: "apply_patch_call",
+    input: "operation",
+    wrap: (text) => ({ type: "update_file", path: "", diff: text }),
+    result: "apply_patch_call_output",
+    output: "output",
+    outputForm: "text",
+    prefix: "apc",
+  },
+  {
+    kind: "tool_search",
+    call: "tool_search_call",
+    input: "arguments",
+    wrap: (text) => text,
+    result: "tool_search_output",
+    output: "tools",
+    outputForm: "value",
+    // Whoever plans tools wants them as declarations.
+    keeps: ["tools"],
+    prefix: "tsc",
+    usual: { execution: "client" },
+  },
+];
+
+const byKind = new Map(callKinds.map((kind) => [kind.kind, kind]));
+const byCall = new Map(callKinds.map((kind) => [kind.call, kind]));
+const byResult = new Map(callKinds.map((kind) => [kind.result, kind]));
+
+/** A kind the API does not have can only be a function to it. */
+export const kindOf = (kind: string): CallKind => byKind.get(kind) ?? functionKind;
+export const kindOfCall = (type: string): CallKind | undefined => byCall.get(type);
+export const kindOfResult = (type: string): CallKind | undefined => byResult.get(type);
+
+/**
+ * Whether the provider runs what an item calls: then it is no call to the
+ * client, though its type could be. A shell says so by its environment, a tool
+ * search by who executes it.
+ */
+export function isHosted(raw: Fields): boolean {
+  if (raw.type === "tool_search_call" || raw.type === "tool_search_output")
+    return raw.execution === "server" || typeof raw.call_id !== "string";
+  if (raw.type !== "shell_call") return false;
+  const { environment } = raw;
+  return (
+    typeof environment === "object" &&
+    environment !== null &&
+    "type" in environment &&
+    environment.type !== "local"
+  );
+}
+
+/** The value that an input stands for; undefined if it is none and was cut off. */
+export function valueOf(kind: CallKind, text: string, complete: boolean): unknown {
+  if (kind.wrap === undefined) return text;
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null) return value;
+  } catch {
+    if (!complete) return undefined; // Half an action must not look like a whole one.
+  }
+  return kind.wrap(text);
+}
+
+/** A field's text, as a call's `input` has it. */
+export function inputText(value: unknown): string {
+  if (typeof value === "string") return value;
+  return value === undefined || value === null ? "" : JSON.stringify(value);
+}

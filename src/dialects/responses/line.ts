@@ -1,0 +1,78 @@
+import type { Emit } from "../../stream/stage.ts";
+import type { Fields } from "../../turn/turn.ts";
+
+/** Numbers events and puts them into frames. Fields come as JSON text without braces. */
+export type Line = {
+  /** Where frames go from now on. */
+  to(emit: Emit<string>): void;
+  say(type: string, fields: string): void;
+  /** Says a text in a frame whose head is always the same. */
+  delta(head: string, text: string, tail: string): void;
+  resumeAt(sequence: number): void;
+};
+
+export function numberedLine(): Line {
+  let sequence = 0;
+  let out: Emit<string> = () => {};
+  return {
+    to(emit) {
+      out = emit;
+    },
+    say: (type, fields) => out(`${frameHead(type, fields)},"sequence_number":${sequence++}}\n\n`),
+    delta: (head, text, tail) => out(head + JSON.stringify(text) + tail + sequence++ + "}\n\n"),
+    resumeAt(next) {
+      sequence = next;
+    },
+  };
+}
+
+/** All of a frame before what changes from one to the next. */
+export const frameHead = (type: string, fields: string): string =>
+  `event: ${type}\ndata: {"type":"${type}",${fields}`;
+
+export const DELTA_TAIL = ',"sequence_number":';
+
+/** Where an item stands in the answer. */
+export type Place = {
+  readonly id: string;
+  readonly index: number;
+  /** Both, as the fields of an event. */
+  readonly fields: string;
+};
+
+export const placed = (id: string, index: number): Place => ({
+  id,
+  index,
+  fields: `"item_id":${JSON.stringify(id)},"output_index":${index}`,
+});
+
+/** Gives items their places and keeps what became of them. */
+export type Shelf = {
+  /** Announces an item. An id that another item has already is not used again. */
+  add(id: string | undefined, prefix: string, item: (id: string) => Fields): Place;
+  /** Closes an item; what is said of it here is what the whole answer holds. */
+  done(place: Place, item: Fields): void;
+  closed(): readonly string[];
+};
+
+export function shelf(line: Line, newId: (prefix: string) => string): Shelf {
+  const ids = new Set<string>();
+  const items: string[] = [];
+  let next = 0;
+  return {
+    add(wished, prefix, item) {
+      const id = wished === undefined || ids.has(wished) ? newId(prefix) : wished;
+      ids.add(id);
+      const place = placed(id, next++);
+      const text = JSON.stringify(item(id));
+      line.say("response.output_item.added", `"output_index":${place.index},"item":${text}`);
+      return place;
+    },
+    done(place, item) {
+      const text = JSON.stringify(item);
+      items[place.index] = text;
+      line.say("response.output_item.done", `"output_index":${place.index},"item":${text}`);
+    },
+    closed: () => items.filter((item) => item !== undefined),
+  };
+}

@@ -1,0 +1,116 @@
+import { upstreamName } from "../../turn/names.ts";
+import type { Fields } from "../../turn/turn.ts";
+import { textOf } from "../loose.ts";
+import { inputText, type CallKind } from "./kinds.ts";
+import { rest } from "./parts.ts";
+import { choice, remainder, type ItemReader, type Teller, type Telling } from "./telling.ts";
+
+const known = ["type", "id", "call_id", "name", "namespace", "status"];
+
+/**
+ * Reads a call to the client. A function or custom tool is told of as soon as
+ * its name is known. A tool known by its kind is told of when the call is whole:
+ * before that it has no input, and its call id has been seen to change.
+ */
+export class CallReader implements ItemReader {
+  readonly #kind: CallKind;
+  readonly #to: Teller;
+  readonly #telling: Telling = { said: "", done: false };
+  /** Only tools that have names have inputs that come in pieces. */
+  readonly #isNamed: boolean;
+  #seen: Fields;
+  /** Its number, once it has been told of. */
+  #call: number | undefined;
+  /** What came before the name did. */
+  #held = "";
+
+  constructor(kind: CallKind, first: Fields, to: Teller) {
+    this.#kind = kind;
+    this.#to = to;
+    this.#isNamed = kind.wrap === undefined;
+    this.#seen = first;
+    if (this.#isNamed && textOf(first[kind.input]) !== undefined) to.late();
+    if (this.#isNamed && textOf(first.name) !== undefined) this.#start();
+  }
+
+  each(type: string, raw: Fields): void {
+    if (!this.#isNamed) return;
+    if (type.endsWith(".delta")) {
+      if (typeof raw.delta === "string") this.#grow(raw.delta);
+      else this.#to.bent();
+      return;
+    }
+    if (!type.endsWith(".done")) return;
+    if (this.#call === undefined && textOf(raw.name) !== undefined) {
+      this.#seen = { ...this.#seen, name: raw.name };
+      this.#start();
+    }
+    this.#finish(raw[this.#kind.input]);
+  }
+
+  close(raw: Fields | undefined, complete: boolean): void {
+    if (this.#call === undefined) {
+      if (this.#isNamed) this.#to.bent();
+      this.#seen = { ...this.#seen, ...raw };
+    }
+    const call = this.#start();
+    if (raw !== undefined || this.#isNamed) this.#finish((raw ?? this.#seen)[this.#kind.input]);
+    // Told of no end, the end of the stream decides whether it is complete.
+    if (raw !== undefined) this.#to.say({ type: "call-end", choice, call, complete });
+  }
+
+  ripe(): boolean {
+    return false;
+  }
+
+  #start(): number {
+    if (this.#call !== undefined) return this.#call;
+    const seen = this.#seen;
+    const call = (this.#call = this.#to.nextCall());
+    const namespace = textOf(seen.namespace);
+    const itemId = textOf(seen.id);
+    this.#to.say({
+      type: "call-start",
+      choice,
+      call,
+      id: this.#id(),
+      kind: this.#kind.kind,
+      name: upstreamName(this.#isNamed ? (textOf(seen.name) ?? "") : this.#kind.kind),
+      ...(namespace && { namespace }),
+      ...(itemId && { itemId }),
+      ...rest(seen, [...known, this.#kind.input]),
+    });
+    if (this.#held !== "") this.#grow(this.#held);
+    return call;
+  }
+
+  #id(): string {
+    const { callIds, newId } = this.#to;
+    let id = textOf(this.#seen.call_id);
+    if (id === undefined || callIds.has(id)) {
+      this.#to.bent();
+      id = newId("call");
+    }
+    callIds.add(id);
+    return id;
+  }
+
+  /** Without a name a call cannot be told of: what comes before it waits. */
+  #grow(text: string): void {
+    if (this.#call === undefined) {
+      this.#to.bent();
+      this.#held += text;
+      return;
+    }
+    this.#telling.said += text;
+    this.#to.say({ type: "call-delta", choice, call: this.#call, text });
+  }
+
+  #finish(whole: unknown): void {
+    if (this.#call === undefined || whole === undefined || whole === null) return;
+    if (!this.#isNamed) return this.#grow(inputText(whole));
+    if (typeof whole !== "string") this.#to.bent();
+    const text = remainder(this.#telling, inputText(whole), this.#to);
+    if (text !== "") this.#to.say({ type: "call-delta", choice, call: this.#call, text });
+  }
+}

@@ -1,0 +1,264 @@
+import type { Emit } from "../../stream/stage.ts";
+import type { Frame, StopReason, TurnEvent } from "../../turn/event.ts";
+import { Fault } from "../../turn/fault.ts";
+import type { UpstreamName } from "../../turn/names.ts";
+import type { Fields } from "../../turn/turn.ts";
+import type { EventReader, ReadContext } from "../dialect.ts";
+import { fieldsOf, listOf, numberOf, textOf } from "../loose.ts";
+import { readFailure } from "./failure.ts";
+import { OutputReader } from "./read-output.ts";
+
+type Event = TurnEvent<UpstreamName>;
+
+/** What of a response has a place in our events, or is about names that clients must not see. */
+const known = new Set([
+  "id",
+  "object",
+  "created_at",
+  "completed_at",
+  "model",
+  "status",
+  "output",
+  "output_text",
+  "usage",
+  "error",
+  "incomplete_details",
+  "instructions",
+  "tools",
+  "tool_choice",
+]);
+
+/** Reads what a Responses upstream answers. */
+export class ResponsesReader implements EventReader {
+  readonly #frames: boolean;
+  readonly #output: OutputReader;
+  #emit: Emit<Event> = () => {};
+  #started = false;
+  #over = false;
+  #id: string | undefined;
+  #next = 0;
+  /** Whether the frame at hand is as the API would have sent it. */
+  #regular = true;
+  #isWhole = false;
+
+  constructor({ newId, frames }: ReadContext) {
+    this.#frames = frames;
+    this.#output = new OutputReader({
+      newId,
+      say: (event) => this.#emit(event),
+      bent: this.#bent,
+      late: () => {
+        if (!this.#isWhole) this.#regular = false;
+      },
+    });
+  }
+
+  readonly #bent = (): void => {
+    this.#regular = false;
+  };
+
+  frame(data: string, name: string | undefined, partial: boolean, emit: Emit<Event>): void {
+    if (data === "[DONE]" || data.trim() === "[DONE]") return this.#sentinel(emit);
+    if (this.#over || data === "") return;
+    this.#emit = emit;
+    this.#regular = true;
+    const raw = parse(data);
+    const type = raw === undefined ? lifecycleType(data, name) : (textOf(raw.type) ?? name);
+    if (raw === undefined) return this.#unreadable(type, partial);
+    const sequence = this.#count(raw.sequence_number);
+    const ends = this.#read(type, raw);
+    if (!this.#frames) return;
+    const frame = { data, name: name ?? type, regular: this.#regular, ends, sequence };
+    emit({ type: "frame", ...frame });
+  }
+
+  whole(text: string, emit: Emit<Event>): void {
+    if (this.#over) return;
+    this.#emit = emit;
+    this.#isWhole = true;
+    const raw = parse(text);
+    if (raw === undefined) this.#fail(malformed("answered with something that is not JSON"));
+    else this.#read(undefined, fieldsOf(raw.response) ?? raw);
+    if (this.#frames)
+      emit({ type: "frame", data: text, regular: this.#regular, ends: "terminal", whole: true });
+  }
+
+  done(): boolean {
+    return this.#over;
+  }
+
+  /** Reads an event; says whether it was the last. */
+  #read(type: string | undefined, raw: Fields): Frame["ends"] {
+    switch (type) {
+      case "response.created":
+      case "response.queued":
+      case "response.in_progress":
+        if (!this.#started && type !== "response.created") this.#bent();
+        this.#start(fieldsOf(raw.response) ?? {});
+        return undefined;
+      case "response.completed":
+      case "response.incomplete":
+      case "response.failed":
+      case "response.cancelled":
+        return this.#end(fieldsOf(raw.response) ?? {}, type.slice("response.".length));
+      case "response.output_item.added":
+        this.#begin();
+        this.#output.added(raw);
+        return undefined;
+      case "response.output_item.done":
+        this.#begin();
+        this.#output.done(raw);
+        return undefined;
+      case "error":
+        return this.#fail(readFailure(raw));
+      case undefined:
+        return this.#untyped(raw);
+      default:
+        // An event we do not know is none of ours unless it is about an item.
+        if (raw.output_index === undefined && raw.item_id === undefined && !isSpoken(type))
+          return raw.error === undefined || raw.error === null
+            ? undefined
+            : this.#fail(readFailure(raw));
+        this.#begin();
+        this.#output.each(type, raw);
+        return undefined;
+    }
+  }
+
+  /** A response or an error, instead of an event about one. */
+  #untyped(raw: Fields): Frame["ends"] {
+    if (!this.#isWhole) this.#bent();
+    const isResponse = raw.object === "response" || Array.isArray(raw.output);
+    if (isResponse) {
+      this.#start(raw);
+      return this.#end(raw, textOf(raw.status) ?? "completed");
+    }
+    if (raw.error !== undefined && raw.error !== null) return this.#fail(readFailure(raw));
+    return this.#isWhole || Object.keys(raw).length > 0
+      ? this.#fail(malformed("answered with something that is no response"))
+      : undefined;
+  }
+
+  #start(response: Fields): void {
+    const id = textOf(response.id);
+    if (this.#started) {
+      if (id !== this.#id) this.#bent();
+      return;
+    }
+    this.#started = true;
+    this.#id = id;
+    if (id === undefined) this.#bent();
+    const extra = Object.fromEntries(Object.entries(response).filter(([key]) => !known.has(key)));
+    this.#emit({
+      type: "turn-start",
+      dialect: "responses",
+      ...(id && { id }),
+      model: textOf(response.model),
+      created: numberOf(response.created_at),
+      ...(Object.keys(extra).length > 0 && { extra }),
+    });
+  }
+
+  /** Items of an answer that nobody announced. */
+  #begin(): void {
+    if (this.#started) return;
+    this.#bent();
+    this.#start({});
+  }
+
+  #end(response: Fields, told: string): Frame["ends"] {
+    const said = textOf(response.status) ?? told;
+    if (said !== told) this.#bent();
+    const status = told === "completed" && said !== "in_progress" ? said : told;
+    if (status === "failed" || status === "cancelled" || response.error)
+      return this.#fail(readFailure({ error: response.error ?? { code: status } }));
+    // A response made in the background is told of before it is made; only its own client can wait.
+    if ((status === "queued" || status === "in_progress") && !this.#frames)
+      return this.#fail(malformed(`answered with a response that is still ${status}`));
+    if (!this.#started) this.#begin();
+    else if (textOf(response.id) !== this.#id) this.#bent();
+    const isCut = status === "incomplete";
+    this.#output.end(response.output, !isCut);
+    const usage = fieldsOf(response.usage);
+    if (usage !== undefined) this.#emit({ type: "usage", usage: readUsage(usage) });
+    const stop = isCut ? cutBy(fieldsOf(response.incomplete_details)) : "end";
+    this.#emit({ type: "turn-end", choice: 0, stop });
+    this.#over = true;
+    return "terminal";
+  }
+
+  #fail(fault: Fault): Frame["ends"] {
+    // The client is to hear of it in every form its dialect has, so it is told in our words.
+    this.#bent();
+    this.#over = true;
+    this.#emit({ type: "turn-fail", fault });
+    return "terminal";
+  }
+
+  #sentinel(emit: Emit<Event>): void {
+    const regular = this.#over;
+    this.#over = true;
+    if (this.#frames) emit({ type: "frame", data: "[DONE]", regular, ends: "done" });
+  }
+
+  /** A frame that the end of the connection cut short says nothing; that it was cut will show. */
+  #unreadable(type: string | undefined, partial: boolean): void {
+    if (partial) return;
+    // It could only have repeated the request, and what is lost is not the answer's.
+    if (type !== undefined) return this.#begin();
+    this.#fail(malformed("sent a frame that is not a JSON object"));
+  }
+
+  #count(sequence: unknown): number | undefined {
+    const expected = this.#next++;
+    if (sequence === expected) return expected;
+    this.#bent();
+    return undefined;
+  }
+}
+
+export const readEvents = (context: ReadContext): EventReader => new ResponsesReader(context);
+
+const isSpoken = (type: string): boolean =>
+  /^response\.(output_text|refusal|content_part|reasoning|function_call_arguments|custom_tool_call_input)/.test(
+    type,
+  );
+
+/** The type of a frame that cannot be parsed, if it is one that opens an answer. */
+function lifecycleType(data: string, name: string | undefined): string | undefined {
+  const type = name ?? /^\s*\{\s*"type"\s*:\s*"([^"]*)"/.exec(data)?.[1];
+  return type !== undefined && /^response\.(created|queued|in_progress)$/.test(type)
+    ? type
+    : undefined;
+}
+
+function readUsage(usage: Fields) {
+  const input = numberOf(usage.input_tokens) ?? 0;
+  const output = numberOf(usage.output_tokens) ?? 0;
+  return {
+    input,
+    output,
+    total: numberOf(usage.total_tokens) ?? input + output,
+    cached: numberOf(fieldsOf(usage.input_tokens_details)?.cached_tokens),
+    reasoning: numberOf(fieldsOf(usage.output_tokens_details)?.reasoning_tokens),
+  };
+}
+
+const cutBy = (details: Fields | undefined): StopReason =>
+  details?.reason === "content_filter" ? "filter" : "length";
+
+const malformed = (did: string): Fault =>
+  new Fault(
+    "upstream.malformed",
+    `The upstream ${did}. Check that its \`base_url\` and \`dialect\` are right, or try again.`,
+  );
+
+function parse(text: string): Fields | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    // Some upstreams wrap an error in a list.
+    return fieldsOf(value) ?? fieldsOf(listOf(value)?.[0]);
+  } catch {
+    return undefined; // The caller says what that means.
+  }
+}

@@ -1,0 +1,124 @@
+import type { Fields } from "../../turn/turn.ts";
+import { fieldsOf, listOf, numberOf, textOf } from "../loose.ts";
+import {
+  choice,
+  remainder,
+  someOf,
+  type ItemReader,
+  type Teller,
+  type Telling,
+} from "./telling.ts";
+
+type PartType = "text" | "refusal";
+type Part = Telling & { readonly type: PartType; notes: number; probed: boolean };
+
+/** Reads a message. */
+export class MessageReader implements ItemReader {
+  readonly #first: Fields;
+  readonly #to: Teller;
+  readonly #parts = new Map<number, Part>();
+  #last = 0;
+
+  constructor(first: Fields, to: Teller) {
+    this.#first = first;
+    this.#to = to;
+    if (someOf(first.content) !== undefined) to.late();
+    const [id, phase] = [textOf(first.id), textOf(first.phase)];
+    to.say({ type: "text-start", choice, ...(id && { id }), ...(phase && { phase }) });
+  }
+
+  each(type: string, raw: Fields): void {
+    switch (type) {
+      case "response.output_text.delta":
+        return this.#grow(this.#part(raw, "text"), raw);
+      case "response.refusal.delta":
+        return this.#grow(this.#part(raw, "refusal"), raw);
+      case "response.content_part.added":
+        return this.#add(raw);
+      case "response.output_text.done":
+        return this.#finish(this.#part(raw, "text"), raw);
+      case "response.refusal.done":
+        return this.#finish(this.#part(raw, "refusal"), raw);
+      case "response.content_part.done": {
+        const fields = fieldsOf(raw.part);
+        const done = typeOf(fields);
+        if (fields === undefined || done === undefined) return this.#to.bent();
+        return this.#finish(this.#part(raw, done), fields);
+      }
+      case "response.output_text.annotation.added":
+        this.#part(raw, "text").notes++;
+        this.#to.say({ type: "text-note", choice, annotation: raw.annotation });
+    }
+  }
+
+  close(raw: Fields | undefined, complete: boolean): void {
+    const { content } = raw ?? (this.#parts.size === 0 ? this.#first : {});
+    for (const [index, entry] of listOf(content)?.entries() ?? []) {
+      const fields = fieldsOf(entry);
+      const type = typeOf(fields);
+      if (fields === undefined || type === undefined) continue;
+      if (!this.#parts.has(index)) this.#to.late();
+      this.#finish(this.#parts.get(index) ?? this.#open(index, type), fields);
+    }
+    this.#to.say({ type: "text-end", choice, ...(!complete && { complete }) });
+  }
+
+  ripe(): boolean {
+    for (const part of this.#parts.values()) if (!part.done) return false;
+    return this.#parts.size > 0;
+  }
+
+  #add(raw: Fields): void {
+    const type = typeOf(fieldsOf(raw.part));
+    const index = numberOf(raw.content_index) ?? this.#parts.size;
+    if (type === undefined || this.#parts.has(index)) this.#to.bent();
+    else this.#open(index, type);
+  }
+
+  #open(index: number, type: PartType): Part {
+    if (index !== this.#parts.size) this.#to.bent();
+    if (type === "text" && this.#parts.size > 0) this.#to.say({ type: "text-break", choice });
+    const part: Part = { type, said: "", done: false, notes: 0, probed: false };
+    this.#parts.set(index, part);
+    this.#last = index;
+    return part;
+  }
+
+  /** The part an event is about, opened if nobody announced it. */
+  #part(raw: Fields, type: PartType): Part {
+    const index = numberOf(raw.content_index) ?? this.#last;
+    const found = this.#parts.get(index);
+    if (found?.type === type) return found;
+    this.#to.bent();
+    return this.#open(found === undefined ? index : this.#parts.size, type);
+  }
+
+  #grow(part: Part, raw: Fields): void {
+    if (typeof raw.delta !== "string") return this.#to.bent();
+    part.said += raw.delta;
+    this.#say(part, raw.delta, someOf(raw.logprobs));
+  }
+
+  #say(part: Part, text: string, logprobs: readonly unknown[] | undefined): void {
+    if (part.type === "refusal") return this.#to.say({ type: "refusal-delta", choice, text });
+    if (logprobs === undefined) return this.#to.say({ type: "text-delta", choice, text });
+    part.probed = true;
+    this.#to.say({ type: "text-delta", choice, text, logprobs });
+  }
+
+  #finish(part: Part, raw: Fields): void {
+    const more = remainder(part, part.type === "text" ? raw.text : raw.refusal, this.#to);
+    const logprobs = part.probed ? undefined : someOf(raw.logprobs);
+    if (more !== "" || logprobs !== undefined) this.#say(part, more, logprobs);
+    for (const annotation of listOf(raw.annotations)?.slice(part.notes) ?? []) {
+      this.#to.late();
+      part.notes++;
+      this.#to.say({ type: "text-note", choice, annotation });
+    }
+  }
+}
+
+function typeOf(part: Fields | undefined): PartType | undefined {
+  if (part?.type === "refusal") return "refusal";
+  return part?.type === "output_text" || part?.type === "text" ? "text" : undefined;
+}

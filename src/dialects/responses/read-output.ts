@@ -1,0 +1,261 @@
+import type { NewId } from "../../turn/clock.ts";
+import type { TurnEvent } from "../../turn/event.ts";
+import type { UpstreamName } from "../../turn/names.ts";
+import type { Fields } from "../../turn/turn.ts";
+import { fieldsOf, listOf, textOf } from "../loose.ts";
+import { isHosted, kindOfCall } from "./kinds.ts";
+import { CallReader } from "./read-call.ts";
+import { MessageReader } from "./read-message.ts";
+import { ReasoningReader } from "./read-reasoning.ts";
+import { choice, type ItemReader, type Teller } from "./telling.ts";
+
+type Event = TurnEvent<UpstreamName>;
+
+/** An output item while it is being told of. */
+type Slot = {
+  readonly type: string;
+  readonly id: string | undefined;
+  readonly callId: string | undefined;
+  readonly reader: ItemReader;
+  closed: boolean;
+};
+
+export type OutputOptions = {
+  readonly newId: NewId;
+  readonly say: (event: Event) => void;
+  readonly bent: () => void;
+  readonly late: () => void;
+};
+
+/**
+ * The output items of one answer. Events find theirs by output index, else by
+ * item id, else they are about the last one: ids rotate, indexes are left out.
+ */
+export class OutputReader {
+  readonly #to: OutputOptions;
+  readonly #slots: Slot[] = [];
+  readonly #byIndex = new Map<number, Slot>();
+  readonly #byId = new Map<string, Slot>();
+  readonly #floor: Floor;
+  readonly #callIds = new Set<string>();
+  #calls = 0;
+  #items = 0;
+
+  constructor(to: OutputOptions) {
+    this.#to = to;
+    this.#floor = new Floor(to);
+  }
+
+  added(raw: Fields): void {
+    const item = itemOf(raw);
+    if (item === undefined) return this.#to.bent();
+    const before = this.#at(raw.output_index);
+    const isRepeated =
+      before?.closed === false && before.type === item.type && before.id === textOf(item.id);
+    if (isRepeated) return this.#to.bent();
+    this.#open(item, raw.output_index);
+  }
+
+  done(raw: Fields): void {
+    const item = itemOf(raw);
+    if (item === undefined) return this.#to.bent();
+    const id = textOf(item.id);
+    let slot = this.#find(raw, id, (found) => found.type === item.type);
+    if (slot === undefined) {
+      this.#to.bent();
+      slot = this.#open(item, raw.output_index);
+    } else if (slot.id !== id) this.#to.bent();
+    this.#close(slot, item);
+  }
+
+  /** Any other event that is about an item. */
+  each(type: string, raw: Fields): void {
+    const id = textOf(raw.item_id);
+    const suited = typeFor(type, raw);
+    const slot =
+      this.#find(raw, id, ({ type }) => suits(type, suited)) ?? this.#unannounced(suited[0], raw);
+    if (slot === undefined) return;
+    if (id !== undefined && id !== slot.id) this.#to.bent();
+    if (slot.closed) this.#to.bent();
+    else slot.reader.each(type, raw);
+  }
+
+  /**
+   * The answer is over and `output` is what it came to. Nothing may be lost:
+   * what has not been told of is told now, what is open is closed.
+   */
+  end(output: unknown, complete: boolean): void {
+    const items = listOf(output)?.map(fieldsOf) ?? [];
+    const left = new Set(this.#slots);
+    const answered = new Set(
+      items.map((item) => item?.type === "shell_call_output" && item.call_id),
+    );
+    for (const item of items) {
+      if (item === undefined || textOf(item.type) === undefined) continue;
+      let slot = this.#match(item, left);
+      if (slot === undefined) {
+        this.#to.late();
+        const isAnswered = item.type === "shell_call" && answered.has(item.call_id);
+        slot = this.#open(item, this.#slots.length, isAnswered);
+      }
+      left.delete(slot);
+      if (slot.id !== textOf(item.id)) this.#to.bent();
+      if (!slot.closed) this.#close(slot, item);
+    }
+    if (left.size > 0) this.#to.bent();
+    for (const slot of this.#slots) if (!slot.closed) this.#close(slot, undefined, complete);
+  }
+
+  #match(item: Fields, left: ReadonlySet<Slot>): Slot | undefined {
+    const byId = this.#byId.get(textOf(item.id) ?? "");
+    if (byId !== undefined && left.has(byId)) return byId;
+    const callId = textOf(item.call_id);
+    for (const slot of left)
+      if (slot.type === item.type && (callId === undefined || slot.callId === callId)) return slot;
+    return undefined;
+  }
+
+  #open(item: Fields, index: unknown, isAnswered = false): Slot {
+    if (index !== this.#slots.length) this.#to.bent();
+    this.#yield();
+    const given = textOf(item.id);
+    const id = given !== undefined && this.#byId.has(given) ? undefined : given;
+    if (id === undefined) this.#to.bent();
+    const type = String(item.type);
+    const slot: Slot = {
+      type,
+      id,
+      callId: textOf(item.call_id),
+      reader: readerOf(id === given ? item : { ...item, id }, this.#teller(), isAnswered),
+      closed: false,
+    };
+    this.#slots.push(slot);
+    this.#byIndex.set(typeof index === "number" ? index : this.#slots.length - 1, slot);
+    if (id !== undefined) this.#byId.set(id, slot);
+    return slot;
+  }
+
+  #close(slot: Slot, item: Fields | undefined, complete = true): void {
+    if (slot.closed) return this.#to.bent();
+    if (item === undefined) this.#to.bent();
+    slot.closed = true;
+    slot.reader.close(item, item === undefined ? complete : item.status !== "incomplete");
+  }
+
+  #at(index: unknown): Slot | undefined {
+    return typeof index === "number" ? this.#byIndex.get(index) : undefined;
+  }
+
+  #find(raw: Fields, id: string | undefined, isSuited: (slot: Slot) => boolean): Slot | undefined {
+    const byIndex = this.#at(raw.output_index);
+    if (byIndex !== undefined && isSuited(byIndex)) return byIndex;
+    this.#to.bent();
+    const byId = this.#byId.get(id ?? "");
+    if (byId !== undefined && isSuited(byId)) return byId;
+    if (typeof raw.output_index === "number" || id !== undefined) return undefined;
+    const last = this.#slots.at(-1);
+    return last !== undefined && isSuited(last) ? last : undefined;
+  }
+
+  /** An event about an item that nobody announced; undefined if it cannot be told which. */
+  #unannounced(type: string | undefined, raw: Fields): Slot | undefined {
+    if (type === undefined) return undefined;
+    this.#to.bent();
+    return this.#open({ type, id: raw.item_id }, raw.output_index ?? this.#slots.length);
+  }
+
+  /** An item that has said all it began to say makes way for the next. */
+  #yield(): void {
+    for (const slot of this.#slots)
+      if (!slot.closed && slot.reader.ripe()) this.#close(slot, undefined);
+  }
+
+  #teller(): Teller {
+    const owner = {};
+    return {
+      say: (event) => this.#floor.say(owner, event),
+      bent: this.#to.bent,
+      late: this.#to.late,
+      newId: this.#to.newId,
+      callIds: this.#callIds,
+      nextCall: () => this.#calls++,
+      nextItem: () => this.#items++,
+    };
+  }
+}
+
+/**
+ * Only one message or reasoning speaks at a time, and nothing else begins while
+ * it does: what others have to say waits until it has finished.
+ */
+class Floor {
+  readonly #to: OutputOptions;
+  #owner: object | undefined;
+  #waiting: { readonly owner: object; readonly event: Event }[] = [];
+
+  constructor(to: OutputOptions) {
+    this.#to = to;
+  }
+
+  say(owner: object, event: Event): void {
+    if (this.#owner !== undefined && this.#owner !== owner) {
+      this.#to.bent();
+      this.#waiting.push({ owner, event });
+      return;
+    }
+    this.#to.say(event);
+    if (event.type === "text-start" || event.type === "reasoning-start") this.#owner = owner;
+    else if (event.type === "text-end" || event.type === "reasoning-end") this.#pass();
+  }
+
+  #pass(): void {
+    this.#owner = undefined;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const { owner, event } of waiting) this.say(owner, event);
+  }
+}
+
+function itemOf(raw: Fields): Fields | undefined {
+  const item = fieldsOf(raw.item);
+  if (item === undefined || textOf(item.type) !== undefined) return item;
+  return "role" in item ? { ...item, type: "message" } : undefined;
+}
+
+/** `isAnswered`: what it calls has been run, so it is no call to the client. */
+function readerOf(item: Fields, to: Teller, isAnswered: boolean): ItemReader {
+  if (item.type === "message") return new MessageReader(item, to);
+  if (item.type === "reasoning") return new ReasoningReader(item, to);
+  const kind = kindOfCall(String(item.type));
+  return kind === undefined || isAnswered || isHosted(item)
+    ? hostedReader(item, to)
+    : new CallReader(kind, item, to);
+}
+
+/** An item that the upstream works on itself, or one that we do not know. */
+function hostedReader(first: Fields, to: Teller): ItemReader {
+  const item = to.nextItem();
+  to.say({ type: "item-start", choice, item, raw: first });
+  return {
+    each: (_, raw) => to.say({ type: "item-note", choice, item, raw }),
+    close: (raw) => to.say({ type: "item-end", choice, item, raw: raw ?? first }),
+    ripe: () => false,
+  };
+}
+
+/** The types of item that an event can only be about, the likeliest first; none if it does not say. */
+function typeFor(type: string, raw: Fields): readonly string[] {
+  if (type.startsWith("response.output_text.") || type.startsWith("response.refusal."))
+    return ["message"];
+  if (type.startsWith("response.content_part."))
+    return fieldsOf(raw.part)?.type === "reasoning_text"
+      ? ["reasoning", "message"]
+      : ["message", "reasoning"];
+  if (type.startsWith("response.reasoning")) return ["reasoning"];
+  if (type.startsWith("response.function_call_arguments.")) return ["function_call"];
+  if (type.startsWith("response.custom_tool_call_input.")) return ["custom_tool_call"];
+  return [];
+}
+
+const suits = (type: string, wanted: readonly string[]): boolean =>
+  wanted.length === 0 || wanted.includes(type);

@@ -1,0 +1,99 @@
+import { z } from "zod";
+import { Fault } from "../../turn/fault.ts";
+import type { Fields, Item, Params, Turn } from "../../turn/turn.ts";
+import { readParams } from "../params.ts";
+import { invalid, shaped } from "../shape.ts";
+import { readChoice } from "./choice.ts";
+import { readFormat } from "./format.ts";
+import { readItem } from "./items.ts";
+import { readTools } from "./tools.ts";
+
+/** What is read here and not as a parameter. */
+const own = new Set([
+  "model",
+  "input",
+  "instructions",
+  "tools",
+  "tool_choice",
+  "text.format",
+  "stream",
+]);
+const input = z.union([z.string(), z.array(z.unknown())]);
+const text = z.string();
+const flag = z.boolean().nullish();
+const group = z.record(z.string(), z.unknown()).nullish();
+
+export const LOGPROBS = "message.output_text.logprobs";
+
+/** Reads a request. `null` is "not set" everywhere. */
+export function readRequest(body: Fields): Turn {
+  if (body.model === undefined || body.model === null || body.model === "")
+    throw new Fault(
+      "request.missing_model",
+      "`model` is missing; name one that `GET /v1/models` lists.",
+      { param: "model" },
+    );
+  const { params, extra } = readParams("responses", body, own);
+  return {
+    dialect: "responses",
+    model: shaped(text, body.model, "model"),
+    items: readItems(body, params),
+    tools: readTools(body.tools),
+    choice: readChoice(body.tool_choice),
+    format: readFormat(shaped(group, body.text, "text")?.format),
+    params: withLogprobs(params),
+    stream: shaped(flag, body.stream, "stream") ?? false,
+    usageWanted: true,
+    extra: { dialect: "responses", fields: extra },
+    body,
+  };
+}
+
+/**
+ * The instructions come first, as a system message that is marked: every
+ * dialect has that role, and they are replaced with each request.
+ */
+function readItems(body: Fields, params: Params): Item[] {
+  const items: Item[] = [];
+  if (body.instructions !== undefined && body.instructions !== null) {
+    const said = shaped(text, body.instructions, "instructions");
+    if (said !== "")
+      items.push({
+        type: "message",
+        role: "system",
+        parts: [{ type: "text", text: said }],
+        instructions: true,
+      });
+  }
+  if (body.input === undefined || body.input === null) {
+    if (!isElsewhere(params))
+      throw invalid("input", "is missing; it must be a string or an array of items");
+    return items;
+  }
+  const said = shaped(input, body.input, "input");
+  if (typeof said === "string")
+    items.push({ type: "message", role: "user", parts: [{ type: "text", text: said }] });
+  else for (const [at, item] of said.entries()) items.push(readItem(item, `input[${at}]`));
+  return items;
+}
+
+/** What the model is to answer may be kept at the upstream. */
+const isElsewhere = (params: Params): boolean =>
+  params.previousResponse !== undefined ||
+  params.conversation !== undefined ||
+  params.prompt !== undefined;
+
+/**
+ * Whether logprobs are wanted is said in `include`, how many alternatives in
+ * `top_logprobs`; elsewhere it is one parameter.
+ */
+function withLogprobs({ include, logprobs, ...params }: Params): Params {
+  const others = include?.filter((entry) => entry !== LOGPROBS);
+  const isWanted = others?.length !== include?.length;
+  const count = isWanted ? (logprobs ?? 0) : logprobs === 0 ? undefined : logprobs;
+  return {
+    ...params,
+    ...(others !== undefined && others.length > 0 && { include: others }),
+    ...(count !== undefined && { logprobs: count }),
+  };
+}

@@ -1,0 +1,159 @@
+import type { Answer } from "../../stream/fold.ts";
+import type { StopReason, TurnStart, Usage } from "../../turn/event.ts";
+import type { Fault } from "../../turn/fault.ts";
+import type { ClientName } from "../../turn/names.ts";
+import type { Fields, Turn } from "../../turn/turn.ts";
+import type { WriteContext } from "../dialect.ts";
+import { faultBody } from "../fault-body.ts";
+import { writeChoice } from "./choice.ts";
+import { echoFormat } from "./format.ts";
+import { idPrefix, itemId, writeOutputItem } from "./items.ts";
+import { some } from "./parts.ts";
+import { echoText } from "./tools.ts";
+
+/** What of a response changes while it is made. */
+export type Progress = {
+  readonly status: "in_progress" | "completed" | "incomplete" | "failed";
+  /** The items that are closed, as JSON text. */
+  readonly output: readonly string[];
+  readonly usage?: Usage | undefined;
+  readonly stop?: StopReason | undefined;
+  readonly fault?: Fault | undefined;
+  readonly completedAt?: number | undefined;
+};
+
+/** Writes the response object at any moment of one turn; what stays the same is written once. */
+export function resource(
+  turn: Turn,
+  start: Pick<TurnStart, "dialect" | "id" | "model" | "created" | "extra">,
+  context: WriteContext,
+): (progress: Progress) => string {
+  const fixed = JSON.stringify({
+    id: (start.dialect === "responses" && start.id) || context.id,
+    object: "response",
+    created_at:
+      start.created !== undefined && isSeconds(start.created) ? start.created : context.created,
+    model: start.model ?? turn.model,
+    ...echo(turn),
+    ...upstreamSaid(start),
+  });
+  const head = `${fixed.slice(0, -1)},"tools":${echoText(turn.tools)},"status":"`;
+  return (progress) =>
+    `${head}${progress.status}","output":[${progress.output.join(",")}],${JSON.stringify({
+      completed_at: progress.completedAt ?? null,
+      incomplete_details: incompleteDetails(progress),
+      error: progress.fault === undefined ? null : errorOf(progress.fault),
+      usage: progress.usage === undefined ? null : writeUsage(progress.usage),
+    }).slice(1)}`;
+}
+
+/** The request as the answer repeats it, with the API's defaults for what was left out. */
+function echo(turn: Turn): Fields {
+  const { params } = turn;
+  return {
+    instructions: instructionsOf(turn) ?? null,
+    tool_choice: turn.choice === undefined ? "auto" : writeChoice(turn.choice),
+    text: { format: echoFormat(turn.format), ...some({ verbosity: params.verbosity }) },
+    reasoning: { effort: params.effort ?? null, summary: params.reasoningSummary ?? null },
+    parallel_tool_calls: params.parallelCalls ?? true,
+    truncation: params.truncation ?? "disabled",
+    temperature: params.temperature ?? 1,
+    top_p: params.topP ?? 1,
+    presence_penalty: params.presencePenalty ?? 0,
+    frequency_penalty: params.frequencyPenalty ?? 0,
+    top_logprobs: params.logprobs ?? 0,
+    max_output_tokens: params.maxTokens ?? null,
+    max_tool_calls: params.maxCalls ?? null,
+    previous_response_id: params.previousResponse ?? null,
+    store: params.store ?? true,
+    background: params.background ?? false,
+    service_tier: tierOf(params.serviceTier),
+    metadata: params.metadata ?? {},
+    safety_identifier: params.safetyIdentifier ?? null,
+    prompt_cache_key: params.cacheKey ?? null,
+    ...some({
+      user: params.user,
+      prompt: params.prompt,
+      prompt_cache_retention: params.cacheRetention,
+    }),
+  };
+}
+
+function instructionsOf(turn: Turn): string | undefined {
+  const [first] = turn.items;
+  if (first?.type !== "message" || first.instructions !== true) return undefined;
+  return first.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
+}
+
+/** `auto` lets the upstream choose; unless it says what it chose, that is the usual one. */
+const tierOf = (asked: string | undefined): string =>
+  asked === undefined || asked === "auto" ? "default" : asked;
+
+/** What the client decides; an upstream repeats what it was sent, which may not be the same. */
+const clients = new Set([
+  "text",
+  "metadata",
+  "previous_response_id",
+  "conversation",
+  "prompt",
+  "user",
+  "safety_identifier",
+  "prompt_cache_key",
+]);
+
+/** What the upstream says it really did. */
+function upstreamSaid({ dialect, extra }: Pick<TurnStart, "dialect" | "extra">): Fields {
+  if (extra === undefined) return {};
+  if (dialect !== "responses")
+    return typeof extra.service_tier === "string" ? { service_tier: extra.service_tier } : {};
+  const said: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(extra))
+    if (value !== null && !clients.has(key)) said[key] = value;
+  if (typeof said.reasoning === "object")
+    said.reasoning = { effort: null, summary: null, ...said.reasoning };
+  return said;
+}
+
+/** Some send milliseconds or nothing real; the API has whole seconds. */
+const isSeconds = (moment: number): boolean =>
+  Number.isInteger(moment) && moment > 0 && moment < 1e11;
+
+function incompleteDetails({ status, stop }: Progress): Fields | null {
+  if (status !== "incomplete") return null;
+  return { reason: stop === "filter" ? "content_filter" : "max_output_tokens" };
+}
+
+function errorOf(fault: Fault): Fields {
+  const { code, message } = faultBody(fault).error;
+  return { code, message };
+}
+
+const writeUsage = (usage: Usage): Fields => ({
+  input_tokens: usage.input,
+  input_tokens_details: { cached_tokens: usage.cached ?? 0 },
+  output_tokens: usage.output,
+  output_tokens_details: { reasoning_tokens: usage.reasoning ?? 0 },
+  total_tokens: usage.total,
+});
+
+export const statusOf = (stop: StopReason): "completed" | "incomplete" =>
+  stop === "length" || stop === "filter" ? "incomplete" : "completed";
+
+/** The response object of a whole answer. It has one choice; of several the first is shown. */
+export function writeAnswer(answer: Answer<ClientName>, turn: Turn, context: WriteContext): string {
+  const [choice] = answer.choices;
+  const stop = choice?.stop ?? "end";
+  const status = statusOf(stop);
+  const output: string[] = [];
+  for (const item of choice?.items ?? []) {
+    const id = itemId(item) ?? context.newId(idPrefix(item));
+    const fields = writeOutputItem(item, id);
+    if (fields !== undefined) output.push(JSON.stringify(fields));
+  }
+  const completedAt = status === "completed" ? context.now() : undefined;
+  return resource(
+    turn,
+    answer,
+    context,
+  )({ status, output, stop, usage: answer.usage, completedAt });
+}

@@ -1,0 +1,95 @@
+import { folding } from "../../stream/fold.ts";
+import { sseDone } from "../../stream/sse.ts";
+import type { EventWriter } from "../../stream/straight.ts";
+import type { TurnEvent, TurnStart } from "../../turn/event.ts";
+import type { Fault } from "../../turn/fault.ts";
+import type { ClientName } from "../../turn/names.ts";
+import type { Turn } from "../../turn/turn.ts";
+import type { WriteContext } from "../dialect.ts";
+import { faultBody } from "../fault-body.ts";
+import { numberedLine, shelf } from "./line.ts";
+import { resource, statusOf, type Progress } from "./resource.ts";
+import { blockWriter } from "./write-blocks.ts";
+import { callsWriter } from "./write-calls.ts";
+import { hostedWriter } from "./write-hosted.ts";
+
+/**
+ * Writes a stream for the strictest reader: every item announced before its
+ * deltas and closed before the end, one terminal event, and in it exactly the
+ * items that were closed. The API has one choice; of several the first is shown.
+ */
+export function writeEvents(turn: Turn, context: WriteContext): EventWriter<ClientName> {
+  const line = numberedLine();
+  const items = shelf(line, context.newId);
+  const folded = folding<ClientName>();
+  const blocks = blockWriter(line, items, () => folded.items(0).at(-1));
+  const calls = callsWriter(line, items);
+  const hosted = hostedWriter(line, items);
+  let describe: ((progress: Progress) => string) | undefined;
+  let isOver = false;
+
+  const start = (event: TurnStart): ((progress: Progress) => string) => {
+    const written = resource(turn, event, context);
+    const response = `"response":${written({ status: "in_progress", output: [] })}`;
+    line.say("response.created", response);
+    line.say("response.in_progress", response);
+    return (describe = written);
+  };
+  const finish = (progress: Omit<Progress, "output" | "usage">): void => {
+    const written = describe ?? start({ type: "turn-start" });
+    hosted.close();
+    if (progress.fault !== undefined) line.say("error", errorFields(progress.fault));
+    const { usage } = folded.answer();
+    const response = written({ ...progress, output: items.closed(), usage });
+    line.say(`response.${progress.status}`, `"response":${response}`);
+    isOver = true;
+  };
+
+  const write = (event: TurnEvent<ClientName>): void => {
+    const closed = folded.each(event);
+    switch (event.type) {
+      case "turn-start":
+        start(event);
+        return;
+      case "turn-end": {
+        const status = statusOf(event.stop);
+        const completedAt = status === "completed" ? context.now() : undefined;
+        return finish({ status, stop: event.stop, completedAt });
+      }
+      case "turn-fail":
+        return finish({ status: "failed", fault: event.fault });
+      case "call-start":
+      case "call-delta":
+      case "call-end":
+        return calls.each(event, closed);
+      case "item-start":
+      case "item-note":
+      case "item-end":
+        return hosted.each(event);
+      case "usage":
+      case "frame":
+        return;
+      default:
+        blocks.each(event);
+    }
+  };
+
+  return {
+    each(event, emit) {
+      if ("choice" in event && event.choice !== 0) return;
+      line.to(emit);
+      write(event);
+    },
+    end(emit) {
+      if (isOver) emit(sseDone);
+    },
+    resumeAt: (sequence) => line.resumeAt(sequence),
+  };
+}
+
+/** Both as the API has it, the fields side by side, and as the open schema does, in an object. */
+function errorFields(fault: Fault): string {
+  const { error } = faultBody(fault);
+  const { code, message, param } = error;
+  return JSON.stringify({ code, message, param, error }).slice(1, -1);
+}
