@@ -72,4 +72,6 @@ const reasons: Readonly<Record<StopReason, string>> = {
   filter: "content_filter",
 };
 
-export const writeFinish = (stop: StopReason): string => reasons[stop];
+/** `legacy`: for clients that make calls in the old form, and made one. */
+export const writeFinish = (stop: StopReason, legacy: boolean): string =>
+  legacy && stop === "calls" ? "function_call" : reasons[stop];

@@ -43,6 +43,7 @@ export function choiceReader(index: number, newId: NewId): ChoiceReader {
   const calls = assembleCalls(index, newId);
   let details: Fields[] = [];
   let hasRole = false;
+  let hasReasoning = false;
   let told = false;
   let hasText = false;
   let finished = false;
@@ -98,9 +99,10 @@ export function choiceReader(index: number, newId: NewId): ChoiceReader {
   };
   const readReasoning = (delta: Fields, whole: boolean): void => {
     const more = listOf(delta.reasoning_details);
-    sayReasoning(
-      textOf(delta.reasoning_content) ?? textOf(delta.reasoning) ?? detailsText(more ?? []),
-    );
+    const text = textOf(delta.reasoning_content) ?? textOf(delta.reasoning);
+    hasReasoning ||= text !== undefined;
+    // Who says it in both ways is heard once.
+    sayReasoning(text ?? (hasReasoning ? "" : detailsText(more ?? [])));
     if (more === undefined || more.length === 0) return;
     plain = false;
     if (!whole) return addDetails(details, more);

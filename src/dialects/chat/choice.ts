@@ -1,0 +1,70 @@
+import { clientName, type UpstreamName } from "../../turn/names.ts";
+import type { Choice, Fields, ToolRef } from "../../turn/turn.ts";
+import { allowedSchema, fieldsSchema, invalid, namedSchema, parseAt } from "./schema.ts";
+
+const forms = "must be `auto`, `none`, `required` or an object that names a tool";
+
+/** Reads `tool_choice` in every form, and `function_call` as it was before. Null is "not set". */
+export function readChoice(choice: unknown, legacy: unknown): Choice | undefined {
+  if (choice !== undefined && choice !== null) return readForm(choice, "tool_choice");
+  if (legacy === undefined || legacy === null) return undefined;
+  if (typeof legacy === "string") return readForm(legacy, "function_call");
+  const { name } = parseAt(namedSchema, legacy, "function_call");
+  return { type: "tool", tool: { kind: "function", name: clientName(name) } };
+}
+
+function readForm(choice: unknown, path: string): Choice {
+  switch (choice) {
+    case "auto":
+    case "none":
+    case "required":
+      return { type: choice };
+    case "any": // Another word for it that clients have learned elsewhere.
+      return { type: "required" };
+    default:
+  }
+  if (typeof choice !== "object") throw invalid(path, forms);
+  const form = parseAt(fieldsSchema, choice, path);
+  if (form.type !== "allowed_tools") return { type: "tool", tool: readRef(form, path) };
+  const isFlat = form.allowed_tools === undefined;
+  const at = isFlat ? path : `${path}.allowed_tools`;
+  const { mode, tools } = parseAt(allowedSchema, isFlat ? form : form.allowed_tools, at);
+  return {
+    type: "allowed",
+    mode,
+    tools: tools.map((tool, index) => readRef(tool, `${at}.tools[${index}]`)),
+  };
+}
+
+function readRef(form: Fields, path: string): ToolRef {
+  const kind = form.type ?? (form.function === undefined ? undefined : "function");
+  if (typeof kind !== "string" || kind === "")
+    throw invalid(`${path}.type`, "must say what kind of tool is meant, such as `function`");
+  if (kind !== "function" && kind !== "custom")
+    return { kind, name: clientName(typeof form.name === "string" ? form.name : kind) };
+  const isFlat = form[kind] === undefined && form.name !== undefined;
+  const { name } = isFlat
+    ? parseAt(namedSchema, form, path)
+    : parseAt(namedSchema, form[kind], `${path}.${kind}`);
+  return { kind, name: clientName(name) };
+}
+
+export function writeChoice(choice: Choice<UpstreamName>): unknown {
+  switch (choice.type) {
+    case "auto":
+    case "none":
+    case "required":
+      return choice.type;
+    case "tool":
+      return writeRef(choice.tool);
+    case "allowed": {
+      const { mode, tools } = choice;
+      return { type: "allowed_tools", allowed_tools: { mode, tools: tools.map(writeRef) } };
+    }
+    default:
+      return choice satisfies never;
+  }
+}
+
+const writeRef = ({ kind, name }: ToolRef<UpstreamName>): Fields =>
+  kind === "function" || kind === "custom" ? { type: kind, [kind]: { name } } : { type: kind };

@@ -1,0 +1,84 @@
+import type { z } from "zod";
+import type { Fields, Part } from "../../turn/turn.ts";
+import { fieldsOf } from "../loose.ts";
+import { extraOf, invalid, ownExtra, parseAt, partSchema, partSchemas } from "./schema.ts";
+
+/** Reads the content of a message: a string, or parts. */
+export function readContent(content: unknown, path: string): Part[] {
+  if (typeof content === "string") return [{ type: "text", text: content }];
+  if (Array.isArray(content))
+    return content.map((part: unknown, at) => readPart(part, `${path}[${at}]`));
+  throw invalid(path, "must be a string or an array of content parts");
+}
+
+function readPart(value: unknown, path: string): Part {
+  const { type } = parseAt(partSchema, value, path);
+  const own = <T>(schema: z.ZodType<T>): T => parseAt(schema, value, path);
+  switch (type) {
+    case "text": {
+      const { type: _, text, ...rest } = own(partSchemas.text);
+      return { type: "text", text, ...extraOf(rest) };
+    }
+    case "refusal":
+      return { type: "refusal", text: own(partSchemas.refusal).refusal };
+    case "image_url": {
+      const { type: _, image_url, ...rest } = own(partSchemas.image_url);
+      const { url, detail, ...inner } = image_url;
+      return { type: "image", url, detail, ...extraOf(nested(rest, "image_url", inner)) };
+    }
+    case "input_audio": {
+      const { type: _, input_audio, ...rest } = own(partSchemas.input_audio);
+      const { data, format, ...inner } = input_audio;
+      return { type: "audio", data, format, ...extraOf(nested(rest, "input_audio", inner)) };
+    }
+    case "file": {
+      const { type: _, file, ...rest } = own(partSchemas.file);
+      const { file_data: data, file_id: fileId, filename: name, ...inner } = file;
+      return { type: "file", data, fileId, name, ...extraOf(nested(rest, "file", inner)) };
+    }
+    default:
+      return { type: "opaque", dialect: "chat", raw: value };
+  }
+}
+
+const nested = (rest: Fields, key: string, inner: Fields): Fields =>
+  Object.keys(inner).length === 0 ? rest : { ...rest, [key]: inner };
+
+/** A part in chat's words, or why chat has none. */
+export function writePart(part: Part): Fields | string {
+  switch (part.type) {
+    case "text":
+      return { ...ownExtra(part.extra), type: "text", text: part.text };
+    case "refusal":
+      return { type: "refusal", refusal: part.text };
+    case "image": {
+      const { url, detail } = part;
+      if (url === undefined) return "chat has no images by file id";
+      return merged(part, "image_url", { url, detail });
+    }
+    case "audio": {
+      const { data, format } = part;
+      return merged(part, "input_audio", { data, format });
+    }
+    case "file": {
+      const { data, fileId, name } = part;
+      if (data === undefined && fileId === undefined) return "chat has no files by URL";
+      return merged(part, "file", { file_data: data, file_id: fileId, filename: name });
+    }
+    case "opaque":
+      return part.dialect === "chat"
+        ? (part.raw as Fields)
+        : `chat has no such part as one of the ${part.dialect} dialect`;
+    default:
+      return part satisfies never;
+  }
+}
+
+function merged(
+  part: Exclude<Part, { type: "refusal" | "opaque" }>,
+  type: string,
+  said: Fields,
+): Fields {
+  const own = ownExtra(part.extra);
+  return { ...own, type, [type]: { ...fieldsOf(own[type]), ...said } };
+}

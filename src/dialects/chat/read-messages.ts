@@ -1,0 +1,159 @@
+import { clientName } from "../../turn/names.ts";
+import type { Call, Fields, Item, Message, Part, Reasoning } from "../../turn/turn.ts";
+import { textOf } from "../loose.ts";
+import { readAnnotation } from "./citations.ts";
+import { detailsText } from "./details.ts";
+import { readContent } from "./parts.ts";
+import {
+  assistantSchema,
+  callSchema,
+  extraOf,
+  invalid,
+  legacyCallSchema,
+  messageSchema,
+  parseAt,
+} from "./schema.ts";
+
+/** Reads `messages` as items: one of an assistant may hold reasoning, text and calls. */
+export function readMessages(messages: readonly unknown[]): Item[] {
+  const items: Item[] = [];
+  const calls = new Map<string, Call>();
+  for (const [at, raw] of messages.entries()) {
+    const path = `messages[${at}]`;
+    const { role, name, content, ...rest } = parseAt(messageSchema, raw, path);
+    switch (role) {
+      case "system":
+      case "developer":
+      case "user":
+        items.push({
+          type: "message",
+          role,
+          parts: readContent(content, `${path}.content`),
+          ...(name === undefined ? {} : { name }),
+          ...extraOf(rest),
+        });
+        break;
+      case "assistant":
+        for (const item of readAssistant({ name, content, ...rest }, path, at)) {
+          if (item.type === "call") calls.set(item.id, item);
+          items.push(item);
+        }
+        break;
+      case "tool": {
+        const { tool_call_id: id, ...more } = rest;
+        if (typeof id !== "string" || id === "")
+          throw invalid(`${path}.tool_call_id`, "must be the id of the call that this answers");
+        const kind = calls.get(id)?.kind ?? "function";
+        const parts = readResult(content, path);
+        items.push({ type: "result", call: id, kind, parts, ...extraOf({ name, ...more }) });
+        break;
+      }
+      case "function": {
+        // The old form has no ids: it answers the last call of that name.
+        const call = items.findLast(
+          (item) => item.type === "call" && item.name === clientName(name ?? ""),
+        );
+        const id = call?.type === "call" ? call.id : legacyId(at);
+        const parts = readResult(content, path);
+        items.push({ type: "result", call: id, kind: "function", parts, ...extraOf(rest) });
+        break;
+      }
+      default:
+        role satisfies never;
+    }
+  }
+  return items;
+}
+
+function readAssistant(message: Fields, path: string, at: number): Item[] {
+  const read = parseAt(assistantSchema, message, path);
+  const { name, content, refusal, tool_calls, function_call, annotations, ...said } = read;
+  const { reasoning_content, reasoning, reasoning_details, ...rest } = said;
+  const items: Item[] = [];
+  const thought = readReasoning(reasoning_content ?? textOf(reasoning), reasoning_details);
+  if (thought !== undefined) items.push(thought);
+
+  const calls = tool_calls.map((raw, index) => readCall(raw, `${path}.tool_calls[${index}]`));
+  if (function_call !== undefined && function_call !== null)
+    calls.push(readLegacyCall(function_call, `${path}.function_call`, at));
+  const text = readText({ content, refusal, annotations }, path, calls.length > 0);
+  const { extra } = extraOf(typeof reasoning === "string" ? rest : { ...rest, reasoning });
+  if (text.length > 0 || calls.length === 0 || extra !== undefined) {
+    const spoken: Message = { type: "message", role: "assistant", parts: text };
+    items.push({
+      ...spoken,
+      ...(typeof name === "string" ? { name } : {}),
+      ...(extra === undefined ? {} : { extra }),
+    });
+  }
+  return [...items, ...calls];
+}
+
+/** Beside calls an empty text means none. */
+function readText(message: Fields, path: string, hasCalls: boolean): Part[] {
+  const { content, refusal, annotations } = message;
+  const isNone = content === undefined || content === null || (content === "" && hasCalls);
+  const parts = isNone ? [] : readContent(content, `${path}.content`);
+  if (typeof refusal === "string") parts.push({ type: "refusal", text: refusal });
+  const [first] = parts;
+  if (!Array.isArray(annotations) || annotations.length === 0 || first?.type !== "text")
+    return parts;
+  return [{ ...first, annotations: annotations.map(readAnnotation) }, ...parts.slice(1)];
+}
+
+function readReasoning(
+  text: string | undefined,
+  details: readonly unknown[] | undefined,
+): Reasoning | undefined {
+  const words = text ?? detailsText(details ?? []);
+  const hasDetails = details !== undefined && details.length > 0;
+  if (words === "" && !hasDetails) return undefined;
+  return {
+    type: "reasoning",
+    summary: [],
+    content: words === "" ? [] : [words],
+    ...(hasDetails ? { details } : {}),
+  };
+}
+
+function readCall(raw: unknown, path: string): Call {
+  const { id, type, function: fn, custom, ...rest } = parseAt(callSchema, raw, path);
+  if (custom != null && (type === "custom" || fn == null)) {
+    const { name, input = "", ...inner } = custom;
+    return {
+      type: "call",
+      id,
+      kind: "custom",
+      name: clientName(name),
+      input,
+      ...extraOf({ ...rest, custom: someOf(inner) }),
+    };
+  }
+  if (fn == null)
+    throw invalid(`${path}.function`, "must be an object with `name` and `arguments`");
+  const { name, arguments: input = "", ...inner } = fn;
+  return {
+    type: "call",
+    id,
+    kind: "function",
+    name: clientName(name),
+    input,
+    ...extraOf({ ...rest, function: someOf(inner) }),
+  };
+}
+
+const someOf = (fields: Fields): Fields | undefined =>
+  Object.keys(fields).length === 0 ? undefined : fields;
+
+function readLegacyCall(raw: unknown, path: string, at: number): Call {
+  const { name, arguments: input = "" } = parseAt(legacyCallSchema, raw, path);
+  return { type: "call", id: legacyId(at), kind: "function", name: clientName(name), input };
+}
+
+/** The old form has no ids; the place in the conversation does not change from turn to turn. */
+const legacyId = (at: number): string => `call_${at}`;
+
+function readResult(content: unknown, path: string): Part[] {
+  if (content === undefined || content === null) return [];
+  return readContent(content, `${path}.content`);
+}

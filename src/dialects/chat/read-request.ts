@@ -1,0 +1,62 @@
+import { Fault } from "../../turn/fault.ts";
+import type { Fields, Turn } from "../../turn/turn.ts";
+import { readParams } from "../params.ts";
+import { readChoice } from "./choice.ts";
+import { readFormat } from "./format.ts";
+import { readMessages } from "./read-messages.ts";
+import { bodySchema, invalid, parseAt } from "./schema.ts";
+import { readTools } from "./tools.ts";
+
+/** What is read here and not by the table of parameters. */
+const own = new Set([
+  "model",
+  "messages",
+  "tools",
+  "tool_choice",
+  "functions",
+  "function_call",
+  "response_format",
+  "stream",
+  "stream_options",
+  "logprobs",
+]);
+
+export function readRequest(body: Fields): Turn {
+  const model = readModel(body.model);
+  const { messages, stream, stream_options, logprobs } = parseAt(bodySchema, body, "");
+  const { params, extra } = readParams("chat", body, own);
+  const { include_usage, ...options } = stream_options ?? {};
+  if (include_usage != null && typeof include_usage !== "boolean")
+    throw invalid("stream_options.include_usage", "must be true or false");
+  return {
+    dialect: "chat",
+    model,
+    items: readMessages(messages),
+    tools: readTools(body.tools, body.functions),
+    choice: readChoice(body.tool_choice, body.function_call),
+    format: readFormat(body.response_format),
+    params: logprobs === true ? { logprobs: 0, ...params } : params,
+    stream: stream === true,
+    usageWanted: include_usage === true,
+    extra: {
+      dialect: "chat",
+      // They mean nothing without a stream, and upstreams refuse them then.
+      fields:
+        stream === true && Object.keys(options).length > 0
+          ? { ...extra, stream_options: options }
+          : extra,
+    },
+    body,
+  };
+}
+
+function readModel(model: unknown): string {
+  if (typeof model === "string" && model !== "") return model;
+  if (model !== undefined && model !== null && model !== "")
+    throw invalid("model", "must be a string: the name of a model");
+  throw new Fault(
+    "request.missing_model",
+    "No `model` is named; `GET /v1/models` lists those there are.",
+    { param: "model" },
+  );
+}

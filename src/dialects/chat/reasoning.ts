@@ -1,0 +1,37 @@
+import type { Profile } from "../../turn/profile.ts";
+import type { Fields, Reasoning } from "../../turn/turn.ts";
+import { detailsText } from "./details.ts";
+
+type Form = Profile["reasoning"];
+
+/** What can be read of reasoning; what is sealed can only be by the model that made it. */
+export function readableText({ content, summary, details }: Reasoning): string {
+  const words = content.length > 0 ? content : summary;
+  return words.join("\n\n") || detailsText(details ?? []);
+}
+
+/** Whether an upstream that wants reasoning back in this form can be given it. */
+export function isWritable(item: Reasoning, form: Form): boolean {
+  switch (form) {
+    case "none":
+    case "items":
+      return false;
+    case "reasoning_details":
+      return item.details !== undefined || readableText(item) !== "";
+    case "reasoning":
+    case "reasoning_content":
+      return readableText(item) !== "";
+    default:
+      return form satisfies never;
+  }
+}
+
+/** The field of an assistant message for what was thought before it. */
+export function writeReasoning(items: readonly Reasoning[], form: Form): Fields {
+  if (items.length === 0) return {};
+  if (form !== "reasoning_details") return { [form]: items.map(readableText).join("\n\n") };
+  const details = items.flatMap(
+    (item) => item.details ?? [{ type: "reasoning.text", text: readableText(item) }],
+  );
+  return { reasoning_details: details };
+}

@@ -1,0 +1,166 @@
+import { z } from "zod";
+import { Fault } from "../../turn/fault.ts";
+import type { Extra, Fields } from "../../turn/turn.ts";
+
+/**
+ * Reads what stands at a path of a request, the body itself at "". What is
+ * wrong with it becomes a Fault that names the field and the remedy.
+ */
+export function parseAt<T>(schema: z.ZodType<T>, value: unknown, path: string): T {
+  const read = schema.safeParse(value);
+  if (read.success) return read.data;
+  const [issue] = read.error.issues;
+  const at = (issue?.path ?? []).reduce<string>((where, key) => {
+    if (typeof key === "number") return `${where}[${key}]`;
+    return where === "" ? String(key) : `${where}.${String(key)}`;
+  }, path);
+  throw invalid(at, issue?.message ?? "is not what it should be");
+}
+
+/** `must` says what the field has to be, so that the client can mend it. */
+export const invalid = (path: string, must: string): Fault =>
+  new Fault("request.invalid", `\`${path}\` ${must}.`, { param: path });
+
+const string = z.string({ error: "must be a string" });
+const filled = string.min(1, { error: "must not be empty" });
+const optional = string.nullish().transform((value) => value ?? undefined);
+const flag = z
+  .boolean({ error: "must be true or false" })
+  .nullish()
+  .transform((value) => value ?? undefined);
+const fields = z.record(z.string(), z.unknown(), { error: "must be an object" });
+const list = z.array(z.unknown(), { error: "must be an array" });
+const schemaOf = z
+  .union([z.boolean(), fields], { error: "must be a JSON Schema: an object" })
+  .nullish()
+  .transform((value) => value ?? undefined);
+
+export const fieldsSchema = fields;
+
+/** The body, as far as every chat request has it. */
+export const bodySchema = z.object({
+  messages: z
+    .array(z.unknown(), {
+      error: 'must be an array of messages such as {"role":"user","content":"Hi"}',
+    })
+    .min(1, { error: "must hold at least one message" }),
+  stream: flag,
+  stream_options: fields.nullish(),
+  logprobs: flag,
+});
+
+const roles = ["system", "developer", "user", "assistant", "tool", "function"] as const;
+export const messageSchema = z.looseObject(
+  {
+    role: z.enum(roles, { error: `must be one of ${roles.join(", ")}` }),
+    name: optional,
+  },
+  { error: "must be a message: an object with `role` and `content`" },
+);
+
+export const assistantSchema = z.looseObject({
+  refusal: optional,
+  reasoning_content: optional,
+  reasoning_details: list.nullish().transform((value) => value ?? undefined),
+  tool_calls: list.nullish().transform((value) => value ?? []),
+});
+
+export const callSchema = z.looseObject(
+  {
+    id: filled,
+    type: optional,
+    function: z
+      .looseObject(
+        { name: filled, arguments: optional },
+        { error: "must be an object with `name` and `arguments`" },
+      )
+      .nullish(),
+    custom: z
+      .looseObject(
+        { name: filled, input: optional },
+        { error: "must be an object with `name` and `input`" },
+      )
+      .nullish(),
+  },
+  { error: "must be a tool call: an object with `id`, `type` and `function`" },
+);
+
+export const legacyCallSchema = z.looseObject({ name: filled, arguments: optional });
+
+export const partSchema = z.looseObject(
+  { type: filled },
+  { error: "must be a content part: an object with `type`" },
+);
+export const partSchemas = {
+  text: z.looseObject({ text: string }),
+  refusal: z.looseObject({ refusal: string }),
+  image_url: z.looseObject({
+    image_url: z.union(
+      [
+        string.transform((url) => ({ url, detail: undefined })),
+        z.looseObject({ url: string, detail: optional }),
+      ],
+      { error: "must be an object with `url`" },
+    ),
+  }),
+  input_audio: z.looseObject({
+    input_audio: z.looseObject(
+      { data: string, format: string },
+      { error: "must be an object with `data` and `format`" },
+    ),
+  }),
+  file: z.looseObject({
+    file: z.looseObject(
+      { file_data: optional, file_id: optional, filename: optional },
+      { error: "must be an object with `file_data` or `file_id`" },
+    ),
+  }),
+};
+
+export const toolSchema = z.looseObject(
+  { type: optional },
+  { error: 'must be a tool such as {"type":"function","function":{"name":"…"}}' },
+);
+export const functionSchema = z.looseObject(
+  { name: filled, description: optional, parameters: schemaOf, strict: flag },
+  { error: "must be an object with `name` and `parameters`" },
+);
+export const customSchema = z.looseObject(
+  {
+    name: filled,
+    description: optional,
+    format: fields.nullish().transform((value) => value ?? undefined),
+  },
+  { error: "must be an object with `name`" },
+);
+
+export const namedSchema = z.looseObject(
+  { name: filled },
+  { error: "must be an object with `name`" },
+);
+export const allowedSchema = z.looseObject(
+  {
+    mode: z.enum(["auto", "required"], { error: "must be `auto` or `required`" }),
+    tools: z.array(fields, { error: "must be an array of tools to choose from" }),
+  },
+  { error: "must be an object with `mode` and `tools`" },
+);
+
+export const formatSchema = z.looseObject(
+  { type: filled },
+  { error: 'must be an object such as {"type":"json_object"}' },
+);
+export const jsonSchemaSchema = z.looseObject(
+  { name: filled, description: optional, schema: schemaOf, strict: flag },
+  { error: "must be an object with `name` and `schema`" },
+);
+
+/** What we do not know, kept for the dialect it came in; null is how clients say "not set". */
+export function extraOf(rest: Fields): { extra?: Extra } {
+  const said = Object.entries(rest).filter(([, value]) => value !== null && value !== undefined);
+  return said.length === 0 ? {} : { extra: { dialect: "chat", fields: Object.fromEntries(said) } };
+}
+
+/** The fields to give back to chat, if they came from it. */
+export const ownExtra = (extra: Extra | undefined): Fields =>
+  extra?.dialect === "chat" ? extra.fields : {};

@@ -1,0 +1,161 @@
+import type { Decision } from "../../turn/decision.ts";
+import { clientName, type UpstreamName } from "../../turn/names.ts";
+import type { CustomTool, Fields, FunctionTool, Tool } from "../../turn/turn.ts";
+import { fieldsOf } from "../loose.ts";
+import {
+  customSchema,
+  extraOf,
+  functionSchema,
+  invalid,
+  ownExtra,
+  parseAt,
+  toolSchema,
+} from "./schema.ts";
+
+const none: readonly Tool[] = [];
+/** Agents send the same tools with every request, and `bodyReader` gives the same array for them. */
+const known = new WeakMap<readonly unknown[], readonly Tool[]>();
+
+/** Reads `tools`, or `functions` as they were before. Null is "none". */
+export function readTools(tools: unknown, functions: unknown): readonly Tool[] {
+  if (tools !== undefined && tools !== null) return readList(tools, "tools", readTool);
+  if (functions !== undefined && functions !== null)
+    return readList(functions, "functions", readFunction);
+  return none;
+}
+
+function readList(
+  value: unknown,
+  path: string,
+  read: (raw: unknown, path: string) => Tool,
+): readonly Tool[] {
+  if (!Array.isArray(value)) throw invalid(path, `must be an array of ${path}`);
+  const list: readonly unknown[] = value;
+  let tools = known.get(list);
+  if (tools === undefined) {
+    tools = list.length === 0 ? none : list.map((raw, at) => read(raw, `${path}[${at}]`));
+    known.set(list, tools);
+  }
+  return tools;
+}
+
+/** Chat nests what it says of a tool under its type; the Responses API does not, and clients mix them up. */
+function readTool(raw: unknown, path: string): Tool {
+  const tool = parseAt(toolSchema, raw, path);
+  const type = tool.type ?? (fieldsOf(tool.function) === undefined ? undefined : "function");
+  switch (type) {
+    case undefined:
+      throw invalid(`${path}.type`, "must say what kind of tool it is, such as `function`");
+    case "function": {
+      const { type: _, function: inner, ...rest } = tool;
+      if (inner === undefined && tool.name !== undefined) return readFunction(rest, path);
+      return withOuter(readFunction(inner, `${path}.function`), type, rest);
+    }
+    case "custom": {
+      const { type: _, custom: inner, ...rest } = tool;
+      if (inner === undefined && tool.name !== undefined) return readCustom(rest, path);
+      return withOuter(readCustom(inner, `${path}.custom`), type, rest);
+    }
+    default: {
+      const name = typeof tool.name === "string" && tool.name !== "" ? tool.name : type;
+      return { type: "builtin", kind: type, name: clientName(name), dialect: "chat", raw: tool };
+    }
+  }
+}
+
+function readFunction(raw: unknown, path: string): FunctionTool {
+  const { name, description, parameters, strict, ...rest } = parseAt(functionSchema, raw, path);
+  return {
+    type: "function",
+    name: clientName(name),
+    description,
+    schema: parameters,
+    strict,
+    ...extraOf(rest),
+  };
+}
+
+function readCustom(raw: unknown, path: string): CustomTool {
+  const { name, description, format, ...rest } = parseAt(customSchema, raw, path);
+  const grammar = fieldsOf(format?.grammar);
+  return {
+    type: "custom",
+    name: clientName(name),
+    description,
+    // In our words a grammar is flat, as in the Responses API.
+    format: grammar === undefined ? format : { type: "grammar", ...grammar },
+    ...extraOf(rest),
+  };
+}
+
+/** What stood beside the nested declaration is kept beside it. */
+function withOuter<T extends FunctionTool | CustomTool>(tool: T, type: string, outer: Fields): T {
+  const inner = tool.extra?.fields;
+  const { extra: _, ...bare } = tool;
+  return { ...bare, ...extraOf({ ...outer, [type]: inner }) } as T;
+}
+
+type WrittenTools = { readonly text: string | undefined; readonly decisions: readonly Decision[] };
+const written = new WeakMap<readonly Tool<UpstreamName>[], WrittenTools>();
+
+/** The tools as JSON text, made once for each list. */
+export function writeTools(tools: readonly Tool<UpstreamName>[]): WrittenTools {
+  let known = written.get(tools);
+  if (known === undefined) {
+    const decisions: Decision[] = [];
+    const list = tools.flatMap((tool, at) => {
+      const said = writeTool(tool);
+      if (typeof said !== "string") return [said];
+      decisions.push({ path: `tools[${at}]`, action: "dropped", reason: said });
+      return [];
+    });
+    known = { text: list.length === 0 ? undefined : JSON.stringify(list), decisions };
+    written.set(tools, known);
+  }
+  return known;
+}
+
+const raws = new WeakMap<readonly unknown[], string>();
+
+/** The same for tools that are sent on as the client sent them. */
+export function rawToolsText(tools: readonly unknown[]): string {
+  let text = raws.get(tools);
+  if (text === undefined) raws.set(tools, (text = JSON.stringify(tools)));
+  return text;
+}
+
+/** A tool in chat's words, or why chat has none. */
+function writeTool(tool: Tool<UpstreamName>): Fields | string {
+  switch (tool.type) {
+    case "function": {
+      const { name, description, schema, strict } = tool;
+      return declaration(tool, { name, description, parameters: schema, strict });
+    }
+    case "custom": {
+      const { name, description, format } = tool;
+      return declaration(tool, { name, description, format: writeGrammar(format) });
+    }
+    case "builtin":
+      return tool.dialect === "chat"
+        ? tool.raw
+        : `chat has no ${tool.kind} tool as the ${tool.dialect} dialect has`;
+    case "namespace":
+      return "chat has no namespaces";
+    default:
+      return tool satisfies never;
+  }
+}
+
+function declaration(
+  tool: FunctionTool<UpstreamName> | CustomTool<UpstreamName>,
+  said: Fields,
+): Fields {
+  const { [tool.type]: inner, ...outer } = ownExtra(tool.extra);
+  return { ...outer, type: tool.type, [tool.type]: { ...fieldsOf(inner), ...said } };
+}
+
+function writeGrammar(format: Fields | undefined): Fields | undefined {
+  if (format?.type !== "grammar" || format.grammar !== undefined) return format;
+  const { type, ...grammar } = format;
+  return { type, grammar };
+}

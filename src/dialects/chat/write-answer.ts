@@ -1,0 +1,92 @@
+import type { Answer, AnswerChoice } from "../../stream/fold.ts";
+import type { ClientName } from "../../turn/names.ts";
+import type { Call, Fields, Item, Part, Turn } from "../../turn/turn.ts";
+import type { WriteContext } from "../dialect.ts";
+import { writeAnnotation } from "./citations.ts";
+import { writeFinish } from "./finish.ts";
+import { writeUsage } from "./usage.ts";
+
+/** Writes a whole answer as a `chat.completion`. */
+export function writeAnswer(answer: Answer<ClientName>, turn: Turn, context: WriteContext): string {
+  return JSON.stringify({
+    ...(answer.dialect === "chat" ? answer.extra : {}),
+    ...answerHead(answer, turn, context),
+    object: "chat.completion",
+    choices: answer.choices.map((choice) => writeChoice(choice, isLegacy(turn))),
+    ...(answer.usage === undefined ? {} : { usage: writeUsage(answer.usage) }),
+  });
+}
+
+/** What every chunk and body says of the answer. Ids of another dialect are not shown. */
+export function answerHead(
+  start: Pick<Answer<ClientName>, "dialect" | "id" | "model" | "created" | "extra">,
+  turn: Turn,
+  context: WriteContext,
+): Fields {
+  const own = start.dialect === "chat" ? start : undefined;
+  const { service_tier, system_fingerprint } = own?.extra ?? {};
+  return {
+    id: own?.id ?? context.id,
+    created: own?.created ?? context.created,
+    model: start.model ?? turn.model,
+    ...(service_tier === undefined ? {} : { service_tier }),
+    ...(system_fingerprint === undefined ? {} : { system_fingerprint }),
+  };
+}
+
+/** Whether the client declared its tools in the old way, and expects calls in the old way. */
+export const isLegacy = ({ body }: Turn): boolean =>
+  Array.isArray(body.functions) && (body.tools === undefined || body.tools === null);
+
+function writeChoice({ index, items, stop }: AnswerChoice<ClientName>, legacy: boolean): Fields {
+  const parts = items.flatMap((item) => (item.type === "message" ? item.parts : []));
+  const texts = parts.filter((part) => part.type === "text");
+  const logprobs = texts.flatMap((part) => part.logprobs ?? []);
+  // What was cut off in the middle must not be run.
+  const calls = items.filter((item) => item.type === "call" && item.status !== "incomplete");
+  const [first, ...rest] = calls as Call[];
+  const called = legacy ? rest : (calls as Call[]);
+  const refusal = refusalOf(parts);
+  const content = texts.map((part) => part.text).join("");
+  return {
+    index,
+    message: {
+      role: "assistant",
+      content: content === "" && (calls.length > 0 || refusal !== null) ? null : content,
+      refusal,
+      annotations: texts
+        .flatMap((part) => part.annotations ?? [])
+        .flatMap((one) => writeAnnotation(one) ?? []),
+      ...writeReasoning(items),
+      ...(legacy && first !== undefined
+        ? { function_call: { name: first.name, arguments: first.input } }
+        : {}),
+      ...(called.length > 0 ? { tool_calls: called.map(writeCall) } : {}),
+    },
+    logprobs: logprobs.length > 0 ? { content: logprobs, refusal: null } : null,
+    finish_reason: writeFinish(stop, legacy && first !== undefined),
+  };
+}
+
+function refusalOf(parts: readonly Part[]): string | null {
+  const refusals = parts.flatMap((part) => (part.type === "refusal" ? part.text : []));
+  return refusals.length === 0 ? null : refusals.join("");
+}
+
+function writeReasoning(items: readonly Item[]): Fields {
+  const all = items.filter((item) => item.type === "reasoning");
+  const text = all
+    .map((item) => [...item.content, ...item.summary].filter((one) => one !== "").join("\n\n"))
+    .join("");
+  const details = all.flatMap((item) => item.details ?? []);
+  return {
+    ...(text === "" ? {} : { reasoning_content: text }),
+    ...(details.length === 0 ? {} : { reasoning_details: details }),
+  };
+}
+
+/** Chat has two kinds of call; one of another kind is a function's by that name. */
+const writeCall = ({ id, kind, name, input }: Call): Fields =>
+  kind === "custom"
+    ? { id, type: "custom", custom: { name, input } }
+    : { id, type: "function", function: { name, arguments: input } };

@@ -1,0 +1,162 @@
+import type { Decision } from "../../turn/decision.ts";
+import type { UpstreamName } from "../../turn/names.ts";
+import type { Profile } from "../../turn/profile.ts";
+import type { Call, Fields, Item, Message, Part, Reasoning, Turn } from "../../turn/turn.ts";
+import { itemPath } from "../item-path.ts";
+import { fieldsOf } from "../loose.ts";
+import { writeContent, writeExtra, writeResult, type Note } from "./content.ts";
+import { isWritable, readableText, writeReasoning } from "./reasoning.ts";
+
+/** What an assistant says in one go; chat wants it in one message. */
+type Said = {
+  readonly reasoning: Reasoning[];
+  /** Reasoning behind the text: of this message if calls follow, else of the next. */
+  late: Reasoning[];
+  readonly parts: Part[];
+  readonly calls: Fields[];
+  name: string | undefined;
+  extra: Fields;
+};
+
+/** Writes the conversation as chat upstreams want it: calls in one message, results right behind. */
+export function writeMessages(
+  turn: Turn<UpstreamName>,
+  profile: Profile,
+): { messages: Fields[]; decisions: Decision[] } {
+  const messages: Fields[] = [];
+  const decisions: Decision[] = [];
+  const asParts = turn.dialect === "chat";
+  let said: Said | undefined;
+  let shown: Fields[] = [];
+  let at = 0;
+
+  const note: Note = (action, reason, within = "") =>
+    void decisions.push({ path: itemPath(turn, at) + within, action, reason });
+  const open = (): Said => (said ??= newSaid());
+  const close = (): void => {
+    if (said !== undefined) messages.push(writeSaid(said, profile, asParts, note));
+    said = undefined;
+  };
+  /** Results stand together; what they could not hold comes behind the last of them. */
+  const show = (): void => {
+    if (shown.length > 0) messages.push({ role: "user", content: shown });
+    shown = [];
+  };
+  const write = (item: Item<UpstreamName>): void => {
+    if (item.type !== "result") show();
+    switch (item.type) {
+      case "reasoning":
+        if (isWritable(item, profile.reasoning)) think(open(), item);
+        else if (readableText(item) !== "")
+          note("dropped", `the ${profile.name} profile does not take reasoning back`);
+        return;
+      case "call":
+        return addCall(open(), item, note);
+      case "message": {
+        if (item.role !== "assistant") {
+          close();
+          messages.push(writeMessage(item, asParts, note));
+          return;
+        }
+        const late = takeLate(said);
+        if (late !== undefined) {
+          close();
+          open().reasoning.push(...late);
+        }
+        return speak(open(), item, note);
+      }
+      case "result": {
+        close();
+        const written = writeResult(item, profile.history?.resultMedia ?? [], note);
+        messages.push(written.message);
+        shown.push(...written.shown);
+        return;
+      }
+      case "opaque":
+        if (item.dialect !== "chat")
+          return note("dropped", `chat has no such item as \`${String(item.raw.type)}\``);
+        close();
+        messages.push(item.raw);
+        return;
+      default:
+        item satisfies never;
+    }
+  };
+
+  for (const item of turn.items) {
+    write(item);
+    at++;
+  }
+  close();
+  show();
+  return { messages, decisions };
+}
+
+const newSaid = (): Said => ({
+  reasoning: [],
+  late: [],
+  parts: [],
+  calls: [],
+  name: undefined,
+  extra: {},
+});
+
+function think(said: Said, item: Reasoning): void {
+  if (said.parts.length > 0 && said.calls.length === 0) said.late.push(item);
+  else said.reasoning.push(item);
+}
+
+/** Where another text makes a message of its own: the reasoning that belongs to it. */
+function takeLate(said: Said | undefined): Reasoning[] | undefined {
+  if (said === undefined || said.parts.length === 0 || said.calls.length > 0) return undefined;
+  const { late } = said;
+  said.late = [];
+  return late;
+}
+
+function speak(said: Said, item: Message, note: Note): void {
+  if (said.calls.length > 0 && item.parts.length > 0)
+    note("repaired", "it stands between calls and their results; in chat it comes with the calls");
+  for (const [at, part] of item.parts.entries()) {
+    const isWord = part.type === "text" || part.type === "refusal";
+    if (isWord || (part.type === "opaque" && part.dialect === "chat")) said.parts.push(part);
+    else note("dropped", "in chat an assistant says words only", `.content[${at}]`);
+  }
+  said.name ??= item.name;
+  said.extra = { ...said.extra, ...writeExtra(item.extra, note) };
+}
+
+function addCall(said: Said, item: Call<UpstreamName>, note: Note): void {
+  said.reasoning.push(...said.late);
+  said.late = [];
+  const { id, kind, name, input } = item;
+  const extra = writeExtra(item.extra, note);
+  const type = kind === "custom" ? "custom" : "function";
+  const body = kind === "custom" ? { name, input } : { name, arguments: input };
+  said.calls.push({ ...extra, id, type, [type]: { ...fieldsOf(extra[type]), ...body } });
+}
+
+function writeSaid(said: Said, profile: Profile, asParts: boolean, note: Note): Fields {
+  const { parts, calls, name, extra } = said;
+  const texts = parts.filter((part) => part.type !== "refusal");
+  const refusals = parts.flatMap((part) => (part.type === "refusal" ? part.text : []));
+  const isSilent = texts.length === 0 && (calls.length > 0 || refusals.length > 0);
+  return {
+    ...extra,
+    role: "assistant",
+    content: isSilent ? null : writeContent(texts, asParts, note),
+    ...(refusals.length === 0 ? {} : { refusal: refusals.join("") }),
+    ...(name === undefined ? {} : { name }),
+    ...writeReasoning([...said.reasoning, ...said.late], profile.reasoning),
+    ...(calls.length === 0 ? {} : { tool_calls: calls }),
+  };
+}
+
+function writeMessage(item: Message, asParts: boolean, note: Note): Fields {
+  return {
+    ...writeExtra(item.extra, note),
+    role: item.role,
+    content: writeContent(item.parts, asParts, note),
+    ...(item.name === undefined ? {} : { name: item.name }),
+  };
+}

@@ -1,0 +1,86 @@
+import type { Decision } from "../../turn/decision.ts";
+import type { UpstreamName } from "../../turn/names.ts";
+import type { Profile } from "../../turn/profile.ts";
+import type { Fields, Turn } from "../../turn/turn.ts";
+import type { Target, Written } from "../dialect.ts";
+import { fieldsOf } from "../loose.ts";
+import { paramPath, writeExtra, writeParams } from "../params.ts";
+import { writeChoice } from "./choice.ts";
+import { writeFormat } from "./format.ts";
+import { rawToolsText, writeTools } from "./tools.ts";
+import { writeMessages } from "./write-messages.ts";
+
+export function writeRequest(turn: Turn<UpstreamName>, to: Target): Written {
+  return to.straight ? forward(turn, to) : translate(turn, to);
+}
+
+/** The client's own request, under the upstream's name for the model. */
+function forward(turn: Turn<UpstreamName>, { profile, model }: Target): Written {
+  const { tools, ...rest } = turn.body;
+  const body: Record<string, unknown> = { ...rest, model };
+  if (turn.stream && profile.streamUsage)
+    body.stream_options = { ...fieldsOf(rest.stream_options), include_usage: true };
+  if (!Array.isArray(tools) && tools !== undefined) body.tools = tools;
+  const text = Array.isArray(tools) ? rawToolsText(tools) : undefined;
+  return { text: withTools(body, text), decisions: [] };
+}
+
+function translate(turn: Turn<UpstreamName>, { profile, model }: Target): Written {
+  const { messages, decisions } = writeMessages(turn, profile);
+  const params = writeParams(turn, "chat", profile);
+  const tools = writeTools(turn.tools);
+  const body: Record<string, unknown> = { model, messages, ...params.fields };
+  decisions.push(...params.decisions, ...tools.decisions);
+
+  if (turn.choice !== undefined) body.tool_choice = writeChoice(turn.choice);
+  if (tools.text === undefined) decisions.push(...dropToolFields(body, turn));
+  if (turn.format !== undefined) {
+    const path = turn.dialect === "chat" ? "response_format" : "text.format";
+    const { field, decision } = writeFormat(turn.format, profile, path);
+    if (field !== undefined) body.response_format = field;
+    if (decision !== undefined) decisions.push(decision);
+  }
+  // The number of alternatives alone does not switch them on.
+  if (body.top_logprobs !== undefined) body.logprobs = true;
+  if (body.top_logprobs === 0) delete body.top_logprobs;
+  if (turn.stream) decisions.push(...writeStream(body, turn, profile));
+  decisions.push(...writeExtra(turn, "chat", body));
+  return { text: withTools(body, tools.text), decisions };
+}
+
+/** Fields about tools mean nothing where there are none, and upstreams refuse them. */
+function dropToolFields(body: Record<string, unknown>, turn: Turn<UpstreamName>): Decision[] {
+  const decisions: Decision[] = [];
+  const drop = (key: string, path: string): void => {
+    if (body[key] === undefined) return;
+    delete body[key];
+    decisions.push({ path, action: "repaired", reason: "it means nothing without tools" });
+  };
+  drop("tool_choice", "tool_choice");
+  drop("parallel_tool_calls", paramPath("parallelCalls", turn.dialect));
+  return decisions;
+}
+
+function writeStream(
+  body: Record<string, unknown>,
+  turn: Turn<UpstreamName>,
+  profile: Profile,
+): Decision[] {
+  body.stream = true;
+  if (profile.streamUsage) body.stream_options = { include_usage: true };
+  else if (turn.usageWanted && turn.dialect === "chat")
+    return [
+      {
+        path: "stream_options.include_usage",
+        action: "dropped",
+        reason: `the ${profile.name} profile does not count tokens in streams when asked`,
+      },
+    ];
+  return [];
+}
+
+/** The tools are by far the longest part of most requests; their text is kept and put in as it is. */
+function withTools(body: Fields, tools: string | undefined): string {
+  const text = JSON.stringify(body);
+  return tools === undefined ? text : `${text.slice(0, -1)},"tools":${tools}}`;
+}

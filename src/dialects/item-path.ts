@@ -1,0 +1,34 @@
+import type { AnyName } from "../turn/names.ts";
+import type { Item, Turn } from "../turn/turn.ts";
+
+/** Where the client finds an item in its own request. */
+export function itemPath<Name extends AnyName>(turn: Turn<Name>, at: number): string {
+  if (turn.dialect === "chat") return `messages[${messageOf(turn.items, at)}]`;
+  if (turn.items[at]?.type === "message" && isInstructions(turn.items[at])) return "instructions";
+  if (typeof turn.body.input === "string") return "input";
+  return `input[${at - turn.items.slice(0, at).filter(isInstructions).length}]`;
+}
+
+const isInstructions = <Name extends AnyName>(item: Item<Name>): boolean =>
+  item.type === "message" && item.instructions === true;
+
+/** Chat says reasoning, text and calls that follow each other in one message. */
+function messageOf<Name extends AnyName>(items: readonly Item<Name>[], at: number): number {
+  let message = -1;
+  let before: "reasoning" | "text" | "call" | undefined;
+  for (const item of items.slice(0, at + 1)) {
+    const now = placeOf(item);
+    const goesOn =
+      (now === "text" && before === "reasoning") || (now === "call" && before !== undefined);
+    if (!goesOn) message++;
+    before = now;
+  }
+  return message;
+}
+
+function placeOf<Name extends AnyName>(
+  item: Item<Name>,
+): "reasoning" | "text" | "call" | undefined {
+  if (item.type === "message") return item.role === "assistant" ? "text" : undefined;
+  return item.type === "reasoning" || item.type === "call" ? item.type : undefined;
+}
