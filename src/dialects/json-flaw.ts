@@ -1,0 +1,128 @@
+/** Where a text stops being JSON, and what should have stood there. */
+export type JsonFlaw = {
+  /** Both from 1. */
+  readonly line: number;
+  readonly column: number;
+  readonly expected: string;
+  /** The text is right as far as it goes. */
+  readonly atEnd: boolean;
+};
+
+/**
+ * Finds the flaw in a text that is not JSON. The engine's own message will not
+ * do: it quotes the text, which nobody but its sender may see, and often does
+ * not say where.
+ */
+export function jsonFlaw(text: string): JsonFlaw | undefined {
+  const flaw = scan(text);
+  if (flaw === undefined) return undefined;
+  const lines = text.slice(0, flaw.at).split(/\r\n|\r|\n/);
+  return {
+    line: lines.length,
+    column: (lines.at(-1)?.length ?? 0) + 1,
+    expected: flaw.expected,
+    atEnd: flaw.at >= text.length,
+  };
+}
+
+type Flaw = { readonly at: number; readonly expected: string };
+/** Where a token ends, or what is wrong with it. */
+type Token = number | Flaw;
+
+/** What may come next; after an opening bracket, what closes it may come as well. */
+type Next = "value" | "first value" | "key" | "first key" | "colon" | "more";
+
+function scan(text: string): Flaw | undefined {
+  const closers: ("}" | "]")[] = [];
+  let next: Next = "value";
+  let at = skipBlank(text, 0);
+  for (; at < text.length || next !== "more" || closers.length > 0; at = skipBlank(text, at)) {
+    const char = text.charAt(at);
+    const closer = closers.at(-1);
+    let end: Token = at + 1;
+    if (char === closer && (next === "more" || next.startsWith("first"))) {
+      closers.pop();
+      next = "more";
+    } else if (next === "more") {
+      if (closer === undefined) return { at, expected: "the end of the text" };
+      if (char !== ",") return { at, expected: `"," or "${closer}"` };
+      next = closer === "}" ? "key" : "value";
+    } else if (next === "colon") {
+      if (char !== ":") return { at, expected: '":"' };
+      next = "value";
+    } else if (next === "key" || next === "first key") {
+      if (char !== '"') return { at, expected: "a key in double quotes" };
+      end = stringEnd(text, at);
+      next = "colon";
+    } else if (char === "{" || char === "[") {
+      closers.push(char === "{" ? "}" : "]");
+      next = char === "{" ? "first key" : "first value";
+    } else {
+      end = scalarEnd(text, at);
+      next = "more";
+    }
+    if (typeof end !== "number") return end;
+    at = end;
+  }
+  return undefined;
+}
+
+function scalarEnd(text: string, at: number): Token {
+  const char = text.charAt(at);
+  if (char === '"') return stringEnd(text, at);
+  if (char === "-" || isDigit(char)) return numberEnd(text, at);
+  const word = ["true", "false", "null"].find((one) => one.charAt(0) === char && char !== "");
+  if (word === undefined) return { at, expected: "a value" };
+  for (let from = 0; from < word.length; from++)
+    if (text.charAt(at + from) !== word.charAt(from))
+      return { at: at + from, expected: `\`${word}\`` };
+  return at + word.length;
+}
+
+function stringEnd(text: string, at: number): Token {
+  for (at++; at < text.length; at++) {
+    const char = text.charAt(at);
+    if (char === '"') return at + 1;
+    if (char < " ") return { at, expected: "an escape such as \\n for a line break or the like" };
+    if (char !== "\\") continue;
+    at++;
+    if (text.charAt(at) === "u") {
+      for (const last = at + 4; at < last;)
+        if (!/^[0-9a-fA-F]$/.test(text.charAt(++at)))
+          return { at, expected: "four hexadecimal digits after \\u" };
+    } else if (at < text.length && !'"\\/bfnrt'.includes(text.charAt(at)))
+      return { at, expected: 'one of " \\ / b f n r t u after a backslash' };
+  }
+  return { at: text.length, expected: "the end of a string" };
+}
+
+function numberEnd(text: string, at: number): Token {
+  if (text.charAt(at) === "-") at++;
+  if (!isDigit(text.charAt(at))) return { at, expected: "a digit" };
+  // A zero that leads is the whole of it.
+  at = text.charAt(at) === "0" ? at + 1 : digitsEnd(text, at);
+  if (text.charAt(at) === ".") {
+    at++;
+    if (!isDigit(text.charAt(at))) return { at, expected: "a digit" };
+    at = digitsEnd(text, at);
+  }
+  if (/^[eE]$/.test(text.charAt(at))) {
+    at++;
+    if (/^[+-]$/.test(text.charAt(at))) at++;
+    if (!isDigit(text.charAt(at))) return { at, expected: "a digit" };
+    at = digitsEnd(text, at);
+  }
+  return at;
+}
+
+const isDigit = (char: string): boolean => char >= "0" && char <= "9";
+
+function digitsEnd(text: string, at: number): number {
+  while (isDigit(text.charAt(at))) at++;
+  return at;
+}
+
+function skipBlank(text: string, at: number): number {
+  while (" \t\n\r".includes(text.charAt(at)) && at < text.length) at++;
+  return at;
+}
