@@ -2,9 +2,9 @@
 import { readFileSync } from "node:fs";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { Fault } from "../turn/fault.ts";
-import { check, type CheckOptions } from "./commands/check.ts";
-import { serve, type ServeOptions } from "./commands/serve.ts";
-import { logLevels } from "./log.ts";
+import type { CheckOptions } from "./commands/check.ts";
+import type { ServeOptions } from "./commands/serve.ts";
+import { logLevels } from "./log-level.ts";
 
 const configOption = (): Option =>
   new Option(
@@ -33,6 +33,7 @@ Examples:
     -d '{"model":"demo","messages":[{"role":"user","content":"Hello"}]}'`,
   );
 
+// Each command is loaded when it is asked for: help and mistakes need not wait for a gateway.
 program
   .command("serve")
   .description("run the gateway")
@@ -42,14 +43,14 @@ program
   .addOption(
     new Option("--log-level <level>", "JSON lines on stderr").choices(logLevels).default("info"),
   )
-  .action((options: ServeOptions) => serve(options));
+  .action(async (options: ServeOptions) => (await import("./commands/serve.ts")).serve(options));
 
 program
   .command("check")
   .description("check a configuration and call nobody; exit code 1 if anything is wrong")
   .addOption(configOption())
   .option("--json", "print the outcome as JSON")
-  .action((options: CheckOptions) => check(options));
+  .action(async (options: CheckOptions) => (await import("./commands/check.ts")).check(options));
 
 try {
   await program.parseAsync();

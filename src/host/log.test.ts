@@ -2,7 +2,8 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { openLog, type Log, type LogLevel } from "./log.ts";
+import type { LogLevel } from "./log-level.ts";
+import { openLog, type Log } from "./log.ts";
 
 let directory = "";
 beforeEach(() => void (directory = mkdtempSync(join(tmpdir(), "patchbay-log-"))));

@@ -1,8 +1,6 @@
 import { destination, pino, type Logger } from "pino";
 import type { Happening, Report } from "../telemetry/happening.ts";
-
-export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
-export type LogLevel = (typeof logLevels)[number];
+import type { LogLevel } from "./log-level.ts";
 
 export type Log = {
   /** One line for one happening. */

@@ -4,7 +4,8 @@ import { findingLine } from "../config-file.ts";
 import { environment } from "../env.ts";
 import { newId } from "../ids.ts";
 import { loadConfig, type Origin } from "../load.ts";
-import { openLog, type Log, type LogLevel } from "../log.ts";
+import type { LogLevel } from "../log-level.ts";
+import { openLog, type Log } from "../log.ts";
 import { reloader, watchFile } from "../reload.ts";
 import { openServer, type Server } from "../server.ts";
 
