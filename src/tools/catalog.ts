@@ -1,6 +1,7 @@
-import type { ClientName } from "../turn/names.ts";
-import { clientName } from "../turn/names.ts";
-import type { NamespaceTool, Tool, Turn } from "../turn/turn.ts";
+import { clientName, type ClientName } from "../turn/names.ts";
+import type { DialectName, Item, NamespaceTool, Tool, Turn } from "../turn/turn.ts";
+import { readDeclaration } from "./declarations.ts";
+import { itemPath } from "./paths.ts";
 
 /** What can be called: a namespace only holds such. */
 export type Callable = Exclude<Tool, NamespaceTool>;
@@ -15,33 +16,72 @@ export type Entry = {
   readonly tool: Callable;
   /** The namespace it was declared in. */
   readonly group?: NamespaceTool | undefined;
+  /** The item of the conversation that brought it; none if it stands in the list of tools. */
+  readonly item?: number | undefined;
 };
 
 export type Catalog = {
   readonly entries: readonly Entry[];
   /** Namespaces that hold nothing. */
   readonly hollow: readonly { readonly path: string; readonly name: string }[];
+  /** Declarations in the conversation that cannot be read. */
+  readonly unread: readonly { readonly path: string }[];
 };
 
-/** Every tool the model may be offered, one list whatever its origin. */
-export function buildToolCatalog(turn: Pick<Turn, "tools">): Catalog {
+/** Every tool the model may be offered: those declared, and those that the conversation brought. */
+export function buildToolCatalog(turn: Pick<Turn, "dialect" | "tools" | "items">): Catalog {
   const entries: Entry[] = [];
   const hollow: { path: string; name: string }[] = [];
-  for (const [at, tool] of turn.tools.entries()) {
-    const path = `tools[${at}]`;
-    if (tool.type !== "namespace") {
-      entries.push(entryOf(tool, path));
-      continue;
-    }
+  const unread: { path: string }[] = [];
+  const add = (given: Tool, path: string, item?: number): void => {
+    const tool = asNamespace(given) ?? given;
+    if (tool.type !== "namespace") return void entries.push(entryOf(tool, path, item));
     if (tool.tools.length === 0) hollow.push({ path, name: tool.name });
-    for (const [inner, member] of tool.tools.entries())
-      entries.push(entryOf(member, `${path}.tools[${inner}]`, tool));
+    for (const [at, member] of tool.tools.entries())
+      entries.push(entryOf(member, `${path}.tools[${at}]`, item, tool));
+  };
+
+  for (const [at, tool] of turn.tools.entries()) add(tool, `tools[${at}]`);
+  for (const [item, carrier] of turn.items.entries()) {
+    const brought = toolsIn(carrier);
+    if (brought === undefined) continue;
+    for (const [at, raw] of brought.tools.entries()) {
+      const path = `${itemPath(turn, item)}.tools[${at}]`;
+      const tool = readDeclaration(raw, brought.dialect);
+      if (tool === undefined) unread.push({ path });
+      else add(tool, path, item);
+    }
   }
-  return { entries, hollow };
+  return { entries, hollow, unread };
 }
 
-function entryOf(tool: Callable, path: string, group?: NamespaceTool): Entry {
+/** Namespaces are a word of one dialect only; another keeps them as a tool it does not know. */
+function asNamespace(tool: Tool): NamespaceTool | undefined {
+  if (tool.type !== "builtin" || tool.kind !== "namespace") return undefined;
+  const read = readDeclaration(tool.raw, tool.dialect);
+  return read?.type === "namespace" ? read : undefined;
+}
+
+type Brought = { readonly dialect: DialectName; readonly tools: readonly unknown[] };
+
+/** The declarations that an item carries: tools said later than the rest, or found by a search. */
+export function toolsIn(item: Item): Brought | undefined {
+  if (item.type === "opaque") {
+    const { type, tools } = item.raw;
+    const carries = type === "additional_tools" || type === "tool_search_output";
+    return carries && Array.isArray(tools) ? { dialect: item.dialect, tools } : undefined;
+  }
+  if (item.type !== "result" || item.kind !== "tool_search" || item.extra === undefined)
+    return undefined;
+  const { tools } = item.extra.fields;
+  return Array.isArray(tools) ? { dialect: item.extra.dialect, tools } : undefined;
+}
+
+export const bringsTools = (items: readonly Item[]): boolean =>
+  items.some((item) => toolsIn(item) !== undefined);
+
+function entryOf(tool: Callable, path: string, item?: number, group?: NamespaceTool): Entry {
   const kind = tool.type === "builtin" ? tool.kind : tool.type;
   const name = clientName(tool.name === "" ? kind : tool.name);
-  return { path, kind, namespace: group?.name, name, tool, group };
+  return { path, kind, namespace: group?.name, name, tool, group, item };
 }

@@ -1,106 +1,197 @@
-import type { Decision } from "../turn/decision.ts";
+import type { Action, Decision } from "../turn/decision.ts";
 import { Fault } from "../turn/fault.ts";
 import type { UpstreamName } from "../turn/names.ts";
 import type { ChoiceForm, Profile } from "../turn/profile.ts";
-import type { Choice, Tool, ToolRef } from "../turn/turn.ts";
+import type { Choice, DialectName, Tool, ToolRef } from "../turn/turn.ts";
+import type { Bound, Identities, ToolVerdict } from "./declare.ts";
 import { fullName } from "./identity.ts";
-import type { Bound, Identities } from "./plan.ts";
+import { kindOf } from "./kinds/kinds.ts";
+import { renderProviderToolDeclarations } from "./render.ts";
 
+/** Which tools may or must be called, in the upstream's words. */
 export type ChoicePlan = {
   readonly choice: Choice<UpstreamName> | undefined;
   /** The tools to offer under it. */
   readonly tools: readonly Tool<UpstreamName>[];
-  /** The tools the answer may call; none named: any. */
+  /** The tools an answer may call, to be held against it; none named: any. */
   readonly allowed: ReadonlySet<Bound> | undefined;
   readonly decisions: readonly Decision[];
   readonly identical: boolean;
 };
 
-type Offer = {
+/** What there is to choose from. */
+export type Offered = {
   readonly identity: Identities;
+  readonly offered: readonly Bound[];
   readonly tools: readonly Tool<UpstreamName>[];
+  readonly verdicts: readonly ToolVerdict[];
 };
 
-/** Says in the upstream's words which tools may or must be called. */
+/** Plans a choice. Throws a Fault if it names a tool that nobody declared. */
 export function planProviderToolChoice(
   choice: Choice | undefined,
-  offer: Offer,
-  profile: Profile,
+  offer: Offered,
+  { profile, dialect }: { readonly profile: Profile; readonly dialect: DialectName },
 ): ChoicePlan {
-  const { tools } = offer;
   const can = (form: ChoiceForm): boolean => profile.tools.choice.includes(form);
-  const same = (said: Choice<UpstreamName> | undefined): ChoicePlan => ({
-    choice: said,
-    tools,
-    allowed: undefined,
-    decisions: [],
-    identical: true,
-  });
-  const bent = (plan: Partial<ChoicePlan>, reason: string): ChoicePlan => ({
+  const mode = (asked: "auto" | "required"): Choice<UpstreamName> | undefined => {
+    if (asked === "required" && can("required")) return { type: "required" };
+    return can("auto") ? { type: "auto" } : undefined;
+  };
+  const plan = (made: Partial<ChoicePlan>, action?: Action, reason = ""): ChoicePlan => ({
     choice: undefined,
-    tools,
+    tools: offer.tools,
     allowed: undefined,
-    ...plan,
-    decisions: [{ path: "tool_choice", action: "changed", reason }],
-    identical: false,
+    identical: action === undefined,
+    decisions: action === undefined ? [] : [{ path: "tool_choice", action, reason }],
+    ...made,
   });
-  if (choice === undefined) return same(undefined);
+  if (choice === undefined) return plan({});
+  if (offer.offered.length === 0)
+    return withoutTools(choice, offer, profile.dialect === dialect, plan);
 
   switch (choice.type) {
     case "auto":
-      return same({ type: "auto" });
+      // It is what every upstream does when nothing is said.
+      return plan({ choice: mode("auto"), identical: can("auto") });
     case "none":
-      if (can("none")) return same({ type: "none" });
-      return bent(
+      if (can("none")) return plan({ choice: { type: "none" }, allowed: new Set() });
+      return plan(
         { tools: [], allowed: new Set() },
-        "the upstream cannot be told; no tool is sent",
+        "reshaped",
+        "the upstream cannot be told to call nothing, so it is offered nothing",
       );
     case "required":
-      if (can("required")) return same({ type: "required" });
-      return bent({ choice: { type: "auto" } }, "the upstream cannot be made to call a tool");
+      if (can("required")) return plan({ choice: { type: "required" } });
+      return plan(
+        { choice: mode("auto") },
+        "changed",
+        "the upstream cannot be made to call a tool",
+      );
     case "tool": {
-      const bound = find(choice.tool, offer.identity);
-      const { kind, name, namespace } = bound.upstream;
+      const bound = find(choice.tool, offer);
+      if (bound === undefined) {
+        const reason = `\`${fullName(choice.tool)}\` is not offered, so it cannot be called`;
+        return plan({ choice: mode("auto") }, "changed", reason);
+      }
       if (can("function")) {
-        const plan = same({ type: "tool", tool: { kind, name, namespace } });
-        return { ...plan, identical: name === String(bound.client.name) };
+        const tool = refOf(bound);
+        return plan({ choice: { type: "tool", tool }, identical: isSame(tool, choice.tool) });
       }
-      return bent(
-        {
-          tools: [bound.declaration],
-          choice: { type: can("required") ? "required" : "auto" },
-        },
-        "the upstream cannot be made to call one tool; only that one is offered",
+      return plan(
+        { choice: mode("required"), tools: renderProviderToolDeclarations([bound]) },
+        can("required") ? "reshaped" : "changed",
+        "the upstream cannot be made to call one tool, so it is offered no other",
       );
     }
-    case "allowed": {
-      const bounds = choice.tools.map((tool) => find(tool, offer.identity));
-      const allowed = new Set(bounds);
-      if (can("allowed")) {
-        const refs = bounds.map(({ upstream }) => upstream);
-        return { ...same({ ...choice, tools: refs }), allowed };
-      }
-      const required = choice.mode === "required" && can("required");
-      return bent(
-        {
-          tools: [...allowed].map((bound) => bound.declaration),
-          choice: { type: required ? "required" : "auto" },
-          allowed,
-        },
-        "the upstream takes no list of allowed tools; only those are offered",
-      );
-    }
+    case "allowed":
+      return planAllowed(choice, offer, { can, mode, plan });
     default:
       return choice satisfies never;
   }
 }
 
-function find(ref: ToolRef, identity: Identities): Bound {
-  const bound = identity.byIdentity(ref) ?? identity.byName(ref.name, ref.namespace);
-  if (bound !== undefined) return bound;
+type Planner = {
+  readonly can: (form: ChoiceForm) => boolean;
+  readonly mode: (asked: "auto" | "required") => Choice<UpstreamName> | undefined;
+  readonly plan: (made: Partial<ChoicePlan>, action?: Action, reason?: string) => ChoicePlan;
+};
+
+function planAllowed(
+  choice: Extract<Choice, { type: "allowed" }>,
+  offer: Offered,
+  { can, mode, plan }: Planner,
+): ChoicePlan {
+  const found = choice.tools.map((ref) => find(ref, offer));
+  const allowed = new Set(found.filter((bound) => bound !== undefined));
+  const lost = choice.tools
+    .filter((_, at) => found[at] === undefined)
+    .map((ref) => ({
+      path: "tool_choice",
+      action: "dropped" as const,
+      reason: `\`${fullName(ref)}\` is not offered, so it cannot be allowed`,
+    }));
+  if (can("allowed")) {
+    const tools = [...allowed].map(refOf);
+    const identical =
+      lost.length === 0 &&
+      tools.length === choice.tools.length &&
+      tools.every((tool, at) => isSame(tool, choice.tools[at]));
+    return plan({ choice: { ...choice, tools }, allowed, decisions: lost, identical });
+  }
+  const forced = choice.mode === "auto" || can("required");
+  const made = plan(
+    { choice: mode(choice.mode), tools: renderProviderToolDeclarations([...allowed]), allowed },
+    forced ? "reshaped" : "changed",
+    forced
+      ? "the upstream takes no list of allowed tools, so only those are offered"
+      : "only the allowed tools are offered; the upstream cannot be made to call one of them",
+  );
+  return { ...made, decisions: [...made.decisions, ...lost] };
+}
+
+/** A choice among nothing. */
+function withoutTools(
+  choice: Choice,
+  { verdicts }: Offered,
+  sameDialect: boolean,
+  plan: Planner["plan"],
+): ChoicePlan {
+  if (choice.type === "auto" || choice.type === "none") {
+    if (sameDialect && verdicts.length === 0) return plan({ choice: { type: choice.type } });
+    return plan({}, "repaired", "it says nothing without tools");
+  }
+  if (verdicts.length > 0)
+    return plan({}, "changed", "none of the declared tools is offered, so none can be called");
   throw new Fault(
     "tools.choice_unmet",
-    `\`tool_choice\` names \`${fullName(ref)}\`, which is not among the declared tools.`,
+    "`tool_choice` asks for a tool to be called, and no tools are declared. Declare some or leave it out.",
     { param: "tool_choice" },
   );
+}
+
+const refOf = ({ upstream: { kind, name, namespace } }: Bound): ToolRef<UpstreamName> => ({
+  kind,
+  name,
+  namespace,
+});
+
+const isSame = (one: ToolRef<UpstreamName>, other: ToolRef | undefined): boolean =>
+  one.kind === other?.kind &&
+  String(one.name) === String(other.name) &&
+  one.namespace === other.namespace;
+
+/** The tool a choice means; nothing if it was declared and is not offered. */
+function find(ref: ToolRef, { identity, offered, verdicts }: Offered): Bound | undefined {
+  const bound =
+    identity.byIdentity(ref) ??
+    builtin(ref, offered) ??
+    identity.byName(ref.name, ref.namespace) ??
+    (ref.namespace === undefined ? identity.byNickname(ref.name) : undefined);
+  if (bound !== undefined) return bound;
+  const isDeclared = verdicts.some(
+    ({ kind, name, namespace }) =>
+      (name === String(ref.name) && namespace === ref.namespace) || isOneKind(kind, ref.kind),
+  );
+  if (isDeclared) return undefined;
+  const names = offered.map(({ client }) => `\`${fullName(client)}\``);
+  throw new Fault(
+    "tools.choice_unmet",
+    `\`tool_choice\` names \`${fullName(ref)}\`, which is not declared; it can be ${names.join(", ")}.`,
+    { param: "tool_choice" },
+  );
+}
+
+/** Tools that have no name of their own are meant by their kind, be it by an older name of it. */
+function builtin(ref: ToolRef, offered: readonly Bound[]): Bound | undefined {
+  return offered.find(({ client }) => {
+    if (!isOneKind(client.kind, ref.kind)) return false;
+    // A server's tool is chosen by the server it belongs to.
+    return ref.kind !== "mcp" || client.name === (ref.namespace ?? String(ref.name));
+  });
+}
+
+function isOneKind(one: string, other: string): boolean {
+  if (other === "function" || other === "custom") return false;
+  return one === other || (kindOf(one) !== undefined && kindOf(one) === kindOf(other));
 }

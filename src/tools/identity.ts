@@ -15,18 +15,20 @@ export type Alias = {
   readonly name: UpstreamName;
 };
 
-/** Both at once. `Bound` adds what its maker wants to find again. */
+/** Both at once. */
 export type Binding = { readonly client: Identity; readonly upstream: Alias };
 
-/** The tools of a plan, found by either name. */
+/** The tools of a plan, found by either name. `Bound` adds what its maker wants to find again. */
 export type ToolIdentityMap<Bound extends Binding = Binding> = {
   readonly bindings: readonly Bound[];
   /** By what the upstream calls it. */
-  byAlias(name: UpstreamName, namespace?: string): Bound | undefined;
+  byAlias(alias: Alias): Bound | undefined;
   /** By what the client calls it. */
   byIdentity(identity: Identity): Bound | undefined;
   /** By the client's name, whatever the kind; only where it is the only one so called. */
   byName(name: string, namespace?: string): Bound | undefined;
+  /** By the client's name in a form that models write by themselves: `namespace.name` and the like. */
+  byNickname(name: string): Bound | undefined;
 };
 
 export function createIdentityMap<Bound extends Binding>(
@@ -35,32 +37,57 @@ export function createIdentityMap<Bound extends Binding>(
   const aliases = new Map<string, Bound>();
   const identities = new Map<string, Bound>();
   const names = new Map<string, Bound | null>();
+  let nicknames: Map<string, Bound | null> | undefined;
   for (const bound of bindings) {
     const { client, upstream } = bound;
-    const alias = key(upstream.name, upstream.namespace);
+    const alias = aliasKey(upstream);
     const other = aliases.get(alias);
     if (other !== undefined) throw clash(client, other.client, upstream.name);
     aliases.set(alias, bound);
-    const name = key(client.name, client.namespace);
+    const name = nameKey(client.name, client.namespace);
     identities.set(client.kind + name, bound);
     names.set(name, names.has(name) ? null : bound);
   }
   return {
     bindings,
-    byAlias: (name, namespace) => aliases.get(key(name, namespace)),
-    byIdentity: ({ kind, name, namespace }) => identities.get(kind + key(name, namespace)),
-    byName: (name, namespace) => names.get(key(name, namespace)) ?? undefined,
+    byAlias: (alias) => aliases.get(aliasKey(alias)),
+    byIdentity: ({ kind, name, namespace }) => identities.get(kind + nameKey(name, namespace)),
+    byName: (name, namespace) => names.get(nameKey(name, namespace)) ?? undefined,
+    byNickname(name) {
+      nicknames ??= nicknamesOf(bindings);
+      return nicknames.get(name) ?? undefined;
+    },
   };
 }
 
 /** Names may hold any character, so the length says where the namespace ends. */
-const key = (name: string, namespace: string | undefined): string =>
+const nameKey = (name: string, namespace: string | undefined): string =>
   namespace === undefined ? `|${name}` : `${namespace.length}|${namespace}${name}`;
+
+/** Functions and custom tools are called by name; of the others, whose names we made up, the kind counts. */
+const aliasKey = ({ kind, name, namespace }: Alias): string =>
+  kind === "function" || kind === "custom" ? nameKey(name, namespace) : `${kind}@${name}`;
+
+function nicknamesOf<Bound extends Binding>(bindings: readonly Bound[]): Map<string, Bound | null> {
+  const found = new Map<string, Bound | null>();
+  const learn = (name: string, bound: Bound): void => {
+    found.set(name, found.has(name) && found.get(name) !== bound ? null : bound);
+  };
+  for (const bound of bindings) {
+    const { name, namespace } = bound.client;
+    // Models trained on one client's tools write its namespace before every function.
+    learn(`functions.${bound.upstream.name}`, bound);
+    learn(name, bound);
+    if (namespace === undefined) continue;
+    for (const joint of [".", "__", "/", ":"]) learn(namespace + joint + name, bound);
+  }
+  return found;
+}
 
 const clash = (one: Identity, other: Identity, name: string): Fault =>
   new Fault(
     "tools.name_clash",
-    `\`${fullName(other)}\` and \`${fullName(one)}\` both become \`${name}\`; rename one.`,
+    `\`${fullName(other)}\` and \`${fullName(one)}\` both become \`${name}\`; rename one of them.`,
     { param: "tools" },
   );
 

@@ -21,41 +21,52 @@ export type NameCodec = (wish: Wish, rule: NameRule) => string;
 /** Answers each wish, in the order given; the order has no influence on the names. */
 export type NameAllocator = (wishes: readonly Wish[]) => readonly UpstreamName[];
 
-/** A namespace and a name as one: `git` and `status` are `git__status`. */
-const flatName = ({ name, prefix }: Wish, { filler }: Law): string =>
-  prefix === undefined ? name : `${prefix}${filler}${filler}${name}`;
+/** The names given out so far, by scope. */
+export type TakenNames = ReadonlyMap<string, ReadonlySet<string>>;
 
 /**
  * Allocates names in one upstream. Lawful names are given out first, so that
- * no bent name can take one; names allocated by earlier calls stay taken.
+ * no bent name can take one; names given out before stay taken.
  */
 export function createProviderNameAllocator(
   rule: NameRule,
-  codec: NameCodec = bendName,
-): NameAllocator {
-  const reserved = new Set(rule.reserved);
+  codec: NameCodec = nameCodecs[rule.codec ?? "bend"],
+  before?: TakenNames,
+): NameAllocator & { taken(): TakenNames } {
+  const law = lawOf(rule);
   const taken = new Map<string, Set<string>>();
   const takenIn = (scope: string): Set<string> => {
     let names = taken.get(scope);
-    if (names === undefined) taken.set(scope, (names = new Set()));
+    if (names === undefined) taken.set(scope, (names = new Set(before?.get(scope))));
     return names;
   };
-
-  return (wishes) => {
-    const law = lawOf(rule);
+  const give = (base: string, names: Set<string>): UpstreamName => {
+    let name = isKept(base, rule) ? aside(base, rule) : base;
+    const room = name;
+    for (let count = 2; names.has(name) || isReserved(name, rule); count++) {
+      const mark = `${law.filler}${count}`;
+      name = room.slice(0, Math.max(0, rule.max - mark.length)) + mark;
+    }
+    names.add(name);
+    return upstreamName(name);
+  };
+  const allocate: NameAllocator = (wishes) => {
     const lawful = wishes.map((wish) => isLawful(flatName(wish, law), rule));
     const given = wishes.map((wish) => upstreamName(wish.name));
     for (const at of ranking(wishes, lawful)) {
       const wish = wishes[at];
       if (wish === undefined) continue;
       const base = lawful[at] === true ? flatName(wish, law) : codec(wish, rule);
-      const names = takenIn(wish.scope ?? "");
-      given[at] = upstreamName(number(base, rule, (name) => names.has(name) || reserved.has(name)));
-      names.add(given[at]);
+      given[at] = give(base, takenIn(wish.scope ?? ""));
     }
     return given;
   };
+  return Object.assign(allocate, { taken: () => taken });
 }
+
+/** A namespace and a name as one: `git` and `status` are `git__status`. */
+const flatName = ({ name, prefix }: Wish, { filler }: Law): string =>
+  prefix === undefined ? name : `${prefix}${filler}${filler}${name}`;
 
 /** The order in which wishes are answered: by their content, never by their place. */
 function ranking(wishes: readonly Wish[], lawful: readonly boolean[]): number[] {
@@ -74,38 +85,40 @@ function ranking(wishes: readonly Wish[], lawful: readonly boolean[]): number[] 
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** The name itself, or with the first number from 2 on that makes it free. */
-function number(base: string, rule: NameRule, isTaken: (name: string) => boolean): string {
-  let name = base;
-  for (let count = 2; isTaken(name); count++) {
-    const mark = `${lawOf(rule).filler}${count}`;
-    name = base.slice(0, Math.max(0, rule.max - mark.length)) + mark;
-  }
-  return name;
-}
-
 export const isLawful = (name: string, rule: NameRule): boolean =>
   name.length <= rule.max && lawOf(rule).whole.test(name);
 
+const isReserved = (name: string, rule: NameRule): boolean =>
+  rule.reserved !== undefined && (rule.reserved.includes(name) || isKept(name, rule));
+
+/** Whether the upstream keeps all names that begin like this one: then no number helps. */
+const isKept = (name: string, { reserved }: NameRule): boolean =>
+  reserved?.some((one) => one.endsWith("*") && name.startsWith(one.slice(0, -1))) === true;
+
+const aside = (name: string, rule: NameRule): string => {
+  const moved = `tool${lawOf(rule).filler}${name}`;
+  return moved.length <= rule.max ? moved : fit(moved, name, rule);
+};
+
 /**
  * The default codec. Characters the upstream does not take become `_`. A name
- * that is too long keeps its end, which says what the tool does, gives up the
- * middle, and gets a hash of the whole, as does one that no letter is left of.
+ * that is too long keeps its end if a namespace stands before it, since the end
+ * says what the tool does, and gets a hash of the whole, as does one that no
+ * letter is left of.
  */
 export const bendName: NameCodec = (wish, rule) => {
   const law = lawOf(rule);
   const asked = flatName(wish, law);
   const bent = bend(asked, law);
-  if (!/[A-Za-z0-9]/.test(bent)) return fit("tool", asked, rule);
+  if (!/[A-Za-z0-9]/.test(bent)) return fit(bend("tool", law), asked, rule);
   if (bent.length <= rule.max) return bent;
   const name = bend(wish.name, law);
-  const room = rule.max - HASH - 1;
-  const space = room - name.length - 2;
+  const space = rule.max - HASH - 1 - name.length - 2;
   if (wish.prefix === undefined || space < 4) return fit(bent, asked, rule);
   return fit(bent.slice(0, space) + law.filler + law.filler + name, asked, rule);
 };
 
-/** A codec for upstreams where even a lawful-looking bent name must tell its origin. */
+/** A codec for upstreams where even a bent name that is free must tell its origin. */
 export const hashName: NameCodec = (wish, rule) => {
   const asked = flatName(wish, lawOf(rule));
   return fit(bend(asked, lawOf(rule)), asked, rule);
@@ -118,10 +131,10 @@ export const nameCodecs = { bend: bendName, hash: hashName } as const satisfies 
 
 const HASH = 7;
 
-const fit = (base: string, asked: string, rule: NameRule): string => {
+function fit(base: string, asked: string, rule: NameRule): string {
   const mark = `${lawOf(rule).filler}${hash(asked)}`;
   return (base.slice(0, Math.max(0, rule.max - mark.length)) + mark).slice(-rule.max);
-};
+}
 
 function bend(text: string, law: Law): string {
   let bent = "";
@@ -138,26 +151,26 @@ type Law = {
   /** What is put before a name whose first character may not be first. */
   readonly start: string;
 };
-const laws = new Map<string, Law>();
+const laws = new WeakMap<NameRule, Law>();
 
-function lawOf({ chars, first = chars }: NameRule): Law {
-  const key = `${first}\n${chars}`;
-  let law = laws.get(key);
+function lawOf(rule: NameRule): Law {
+  let law = laws.get(rule);
   if (law === undefined) {
+    const { chars, first = chars } = rule;
     law = {
-      whole: new RegExp(`^[${first}][${chars}]*$`),
-      char: new RegExp(`^[${chars}]$`),
-      first: new RegExp(`^[${first}]`),
+      whole: new RegExp(`^[${first}][${chars}]*$`, "u"),
+      char: new RegExp(`^[${chars}]$`, "u"),
+      first: new RegExp(`^[${first}]`, "u"),
       filler: firstOf("_-.x", chars),
       start: firstOf("_tTx", first),
     };
-    laws.set(key, law);
+    laws.set(rule, law);
   }
   return law;
 }
 
 const firstOf = (candidates: string, chars: string): string =>
-  new RegExp(`[${chars}]`).exec(candidates)?.[0] ?? "0";
+  new RegExp(`[${chars}]`, "u").exec(candidates)?.[0] ?? "0";
 
 /** Seven characters that stand for a text: FNV-1a in base 36. Not for secrets. */
 export function hash(text: string): string {

@@ -60,7 +60,7 @@ describe("planTools", () => {
     expect(plan.turn.tools).toMatchObject([{ name: "files_read" }]);
     expect(plan.turn.items).toMatchObject([{ name: "files_read", input: "{}" }]);
     expect(plan.decisions).toEqual([
-      { path: "tools[0]", action: "renamed", reason: "sent as files_read" },
+      { path: "tools[0]", action: "renamed", reason: "sent as `files_read`" },
     ]);
     const call = {
       type: "call-start",

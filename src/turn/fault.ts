@@ -108,6 +108,12 @@ export const faults = {
     retry: false,
     what: "More tools than the upstream takes.",
   },
+  "tools.refused": {
+    status: 400,
+    type: "invalid_request_error",
+    retry: false,
+    what: "The upstream's profile refuses tools of this kind.",
+  },
   "tools.choice_unmet": {
     status: 400,
     type: "invalid_request_error",

@@ -37,13 +37,19 @@ export const applyPatchKind: Kind = {
       return isObject(operation) ? JSON.stringify({ operation }) : input;
     },
     decoder: () => whole(decode),
+    answer({ parts, extra }) {
+      const isFailed = extra?.fields.status === "failed";
+      if (parts.length > 0 && !isFailed) return parts;
+      const text = isFailed ? "The change failed." : "The change was made.";
+      return [{ type: "text", text }, ...parts];
+    },
   },
 };
 
 function decode(text: string): string {
   const value = jsonOf(text);
   if (!isObject(value)) return text;
-  const operation = isObject(value["operation"]) ? value["operation"] : value;
+  const operation = isObject(value.operation) ? value.operation : value;
   const { type, path } = operation;
   if (!OPERATIONS.includes(String(type)) || typeof path !== "string") return text;
   return JSON.stringify(pick(operation, ["type", "path", "diff"]));

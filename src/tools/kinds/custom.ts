@@ -29,8 +29,8 @@ export const customKind: Kind = {
 
 /** The grammar in words. The dialects disagree on whether it stands in a group of its own. */
 function grammarOf(format: Readonly<Record<string, unknown>> | undefined): string | undefined {
-  if (format?.["type"] !== "grammar") return undefined;
-  const { syntax, definition } = isObject(format["grammar"]) ? format["grammar"] : format;
+  if (format?.type !== "grammar") return undefined;
+  const { syntax, definition } = isObject(format.grammar) ? format.grammar : format;
   const kind = typeof syntax === "string" ? `${syntax} ` : "";
   return `The input must match this ${kind}grammar:\n${String(definition)}`;
 }

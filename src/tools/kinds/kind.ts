@@ -1,4 +1,4 @@
-import type { JsonSchema } from "../../turn/turn.ts";
+import type { JsonSchema, Part, Result } from "../../turn/turn.ts";
 import type { Callable } from "../catalog.ts";
 
 /** A function declared in place of a tool of a kind the upstream does not have. */
@@ -32,6 +32,8 @@ export type Form = {
  */
 export type StandIn = Form & {
   declare(tool: Callable): StandInDeclaration;
+  /** A past call's result as that of a function; none: as it is. `brought`: the names of tools it holds. */
+  answer?(result: Result, brought: readonly string[]): readonly Part[];
   /** The kind the client is given, where it cannot be the declared one. */
   readonly restoredAs?: string | undefined;
 };

@@ -45,9 +45,9 @@ export const localShellKind: Kind = {
 function decode(text: string): string {
   const value = jsonOf(text);
   const said = isObject(value) ? value : { command: value ?? plainCommand(text) };
-  const command = argv(said["command"] ?? said["cmd"]);
+  const command = argv(said.command ?? said.cmd);
   if (command === undefined) return text;
-  const env = isObject(said["env"]) ? said["env"] : {};
+  const env = isObject(said.env) ? said.env : {};
   return JSON.stringify({ type: "exec", command, env, ...pick(said, OPTIONS) });
 }
 

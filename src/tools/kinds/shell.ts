@@ -34,13 +34,29 @@ export const shellKind: Kind = {
       return isObject(action) ? JSON.stringify(pick(action, Object.keys(action))) : input;
     },
     decoder: () => whole(decode),
+    answer: ({ parts }) =>
+      parts.map((part) => (part.type === "text" ? { ...part, text: outputText(part.text) } : part)),
   },
 };
+
+/** What the commands said, for reading. */
+function outputText(text: string): string {
+  const chunks = jsonOf(text);
+  if (!Array.isArray(chunks) || !chunks.every(isObject)) return text;
+  return chunks
+    .map(({ stdout, stderr, outcome }) => {
+      const { type, exit_code: code } = isObject(outcome) ? outcome : {};
+      const end = type === "timeout" ? "timed out" : `exit ${JSON.stringify(code ?? 0)}`;
+      const said = [stdout, stderr].filter((one) => typeof one === "string" && one !== "");
+      return [`[${end}]`, ...said].join("\n");
+    })
+    .join("\n");
+}
 
 function decode(text: string): string {
   const value = jsonOf(text);
   const said = isObject(value) ? value : { commands: value ?? plainLine(text) };
-  const commands = lines(said["commands"] ?? said["command"] ?? said["cmd"]);
+  const commands = lines(said.commands ?? said.command ?? said.cmd);
   if (commands === undefined) return text;
   return JSON.stringify({ commands, ...pick(said, OPTIONS) });
 }

@@ -28,5 +28,14 @@ export const toolSearchKind: Kind = {
     encode: (input) => input,
     // Its arguments are a value, not text, on the client's side: nothing to say before they are whole.
     decoder: () => whole((text) => text),
+    answer: (_, brought) => [
+      {
+        type: "text",
+        text:
+          brought.length === 0
+            ? "No tools were found."
+            : `These tools were found and can be called from now on: ${brought.join(", ")}.`,
+      },
+    ],
   },
 };

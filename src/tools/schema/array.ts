@@ -4,8 +4,8 @@ import { isSchema, schemasIn } from "./parts.ts";
 import { asText, limit, takes, type Node, type Within, type Writing } from "./writing.ts";
 
 export function writeArray(schema: Fields, writing: Writing, within: Within): Node {
-  const older = Array.isArray(schema["items"]);
-  const places = schemasIn(older ? schema["items"] : schema["prefixItems"]);
+  const older = Array.isArray(schema.items);
+  const places = schemasIn(older ? schema.items : schema.prefixItems);
   if (places.length > 0) return writeTuple(schema, places, writing, within);
   const { items } = schema;
   if (!isSchema(items)) {

@@ -51,7 +51,7 @@ export const entries = (inner: Codec | undefined): Codec => ({
 });
 
 const isEntry = (pair: unknown): pair is { key: string; value: unknown } =>
-  isObject(pair) && typeof pair["key"] === "string";
+  isObject(pair) && typeof pair.key === "string";
 
 /** Values other than texts, sent as texts. */
 export const texts = (values: readonly unknown[], words: readonly string[]): Codec => {

@@ -30,10 +30,10 @@ export function writeAll(schema: Fields, writing: Writing, within: Within): Node
 /** What a schema refers to; nothing if that leads back to where it came from. */
 function follow(schema: JsonSchema, root: JsonSchema, through: string[]): JsonSchema | undefined {
   let target: JsonSchema | undefined = schema;
-  while (isObject(target) && typeof target["$ref"] === "string") {
-    if (through.includes(target["$ref"])) return undefined;
-    through.push(target["$ref"]);
-    target = resolve(root, target["$ref"]);
+  while (isObject(target) && typeof target.$ref === "string") {
+    if (through.includes(target.$ref)) return undefined;
+    through.push(target.$ref);
+    target = resolve(root, target.$ref);
   }
   return target;
 }
@@ -84,9 +84,9 @@ export function writeUnion(
 
 /** What a written schema refers to, if that is written yet. */
 function followWritten(schema: JsonSchema, { definitions }: Writing): JsonSchema {
-  if (!isObject(schema) || typeof schema["$ref"] !== "string") return schema;
+  if (!isObject(schema) || typeof schema.$ref !== "string") return schema;
   for (const { name, node } of definitions.values())
-    if (schema["$ref"] === `#/$defs/${name}`) return node?.schema ?? true;
+    if (schema.$ref === `#/$defs/${name}`) return node?.schema ?? true;
   return true;
 }
 
@@ -116,7 +116,7 @@ function writeWithout(
 }
 
 const isNull = (schema: JsonSchema): boolean =>
-  isObject(schema) && (schema["type"] === "null" || schema["const"] === null);
+  isObject(schema) && (schema.type === "null" || schema.const === null);
 
 /** The one thing that may be null, as far as the upstream can say so. */
 function nullable(node: Node, may: boolean, writing: Writing): Node {

@@ -1,5 +1,5 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { SchemaRule } from "../../turn/profile.ts";
 import type { JsonSchema } from "../../turn/turn.ts";
@@ -138,15 +138,15 @@ function strays(schema: unknown, rule: SchemaRule): string[] {
     if ("$ref" in node && rule.refs === false) found.push("$ref");
     if ("const" in node && rule.consts === false) found.push("const");
     if ("prefixItems" in node && rule.tuples === false) found.push("prefixItems");
-    if (Array.isArray(node["type"]) && rule.typeLists === false) found.push("type list");
+    if (Array.isArray(node.type) && rule.typeLists === false) found.push("type list");
     const isTyped = ["type", "anyOf", "oneOf", "allOf", "$ref"].some((word) => word in node);
     if (rule.untyped === false && !isTyped) found.push("untyped");
-    if (rule.mixedEnums === false && Array.isArray(node["enum"]))
-      if (node["enum"].some((value) => typeof value !== "string")) found.push("enum");
-    if (rule.maps === false && typeof node["additionalProperties"] === "object") found.push("map");
-    const properties = (node["properties"] ?? {}) as Record<string, unknown>;
+    if (rule.mixedEnums === false && Array.isArray(node.enum))
+      if (node.enum.some((value) => typeof value !== "string")) found.push("enum");
+    if (rule.maps === false && typeof node.additionalProperties === "object") found.push("map");
+    const properties = (node.properties ?? {}) as Record<string, unknown>;
     for (const name of Object.keys(properties)) {
-      if (rule.optional === false && !(node["required"] as string[]).includes(name))
+      if (rule.optional === false && !(node.required as string[]).includes(name))
         found.push("optional");
       if (rule.keys !== undefined && !/^[A-Za-z0-9_]{1,16}$/.test(name)) found.push("key");
     }
@@ -181,7 +181,7 @@ describe("compileSchema", () => {
           const sent = compiled.codec === undefined ? value : compiled.codec.encode(value);
           const nullable = JSON.stringify(compiled.schema).includes("nullable");
           fc.pre(!nullable && !compiled.told.includes("null") && ajv.validate(schema, value));
-          expect(ajv.validate(compiled.schema, sent), JSON.stringify(compiled.schema)).toBe(true);
+          expect(ajv.validate(compiled.schema, sent)).toBe(true);
         }),
         { numRuns: 200 },
       );

@@ -79,8 +79,8 @@ function withProperties(schema: JsonSchema): JsonSchema {
 
 /** A schema that is nothing but a reference, followed to what it refers to. */
 function followed(schema: JsonSchema, root: JsonSchema, steps = 8): JsonSchema {
-  if (!isObject(schema) || typeof schema["$ref"] !== "string" || steps === 0) return schema;
-  const target = resolve(root, schema["$ref"]);
+  if (!isObject(schema) || typeof schema.$ref !== "string" || steps === 0) return schema;
+  const target = resolve(root, schema.$ref);
   return target === undefined ? schema : followed(target, root, steps - 1);
 }
 
@@ -88,7 +88,7 @@ const UNIONS = ["anyOf", "oneOf", "allOf", "not", "if", "then", "else"];
 
 /** An object that only asks for one or another of its own keys: the asking is told, the object kept. */
 function withoutConditions(schema: JsonSchema, writing: Writing): JsonSchema {
-  if (!isObject(schema) || !isObject(schema["properties"])) return schema;
+  if (!isObject(schema) || !isObject(schema.properties)) return schema;
   const conditions = UNIONS.filter((word) => word in schema);
   const onlyAsk = (branch: unknown): boolean =>
     isObject(branch) && Object.keys(branch).every((word) => word === "required");
@@ -105,12 +105,12 @@ function withoutConditions(schema: JsonSchema, writing: Writing): JsonSchema {
     writing.told.add(`${word} at the top`);
   }
   writing.changed = true;
-  return { ...plain, description: describe(schema["description"], words) };
+  return { ...plain, description: describe(schema.description, words) };
 }
 
 const isPlainObject = (schema: JsonSchema): boolean =>
   isObject(schema) &&
-  schema["type"] === "object" &&
+  schema.type === "object" &&
   !("enum" in schema) &&
   UNIONS.every((word) => !(word in schema));
 

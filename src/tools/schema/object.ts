@@ -9,13 +9,13 @@ import { asText, describe, limit, takes, type Node, type Within, type Writing } 
 const OTHERS = "other_properties";
 
 export function writeObject(schema: Fields, writing: Writing, within: Within): Node {
-  const named = isObject(schema["properties"]) ? schema["properties"] : undefined;
-  const rest = schema["additionalProperties"];
+  const named = isObject(schema.properties) ? schema.properties : undefined;
+  const rest = schema.additionalProperties;
   const isMap = Object.keys(named ?? {}).length === 0 && rest !== false;
   if (writing.rule.maps === false && isMap && (named === undefined || rest !== undefined))
     return writeMap(schema, rest, writing, within);
 
-  const required = new Set(Array.isArray(schema["required"]) ? schema["required"] : []);
+  const required = new Set(Array.isArray(schema.required) ? schema.required : []);
   const keys = upstreamKeys(Object.keys(named ?? {}), writing);
   const properties: [string, JsonSchema][] = [];
   const fields: Field[] = [];
@@ -63,11 +63,11 @@ function objectSchema(schema: Fields, { properties, required, others, writing }:
   const { rule } = writing;
   const { properties: _, required: __, additionalProperties: rest, ...own } = schema;
   const written: Record<string, unknown> = { ...own };
-  if (properties !== undefined) written["properties"] = Object.fromEntries(properties);
-  if (required.length > 0 || "required" in schema) written["required"] = required;
+  if (properties !== undefined) written.properties = Object.fromEntries(properties);
+  if (required.length > 0 || "required" in schema) written.required = required;
   if (rule.maps !== false) {
-    if (rest !== undefined) written["additionalProperties"] = others ?? rest;
-  } else if (rest === false || rule.optional === false) written["additionalProperties"] = false;
+    if (rest !== undefined) written.additionalProperties = others ?? rest;
+  } else if (rest === false || rule.optional === false) written.additionalProperties = false;
   if (rule.maps === false && rest === true) {
     writing.changed = true;
     writing.told.add("additionalProperties");
@@ -84,7 +84,7 @@ function writeMap(schema: Fields, rest: unknown, writing: Writing, within: Withi
   writing.changed = writing.values = true;
   writing.reshaped.add("objects of any keys as lists of pairs");
   return {
-    schema: pairs(schema["description"], value.schema, writing),
+    schema: pairs(schema.description, value.schema, writing),
     codec: entries(value.codec),
   };
 }
@@ -133,7 +133,7 @@ function whenAbsent(
     return { schema: nullable, absent: "null" };
   }
   writing.reshaped.add("what may be left out or null as a list of at most one");
-  const described = isObject(schema) ? schema["description"] : undefined;
+  const described = isObject(schema) ? schema.description : undefined;
   const description = describe(described, ["an empty list leaves it out"]);
   return { schema: { type: "array", description, items: schema }, absent: "list" };
 }
@@ -156,7 +156,7 @@ function upstreamKeys(keys: readonly string[], writing: Writing): ReadonlyMap<st
   const { keys: rule } = writing.rule;
   if (rule === undefined) return new Map(keys.map((key) => [key, key]));
   const names = createProviderNameAllocator(rule)(keys.map((name) => ({ name, rank: 0 })));
-  const renamed = new Map(keys.map((key, at) => [key, String(names[at] ?? key)]));
+  const renamed = new Map(keys.map((key, at) => [key, names[at] ?? key]));
   if ([...renamed].some(([key, name]) => key !== name)) {
     writing.changed = writing.values = true;
     writing.reshaped.add("property names the upstream does not take under others");

@@ -34,10 +34,10 @@ export const typesIn = (schema: Fields): readonly string[] => {
 
 /** The types of a schema that names none, told from its keywords. */
 export function impliedTypes(schema: Fields): readonly string[] {
-  const values = Array.isArray(schema["enum"])
-    ? schema["enum"]
+  const values = Array.isArray(schema.enum)
+    ? schema.enum
     : "const" in schema
-      ? [schema["const"]]
+      ? [schema.const]
       : undefined;
   if (values !== undefined) return [...new Set(values.map(typeOfValue))];
   for (const word of Object.keys(schema)) {
@@ -61,8 +61,8 @@ export function narrowed(schema: Fields, type: string): Fields {
     return of === undefined || of === type || (of === "number" && type === "integer");
   });
   const narrow: Record<string, unknown> = { ...Object.fromEntries(kept), type };
-  if (Array.isArray(schema["enum"]))
-    narrow["enum"] = schema["enum"].filter((value) => isOfType(value, type));
+  if (Array.isArray(schema.enum))
+    narrow.enum = schema.enum.filter((value) => isOfType(value, type));
   return narrow;
 }
 
@@ -94,9 +94,9 @@ export function acceptsNull(
     const target = seen.includes(ref) ? undefined : resolve(root, ref);
     return target === undefined || acceptsNull(target, root, [...seen, ref]);
   }
-  if (schema["nullable"] === true) return true;
-  if ("const" in schema) return schema["const"] === null;
-  if (Array.isArray(schema["enum"])) return schema["enum"].includes(null);
+  if (schema.nullable === true) return true;
+  if ("const" in schema) return schema.const === null;
+  if (Array.isArray(schema.enum)) return schema.enum.includes(null);
   const types = typesIn(schema);
   if (types.length > 0 && !types.includes("null")) return false;
   const some = (key: string): boolean =>
@@ -105,7 +105,7 @@ export function acceptsNull(
   return (
     some("anyOf") &&
     some("oneOf") &&
-    schemasIn(schema["allOf"]).every((one) => acceptsNull(one, root, seen))
+    schemasIn(schema.allOf).every((one) => acceptsNull(one, root, seen))
   );
 }
 

@@ -55,8 +55,8 @@ const isNumeric = (type: string): boolean => type === "number" || type === "inte
 
 const valuesOf = (schema: unknown): readonly unknown[] | undefined => {
   if (!isObject(schema)) return undefined;
-  if ("const" in schema) return [schema["const"]];
-  return Array.isArray(schema["enum"]) ? schema["enum"] : undefined;
+  if ("const" in schema) return [schema.const];
+  return Array.isArray(schema.enum) ? schema.enum : undefined;
 };
 
 function valuesApart(one: unknown, other: unknown): boolean {
@@ -65,17 +65,17 @@ function valuesApart(one: unknown, other: unknown): boolean {
 }
 
 const requiredIn = (schema: Fields): readonly string[] =>
-  Array.isArray(schema["required"]) ? schema["required"].map(String) : [];
+  Array.isArray(schema.required) ? schema.required.map(String) : [];
 
 /** Whether `one` has no place for something that `other` requires. */
 function lacks(one: Fields, other: Fields): boolean {
-  if (one["additionalProperties"] !== false) return false;
-  const properties = isObject(one["properties"]) ? one["properties"] : {};
+  if (one.additionalProperties !== false) return false;
+  const properties = isObject(one.properties) ? one.properties : {};
   return requiredIn(other).some((key) => !Object.hasOwn(properties, key));
 }
 
 function discriminated(one: Fields, other: Fields): boolean {
-  const [mine, theirs] = [one["properties"], other["properties"]];
+  const [mine, theirs] = [one.properties, other.properties];
   if (!isObject(mine) || !isObject(theirs)) return false;
   const both = requiredIn(one).filter((key) => requiredIn(other).includes(key));
   return both.some((key) => valuesApart(mine[key], theirs[key]));
@@ -98,8 +98,8 @@ function looksLike(schema: JsonSchema, value: unknown, deep = false): boolean {
 }
 
 function hasOutline(schema: Fields, value: Fields, deep: boolean): boolean {
-  const properties = isObject(schema["properties"]) ? schema["properties"] : {};
-  const rest = schema["additionalProperties"];
+  const properties = isObject(schema.properties) ? schema.properties : {};
+  const rest = schema.additionalProperties;
   if (!requiredIn(schema).every((key) => Object.hasOwn(value, key))) return false;
   return Object.entries(value).every(([key, held]) => {
     const named = Object.hasOwn(properties, key);
@@ -113,7 +113,7 @@ function hasOutline(schema: Fields, value: Fields, deep: boolean): boolean {
 function fitsCombinations(schema: Fields, value: unknown): boolean {
   const fits = (one: JsonSchema): boolean => looksLike(one, value, true);
   return (
-    schemasIn(schema["allOf"]).every(fits) &&
+    schemasIn(schema.allOf).every(fits) &&
     ["anyOf", "oneOf"].every(
       (word) => !Array.isArray(schema[word]) || schemasIn(schema[word]).some(fits),
     )

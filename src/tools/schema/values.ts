@@ -7,7 +7,7 @@ import { asText, limit, type Node, type Writing } from "./writing.ts";
 export function writeValues(schema: Fields, writing: Writing): Node {
   const { rule } = writing;
   const isConst = "const" in schema;
-  const values = isConst ? [schema["const"]] : (schema["enum"] as readonly unknown[]);
+  const values = isConst ? [schema.const] : (schema.enum as readonly unknown[]);
   const { const: _, enum: __, type, ...rest } = schema as Record<string, unknown>;
   const allTexts = values.every((value) => typeof value === "string");
   if (rule.mixedEnums === false && !allTexts) return writeTexts(rest, schema, values, writing);
@@ -19,13 +19,13 @@ export function writeValues(schema: Fields, writing: Writing): Node {
   const oneType = types.length === 1 ? types[0] : undefined;
   if (rule.typeLists === false && Array.isArray(type)) {
     writing.changed = true;
-    if (oneType !== undefined) written["type"] = oneType;
-  } else if (type !== undefined) written["type"] = type;
+    if (oneType !== undefined) written.type = oneType;
+  } else if (type !== undefined) written.type = type;
   else if (rule.untyped === false && oneType !== undefined) {
     writing.changed = true;
-    written["type"] = oneType;
+    written.type = oneType;
   }
-  if (written["type"] === undefined && rule.untyped === false)
+  if (written.type === undefined && rule.untyped === false)
     return asText(schema, writing, "values of several types");
   return { schema: limit(written, writing), codec: undefined };
 }

@@ -14,11 +14,11 @@ const LARGEST = 2000;
 export function writeSchema(schema: JsonSchema, writing: Writing, within: Within): Node {
   if (typeof schema === "boolean") return writeOpen(schema, writing);
   if (++writing.size > LARGEST) return asText(schema, writing, "what is too large to write out");
-  if (typeof schema["$ref"] === "string") return writeRef(schema, schema["$ref"], writing, within);
-  if (Array.isArray(schema["allOf"])) return writeAll(schema, writing, within);
-  if (Array.isArray(schema["anyOf"])) return writeUnion(schema, "anyOf", writing, within);
-  if (Array.isArray(schema["oneOf"])) return writeUnion(schema, "oneOf", writing, within);
-  if (Array.isArray(schema["enum"]) || "const" in schema) return writeValues(schema, writing);
+  if (typeof schema.$ref === "string") return writeRef(schema, schema.$ref, writing, within);
+  if (Array.isArray(schema.allOf)) return writeAll(schema, writing, within);
+  if (Array.isArray(schema.anyOf)) return writeUnion(schema, "anyOf", writing, within);
+  if (Array.isArray(schema.oneOf)) return writeUnion(schema, "oneOf", writing, within);
+  if (Array.isArray(schema.enum) || "const" in schema) return writeValues(schema, writing);
 
   const types = typesIn(schema);
   if (types.length > 1) return writeTypes(schema, types, writing, within);

@@ -83,5 +83,5 @@ export function limit(schema: Fields, writing: Writing): Fields {
     writing.told.add(word);
   }
   if (remarks.length === 0) return Object.fromEntries(kept);
-  return { ...Object.fromEntries(kept), description: describe(schema["description"], remarks) };
+  return { ...Object.fromEntries(kept), description: describe(schema.description, remarks) };
 }

@@ -1,0 +1,213 @@
+import type { Decision } from "../turn/decision.ts";
+import type { UpstreamName } from "../turn/names.ts";
+import type { KindRule, Profile } from "../turn/profile.ts";
+import type { FunctionTool, NamespaceTool, Tool } from "../turn/turn.ts";
+import type { Entry } from "./catalog.ts";
+import type { Binding, ToolIdentityMap } from "./identity.ts";
+import type { Form } from "./kinds/kind.ts";
+import { kindOf } from "./kinds/kinds.ts";
+import { memberDescription } from "./kinds/namespace.ts";
+import { jsonForm } from "./schema/form.ts";
+import { compileSchema } from "./schema/compile.ts";
+import { fillTemplate } from "./template.ts";
+
+export type Verdict = "native" | "degraded" | "deferred" | "ignored" | "refused";
+
+/** What became of one declared tool, in words for the client. */
+export type ToolVerdict = {
+  readonly path: string;
+  readonly kind: string;
+  readonly namespace?: string | undefined;
+  readonly name: string;
+  readonly verdict: Verdict;
+  readonly upstreamName?: string | undefined;
+  readonly reason: string;
+};
+
+type Named = Exclude<Tool<UpstreamName>, NamespaceTool<UpstreamName>>;
+
+/** A tool that is offered, under both its names. */
+export type Bound = Binding & {
+  readonly path: string;
+  readonly declaration: Named;
+  /** The namespace it stays in at the upstream. */
+  readonly group?: NamespaceTool | undefined;
+  /** The item of the conversation it stays in. */
+  readonly item?: number | undefined;
+  /** How its calls' inputs change form; none where they do not. */
+  readonly form?: Form | undefined;
+};
+
+export type Identities = ToolIdentityMap<Bound>;
+
+/** What is to become of one tool. */
+export type Declared = {
+  readonly verdict: Verdict;
+  readonly reason: string;
+  /** What it is to the upstream; none if it is not offered. */
+  readonly offer?: Offer | undefined;
+};
+
+type Offer = {
+  /** A kind other than function and custom is known by itself and needs no name. */
+  readonly kind: string;
+  /** The kind of its calls, where they cannot be of the declared one. */
+  readonly restoredAs?: string | undefined;
+  readonly group?: NamespaceTool | undefined;
+  readonly form?: Form | undefined;
+  /** The tool that is sent, but for its name. */
+  readonly tool: Exclude<Tool, NamespaceTool>;
+  readonly decisions: readonly Pick<Decision, "action" | "reason">[];
+};
+
+/** How an upstream deals with a kind, by that name or the one it is a variant of. */
+export function ruleFor(kind: string, { tools: { kinds } }: Profile): KindRule {
+  const known = kindOf(kind);
+  return kinds[kind] ?? (known && kinds[known.kind]) ?? kinds["*"] ?? "ignore";
+}
+
+/** Decides what becomes of one tool on an upstream, and says why. */
+export function planToolDeclaration(entry: Entry, profile: Profile, isFirst = true): Declared {
+  const { kind, namespace } = entry;
+  const rule = ruleFor(kind, profile);
+  const groupRule = namespace === undefined ? "native" : ruleFor("namespace", profile);
+  for (const [of, what] of [
+    [rule, `${kind} tools`],
+    [groupRule, "namespaces"],
+  ] as const) {
+    if (of === "refuse") return refused(what, profile);
+    if (of === "ignore") return ignored(what, profile, kind);
+  }
+  const isNative = rule === "native" || isForeign(entry, profile);
+  const own = isNative ? declareNative(entry, profile) : declareStandIn(entry, profile);
+  if (own.offer === undefined || entry.group === undefined) return own;
+  if (groupRule === "native") return { ...own, offer: { ...own.offer, group: entry.group } };
+  return flattened(own, own.offer, entry.group, isFirst);
+}
+
+/** A tool we do not know, of a client that speaks the upstream's own language, is between the two. */
+const isForeign = ({ tool, kind }: Entry, profile: Profile): boolean =>
+  tool.type === "builtin" && kindOf(kind) === undefined && tool.dialect === profile.dialect;
+
+const refused = (what: string, profile: Profile): Declared => ({
+  verdict: "refused",
+  reason: `the ${profile.name} profile refuses ${what}`,
+});
+
+function ignored(what: string, profile: Profile, kind: string): Declared {
+  const hosted = kindOf(kind)?.standIn === undefined && kind !== "function";
+  const why = hosted && kindOf(kind) !== undefined ? "; only a provider can run it" : "";
+  return { verdict: "ignored", reason: `the ${profile.name} profile has no ${what}${why}` };
+}
+
+function declareNative(entry: Entry, profile: Profile): Declared {
+  const { tool, kind } = entry;
+  if (tool.type === "function") return declareFunction(tool, profile);
+  const template = profile.tools.builtins?.[kindOf(kind)?.kind ?? kind];
+  if (tool.type === "builtin" && template !== undefined) {
+    const { raw, losses } = fillTemplate(template, tool.raw);
+    const said = losses.map((reason) => ({ action: "changed", reason }) as const);
+    const reshaped = { action: "reshaped", reason: `sent as the upstream's own ${kind}` } as const;
+    return {
+      verdict: "native",
+      reason: `the upstream has ${kind} in a form of its own`,
+      offer: {
+        kind,
+        tool: { ...tool, dialect: profile.dialect, raw },
+        decisions: [reshaped, ...said],
+      },
+    };
+  }
+  return { verdict: "native", reason: "offered as it is", offer: { kind, tool, decisions: [] } };
+}
+
+function declareFunction(tool: FunctionTool, profile: Profile): Declared {
+  const { schema: rule } = profile.tools;
+  const decisions: Pick<Decision, "action" | "reason">[] = [];
+  let sent = tool;
+  let form: Form | undefined;
+  if (rule?.strict === false && tool.strict === true) {
+    sent = { ...sent, strict: undefined };
+    decisions.push({ action: "changed", reason: "strict cannot be asked for" });
+  }
+  if (rule !== undefined && tool.schema !== undefined) {
+    const { schema, codec, reshaped, told } = compileSchema(tool.schema, rule);
+    if (schema !== tool.schema) sent = { ...sent, schema };
+    if (codec !== undefined) form = jsonForm(codec);
+    for (const what of reshaped) decisions.push({ action: "reshaped", reason: `sends ${what}` });
+    for (const what of told)
+      decisions.push({ action: "changed", reason: `${what} is told in the description only` });
+  }
+  const reason =
+    form === undefined ? "offered as it is" : "offered with a schema the upstream takes";
+  return { verdict: "native", reason, offer: { kind: "function", tool: sent, form, decisions } };
+}
+
+/** A function in place of a tool the upstream does not have. */
+function declareStandIn({ tool, kind, name }: Entry, profile: Profile): Declared {
+  const standIn = kindOf(kind)?.standIn;
+  const what = `${kind} tools`;
+  if (standIn === undefined) {
+    if (kind === "function") return ignored(what, profile, kind);
+    const why =
+      kindOf(kind) === undefined ? "is a kind we do not know" : "runs at the provider only";
+    return {
+      verdict: "ignored",
+      reason: `${kind} ${why}, and the ${profile.name} profile has none`,
+    };
+  }
+  if (tool.type === "builtin" && kind === "tool_search" && tool.raw.execution === "server")
+    return { verdict: "ignored", reason: "every deferred tool is offered at once instead" };
+  const { description, schema, losses } = standIn.declare(tool);
+  const { offer } = declareFunction({ type: "function", name, description, schema }, profile);
+  if (offer === undefined) return ignored(what, profile, kind);
+  const form = offer.form === undefined ? standIn : nested(standIn, offer.form);
+  return {
+    verdict: "degraded",
+    reason: ["offered as a function that stands in for it", ...losses].join("; "),
+    offer: {
+      ...offer,
+      form,
+      restoredAs: standIn.restoredAs,
+      decisions: [
+        { action: "reshaped", reason: `${kind} is sent as a function` },
+        ...losses.map((reason) => ({ action: "changed", reason }) as const),
+        ...offer.decisions,
+      ],
+    },
+  };
+}
+
+/** A stand-in whose own arguments are rewritten too. */
+const nested = (outer: Form, inner: Form): Form => ({
+  encode: (input) => inner.encode(outer.encode(input)),
+  decoder() {
+    const [first, second] = [inner.decoder(), outer.decoder()];
+    return {
+      each: (text) => second.each(first.each(text)),
+      end: (complete) => second.each(first.end(complete)) + second.end(complete),
+    };
+  },
+});
+
+/** A member of a namespace on its own. */
+function flattened(own: Declared, offer: Offer, group: NamespaceTool, isFirst: boolean): Declared {
+  const { tool } = offer;
+  const described =
+    tool.type === "builtin"
+      ? tool
+      : { ...tool, description: memberDescription(tool.description, group, isFirst) };
+  const apart = `offered apart from its namespace \`${group.name}\`, with which its calls come back`;
+  return {
+    verdict: "degraded",
+    reason: own.verdict === "native" ? apart : `${own.reason}; ${apart}`,
+    offer: {
+      ...offer,
+      tool: described,
+      decisions: [
+        { action: "reshaped", reason: "sent apart from its namespace" },
+        ...offer.decisions,
+      ],
+    },
+  };
+}

@@ -1,0 +1,75 @@
+import type { Decision } from "../../turn/decision.ts";
+import type { UpstreamName } from "../../turn/names.ts";
+import type { Profile } from "../../turn/profile.ts";
+import type { Item, Turn } from "../../turn/turn.ts";
+import { idAllocator } from "../ids.ts";
+import { takeNotes, type Notes } from "../notes.ts";
+import { itemPath } from "../paths.ts";
+import type { Toolset } from "../toolset.ts";
+import { pairCalls } from "./pairs.ts";
+import { fitParts, fitRoles } from "./parts.ts";
+import { translate, type Told } from "./translate.ts";
+
+export type HistoryPlan = {
+  /** The very same list where nothing changes. */
+  readonly items: readonly Item<UpstreamName>[];
+  readonly decisions: readonly Decision[];
+};
+
+/** The conversation so far as the upstream can take it: names, forms, pairs, parts, roles and ids. */
+export function planHistory(turn: Turn, set: Toolset, profile: Profile): HistoryPlan {
+  const notes = takeNotes();
+  const path = (at: number): string => itemPath(turn, at);
+  const translated = translate(turn, set, profile, notes);
+  // Where no name differs the two kinds of name are the same.
+  const same = turn.items as unknown as readonly Item<UpstreamName>[];
+  const { history: rule } = profile;
+  if (rule === undefined && translated === undefined)
+    return { items: same, decisions: notes.decisions() };
+
+  const before = translated ?? same.map((item, at) => ({ item, at }));
+  let told = before;
+  if (rule !== undefined) {
+    const { parallel } = profile.tools;
+    if (rule.paired === true) told = pairCalls(told, { notes, path, parallel });
+    const options = { rule, profile, notes, path };
+    told = fitParts(told, options);
+    told = fitRoles(told, options);
+    if (rule.paired === true || rule.ids !== undefined) told = fitIds(told, profile, notes, path);
+  }
+  const items = told === before && translated === undefined ? same : told.map(({ item }) => item);
+  return { items, decisions: notes.decisions() };
+}
+
+/** Call ids in the upstream's form, each used once. Pairs stay pairs, so results follow their calls. */
+function fitIds(
+  told: readonly Told[],
+  { history: rule }: Profile,
+  notes: Notes,
+  path: (at: number) => string,
+): readonly Told[] {
+  const allocate = idAllocator(rule?.ids);
+  /** The ids given to the calls of one client id, oldest first, until they are answered. */
+  const open = new Map<string, string[]>();
+  let changed = false;
+  const fitted = told.map((one): Told => {
+    const { item, at } = one;
+    if (item.type === "call") {
+      const id = allocate(item.id);
+      const given = open.get(item.id);
+      if (given === undefined) open.set(item.id, [id]);
+      else given.push(id);
+      if (id === item.id) return one;
+      notes.note(path(at), "renamed", "call ids the upstream does not take are sent as others");
+      changed = true;
+      return { item: { ...item, id }, at };
+    }
+    if (item.type !== "result") return one;
+    const given = open.get(item.call);
+    const id = given !== undefined && given.length > 1 ? given.shift() : given?.[0];
+    if (id === undefined || id === item.call) return one;
+    changed = true;
+    return { item: { ...item, call: id }, at };
+  });
+  return changed ? fitted : told;
+}

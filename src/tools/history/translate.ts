@@ -1,0 +1,176 @@
+import { upstreamName, type UpstreamName } from "../../turn/names.ts";
+import type { Profile } from "../../turn/profile.ts";
+import type { Call, Item, Opaque, Result, Turn } from "../../turn/turn.ts";
+import { toolsIn } from "../catalog.ts";
+import { readDeclaration } from "../declarations.ts";
+import { ruleFor, type Bound } from "../declare.ts";
+import { fullName, type Identity } from "../identity.ts";
+import type { Form } from "../kinds/kind.ts";
+import { kindOf } from "../kinds/kinds.ts";
+import { createProviderNameAllocator } from "../names.ts";
+import type { Notes } from "../notes.ts";
+import { itemPath } from "../paths.ts";
+import type { Toolset } from "../toolset.ts";
+
+/** An item under the upstream's names, and where it came from. */
+export type Told = { readonly item: Item<UpstreamName>; readonly at: number };
+
+/** What a past call is to the upstream. */
+type Recast = { readonly upstream: Bound["upstream"]; readonly form?: Form | undefined };
+
+/**
+ * Past calls under the names and in the forms that the upstream is told now,
+ * with their results; and without items that only another dialect has. Nothing,
+ * if all can stay as it is.
+ */
+export function translate(
+  turn: Turn,
+  set: Toolset,
+  profile: Profile,
+  notes: Notes,
+): readonly Told[] | undefined {
+  const recast = recasting(turn, set, profile, notes);
+  const kinds = new Map<string, string>();
+  const told: Told[] = [];
+  let changed = false;
+  for (const [at, item] of turn.items.entries()) {
+    const written = translateItem(item, at);
+    if (written !== item) changed = true;
+    if (written !== undefined) told.push({ item: written as Item<UpstreamName>, at });
+  }
+  return changed ? told : undefined;
+
+  function translateItem(item: Item, at: number): Item | Item<UpstreamName> | undefined {
+    switch (item.type) {
+      case "call": {
+        const call = translateCall(item, recast(item));
+        kinds.set(item.id, call.kind);
+        return call;
+      }
+      case "result":
+        return translateResult(item, kinds.get(item.call) ?? upstreamKind(item.kind, profile), set);
+      case "opaque":
+        return keepOpaque(item, at);
+      default:
+        return item;
+    }
+  }
+
+  function keepOpaque(item: Opaque, at: number): Opaque | undefined {
+    if (set.emptied.has(at)) return undefined;
+    if (item.dialect === profile.dialect || profile.dialect === "scripted") return item;
+    // The tools it brought are known; whether they are offered is said with them.
+    if (toolsIn(item) !== undefined) return undefined;
+    const { type } = item.raw;
+    const what = typeof type === "string" ? `${type} items` : "items without a type";
+    const reason = `${what} are unknown to the upstream`;
+    notes.note(itemPath(turn, at), "dropped", reason);
+    return undefined;
+  }
+}
+
+function translateCall(call: Call, recast: Recast | undefined): Call | Call<UpstreamName> {
+  if (recast === undefined) return call;
+  const { kind, namespace, name } = recast.upstream;
+  const input = recast.form === undefined ? call.input : recast.form.encode(call.input);
+  const isSame =
+    kind === call.kind &&
+    name === (call.name as string) &&
+    namespace === call.namespace &&
+    input === call.input;
+  if (isSame) return call;
+  // What else the client's kind of call held has no place in another kind.
+  const extra = kind === call.kind ? call.extra : undefined;
+  return { ...call, kind, namespace, name, input, extra };
+}
+
+function translateResult(result: Result, kind: string, set: Toolset): Result {
+  if (kind === result.kind) return result;
+  const standIn = kindOf(result.kind)?.standIn;
+  const parts = standIn?.answer?.(result, namesBrought(result, set)) ?? result.parts;
+  return { ...result, kind, parts, extra: undefined };
+}
+
+function namesBrought(result: Result, { identity }: Toolset): readonly string[] {
+  const brought = toolsIn(result);
+  return (brought?.tools ?? []).flatMap((raw) => {
+    const tool = readDeclaration(raw, brought?.dialect ?? "responses");
+    if (tool === undefined) return [];
+    const [namespace, members] =
+      tool.type === "namespace" ? [tool.name, tool.tools] : [undefined, [tool]];
+    return members.map(({ name }) =>
+      String(identity.byName(name, namespace)?.upstream.name ?? name),
+    );
+  });
+}
+
+const upstreamKind = (kind: string, profile: Profile): string =>
+  ruleFor(kind, profile) === "native" || kindOf(kind)?.standIn === undefined ? kind : "function";
+
+/** Finds what a past call is to the upstream, also where its tool is no longer declared. */
+function recasting(
+  turn: Turn,
+  set: Toolset,
+  profile: Profile,
+  notes: Notes,
+): (call: Call) => Recast | undefined {
+  let vanished: Map<string, Recast> | undefined;
+  return (call) => {
+    const { identity } = set;
+    const bound = identity.byIdentity(call) ?? identity.byName(call.name, call.namespace);
+    if (bound !== undefined) return bound;
+    vanished ??= recastVanished(turn, set, profile, notes);
+    return vanished.get(keyOf(call));
+  };
+}
+
+const keyOf = ({ kind, namespace, name }: Identity): string =>
+  JSON.stringify([kind, namespace ?? null, name]);
+
+/** Names for the tools of past calls that are no longer declared; they yield to all that are. */
+function recastVanished(
+  turn: Turn,
+  { identity, taken }: Toolset,
+  profile: Profile,
+  notes: Notes,
+): Map<string, Recast> {
+  const calls = new Map<string, { readonly call: Call; readonly at: number }>();
+  for (const [at, item] of turn.items.entries()) {
+    if (item.type !== "call") continue;
+    if (identity.byIdentity(item) ?? identity.byName(item.name, item.namespace)) continue;
+    if (!calls.has(keyOf(item))) calls.set(keyOf(item), { call: item, at });
+  }
+  const gone = [...calls.values()];
+  const keepsGroups = ruleFor("namespace", profile) === "native";
+  const names = createProviderNameAllocator(
+    profile.tools.names,
+    undefined,
+    taken,
+  )(
+    gone.map(({ call: { name, namespace } }) => ({
+      name,
+      ...(keepsGroups ? { scope: namespace } : { prefix: namespace }),
+      rank: 9,
+    })),
+  );
+  const recasts = new Map<string, Recast>();
+  for (const [index, { call, at }] of gone.entries()) {
+    const kind = upstreamKind(call.kind, profile);
+    const byName = kind === "function" || kind === "custom";
+    const name = byName ? (names[index] ?? upstreamName(call.name)) : upstreamName(call.name);
+    const namespace = keepsGroups ? call.namespace : undefined;
+    recasts.set(keyOf(call), {
+      upstream: { kind, namespace, name },
+      form: kind === call.kind ? undefined : kindOf(call.kind)?.standIn,
+    });
+    const isSame =
+      kind === call.kind && name === (call.name as string) && namespace === call.namespace;
+    if (!isSame)
+      notes.note(
+        itemPath(turn, at),
+        kind === call.kind ? "renamed" : "reshaped",
+        `\`${fullName(call)}\` is no longer declared; its calls are told as calls of \`${name}\``,
+      );
+  }
+  return recasts;
+}

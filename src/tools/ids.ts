@@ -1,0 +1,29 @@
+import type { NameRule } from "../turn/profile.ts";
+import { hash, isLawful } from "./names.ts";
+
+export type IdRule = NameRule & { readonly exact?: boolean | undefined };
+
+/** Gives every id of a conversation the form an upstream wants; the same id always the same form. */
+export function idAllocator(rule: IdRule | undefined): (id: string) => string {
+  const taken = new Set<string>();
+  return (id) => {
+    const isFit = rule === undefined ? id !== "" : isLawfulId(id, rule);
+    let given = isFit ? id : bentId(id, rule, 0);
+    for (let count = 1; taken.has(given); count++) given = bentId(id, rule, count);
+    taken.add(given);
+    return given;
+  };
+}
+
+const isLawfulId = (id: string, rule: IdRule): boolean =>
+  isLawful(id, rule) && (rule.exact !== true || id.length === rule.max);
+
+/** A lawful id made of an unlawful one, or of one that is taken. */
+function bentId(id: string, rule: IdRule | undefined, count: number): string {
+  const seed = count === 0 ? id : `${id}#${count}`;
+  const word = hash(seed) + hash(`${seed}.`) + hash(`${seed}:`);
+  if (rule === undefined) return `call_${word.slice(0, 14)}`;
+  if (rule.exact === true || rule.max < 14) return word.padEnd(rule.max, "0").slice(0, rule.max);
+  const named = `call_${word}`.slice(0, Math.min(rule.max, 21));
+  return isLawful(named, rule) ? named : word.slice(0, rule.max);
+}

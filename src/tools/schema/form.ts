@@ -1,0 +1,16 @@
+import { jsonOf, whole, type Form } from "../kinds/kind.ts";
+import type { Codec } from "./codec.ts";
+
+/** A codec of values, for arguments as JSON text. What is not JSON stays as it is. */
+export const jsonForm = (codec: Codec): Form => ({
+  encode: (input) => through(input, (value) => codec.encode(value)),
+  decoder: () => whole((text) => through(text, (value) => codec.decode(value))),
+});
+
+function through(text: string, change: (value: unknown) => unknown): string {
+  const value = jsonOf(text);
+  if (value === undefined) return text;
+  const changed = JSON.stringify(change(value));
+  // The text may be written in its own way, and numbers be longer than ours.
+  return changed === JSON.stringify(value) ? text : changed;
+}

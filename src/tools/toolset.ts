@@ -1,0 +1,259 @@
+import type { Decision } from "../turn/decision.ts";
+import { Fault } from "../turn/fault.ts";
+import { upstreamName, type UpstreamName } from "../turn/names.ts";
+import type { Profile } from "../turn/profile.ts";
+import type { Tool, Turn } from "../turn/turn.ts";
+import { bringsTools, buildToolCatalog, type Catalog, type Entry } from "./catalog.ts";
+import type { ChoicePlan } from "./choice.ts";
+import {
+  planToolDeclaration,
+  ruleFor,
+  type Bound,
+  type Declared,
+  type Identities,
+  type ToolVerdict,
+} from "./declare.ts";
+import { createIdentityMap, fullName } from "./identity.ts";
+import { createProviderNameAllocator, type TakenNames } from "./names.ts";
+import { renderProviderToolDeclarations } from "./render.ts";
+
+/** The part of a plan that the tools and the profile decide: agents send the same for hours. */
+export type Toolset = {
+  readonly verdicts: readonly ToolVerdict[];
+  readonly decisions: readonly Decision[];
+  readonly identity: Identities;
+  /** Every tool that is offered, those too that need no name. */
+  readonly offered: readonly Bound[];
+  readonly tools: readonly Tool<UpstreamName>[];
+  readonly taken: TakenNames;
+  /** Items of the conversation whose tools were taken out and declared with the rest. */
+  readonly emptied: ReadonlySet<number>;
+  readonly identical: boolean;
+  /** What stands in the way of sending it; the first counts. */
+  readonly faults: readonly Fault[];
+  readonly choices: Map<string, ChoicePlan>;
+};
+
+/** Known toolsets. The dialects give the same array for the same tools. */
+const toolsets = new WeakMap<readonly Tool[], WeakMap<Profile, Toolset>>();
+
+export function toolsetOf(turn: Turn, profile: Profile): Toolset {
+  // What the conversation brings differs from request to request.
+  if (bringsTools(turn.items)) return planToolset(turn, profile);
+  let byProfile = toolsets.get(turn.tools);
+  if (byProfile === undefined) toolsets.set(turn.tools, (byProfile = new WeakMap()));
+  let set = byProfile.get(profile);
+  if (set === undefined) byProfile.set(profile, (set = planToolset(turn, profile)));
+  return set;
+}
+
+type Planned = { readonly entry: Entry; readonly declared: Declared };
+
+function planToolset(turn: Turn, profile: Profile): Toolset {
+  const catalog = buildToolCatalog(turn);
+  const decisions: Decision[] = [];
+  const verdicts = strayVerdicts(catalog, profile, decisions);
+  const planned = distinct(catalog.entries, decisions).map((entry) => ({
+    entry,
+    declared: planToolDeclaration(entry, profile, entry.group?.tools[0] === entry.tool),
+  }));
+  const allocate = createProviderNameAllocator(profile.tools.names);
+  const names = nameAll(planned, allocate);
+  const kept = keptItems(planned, names, profile);
+
+  const offered: Bound[] = [];
+  const emptied = new Set<number>();
+  for (const [at, { entry, declared }] of planned.entries()) {
+    const name = names[at];
+    const { path, kind, namespace } = entry;
+    const { verdict, reason, offer } = declared;
+    verdicts.push({ path, kind, namespace, name: entry.name, verdict, upstreamName: name, reason });
+    if (entry.item !== undefined && !kept.has(entry.item)) emptied.add(entry.item);
+    if (offer === undefined || name === undefined) {
+      decisions.push({ path, action: "dropped", reason });
+      continue;
+    }
+    for (const made of offer.decisions) decisions.push({ path, ...made });
+    if (name !== String(entry.name) && namespace === undefined)
+      decisions.push({ path, action: "renamed", reason: `sent as \`${name}\`` });
+    offered.push(bind(entry, offer, name, entry.item !== undefined && kept.has(entry.item)));
+  }
+  for (const item of emptied)
+    decisions.push({
+      path: planned.find(({ entry }) => entry.item === item)?.entry.path ?? "tools",
+      action: "reshaped",
+      reason: "tools that the conversation brings are declared with the others",
+    });
+  const identical = decisions.length === 0;
+  return {
+    verdicts,
+    decisions,
+    identity: createIdentityMap(callable(offered)),
+    offered,
+    // Where no name differs the two kinds of name are the same.
+    tools: identical
+      ? (turn.tools as unknown as readonly Tool<UpstreamName>[])
+      : renderProviderToolDeclarations(offered),
+    taken: allocate.taken(),
+    emptied,
+    identical,
+    faults: faultsOf(planned, offered, profile),
+    choices: new Map(),
+  };
+}
+
+/** Namespaces without tools and declarations without sense. */
+function strayVerdicts(
+  { hollow, unread }: Catalog,
+  profile: Profile,
+  decisions: Decision[],
+): ToolVerdict[] {
+  const stray = (path: string, kind: string, name: string, reason: string): ToolVerdict => {
+    decisions.push({ path, action: "repaired", reason });
+    return { path, kind, name, verdict: "ignored", reason };
+  };
+  const bare = ruleFor("namespace", profile) === "native" ? [] : hollow;
+  return [
+    ...bare.map(({ path, name }) => stray(path, "namespace", name, "the namespace holds no tools")),
+    ...unread.map(({ path }) => stray(path, "unknown", "", "it cannot be read as a tool")),
+  ];
+}
+
+/** The entries without those that declare a tool again. What the conversation brings later is newer. */
+function distinct(entries: readonly Entry[], decisions: Decision[]): readonly Entry[] {
+  const found = new Map<string, Entry>();
+  let again = false;
+  for (const entry of entries) {
+    const key = JSON.stringify([entry.kind, entry.namespace ?? null, entry.name]);
+    const first = found.get(key);
+    if (first === undefined || isHosted(entry)) {
+      found.set(first === undefined ? key : `${key}${entry.path}`, entry);
+      continue;
+    }
+    again = true;
+    const same = JSON.stringify(first.tool) === JSON.stringify(entry.tool);
+    if (entry.item !== undefined) {
+      if (!same) found.set(key, { ...entry, path: first.path });
+      continue;
+    }
+    const reason = same
+      ? `declared again as it is in \`${first.path}\``
+      : `\`${first.path}\` declares the same tool otherwise, and came first`;
+    decisions.push({ path: entry.path, action: same ? "repaired" : "dropped", reason });
+  }
+  return again ? [...found.values()] : entries;
+}
+
+/** Tools of the provider's may be given more than once, with other settings. */
+const isHosted = ({ tool }: Entry): boolean => tool.type === "builtin";
+
+/** The name of every tool that is offered. */
+function nameAll(
+  planned: readonly Planned[],
+  allocate: ReturnType<typeof createProviderNameAllocator>,
+): readonly (UpstreamName | undefined)[] {
+  const named = planned.filter(({ declared }) => isCalledByName(declared.offer?.kind));
+  const names = allocate(
+    named.map(({ entry, declared }) => ({
+      name: entry.name,
+      ...(declared.offer?.group === undefined
+        ? { prefix: entry.namespace }
+        : { scope: entry.namespace }),
+      rank: rankOf(entry),
+    })),
+  );
+  const given = new Map(named.map((one, at) => [one, names[at]]));
+  return planned.map((one) =>
+    one.declared.offer === undefined ? undefined : (given.get(one) ?? upstreamName(one.entry.name)),
+  );
+}
+
+const isCalledByName = (kind: string | undefined): boolean =>
+  kind === "function" || kind === "custom";
+
+/** Names that the client chose come before those that we make for it. */
+function rankOf({ tool, namespace }: Entry): number {
+  if (tool.type === "builtin") return 3;
+  if (namespace !== undefined) return 2;
+  return tool.type === "function" ? 0 : 1;
+}
+
+/** The items of the conversation that can be left as they are, with the tools in them. */
+function keptItems(
+  planned: readonly Planned[],
+  names: readonly (UpstreamName | undefined)[],
+  profile: Profile,
+): ReadonlySet<number> {
+  const kept = new Set<number>();
+  if (ruleFor("additional_tools", profile) !== "native") return kept;
+  const broken = new Set<number>();
+  for (const [at, { entry, declared }] of planned.entries()) {
+    if (entry.item === undefined) continue;
+    const isSame = declared.offer?.decisions.length === 0 && names[at] === (entry.name as string);
+    (isSame ? kept : broken).add(entry.item);
+  }
+  return new Set([...kept].filter((item) => !broken.has(item)));
+}
+
+function bind(
+  entry: Entry,
+  offer: NonNullable<Declared["offer"]>,
+  name: UpstreamName,
+  isKept: boolean,
+): Bound {
+  const { namespace, path } = entry;
+  return {
+    path,
+    client: { kind: offer.restoredAs ?? entry.kind, namespace, name: entry.name },
+    upstream: { kind: offer.kind, namespace: offer.group?.name, name },
+    declaration: { ...offer.tool, name },
+    group: offer.group,
+    item: isKept ? entry.item : undefined,
+    form: offer.form,
+  };
+}
+
+/** The tools that calls can be of, each once. */
+function callable(offered: readonly Bound[]): readonly Bound[] {
+  const seen = new Set<string>();
+  return offered.filter(({ upstream: { kind, name } }) => {
+    if (isCalledByName(kind)) return true;
+    const key = `${kind}@${name}`;
+    return !seen.has(key) && seen.add(key);
+  });
+}
+
+function faultsOf(
+  planned: readonly Planned[],
+  offered: readonly Bound[],
+  profile: Profile,
+): readonly Fault[] {
+  const faults = planned
+    .filter(({ declared }) => declared.verdict === "refused")
+    .map(
+      ({ entry, declared }) =>
+        new Fault(
+          "tools.refused",
+          `\`${fullName(entry)}\` cannot be sent: ${declared.reason}. Leave it out or choose another model.`,
+          { param: entry.path },
+        ),
+    );
+  const many = tooMany(offered.length, profile);
+  return many === undefined ? faults : [...faults, many];
+}
+
+function tooMany(count: number, profile: Profile): Fault | undefined {
+  const { max } = profile.tools;
+  if (count <= max) return undefined;
+  return new Fault(
+    "tools.too_many",
+    `The ${profile.name} profile takes at most ${max} tools, and the request has ${count}. Declare fewer, or switch on \`tools.disclosure\` so that the rest is offered on demand.`,
+    { param: "tools" },
+  );
+}
+
+/** Throws if there are more tools than the upstream takes. */
+export function assertMaxTools(count: number, profile: Profile): void {
+  const fault = tooMany(count, profile);
+  if (fault !== undefined) throw fault;
+}
