@@ -8,7 +8,7 @@ export type Job = {
   /** Whole HTTP requests as text, taken in turn, and the least bytes each must bring back. */
   readonly asks: readonly { readonly text: string; readonly least: number }[];
   readonly connections: number;
-  /** Where the load ends: after so many requests or so many seconds, whichever is given. */
+  /** Where the load ends: after so many requests or so many seconds, whichever comes first. */
   readonly requests?: number;
   readonly seconds?: number;
   /** Requests per second, sent on time whether or not earlier ones were answered. */

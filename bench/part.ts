@@ -5,7 +5,8 @@ import type { Table } from "./report.ts";
 /** How long and how often; a quick run takes fewer and shorter looks. */
 export type Effort = {
   readonly rounds: number;
-  readonly warmSeconds: number;
+  /** Compilers settle by requests, not by time; the seconds bound the slowest subjects. */
+  readonly warm: { readonly requests: number; readonly seconds: number };
   readonly settleSeconds: number;
   readonly measureSeconds: number;
   readonly latencyRounds: number;

@@ -1,5 +1,5 @@
-import { type ChildProcess, fork, spawn } from "node:child_process";
-import { mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { type ChildProcess, fork, spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -36,23 +36,21 @@ export type Command = {
   readonly env?: Readonly<Record<string, string>>;
 };
 
-/** Starts a server and waits until its port takes connections; says what it complained of if not. */
+/** Starts a server, its output thrown away, and waits until its port takes connections. */
 export async function startServer(server: Command): Promise<number> {
-  const complaints = join(server.folder, "stderr.txt");
-  const child = keep(
-    spawn(server.command, server.args, {
-      cwd: server.folder,
-      // The caller's keys and flags must not change what is measured.
-      env: { PATH: process.env["PATH"] ?? "", HOME: server.folder, ...server.env },
-      stdio: ["ignore", "ignore", openSync(complaints, "w")],
-    }),
-  );
+  // The caller's keys and flags must not change what is measured.
+  const env = { PATH: process.env["PATH"] ?? "", HOME: server.folder, ...server.env };
+  const options = { cwd: server.folder, env };
+  const child = keep(spawn(server.command, server.args, { ...options, stdio: "ignore" }));
   for (let waited = 0; waited < 15_000; waited += 50) {
     if (child.exitCode !== null || child.pid === undefined) break;
     if (await listening(server.port)) return child.pid;
     await sleep(50);
   }
-  throw new Error(`did not start: ${readFileSync(complaints, "utf8").trim().slice(-500)}`);
+  child.kill("SIGKILL");
+  // What it has against its start, it will say again.
+  const again = spawnSync(server.command, server.args, { ...options, timeout: 3000 });
+  throw new Error(`did not start: ${again.stderr.toString().trim().slice(-500)}`);
 }
 
 export async function freePort(): Promise<number> {

@@ -28,7 +28,7 @@ const contenders: Readonly<Record<string, OpenSubject>> = {
 
 const full: Effort = {
   rounds: 7,
-  warmSeconds: 1,
+  warm: { requests: 3000, seconds: 4 },
   settleSeconds: 0.15,
   measureSeconds: 1,
   latencyRounds: 5,
@@ -36,7 +36,7 @@ const full: Effort = {
 };
 const quick: Effort = {
   rounds: 3,
-  warmSeconds: 0.5,
+  warm: { requests: 1500, seconds: 1.5 },
   settleSeconds: 0.1,
   measureSeconds: 0.5,
   latencyRounds: 1,

@@ -1,6 +1,7 @@
 import { askOf } from "../ask.ts";
 import { cpuSeconds, residentMegabytes } from "../cpu.ts";
 import { shuffled, type Spread, spread } from "../figures.ts";
+import type { Job } from "../load.ts";
 import type { Check, Part, Section, Stand } from "../part.ts";
 import { showRatio, showSpread, verdict } from "../report.ts";
 import { type Scenario, scenarios } from "../scenarios.ts";
@@ -45,14 +46,14 @@ async function sample(stand: Stand): Promise<Map<string, Sample[]>> {
   const { effort, subjects } = stand;
   const samples = new Map<string, Sample[]>();
   for (const subject of subjects)
-    for (const scenario of scenarios) await load(stand, subject, scenario, effort.warmSeconds);
+    for (const scenario of scenarios) await load(stand, subject, scenario, effort.warm);
   for (let round = 1; round <= effort.rounds; round += 1) {
     stand.say(`cost: round ${round} of ${effort.rounds}`);
     for (const scenario of scenarios)
       for (const subject of shuffled(subjects)) {
-        await load(stand, subject, scenario, effort.settleSeconds);
+        await load(stand, subject, scenario, { seconds: effort.settleSeconds });
         const key = keyOf(scenario, subject.name);
-        const taken = await load(stand, subject, scenario, effort.measureSeconds);
+        const taken = await load(stand, subject, scenario, { seconds: effort.measureSeconds });
         samples.set(key, [...(samples.get(key) ?? []), taken]);
       }
   }
@@ -63,11 +64,11 @@ async function load(
   stand: Stand,
   subject: Subject,
   scenario: Scenario,
-  seconds: number,
+  until: Pick<Job, "requests" | "seconds">,
 ): Promise<Sample> {
   const asks = [askOf(subject, scenario)];
   const before = cpuSeconds(subject.pid);
-  const outcome = await stand.run({ port: subject.port, asks, connections, seconds });
+  const outcome = await stand.run({ port: subject.port, asks, connections, ...until });
   if (outcome.fault) throw new Error(`${subject.name}, ${scenario.title}: ${outcome.fault}`);
   const used = cpuSeconds(subject.pid) - before;
   const { answered } = outcome;
