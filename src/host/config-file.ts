@@ -15,7 +15,9 @@ export type Finding = {
 /** `file:line:col path: what is wrong; remedy` */
 export function findingLine({ file, line, column, path, message }: Finding): string {
   const place = [file, line, column].filter((part) => part !== undefined).join(":");
-  return `${[place, path].filter((part) => part !== "").join(" ")}: ${message}`;
+  return [[place, path].filter((part) => part !== "").join(" "), message]
+    .filter((part) => part !== "")
+    .join(": ");
 }
 
 /** What a configuration file says, and where it says each thing. */

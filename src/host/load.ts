@@ -9,6 +9,7 @@ import { bindProblem } from "./bind.ts";
 import { readConfigFile, type ConfigFile, type Finding } from "./config-file.ts";
 import { applySettings, readFlags, type Environment, type Setting } from "./env.ts";
 import { isGroup, type Group } from "./group.ts";
+import { settleNotYet } from "./not-yet.ts";
 import { readScripts, settlePaths } from "./paths.ts";
 import { providers, zeroConfig } from "./providers.ts";
 
@@ -59,25 +60,25 @@ function assemble(
   const settings = [...flags.settings, ...commandLine(origin)].map(fromHere(origin));
   const said = withoutEmpty(readReferred(source));
   const zero = zeroFor(said, origin.env);
-  const notes = zero?.notes ?? [];
   const directory = file === undefined ? origin.directory : dirname(file);
   const scripts = readScripts(isGroup(said) ? { ...said, ...zero?.config } : {}, directory);
   const raw = isGroup(said) ? applySettings(scripts.raw, settings) : said;
 
   const checked = checkConfig(raw);
+  const settled = checked.ok ? settleNotYet(checked.config) : undefined;
   const problems: Problem[] = [...scripts.problems, ...profileProblems(raw), ...doorProblems(raw)];
-  if (!checked.ok) problems.push(...checked.problems);
+  problems.push(...(checked.ok ? [] : checked.problems), ...(settled?.problems ?? []));
   const findings = [...(source?.findings ?? []), ...flags.findings, ...scripts.findings];
   for (const problem of problems) {
     const finding = locate(problem, source, settings);
     // A value that could not even be read has been told; what it is not is no news.
     if (!source?.findings.some(({ path }) => path === finding.path)) findings.push(finding);
   }
-  if (!checked.ok || findings.length > 0)
+  const notes = [...(zero?.notes ?? []), ...(settled?.notes ?? [])];
+  if (settled === undefined || findings.length > 0)
     return { ok: false, file, notes, findings: findings.toSorted(byPlace(file)) };
   const files = [...(file === undefined ? [] : [file]), ...scripts.files];
-  const generic = withGeneric(settlePaths(checked.config, directory));
-  return { ok: true, file, files, config: generic.config, notes: [...notes, ...generic.notes] };
+  return { ok: true, file, files, notes, config: settlePaths(settled.config, directory) };
 }
 
 /** In the order of the file; what stands elsewhere comes after it. */
@@ -183,40 +184,21 @@ function commandLine({ host, port }: Origin): Setting[] {
   return settings;
 }
 
-/** A profile must be one that there is. */
+/** A profile must be one that there is, or of a provider that will have one. */
 function profileProblems(raw: unknown): Problem[] {
+  const upstreams = isGroup(raw) && isGroup(raw["upstreams"]) ? raw["upstreams"] : {};
   const known = [...new Set([...profiles.keys(), ...Object.keys(providers)])];
-  return profilesIn(raw).flatMap(([name, profile]) => {
-    if (known.includes(profile)) return [];
+  const problems: Problem[] = [];
+  for (const [name, upstream] of Object.entries(upstreams)) {
+    const profile = isGroup(upstream) ? upstream["profile"] : undefined;
+    if (typeof profile !== "string" || profile === "" || known.includes(profile)) continue;
     const near = nearest(profile, known);
     const remedy =
       near === undefined ? `there are ${known.join(", ")}` : `did you mean \`${near}\`?`;
     const message = `there is no profile \`${profile}\`; ${remedy}`;
-    return [{ path: ["upstreams", name, "profile"], message }];
-  });
-}
-
-/** A provider may be named before its profile is written: the generic one answers, openly. */
-function withGeneric(config: Config): { readonly config: Config; readonly notes: string[] } {
-  const upstreams = { ...config.upstreams };
-  const notes: string[] = [];
-  for (const [name, profile] of profilesIn(config)) {
-    const { [name]: upstream } = upstreams;
-    if (upstream === undefined || profiles.has(profile)) continue;
-    upstreams[name] = { ...upstream, profile: undefined };
-    notes.push(
-      `upstreams.${name}: there is no profile \`${profile}\` yet; the generic one of the ${upstream.dialect} dialect is used, with your \`capabilities\`.`,
-    );
+    problems.push({ path: ["upstreams", name, "profile"], message });
   }
-  return { config: { ...config, upstreams }, notes };
-}
-
-function profilesIn(raw: unknown): (readonly [string, string])[] {
-  const upstreams = isGroup(raw) && isGroup(raw["upstreams"]) ? raw["upstreams"] : {};
-  return Object.entries(upstreams).flatMap(([name, upstream]) => {
-    const profile = isGroup(upstream) ? upstream["profile"] : undefined;
-    return typeof profile === "string" && profile !== "" ? [[name, profile] as const] : [];
-  });
+  return problems;
 }
 
 /** Where a problem is: on the command line, in the environment, or in the file. */

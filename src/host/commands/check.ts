@@ -15,7 +15,7 @@ export type CheckOptions = {
 /** `patchbay check`: every problem at once, or what the configuration comes to. */
 export async function check({ config: file, json = false }: CheckOptions): Promise<void> {
   const loaded = loadConfig({ file, env: environment(), directory: process.cwd() });
-  const findings = loaded.ok ? await openingFindings(loaded.config) : loaded.findings;
+  const findings = loaded.ok ? await openingFindings(loaded.config, loaded.file) : loaded.findings;
   if (findings.length > 0) {
     process.exitCode = 1;
     if (json) console.log(JSON.stringify({ ok: false, file: loaded.file, problems: findings }));
@@ -37,14 +37,14 @@ export async function check({ config: file, json = false }: CheckOptions): Promi
 }
 
 /** What only shows when the gateway is put together. Nobody is called. */
-async function openingFindings(config: Config): Promise<Finding[]> {
+async function openingFindings(config: Config, file: string | undefined): Promise<Finding[]> {
   try {
     const parts = { clock: systemClock, newId, random: Math.random, report: () => {} };
     await openGateway(config, parts).close(0);
     return [];
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    return [{ path: "", message: error.message }];
+    return [{ file, path: "", message: error.message }];
   }
 }
 
