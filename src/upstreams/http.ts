@@ -16,7 +16,7 @@ import { version } from "./version.ts";
 type Event = TurnEvent<UpstreamName>;
 
 /** All in milliseconds. */
-export type Timeouts = {
+type Timeouts = {
   readonly connect: number;
   readonly headers: number;
   /** Of silence in mid-answer. */

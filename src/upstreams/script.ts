@@ -17,7 +17,7 @@ export type ScriptTurn = {
 };
 
 /** All that is named must hold. */
-export type When = {
+type When = {
   readonly user?: RegExp | undefined;
   readonly result?: RegExp | undefined;
   readonly model?: RegExp | undefined;
@@ -41,7 +41,7 @@ export type Step = { readonly choice?: number | undefined } & (
   | { readonly type: "hang" }
 );
 
-export type ScriptCall = {
+type ScriptCall = {
   readonly name: string;
   readonly kind: string;
   readonly id?: string | undefined;
@@ -56,10 +56,10 @@ export type ScriptError = {
   readonly retryAfter?: number | undefined;
 };
 
-export type RawFrame = { readonly data: string; readonly name?: string | undefined };
+type RawFrame = { readonly data: string; readonly name?: string | undefined };
 
 /** One thing wrong with a script. The line is known where the script came as text. */
-export type ScriptProblem = {
+type ScriptProblem = {
   readonly path: readonly (string | number)[];
   readonly message: string;
   readonly line?: number | undefined;

@@ -1,4 +1,5 @@
 import type { Dialect } from "../dialects/dialect.ts";
+import { writeParams } from "../dialects/params.ts";
 import type { Source } from "../stream/flow.ts";
 import type { Clock, NewId } from "../turn/clock.ts";
 import type { StopReason, TurnEvent } from "../turn/event.ts";
@@ -27,7 +28,7 @@ export type ScriptedOptions = {
 };
 
 /** A request as a scripted upstream got it. */
-export type ScriptedRequest = {
+type ScriptedRequest = {
   readonly turn: Turn<UpstreamName>;
   readonly model: string;
   readonly requestId: string;
@@ -42,15 +43,15 @@ const KEPT = 100;
 
 /** An upstream that plays a script: to try things with, and to say in a test what happened upstream. */
 export function scriptedUpstream(options: ScriptedOptions): ScriptedUpstream {
-  const { name, clock } = options;
+  const { name, clock, profile = scripted } = options;
   const script = readScript(options.script, name);
   const kept: ScriptedRequest[] = [];
   let asked = 0;
   return {
     name,
-    profile: options.profile ?? scripted,
+    profile,
     prepare: (turn, { model }) => ({
-      decisions: [],
+      decisions: writeParams(turn, "chat", profile).decisions,
       open({ requestId }) {
         const position = script.sequence === "requests" ? asked : modelTurns(turn.items);
         asked++;

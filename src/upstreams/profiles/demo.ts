@@ -11,4 +11,5 @@ export const demo: Profile = {
     kinds: { ...genericChat.tools.kinds, custom: "native" },
     names: genericChat.tools.names,
   },
+  params: { ...scripted.params, logprobs: null, audio: null, webSearch: null },
 };

@@ -14,7 +14,13 @@ export const scripted: Profile = {
     deferred: false,
     cached: false,
   },
-  params: {},
+  // Words for what the chat dialect has none for: a script needs no parameter left out.
+  params: {
+    maxCalls: "max_tool_calls",
+    reasoningSummary: "reasoning.summary",
+    include: "include",
+    truncation: "truncation",
+  },
   formats: ["text", "json", "schema"],
   reasoning: "items",
   streamUsage: true,

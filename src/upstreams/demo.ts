@@ -1,0 +1,116 @@
+import { writeParams } from "../dialects/params.ts";
+import { say } from "../stream/flow.ts";
+import type { TurnEvent } from "../turn/event.ts";
+import type { UpstreamName } from "../turn/names.ts";
+import type { Profile } from "../turn/profile.ts";
+import type { Item, Turn } from "../turn/turn.ts";
+import { replyTo, type Reply } from "./demo/reply.ts";
+import { demo } from "./profiles/demo.ts";
+import { inputTokens } from "./tokens.ts";
+import type { Upstream } from "./upstream.ts";
+
+type Event = TurnEvent<UpstreamName>;
+
+export type DemoOptions = {
+  readonly name?: string | undefined;
+  readonly profile?: Profile | undefined;
+};
+
+/**
+ * The embedded model, for those who have not configured another. It follows
+ * rules: the same request always gets the same answer, and nobody is called.
+ */
+export function demoUpstream({ name = "demo", profile = demo }: DemoOptions = {}): Upstream {
+  return {
+    name,
+    profile,
+    prepare: (turn, { model }) => ({
+      decisions: writeParams(turn, "chat", profile).decisions,
+      open: () => say(perform(turn, model)),
+    }),
+    models: async () => ["demo"],
+    close: async () => {},
+  };
+}
+
+type Tally = { output: number; reasoning: number; calls: number };
+
+function* perform(turn: Turn<UpstreamName>, model: string): Generator<Event, void, undefined> {
+  const tally: Tally = { output: 0, reasoning: 0, calls: lastCall(turn.items) };
+  const input = inputTokens(turn);
+  const reply = replyTo(turn);
+  yield { type: "turn-start", model };
+  for (let choice = 0; choice < (turn.params.n ?? 1); choice++)
+    yield* speak(varied(reply, choice, turn), { choice, turn, tally });
+  const { output, reasoning } = tally;
+  yield { type: "usage", usage: { input, output, total: input + output, cached: 0, reasoning } };
+}
+
+/** The number of the last call that the demo made in a conversation. */
+const lastCall = (items: readonly Item<UpstreamName>[]): number =>
+  items.reduce((last, item) => {
+    const [, number] = item.type === "call" ? (/^call_demo_(\d+)$/.exec(item.id) ?? []) : [];
+    return Math.max(last, Number(number ?? 0));
+  }, 0);
+
+const openings = ["Put another way: ", "Once more: ", "In short: "];
+
+/** Another choice is another wording, where wording is free. */
+function varied(reply: Reply, choice: number, { format }: Turn<UpstreamName>): Reply {
+  const free = format === undefined || format.type === "text";
+  if (choice === 0 || !free || reply.text === "") return reply;
+  return { ...reply, text: `${openings[(choice - 1) % openings.length]}${reply.text}` };
+}
+
+type Stage = { readonly choice: number; readonly turn: Turn<UpstreamName>; readonly tally: Tally };
+
+/** One choice, until all is said or the limit is reached. */
+function* speak(reply: Reply, stage: Stage): Generator<Event, void, undefined> {
+  const whole = yield* sayReply(reply, stage);
+  const stop = !whole ? "length" : reply.calls.length > 0 ? "calls" : "end";
+  yield { type: "turn-end", choice: stage.choice, stop };
+}
+
+/** Says a reply token by token; false if there were not enough of them. */
+function* sayReply(
+  reply: Reply,
+  { choice, turn, tally }: Stage,
+): Generator<Event, boolean, undefined> {
+  const { maxTokens = Infinity, effort, reasoningSummary, stop } = turn.params;
+  const enough = tally.output + maxTokens;
+  const spend = (): boolean => tally.output < enough && ++tally.output > 0;
+
+  if (effort !== undefined && effort !== "none") {
+    const of = reasoningSummary === undefined ? "content" : "summary";
+    for (const text of tokens(reply.reasoning)) {
+      if (!spend()) return false;
+      tally.reasoning++;
+      yield { type: "reasoning-delta", choice, text, of, part: 0 };
+    }
+  }
+  for (const text of tokens(untilStop(reply.text, stop))) {
+    if (!spend()) return false;
+    yield { type: "text-delta", choice, text };
+  }
+  for (const [call, { callable, input }] of reply.calls.entries()) {
+    const { tool, namespace } = callable;
+    if (!spend()) return false;
+    const id = `call_demo_${++tally.calls}`;
+    yield { type: "call-start", choice, call, id, kind: tool.type, name: tool.name, namespace };
+    for (const text of tokens(input)) {
+      if (!spend()) return false;
+      yield { type: "call-delta", choice, call, text };
+    }
+    yield { type: "call-end", choice, call, complete: true };
+  }
+  return true;
+}
+
+/** A word with the space before it, or a few signs: about what a tokeniser makes. */
+const tokens = (text: string): readonly string[] =>
+  text.match(/\s*[\p{L}\p{M}\p{N}_'’-]+|\s*[^\s\p{L}\p{M}\p{N}_]{1,3}|\s+/gu) ?? [];
+
+function untilStop(text: string, stops: readonly string[] | undefined): string {
+  const ends = (stops ?? []).filter((stop) => stop !== "").map((stop) => text.indexOf(stop));
+  return text.slice(0, Math.min(text.length, ...ends.filter((end) => end !== -1)));
+}
