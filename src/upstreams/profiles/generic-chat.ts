@@ -31,4 +31,6 @@ export const genericChat: Profile = {
   formats: ["text", "json", "schema"],
   reasoning: "reasoning_content",
   streamUsage: true,
+  // The strictest of them refuse a conversation for any of these.
+  history: { paired: true, roles: ["system", "user", "assistant"], resultMedia: [] },
 };
