@@ -4,81 +4,116 @@ import { Fault } from "../turn/fault.ts";
 import type { AnyName } from "../turn/names.ts";
 import type { Profile } from "../turn/profile.ts";
 import type { DialectName, Fields, Params, Turn } from "../turn/turn.ts";
+import { fieldsOf } from "./loose.ts";
+import { invalid } from "./shape.ts";
 
 type ParamRule = {
   /** Where each dialect keeps it; a dot goes into a group. None: the dialect has no word for it. */
   readonly chat?: string;
   readonly responses?: string;
+  /** Another key under which chat says it. */
+  readonly also?: string;
   readonly type: z.ZodType;
+  /** What asks for no more than happens without it, so that nothing is lost where it is left out. */
+  readonly idle?: unknown;
   /** Without it the answer would be to another question: refuse rather than drop. */
   readonly vital?: true;
 };
 
-const fields = z.record(z.string(), z.unknown());
+const text = z.string({ error: "must be a string" });
+const texts = z.array(text, { error: "must be an array of strings" });
+const flag = z.boolean({ error: "must be true or false" });
+const number = z.number({ error: "must be a number" });
+const whole = z.int({ error: "must be a whole number" });
+const count = whole.positive({ error: "must be more than 0" });
+const fields = z.record(z.string(), z.unknown(), { error: "must be an object" });
 
 /** One row per scalar of a request: what the dialects call it. */
 export const params = {
   maxTokens: {
     chat: "max_completion_tokens",
+    also: "max_tokens",
     responses: "max_output_tokens",
-    type: z.int().positive(),
+    type: count,
   },
-  temperature: { chat: "temperature", responses: "temperature", type: z.number() },
-  topP: { chat: "top_p", responses: "top_p", type: z.number() },
-  n: { chat: "n", type: z.int().positive().max(128) },
+  temperature: { chat: "temperature", responses: "temperature", type: number, idle: 1 },
+  topP: { chat: "top_p", responses: "top_p", type: number, idle: 1 },
+  n: { chat: "n", type: count.max(128, { error: "must be 128 at most" }), idle: 1 },
   stop: {
     chat: "stop",
-    type: z.union([z.string().transform((one) => [one]), z.array(z.string())]),
+    type: z.union([text.transform((one) => [one]), texts], {
+      error: "must be a string or an array of strings",
+    }),
   },
-  seed: { chat: "seed", type: z.number() },
-  presencePenalty: { chat: "presence_penalty", responses: "presence_penalty", type: z.number() },
-  frequencyPenalty: { chat: "frequency_penalty", responses: "frequency_penalty", type: z.number() },
+  seed: { chat: "seed", type: number },
+  presencePenalty: {
+    chat: "presence_penalty",
+    responses: "presence_penalty",
+    type: number,
+    idle: 0,
+  },
+  frequencyPenalty: {
+    chat: "frequency_penalty",
+    responses: "frequency_penalty",
+    type: number,
+    idle: 0,
+  },
   logitBias: { chat: "logit_bias", type: fields },
-  logprobs: { chat: "top_logprobs", responses: "top_logprobs", type: z.int().nonnegative() },
+  logprobs: {
+    chat: "top_logprobs",
+    also: "logprobs",
+    responses: "top_logprobs",
+    type: whole.nonnegative({ error: "must be 0 or more" }),
+  },
   parallelCalls: {
     chat: "parallel_tool_calls",
     responses: "parallel_tool_calls",
-    type: z.boolean(),
+    type: flag,
+    idle: true,
   },
-  maxCalls: { responses: "max_tool_calls", type: z.int().positive() },
-  effort: { chat: "reasoning_effort", responses: "reasoning.effort", type: z.string() },
-  reasoningSummary: { responses: "reasoning.summary", type: z.string() },
-  verbosity: { chat: "verbosity", responses: "text.verbosity", type: z.string() },
-  serviceTier: { chat: "service_tier", responses: "service_tier", type: z.string() },
-  store: { chat: "store", responses: "store", type: z.boolean() },
+  maxCalls: { responses: "max_tool_calls", type: count },
+  effort: { chat: "reasoning_effort", responses: "reasoning.effort", type: text },
+  reasoningSummary: { responses: "reasoning.summary", type: text },
+  verbosity: { chat: "verbosity", responses: "text.verbosity", type: text, idle: "medium" },
+  serviceTier: { chat: "service_tier", responses: "service_tier", type: text, idle: "auto" },
+  store: { chat: "store", responses: "store", type: flag, idle: false },
   metadata: { chat: "metadata", responses: "metadata", type: fields },
-  user: { chat: "user", responses: "user", type: z.string() },
-  safetyIdentifier: { chat: "safety_identifier", responses: "safety_identifier", type: z.string() },
-  cacheKey: { chat: "prompt_cache_key", responses: "prompt_cache_key", type: z.string() },
+  user: { chat: "user", responses: "user", type: text },
+  safetyIdentifier: { chat: "safety_identifier", responses: "safety_identifier", type: text },
+  cacheKey: { chat: "prompt_cache_key", responses: "prompt_cache_key", type: text },
   cacheRetention: {
     chat: "prompt_cache_retention",
     responses: "prompt_cache_retention",
-    type: z.string(),
+    type: text,
   },
-  include: { responses: "include", type: z.array(z.string()) },
-  truncation: { responses: "truncation", type: z.string() },
-  modalities: { chat: "modalities", type: z.array(z.string()) },
+  include: { responses: "include", type: texts },
+  truncation: { responses: "truncation", type: text, idle: "disabled" },
+  modalities: { chat: "modalities", type: texts, idle: ["text"] },
   audio: { chat: "audio", type: fields },
   prediction: { chat: "prediction", type: fields },
   webSearch: { chat: "web_search_options", type: fields },
-  previousResponse: { responses: "previous_response_id", type: z.string(), vital: true },
+  previousResponse: { responses: "previous_response_id", type: text, vital: true },
   conversation: { responses: "conversation", type: z.unknown(), vital: true },
-  background: { responses: "background", type: z.boolean(), vital: true },
+  background: { responses: "background", type: flag, idle: false, vital: true },
   prompt: { responses: "prompt", type: fields, vital: true },
 } as const satisfies { readonly [P in keyof Required<Params>]: ParamRule };
 
 type ParamName = keyof Params;
 export type HttpDialect = "chat" | "responses";
 
+const rules: { readonly [P in ParamName]-?: ParamRule } = params;
+
 /** `top level key -> inner key or "" -> parameter`, for each dialect. */
 const places: Record<HttpDialect, Map<string, Map<string, ParamName>>> = {
   chat: new Map(),
   responses: new Map(),
 };
-for (const [name, rule] of Object.entries(params) as [ParamName, ParamRule][])
-  for (const dialect of ["chat", "responses"] as const) place(dialect, rule[dialect], name);
-// The older word for the same thing; still what most compatible servers know.
-place("chat", "max_tokens", "maxTokens");
+for (const [name, rule] of Object.entries(rules) as [ParamName, ParamRule][]) {
+  place("chat", rule.chat, name);
+  place("responses", rule.responses, name);
+}
+// The older word for the same thing. `logprobs` is a flag, and the dialect's own to read.
+place("chat", params.maxTokens.also, "maxTokens");
 
 function place(dialect: HttpDialect, path: string | undefined, name: ParamName): void {
   if (path === undefined) return;
@@ -101,43 +136,80 @@ export function readParams(
   for (const [key, value] of Object.entries(body)) {
     const group = places[dialect].get(key);
     if (group === undefined) {
-      if (!own.has(key) && value !== undefined) extra[key] = value;
+      if (!own.has(key) && value !== undefined) keep(extra, key, value);
       continue;
     }
     if (value === null || value === undefined) continue;
-    const whole = group.get("");
-    if (whole !== undefined) {
-      known[whole] ??= check(whole, value, key);
+    const name = group.get("");
+    if (name === undefined) {
+      const rest = readGroup(key, check(fields, value, key), group, own, known);
+      if (Object.keys(rest).length > 0) extra[key] = rest;
       continue;
     }
-    const inner = check("metadata", value, key) as Fields;
-    const rest: Record<string, unknown> = {};
-    for (const [innerKey, innerValue] of Object.entries(inner)) {
-      const name = group.get(innerKey);
-      if (name !== undefined) {
-        if (innerValue !== null) known[name] = check(name, innerValue, `${key}.${innerKey}`);
-      } else if (!own.has(`${key}.${innerKey}`)) rest[innerKey] = innerValue;
-    }
-    if (Object.keys(rest).length > 0) extra[key] = rest;
+    const read = check(rules[name].type, value, key);
+    // Of two words for the same the newer one counts.
+    if (rules[name].also !== key || known[name] === undefined) known[name] = read;
   }
   return { params: known, extra };
 }
 
-function check(name: ParamName, value: unknown, path: string): unknown {
-  const read = params[name].type.safeParse(value);
-  if (read.success) return read.data;
-  throw new Fault(
-    "request.invalid",
-    `\`${path}\`: ${read.error.issues[0]?.message ?? "invalid value"}.`,
-    { param: path },
-  );
+/** Puts what it knows of a group into `known`, and gives the rest. */
+function readGroup(
+  key: string,
+  group: Fields,
+  names: ReadonlyMap<string, ParamName>,
+  own: ReadonlySet<string>,
+  known: Record<string, unknown>,
+): Fields {
+  const rest: Record<string, unknown> = {};
+  for (const [inner, value] of Object.entries(group)) {
+    const path = `${key}.${inner}`;
+    const name = names.get(inner);
+    if (name === undefined) {
+      if (!own.has(path)) keep(rest, inner, value);
+    } else if (value !== null) known[name] = check(rules[name].type, value, path);
+  }
+  return rest;
 }
 
-/** Where a client finds a parameter in its own request. */
+function check<T>(type: z.ZodType<T>, value: unknown, path: string): T {
+  const read = type.safeParse(value);
+  if (read.success) return read.data;
+  const [issue] = read.error.issues;
+  const at = (issue?.path ?? []).map((key) => `[${String(key)}]`).join("");
+  throw invalid(path + at, issue?.message ?? "is not what it should be");
+}
+
+/** What a dialect calls a parameter; our own word where it has none. */
 export const paramPath = (name: ParamName, dialect: DialectName): string =>
-  (dialect === "chat" || dialect === "responses"
-    ? (params[name] as ParamRule)[dialect]
-    : undefined) ?? name;
+  wordFor(name, dialect) ?? name;
+
+const wordFor = (name: ParamName, dialect: DialectName): string | undefined =>
+  dialect === "chat" || dialect === "responses" ? rules[name][dialect] : undefined;
+
+/** Where the client finds a parameter in its own request. */
+function askedPath<Name extends AnyName>(name: ParamName, turn: Turn<Name>): string {
+  const path = paramPath(name, turn.dialect);
+  const { also } = rules[name];
+  return also !== undefined && turn.body[also] != null && turn.body[path] == null ? also : path;
+}
+
+/** Where an upstream wants a parameter; undefined if it has no word for it. */
+function targetPath(name: ParamName, dialect: DialectName, profile: Profile): string | undefined {
+  const own = profile.params[name];
+  return own === undefined ? wordFor(name, dialect) : (own ?? undefined);
+}
+
+/** Whether an upstream of the client's own dialect takes all of its parameters as they are. */
+export function takesParams<Name extends AnyName>(turn: Turn<Name>, profile: Profile): boolean {
+  for (const key in turn.params) {
+    const name = key as ParamName;
+    const own = profile.params[name];
+    if (own === undefined || turn.params[name] === undefined) continue;
+    if (own !== askedPath(name, turn)) return false;
+  }
+  return true;
+}
 
 /** Writes the parameters in an upstream's words; what it has no word for becomes a decision. */
 export function writeParams<Name extends AnyName>(
@@ -148,32 +220,34 @@ export function writeParams<Name extends AnyName>(
   const written: Record<string, unknown> = {};
   const decisions: Decision[] = [];
   for (const [key, value] of Object.entries(turn.params)) {
-    const name = key as ParamName;
-    const rule: ParamRule = params[name];
-    const own = profile.params[name];
-    const path = own === undefined ? rule[dialect] : (own ?? undefined);
     if (value === undefined) continue;
-    if (path !== undefined) {
-      put(written, path, value);
-      continue;
-    }
-    const asked = paramPath(name, turn.dialect);
-    // False is what the upstream does anyway.
-    if (rule.vital === true && value !== false)
-      throw new Fault(
-        "request.unsupported",
-        `\`${asked}\` needs an upstream that has it, and the ${profile.name} profile does not. Leave it out, or send the conversation itself in the request.`,
-        { param: asked },
-      );
-    if (value !== false)
-      decisions.push({
-        path: asked,
-        action: "dropped",
-        reason: `the ${profile.name} profile has no such parameter`,
-      });
+    const name = key as ParamName;
+    const target = targetPath(name, dialect, profile);
+    if (target !== undefined) put(written, target, value);
+    else if (!isIdle(rules[name], value))
+      decisions.push(dropped(askedPath(name, turn), rules[name], profile));
   }
   return { fields: written, decisions };
 }
+
+function dropped(path: string, rule: ParamRule, profile: Profile): Decision {
+  if (rule.vital === true)
+    throw new Fault(
+      "request.unsupported",
+      `\`${path}\` needs an upstream that has it, and the ${profile.name} profile does not. Leave it out, or send the conversation itself in the request.`,
+      { param: path },
+    );
+  return {
+    path,
+    action: "dropped",
+    reason: `the ${profile.name} profile has no such parameter`,
+  };
+}
+
+/** Whether a value asks for nothing, as an empty list does. */
+const isIdle = (rule: ParamRule, value: unknown): boolean =>
+  (rule.idle !== undefined && JSON.stringify(rule.idle) === JSON.stringify(value)) ||
+  (rule.vital !== true && typeof value === "object" && Object.keys(value ?? {}).length === 0);
 
 /** What the client said and we did not understand: given back to its own dialect, else reported. */
 export function writeExtra<Name extends AnyName>(
@@ -181,25 +255,42 @@ export function writeExtra<Name extends AnyName>(
   dialect: HttpDialect,
   body: Record<string, unknown>,
 ): Decision[] {
-  const decisions: Decision[] = [];
-  for (const [key, value] of Object.entries(turn.extra.fields)) {
-    if (turn.extra.dialect !== dialect)
-      decisions.push({
-        path: key,
-        action: "dropped",
-        reason: `the ${dialect} dialect has no such field`,
-      });
-    else if (isFields(value) && isFields(body[key])) body[key] = { ...value, ...body[key] };
-    else body[key] ??= value;
+  const { dialect: from, fields: extra } = turn.extra;
+  if (from !== dialect)
+    return pathsOf(extra, from).map((path) => ({
+      path,
+      action: "dropped",
+      reason: `the ${dialect} dialect has no such field`,
+    }));
+  for (const [key, value] of Object.entries(extra)) {
+    const own = Object.hasOwn(body, key) ? body[key] : undefined;
+    const [rest, group] = [fieldsOf(value), fieldsOf(own)];
+    if (rest !== undefined && group !== undefined) body[key] = { ...rest, ...group };
+    else if (own === undefined) keep(body, key, value);
   }
-  return decisions;
+  return [];
 }
+
+/** Where the client finds what we did not understand; what it has not set is nowhere. */
+const pathsOf = (extra: Fields, from: DialectName): string[] =>
+  Object.entries(extra).flatMap(([key, value]) => {
+    const group =
+      (from === "chat" || from === "responses") && places[from].has(key) && fieldsOf(value);
+    if (group) return pathsOf(group, from).map((inner) => `${key}.${inner}`);
+    return value === null ? [] : [key];
+  });
 
 function put(body: Record<string, unknown>, path: string, value: unknown): void {
   const [key = "", inner] = path.split(".");
   if (inner === undefined) body[key] = value;
-  else body[key] = { ...(body[key] as Fields | undefined), [inner]: value };
+  else body[key] = { ...fieldsOf(body[key]), [inner]: value };
 }
 
-const isFields = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
+/** Sets a key that a client chose, which may be `__proto__`. */
+const keep = (fields: Record<string, unknown>, key: string, value: unknown): void =>
+  void Object.defineProperty(fields, key, {
+    value,
+    configurable: true,
+    enumerable: true,
+    writable: true,
+  });
