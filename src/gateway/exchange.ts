@@ -3,6 +3,7 @@ export type Exchange = {
   readonly method: string;
   /** Without the query. */
   readonly path: string;
+  /** Without its `?`. */
   readonly query: string;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -14,7 +15,7 @@ export type Exchange = {
 /** A push sink: the gateway writes, the host says when it is full and when the client has left. */
 export type Reply = {
   head(status: number, headers: Readonly<Record<string, string>>): void;
-  /** False asks the writer to wait for `onDrain`. */
+  /** False asks the writer to wait for `onDrain`. Empty text sends the head alone. */
   write(text: string): boolean;
   end(text?: string): void;
   onDrain(then: () => void): void;

@@ -1,33 +1,34 @@
 import { Fault } from "../turn/fault.ts";
-import type { Exchange, Reply } from "./exchange.ts";
+import type { Reply } from "./exchange.ts";
+import type { Gateway } from "./gateway.ts";
 
 /** Serves hosts that speak `fetch`: the same push sink, with a Web stream at its very end. */
 export async function serveFetch(
   request: Request,
   bodyLimit: number,
-  handle: (exchange: Exchange) => void,
-  refuse: (fault: Fault, reply: Reply) => void,
+  gateway: Pick<Gateway, "handle" | "refuse">,
 ): Promise<Response> {
   const { reply, response } = fetchReply(request.signal);
   const url = new URL(request.url);
+  const exchange = {
+    method: request.method,
+    path: url.pathname,
+    query: url.search.slice(1),
+    headers: Object.fromEntries(request.headers),
+    body: "",
+    reply,
+  };
   try {
-    handle({
-      method: request.method,
-      path: url.pathname,
-      query: url.search,
-      headers: Object.fromEntries(request.headers),
-      body: await readText(request, bodyLimit),
-      reply,
-    });
+    gateway.handle({ ...exchange, body: await readText(request, bodyLimit) });
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    refuse(error, reply);
+    gateway.refuse(exchange, error);
   }
   return response;
 }
 
 function fetchReply(signal: AbortSignal): { reply: Reply; response: Promise<Response> } {
-  const { promise: response, resolve } = Promise.withResolvers<Response>();
+  const { promise: response, resolve, reject } = Promise.withResolvers<Response>();
   const encoder = new TextEncoder();
   let init: ResponseInit = {};
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
@@ -49,7 +50,15 @@ function fetchReply(signal: AbortSignal): { reply: Reply; response: Promise<Resp
     if (controller === undefined) throw new Error("a stream starts at once");
     return controller;
   };
-  signal.addEventListener("abort", leave, { once: true });
+  const abort = (): void => {
+    if (over) return;
+    leave();
+    // Whoever still waits for the answer, or for the rest of it, must not wait for ever.
+    if (controller === undefined) reject(signal.reason);
+    else controller.error(signal.reason);
+  };
+  if (signal.aborted) queueMicrotask(abort);
+  else signal.addEventListener("abort", abort, { once: true });
 
   const reply: Reply = {
     head(status, headers) {
@@ -58,7 +67,7 @@ function fetchReply(signal: AbortSignal): { reply: Reply; response: Promise<Resp
     write(text) {
       if (over) return true;
       const sink = controller ?? open();
-      sink.enqueue(encoder.encode(text));
+      if (text !== "") sink.enqueue(encoder.encode(text));
       return (sink.desiredSize ?? 1) > 0;
     },
     end(text = "") {

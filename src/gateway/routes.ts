@@ -8,6 +8,7 @@ import { planRequest, reportPlan } from "./plan-report.ts";
 import type { Readied } from "./ready.ts";
 import { selectChain } from "./select.ts";
 import { walk, type Job } from "./walk.ts";
+import { contentType as metricsType } from "../telemetry/registry.ts";
 import { summary } from "../tools/plan.ts";
 
 /** A request on its way through a route. */
@@ -189,12 +190,10 @@ function serveReadiness(visit: Visit): void {
   });
 }
 
-async function serveMetrics(visit: Visit): Promise<void> {
-  const { metrics } = visit.house;
+function serveMetrics(visit: Visit): void {
   const { reply } = visit.exchange;
-  const text = await metrics.text();
-  reply.head(200, { "content-type": metrics.contentType, "x-request-id": visit.requestId });
-  reply.end(text);
+  reply.head(200, { "content-type": metricsType, "x-request-id": visit.requestId });
+  reply.end(visit.house.metrics.text());
 }
 
 function sendJson(visit: Visit, status: number, body: unknown): void {

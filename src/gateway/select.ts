@@ -11,12 +11,16 @@ export function selectChain(
   config: Config,
   upstreams: ReadonlyMap<string, Upstream>,
 ): readonly [Link, ...Link[]] {
-  const places = config.models[name] ?? (isDirect(name, upstreams) ? [name] : config.models["*"]);
+  const places = named(config, name) ?? (isDirect(name, upstreams) ? [name] : named(config, "*"));
   if (places === undefined) throw unknownModel(name, config, upstreams);
   const [first, ...rest] = places.map((place) => linkTo(place, name, upstreams));
   if (first === undefined) throw unknownModel(name, config, upstreams);
   return [first, ...rest];
 }
+
+/** A name is a client's word: `constructor` must not find what every object has. */
+const named = ({ models }: Config, name: string): readonly string[] | undefined =>
+  Object.hasOwn(models, name) ? models[name] : undefined;
 
 const isDirect = (name: string, upstreams: ReadonlyMap<string, Upstream>): boolean =>
   name.includes("/") && upstreams.has(name.slice(0, name.indexOf("/")));

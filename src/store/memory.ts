@@ -8,7 +8,6 @@ export function memory<Value>(most: number): Memory<Value> {
   const values = new Map<string, Value>();
   return {
     remember(key, value) {
-      values.delete(key);
       values.set(key, value);
       if (values.size <= most) return;
       const oldest = values.keys().next();

@@ -1,97 +1,81 @@
-import { Counter, Gauge, Histogram, Registry } from "prom-client";
-import type { Happening } from "./happening.ts";
+import type { Happening, TurnDone } from "./happening.ts";
+import { createRegistry } from "./registry.ts";
 
 export type Metrics = {
   hear(happening: Happening): void;
   /** A tool was planned. Both labels come from closed sets. */
   tool(verdict: string, kind: string): void;
   running(change: 1 | -1): void;
-  text(): Promise<string>;
-  readonly contentType: string;
+  text(): string;
 };
 
 const SECONDS = [0.005, 0.02, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
 
 /** The Prometheus view of what happens. Labels are names from the configuration, never a client's words. */
 export function createMetrics(): Metrics {
-  const registry = new Registry();
-  const registers = [registry];
-  const turns = new Counter({
-    name: "patchbay_turns_total",
-    help: "Turns by door, upstream and outcome.",
-    labelNames: ["door", "upstream", "outcome"],
-    registers,
-  });
-  const refusals = new Counter({
-    name: "patchbay_refusals_total",
-    help: "Requests that never became a turn, by fault.",
-    labelNames: ["fault"],
-    registers,
-  });
-  const fallbacks = new Counter({
-    name: "patchbay_fallbacks_total",
-    help: "Turns moved on to the next upstream of a chain.",
-    labelNames: ["from", "fault"],
-    registers,
-  });
-  const tools = new Counter({
-    name: "patchbay_tools_total",
-    help: "Declared tools by verdict of the plan and kind.",
-    labelNames: ["verdict", "kind"],
-    registers,
-  });
-  const calls = new Counter({
-    name: "patchbay_calls_total",
-    help: "Tool calls delivered to clients.",
-    labelNames: ["door"],
-    registers,
-  });
-  const tokens = new Counter({
-    name: "patchbay_tokens_total",
-    help: "Tokens as upstreams counted them.",
-    labelNames: ["upstream", "direction"],
-    registers,
-  });
-  const duration = new Histogram({
-    name: "patchbay_turn_seconds",
-    help: "From request to the end of the answer.",
-    labelNames: ["door", "upstream"],
-    buckets: SECONDS,
-    registers,
-  });
-  const firstEvent = new Histogram({
-    name: "patchbay_first_event_seconds",
-    help: "From request to the upstream's first event.",
-    labelNames: ["door", "upstream"],
-    buckets: SECONDS,
-    registers,
-  });
-  const active = new Gauge({ name: "patchbay_turns_running", help: "Turns under way.", registers });
+  const registry = createRegistry();
+  const turns = registry.counter("patchbay_turns_total", "Turns by door, upstream and outcome.", [
+    "door",
+    "upstream",
+    "outcome",
+  ]);
+  const refusals = registry.counter(
+    "patchbay_refusals_total",
+    "Requests that never became a turn, by fault.",
+    ["fault"],
+  );
+  const fallbacks = registry.counter(
+    "patchbay_fallbacks_total",
+    "Turns moved on to the next upstream of a chain.",
+    ["from", "fault"],
+  );
+  const tools = registry.counter("patchbay_tools_total", "Declared tools by verdict and kind.", [
+    "verdict",
+    "kind",
+  ]);
+  const calls = registry.counter("patchbay_calls_total", "Tool calls delivered to clients.", [
+    "door",
+  ]);
+  const tokens = registry.counter("patchbay_tokens_total", "Tokens as upstreams counted them.", [
+    "upstream",
+    "direction",
+  ]);
+  const duration = registry.histogram(
+    "patchbay_turn_seconds",
+    "From request to the end of the answer.",
+    ["door", "upstream"],
+    SECONDS,
+  );
+  const firstEvent = registry.histogram(
+    "patchbay_first_event_seconds",
+    "From request to the upstream's first event.",
+    ["door", "upstream"],
+    SECONDS,
+  );
+  const active = registry.gauge("patchbay_turns_running", "Turns under way.");
+
+  const hearTurn = (turn: TurnDone): void => {
+    const { door, usage } = turn;
+    const upstream = upstreamOf(turn.upstream);
+    turns.add(1, door, upstream, turn.outcome);
+    duration.observe(turn.ms / 1000, door, upstream);
+    if (turn.firstEventMs !== undefined)
+      firstEvent.observe(turn.firstEventMs / 1000, door, upstream);
+    if (turn.calls > 0) calls.add(turn.calls, door);
+    if (usage === undefined) return;
+    tokens.add(usage.input, upstream, "input");
+    tokens.add(usage.output, upstream, "output");
+  };
 
   return {
     hear(happening) {
       switch (happening.type) {
-        case "turn": {
-          const { door } = happening;
-          const upstream = happening.upstream.slice(0, happening.upstream.indexOf("/"));
-          turns.inc({ door, upstream, outcome: happening.outcome });
-          duration.observe({ door, upstream }, happening.ms / 1000);
-          if (happening.firstEventMs !== undefined)
-            firstEvent.observe({ door, upstream }, happening.firstEventMs / 1000);
-          if (happening.calls > 0) calls.inc({ door }, happening.calls);
-          if (happening.usage) {
-            tokens.inc({ upstream, direction: "input" }, happening.usage.input);
-            tokens.inc({ upstream, direction: "output" }, happening.usage.output);
-          }
-          return;
-        }
+        case "turn":
+          return hearTurn(happening);
         case "refusal":
-          return refusals.inc({ fault: happening.fault });
+          return refusals.add(1, happening.fault);
         case "fallback":
-          return fallbacks.inc({
-            from: happening.from.slice(0, happening.from.indexOf("/")),
-            fault: happening.fault,
-          });
+          return fallbacks.add(1, upstreamOf(happening.from), happening.fault);
         case "trouble":
         case "reload":
           return;
@@ -99,9 +83,11 @@ export function createMetrics(): Metrics {
           happening satisfies never;
       }
     },
-    tool: (verdict, kind) => tools.inc({ verdict, kind }),
-    running: (change) => active.inc(change),
-    text: () => registry.metrics(),
-    contentType: registry.contentType,
+    tool: (verdict, kind) => tools.add(1, verdict, kind),
+    running: (change) => active.add(change),
+    text: () => registry.text(),
   };
 }
+
+/** The upstream of an `upstream/model`: models may be as many as clients think of. */
+const upstreamOf = (place: string): string => place.slice(0, place.indexOf("/"));
