@@ -2,13 +2,14 @@ import { readFileSync } from "node:fs";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { stillClock } from "../../test/still-clock.ts";
+import { chat } from "../dialects/chat/chat.ts";
 import type { Dialect } from "../dialects/dialect.ts";
 import { blocks } from "../stream/blocks.ts";
 import { fold, type Answer } from "../stream/fold.ts";
 import { runStage } from "../stream/stage.ts";
 import type { TurnEvent } from "../turn/event.ts";
 import { upstreamName, type UpstreamName } from "../turn/names.ts";
-import type { Item, Params, Turn } from "../turn/turn.ts";
+import type { Fields, Item, Params, Turn } from "../turn/turn.ts";
 import { checkScript, split } from "./script.ts";
 import { scriptedUpstream, type ScriptedUpstream } from "./scripted.ts";
 
@@ -268,6 +269,26 @@ describe("steps", () => {
     ]);
     expect(textOf(answer)).toBe("123");
     expect(answer.fault?.code).toBe("upstream.cut");
+  });
+
+  it("read a provider's raw frames as from the wire, mended where they can be", async () => {
+    const choice = (delta: Fields, finish_reason: string | null = null): Fields => ({
+      choices: [{ index: 0, delta, finish_reason }],
+    });
+    const frames = [
+      choice({ tool_calls: [{ function: { name: "f", arguments: { a: 1 } } }] }),
+      choice({}, "stop"),
+      "[DONE]",
+    ];
+    const answer = await play([[{ raw: { dialect: "chat", frames } }]], turnOf([]), { chat });
+    expect(answer.choices[0]).toMatchObject({
+      stop: "calls",
+      items: [{ name: "f", input: '{"a":1}' }],
+    });
+    const broken = await play([[{ raw: { dialect: "chat", frames: ["{oh no"] } }]], turnOf([]), {
+      chat,
+    });
+    expect(broken.fault?.code).toBe("upstream.malformed");
   });
 
   it("stop at once, also in a silence, and say nothing while paused", async () => {
