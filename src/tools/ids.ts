@@ -15,7 +15,7 @@ export function idAllocator(rule: IdRule | undefined): (id: string) => string {
   };
 }
 
-const isLawfulId = (id: string, rule: IdRule): boolean =>
+export const isLawfulId = (id: string, rule: IdRule): boolean =>
   isLawful(id, rule) && (rule.exact !== true || id.length === rule.max);
 
 /** A lawful id made of an unlawful one, or of one that is taken. */

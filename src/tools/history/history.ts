@@ -2,12 +2,12 @@ import type { Decision } from "../../turn/decision.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Item, Turn } from "../../turn/turn.ts";
-import { idAllocator } from "../ids.ts";
+import { idAllocator, isLawfulId } from "../ids.ts";
 import { takeNotes, type Notes } from "../notes.ts";
 import { itemPath } from "../paths.ts";
 import type { Toolset } from "../toolset.ts";
-import { pairCalls } from "./pairs.ts";
-import { fitParts, fitRoles } from "./parts.ts";
+import { isPaired, pairCalls } from "./pairs.ts";
+import { areFit, fitParts, fitRoles } from "./parts.ts";
 import { translate, type Told } from "./translate.ts";
 
 export type HistoryPlan = {
@@ -19,26 +19,46 @@ export type HistoryPlan = {
 /** The conversation so far as the upstream can take it: names, forms, pairs, parts, roles and ids. */
 export function planHistory(turn: Turn, set: Toolset, profile: Profile): HistoryPlan {
   const notes = takeNotes();
-  const path = (at: number): string => itemPath(turn, at);
   const translated = translate(turn, set, profile, notes);
   // Where no name differs the two kinds of name are the same.
   const same = turn.items as unknown as readonly Item<UpstreamName>[];
-  const { history: rule } = profile;
-  if (rule === undefined && translated === undefined)
-    return { items: same, decisions: notes.decisions() };
+  const items = translated?.map(({ item }) => item) ?? same;
+  if (isSound(items, profile)) return { items, decisions: notes.decisions() };
+  const told = translated ?? same.map((item, at) => ({ item, at }));
+  const mended = mend(told, profile, notes, (at) => itemPath(turn, at));
+  return {
+    items: mended === told ? items : mended.map(({ item }) => item),
+    decisions: notes.decisions(),
+  };
+}
 
-  const before = translated ?? same.map((item, at) => ({ item, at }));
-  let told = before;
-  if (rule !== undefined) {
-    const { parallel } = profile.tools;
-    if (rule.paired === true) told = pairCalls(told, { notes, path, parallel });
-    const options = { rule, profile, notes, path };
-    told = fitParts(told, options);
-    told = fitRoles(told, options);
-    if (rule.paired === true || rule.ids !== undefined) told = fitIds(told, profile, notes, path);
-  }
-  const items = told === before && translated === undefined ? same : told.map(({ item }) => item);
-  return { items, decisions: notes.decisions() };
+/** Whether the upstream takes it as it is. */
+function isSound(items: readonly Item<UpstreamName>[], profile: Profile): boolean {
+  const { history: rule, tools } = profile;
+  if (rule === undefined) return true;
+  const { ids, paired } = rule;
+  return (
+    (paired !== true || isPaired(items, tools.parallel)) &&
+    (ids === undefined ||
+      items.every((item) => item.type !== "call" || isLawfulId(item.id, ids))) &&
+    areFit(items, rule, profile)
+  );
+}
+
+function mend(
+  told: readonly Told[],
+  profile: Profile,
+  notes: Notes,
+  path: (at: number) => string,
+): readonly Told[] {
+  const { history: rule = {} } = profile;
+  const { parallel } = profile.tools;
+  const options = { rule, profile, notes, path };
+  const paired = rule.paired === true ? pairCalls(told, { notes, path, parallel }) : told;
+  const fitted = fitRoles(fitParts(paired, options), options);
+  return rule.paired === true || rule.ids !== undefined
+    ? fitIds(fitted, profile, notes, path)
+    : fitted;
 }
 
 /** Call ids in the upstream's form, each used once. Pairs stay pairs, so results follow their calls. */

@@ -1,5 +1,5 @@
 import type { UpstreamName } from "../../turn/names.ts";
-import type { Call, Result } from "../../turn/turn.ts";
+import type { Call, Item, Result } from "../../turn/turn.ts";
 import type { Notes } from "../notes.ts";
 import type { Told } from "./translate.ts";
 
@@ -22,7 +22,6 @@ const UNANSWERED = "There is no result: the call was broken off.";
  * conversation always gives the same.
  */
 export function pairCalls(told: readonly Told[], options: PairOptions): readonly Told[] {
-  if (isOrderly(told, options.parallel)) return told;
   const answers = answersOf(told, options);
   const paired: Told[] = [];
   let group: Group | undefined;
@@ -126,22 +125,20 @@ function answersOf(told: readonly Told[], { notes, path }: PairOptions): Answers
 }
 
 /** Whether nothing needs to be done, which is the rule. */
-function isOrderly(told: readonly Told[], parallel: boolean): boolean {
-  const ids = new Set<string>();
-  let open: string[] = [];
-  let answering = 0;
-  for (const { item } of told) {
+export function isPaired(items: readonly Item<UpstreamName>[], parallel: boolean): boolean {
+  const ids: string[] = [];
+  /** The first call that waits for its result. */
+  let waiting = 0;
+  let answering = false;
+  for (const item of items) {
     if (item.type === "call") {
-      if (answering > 0 || ids.has(item.id) || (!parallel && open.length > 0)) return false;
-      ids.add(item.id);
-      open.push(item.id);
+      if (answering || (!parallel && ids.length > waiting)) return false;
+      ids.push(item.id);
     } else if (item.type === "result") {
-      if (open[answering] !== item.call) return false;
-      if (++answering === open.length) {
-        open = [];
-        answering = 0;
-      }
-    } else if (open.length > 0) return false;
+      if (ids[waiting] !== item.call || item.call === "") return false;
+      waiting++;
+      answering = waiting < ids.length;
+    } else if (waiting < ids.length) return false;
   }
-  return open.length === 0;
+  return waiting === ids.length && new Set(ids).size === ids.length;
 }

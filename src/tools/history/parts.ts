@@ -1,5 +1,6 @@
+import type { UpstreamName } from "../../turn/names.ts";
 import type { HistoryRule, Medium, Profile } from "../../turn/profile.ts";
-import type { Message, Part, Result } from "../../turn/turn.ts";
+import type { Item, Message, Part, Result } from "../../turn/turn.ts";
 import { isObject } from "../kinds/kind.ts";
 import type { Notes } from "../notes.ts";
 import type { Told } from "./translate.ts";
@@ -52,6 +53,33 @@ export function fitParts(told: readonly Told[], options: Options): readonly Told
 const label = (item: Message | Result): Part[] =>
   item.type === "result" ? [{ type: "text", text: `From the result of call ${item.call}:` }] : [];
 
+/** Whether all of it fits as it is, which is the rule. */
+export function areFit(
+  items: readonly Item<UpstreamName>[],
+  rule: HistoryRule,
+  profile: Profile,
+): boolean {
+  const { roles, lateSystem, empty } = rule;
+  return items.every((item, at) => {
+    if (item.type !== "message" && item.type !== "result") return true;
+    const media = item.type === "result" ? rule.resultMedia : rule.media;
+    for (const part of item.parts) if (!isFit(part, media, profile)) return false;
+    if (empty === false && (item.parts.length === 0 || item.parts.some(isBlank))) return false;
+    if (item.type === "result") return true;
+    if (roles !== undefined && !roles.includes(item.role)) return false;
+    const isSystem = item.role === "system" || item.role === "developer";
+    return lateSystem !== false || !isSystem || at === 0;
+  });
+}
+
+const isBlank = (part: Part): boolean => part.type === "text" && part.text.trim() === "";
+
+function isFit(part: Part, media: readonly Medium[] | undefined, { dialect }: Profile): boolean {
+  if (part.type === "text" || part.type === "refusal") return true;
+  if (part.type === "opaque") return part.dialect === dialect || dialect === "scripted";
+  return media === undefined || media.includes(part.type);
+}
+
 type Sorted = { readonly kept: readonly Part[]; readonly moved: readonly Part[] };
 
 function sortParts(
@@ -60,11 +88,7 @@ function sortParts(
   { rule, profile, notes, path }: Options,
   at: number,
 ): Sorted {
-  const fits = (part: Part): boolean => {
-    if (part.type === "opaque")
-      return part.dialect === profile.dialect || profile.dialect === "scripted";
-    return part.type === "text" || part.type === "refusal" || (media?.includes(part.type) ?? true);
-  };
+  const fits = (part: Part): boolean => isFit(part, media, profile);
   if (item.parts.every(fits)) return { kept: item.parts, moved: [] };
   const moved: Part[] = [];
   const kept = item.parts.map((part): Part => {
@@ -104,7 +128,6 @@ function notEmpty(
   { notes, path }: Options,
   at: number,
 ): readonly Part[] | undefined {
-  const isBlank = (part: Part): boolean => part.type === "text" && part.text.trim() === "";
   if (!parts.every(isBlank)) {
     const some = parts.filter((part) => !isBlank(part));
     return some.length === parts.length ? parts : some;

@@ -30,25 +30,29 @@ export function translate(
   notes: Notes,
 ): readonly Told[] | undefined {
   const recast = recasting(turn, set, profile, notes);
+  /** The kinds of calls that are told as another. */
   const kinds = new Map<string, string>();
-  const told: Told[] = [];
-  let changed = false;
-  for (const [at, item] of turn.items.entries()) {
+  /** From the first item on that changes. */
+  let told: Told[] | undefined;
+  turn.items.forEach((item, at) => {
     const written = translateItem(item, at);
-    if (written !== item) changed = true;
-    if (written !== undefined) told.push({ item: written as Item<UpstreamName>, at });
-  }
-  return changed ? told : undefined;
+    if (told === undefined && written !== item)
+      told = turn.items.slice(0, at).map((one, place) => asTold(one, place));
+    if (told !== undefined && written !== undefined) told.push(asTold(written, at));
+  });
+  return told;
 
   function translateItem(item: Item, at: number): Item | Item<UpstreamName> | undefined {
     switch (item.type) {
       case "call": {
         const call = translateCall(item, recast(item));
-        kinds.set(item.id, call.kind);
+        if (call.kind !== item.kind) kinds.set(item.id, call.kind);
         return call;
       }
       case "result":
-        return translateResult(item, kinds.get(item.call) ?? upstreamKind(item.kind, profile), set);
+        return item.kind === "function"
+          ? item
+          : translateResult(item, kinds.get(item.call) ?? upstreamKind(item.kind, profile), set);
       case "opaque":
         return keepOpaque(item, at);
       default:
@@ -68,6 +72,11 @@ export function translate(
     return undefined;
   }
 }
+
+const asTold = (item: Item | Item<UpstreamName>, at: number): Told => ({
+  item: item as Item<UpstreamName>,
+  at,
+});
 
 function translateCall(call: Call, recast: Recast | undefined): Call | Call<UpstreamName> {
   if (recast === undefined) return call;
