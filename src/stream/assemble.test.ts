@@ -62,6 +62,17 @@ describe("calls as the OpenAI API sends them", () => {
     expect(repaired).toBe(false);
   });
 
+  it("begin in their order, though a later one may have its arguments first", () => {
+    const starts: number[] = [];
+    const assembly = assembleCalls(0, (prefix) => prefix);
+    for (const fragment of [
+      { index: 0, id: "a", kind: "function", name: "f", input: "" },
+      { index: 1, id: "b", kind: "function", name: "g", input: "{" },
+    ])
+      assembly.each(fragment, (event) => event.type === "call-start" && starts.push(event.call));
+    expect(starts).toEqual([0, 1]);
+  });
+
   it("may be custom", () => {
     const { calls } = assemble([
       { index: 0, id: "a", kind: "custom", name: "patch", input: "*** Begin" },

@@ -99,6 +99,12 @@ export function assembleCalls(choice: number, newId: NewId): Assembly {
   };
 
   const start = (slot: Slot, emit: CallEvents): void => {
+    // Once a later call has begun, nothing more comes to the names of earlier ones.
+    if (waiting > 1)
+      for (const earlier of slots.slice(0, slot.call)) if (isReady(earlier)) begin(earlier, emit);
+    begin(slot, emit);
+  };
+  const begin = (slot: Slot, emit: CallEvents): void => {
     slot.started = true;
     waiting--;
     const { call, id, kind } = slot;
@@ -140,7 +146,7 @@ export function assembleCalls(choice: number, newId: NewId): Assembly {
       }
       if (kind != null && kind !== slot.kind) repaired = true;
       if (text !== "") add(slot, text, emit);
-      if (!slot.started && slot.name !== "" && slot.held !== "") start(slot, emit);
+      if (isReady(slot) && slot.held !== "") start(slot, emit);
     },
     more(call, text, emit) {
       const slot = slots[call];
@@ -149,7 +155,7 @@ export function assembleCalls(choice: number, newId: NewId): Assembly {
     end(emit) {
       for (const slot of slots) {
         if (slot.empty) repaired = true;
-        if (!slot.started && slot.name !== "") start(slot, emit);
+        if (isReady(slot)) begin(slot, emit);
       }
     },
     last: () => (last?.started === true ? last.call : undefined),
@@ -214,6 +220,9 @@ function isClosed(extent: Extent): boolean {
   }
   return extent.opened && extent.depth <= 0;
 }
+
+/** Whether a call can be told of, as far as we know. */
+const isReady = (slot: Slot): boolean => !slot.started && slot.name !== "";
 
 /** A name may be repeated, sent so far each time, or sent in pieces. */
 function joinName(known: string, piece: string): string {

@@ -1,4 +1,20 @@
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import {
+  args,
+  calls,
+  chunk,
+  delta,
+  done,
+  head,
+  piece,
+  read,
+  role,
+  stop,
+  text,
+  told,
+  usage,
+} from "../../../test/chat-frames.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { fit, learn, type Template } from "./fast-road.ts";
 import type { Spoken } from "./read-choice.ts";
@@ -14,10 +30,10 @@ function learned(raw: Fields, spoken: Spoken): Template {
   if (template === undefined) throw new Error("nothing was learned");
   return template;
 }
-const say = (text: string): Spoken => ({ type: "text-delta", choice: 0, text });
+const saying = (text: string): Spoken => ({ type: "text-delta", choice: 0, text });
 
 describe("a template", () => {
-  const template = learned(frame("a"), say("a"));
+  const template = learned(frame("a"), saying("a"));
 
   it.each(["b", "", 'quote " and \\ and \n', "\u2028 é 😀", '"}}],"id":"y"'])("fits %j", (text) => {
     expect(fit(template, JSON.stringify(frame(text)))).toBe(text);
@@ -37,7 +53,7 @@ describe("a template", () => {
   });
 
   it("looks past padding", () => {
-    const padded = learned(frame("a", { obfuscation: "123", z: 1 }), say("a"));
+    const padded = learned(frame("a", { obfuscation: "123", z: 1 }), saying("a"));
     expect(fit(padded, JSON.stringify(frame("b", { obfuscation: "", z: 1 })))).toBe("b");
     expect(fit(padded, JSON.stringify(frame("b", { obfuscation: "\n", z: 1 })))).toBeUndefined();
     expect(fit(padded, JSON.stringify(frame("b", { obfuscation: "4", z: 2 })))).toBeUndefined();
@@ -45,7 +61,7 @@ describe("a template", () => {
 
   it("finds the text behind words that look like its place", () => {
     const misleading = { note: '"content":"a"', meta: { content: "a" }, ...frame("a") };
-    const found = learned(misleading, say("a"));
+    const found = learned(misleading, saying("a"));
     const other = { ...misleading, choices: frame("b").choices };
     expect(fit(found, JSON.stringify(other))).toBe("b");
     expect(fit(found, JSON.stringify({ ...other, meta: { content: "b" } }))).toBeUndefined();
@@ -76,6 +92,88 @@ describe("a template", () => {
 
   it("is not made where the text is not in its place", () => {
     const raw = { choices: [{ delta: { content: ["a"] } }] };
-    expect(learn(JSON.stringify(raw), raw, say("a"))).toBeUndefined();
+    expect(learn(JSON.stringify(raw), raw, saying("a"))).toBeUndefined();
+  });
+});
+
+describe("the fast road", () => {
+  const spoken = fc.oneof(
+    fc.string({ unit: "binary" }),
+    fc.constantFrom(
+      "",
+      '"',
+      "\\",
+      '"},"logprobs":null,"finish_reason":null}]}',
+      "\u2028\t\u0000",
+      '\\"',
+    ),
+  );
+  const say = fc.oneof(
+    spoken.map((content) => delta({ content })),
+    spoken.map((content) => delta({ content, reasoning_content: null })),
+    spoken.map((reasoning_content) => delta({ reasoning_content, content: null })),
+    spoken.map((reasoning) => delta({ reasoning, content: "" })),
+    spoken.map((both) => delta({ reasoning: both, reasoning_content: both })),
+    spoken.map((refusal) => delta({ refusal })),
+    spoken.map((content) => delta({ content, role: "assistant" })),
+    fc
+      .tuple(spoken, spoken)
+      .map(([content, pad]) => delta({ content }, null, { obfuscation: pad })),
+    spoken.map((content) => delta({ content }, null, { note: '"content":"x"', obfuscation: "ab" })),
+    spoken.map((content) => chunk([{ content: "no", delta: { content }, index: 1 }])),
+    fc.tuple(fc.nat(1), spoken).map(([index, more]) => args(index, more)),
+    fc
+      .tuple(fc.nat(1), spoken)
+      .map(([index, more]) => piece({ index, id: "", function: { arguments: more } })),
+    fc.tuple(fc.nat(1), spoken).map(([index, more]) => head(index, `c${index}`, "f", more)),
+    spoken.map((more) => piece({ index: 0, custom: { input: more } })),
+    spoken.map((more) => delta({ reasoning_details: [{ type: "reasoning.text", text: more }] })),
+    spoken.map((content) => delta({ content }, null, { usage })),
+    spoken.map((content) => delta({ content }, null, { citations: ["https://a"] })),
+    fc.constantFrom(stop, calls, role, chunk([], { usage }), { error: { message: "no" } }),
+  );
+  const frame = fc
+    .tuple(say, fc.constantFrom(undefined, 1), fc.nat(30))
+    .map(([fields, space, chance]) => {
+      const text = JSON.stringify(fields, null, space)?.replaceAll("\n", "") ?? "";
+      if (chance === 0) return text.replace(/"}/, '\t"}');
+      if (chance === 1) return text.replace(/"}/, '\\q"}');
+      return chance === 2 ? text.slice(0, -2) : text;
+    });
+  /** Frames come in runs that differ in their text alone. */
+  const run = fc.oneof(
+    { weight: 2, arbitrary: fc.array(frame, { maxLength: 4 }) },
+    fc
+      .array(spoken, { maxLength: 6 })
+      .map((texts) => texts.map((one) => JSON.stringify(text(one)))),
+    fc
+      .array(spoken, { maxLength: 6 })
+      .map((texts) => texts.map((one) => JSON.stringify(args(0, one)))),
+    fc
+      .array(fc.tuple(spoken, spoken), { maxLength: 6 })
+      .map((texts) =>
+        texts.map(([content, obfuscation]) =>
+          JSON.stringify(delta({ content }, null, { obfuscation })),
+        ),
+      ),
+  );
+
+  it("says what the parser says", () => {
+    fc.assert(
+      fc.property(fc.array(run, { maxLength: 6 }), fc.boolean(), (runs, opened) => {
+        const frames = [...(opened ? [role, head(0, "c0", "f", "{")] : []), ...runs.flat(), done];
+        expect(read(frames)).toEqual(read(frames, { fast: false }));
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it("is not misled by words that stand elsewhere", () => {
+    const odd = (content: string): Fields => ({
+      note: '"content": "',
+      ...text(content),
+      more: { content: "b" },
+    });
+    expect(told([odd("a"), odd("b"), odd("c"), stop])).toEqual(["abc", "end"]);
   });
 });

@@ -25,7 +25,7 @@ export type ChoiceReader = {
   close(emit: Emit<Event>): void;
   finished(): boolean;
   hasText(): boolean;
-  /** Whether it has said anything at all. */
+  /** Whether it has said anything but its end. */
   told(): boolean;
   /** Whether a call has been heard of and cannot be told of yet. */
   waiting(): boolean;
@@ -56,7 +56,8 @@ export function choiceReader(index: number, newId: NewId): ChoiceReader {
   const say = (event: Event): void => {
     if (said !== undefined) plain = false;
     if (!hasRole || finished) regular = false;
-    told = true;
+    // That it is over the client hears last of all.
+    if (event.type !== "turn-end") told = true;
     said = event;
     emit(event);
   };

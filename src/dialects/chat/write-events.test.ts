@@ -198,7 +198,7 @@ describe("a chat stream", () => {
 
   it("says of an answer of its own what the upstream said", () => {
     const extra = { service_tier: "flex", system_fingerprint: "fp", other: 1 };
-    const [first] = chunks(write([{ ...start, extra } as Event, end()]));
+    const [first] = chunks(write([{ ...start, extra }, end()]));
     expect(first).toMatchObject({ service_tier: "flex", system_fingerprint: "fp" });
     expect(first).not.toHaveProperty("other");
   });
