@@ -100,7 +100,9 @@ export class OutputReader {
       }
       left.delete(slot);
       if (slot.id !== textOf(item.id)) this.#to.bent();
-      if (!slot.closed) this.#close(slot, item);
+      if (slot.closed) continue;
+      this.#to.late();
+      this.#close(slot, item);
     }
     if (left.size > 0) this.#to.bent();
     for (const slot of this.#slots) if (!slot.closed) this.#close(slot, undefined, complete);
