@@ -21,6 +21,7 @@ export function broken(events: readonly TurnEvent<AnyName>[]): string[] {
 
   for (const event of events) {
     check(!failed, `${event.type} after turn-fail`);
+    if (event.type === "frame") check(started, "a frame before the turn has begun");
     if (event.type === "frame") continue;
     if (event.type === "turn-fail") {
       failed = true;

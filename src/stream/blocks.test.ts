@@ -165,7 +165,7 @@ describe("blocks", () => {
     ]);
   });
 
-  it("lets frames pass in place, and notes which choices they ended", () => {
+  it("lets frames pass in place once the turn has begun, and notes which choices they ended", () => {
     const said = run([frame, text("a"), frame, text("b", 1), stop(), frame, stop("end", 1), frame]);
     expect(said.filter(({ type }) => type === "frame")).toEqual([
       frame,
@@ -174,8 +174,8 @@ describe("blocks", () => {
       { ...frame, stops: [1] },
     ]);
     expect(brief(said).slice(0, 5)).toEqual([
-      "frame",
       "turn-start",
+      "frame",
       "text-start",
       "text-delta a",
       "frame",
@@ -324,7 +324,8 @@ describe("blocks", () => {
   describe("failure", () => {
     it("comes alone where nothing was said before it", () => {
       expect(run([fail, text("a"), stop()])).toEqual([fail]);
-      expect(run([frame, fail, frame])).toEqual([frame, fail]);
+      expect(run([frame, fail, frame])).toEqual([fail]);
+      expect(brief(run([frame]))).toEqual(["turn-fail upstream.empty"]);
     });
 
     it("closes everything as cut off and lets nothing pass", () => {

@@ -1,4 +1,4 @@
-import type { StopReason, TurnEvent } from "../turn/event.ts";
+import type { Frame, StopReason, TurnEvent, TurnStart } from "../turn/event.ts";
 import { Fault } from "../turn/fault.ts";
 import type { AnyName } from "../turn/names.ts";
 import type { Fields } from "../turn/turn.ts";
@@ -39,6 +39,8 @@ export function blocks<Name extends AnyName>(asked = 1): Stage<TurnEvent<Name>, 
   let started = false;
   let failed = false;
   let stops: number[] = [];
+  /** Frames that came before anything was said: they wait, since nothing has begun. */
+  let early: Frame[] = [];
 
   const choiceOf = (index: number): Choice => {
     if (last?.index === index) return last;
@@ -55,6 +57,12 @@ export function blocks<Name extends AnyName>(asked = 1): Stage<TurnEvent<Name>, 
     for (const choice of choices.values()) closeAll(choice, "all", emit);
     emit({ type: "turn-fail", fault });
   };
+  const start = (event: TurnStart, emit: Emit<TurnEvent<Name>>): void => {
+    started = true;
+    emit(event);
+    for (const frame of early) emit(frame);
+    early = [];
+  };
   const note = (index: number, stop: StopReason): void => {
     const choice = choiceOf(index);
     if (choice.stop === undefined) stops.push(index);
@@ -65,9 +73,9 @@ export function blocks<Name extends AnyName>(asked = 1): Stage<TurnEvent<Name>, 
   return {
     each(event, emit) {
       if (failed) return;
-      if (!started && event.type !== "turn-fail" && event.type !== "frame") {
-        started = true;
-        emit(event.type === "turn-start" ? event : { type: "turn-start" });
+      if (!started && event.type !== "turn-fail") {
+        if (event.type === "frame") return void early.push(event);
+        start(event.type === "turn-start" ? event : { type: "turn-start" }, emit);
       }
       switch (event.type) {
         case "turn-start":
