@@ -116,7 +116,9 @@ describe("bodyReader", () => {
       expect(faultOf('{"model": "m"').message).toBe(
         'The request body is not JSON: it ends at line 1, column 14, where "," or "}" was expected. Send all of it.',
       );
-      expect(faultOf(" ").message).toBe("The request body is empty; send a JSON object.");
+      expect(faultOf("").message).toBe(
+        "The request body is not JSON: it ends at line 1, column 1, where a value was expected. Send all of it.",
+      );
     });
 
     it("is never quoted", () => {

@@ -160,8 +160,6 @@ function parse(text: string): Fields {
 }
 
 function notJson(text: string): Fault {
-  if (text.trim() === "")
-    return new Fault("request.not_json", "The request body is empty; send a JSON object.");
   const flaw = jsonFlaw(text);
   const place = flaw === undefined ? "" : `line ${flaw.line}, column ${flaw.column}`;
   const what =
