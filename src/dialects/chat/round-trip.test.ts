@@ -90,7 +90,7 @@ describe("an answer that is written and read again", () => {
     fc
       .tuple(fc.array(block(choice), { maxLength: 9 }), fc.array(call, { maxLength: 3 }))
       .map(([blocks, calls]) => {
-        const said = [...blocks];
+        const said = blocks.slice();
         for (const [at, { kind, name, pieces }] of calls.entries()) {
           said.push({ type: "call-start", choice, call: at, id: `c${at}`, kind, name });
           for (const text of pieces) said.push({ type: "call-delta", choice, call: at, text });
@@ -105,7 +105,7 @@ describe("an answer that is written and read again", () => {
   };
   const answers = fc
     .tuple(choiceOf(0), fc.option(choiceOf(1)))
-    .map(([one, two]) => runStage(blocks<ClientName>(), [start].concat(one, usage, two ?? [])));
+    .map(([one, two]) => runStage(blocks<ClientName>(), [[start], one, [usage], two ?? []].flat()));
 
   it("is the same answer, however the stream is cut", () => {
     fc.assert(
