@@ -7,7 +7,7 @@ import type { ClientName } from "../../turn/names.ts";
 import type { Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
 import { faultBody } from "../fault-body.ts";
-import { numberedLine, shelf } from "./line.ts";
+import { numberedLine, shelf, type Line } from "./line.ts";
 import { resource, statusOf, type Progress } from "./resource.ts";
 import { blockWriter } from "./write-blocks.ts";
 import { callsWriter } from "./write-calls.ts";
@@ -22,35 +22,20 @@ export function writeEvents(turn: Turn, context: WriteContext): EventWriter<Clie
   const line = numberedLine();
   const items = shelf(line, context.newId);
   const folded = folding<ClientName>();
+  const frame = frameWriter(line, (start) => resource(turn, start, context));
   const blocks = blockWriter(line, items, () => folded.items(0).at(-1));
   const calls = callsWriter(line, items);
   const hosted = hostedWriter(line, items);
-  let describe: ((progress: Progress) => string) | undefined;
-  let isOver = false;
 
-  const start = (event: TurnStart): ((progress: Progress) => string) => {
-    const written = resource(turn, event, context);
-    const response = `"response":${written({ status: "in_progress", output: [] })}`;
-    line.say("response.created", response);
-    line.say("response.in_progress", response);
-    return (describe = written);
-  };
   const finish = (progress: Omit<Progress, "output" | "usage">): void => {
-    const written = describe ?? start({ type: "turn-start" });
     hosted.close();
-    if (progress.fault !== undefined) line.say("error", errorFields(progress.fault));
-    const { usage } = folded.answer();
-    const response = written({ ...progress, output: items.closed(), usage });
-    line.say(`response.${progress.status}`, `"response":${response}`);
-    isOver = true;
+    frame.end({ ...progress, output: items.closed(), usage: folded.answer().usage });
   };
-
   const write = (event: TurnEvent<ClientName>): void => {
     const closed = folded.each(event);
     switch (event.type) {
       case "turn-start":
-        start(event);
-        return;
+        return frame.start(event);
       case "turn-end": {
         const status = statusOf(event.stop);
         const completedAt = status === "completed" ? context.now() : undefined;
@@ -81,9 +66,32 @@ export function writeEvents(turn: Turn, context: WriteContext): EventWriter<Clie
       write(event);
     },
     end(emit) {
-      if (isOver) emit(sseDone);
+      if (frame.isOver()) emit(sseDone);
     },
     resumeAt: (sequence) => line.resumeAt(sequence),
+  };
+}
+
+/** The first and the last events: those about the response as a whole. */
+function frameWriter(line: Line, describe: (start: TurnStart) => (progress: Progress) => string) {
+  let response: ((progress: Progress) => string) | undefined;
+  let isOver = false;
+  const start = (event: TurnStart): void => {
+    response = describe(event);
+    const fields = `"response":${response({ status: "in_progress", output: [] })}`;
+    line.say("response.created", fields);
+    line.say("response.in_progress", fields);
+  };
+  return {
+    start,
+    end(progress: Progress): void {
+      // A turn may fail before its upstream has said a word.
+      if (response === undefined) start({ type: "turn-start" });
+      if (progress.fault !== undefined) line.say("error", errorFields(progress.fault));
+      line.say(`response.${progress.status}`, `"response":${response?.(progress) ?? "null"}`);
+      isOver = true;
+    },
+    isOver: () => isOver,
   };
 }
 
