@@ -150,6 +150,7 @@ const earlyBreaks: Readonly<Record<string, Break>> = {
   ETIMEDOUT: connectTimeout,
   [PARSER]: malformed,
   UND_ERR_HEADERS_OVERFLOW: malformed,
+  UND_ERR_INVALID_ARG: { ...unreachable, again: false },
 };
 
 /** What a connection that broke means; `started`: after the answer had begun. */

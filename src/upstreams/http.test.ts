@@ -166,7 +166,7 @@ describe("what is sent", () => {
         sse(response, hello);
         response.end();
       },
-      { apiKey: "sk-secret", headers: { "X-Team": "blue" } },
+      { apiKey: "sk-secret\n", headers: { "X-Team": "blue" } },
     );
     await answerOf(upstream);
     expect(seen.url).toBe("/v1/chat/completions");
@@ -348,6 +348,14 @@ describe("an upstream that fails", () => {
     const fault = await faultOf(makeUpstream("http://no-such-host.invalid"));
     expect(fault.code).toBe("upstream.unreachable");
     expect(fault.message).toContain("resolved");
+  });
+
+  it("is not asked twice when the request itself cannot be written", async () => {
+    const { upstream, clock } = await house(() => {}, { headers: { "x-team": "a\nb" } });
+    const fault = await faultOf(upstream, { retry: true });
+    expect(fault.code).toBe("upstream.unreachable");
+    expect(fault.message).toContain("bad character");
+    expect(clock.waiting()).toBe(0);
   });
 
   it("is malformed when it speaks no HTTP", async () => {

@@ -57,7 +57,9 @@ const KEPT_MS = 30_000;
 const CLOSE_MS = 10_000;
 
 /** A model behind HTTP, in whichever dialect. */
-export function httpUpstream(options: HttpOptions): Upstream {
+export function httpUpstream(given: HttpOptions): Upstream {
+  // Keys are pasted and read from files, and no header takes their line end.
+  const options = { ...given, apiKey: given.apiKey?.trim() };
   const { name, dialect, profile, clock, newId } = options;
   const base = new URL(options.baseUrl);
   const timeouts = { ...defaults, ...options.timeouts };
