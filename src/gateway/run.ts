@@ -6,7 +6,7 @@ import { chain } from "../stream/stage.ts";
 import { restoreCalls } from "../tools/restore.ts";
 import type { TurnEvent } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
-import type { UpstreamName } from "../turn/names.ts";
+import type { ClientName, UpstreamName } from "../turn/names.ts";
 import { openDoor } from "./door.ts";
 import type { House } from "./house.ts";
 import type { Readied } from "./ready.ts";
@@ -46,7 +46,10 @@ export function run(house: House, job: Job, readied: Readied, retry: boolean, en
     refused: ends.refused,
     told: ends.told,
   });
-  const stages = chain(blocks<UpstreamName>(), chain(restoreCalls(readied.plan), counted));
+  const stages = chain(
+    blocks<UpstreamName>(job.turn.params.n),
+    chain(restoreCalls(readied.plan), counted),
+  );
   const source = readied.prepared.open({ retry, requestId: job.requestId });
   const running = pump(guarded(source, ends.crashed), stages, door, clock);
   flow = running;
@@ -58,8 +61,11 @@ export function run(house: House, job: Job, readied: Readied, retry: boolean, en
       return (start?.dialect === job.turn.dialect ? start.id : undefined) ?? context.id;
     },
     interrupt(fault) {
+      const emit = (event: TurnEvent<ClientName>): void => door.each(event);
       running.stop();
-      stages.each({ type: "turn-fail", fault }, (event) => door.each(event));
+      stages.each({ type: "turn-fail", fault }, emit);
+      // An answer that was over already is not spoiled, and has its end to tell.
+      stages.end?.(emit);
       door.flush();
       door.end();
     },

@@ -1,0 +1,44 @@
+import { describe, expect, it } from "vitest";
+import { chat } from "../dialects/chat/chat.ts";
+import type { Fields } from "../turn/turn.ts";
+import type { Profile } from "../turn/profile.ts";
+import { genericChat } from "../upstreams/profiles/generic-chat.ts";
+import type { Upstream } from "../upstreams/upstream.ts";
+import { ready } from "./ready.ts";
+
+/** Whether a chat request would be forwarded as it is to a chat upstream. */
+const isStraight = (body: Fields, over: Partial<Profile> = {}): boolean => {
+  const upstream: Upstream = {
+    name: "toy",
+    profile: { ...genericChat, ...over },
+    prepare: () => ({ decisions: [], open: () => () => expect.unreachable() }),
+    close: () => Promise.resolve(),
+  };
+  const turn = chat.readRequest({
+    model: "m",
+    messages: [{ role: "user", content: "Hi" }],
+    ...body,
+  });
+  return ready(turn, { upstream, model: "m" }, false).straight;
+};
+
+describe("the straight lane", () => {
+  it("is for requests that the upstream takes as they are", () => {
+    expect(isStraight({ temperature: 0.5, max_tokens: 5, unknown: 1 })).toBe(true);
+  });
+
+  it("is not for a parameter that the upstream calls by another name, or has not", () => {
+    expect(isStraight({ max_completion_tokens: 5 })).toBe(false);
+    expect(isStraight({ seed: 5 }, { params: { seed: null } })).toBe(false);
+  });
+
+  it("is not for a format that the upstream has not", () => {
+    const asked = { response_format: { type: "json_object" } };
+    expect(isStraight(asked)).toBe(true);
+    expect(isStraight(asked, { formats: ["text"] })).toBe(false);
+  });
+
+  it("is not for another dialect", () => {
+    expect(isStraight({}, { dialect: "responses" })).toBe(false);
+  });
+});
