@@ -27,7 +27,7 @@ export type Hints = {
 export function exampleOf(schema: JsonSchema, hints: Hints): { value: unknown } | undefined {
   // Shallow first: a recursive schema has deep values, and nobody wants them.
   for (const deepest of [3, 6, 12, 24]) {
-    const search: Search = { root: schema, hints, deepest, left: 4_000 };
+    const search: Search = { root: schema, hints, deepest, left: 1_000 };
     const found = find(schema, { name: "", order: 0, depth: 0, search });
     if (found !== undefined) return found;
   }
