@@ -50,7 +50,8 @@ export async function startServer(server: Command): Promise<number> {
   child.kill("SIGKILL");
   // What it has against its start, it will say again.
   const again = spawnSync(server.command, server.args, { ...options, timeout: 3000 });
-  throw new Error(`did not start: ${again.stderr.toString().trim().slice(-500)}`);
+  const why = again.error?.message ?? again.stderr.toString().trim().slice(-500);
+  throw new Error(`did not start: ${why}`);
 }
 
 export async function freePort(): Promise<number> {

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { once } from "node:events";
-import { availableParallelism, cpus, release } from "node:os";
+import { availableParallelism, cpus, loadavg, release } from "node:os";
 import { parseArgs } from "node:util";
 import type { Outcome } from "./load.ts";
 import type { Effort, Part, Section, Stand } from "./part.ts";
@@ -28,7 +28,7 @@ const contenders: Readonly<Record<string, OpenSubject>> = {
 
 const full: Effort = {
   rounds: 7,
-  warm: { requests: 3000, seconds: 4 },
+  warm: { requests: 3000, seconds: 3 },
   settleSeconds: 0.15,
   measureSeconds: 1,
   latencyRounds: 5,
@@ -78,17 +78,26 @@ else
   }
 
 async function bench(): Promise<void> {
+  const chosen = chosenParts();
+  const cores = availableParallelism();
+  const load = loadavg()[0] ?? 0;
+  if (load > cores / 2)
+    console.log(
+      `The machine is busy (load ${load.toFixed(1)} on ${cores} cores): trust no latency.`,
+    );
   const stand = await build();
   for (const { name, why } of stand.absent) console.log(`${name} takes no part: ${why}`);
   const sections: Section[] = [];
-  for (const part of chosenParts()) {
+  for (const part of chosen) {
     const section = await part.measure(stand);
     sections.push(section);
     printSection(section);
   }
   const checks = sections.flatMap((section) => section.checks);
   if (options.check) printChecks(checks);
-  const machine = { cpu: cpus()[0]?.model, cores: availableParallelism(), kernel: release() };
+  const others = parts.filter((part) => !chosen.includes(part)).map((part) => part.name);
+  if (options.check && others.length > 0) console.log(`\n  not measured: ${others.join(", ")}`);
+  const machine = { cpu: cpus()[0]?.model, cores, load, kernel: release() };
   const { effort, absent } = stand;
   const figures = sections.map(({ title, figures }) => ({ title, figures }));
   const summary = { machine, node: process.version, effort, absent, sections: figures, checks };
