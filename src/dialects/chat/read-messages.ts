@@ -29,7 +29,7 @@ export function readMessages(messages: readonly unknown[]): Item[] {
           type: "message",
           role,
           parts: readContent(content, `${path}.content`),
-          ...(name === undefined ? {} : { name }),
+          ...(name == null ? {} : { name }),
           ...extraOf(rest),
         });
         break;
@@ -70,10 +70,15 @@ function readAssistant(message: Fields, path: string, at: number): Item[] {
   const { name, content, refusal, tool_calls, function_call, annotations, ...said } = read;
   const { reasoning_content, reasoning, reasoning_details, ...rest } = said;
   const items: Item[] = [];
-  const thought = readReasoning(reasoning_content ?? textOf(reasoning), reasoning_details);
+  const thought = readReasoning(
+    textOf(reasoning_content) ?? textOf(reasoning),
+    reasoning_details ?? [],
+  );
   if (thought !== undefined) items.push(thought);
 
-  const calls = tool_calls.map((raw, index) => readCall(raw, `${path}.tool_calls[${index}]`));
+  const calls = (tool_calls ?? []).map((raw, index) =>
+    readCall(raw, `${path}.tool_calls[${index}]`),
+  );
   if (function_call !== undefined && function_call !== null)
     calls.push(readLegacyCall(function_call, `${path}.function_call`, at));
   const text = readText({ content, refusal, annotations }, path, calls.length > 0);
@@ -103,41 +108,40 @@ function readText(message: Fields, path: string, hasCalls: boolean): Part[] {
 
 function readReasoning(
   text: string | undefined,
-  details: readonly unknown[] | undefined,
+  details: readonly unknown[],
 ): Reasoning | undefined {
-  const words = text ?? detailsText(details ?? []);
-  const hasDetails = details !== undefined && details.length > 0;
-  if (words === "" && !hasDetails) return undefined;
+  const words = text ?? detailsText(details);
+  if (words === "" && details.length === 0) return undefined;
   return {
     type: "reasoning",
     summary: [],
     content: words === "" ? [] : [words],
-    ...(hasDetails ? { details } : {}),
+    ...(details.length === 0 ? {} : { details }),
   };
 }
 
 function readCall(raw: unknown, path: string): Call {
   const { id, type, function: fn, custom, ...rest } = parseAt(callSchema, raw, path);
   if (custom != null && (type === "custom" || fn == null)) {
-    const { name, input = "", ...inner } = custom;
+    const { name, input, ...inner } = custom;
     return {
       type: "call",
       id,
       kind: "custom",
       name: clientName(name),
-      input,
+      input: input ?? "",
       ...extraOf({ ...rest, custom: someOf(inner) }),
     };
   }
   if (fn == null)
     throw invalid(`${path}.function`, "must be an object with `name` and `arguments`");
-  const { name, arguments: input = "", ...inner } = fn;
+  const { name, arguments: input, ...inner } = fn;
   return {
     type: "call",
     id,
     kind: "function",
     name: clientName(name),
-    input,
+    input: input ?? "",
     ...extraOf({ ...rest, function: someOf(inner) }),
   };
 }
@@ -146,8 +150,9 @@ const someOf = (fields: Fields): Fields | undefined =>
   Object.keys(fields).length === 0 ? undefined : fields;
 
 function readLegacyCall(raw: unknown, path: string, at: number): Call {
-  const { name, arguments: input = "" } = parseAt(legacyCallSchema, raw, path);
-  return { type: "call", id: legacyId(at), kind: "function", name: clientName(name), input };
+  const { name, arguments: input } = parseAt(legacyCallSchema, raw, path);
+  const id = legacyId(at);
+  return { type: "call", id, kind: "function", name: clientName(name), input: input ?? "" };
 }
 
 /** The old form has no ids; the place in the conversation does not change from turn to turn. */

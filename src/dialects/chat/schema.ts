@@ -23,7 +23,9 @@ export const invalid = (path: string, must: string): Fault =>
 
 const string = z.string({ error: "must be a string" });
 const filled = string.min(1, { error: "must not be empty" });
-const optional = string.nullish().transform((value) => value ?? undefined);
+/** For what is said in every message: undoing null is left to the reader, since transforms are slow. */
+const nullable = string.nullish();
+const optional = nullable.transform((value) => value ?? undefined);
 const flag = z
   .boolean({ error: "must be true or false" })
   .nullish()
@@ -53,31 +55,31 @@ const roles = ["system", "developer", "user", "assistant", "tool", "function"] a
 export const messageSchema = z.looseObject(
   {
     role: z.enum(roles, { error: `must be one of ${roles.join(", ")}` }),
-    name: optional,
+    name: nullable,
   },
   { error: "must be a message: an object with `role` and `content`" },
 );
 
 export const assistantSchema = z.looseObject({
-  refusal: optional,
-  reasoning_content: optional,
-  reasoning_details: list.nullish().transform((value) => value ?? undefined),
-  tool_calls: list.nullish().transform((value) => value ?? []),
+  refusal: nullable,
+  reasoning_content: nullable,
+  reasoning_details: list.nullish(),
+  tool_calls: list.nullish(),
 });
 
 export const callSchema = z.looseObject(
   {
     id: filled,
-    type: optional,
+    type: nullable,
     function: z
       .looseObject(
-        { name: filled, arguments: optional },
+        { name: filled, arguments: nullable },
         { error: "must be an object with `name` and `arguments`" },
       )
       .nullish(),
     custom: z
       .looseObject(
-        { name: filled, input: optional },
+        { name: filled, input: nullable },
         { error: "must be an object with `name` and `input`" },
       )
       .nullish(),
@@ -85,7 +87,7 @@ export const callSchema = z.looseObject(
   { error: "must be a tool call: an object with `id`, `type` and `function`" },
 );
 
-export const legacyCallSchema = z.looseObject({ name: filled, arguments: optional });
+export const legacyCallSchema = z.looseObject({ name: filled, arguments: nullable });
 
 export const partSchema = z.looseObject(
   { type: filled },
@@ -156,10 +158,13 @@ export const jsonSchemaSchema = z.looseObject(
 );
 
 /** What we do not know, kept for the dialect it came in; null is how clients say "not set". */
-export function extraOf(rest: Fields): { extra?: Extra } {
-  const said = Object.entries(rest).filter(([, value]) => value !== null && value !== undefined);
-  return said.length === 0 ? {} : { extra: { dialect: "chat", fields: Object.fromEntries(said) } };
+export function extraOf(rest: Fields): { readonly extra?: Extra } {
+  const said = Object.keys(rest).filter((key) => rest[key] !== null && rest[key] !== undefined);
+  if (said.length === 0) return nothing;
+  const fields = Object.fromEntries(said.map((key) => [key, rest[key]]));
+  return { extra: { dialect: "chat", fields } };
 }
+const nothing = {};
 
 /** The fields to give back to chat, if they came from it. */
 export const ownExtra = (extra: Extra | undefined): Fields =>
