@@ -71,7 +71,11 @@ export const withHistory = (history: HistoryRule, base = plain): Profile => ({ .
 
 /** An upstream that knows every kind there is. */
 export const whole: Profile = {
-  ...withTools({ kinds: { "*": "native" }, choice: [...plain.tools.choice, "allowed"] }),
+  ...withTools({
+    kinds: { "*": "native" },
+    choice: [...plain.tools.choice, "allowed"],
+    names: { chars: "\\s\\S", max: 1000 },
+  }),
   name: "whole",
   dialect: "responses",
 };

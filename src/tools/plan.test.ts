@@ -1,75 +1,555 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { runStage } from "../stream/stage.ts";
-import { clientName, upstreamName } from "../turn/names.ts";
-import type { Profile } from "../turn/profile.ts";
-import type { Turn } from "../turn/turn.ts";
-import { planTools, summary } from "./plan.ts";
-import { restoreCalls } from "./restore.ts";
+import {
+  ask,
+  builtin,
+  called,
+  calling,
+  custom,
+  fn,
+  message,
+  namespace,
+  namesOf,
+  plain,
+  restored,
+  result,
+  sentName,
+  whole,
+  withTools,
+} from "../../test/turns.ts";
+import { clientName } from "../turn/names.ts";
+import type { Fields, Opaque, Tool } from "../turn/turn.ts";
+import { planTools, previewTools, summary } from "./plan.ts";
 
-const profile: Profile = {
-  name: "plain",
-  dialect: "chat",
-  tools: {
-    kinds: { function: "native", "*": "ignore" },
-    max: 128,
-    names: { chars: "A-Za-z0-9_-", max: 64 },
-    choice: ["auto", "none", "required", "function"],
-    parallel: true,
-    declares: "turn",
-    deferred: false,
-    cached: true,
-  },
-  params: {},
-  formats: ["text"],
-  reasoning: "none",
-  streamUsage: true,
-};
-const ask = (turn: Partial<Turn>): Turn => ({
-  dialect: "chat",
-  model: "m",
-  items: [],
-  tools: [],
-  params: {},
-  stream: true,
-  usageWanted: false,
-  extra: { dialect: "chat", fields: {} },
-  body: {},
-  ...turn,
+const carrier = (type: string, tools: readonly Fields[]): Opaque => ({
+  type: "opaque",
+  dialect: "responses",
+  raw: { type, role: "developer", tools },
 });
-const tool = (name: string) => ({ type: "function", name: clientName(name) }) as const;
 
 describe("planTools", () => {
   it("leaves a request alone that needs nothing", () => {
-    const turn = ask({ tools: [tool("add")] });
-    const plan = planTools(turn, profile);
+    const turn = ask({ tools: [fn("add")], items: [message("user", "hi")] });
+    const plan = planTools(turn, plain);
     expect(plan.turn).toBe(turn);
     expect(plan.identical).toBe(true);
+    expect(plan.decisions).toEqual([]);
     expect(summary(plan)).toBe("native=1 degraded=0 deferred=0 ignored=0");
   });
 
-  it("sends a lawful name for an unlawful one and gives the calls back under the client's", () => {
+  it("says of every tool what becomes of it, and why", () => {
+    const grammar = { type: "grammar", syntax: "lark", definition: "start: x" };
     const plan = planTools(
       ask({
-        tools: [tool("files.read")],
+        tools: [
+          fn("files.read"),
+          custom("patch", grammar),
+          namespace("git", [fn("status")]),
+          builtin("web_search_preview"),
+          builtin("hologram"),
+        ],
+      }),
+      plain,
+    );
+    expect(plan.verdicts).toEqual([
+      {
+        path: "tools[0]",
+        kind: "function",
+        name: "files.read",
+        verdict: "native",
+        upstreamName: "files_read",
+        reason: "offered as it is",
+      },
+      {
+        path: "tools[1]",
+        kind: "custom",
+        name: "patch",
+        verdict: "degraded",
+        upstreamName: "patch",
+        reason:
+          "offered as a function that stands in for it; its grammar is described, not enforced",
+      },
+      {
+        path: "tools[2].tools[0]",
+        kind: "function",
+        namespace: "git",
+        name: "status",
+        verdict: "degraded",
+        upstreamName: "git__status",
+        reason: "offered apart from its namespace `git`, with which its calls come back",
+      },
+      {
+        path: "tools[3]",
+        kind: "web_search_preview",
+        name: "web_search_preview",
+        verdict: "ignored",
+        reason: "the plain profile has no web_search_preview tools",
+      },
+      {
+        path: "tools[4]",
+        kind: "hologram",
+        name: "hologram",
+        verdict: "ignored",
+        reason: "hologram is a kind we do not know, and the plain profile has none",
+      },
+    ]);
+    expect(summary(plan)).toBe("native=1 degraded=2 deferred=0 ignored=2");
+    expect(plan.decisions.map(({ path, action }) => `${path} ${action}`)).toEqual([
+      "tools[0] renamed",
+      "tools[1] reshaped",
+      "tools[1] changed",
+      "tools[2].tools[0] reshaped",
+      "tools[3] dropped",
+      "tools[4] dropped",
+    ]);
+  });
+
+  it("gives calls back as what the client declared, byte for byte", () => {
+    const tools: Tool[] = [
+      fn("files.read"),
+      custom("patch"),
+      builtin("local_shell"),
+      builtin("shell"),
+      builtin("apply_patch"),
+      builtin("tool_search", { execution: "client" }),
+      namespace("mcp__git", [fn("status"), custom("commit")]),
+    ];
+    const made = [
+      called("a", "files.read", { input: '{ "path":"ü" }' }),
+      called("b", "patch", { kind: "custom", input: '*** "quoted"\n\\u' }),
+      called("c", "local_shell", {
+        kind: "local_shell",
+        input: '{"type":"exec","command":["ls"],"env":{}}',
+      }),
+      called("d", "shell", { kind: "shell", input: '{"commands":["ls"],"timeout_ms":5}' }),
+      called("e", "apply_patch", {
+        kind: "apply_patch",
+        input: '{"type":"delete_file","path":"x"}',
+      }),
+      called("f", "tool_search", { kind: "tool_search", input: '{"query":"git","limit":3}' }),
+      called("g", "status", { namespace: "mcp__git", input: "{}" }),
+      called("h", "commit", { kind: "custom", namespace: "mcp__git", input: "text" }),
+    ];
+    const plan = planTools(ask({ tools, items: made }), plain);
+    const told = plan.turn.items.filter((item) => item.type === "call");
+    const answer = told.flatMap(({ name, kind, input }, call) =>
+      calling(name, [input], { kind, call, id: `new_${call}` }),
+    );
+    const { calls, reports } = restored(plan, answer);
+    expect(reports).toEqual([]);
+    expect(calls).toEqual(
+      made.map(({ kind, name, namespace: group, input }, at) => ({
+        kind,
+        name,
+        namespace: group,
+        id: `new_${at}`,
+        input,
+      })),
+    );
+  });
+
+  it("gives back any name and input, whatever else is declared and in whatever order", () => {
+    const name = fc.oneof(
+      fc.string({ minLength: 1, maxLength: 300 }),
+      fc.constantFrom("a.b", "a b", "a_b", "工具", "shell", "web_search"),
+    );
+    const entry = fc.record({
+      kind: fc.constantFrom("function", "custom"),
+      name,
+      group: fc.option(name, { nil: undefined }),
+      input: fc.string(),
+    });
+    const declare = (
+      entries: readonly { kind: string; name: string; group: string | undefined }[],
+    ) =>
+      planTools(
+        ask({
+          tools: entries.map(({ kind, name: own, group }) => {
+            const tool = kind === "function" ? fn(own) : custom(own);
+            return group === undefined ? tool : namespace(group, [tool]);
+          }),
+        }),
+        plain,
+      );
+    fc.assert(
+      fc.property(
+        fc.uniqueArray(entry, {
+          maxLength: 8,
+          selector: (one) => JSON.stringify([one.kind, one.name, one.group]),
+        }),
+        (entries) => {
+          const plan = declare(entries);
+          const reversed = declare(entries.toReversed());
+          for (const { kind, name: own, group, input } of entries) {
+            const identity = { kind, name: clientName(own), namespace: group };
+            const bound = plan.identity.byIdentity(identity);
+            const sent = bound?.form?.encode(input) ?? input;
+            const { calls } = restored(plan, calling(bound?.upstream.name ?? "", [sent]));
+            expect(calls[0]).toMatchObject({ kind, name: own, input });
+            expect(calls[0]?.namespace).toBe(group);
+            expect(reversed.identity.byIdentity(identity)?.upstream.name).toBe(
+              bound?.upstream.name,
+            );
+          }
+        },
+      ),
+    );
+  });
+
+  it("keeps what it planned for the same tools, and plans a choice on top", () => {
+    const tools = [custom("a.b")];
+    const first = planTools(ask({ tools }), plain);
+    const again = planTools(ask({ tools, items: [message("user", "more")] }), plain);
+    expect(again.verdicts).toBe(first.verdicts);
+    expect(again.turn.tools).toBe(first.turn.tools);
+    expect(planTools(ask({ tools, choice: { type: "required" } }), plain).turn.tools).toBe(
+      first.turn.tools,
+    );
+    expect(planTools(ask({ tools }), { ...plain }).verdicts).not.toBe(first.verdicts);
+  });
+
+  it("keeps kinds, namespaces and carriers where the upstream has them", () => {
+    const turn = ask({
+      tools: [custom("patch"), namespace("git", [fn("status")]), builtin("web_search")],
+      items: [carrier("additional_tools", [{ type: "custom", name: "exec" }])],
+    });
+    const plan = planTools(turn, whole);
+    expect(plan.identical).toBe(true);
+    expect(plan.turn).toBe(turn);
+    expect(summary(plan)).toBe("native=4 degraded=0 deferred=0 ignored=0");
+    expect(plan.turn.tools).toHaveLength(3);
+  });
+
+  it("keeps a namespace whose members have to change", () => {
+    const kinds = { "*": "native", custom: "degrade" } as const;
+    const plan = planTools(
+      ask({ tools: [namespace("git", [fn("status"), custom("commit")])] }),
+      withTools({ kinds }, whole),
+    );
+    expect(plan.turn.tools).toMatchObject([
+      {
+        type: "namespace",
+        name: "git",
+        tools: [
+          { type: "function", name: "status" },
+          { type: "function", name: "commit" },
+        ],
+      },
+    ]);
+    const call = calling("commit", ['{"input":"x"}'], { namespace: "git" });
+    expect(restored(plan, call).calls).toEqual([
+      { kind: "custom", namespace: "git", name: "commit", id: "call_0", input: "x" },
+    ]);
+  });
+
+  it("declares the tools that the conversation brings", () => {
+    const plan = planTools(
+      ask({
+        tools: [fn("look"), builtin("tool_search", { execution: "client" })],
         items: [
-          { type: "call", id: "c", kind: "function", name: clientName("files.read"), input: "{}" },
+          carrier("additional_tools", [
+            {
+              type: "namespace",
+              name: "functions",
+              description: "",
+              tools: [{ type: "custom", name: "exec" }],
+            },
+          ]),
+          called("s", "tool_search", { kind: "tool_search", input: '{"query":"git"}' }),
+          {
+            ...result("s", "[]", { kind: "tool_search" }),
+            extra: {
+              dialect: "responses",
+              fields: {
+                tools: [
+                  {
+                    type: "namespace",
+                    name: "mcp__git",
+                    tools: [{ type: "function", name: "status", parameters: {} }],
+                  },
+                  {
+                    type: "function",
+                    function: { name: "chat_style", parameters: { type: "object" } },
+                  },
+                ],
+              },
+            },
+          },
+        ],
+      }),
+      plain,
+    );
+    expect(namesOf(plan.turn.tools)).toEqual([
+      "look",
+      "tool_search",
+      "functions__exec",
+      "mcp__git__status",
+      "chat_style",
+    ]);
+    expect(plan.turn.items).toMatchObject([
+      { type: "call", kind: "function", name: "tool_search" },
+      {
+        type: "result",
+        kind: "function",
+        parts: [
+          {
+            text: "These tools were found and can be called from now on: mcp__git__status, chat_style.",
+          },
+        ],
+      },
+    ]);
+    expect(plan.verdicts.map(({ path }) => path)).toEqual([
+      "tools[0]",
+      "tools[1]",
+      "input[0].tools[0].tools[0]",
+      "input[2].tools[0].tools[0]",
+      "input[2].tools[1]",
+    ]);
+    const { calls } = restored(plan, calling("functions__exec", ['{"input":"text(1)"}']));
+    expect(calls).toMatchObject([
+      { kind: "custom", namespace: "functions", name: "exec", input: "text(1)" },
+    ]);
+  });
+
+  it("takes a tool that is brought again as it was brought last", () => {
+    const brought = (description: string) =>
+      carrier("additional_tools", [{ type: "function", name: "look", description }]);
+    const plan = planTools(ask({ items: [brought("old"), brought("new"), brought("new")] }), plain);
+    expect(plan.turn.tools).toMatchObject([{ name: "look", description: "new" }]);
+    expect(plan.turn.tools).toHaveLength(1);
+  });
+
+  it("sends a tool once that is declared twice, and says so", () => {
+    const plan = planTools(ask({ tools: [fn("a"), fn("a"), fn("a", { type: "object" })] }), plain);
+    expect(namesOf(plan.turn.tools)).toEqual(["a"]);
+    expect(plan.decisions).toEqual([
+      { path: "tools[1]", action: "repaired", reason: "declared again as it is in `tools[0]`" },
+      {
+        path: "tools[2]",
+        action: "dropped",
+        reason: "`tools[0]` declares the same tool otherwise, and came first",
+      },
+    ]);
+  });
+
+  it("lets the client's own function keep a name that a built-in would have", () => {
+    const plan = planTools(
+      ask({ tools: [builtin("shell"), fn("shell"), builtin("web_search"), fn("web_search")] }),
+      plain,
+    );
+    expect(namesOf(plan.turn.tools)).toEqual(["shell_2", "shell", "web_search"]);
+    const { calls } = restored(plan, [
+      ...calling("shell", ['{"a":1}']),
+      ...calling("web_search", ['{"query":"x"}'], { call: 1 }),
+      ...calling("shell_2", ['{"commands":["ls"]}'], { call: 2 }),
+    ]);
+    expect(calls.map(({ kind, name }) => [kind, name])).toEqual([
+      ["function", "shell"],
+      ["function", "web_search"],
+      ["shell", "shell"],
+    ]);
+  });
+
+  it("passes on a tool it does not know if client and upstream speak the same language", () => {
+    const tool = { ...builtin("retrieval", { retrieval: {} }), dialect: "chat" as const };
+    const plan = planTools(ask({ dialect: "chat", tools: [tool] }), plain);
+    expect(plan.identical).toBe(true);
+  });
+
+  it("expands a namespace that came through the chat door", () => {
+    const raw = { tools: [{ type: "function", function: { name: "status" } }], name: "git" };
+    const tool = { ...builtin("namespace", raw), dialect: "chat" as const };
+    const plan = planTools(ask({ dialect: "chat", tools: [tool] }), plain);
+    expect(namesOf(plan.turn.tools)).toEqual(["git__status"]);
+  });
+
+  it("says what a namespace is about with its members", () => {
+    const plan = planTools(
+      ask({ tools: [namespace("git", [fn("status")], "Looks after versions.")] }),
+      plain,
+    );
+    expect(plan.turn.tools).toMatchObject([
+      { description: "Part of `git`: Looks after versions." },
+    ]);
+  });
+
+  it("ignores a namespace that holds nothing", () => {
+    const plan = planTools(ask({ tools: [namespace("empty", [])] }), plain);
+    expect(plan.turn.tools).toEqual([]);
+    expect(plan.verdicts).toMatchObject([{ kind: "namespace", name: "empty", verdict: "ignored" }]);
+  });
+
+  it("offers deferred tools at once where the provider's search is missing", () => {
+    const deferred = {
+      ...fn("rare"),
+      extra: { dialect: "responses", fields: { defer_loading: true } },
+    } as const;
+    const plan = planTools(
+      ask({ tools: [deferred, builtin("tool_search", { execution: "server" })] }),
+      plain,
+    );
+    expect(namesOf(plan.turn.tools)).toEqual(["rare"]);
+    expect(plan.verdicts[1]).toMatchObject({
+      verdict: "ignored",
+      reason: "every deferred tool is offered at once instead",
+    });
+  });
+
+  it("writes a built-in as the upstream has it", () => {
+    const profile = withTools({
+      kinds: { function: "native", web_search: "native", file_search: "native" },
+      builtins: {
+        web_search: {
+          type: "web_search",
+          web_search: {
+            enable: true,
+            content_size: { $from: "search_context_size", map: { high: "high" }, else: "medium" },
+            search_domain_filter: { $from: "filters.allowed_domains.0" },
+          },
+        },
+        file_search: {
+          type: "retrieval",
+          retrieval: { knowledge_id: { $from: "vector_store_ids.0" } },
+        },
+      },
+    });
+    const plan = planTools(
+      ask({
+        tools: [
+          builtin("web_search_preview", { search_context_size: "low" }),
+          builtin("file_search", { vector_store_ids: ["a", "b"] }),
         ],
       }),
       profile,
     );
-    expect(plan.turn.tools).toMatchObject([{ name: "files_read" }]);
-    expect(plan.turn.items).toMatchObject([{ name: "files_read", input: "{}" }]);
-    expect(plan.decisions).toEqual([
-      { path: "tools[0]", action: "renamed", reason: "sent as `files_read`" },
+    expect(plan.turn.tools).toMatchObject([
+      {
+        dialect: "chat",
+        raw: { type: "web_search", web_search: { enable: true, content_size: "medium" } },
+      },
+      { dialect: "chat", raw: { type: "retrieval", retrieval: { knowledge_id: "a" } } },
     ]);
-    const call = {
-      type: "call-start",
-      choice: 0,
-      call: 0,
-      id: "d",
-      kind: "function",
-      name: upstreamName("files_read"),
-    } as const;
-    expect(runStage(restoreCalls(plan), [call])).toMatchObject([{ name: "files.read", id: "d" }]);
+    expect(plan.decisions).toContainEqual({
+      path: "tools[1]",
+      action: "changed",
+      reason: "only one of 2 in `vector_store_ids` fits",
+    });
+  });
+
+  it("refuses what the profile refuses, and more tools than it takes", () => {
+    const refusing = withTools({ kinds: { function: "native", mcp: "refuse" } });
+    expect(() => planTools(ask({ tools: [builtin("mcp")] }), refusing)).toThrow(
+      "`mcp` cannot be sent: the plain profile refuses mcp tools.",
+    );
+    const many = Array.from({ length: 3 }, (_, at) => fn(`t${at}`));
+    expect(() => planTools(ask({ tools: many }), withTools({ max: 2 }))).toThrow(
+      "The plain profile takes at most 2 tools, and the request has 3. Declare fewer, or switch on `tools.disclosure`",
+    );
+    const { plan, fault } = previewTools(ask({ tools: [builtin("mcp")] }), refusing);
+    expect(plan.verdicts).toMatchObject([{ verdict: "refused" }]);
+    expect(fault?.code).toBe("tools.refused");
+  });
+
+  it("does not count what it ignores", () => {
+    expect(() =>
+      planTools(ask({ tools: [fn("a"), builtin("web_search")] }), withTools({ max: 1 })),
+    ).not.toThrow();
+  });
+
+  it("reaches the part of JSON Schema that the upstream takes, and takes arguments back from it", () => {
+    const profile = withTools({
+      schema: { maps: false, formats: [], keywords: [], strict: false },
+    });
+    const schema = {
+      type: "object",
+      properties: {
+        env: { type: "object", additionalProperties: { type: "string" } },
+        when: { type: "string", format: "date", description: "The day." },
+      },
+    };
+    const plan = planTools(ask({ tools: [{ ...fn("run", schema), strict: true }] }), profile);
+    expect(plan.turn.tools).toMatchObject([
+      {
+        schema: {
+          properties: {
+            env: { type: "array" },
+            when: { description: 'The day. (format: "date")' },
+          },
+        },
+      },
+    ]);
+    expect(plan.decisions).toEqual([
+      { path: "tools[0]", action: "changed", reason: "strict cannot be asked for" },
+      {
+        path: "tools[0]",
+        action: "reshaped",
+        reason: "sends objects of any keys as lists of pairs",
+      },
+      { path: "tools[0]", action: "changed", reason: "format is told in the description only" },
+    ]);
+    const { calls } = restored(plan, calling("run", ['{"env":[{"key":"A",', '"value":"1"}]}']));
+    expect(calls[0]?.input).toBe('{"env":{"A":"1"}}');
+    expect(restored(plan, calling("run", ['{"env": [broken'])).calls[0]?.input).toBe(
+      '{"env": [broken',
+    );
+    expect(restored(plan, calling("run", ['{ "when": "x" }'])).calls[0]?.input).toBe(
+      '{ "when": "x" }',
+    );
+  });
+
+  it("tells an upstream what it cannot be told of parallel calls by holding it to one", () => {
+    const profile = { ...plain, params: { parallelCalls: null } };
+    const turn = ask({ tools: [fn("a")], params: { parallelCalls: false, temperature: 1 } });
+    const plan = planTools(turn, profile);
+    expect(plan.turn.params).toEqual({ temperature: 1 });
+    expect(plan.decisions).toMatchObject([{ path: "parallel_tool_calls", action: "reshaped" }]);
+    const { calls } = restored(plan, [
+      ...calling("a", ["{}"]),
+      ...calling("a", ["{}"], { call: 1 }),
+    ]);
+    expect(calls).toHaveLength(1);
+  });
+});
+
+const fixtures = join(import.meta.dirname, "../../../shared/fixtures/codex");
+const models = [
+  "gpt-5.4",
+  "gpt-5.5",
+  "gpt-5.6-luna",
+  "gpt-6-astra",
+  "gpt-6.1-sol",
+  "totally-unknown",
+];
+
+describe.skipIf(!existsSync(fixtures))("the tools of the real codex", () => {
+  it.each(models)("as %s gets them are offered, all but the search of the provider's", (model) => {
+    const read = JSON.parse(readFileSync(join(fixtures, `tools-${model}.json`), "utf8")) as {
+      tools: Fields[] | null;
+      additional_tools: Fields[] | null;
+    };
+    const items = (read.additional_tools ?? []).map((raw): Opaque => ({
+      type: "opaque",
+      dialect: "responses",
+      raw,
+    }));
+    const plan = planTools(
+      ask({ items: [...items, carrier("additional_tools", read.tools ?? [])] }),
+      plain,
+    );
+    const left = plan.verdicts
+      .filter(({ verdict }) => verdict === "ignored")
+      .map(({ kind }) => kind);
+    expect(left).toEqual(
+      model.startsWith("gpt-5.6") || model.startsWith("gpt-6") ? [] : ["web_search"],
+    );
+    for (const { kind, name, namespace: group, verdict } of plan.verdicts) {
+      if (verdict === "ignored") continue;
+      const { calls } = restored(plan, calling(sentName(plan, name, group), ["{}"]));
+      expect(calls[0]).toMatchObject({ kind, name });
+      expect(calls[0]?.namespace).toBe(group);
+    }
+    expect(plan.turn.items).toEqual([]);
   });
 });

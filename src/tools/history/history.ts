@@ -69,27 +69,28 @@ function fitIds(
   path: (at: number) => string,
 ): readonly Told[] {
   const allocate = idAllocator(rule?.ids);
-  /** The ids given to the calls of one client id, oldest first, until they are answered. */
-  const open = new Map<string, string[]>();
+  /** The ids given to the calls of one client id: those without a result yet, and the last with one. */
+  const known = new Map<string, { readonly open: string[]; last: string }>();
   let changed = false;
   const fitted = told.map((one): Told => {
     const { item, at } = one;
     if (item.type === "call") {
       const id = allocate(item.id);
-      const given = open.get(item.id);
-      if (given === undefined) open.set(item.id, [id]);
-      else given.push(id);
+      const given = known.get(item.id);
+      if (given === undefined) known.set(item.id, { open: [id], last: id });
+      else given.open.push(id);
       if (id === item.id) return one;
       notes.note(path(at), "renamed", "call ids the upstream does not take are sent as others");
       changed = true;
       return { item: { ...item, id }, at };
     }
     if (item.type !== "result") return one;
-    const given = open.get(item.call);
-    const id = given !== undefined && given.length > 1 ? given.shift() : given?.[0];
-    if (id === undefined || id === item.call) return one;
+    const given = known.get(item.call);
+    if (given === undefined) return one;
+    given.last = given.open.shift() ?? given.last;
+    if (given.last === item.call) return one;
     changed = true;
-    return { item: { ...item, call: id }, at };
+    return { item: { ...item, call: given.last }, at };
   });
   return changed ? fitted : told;
 }
