@@ -8,6 +8,7 @@ import type { Config } from "./config.ts";
 import type { Exchange, Reply } from "./exchange.ts";
 import { serveFetch } from "./fetch.ts";
 import type { House, Parts } from "./house.ts";
+import { Roster } from "./roster.ts";
 import { findRoute, requestIdFor } from "./routes.ts";
 import { toFault } from "./trouble.ts";
 import { openUpstreams } from "./upstreams.ts";
@@ -15,6 +16,8 @@ import { openUpstreams } from "./upstreams.ts";
 export type Gateway = {
   /** Serves one exchange. Never throws. */
   handle(exchange: Exchange): void;
+  /** Answers an exchange whose body the host could not read. */
+  refuse(exchange: Exchange, fault: Fault): void;
   /** The same for hosts that speak `fetch`. */
   fetch(request: Request): Promise<Response>;
   /** Takes up a new configuration for the requests that come after. */
@@ -46,28 +49,32 @@ export function openGateway(config: Config, parts: Parts): Gateway {
       upstreams: openUpstreams(config, parts, before),
       readBody: before?.readBody ?? bodyReader(),
       plans: before?.plans ?? memory(PLANS_KEPT),
-      running: before?.running ?? new Set(),
+      running: before?.running ?? new Roster(),
     };
+  }
+
+  function refuse(
+    exchange: Exchange,
+    error: unknown,
+    requestId = requestIdFor(house, exchange),
+  ): void {
+    const fault = toFault(error, report, requestId);
+    const { code, status, detail } = fault;
+    report({
+      type: "refusal",
+      requestId,
+      route: exchange.path.slice(0, 200),
+      status,
+      fault: code,
+      param: detail.param,
+    });
+    sendFault(exchange.reply, fault, { "x-request-id": requestId });
   }
 
   function handle(exchange: Exchange): void {
     const at = house;
     const requestId = requestIdFor(at, exchange);
-    const refuse = (fault: Fault, headers?: Readonly<Record<string, string>>): void =>
-      sendFault(exchange.reply, fault, { "x-request-id": requestId, ...headers });
-    const refused = (error: unknown): void => {
-      const fault = toFault(error, report, requestId);
-      const { code, status, detail } = fault;
-      report({
-        type: "refusal",
-        requestId,
-        route: exchange.path.slice(0, 200),
-        status,
-        fault: code,
-        param: detail.param,
-      });
-      refuse(fault);
-    };
+    const refused = (error: unknown): void => refuse(exchange, error, requestId);
     try {
       let caller = "";
       const { route, rest } = findRoute(exchange.method, exchange.path);
@@ -79,18 +86,21 @@ export function openGateway(config: Config, parts: Parts): Gateway {
           );
         caller = authorize(exchange.headers, keys);
       }
-      route.serve({ house: at, exchange, requestId, caller, rest, refuse })?.catch(refused);
+      const visit = { house: at, exchange, requestId, caller, rest, refuse: turnedAway };
+      route.serve(visit)?.catch(refused);
     } catch (error) {
       refused(error);
+    }
+
+    function turnedAway(fault: Fault, headers?: Readonly<Record<string, string>>): void {
+      sendFault(exchange.reply, fault, { "x-request-id": requestId, ...headers });
     }
   }
 
   return {
     handle,
-    fetch: (request) =>
-      serveFetch(request, house.config.server.body_limit, handle, (fault, reply) =>
-        sendFault(reply, fault, {}),
-      ),
+    refuse,
+    fetch: (request) => serveFetch(request, house.config.server.body_limit, { handle, refuse }),
     reconfigure(next) {
       house = furnish(next, house);
       keys = keyring(next.server.keys);
@@ -114,7 +124,7 @@ function drained(house: House, graceMs: number): Promise<void> {
     const look = (): void => {
       if (running.size === 0) return resolve();
       if (clock.now() >= last) {
-        for (const turn of running) turn.halt();
+        running.haltAll();
         return resolve();
       }
       clock.at(Math.min(last, clock.now() + 20), look);
@@ -124,11 +134,12 @@ function drained(house: House, graceMs: number): Promise<void> {
 }
 
 function sendFault(reply: Reply, fault: Fault, headers: Readonly<Record<string, string>>): void {
-  const { retryAfter } = fault.detail;
+  const { retryAfter, allow } = fault.detail;
   reply.head(fault.status, {
     ...headers,
     "content-type": "application/json; charset=utf-8",
     ...(retryAfter !== undefined && { "retry-after": retryAfter }),
+    ...(allow !== undefined && { allow }),
     ...(fault.code === "request.websocket" && { upgrade: "HTTP/1.1" }),
   });
   reply.end(JSON.stringify(faultBody(fault)));

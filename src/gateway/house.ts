@@ -7,6 +7,7 @@ import type { Upstream } from "../upstreams/upstream.ts";
 import type { Caller } from "./admission.ts";
 import type { Config } from "./config.ts";
 import type { Planned } from "./plan-report.ts";
+import type { Roster } from "./roster.ts";
 
 /** What the machine gives the gateway. Tests give their own. */
 export type Parts = {
@@ -28,11 +29,5 @@ export type House = Parts & {
   /** The plans of past answers, by the answer's id. */
   readonly plans: Memory<{ readonly caller: Caller; readonly planned: Planned }>;
   /** The turns under way, for a stop that waits. */
-  readonly running: Set<Running>;
-};
-
-/** A turn under way. */
-export type Running = {
-  /** Ends it honestly: the client is told that the gateway stops. */
-  halt(): void;
+  readonly running: Roster;
 };

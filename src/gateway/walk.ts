@@ -5,9 +5,10 @@ import { Fault } from "../turn/fault.ts";
 import type { Turn } from "../turn/turn.ts";
 import type { Caller } from "./admission.ts";
 import type { Reply } from "./exchange.ts";
-import type { House, Running } from "./house.ts";
+import type { House } from "./house.ts";
 import { planned } from "./plan-report.ts";
 import { ready, type Readied } from "./ready.ts";
+import type { Running } from "./roster.ts";
 import { run, type Run } from "./run.ts";
 import type { Link } from "./select.ts";
 import { outcomeOf } from "./tally.ts";
@@ -39,13 +40,14 @@ export function walk(house: House, job: Job): void {
   let under: Run | undefined;
 
   const running: Running = {
+    place: -1,
     halt: () =>
       under?.interrupt(
         new Fault("gateway.stopping", "The gateway is shutting down; send the request again."),
       ),
   };
   const finish = (outcome: Outcome, status: number, fault = under?.seen.fault): void => {
-    if (!house.running.delete(running)) return;
+    if (!house.running.remove(running)) return;
     house.metrics.running(-1);
     const seen = under?.seen;
     if (current !== undefined && under !== undefined)

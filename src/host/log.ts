@@ -18,39 +18,25 @@ export type Log = {
  * name and where it was raised are kept.
  */
 export function openLog(level: LogLevel, descriptor = 2): Log {
-  // Lines of one turn of the event loop go out in one write, in order and before the next.
-  const out = destination({ dest: descriptor, sync: true, minLength: 8192 });
+  // Gathered and written in the background: a write for each turn costs more than the turn's line.
+  const out = destination({ dest: descriptor, sync: false, minLength: 8_192 });
   const log = pino({ level, base: null, timestamp }, out);
-  let due = false;
-  const flush = (): void => {
-    due = false;
-    try {
-      out.flushSync();
-    } catch {
-      // Nothing can be said where even the log is gone.
-    }
-  };
-  const soon = (): void => {
-    if (due) return;
-    due = true;
-    setImmediate(flush);
-  };
+  setInterval(() => out.flush(), FLUSH_MS).unref();
   return {
-    report(happening) {
-      write(log, happening);
-      soon();
+    report: (happening) => write(log, happening),
+    uncaught: (error) => log.error(errorFields(error), "uncaught"),
+    note: (text) => log.info(text),
+    flush() {
+      try {
+        out.flushSync();
+      } catch {
+        // Nothing can be said where even the log is gone.
+      }
     },
-    uncaught(error) {
-      log.error(errorFields(error), "uncaught");
-      soon();
-    },
-    note(text) {
-      log.info(text);
-      soon();
-    },
-    flush,
   };
 }
+
+const FLUSH_MS = 200;
 
 const timestamp = (): string => `,"time":"${new Date().toISOString()}"`;
 

@@ -4,15 +4,22 @@ export type Memory<Value> = {
   recall(key: string): Value | undefined;
 };
 
+/**
+ * Keeps at least the last `most` values and at most twice as many. Two
+ * generations, the older dropped whole: a map that gains and loses an entry with
+ * every request would keep the dead from the young generation's collector.
+ */
 export function memory<Value>(most: number): Memory<Value> {
-  const values = new Map<string, Value>();
+  let young = new Map<string, Value>();
+  let old = young;
   return {
     remember(key, value) {
-      values.set(key, value);
-      if (values.size <= most) return;
-      const oldest = values.keys().next();
-      if (oldest.done !== true) values.delete(oldest.value);
+      if (young.size >= most) {
+        old = young;
+        young = new Map();
+      }
+      young.set(key, value);
     },
-    recall: (key) => values.get(key),
+    recall: (key) => young.get(key) ?? old.get(key),
   };
 }
