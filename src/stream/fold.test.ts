@@ -117,9 +117,17 @@ describe("fold", () => {
     ]);
   });
 
-  it("keeps what else a call came with", () => {
+  it("keeps what else an item came with", () => {
     const extra = { dialect: "responses", fields: { caller: { type: "program" } } } as const;
     expect(itemsOf({ ...call(0, "a"), extra } as Event)).toMatchObject([{ extra }]);
+    expect(
+      itemsOf(
+        { type: "text-start", choice },
+        { type: "text-end", choice, extra },
+        { type: "reasoning-start", choice },
+        { type: "reasoning-end", choice, extra },
+      ),
+    ).toMatchObject([{ extra }, { extra }]);
   });
 
   it("takes an unknown item as it was last seen", () => {

@@ -1,7 +1,16 @@
 import type { CallStart, StopReason, TurnEvent, TurnStart, Usage } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { AnyName } from "../turn/names.ts";
-import type { Call, DialectName, Fields, Item, Message, Opaque, Reasoning } from "../turn/turn.ts";
+import type {
+  Call,
+  DialectName,
+  Extra,
+  Fields,
+  Item,
+  Message,
+  Opaque,
+  Reasoning,
+} from "../turn/turn.ts";
 
 /** A whole answer: what a finished stream said. */
 export type Answer<Name extends AnyName> = {
@@ -131,7 +140,7 @@ function foldInto<Name extends AnyName>(
     case "refusal-delta":
       return growRefusal(build, event.text);
     case "text-end":
-      return close(build.message, event.complete);
+      return close(build.message, event.complete, event.extra);
     case "reasoning-start":
       return openReasoning(build, event);
     case "reasoning-delta":
@@ -222,7 +231,7 @@ function closeReasoning<Name extends AnyName>(
   if (item === undefined) return undefined;
   item.encrypted = event.encrypted;
   item.details = event.details;
-  return close(item, event.complete);
+  return close(item, event.complete, event.extra);
 }
 
 function openCall<Name extends AnyName>(build: Build<Name>, event: CallStart<Name>): undefined {
@@ -257,10 +266,13 @@ function closeItem<Name extends AnyName>(
   return item;
 }
 
-function close<T extends { status?: Message["status"] }>(
+function close<T extends { status?: Message["status"]; extra?: Extra | undefined }>(
   item: T | undefined,
   complete: boolean | undefined,
+  extra?: Extra,
 ): T | undefined {
-  if (item !== undefined) item.status = complete === false ? "incomplete" : "completed";
+  if (item === undefined) return undefined;
+  item.status = complete === false ? "incomplete" : "completed";
+  if (extra !== undefined) item.extra = extra;
   return item;
 }

@@ -83,6 +83,7 @@ export type TextEnd = {
   readonly type: "text-end";
   readonly choice: number;
   readonly complete?: boolean | undefined;
+  readonly extra?: Extra | undefined;
 };
 
 /** A refusal stands in a message, between its `text-start` and `text-end`. */
@@ -111,6 +112,7 @@ export type ReasoningEnd = {
   readonly encrypted?: string | undefined;
   readonly details?: readonly unknown[] | undefined;
   readonly complete?: boolean | undefined;
+  readonly extra?: Extra | undefined;
 };
 
 export type CallStart<Name extends AnyName> = {

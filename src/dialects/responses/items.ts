@@ -140,10 +140,12 @@ export function writeOutputItem<Name extends AnyName>(
         role: "assistant",
         content: item.parts.map(writeOutputPart).filter((part) => part !== undefined),
         ...some({ phase: item.phase }),
+        ...own(item.extra, silently),
       };
     case "reasoning": {
-      const { status, ...fields } = writeReasoning(item, silently);
-      return { ...fields, id, ...(status === "incomplete" && { status }) };
+      // The API says of reasoning only that it is not whole.
+      const status = item.status === "incomplete" ? item.status : undefined;
+      return { ...writeReasoning({ ...item, status }, silently), id };
     }
     case "call":
       return writeOutputCall(item, id);

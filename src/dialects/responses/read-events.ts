@@ -5,7 +5,7 @@ import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { EventReader, ReadContext } from "../dialect.ts";
 import { fieldsOf, listOf, numberOf, textOf } from "../loose.ts";
-import { readFailure } from "./failure.ts";
+import { bareError } from "../said-error.ts";
 import { OutputReader } from "./read-output.ts";
 
 type Event = TurnEvent<UpstreamName>;
@@ -110,7 +110,7 @@ export class ResponsesReader implements EventReader {
         this.#output.done(raw);
         return undefined;
       case "error":
-        return this.#fail(readFailure(raw));
+        return this.#fail(bareError(raw));
       case undefined:
         return this.#untyped(raw);
       default:
@@ -118,7 +118,7 @@ export class ResponsesReader implements EventReader {
         if (raw.output_index === undefined && raw.item_id === undefined && !isSpoken(type))
           return raw.error === undefined || raw.error === null
             ? undefined
-            : this.#fail(readFailure(raw));
+            : this.#fail(bareError(raw));
         this.#begin();
         this.#output.each(type, raw);
         return undefined;
@@ -133,7 +133,7 @@ export class ResponsesReader implements EventReader {
       this.#start(raw);
       return this.#end(raw, textOf(raw.status) ?? "completed");
     }
-    if (raw.error !== undefined && raw.error !== null) return this.#fail(readFailure(raw));
+    if (raw.error !== undefined && raw.error !== null) return this.#fail(bareError(raw));
     return this.#isWhole || Object.keys(raw).length > 0
       ? this.#fail(malformed("answered with something that is no response"))
       : undefined;
@@ -171,7 +171,7 @@ export class ResponsesReader implements EventReader {
     if (said !== told) this.#bent();
     const status = told === "completed" && said !== "in_progress" ? said : told;
     if (status === "failed" || status === "cancelled" || response.error)
-      return this.#fail(readFailure({ error: response.error ?? { code: status } }));
+      return this.#fail(bareError({ error: response.error ?? { code: status } }));
     // A response made in the background is told of before it is made; only its own client can wait.
     if ((status === "queued" || status === "in_progress") && !this.#frames)
       return this.#fail(malformed(`answered with a response that is still ${status}`));

@@ -1,5 +1,6 @@
 import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, listOf, numberOf, textOf } from "../loose.ts";
+import { rest } from "./parts.ts";
 import {
   choice,
   remainder,
@@ -8,6 +9,8 @@ import {
   type Teller,
   type Telling,
 } from "./telling.ts";
+
+const known = ["type", "id", "role", "content", "phase", "status"];
 
 type PartType = "text" | "refusal";
 type Part = Telling & { readonly type: PartType; notes: number; probed: boolean };
@@ -60,7 +63,8 @@ export class MessageReader implements ItemReader {
       if (!this.#parts.has(index)) this.#to.late();
       this.#finish(this.#parts.get(index) ?? this.#open(index, type), fields);
     }
-    this.#to.say({ type: "text-end", choice, ...(!complete && { complete }) });
+    const extra = raw && rest(raw, known);
+    this.#to.say({ type: "text-end", choice, ...(!complete && { complete }), ...extra });
   }
 
   ripe(): boolean {

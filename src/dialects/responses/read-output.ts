@@ -38,6 +38,10 @@ export class OutputReader {
   readonly #byId = new Map<string, Slot>();
   readonly #floor: Floor;
   readonly #callIds = new Set<string>();
+  /** A regular event and its slot. */
+  #before:
+    | { readonly type: string; readonly index: unknown; readonly id: unknown; readonly slot: Slot }
+    | undefined;
   #calls = 0;
   #items = 0;
 
@@ -70,12 +74,24 @@ export class OutputReader {
 
   /** Any other event that is about an item. */
   each(type: string, raw: Fields): void {
+    const before = this.#before;
+    // Most events are about what the one before was about.
+    if (
+      before !== undefined &&
+      before.type === type &&
+      before.index === raw.output_index &&
+      before.id === raw.item_id &&
+      !before.slot.closed
+    )
+      return before.slot.reader.each(type, raw);
     const id = textOf(raw.item_id);
     const suited = typeFor(type, raw);
     const slot =
       this.#find(raw, id, ({ type }) => suits(type, suited)) ?? this.#unannounced(suited[0], raw);
     if (slot === undefined) return;
     if (id !== undefined && id !== slot.id) this.#to.bent();
+    else if (id === slot.id && slot === this.#at(raw.output_index))
+      this.#before = { type, index: raw.output_index, id, slot };
     if (slot.closed) this.#to.bent();
     else slot.reader.each(type, raw);
   }

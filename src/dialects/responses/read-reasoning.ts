@@ -1,6 +1,14 @@
 import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, listOf, numberOf, textOf } from "../loose.ts";
-import { choice, remainder, type ItemReader, type Teller, type Telling } from "./telling.ts";
+import { rest } from "./parts.ts";
+import {
+  choice,
+  remainder,
+  someOf,
+  type ItemReader,
+  type Teller,
+  type Telling,
+} from "./telling.ts";
 
 type Side = "summary" | "content";
 type Step = { readonly of: Side; readonly does: "add" | "say" | "finish" };
@@ -20,6 +28,12 @@ const steps: Readonly<Record<string, Step>> = {
   "response.reasoning.done": { of: "content", does: "finish" },
   "response.content_part.done": { of: "content", does: "finish" },
 };
+
+/** The fields that are told anew; as empty ones they would be left out, and are kept as they are. */
+const said = (raw: Fields): string[] => [
+  ...(someOf(raw.content) ? ["content"] : []),
+  ...(textOf(raw.encrypted_content) ? ["encrypted_content"] : []),
+];
 
 /** Reads reasoning: a summary and a content, each in paragraphs. */
 export class ReasoningReader implements ItemReader {
@@ -67,6 +81,7 @@ export class ReasoningReader implements ItemReader {
       choice,
       ...(encrypted && { encrypted }),
       ...(!complete && { complete }),
+      ...(raw && rest(raw, ["type", "id", "summary", ...said(raw)])),
     });
   }
 
