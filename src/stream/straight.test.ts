@@ -121,14 +121,12 @@ describe("the straight lane", () => {
     expect(run(events, false)).toEqual(["A", "END", "[DONE]"]);
   });
 
-  it("says a count no second time", () => {
-    const events = [text("a"), raw("A"), stop(), raw("END"), usage];
-    expect(run([...events, raw("COUNT", { usageOnly: true }), bent, done])).toEqual([
-      "A",
-      "END",
-      "COUNT",
-      "[DONE]",
-    ]);
+  it("says a count once and last, wherever and how often the upstream does", () => {
+    const counted = raw("COUNT", { usageOnly: true });
+    const early = [text("a"), raw("A"), usage, counted, stop(), raw("END", { sequence: 2 })];
+    expect(run([...early, done])).toEqual(["A", "END", "COUNT", "[DONE]"]);
+    expect(run([...early, usage, counted, done])).toEqual(["A", "END", "COUNT", "[DONE]"]);
+    expect(run([...early, bent, done])).toEqual(["A", "END", "#3 counted", "[DONE]"]);
   });
 
   it("says the end itself where the frame that did was held back until the stream closed", () => {

@@ -26,8 +26,9 @@ export function straight<Name extends AnyName>(
   /** The writer's words since the last frame, while frames are forwarded. */
   let own = "";
   let forwarding = true;
-  /** Kept from the writer while the client may yet hear it from a frame. */
+  /** Upstreams count in odd places and more than once; the client is told once, at the end. */
   let usage: UsageSaid | undefined;
+  let count: Frame | undefined;
   /** The choices whose end was forwarded; their `turn-end` comes only when all is over. */
   const stopped = new Set<number>();
   /** Whether the last words are the writer's to say. */
@@ -44,12 +45,11 @@ export function straight<Name extends AnyName>(
   };
   const forward = (frame: Frame, emit: Emit<string>): void => {
     for (const choice of frame.stops ?? []) stopped.add(choice);
-    if (frame.usageOnly === true) usage = undefined;
     own = "";
     if (frame.sequence !== undefined) writer.resumeAt?.(frame.sequence + 1);
+    if (frame.usageOnly === true) count = frame;
     // The sentinel is the same from everyone, and stands behind all there may still be to say.
-    if (frame.ends === "done" || (frame.usageOnly === true && !options.usageWanted)) return;
-    emit(sseFrame(frame.data, frame.name));
+    else if (frame.ends !== "done") emit(sseFrame(frame.data, frame.name));
   };
   const takeOver = (emit: Emit<string>): void => {
     forwarding = false;
@@ -84,9 +84,13 @@ export function straight<Name extends AnyName>(
       writer.each(event, forwarding ? gather : emit);
     },
     end(emit) {
-      writer.end?.(gather);
-      if (!owing) emit(sseDone);
-      else if (own !== "") emit(own);
+      if (owing) {
+        writer.end?.(gather);
+        if (own !== "") emit(own);
+        return;
+      }
+      if (count !== undefined && options.usageWanted) emit(sseFrame(count.data, count.name));
+      emit(sseDone);
     },
   };
 }
