@@ -33,6 +33,8 @@ describe("a stream of somebody else", () => {
       ],
       ["ab", "end"],
     ],
+    ["denies its role", [role, delta({ role: null, content: "a" }), stop], ["a", "end"]],
+    ["calls and says it just stopped", [role, head(0, "a", "f", "{}"), stop], whole],
     ["says the end twice", [role, text("a"), stop, stop, done], ["a", "end"]],
     ["says more after the end", [role, text("a"), stop, text("b"), done], ["ab", "end"]],
     ["never says the end", [role, text("a"), done], ["a", "end"]],
@@ -289,7 +291,7 @@ describe("a stream of somebody else", () => {
       "writes null for nothing",
       [
         delta({ role: "assistant", content: null, tool_calls: null, refusal: null }),
-        delta({ role: null, content: "a", tool_calls: null }),
+        delta({ content: "a", tool_calls: null }),
         stop,
       ],
       ["a", "end"],
@@ -303,11 +305,6 @@ describe("a stream of somebody else", () => {
         stop,
       ],
       ["a", "end"],
-    ],
-    [
-      "stops where it was forced to call",
-      [role, head(0, "a", "f", "{}"), stop],
-      ["f#a{}", "calls"],
     ],
     [
       "calls a custom tool",

@@ -93,9 +93,10 @@ export function choiceReader(index: number, newId: NewId): ChoiceReader {
   };
 
   const readRole = (role: unknown): void => {
-    if (role === undefined || role === null) return;
+    if (role === undefined) return;
     if (hasRole || role !== "assistant") regular = false;
-    else plain = false;
+    if (role === null) return;
+    if (!hasRole) plain = false;
     hasRole = true;
   };
   const readReasoning = (delta: Fields, whole: boolean): void => {
@@ -181,7 +182,9 @@ export function choiceReader(index: number, newId: NewId): ChoiceReader {
       return;
     }
     const { stop, regular: isOwn } = readFinish(word);
-    if (!isOwn || (stop === "calls" && !calls.made())) regular = false;
+    // Whether calls were made is a fact, and what a client goes by.
+    const isTrue = stop === "calls" ? calls.made() : stop !== "end" || !calls.made();
+    if (!isOwn || !isTrue) regular = false;
     if (stop instanceof Fault) fail(stop);
     else end(stop);
   };
@@ -221,7 +224,8 @@ export function choiceReader(index: number, newId: NewId): ChoiceReader {
       else to({ ...event, text });
     },
     close(to) {
-      if (finished) return;
+      // That the stream is over does not say that arguments are: those were cut off.
+      if (finished || calls.unclosed()) return;
       emit = to;
       end(calls.made() ? "calls" : "end");
     },

@@ -200,7 +200,7 @@ describe("a stream", () => {
     ["closes in mid-arguments", [role, head(0, "a", "f", '{"x')], "upstream.cut"],
     ["says nothing", [], "upstream.empty"],
     ["says it is done and nothing else", [done], "upstream.empty"],
-    ["says an error", [{ error: { message: "no", type: "server_error" } }], "upstream.said_error"],
+    ["says an error", [{ error: { message: "no", type: "server_error" } }], "upstream.failed"],
     [
       "says an error in mid-answer",
       [role, text("a"), { error: { message: "no" } }, done],

@@ -114,12 +114,12 @@ export function readEvents({ newId, frames }: ReadContext, fast = true): EventRe
     const list = listOf(raw.choices) ?? [];
     const isNoise = list.length === 0 && readUsage(raw) === undefined;
     if (!isNoise || textOf(raw.id) !== undefined) start(raw);
-    // Neither an answer nor part of one: forwarding it could only confuse.
-    if (isNoise && raw.choices === undefined) return;
+    const ownHead = isOwnHead(raw, "chat.completion.chunk");
+    // No part of the answer: forwarding it could only confuse.
+    if (isNoise && !ownHead) return;
 
     const before = all((choice) => choice.finished());
-    const ownHead = isNoise || isOwnHead(raw, "chat.completion.chunk");
-    const own = readChoices(list, false) && ownHead && raw.choices !== null;
+    const own = readChoices(list, false) && ownHead && Array.isArray(raw.choices);
     readLinks(raw);
     const count = readCount(raw);
     if (over) return;
