@@ -13,6 +13,36 @@ const byStatus: Readonly<Record<number, FaultCode>> = {
   529: "upstream.overloaded",
 };
 
+/** What an error's `code` or `type` says of its cause, in the words of the API and its kin. */
+const words: Readonly<Record<string, FaultCode>> = {
+  rate_limit_exceeded: "upstream.rate_limited",
+  rate_limit_error: "upstream.rate_limited",
+  insufficient_quota: "upstream.rate_limited",
+  usage_limit_reached: "upstream.rate_limited",
+  slow_down: "upstream.overloaded",
+  server_is_overloaded: "upstream.overloaded",
+  overloaded_error: "upstream.overloaded",
+  server_error: "upstream.failed",
+  internal_error: "upstream.failed",
+  internal_server_error: "upstream.failed",
+  api_error: "upstream.failed",
+  vector_store_timeout: "upstream.failed",
+  timeout: "upstream.timeout",
+  request_timeout: "upstream.timeout",
+  invalid_api_key: "upstream.auth",
+  authentication_error: "upstream.auth",
+  permission_error: "upstream.forbidden",
+  model_not_found: "upstream.not_found",
+  not_found_error: "upstream.not_found",
+  context_length_exceeded: "upstream.refused",
+  invalid_prompt: "upstream.refused",
+  invalid_request_error: "upstream.refused",
+  bio_policy: "upstream.refused",
+  cyber_policy: "upstream.refused",
+  misalignment_policy_violation: "upstream.refused",
+  data_residency_mismatch: "upstream.refused",
+};
+
 /**
  * The error that a frame or body of a successful answer turns out to be, if it
  * is one. Upstreams put it under `error`, as an object or a sentence, or send
@@ -35,7 +65,10 @@ export const bareError = (raw: Fields): Fault =>
 function faultOf(error: Fields, message: unknown): Fault {
   const said = textOf(message);
   const status = statusOf(error.code) ?? statusOf(error.status) ?? statusOf(error.status_code);
-  const code = status === undefined ? "upstream.said_error" : codeOf(status);
+  const code =
+    status === undefined
+      ? (causeOf(error.code) ?? causeOf(error.type) ?? "upstream.said_error")
+      : codeOf(status);
   const own = [error.code, error.type].find((word) => statusOf(word) === undefined && textOf(word));
   return new Fault(
     code,
@@ -58,4 +91,10 @@ function statusOf(value: unknown): number | undefined {
   const status =
     typeof value === "string" && /^\d{3}$/.test(value) ? Number(value) : numberOf(value);
   return status !== undefined && status >= 400 && status < 600 ? status : undefined;
+}
+
+function causeOf(word: unknown): FaultCode | undefined {
+  if (typeof word !== "string") return undefined;
+  // All of the API's codes about images say that the request has a bad one.
+  return words[word] ?? (/(^|_)image(_|$)/.test(word) ? "upstream.refused" : undefined);
 }

@@ -328,3 +328,16 @@ it("takes a long call with its header on every piece in linear time", () => {
   expect(assemble(fragments).calls).toEqual([told("f", input, "call_new0")]);
   expect(performance.now() - started).toBeLessThan(3_000);
 });
+
+it("knows arguments that are still open from those that are closed or free text", () => {
+  const isUnclosed = (kind: string, ...pieces: string[]): boolean => {
+    const assembly = assembleCalls(0, (prefix) => prefix);
+    assembly.each({ index: 0, id: "a", kind, name: "f", input: "" }, () => {});
+    for (const input of pieces) assembly.each({ index: 0, input }, () => {});
+    return assembly.unclosed();
+  };
+  expect(isUnclosed("function", '{"a', '":"}"')).toBe(true);
+  expect(isUnclosed("function", '{"a', '":"}"}')).toBe(false);
+  expect(isUnclosed("function")).toBe(false);
+  expect(isUnclosed("custom", "if (a) {")).toBe(false);
+});

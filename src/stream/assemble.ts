@@ -45,6 +45,8 @@ export type Assembly = {
   waiting(): boolean;
   /** Whether a call never got its name: nobody can answer it. */
   nameless(): boolean;
+  /** Whether the arguments of a call have brackets that are still open. */
+  unclosed(): boolean;
   /** True if the fragments so far were not what the OpenAI API would have sent. */
   repaired(): boolean;
 };
@@ -162,6 +164,7 @@ export function assembleCalls(choice: number, newId: NewId): Assembly {
     made: () => slots.length > 0,
     waiting: () => waiting > 0,
     nameless: () => slots.some((slot) => slot.name === ""),
+    unclosed: () => slots.some((slot) => slot.kind !== "custom" && read(slot.extent).depth > 0),
     repaired: () => repaired,
   };
 }
@@ -202,8 +205,14 @@ const newExtent = (): Extent => ({
   escaped: false,
 });
 
-/** Whether every bracket is closed again. Reads each character once, however often it is asked. */
+/** Whether every bracket is closed again. */
 function isClosed(extent: Extent): boolean {
+  const { opened, depth } = read(extent);
+  return opened && depth <= 0;
+}
+
+/** Reads each character once, however often it is asked. */
+function read(extent: Extent): Extent {
   const { unread } = extent;
   extent.unread = "";
   for (let at = 0; at < unread.length; at++) {
@@ -218,7 +227,7 @@ function isClosed(extent: Extent): boolean {
       extent.depth++;
     } else if (char === 0x7d || char === 0x5d) extent.depth--;
   }
-  return extent.opened && extent.depth <= 0;
+  return extent;
 }
 
 /** Whether a call can be told of, as far as we know. */

@@ -198,6 +198,7 @@ describe("a stream", () => {
   it.each<[string, (Fields | string)[], string]>([
     ["closes without an end", [role, text("a")], "upstream.cut"],
     ["closes in mid-arguments", [role, head(0, "a", "f", '{"x')], "upstream.cut"],
+    ["is done in mid-arguments", [role, head(0, "a", "f", '{"x'), done], "upstream.cut"],
     ["says nothing", [], "upstream.empty"],
     ["says it is done and nothing else", [done], "upstream.empty"],
     ["says an error", [{ error: { message: "no", type: "server_error" } }], "upstream.failed"],
