@@ -42,6 +42,7 @@ function streamDoor(options: DoorOptions): Door {
   const writer = options.straight ? straightLane(plain, turn) : plain;
   let refused: Fault | undefined;
   let begun = false;
+  let shown = false;
   let text = "";
   const gather = (piece: string): void => {
     text += piece;
@@ -60,7 +61,9 @@ function streamDoor(options: DoorOptions): Door {
       writer.each(event, gather);
     },
     flush() {
-      if (text === "") return;
+      // A model may think long before its first word; that it has begun is told at once.
+      if (text === "" && (shown || !begun)) return;
+      shown = true;
       const roomLeft = reply.write(text);
       text = "";
       if (!roomLeft) options.full();

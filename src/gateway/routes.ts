@@ -65,11 +65,11 @@ export function findRoute(method: string, path: string): { route: Route; rest: s
   const there = routes.filter((route) => covers(route.path, place));
   const route = there.find((candidate) => candidate.method === method);
   if (route !== undefined) return { route, rest: place.slice(route.path.length - 1) };
-  if (there.length > 0)
-    throw new Fault(
-      "request.method",
-      `${path} takes ${there.map((one) => one.method).join(" and ")}, not ${method}.`,
-    );
+  const methods = there.map((one) => one.method);
+  if (methods.length > 0)
+    throw new Fault("request.method", `${path} takes ${methods.join(" and ")}, not ${method}.`, {
+      allow: methods.join(", "),
+    });
   const list = routes.map((one) => `${one.method} ${one.path}`).join(", ");
   throw new Fault(
     "request.route",
@@ -138,7 +138,7 @@ const headerText = (text: string): string => text.replaceAll(/[^\x20-\x7e]+/g, e
 /** Codex tries a WebSocket first; 426 is the one answer that makes it use HTTP at once. */
 function refuseSocket(visit: Visit): void {
   if (headerOf(visit.exchange.headers, "upgrade") === undefined)
-    throw new Fault("request.method", "/v1/responses takes POST, not GET.");
+    throw new Fault("request.method", "/v1/responses takes POST, not GET.", { allow: "POST" });
   throw new Fault(
     "request.websocket",
     "Responses over WebSocket is not offered here; POST to /v1/responses.",

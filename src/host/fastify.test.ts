@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import Fastify from "fastify";
 import { afterEach, describe, expect, it } from "vitest";
+import { faultBody } from "../dialects/fault-body.ts";
 import type { Exchange, Reply } from "../gateway/exchange.ts";
 import type { Gateway } from "../gateway/gateway.ts";
 import { patchbay } from "./fastify.ts";
@@ -16,6 +17,10 @@ afterEach(async () => {
 function gatewayThat(handle: (exchange: Exchange) => void, bodyLimit = 1_000_000): Gateway {
   return {
     handle,
+    refuse({ reply }, fault) {
+      reply.head(fault.status, { "content-type": "application/json" });
+      reply.end(JSON.stringify(faultBody(fault)));
+    },
     bodyLimit,
     fetch: () => Promise.reject(new Error("not asked for")),
     reconfigure() {},

@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyError, FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify";
-import { faultBody } from "../dialects/fault-body.ts";
 import type { Exchange, Reply } from "../gateway/exchange.ts";
 import { tooLarge } from "../gateway/fetch.ts";
 import type { Gateway } from "../gateway/gateway.ts";
@@ -31,8 +30,9 @@ export const patchbay: FastifyPluginCallback<PatchbayOptions> = (app, options, d
   app.addContentTypeParser("*", (_request, payload, parsed) =>
     collectBody(payload, gateway.bodyLimit, parsed),
   );
-  app.setErrorHandler((error, _request, reply) => {
-    sendFault(reply, error instanceof Fault ? error : bodyFault(error));
+  app.setErrorHandler((error, request, reply) => {
+    const fault = error instanceof Fault ? error : bodyFault(error);
+    refuse(gateway, fault, request, reply, prefixLength);
   });
   for (const url of paths)
     app.route({ method: app.supportedMethods, url, handler: serve, exposeHeadRoute: false });
@@ -70,6 +70,11 @@ const textOf = (chunks: readonly Buffer[]): string =>
 
 function bodyFault(error: unknown): Fault {
   const { statusCode = 500 } = error as Partial<FastifyError>;
+  if (statusCode === 415)
+    return new Fault(
+      "request.content_type",
+      "The content type is none; send `content-type: application/json`.",
+    );
   return statusCode < 500 || (error as NodeJS.ErrnoException).code === "ECONNRESET"
     ? new Fault(
         "request.invalid",
@@ -82,11 +87,15 @@ function bodyFault(error: unknown): Fault {
  * Answers past Fastify, which would close the connection after a body that
  * failed: a client that still sends would be reset before it reads the answer.
  */
-export function sendFault(reply: FastifyReply, fault: Fault): void {
+export function refuse(
+  gateway: Gateway,
+  fault: Fault,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  prefixLength = 0,
+): void {
   reply.hijack();
-  const out = new NodeReply(reply.raw);
-  out.head(fault.status, { "content-type": "application/json; charset=utf-8" });
-  out.end(JSON.stringify(faultBody(fault)));
+  gateway.refuse(exchangeOf(request.raw, reply.raw, "", prefixLength), fault);
 }
 
 function exchangeOf(

@@ -4,7 +4,7 @@ import { faultBody } from "../dialects/fault-body.ts";
 import type { Gateway } from "../gateway/gateway.ts";
 import { Fault } from "../turn/fault.ts";
 import { systemClock } from "./clock.ts";
-import { patchbay, sendFault } from "./fastify.ts";
+import { patchbay, refuse } from "./fastify.ts";
 
 export type Address = { readonly host: string; readonly port: number };
 
@@ -24,8 +24,10 @@ export async function openServer(gateway: Gateway, { host, port }: Address): Pro
     forceCloseConnections: false,
     routerOptions: { maxParamLength: 1024 },
     clientErrorHandler: refuseGarbage,
-    frameworkErrors: (_error, _request, reply) =>
-      sendFault(reply, new Fault("request.route", "The path is malformed; check its escapes.")),
+    frameworkErrors: (_error, request, reply) => {
+      const fault = new Fault("request.route", "The path is malformed; check its escapes.");
+      refuse(gateway, fault, request, reply);
+    },
   });
   const sockets = new Set<Socket>();
   app.server.on("connection", (socket) => {

@@ -174,6 +174,12 @@ export const faults = {
     retry: true,
     what: "The upstream's answer cannot be read.",
   },
+  "upstream.format": {
+    status: 502,
+    type: "server_error",
+    retry: true,
+    what: "The answer does not have the format the client asked for.",
+  },
   "upstream.said_error": {
     status: 502,
     type: "server_error",
@@ -264,6 +270,8 @@ export type FaultDetail = {
   readonly status?: number | undefined;
   /** Seconds, as the upstream asked. */
   readonly retryAfter?: string | undefined;
+  /** The methods that the route does take. */
+  readonly allow?: string | undefined;
   /** More, for the log. Never content, never secrets. */
   readonly log?: Fields | undefined;
 };
