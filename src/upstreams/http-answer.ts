@@ -5,9 +5,9 @@ import type { Flow, Sink } from "../stream/flow.ts";
 import { sseReader, type SseReader } from "../stream/sse.ts";
 import type { Clock } from "../turn/clock.ts";
 import type { TurnEvent } from "../turn/event.ts";
-import { Fault } from "../turn/fault.ts";
+import type { Fault } from "../turn/fault.ts";
 import type { UpstreamName } from "../turn/names.ts";
-import { broken, packed, redact, refusal, tooLong, webPage, type Failing } from "./http-fault.ts";
+import { broken, packed, refusal, shown, tooLong, webPage, type Failing } from "./http-fault.ts";
 import { one, type Failure, type Headers } from "./retry.ts";
 
 type Event = TurnEvent<UpstreamName>;
@@ -264,11 +264,6 @@ export class HttpAnswer implements Dispatcher.DispatchHandler, Flow {
   }
 
   #safe(fault: Fault): Event {
-    const { failing } = this.#to;
-    const message = redact(failing, fault.message);
-    return {
-      type: "turn-fail",
-      fault: message === fault.message ? fault : new Fault(fault.code, message, fault.detail),
-    };
+    return { type: "turn-fail", fault: shown(this.#to.failing, fault) };
   }
 }

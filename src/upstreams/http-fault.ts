@@ -80,8 +80,8 @@ export function refusal(failing: Failing, answered: Answered): Failure {
   ];
   const code = said.code === String(status) ? undefined : said.code;
   const fault = new Fault(rule.code, redact(failing, sentences.filter(Boolean).join(" ")), {
-    param: said.param,
-    upstreamCode: code === undefined ? undefined : redact(failing, code),
+    param: said.param && redact(failing, said.param),
+    upstreamCode: code && redact(failing, code),
     status: rule.code === "upstream.refused" ? status : undefined,
     retryAfter: after === undefined ? undefined : String(Math.ceil(after / 1_000)),
     log: { upstream: failing.name, status, type: said.type, requestId: headers["x-request-id"] },
@@ -203,8 +203,21 @@ export const tooLong = (failing: Failing, longest: number): Failure => ({
 });
 
 /** Upstreams have been seen to echo the key they reject. */
-export function redact(failing: Failing, text: string): string {
+function redact(failing: Failing, text: string): string {
   return failing.secrets.reduce((safe, secret) => safe.replaceAll(secret, "[redacted]"), text);
+}
+
+/** The same fault, fit to be shown. */
+export function shown(failing: Failing, fault: Fault): Fault {
+  const { message, detail } = fault;
+  const { param, upstreamCode } = detail;
+  const said = [message, param ?? "", upstreamCode ?? ""];
+  if (said.every((text) => redact(failing, text) === text)) return fault;
+  return new Fault(fault.code, redact(failing, message), {
+    ...detail,
+    param: param && redact(failing, param),
+    upstreamCode: upstreamCode && redact(failing, upstreamCode),
+  });
 }
 
 const reasons: readonly (readonly [RegExp, string])[] = [
