@@ -9,6 +9,8 @@ export const doors = ["chat", "responses"] as const satisfies readonly DoorName[
 
 const PATHS = { chat: "/v1/chat/completions", responses: "/v1/responses" } as const;
 
+export const doorUrl = ({ url }: Pick<Served, "url">, door: DoorName): string => url + PATHS[door];
+
 /** A plain request to a door; `more` is merged into the body. */
 export function ask(
   served: Pick<Served, "url">,
@@ -16,7 +18,7 @@ export function ask(
   more: Readonly<Record<string, unknown>> = {},
   init: RequestInit = {},
 ): Promise<Response> {
-  return fetch(served.url + PATHS[door], {
+  return fetch(doorUrl(served, door), {
     method: "POST",
     ...init,
     headers: { "content-type": "application/json", ...(init.headers as Record<string, string>) },
@@ -29,6 +31,30 @@ export const bodyFor = (door: DoorName, more: Readonly<Record<string, unknown>> 
   door === "chat"
     ? { model: "m", messages: [{ role: "user", content: "Hi" }], ...more }
     : { model: "m", input: "Hi", ...more };
+
+/** Reads an answer to its end, whatever it turns out to be. */
+export async function told(
+  door: DoorName,
+  response: Response,
+): Promise<Told & { readonly status: number }> {
+  const { status } = response;
+  const text = await response.text();
+  const type = response.headers.get("content-type") ?? "";
+  if (type.startsWith("text/event-stream")) return { ...readStream(door, text), status };
+  const body = JSON.parse(text) as Body;
+  return status === 200
+    ? { ...readBody(door, body), status }
+    : { ...nothing, error: body["error"] as Body, status };
+}
+
+const nothing: Told = {
+  text: "",
+  refusal: "",
+  reasoning: "",
+  calls: [],
+  stop: "",
+  error: undefined,
+};
 
 /** Reads a stream as the strictest client would, and throws at whatever that client may not be sent. */
 export const readStream = (door: DoorName, text: string): Told =>

@@ -56,22 +56,16 @@ const chatCall = ({ id, name, arguments: input }: SaidCall): unknown => ({
 });
 
 function chatDeltas({ text, refusal, reasoning, calls = [] }: Say): unknown[] {
-  const starts = calls.map((call, index) => ({
-    index,
-    id: call.id,
-    type: "function",
-    function: { name: call.name, arguments: "" },
-  }));
-  const fragments = interleave(calls).map(({ index, piece }) => ({
-    index,
-    function: { arguments: piece },
-  }));
+  const entries = calls.flatMap(({ id, name, arguments: input }, index) => [
+    { index, id, type: "function", function: { name, arguments: "" } },
+    ...slices(input).map((piece) => ({ index, function: { arguments: piece } })),
+  ]);
   return [
     { role: "assistant", content: calls.length > 0 ? null : "" },
     ...slices(reasoning).map((piece) => ({ reasoning_content: piece })),
     ...slices(text).map((piece) => ({ content: piece })),
     ...slices(refusal).map((piece) => ({ refusal: piece })),
-    ...[...starts, ...fragments].map((entry) => ({ tool_calls: [entry] })),
+    ...entries.map((entry) => ({ tool_calls: [entry] })),
   ];
 }
 
@@ -97,7 +91,9 @@ export function sayResponses(asked: Body, say: Say): Answer {
       total_tokens: 18,
     },
     ...ECHO,
-    tools: asked["tools"] ?? [],
+    tools: ((asked["tools"] ?? []) as Body[]).map((tool) =>
+      Object.assign({ description: null, strict: false }, tool),
+    ),
   };
   if (asked["stream"] !== true) return json(response);
   const early = { ...response, status: "in_progress", output: [], usage: null, completed_at: null };
@@ -201,18 +197,6 @@ function argumentEvents(item: OutputItem, at: object): OutputEvent[] {
 
 const slices = (text = "", size = 4): string[] =>
   text.match(new RegExp(`[^]{1,${size}}`, "g")) ?? [];
-
-/** The fragments of several calls, by turns, as parallel calls may arrive. */
-function interleave(calls: readonly SaidCall[]): { index: number; piece: string }[] {
-  const rest = calls.map((call) => slices(call.arguments));
-  const longest = Math.max(0, ...rest.map((pieces) => pieces.length));
-  return Array.from({ length: longest }, (_, at) =>
-    rest.flatMap((pieces, index) => {
-      const piece = pieces[at];
-      return piece === undefined ? [] : [{ index, piece }];
-    }),
-  ).flat();
-}
 
 /** The two calls that `toolLoop` makes at once. */
 export const wantedCalls = [

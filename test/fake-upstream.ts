@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { loopback } from "./loopback.ts";
 
@@ -78,14 +77,17 @@ async function hear(request: IncomingMessage, response: ServerResponse): Promise
 }
 
 async function play(answer: Answer, response: ServerResponse): Promise<void> {
+  let wake = (): void => {};
+  response.on("drain", () => wake()).on("close", () => wake());
+  const room = (): Promise<void> => new Promise((resolve) => void (wake = resolve));
+
   response.writeHead(answer.status ?? 200, answer.headers);
   for await (const step of answer.steps) {
     if (response.destroyed || step === hang) return;
-    if (step === cut) return void response.socket?.destroy();
-    if (typeof step === "string" || step instanceof Uint8Array) {
-      const room = response.write(step);
-      if (!room) await Promise.race([once(response, "drain"), once(response, "close")]);
-    }
+    // What was sent before it must have gone out.
+    if (step === cut) return void setImmediate(() => response.destroy());
+    if (typeof step === "string" || step instanceof Uint8Array)
+      if (!response.write(step) && !response.destroyed) await room();
   }
   response.end();
 }

@@ -58,7 +58,15 @@ function checkItems(events: readonly Body[], output: readonly Body[]): void {
     }
   }
   expect(closed.length, "every item is done").toBe(open.size);
-  expect(output, "the output is the items that were done").toEqual(closed);
+  expect(output.map(unsealed), "the output is the items that were done").toEqual(
+    closed.map(unsealed),
+  );
+}
+
+/** The API seals the same reasoning anew each time it says it. */
+function unsealed(item: Body): Body {
+  const { encrypted_content: _, ...rest } = item;
+  return rest;
 }
 
 /** What the deltas said is what their `.done` says. */
