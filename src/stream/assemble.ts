@@ -118,6 +118,8 @@ export function assembleCalls(choice: number, newId: NewId): Assembly {
   const add = (slot: Slot, text: string, emit: CallEvents): void => {
     slot.empty = false;
     slot.extent.unread += text;
+    // A string of a million pieces takes far more room than its text.
+    if (slot.extent.unread.length > 4096) read(slot.extent);
     if (slot.started) emit({ type: "call-delta", choice, call: slot.call, text });
     else slot.held += text;
   };
