@@ -42,13 +42,42 @@ export const bentAt = (...sent: Sent[]): number[] =>
   framesOf(read(...sent)).flatMap(({ regular }, at) => (regular ? [] : [at]));
 export const failOf = (...sent: Sent[]): Fault | undefined => answerOf(read(...sent)).fault;
 
+/** What a response says of the request, and of what the upstream made of it. */
+export const settings: Fields = {
+  previous_response_id: null,
+  truncation: "disabled",
+  parallel_tool_calls: true,
+  text: { format: { type: "text" } },
+  top_p: 1,
+  presence_penalty: 0,
+  frequency_penalty: 0,
+  top_logprobs: 0,
+  temperature: 1,
+  reasoning: null,
+  max_output_tokens: null,
+  max_tool_calls: null,
+  store: false,
+  background: false,
+  service_tier: "default",
+  metadata: {},
+  safety_identifier: null,
+  prompt_cache_key: null,
+};
 export const response = (more: Fields = {}): Fields => ({
   id: "resp_1",
   object: "response",
   created_at: 5,
+  completed_at: null,
   model: "big",
   status: "in_progress",
+  incomplete_details: null,
+  error: null,
+  instructions: null,
+  tools: [],
+  tool_choice: "auto",
   output: [],
+  usage: null,
+  ...settings,
   ...more,
 });
 export const created: Fields = { type: "response.created", response: response() };

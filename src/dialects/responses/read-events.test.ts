@@ -22,6 +22,7 @@ import {
   readWhole,
   response,
   said,
+  settings,
   textDone,
 } from "../../../test/responses-sending.ts";
 import type { Fields } from "../../turn/turn.ts";
@@ -49,7 +50,14 @@ describe("a Responses stream as the API sends it", () => {
   it("is read as it comes, and needs no repair", () => {
     const events = read(...whole);
     expect(events.filter((event) => event.type !== "frame")).toEqual([
-      { type: "turn-start", dialect: "responses", id: "resp_1", model: "big", created: 5 },
+      {
+        type: "turn-start",
+        dialect: "responses",
+        id: "resp_1",
+        model: "big",
+        created: 5,
+        extra: settings,
+      },
       { type: "text-start", choice: 0, id: "msg_1" },
       { type: "text-delta", choice: 0, text: "Hel" },
       { type: "text-delta", choice: 0, text: "lo" },

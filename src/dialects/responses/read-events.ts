@@ -4,8 +4,10 @@ import { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { EventReader, ReadContext } from "../dialect.ts";
-import { fieldsOf, listOf, numberOf, textOf } from "../loose.ts";
+import { fieldsOf, numberOf, textOf } from "../loose.ts";
 import { bareError } from "../said-error.ts";
+import { frameParser, parse } from "./fast-parse.ts";
+import { isComplete } from "./complete.ts";
 import { OutputReader } from "./read-output.ts";
 
 type Event = TurnEvent<UpstreamName>;
@@ -29,9 +31,10 @@ const known = new Set([
 ]);
 
 /** Reads what a Responses upstream answers. */
-export class ResponsesReader implements EventReader {
+class ResponsesReader implements EventReader {
   readonly #frames: boolean;
   readonly #output: OutputReader;
+  readonly #parse = frameParser();
   #emit: Emit<Event> = () => {};
   #started = false;
   #over = false;
@@ -62,7 +65,7 @@ export class ResponsesReader implements EventReader {
     if (this.#over || data === "") return;
     this.#emit = emit;
     this.#regular = true;
-    const raw = parse(data);
+    const raw = this.#parse(data);
     const type = raw === undefined ? lifecycleType(data, name) : (textOf(raw.type) ?? name);
     if (raw === undefined) return this.#unreadable(type, partial);
     const sequence = this.#count(raw.sequence_number);
@@ -94,6 +97,7 @@ export class ResponsesReader implements EventReader {
       case "response.queued":
       case "response.in_progress":
         if (!this.#started && type !== "response.created") this.#bent();
+        if (this.#frames && !isComplete(fieldsOf(raw.response) ?? {})) this.#bent();
         this.#start(fieldsOf(raw.response) ?? {});
         return undefined;
       case "response.completed":
@@ -168,7 +172,7 @@ export class ResponsesReader implements EventReader {
 
   #end(response: Fields, told: string): Frame["ends"] {
     const said = textOf(response.status) ?? told;
-    if (said !== told) this.#bent();
+    if (said !== told || (this.#frames && !isComplete(response))) this.#bent();
     const status = told === "completed" && said !== "in_progress" ? said : told;
     if (status === "failed" || status === "cancelled" || response.error)
       return this.#fail(bareError({ error: response.error ?? { code: status } }));
@@ -252,13 +256,3 @@ const malformed = (did: string): Fault =>
     "upstream.malformed",
     `The upstream ${did}. Check that its \`base_url\` and \`dialect\` are right, or try again.`,
   );
-
-function parse(text: string): Fields | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    // Some upstreams wrap an error in a list.
-    return fieldsOf(value) ?? fieldsOf(listOf(value)?.[0]);
-  } catch {
-    return undefined; // The caller says what that means.
-  }
-}

@@ -29,10 +29,10 @@ const steps: Readonly<Record<string, Step>> = {
   "response.content_part.done": { of: "content", does: "finish" },
 };
 
-/** The fields that are told anew; as empty ones they would be left out, and are kept as they are. */
+/** The fields that are told anew. An empty content would be left out, and is kept as it is. */
 const said = (raw: Fields): string[] => [
+  "encrypted_content",
   ...(someOf(raw.content) ? ["content"] : []),
-  ...(textOf(raw.encrypted_content) ? ["encrypted_content"] : []),
 ];
 
 /** Reads reasoning: a summary and a content, each in paragraphs. */
