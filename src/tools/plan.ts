@@ -5,6 +5,7 @@ import type { Profile } from "../turn/profile.ts";
 import type { Choice, DialectName, Params, Turn } from "../turn/turn.ts";
 import { planProviderToolChoice, type ChoicePlan } from "./choice.ts";
 import type { Bound, Identities, ToolVerdict } from "./declare.ts";
+import { planFormat, withWords, type FormatCheck } from "./format.ts";
 import { planHistory } from "./history/history.ts";
 import { toolsetOf, type Toolset } from "./toolset.ts";
 
@@ -21,8 +22,17 @@ export type Plan = {
   readonly identity: Identities;
   /** What the client allows of an answer. */
   readonly limits: Limits;
+  /** What the answer must be, where the upstream cannot be held to it. */
+  readonly check: FormatCheck | undefined;
+  /** Whose the reasoning in the answer is, where the client has to be told. */
+  readonly sealFrom: string | undefined;
   /** Nothing is renamed, degraded, dropped or repaired: the client's own body may be sent. */
   readonly identical: boolean;
+};
+
+export type PlanOptions = {
+  /** Whom the request goes to, as `upstream/model`: reasoning is only given back to whom it came from. */
+  readonly origin?: string | undefined;
 };
 
 export type Limits = {
@@ -33,8 +43,8 @@ export type Limits = {
 };
 
 /** Plans a request for an upstream. Throws a Fault where the request cannot be met. */
-export function planTools(turn: Turn, profile: Profile): Plan {
-  const { plan, fault } = previewTools(turn, profile);
+export function planTools(turn: Turn, profile: Profile, options: PlanOptions = {}): Plan {
+  const { plan, fault } = previewTools(turn, profile, options);
   if (fault !== undefined) throw fault;
   return plan;
 }
@@ -43,20 +53,24 @@ export function planTools(turn: Turn, profile: Profile): Plan {
 export function previewTools(
   turn: Turn,
   profile: Profile,
+  { origin }: PlanOptions = {},
 ): { readonly plan: Plan; readonly fault: Fault | undefined } {
   const set = toolsetOf(turn, profile);
   const { choice, fault } = choiceOf(set, turn.choice, { profile, dialect: turn.dialect });
-  const history = planHistory(turn, set, profile);
+  const history = planHistory(turn, set, profile, origin);
+  const format = planFormat(turn.format, profile, turn.dialect);
   const params = planParams(turn, set, profile);
   const isSame =
     set.identical &&
     choice.identical &&
     params.decisions.length === 0 &&
+    format.decisions.length === 0 &&
     (history.items as unknown) === turn.items;
   const decisions = [
     ...set.decisions,
     ...choice.decisions,
     ...params.decisions,
+    ...format.decisions,
     ...history.decisions,
   ];
   const plan: Plan = {
@@ -67,7 +81,9 @@ export function previewTools(
           ...turn,
           tools: choice.tools,
           choice: choice.choice,
-          items: history.items,
+          items:
+            format.words === undefined ? history.items : withWords(history.items, format.words),
+          format: format.format,
           params: params.params,
         },
     asked: turn,
@@ -75,12 +91,21 @@ export function previewTools(
     decisions: decisions.length === 0 ? none : decisions,
     identity: set.identity,
     limits: { allowed: choice.allowed, parallel: turn.params.parallelCalls !== false },
+    check: format.check,
+    sealFrom: isSealed(turn, profile, isSame) ? origin : undefined,
     identical: isSame,
   };
   return { plan, fault: set.faults[0] ?? fault };
 }
 
 const none: readonly Decision[] = [];
+
+/**
+ * Whether the client's dialect can carry reasoning and the upstream wants it
+ * back. In the straight lane nothing is added to what the upstream says.
+ */
+const isSealed = (turn: Turn, { dialect, reasoning }: Profile, isSame: boolean): boolean =>
+  turn.dialect === "responses" && reasoning !== "none" && !(isSame && dialect === turn.dialect);
 
 /** The plan's verdicts, counted, in the words and order of the `x-patchbay-plan` header. */
 export function summary(plan: Pick<Plan, "verdicts">): string {

@@ -173,9 +173,8 @@ const isCalledByName = (kind: string | undefined): boolean =>
 
 /** Names that the client chose come before those that we make for it. */
 function rankOf({ tool, namespace }: Entry): number {
-  if (tool.type === "builtin") return 3;
-  if (namespace !== undefined) return 2;
-  return tool.type === "function" ? 0 : 1;
+  if (tool.type === "builtin") return 4;
+  return (namespace === undefined ? 0 : 2) + (tool.type === "function" ? 0 : 1);
 }
 
 /** The items of the conversation that can be left as they are, with the tools in them. */

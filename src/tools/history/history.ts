@@ -17,9 +17,14 @@ export type HistoryPlan = {
 };
 
 /** The conversation so far as the upstream can take it: names, forms, pairs, parts, roles and ids. */
-export function planHistory(turn: Turn, set: Toolset, profile: Profile): HistoryPlan {
+export function planHistory(
+  turn: Turn,
+  set: Toolset,
+  profile: Profile,
+  origin?: string,
+): HistoryPlan {
   const notes = takeNotes();
-  const translated = translate(turn, set, profile, notes);
+  const translated = translate(turn, set, { profile, origin, notes });
   // Where no name differs the two kinds of name are the same.
   const same = turn.items as unknown as readonly Item<UpstreamName>[];
   const items = translated?.map(({ item }) => item) ?? same;

@@ -1,6 +1,6 @@
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
-import type { Call, Item, Opaque, Result, Turn } from "../../turn/turn.ts";
+import type { Call, Extra, Item, Opaque, Reasoning, Result, Turn } from "../../turn/turn.ts";
 import { toolsIn } from "../catalog.ts";
 import { readDeclaration } from "../declarations.ts";
 import { ruleFor, type Bound } from "../declare.ts";
@@ -10,10 +10,18 @@ import { kindOf } from "../kinds/kinds.ts";
 import { createProviderNameAllocator } from "../names.ts";
 import type { Notes } from "../notes.ts";
 import { itemPath } from "../paths.ts";
+import { recallReasoning } from "../reasoning.ts";
 import type { Toolset } from "../toolset.ts";
 
 /** An item under the upstream's names, and where it came from. */
 export type Told = { readonly item: Item<UpstreamName>; readonly at: number };
+
+type To = {
+  readonly profile: Profile;
+  /** `upstream/model`. */
+  readonly origin: string | undefined;
+  readonly notes: Notes;
+};
 
 /** What a past call is to the upstream. */
 type Recast = { readonly upstream: Bound["upstream"]; readonly form?: Form | undefined };
@@ -23,15 +31,13 @@ type Recast = { readonly upstream: Bound["upstream"]; readonly form?: Form | und
  * with their results; and without items that only another dialect has. Nothing,
  * if all can stay as it is.
  */
-export function translate(
-  turn: Turn,
-  set: Toolset,
-  profile: Profile,
-  notes: Notes,
-): readonly Told[] | undefined {
+export function translate(turn: Turn, set: Toolset, to: To): readonly Told[] | undefined {
+  const { profile, origin, notes } = to;
   const recast = recasting(turn, set, profile, notes);
   /** The kinds of calls that are told as another. */
   const kinds = new Map<string, string>();
+  /** What reasoning carries for the calls behind it. */
+  const carried = new Map<string, Extra>();
   /** From the first item on that changes. */
   let told: Told[] | undefined;
   turn.items.forEach((item, at) => {
@@ -47,7 +53,8 @@ export function translate(
       case "call": {
         const call = translateCall(item, recast(item));
         if (call.kind !== item.kind) kinds.set(item.id, call.kind);
-        return call;
+        const extra = carried.get(item.id);
+        return extra === undefined ? call : { ...call, extra };
       }
       case "result":
         return item.kind === "function"
@@ -55,9 +62,19 @@ export function translate(
           : translateResult(item, kinds.get(item.call) ?? upstreamKind(item.kind, profile), set);
       case "opaque":
         return keepOpaque(item, at);
+      case "reasoning":
+        return recall(item, at);
       default:
         return item;
     }
+  }
+
+  function recall(item: Reasoning, at: number): Reasoning | undefined {
+    if (item.encrypted === undefined) return item;
+    const { item: own, loss, calls } = recallReasoning(item, profile, origin);
+    if (loss !== undefined) notes.note(itemPath(turn, at), "dropped", loss);
+    for (const [id, extra] of Object.entries(calls ?? {})) carried.set(id, extra);
+    return own;
   }
 
   function keepOpaque(item: Opaque, at: number): Opaque | undefined {
