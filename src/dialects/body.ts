@@ -3,7 +3,7 @@ import type { Fields } from "../turn/turn.ts";
 import { jsonFlaw } from "./json-flaw.ts";
 
 /** Shorter lists are cheaper to parse than to recognise. */
-const SHORTEST = 1024;
+const SHORTEST = 64;
 /** How many lists are kept, and how many characters of them. */
 const MOST = 256;
 const MOST_TEXT = 8 * 1024 * 1024;

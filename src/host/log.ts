@@ -19,7 +19,7 @@ export type Log = {
  */
 export function openLog(level: LogLevel, descriptor = 2): Log {
   // Gathered and written in the background: a write for each turn costs more than the turn's line.
-  const out = destination({ dest: descriptor, sync: false, minLength: 8_192 });
+  const out = destination({ dest: descriptor, sync: false, minLength: 32_768, maxWrite: 65_536 });
   const log = pino({ level, base: null, timestamp }, out);
   setInterval(() => out.flush(), FLUSH_MS).unref();
   return {
