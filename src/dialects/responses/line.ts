@@ -40,7 +40,7 @@ export type Place = {
   readonly fields: string;
 };
 
-export const placed = (id: string, index: number): Place => ({
+const placed = (id: string, index: number): Place => ({
   id,
   index,
   fields: `"item_id":${JSON.stringify(id)},"output_index":${index}`,
