@@ -97,7 +97,9 @@ export function writeOutputCall<Name extends AnyName>(
   const kind = kindOf(item.kind);
   const status = item.status ?? "completed";
   if (valueOf(kind, item.input, status !== "incomplete") === undefined) return undefined;
-  return { ...kind.usual, ...writeCall(item, silently), id: itemId, status };
+  // An item that came as one has what its upstream thinks usual.
+  const usual = item.itemId === undefined ? kind.usual : undefined;
+  return { ...usual, ...writeCall(item, silently), id: itemId, status };
 }
 
 export function writeResult(item: Result, report: Report): Fields {

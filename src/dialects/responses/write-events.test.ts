@@ -269,6 +269,21 @@ describe("a Responses stream", () => {
     expect(responseOf(said).output).toMatchObject([{ ...item, status: "completed" }]);
   });
 
+  it("fills in what a shell call of another dialect lacks, and nothing for one that came as such", () => {
+    const shell = (more: object): unknown =>
+      responseOf(
+        write([
+          start,
+          call({ kind: "shell", name: clientName("shell"), ...more }),
+          input('{"commands":[]}'),
+          callEnd(),
+          end,
+        ]),
+      ).output;
+    expect(shell({})).toMatchObject([{ environment: null }]);
+    expect(shell({ itemId: "sh_1" })).not.toMatchObject([{ environment: null }]);
+  });
+
   it("shows a malformed action in the shape of one, and half of one not at all", () => {
     const shell = call({ kind: "local_shell", name: clientName("local_shell") });
     const whole = write([start, shell, input("ls -l"), callEnd(), end]);
