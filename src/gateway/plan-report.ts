@@ -36,10 +36,14 @@ export type Planned = Pick<Readied, "link" | "straight" | "decisions"> & {
   readonly tools: readonly ToolVerdict[];
 };
 
-export const planned = ({ link, plan, straight, decisions }: Readied): Planned => ({
+/** `mended` is what had to be done to the answer, once there is one. */
+export const planned = (
+  { link, plan, straight, decisions }: Readied,
+  mended: readonly Decision[] = [],
+): Planned => ({
   link,
   straight,
-  decisions,
+  decisions: mended.length === 0 ? decisions : [...decisions, ...mended],
   tools: plan.verdicts,
 });
 

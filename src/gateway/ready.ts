@@ -20,7 +20,7 @@ export type Readied = {
 /** Plans a turn for an upstream and writes its request. Nobody is called. */
 export function ready(turn: Turn, link: Link, strict: boolean): Readied {
   const { profile } = link.upstream;
-  const plan = planTools(turn, profile);
+  const plan = planTools(turn, profile, { origin: `${link.upstream.name}/${link.model}` });
   const straight = plan.identical && profile.dialect === turn.dialect && takesBody(turn, profile);
   const prepared = link.upstream.prepare(plan.turn, { model: link.model, straight });
   const decisions =

@@ -3,7 +3,8 @@ import { blocks } from "../stream/blocks.ts";
 import type { Flow, Source } from "../stream/flow.ts";
 import { pump } from "../stream/pump.ts";
 import { chain } from "../stream/stage.ts";
-import { restoreCalls } from "../tools/restore.ts";
+import { restoreAnswer } from "../tools/answer.ts";
+import type { Decision } from "../turn/decision.ts";
 import type { TurnEvent } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
@@ -16,6 +17,8 @@ import type { Job } from "./walk.ts";
 /** One upstream's answer on its way to the client. */
 export type Run = Flow & {
   readonly seen: Tally["seen"];
+  /** What had to be done to the answer. */
+  readonly mended: readonly Decision[];
   /** The answer's id as the client sees it. */
   id(): string;
   /** Stops the upstream and ends the answer with a failure, as if the upstream had said it. */
@@ -33,6 +36,7 @@ export type RunEnds = {
 export function run(house: House, job: Job, readied: Readied, retry: boolean, ends: RunEnds): Run {
   const { clock } = house;
   const counted = tally(clock);
+  const mended: Decision[] = [];
   let flow: Flow | undefined;
   const context = writeContext(house, job);
   const door = openDoor({
@@ -48,7 +52,10 @@ export function run(house: House, job: Job, readied: Readied, retry: boolean, en
   });
   const stages = chain(
     blocks<UpstreamName>(job.turn.params.n),
-    chain(restoreCalls(readied.plan), counted),
+    chain(
+      restoreAnswer(readied.plan, (decision) => mended.push(decision)),
+      counted,
+    ),
   );
   const source = readied.prepared.open({ retry, requestId: job.requestId });
   const running = pump(guarded(source, ends.crashed), stages, door, clock);
@@ -56,6 +63,7 @@ export function run(house: House, job: Job, readied: Readied, retry: boolean, en
   return {
     ...running,
     seen: counted.seen,
+    mended,
     id() {
       const { start } = counted.seen;
       return (start?.dialect === job.turn.dialect ? start.id : undefined) ?? context.id;

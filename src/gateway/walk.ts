@@ -51,7 +51,10 @@ export function walk(house: House, job: Job): void {
     house.metrics.running(-1);
     const seen = under?.seen;
     if (current !== undefined && under !== undefined)
-      house.plans.remember(under.id(), { caller: job.caller, planned: planned(current) });
+      house.plans.remember(under.id(), {
+        caller: job.caller,
+        planned: planned(current, under.mended),
+      });
     house.report({
       type: "turn",
       requestId: job.requestId,

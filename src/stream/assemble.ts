@@ -1,6 +1,7 @@
 import type { NewId } from "../turn/clock.ts";
 import type { CallDelta, CallStart } from "../turn/event.ts";
 import { upstreamName, type UpstreamName } from "../turn/names.ts";
+import type { Fields } from "../turn/turn.ts";
 import type { Emit } from "./stage.ts";
 
 /** A piece of a call as chat upstreams send them: any of it may be missing, null or empty. */
@@ -13,6 +14,8 @@ export type Fragment = {
   readonly input?: unknown;
   /** Another piece came before it in the same chunk. */
   readonly beside?: boolean | undefined;
+  /** What else came with it, such as a signature to be given back with the call. */
+  readonly extra?: Fields | undefined;
 };
 
 type Slot = {
@@ -27,6 +30,7 @@ type Slot = {
   held: string;
   started: boolean;
   empty: boolean;
+  extra: Fields | undefined;
   readonly extent: Extent;
 };
 
@@ -79,6 +83,7 @@ export function assembleCalls(choice: number, newId: NewId): Assembly {
       held: "",
       started: false,
       empty: true,
+      extra: undefined,
       extent: newExtent(),
     };
     waiting++;
@@ -109,8 +114,16 @@ export function assembleCalls(choice: number, newId: NewId): Assembly {
   const begin = (slot: Slot, emit: CallEvents): void => {
     slot.started = true;
     waiting--;
-    const { call, id, kind } = slot;
-    emit({ type: "call-start", choice, call, id, kind, name: upstreamName(slot.name) });
+    const { call, id, kind, extra } = slot;
+    emit({
+      type: "call-start",
+      choice,
+      call,
+      id,
+      kind,
+      name: upstreamName(slot.name),
+      ...(extra !== undefined && { extra: { dialect: "chat", fields: extra } as const }),
+    });
     if (slot.held !== "") emit({ type: "call-delta", choice, call, text: slot.held });
     slot.held = "";
   };
@@ -145,6 +158,7 @@ export function assembleCalls(choice: number, newId: NewId): Assembly {
       if (typeof index === "number") byIndex.set(index, slot);
       if (!isBlank(id)) byId.set((slot.given = id), slot);
       if (!slot.started) {
+        if (fragment.extra !== undefined) slot.extra = { ...slot.extra, ...fragment.extra };
         if (!isBlank(kind)) slot.kind = kindOf(kind);
         if (!isBlank(name)) slot.name = joinName(slot.name, name);
       }

@@ -13,6 +13,6 @@ export function restoreAnswer(
 ): Stage<TurnEvent<UpstreamName>, TurnEvent<ClientName>> {
   let stages = restoreCalls(plan, report);
   if (plan.check !== undefined) stages = chain(stages, keepFormat(plan.check));
-  if (plan.sealFrom !== undefined) stages = chain(stages, sealReasoning(plan.sealFrom));
+  if (plan.seal !== undefined) stages = chain(stages, sealReasoning(plan.seal));
   return stages;
 }

@@ -135,6 +135,9 @@ export function keepFormat<Name extends AnyName>(
           return emit(event);
         case "turn-end":
           return void ends.push(event);
+        case "turn-fail":
+          ends.length = 0;
+          return emit(event);
         default:
           emit(event);
       }

@@ -7,6 +7,7 @@ import { planProviderToolChoice, type ChoicePlan } from "./choice.ts";
 import type { Bound, Identities, ToolVerdict } from "./declare.ts";
 import { planFormat, withWords, type FormatCheck } from "./format.ts";
 import { planHistory } from "./history/history.ts";
+import type { Seal } from "./reasoning.ts";
 import { toolsetOf, type Toolset } from "./toolset.ts";
 
 export type { ToolVerdict, Verdict } from "./declare.ts";
@@ -25,7 +26,7 @@ export type Plan = {
   /** What the answer must be, where the upstream cannot be held to it. */
   readonly check: FormatCheck | undefined;
   /** Whose the reasoning in the answer is, where the client has to be told. */
-  readonly sealFrom: string | undefined;
+  readonly seal: Seal | undefined;
   /** Nothing is renamed, degraded, dropped or repaired: the client's own body may be sent. */
   readonly identical: boolean;
 };
@@ -92,7 +93,7 @@ export function previewTools(
     identity: set.identity,
     limits: { allowed: choice.allowed, parallel: turn.params.parallelCalls !== false },
     check: format.check,
-    sealFrom: isSealed(turn, profile, isSame) ? origin : undefined,
+    seal: origin === undefined ? undefined : sealOf(turn, profile, isSame, origin),
     identical: isSame,
   };
   return { plan, fault: set.faults[0] ?? fault };
@@ -101,11 +102,14 @@ export function previewTools(
 const none: readonly Decision[] = [];
 
 /**
- * Whether the client's dialect can carry reasoning and the upstream wants it
- * back. In the straight lane nothing is added to what the upstream says.
+ * How answers are marked for a client whose dialect can carry reasoning. In the
+ * straight lane nothing is added to what the upstream says.
  */
-const isSealed = (turn: Turn, { dialect, reasoning }: Profile, isSame: boolean): boolean =>
-  turn.dialect === "responses" && reasoning !== "none" && !(isSame && dialect === turn.dialect);
+function sealOf(turn: Turn, profile: Profile, isSame: boolean, from: string): Seal | undefined {
+  const isStraight = isSame && profile.dialect === turn.dialect;
+  if (turn.dialect !== "responses" || isStraight) return undefined;
+  return { from, reasoning: profile.reasoning !== "none" };
+}
 
 /** The plan's verdicts, counted, in the words and order of the `x-patchbay-plan` header. */
 export function summary(plan: Pick<Plan, "verdicts">): string {

@@ -21,6 +21,14 @@ type Sealed = {
   readonly calls?: Readonly<Record<string, Extra>> | undefined;
 };
 
+/** How an answer is marked. */
+export type Seal = {
+  /** `upstream/model`. */
+  readonly from: string;
+  /** Whether the upstream wants its reasoning back; what came with calls it always does. */
+  readonly reasoning: boolean;
+};
+
 const MARK = "patchbay:1:";
 
 const seal = (sealed: Sealed): string => MARK + JSON.stringify(sealed);
@@ -70,9 +78,10 @@ export function recallReasoning(
 }
 
 /** Marks the reasoning of an answer to a client of the Responses API as that of its upstream and model. */
-export function sealReasoning<Name extends AnyName>(
-  from: string,
-): Stage<TurnEvent<Name>, TurnEvent<Name>> {
+export function sealReasoning<Name extends AnyName>({
+  from,
+  reasoning,
+}: Seal): Stage<TurnEvent<Name>, TurnEvent<Name>> {
   const contents: (string[] | undefined)[] = [];
   return {
     each(event, emit) {
@@ -82,13 +91,14 @@ export function sealReasoning<Name extends AnyName>(
           return emit(event);
         case "reasoning-delta": {
           const said = (contents[event.choice] ??= []);
-          if (event.of === "content") said[event.part] = (said[event.part] ?? "") + event.text;
+          if (reasoning && event.of === "content")
+            said[event.part] = (said[event.part] ?? "") + event.text;
           return emit(event);
         }
         case "reasoning-end": {
           const { encrypted, details, ...rest } = event;
           // What was cut off is not to be taken up again.
-          if (event.complete === false) return emit(event);
+          if (event.complete === false || !reasoning) return emit(event);
           const content = contents[event.choice]?.map((text) => text ?? "");
           const text = seal({ from, encrypted, details, content });
           return emit({ ...rest, encrypted: text });

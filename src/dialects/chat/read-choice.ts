@@ -260,7 +260,18 @@ function fragmentOf(raw: Fields, at: number, whole: boolean): Fragment {
     name: wordOf(body.name),
     input: body.arguments === undefined ? body.input : body.arguments,
     beside: at > 0,
+    extra: besideCall(raw),
   };
+}
+
+const callFields = new Set("index id type function custom name arguments input".split(" "));
+
+/** Fields of a call that are a provider's own. */
+function besideCall(raw: Fields): Fields | undefined {
+  let extra: Record<string, unknown> | undefined;
+  for (const key of Object.keys(raw))
+    if (!callFields.has(key) && raw[key] != null) (extra ??= {})[key] = raw[key];
+  return extra;
 }
 
 const isOwnHeader = ({ id, type, function: fn, custom }: Fields): boolean =>

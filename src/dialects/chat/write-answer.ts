@@ -4,6 +4,7 @@ import type { Call, Fields, Item, Part, Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
 import { writeAnnotation } from "./citations.ts";
 import { writeFinish } from "./finish.ts";
+import { ownExtra } from "./schema.ts";
 import { writeUsage } from "./usage.ts";
 
 /** Writes a whole answer as a `chat.completion`. */
@@ -86,7 +87,10 @@ function writeReasoning(items: readonly Item[]): Fields {
 }
 
 /** Chat has two kinds of call; one of another kind is a function's by that name. */
-const writeCall = ({ id, kind, name, input }: Call): Fields =>
-  kind === "custom"
-    ? { id, type: "custom", custom: { name, input } }
-    : { id, type: "function", function: { name, arguments: input } };
+const writeCall = ({ id, kind, name, input, extra }: Call): Fields => ({
+  ...ownExtra(extra),
+  id,
+  ...(kind === "custom"
+    ? { type: "custom", custom: { name, input } }
+    : { type: "function", function: { name, arguments: input } }),
+});

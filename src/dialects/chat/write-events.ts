@@ -8,6 +8,7 @@ import type { WriteContext } from "../dialect.ts";
 import { faultBody } from "../fault-body.ts";
 import { writeAnnotation } from "./citations.ts";
 import { writeFinish } from "./finish.ts";
+import { ownExtra } from "./schema.ts";
 import { answerHead, isLegacy } from "./write-answer.ts";
 import { writeUsage } from "./usage.ts";
 
@@ -158,7 +159,7 @@ export function writeEvents(turn: Turn, context: WriteContext): EventWriter<Clie
 /** A call's first delta, and the one that carries a piece of its input. */
 function callForm(
   index: number,
-  { id, kind, name }: CallStart<ClientName>,
+  { id, kind, name, extra }: CallStart<ClientName>,
   legacy: boolean,
 ): { open: Fields; more: Fields } {
   if (legacy && index === 0)
@@ -170,7 +171,7 @@ function callForm(
   const [type, key] =
     kind === "custom" ? (["custom", "input"] as const) : (["function", "arguments"] as const);
   return {
-    open: { tool_calls: [{ index, id, type, [type]: { name, [key]: "" } }] },
+    open: { tool_calls: [{ ...ownExtra(extra), index, id, type, [type]: { name, [key]: "" } }] },
     more: { tool_calls: [{ index, [type]: { [key]: HOLE } }] },
   };
 }
