@@ -1,22 +1,222 @@
+import { paramPath } from "../src/dialects/params.ts";
+import { responses } from "../src/dialects/responses/responses.ts";
+import { previewTools, type Verdict } from "../src/tools/plan.ts";
 import { faults } from "../src/turn/fault.ts";
+import type { Profile } from "../src/turn/profile.ts";
+import type { Params } from "../src/turn/turn.ts";
+import { NO_LIMIT, openaiOnly } from "../src/upstreams/profiles/extend.ts";
+import { profiles } from "../src/upstreams/profiles/profiles.ts";
 
 /** `docs/faults.md`, from the one table of faults. */
-export function faultsPage(): string {
-  const rows = Object.entries(faults).map(
-    ([code, { status, type, retry, what }]) =>
-      `| \`${code}\` | ${status} | \`${type}\` | ${retry ? "yes" : "no"} | ${what} |`,
-  );
+function faultsPage(): string {
+  const rows = Object.entries(faults).map(([code, { status, type, retry, what }]) => [
+    `\`${code}\``,
+    `${status}`,
+    `\`${type}\``,
+    retry ? "yes" : "no",
+    what,
+  ]);
   return `# Faults
 
 Every error body has the shape of the OpenAI API: \`{"error": {"message", "type", "param", "code"}}\`. The code is one of these, or the upstream's own where it sent one. In a stream that has begun, the same error is the terminal event instead. Made from \`src/turn/fault.ts\` by \`npm run docs\`.
 
-| code | status | type | may help to retry | what it means |
-| --- | --- | --- | --- | --- |
-${rows.join("\n")}
+${table(["code", "status", "type", "may help to retry", "what it means"], rows)}
 `;
 }
+
+const object = { type: "object", properties: {} };
+/** A tool of every kind, as a client of the Responses API declares it. */
+const kinds: Readonly<Record<string, object>> = {
+  function: { type: "function", name: "a", parameters: object },
+  custom: { type: "custom", name: "b" },
+  namespace: {
+    type: "namespace",
+    name: "c",
+    tools: [{ type: "function", name: "d", parameters: object }],
+  },
+  tool_search: { type: "tool_search", execution: "client", parameters: object },
+  local_shell: { type: "local_shell" },
+  shell: { type: "shell" },
+  apply_patch: { type: "apply_patch" },
+  web_search: { type: "web_search" },
+  file_search: { type: "file_search", vector_store_ids: ["v"] },
+  mcp: { type: "mcp", server_label: "e", server_url: "https://mcp.example" },
+  code_interpreter: { type: "code_interpreter" },
+  computer_use: { type: "computer_use" },
+  image_generation: { type: "image_generation" },
+};
+
+/** What becomes of each kind of tool, by asking the planner itself. */
+function verdicts(profile: Profile): readonly Verdict[] {
+  const tools = Object.values(kinds);
+  const turn = responses.readRequest({ model: "m", input: "Hi", tools });
+  return previewTools(turn, profile).plan.verdicts.map(({ verdict }) => verdict);
+}
+
+/** The profiles of providers, which a script is not. */
+const provided = [...profiles.values()].filter(({ dialect }) => dialect !== "scripted");
+
+/** What every kind of tool is to every provider; providers that are alike share a column. */
+export function supportMatrix(): string {
+  const alike = new Map<string, { names: string[]; verdicts: readonly Verdict[] }>();
+  for (const profile of provided) {
+    const own = verdicts(profile);
+    const known = alike.get(own.join());
+    if (known === undefined) alike.set(own.join(), { names: [profile.name], verdicts: own });
+    else known.names.push(profile.name);
+  }
+  const columns = [...alike.values()];
+  const rows = Object.keys(kinds).map((kind, at) =>
+    [`\`${kind}\``].concat(columns.map((column) => column.verdicts[at] ?? "")),
+  );
+  return table(["kind", ...columns.map(({ names }) => names.join(", "))], rows);
+}
+
+/** `docs/profiles.md`, the tables of it from the profiles themselves. */
+function profilesPage(): string {
+  const asked = provided.map(({ name, dialect, tools, formats, reasoning, history }) => [
+    `\`${name}\``,
+    dialect,
+    tools.max === NO_LIMIT ? "left to it" : `${tools.max}`,
+    tools.choice.join(" "),
+    formats.join(" "),
+    reasoning,
+    history?.media === undefined ? "any" : history.media.join(" ") || "text only",
+  ]);
+  const said = provided.flatMap((profile) => {
+    const words = Object.entries(profile.params) as [keyof Params, string | null][];
+    const own = (name: keyof Params): string => `\`${paramPath(name, profile.dialect)}\``;
+    const other = words.flatMap(([name, word]) =>
+      word === null || own(name) === `\`${word}\`` ? [] : `${own(name)} as \`${word}\``,
+    );
+    const none = words.flatMap(([name, word]) =>
+      word === null && !(name in openaiOnly) ? own(name) : [],
+    );
+    if (other.length + none.length === 0) return [];
+    return [[`\`${profile.name}\``, other.join(", "), none.join(", ")]];
+  });
+  return profilesText({
+    matrix: supportMatrix(),
+    asked: table(
+      ["profile", "dialect", "tools", "choice", "formats", "reasoning goes back as", "media"],
+      asked,
+    ),
+    said: table(["profile", "sends", "has no"], said),
+  });
+}
+
+const rare = Object.keys(openaiOnly).map(
+  (name) => `\`${paramPath(name as keyof Params, "chat")}\``,
+);
+
+const profilesText = (tables: Readonly<Record<"matrix" | "asked" | "said", string>>): string =>
+  `# Profiles
+
+A profile says what an upstream can do, as data: nothing else in Patchbay knows one provider from another. Each is a file in \`src/upstreams/profiles\`, built on the generic one of its dialect, with the date and the source of its facts and what of it is inferred.
+
+## Choosing one
+
+\`\`\`yaml
+upstreams:
+  deepseek:
+    dialect: chat
+    profile: deepseek # left out: generic-chat
+    base_url: https://api.deepseek.com/v1
+    api_key: \${DEEPSEEK_API_KEY}
+\`\`\`
+
+A provider that speaks several dialects goes by one name: \`profile: openai\` with \`dialect: responses\` is \`openai-responses\`. A profile of another dialect than the upstream's is an error. With only a key in the environment the profile is chosen with the rest.
+
+## Changing one
+
+\`capabilities\` overrides any field, for models that differ from the rest of their provider or facts that have changed. Groups are merged by key, lists are replaced.
+
+\`\`\`yaml
+upstreams:
+  flash:
+    dialect: chat
+    profile: deepseek
+    base_url: https://api.deepseek.com/v1
+    api_key: \${DEEPSEEK_API_KEY}
+    capabilities:
+      history: { media: [image] } # this model sees
+  azure:
+    dialect: responses
+    profile: azure
+    base_url: https://NAME.openai.azure.com/openai/v1
+    api_key: \${AZURE_OPENAI_API_KEY}
+  mimo:
+    dialect: chat
+    profile: mimo
+    base_url: https://api.xiaomimimo.com/v1
+    api_key: \${MIMO_API_KEY}
+    capabilities:
+      tools: { kinds: { web_search: ignore } } # the plugin is not switched on
+\`\`\`
+
+## Adding a provider
+
+A provider without a profile needs no code: start from the generic one and say where it differs. \`patchbay plan request.json\` shows what a request then becomes.
+
+\`\`\`yaml
+upstreams:
+  acme:
+    dialect: chat
+    profile: generic-chat
+    base_url: https://llm.acme.example/v1
+    api_key: \${ACME_API_KEY}
+    capabilities:
+      tools:
+        max: 20
+        names: { chars: "a-z_", max: 32 }
+        kinds: { web_search: native }
+        builtins:
+          web_search: { type: acme_search, depth: { $from: search_context_size, else: medium } }
+        choice: [auto, none]
+      params: { maxTokens: max_new_tokens, user: null } # another word; none
+      formats: [text, json]
+      reasoning: none
+\`\`\`
+
+## Reading one
+
+| field | what it says |
+| --- | --- |
+| \`tools.kinds\` | by kind: \`native\` (sent as it is, or by its template in \`tools.builtins\`), \`degrade\` (a function stands in), \`ignore\` (left out and reported), \`refuse\`; \`*\` for the rest |
+| \`tools.builtins\` | how a native kind is written where the provider has its own form; \`$from\` is what the client said at a path, through \`map\`, or \`else\` |
+| \`tools.max\`, \`tools.names\` | how many tools, and what their names may be: \`chars\`, \`max\`, \`first\`, \`reserved\` |
+| \`tools.choice\` | the forms of \`tool_choice\` it takes: \`auto\`, \`none\`, \`required\`, \`function\` (one tool), \`allowed\` (a list) |
+| \`tools.parallel\` | whether a message may make several calls |
+| \`tools.schema\` | the part of JSON Schema it takes; what is not said is taken |
+| \`tools.declares\`, \`tools.deferred\`, \`tools.cached\` | whether tools may change with every turn, whether it loads deferred ones itself, and whether it caches prompts |
+| \`history\` | what it asks of a conversation: calls answered at once (\`paired\`), \`roles\`, \`lateSystem\`, \`media\`, \`resultMedia\`, \`empty\`, \`ids\` |
+| \`params\` | what it calls a parameter; null: it has none, and the loss is reported |
+| \`formats\` | \`text\`, \`json\` (any JSON), \`schema\` (to a schema) |
+| \`reasoning\` | the field in which it wants its past reasoning back |
+| \`streamUsage\` | whether \`stream_options.include_usage\` may be asked for |
+
+## What becomes of each kind of tool
+
+${tables.matrix}
+
+## What each takes
+
+${tables.asked}
+
+## Parameters
+
+Servers compatible with OpenAI's chat have none of ${rare.join(", ")}, but for those whose file says otherwise. Beyond these:
+
+${tables.said}
+
+The tables are made from the profiles by \`npm run docs\`.
+`;
+
+const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  [head, head.map(() => "---"), ...rows].map((row) => `| ${row.join(" | ")} |`).join("\n");
 
 /** The pages made from data, by path from the root. */
 export const pages: Readonly<Record<string, () => string>> = {
   "docs/faults.md": faultsPage,
+  "docs/profiles.md": profilesPage,
 };

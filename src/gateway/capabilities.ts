@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { params } from "../dialects/params.ts";
 import type { HistoryRule, NameRule, Profile, SchemaRule } from "../turn/profile.ts";
+import { extendProfile } from "../upstreams/profiles/extend.ts";
 
 /** What configuration may override: all but who the profile is. */
 type Overridable = Omit<Profile, "name" | "dialect">;
@@ -78,20 +79,8 @@ export const capabilitiesSchema = z.strictObject(overridable).partial();
 export type Capabilities = z.output<typeof capabilitiesSchema>;
 
 /** A profile with the overrides in place: groups are merged by key, lists are replaced. */
-export function overrideProfile(profile: Profile, overrides: Capabilities | undefined): Profile {
-  return overrides === undefined ? profile : (merge(profile, overrides) as Profile);
-}
-
-function merge(base: unknown, over: unknown): unknown {
-  if (over === undefined) return base;
-  if (!isGroup(base) || !isGroup(over)) return over;
-  const merged: Record<string, unknown> = { ...base };
-  for (const [key, value] of Object.entries(over)) merged[key] = merge(base[key], value);
-  return merged;
-}
-
-const isGroup = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
+export const overrideProfile = (profile: Profile, overrides: Capabilities | undefined): Profile =>
+  overrides === undefined ? profile : extendProfile(profile, overrides);
 
 function isCharacterClass(chars: string): boolean {
   try {

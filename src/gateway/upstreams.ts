@@ -65,9 +65,9 @@ function openUpstream(name: string, config: UpstreamConfig, parts: Parts): Upstr
 function profileOf(name: string, config: UpstreamConfig): Profile {
   const profile = profileFor(config.profile, config.dialect);
   if (profile !== undefined) return overrideProfile(profile, config.capabilities);
-  const known = [...profiles.values()].map((one) => one.name).join(", ");
+  const known = [...profiles.values()].filter(({ dialect }) => dialect === config.dialect);
   throw new Fault(
     "config.invalid",
-    `\`upstreams.${name}\`: there is no profile \`${config.profile ?? config.dialect}\`; known: ${known}. Leave it out for the generic one.`,
+    `\`upstreams.${name}\`: there is no profile \`${config.profile ?? config.dialect}\` of the ${config.dialect} dialect; known: ${known.map((one) => one.name).join(", ")}. Leave it out for the generic one.`,
   );
 }

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { dialects } from "../gateway/dialects.ts";
-import { profiles } from "../upstreams/profiles/profiles.ts";
+import { profileFor } from "../upstreams/profiles/profiles.ts";
 import { findingLine } from "./config-file.ts";
 import type { Environment } from "./env.ts";
 import { loadConfig, type Loaded, type Origin } from "./load.ts";
@@ -75,15 +75,18 @@ describe("loading the configuration", () => {
     ]);
   });
 
-  const nameOnly = Object.keys(providers).find((name) => !profiles.has(name));
-  it.runIf(nameOnly)("takes the generic profile for a provider that has none, and says so", () => {
-    write(
-      "patchbay.yaml",
-      `upstreams: { a: { dialect: chat, base_url: "http://x", profile: ${nameOnly} } }\n`,
-    );
-    const loaded = load();
-    expect(configOf(loaded).upstreams["a"]?.profile).toBeUndefined();
-    expect(loaded.notes[0]).toMatch(/^upstreams\.a: there is no profile `.+` yet/);
+  it("finds a profile by its name and the dialect", () => {
+    const upstream = (dialect: string, profile: string): void =>
+      write(
+        "patchbay.yaml",
+        `upstreams: { a: { dialect: ${dialect}, base_url: "http://x", profile: ${profile} } }\n`,
+      );
+    upstream("responses", "openai");
+    expect(linesOf(load())).toEqual([]);
+    upstream("responses", "deepseek");
+    expect(linesOf(load())).toEqual([
+      "patchbay.yaml:1:61 upstreams.a.profile: is for the chat dialect, and the upstream speaks responses; leave it out for the generic one",
+    ]);
   });
 
   it.skipIf("codex" in dialects)("leaves out an upstream it cannot serve yet, and says so", () => {
@@ -255,6 +258,10 @@ describe("zero configuration", () => {
       api_key: "d",
     });
     expect(config.models["*"]).toEqual(["deepseek/deepseek-v4-pro"]);
+  });
+
+  it.each(Object.entries(providers))("knows what %s takes", (_, { profile, dialect }) => {
+    expect(profileFor(profile, dialect)?.dialect).toBe(dialect);
   });
 
   it("also fills in for a file that names no upstreams", () => {

@@ -4,14 +4,14 @@ import { dirname, join, resolve } from "node:path";
 import { checkConfig, configSchema, type Config } from "../gateway/config.ts";
 import { nearest } from "../gateway/nearest.ts";
 import type { Problem } from "../gateway/problems.ts";
-import { profiles } from "../upstreams/profiles/profiles.ts";
+import { profileFor, profiles } from "../upstreams/profiles/profiles.ts";
 import { bindProblem } from "./bind.ts";
 import { readConfigFile, type ConfigFile, type Finding } from "./config-file.ts";
 import { applySettings, readFlags, type Environment, type Setting } from "./env.ts";
 import { isGroup, type Group } from "./group.ts";
 import { settleNotYet } from "./not-yet.ts";
 import { readScripts, settlePaths } from "./paths.ts";
-import { providers, zeroConfig } from "./providers.ts";
+import { zeroConfig } from "./providers.ts";
 
 /** What the command line and the machine say about where configuration comes from. */
 export type Origin = {
@@ -95,7 +95,7 @@ function zeroFor(
   env: Environment,
 ): { readonly config: Group; readonly notes: readonly string[] } | undefined {
   if (!isGroup(said) || "upstreams" in said) return undefined;
-  const { upstreams, models, notes } = zeroConfig(env, new Set(profiles.keys()));
+  const { upstreams, models, notes } = zeroConfig(env);
   return { config: { upstreams, models: said["models"] ?? models }, notes };
 }
 
@@ -184,21 +184,33 @@ function commandLine({ host, port }: Origin): Setting[] {
   return settings;
 }
 
-/** A profile must be one that there is, or of a provider that will have one. */
+/** A profile must be one that there is, in the upstream's dialect. */
 function profileProblems(raw: unknown): Problem[] {
   const upstreams = isGroup(raw) && isGroup(raw["upstreams"]) ? raw["upstreams"] : {};
-  const known = [...new Set([...profiles.keys(), ...Object.keys(providers)])];
   const problems: Problem[] = [];
   for (const [name, upstream] of Object.entries(upstreams)) {
-    const profile = isGroup(upstream) ? upstream["profile"] : undefined;
-    if (typeof profile !== "string" || profile === "" || known.includes(profile)) continue;
-    const near = nearest(profile, known);
-    const remedy =
-      near === undefined ? `there are ${known.join(", ")}` : `did you mean \`${near}\`?`;
-    const message = `there is no profile \`${profile}\`; ${remedy}`;
-    problems.push({ path: ["upstreams", name, "profile"], message });
+    const { profile, dialect } = isGroup(upstream) ? upstream : {};
+    if (typeof profile !== "string" || profile === "") continue;
+    const message = profileProblem(profile, dialect);
+    if (message !== undefined) problems.push({ path: ["upstreams", name, "profile"], message });
   }
   return problems;
+}
+
+function profileProblem(name: string, dialect: unknown): string | undefined {
+  const known = profiles.get(name);
+  if (known === undefined) {
+    const near = nearest(name, [...profiles.keys()]);
+    const remedy =
+      near === undefined
+        ? `there are ${[...profiles.keys()].join(", ")}`
+        : `did you mean \`${near}\`?`;
+    return `there is no profile \`${name}\`; ${remedy}`;
+  }
+  // Whatever else a dialect may be is told where it stands.
+  if (dialect !== "chat" && dialect !== "responses") return undefined;
+  if (profileFor(name, dialect) !== undefined) return undefined;
+  return `is for the ${known.dialect} dialect, and the upstream speaks ${dialect}; leave it out for the generic one`;
 }
 
 /** Where a problem is: on the command line, in the environment, or in the file. */

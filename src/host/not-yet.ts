@@ -1,14 +1,13 @@
 import type { Config } from "../gateway/config.ts";
 import { dialects } from "../gateway/dialects.ts";
 import type { Problem } from "../gateway/problems.ts";
-import { profiles } from "../upstreams/profiles/profiles.ts";
 
 const served: ReadonlySet<string> = new Set([...Object.keys(dialects), "scripted"]);
 
 /**
- * What a configuration may name before it exists. A provider without a profile
- * of its own gets the generic one; an upstream whose dialect is not served is
- * left out. Both are told, and a model that leads nowhere else is a problem.
+ * What a configuration may name before it exists. An upstream whose dialect is
+ * not served is left out, which is told, and a model that leads nowhere else is
+ * a problem.
  */
 export function settleNotYet(config: Config): {
   readonly config: Config;
@@ -18,15 +17,9 @@ export function settleNotYet(config: Config): {
   const upstreams: Config["upstreams"] = {};
   const notes: string[] = [];
   for (const [name, upstream] of Object.entries(config.upstreams)) {
-    const { dialect, profile } = upstream;
-    if (!served.has(dialect))
-      notes.push(`upstreams.${name}: the ${dialect} dialect is not served yet; it is left out.`);
-    else if (profile !== undefined && !profiles.has(profile)) {
-      upstreams[name] = { ...upstream, profile: undefined };
-      notes.push(
-        `upstreams.${name}: there is no profile \`${profile}\` yet; the generic one of the ${dialect} dialect is used, with your \`capabilities\`.`,
-      );
-    } else upstreams[name] = upstream;
+    const { dialect } = upstream;
+    if (served.has(dialect)) upstreams[name] = upstream;
+    else notes.push(`upstreams.${name}: the ${dialect} dialect is not served yet; it is left out.`);
   }
   const gone = (place: string): boolean =>
     !Object.hasOwn(upstreams, place.slice(0, place.indexOf("/")));

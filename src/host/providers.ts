@@ -10,7 +10,13 @@ type Provider = {
   readonly model: string;
 };
 
-/** Providers whose key in the environment is configuration enough, the likeliest default first. */
+/**
+ * Providers whose key in the environment is configuration enough, the likeliest
+ * default first. Addresses, variables and models from models.dev and the
+ * sources named in the profiles; read 2026-11. Where a provider has one address
+ * for China and one for the rest (moonshot, qwen, zhipu, minimax) a file names
+ * the other.
+ */
 export const providers = {
   openai: {
     env: ["OPENAI_API_KEY"],
@@ -52,42 +58,49 @@ export const providers = {
     base_url: "https://api.groq.com/openai/v1",
     dialect: "chat",
     profile: "groq",
-    model: "*",
+    model: "openai/gpt-oss-120b",
   },
   xai: {
     env: ["XAI_API_KEY"],
     base_url: "https://api.x.ai/v1",
     dialect: "chat",
     profile: "xai",
-    model: "*",
+    model: "grok-4.6",
   },
   moonshot: {
     env: ["MOONSHOT_API_KEY"],
     base_url: "https://api.moonshot.ai/v1",
     dialect: "chat",
     profile: "moonshot",
-    model: "kimi-latest",
+    model: "kimi-k3",
   },
   qwen: {
     env: ["DASHSCOPE_API_KEY"],
     base_url: "https://dashscope.aliyuncs.com/compatible-mode/v1",
     dialect: "chat",
     profile: "qwen",
-    model: "qwen-plus",
+    model: "qwen3.8-max",
   },
   zhipu: {
     env: ["ZHIPU_API_KEY", "ZHIPUAI_API_KEY"],
     base_url: "https://open.bigmodel.cn/api/paas/v4",
     dialect: "chat",
     profile: "zhipu",
-    model: "*",
+    model: "glm-5.2",
   },
   minimax: {
     env: ["MINIMAX_API_KEY"],
     base_url: "https://api.minimax.io/v1",
     dialect: "chat",
     profile: "minimax",
-    model: "*",
+    model: "MiniMax-M3",
+  },
+  mimo: {
+    env: ["MIMO_API_KEY", "XIAOMI_API_KEY"],
+    base_url: "https://api.xiaomimimo.com/v1",
+    dialect: "chat",
+    profile: "mimo",
+    model: "mimo-v2.5-pro",
   },
 } as const satisfies Record<string, Provider>;
 
@@ -104,19 +117,14 @@ export type ZeroConfig = {
 };
 
 /** Configuration from keys in the environment alone. The embedded demo is always there. */
-export function zeroConfig(env: Environment, profiles: ReadonlySet<string>): ZeroConfig {
+export function zeroConfig(env: Environment): ZeroConfig {
   const upstreams: Record<string, unknown> = {};
   let rest: string | undefined;
   for (const [name, provider] of Object.entries<Provider>(providers)) {
     const key = provider.env.find((variable) => (env[variable] ?? "") !== "");
     if (key === undefined) continue;
     const { base_url, dialect, profile, model } = provider;
-    upstreams[name] = {
-      dialect,
-      base_url,
-      api_key: env[key],
-      ...(profiles.has(profile) && { profile }),
-    };
+    upstreams[name] = { dialect, profile, base_url, api_key: env[key] };
     rest ??= `${name}/${model}`;
   }
   const notes = rest === undefined ? unusedKeys(env) : [];

@@ -8,12 +8,9 @@ export const genericChat: Profile = {
     kinds: {
       function: "native",
       web_search: "ignore",
-      web_search_preview: "ignore",
       file_search: "ignore",
       code_interpreter: "ignore",
-      computer: "ignore",
       computer_use: "ignore",
-      computer_use_preview: "ignore",
       image_generation: "ignore",
       mcp: "ignore",
       "*": "degrade",

@@ -1,0 +1,57 @@
+import { extendProfile, openaiOnly } from "./extend.ts";
+import { genericChat } from "./generic-chat.ts";
+
+/**
+ * Gemini behind its OpenAI-compatible endpoint. From ai.google.dev, OpenAI
+ * compatibility and thought signatures; fields and names it refuses from
+ * ChatterUI#227, RPGBox#2 and gemini-cli#2966. Read 2026-11.
+ *
+ * It refuses every field it does not know, in schemas too, which are those of
+ * OpenAPI. Its thought signatures come in `extra_content` of a call and go back
+ * with the call, so reasoning is nothing apart. Inferred: the schema beyond
+ * `const`, `$ref` and `examples`, and the fields not on its page.
+ */
+export const gemini = extendProfile(genericChat, {
+  name: "gemini",
+  tools: {
+    names: { first: "A-Za-z_" },
+    schema: {
+      refs: false,
+      unions: ["anyOf"],
+      anyRoot: false,
+      maps: false,
+      typeLists: false,
+      untyped: false,
+      tuples: false,
+      consts: false,
+      mixedEnums: false,
+      strict: false,
+      formats: ["date-time", "enum", "float", "double", "int32", "int64"],
+      keywords: [
+        "format",
+        "title",
+        "default",
+        "minimum",
+        "maximum",
+        "minItems",
+        "maxItems",
+        "minLength",
+        "maxLength",
+        "pattern",
+        "minProperties",
+        "maxProperties",
+      ],
+    },
+  },
+  params: {
+    ...openaiOnly,
+    seed: null,
+    user: null,
+    logitBias: null,
+    logprobs: null,
+    presencePenalty: null,
+    frequencyPenalty: null,
+  },
+  reasoning: "none",
+  history: { media: ["image", "audio"] },
+});

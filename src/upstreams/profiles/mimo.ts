@@ -1,0 +1,40 @@
+import { extendProfile, openaiOnly } from "./extend.ts";
+import { genericChat } from "./generic-chat.ts";
+
+/**
+ * Xiaomi MiMo, for mimo-v2.5-pro. From platform.xiaomimimo.com (OpenAI API,
+ * deep thinking, web search) and modelparams.dev. Read 2026-11.
+ *
+ * Web search is a plugin to be switched on in its console; without it the
+ * request is refused, so set `kinds: { web_search: ignore }` then. Reasoning
+ * must come back with every call. mimo-v2.5 sees and hears: allow it
+ * `history.media`. Inferred: the number of tools, and what it does not list.
+ */
+export const mimo = extendProfile(genericChat, {
+  name: "mimo",
+  tools: {
+    kinds: { web_search: "native" },
+    choice: ["auto"],
+    builtins: {
+      web_search: {
+        type: "web_search",
+        max_keyword: 3,
+        limit: { $from: "search_context_size", map: { low: 3, high: 10 }, else: 5 },
+        user_location: { $from: "user_location" },
+      },
+    },
+  },
+  params: {
+    ...openaiOnly,
+    maxTokens: "max_completion_tokens",
+    user: "user_id",
+    effort: null,
+    n: null,
+    seed: null,
+    logitBias: null,
+    logprobs: null,
+    parallelCalls: null,
+  },
+  formats: ["text", "json"],
+  history: { media: [] },
+});

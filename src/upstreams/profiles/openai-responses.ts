@@ -1,0 +1,15 @@
+import { extendProfile, NO_LIMIT } from "./extend.ts";
+import { genericResponses } from "./generic-responses.ts";
+
+/**
+ * OpenAI's Responses API, where every kind of tool comes from. From the types
+ * of the `openai` package 7.53 and developers.openai.com, tool search guide
+ * (gpt-5.4 and later load deferred tools themselves). Read 2026-11.
+ *
+ * Not documented: how many tools it takes, with namespaces and deferred ones
+ * counted. So the API is left to say it.
+ */
+export const openaiResponses = extendProfile(genericResponses, {
+  name: "openai-responses",
+  tools: { max: NO_LIMIT, deferred: true, schema: { anyRoot: false } },
+});

@@ -1,0 +1,44 @@
+import { extendProfile } from "./extend.ts";
+import { genericChat } from "./generic-chat.ts";
+
+/**
+ * OpenRouter, whichever model it leads to. From the request types of
+ * OpenRouterTeam/typescript-sdk and openrouter.ai/docs (server tools, reasoning
+ * tokens). Read 2026-11.
+ *
+ * Its web search works with every model. Results may hold images, but not every
+ * provider behind it takes them, so they follow. It has a tool search of its
+ * own, in beta, by a tool of that name. Inferred: the number of tools.
+ */
+export const openrouter = extendProfile(genericChat, {
+  name: "openrouter",
+  tools: {
+    kinds: { web_search: "native" },
+    builtins: {
+      web_search: {
+        type: "openrouter:web_search",
+        parameters: {
+          search_context_size: { $from: "search_context_size" },
+          allowed_domains: { $from: "filters.allowed_domains" },
+          user_location: { $from: "user_location" },
+        },
+      },
+    },
+    schema: { anyRoot: false },
+  },
+  params: {
+    maxTokens: "max_completion_tokens",
+    n: null,
+    store: null,
+    safetyIdentifier: null,
+    cacheRetention: null,
+    audio: null,
+    webSearch: null,
+  },
+  reasoning: "reasoning_details",
+  history: {
+    roles: ["system", "developer", "user", "assistant"],
+    media: ["image", "file", "audio"],
+    ids: { chars: "\\x21-\\x7e", max: 40 },
+  },
+});
