@@ -35,12 +35,15 @@ export type Recording = {
   /** Its events, or its one body. */
   readonly events: readonly string[];
   readonly streamed: boolean;
-  /** The calls a client has to answer. */
+  /** The calls a client has to answer; one of a built-in tool is of its own kind. */
   readonly calls: readonly { kind: string; id: string; name: string; input: string }[];
   readonly text: string;
   readonly finish: string | null;
   readonly itemTypes: readonly string[];
 };
+
+/** The items that call tools which run at the client's. */
+const BUILT_IN = /^(apply_patch|local_shell|shell|tool_search)_call$/;
 
 const index = there ? (JSON.parse(readFileSync(`${folder}index.json`, "utf8")) as Entry[]) : [];
 
@@ -89,14 +92,15 @@ function split({ file, format }: Entry): string[][] {
   return turns;
 }
 
-function clientCalls({ calls }: Entry, turn: number | undefined): Recording["calls"] {
-  return calls
-    .filter((call) => call.kind === undefined || call.kind === "custom")
-    .filter((call) => turn === undefined || call.turn === turn)
-    .map(({ id, name, kind = "function", arguments: given, input = given ?? "" }) => ({
-      kind,
-      id,
-      name,
-      input,
-    }));
+function clientCalls({ calls, item_types }: Entry, turn: number | undefined): Recording["calls"] {
+  const types = new Set(item_types?.flat());
+  return calls.flatMap(({ id, name, kind = "function", turn: made, ...call }) => {
+    const input = call.input ?? call.arguments ?? "";
+    if (turn !== undefined && made !== turn) return [];
+    if (kind === "function" || kind === "custom") return [{ kind, id, name, input }];
+    const builtIn = BUILT_IN.exec(kind)?.[1];
+    // What the provider answered by itself was no call to the client.
+    const answered = types.has(`${kind}_output`) || types.has(`${builtIn}_output`);
+    return builtIn === undefined || answered ? [] : [{ kind: builtIn, id, name: builtIn, input }];
+  });
 }
