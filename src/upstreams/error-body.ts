@@ -56,7 +56,10 @@ function findError(value: unknown, depth = 0): Said | undefined {
   const where = shape.loc?.slice(1).join(".");
   const said: Said = {
     message: shape.message ?? shape.msg ?? shape.error_description,
-    code: shape.code ?? shape.status,
+    // A number is only the status again; the word beside it says more.
+    code: /^\d+$/.test(shape.code ?? "")
+      ? (shape.status ?? shape.code)
+      : (shape.code ?? shape.status),
     type: shape.type,
     param: shape.param ?? where,
   };

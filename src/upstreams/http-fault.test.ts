@@ -29,7 +29,7 @@ describe("a refusal", () => {
     expect(
       of(400, { error: { code: 400, message: "m", status: "INVALID_ARGUMENT" } }).fault.detail
         .upstreamCode,
-    ).toBe(undefined);
+    ).toBe("INVALID_ARGUMENT");
     expect(of(400, { error: { code: 1113, message: "m" } }).fault.detail.upstreamCode).toBe("1113");
   });
 
