@@ -99,7 +99,8 @@ describe("what each provider is sent", () => {
       prompt_cache_key: "k",
       reasoning: { effort: "high" },
     });
-    for (const [key, value] of Object.entries(expected)) expect(body[key], key).toEqual(value);
+    const said = Object.keys(expected).map((key) => [key, body[key]]);
+    expect(Object.fromEntries(said)).toEqual(expected);
   });
 
   it.each([
