@@ -7,6 +7,7 @@ import type { Effort, Part, Section, Stand } from "./part.ts";
 import { cost } from "./parts/cost.ts";
 import { latency } from "./parts/latency.ts";
 import { linear } from "./parts/linear.ts";
+import { planning } from "./parts/planning.ts";
 import { soak } from "./parts/soak.ts";
 import { endAll, startWorker } from "./processes.ts";
 import { printChecks, printSection } from "./report.ts";
@@ -18,7 +19,7 @@ import { openPortkey } from "./subjects/portkey.ts";
 import { Absent, type OpenSubject, type Subject } from "./subjects/subject.ts";
 import { verify } from "./verify.ts";
 
-const parts: readonly Part[] = [cost, latency, linear, soak];
+const parts: readonly Part[] = [planning, cost, latency, linear, soak];
 
 const contenders: Readonly<Record<string, OpenSubject>> = {
   nginx: openNginx,
@@ -27,18 +28,18 @@ const contenders: Readonly<Record<string, OpenSubject>> = {
 };
 
 const full: Effort = {
-  rounds: 7,
-  warm: { requests: 3000, seconds: 3 },
-  settleSeconds: 0.15,
+  rounds: 5,
+  warm: { requests: 8000, seconds: 4 },
+  settleSeconds: 0.5,
   measureSeconds: 1,
   latencyRounds: 5,
   latencySeconds: 2,
 };
 const quick: Effort = {
   rounds: 3,
-  warm: { requests: 1500, seconds: 1.5 },
-  settleSeconds: 0.1,
-  measureSeconds: 0.5,
+  warm: { requests: 4000, seconds: 1.5 },
+  settleSeconds: 0.3,
+  measureSeconds: 0.6,
   latencyRounds: 1,
   latencySeconds: 2,
 };

@@ -64,24 +64,26 @@ export function describe(description: unknown, remarks: readonly string[]): stri
 
 /** The schema without what the upstream does not take, which its description tells instead. */
 export function limit(schema: Fields, writing: Writing): Fields {
-  const { keywords, formats } = writing.rule;
-  if (keywords === undefined && formats === undefined) return schema;
+  let isWhole = true;
+  for (const word in schema) if (isRefused(word, schema[word], writing.rule)) isWhole = false;
+  if (isWhole) return schema;
+  writing.changed = true;
   const kept: [string, unknown][] = [];
   const remarks: string[] = [];
   for (const [word, value] of Object.entries(schema)) {
-    const refused =
-      word === "format" && formats !== undefined
-        ? !formats.includes(String(value))
-        : keywords !== undefined && !form.has(word) && !keywords.includes(word);
-    if (!refused) {
+    if (!isRefused(word, value, writing.rule)) {
       kept.push([word, value]);
       continue;
     }
-    writing.changed = true;
     if (silent.has(word) || (word === "additionalProperties" && value === false)) continue;
     remarks.push(`${word}: ${JSON.stringify(value)}`);
     writing.told.add(word);
   }
   if (remarks.length === 0) return Object.fromEntries(kept);
   return { ...Object.fromEntries(kept), description: describe(schema.description, remarks) };
+}
+
+function isRefused(word: string, value: unknown, { keywords, formats }: SchemaRule): boolean {
+  if (word === "format" && formats !== undefined) return !formats.includes(String(value));
+  return keywords !== undefined && !form.has(word) && !keywords.includes(word);
 }
