@@ -1,7 +1,7 @@
+import { itemPath } from "../turn/item-path.ts";
 import { clientName, type ClientName } from "../turn/names.ts";
 import type { DialectName, Item, NamespaceTool, Tool, Turn } from "../turn/turn.ts";
 import { readDeclaration } from "./declarations.ts";
-import { itemPath } from "./paths.ts";
 
 /** What can be called: a namespace only holds such. */
 export type Callable = Exclude<Tool, NamespaceTool>;
@@ -29,7 +29,9 @@ export type Catalog = {
 };
 
 /** Every tool the model may be offered: those declared, and those that the conversation brought. */
-export function buildToolCatalog(turn: Pick<Turn, "dialect" | "tools" | "items">): Catalog {
+export function buildToolCatalog(
+  turn: Pick<Turn, "dialect" | "tools" | "items" | "body">,
+): Catalog {
   const entries: Entry[] = [];
   const hollow: { path: string; name: string }[] = [];
   const unread: { path: string }[] = [];

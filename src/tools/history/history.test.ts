@@ -371,8 +371,10 @@ describe("paths", () => {
     const instructions: Item = { ...message("system", "be brief"), instructions: true };
     expect(tell([instructions, result("ghost")]).decisions).toMatchObject([{ path: "input[0]" }]);
     const chat = { dialect: "chat" } as const;
-    expect(tell([message("user", "hi"), result("ghost")], paired, chat).decisions[0]?.path).toMatch(
-      /^messages\[/,
-    );
+    const said = [message("user", "hi"), message("assistant", "so"), called("a"), result("ghost")];
+    expect(tell(said, paired, chat).decisions).toMatchObject([
+      { path: "messages[2]", action: "dropped" },
+      { path: "messages[1]", action: "repaired" },
+    ]);
   });
 });

@@ -1,10 +1,10 @@
 import type { Decision } from "../../turn/decision.ts";
+import { itemPath } from "../../turn/item-path.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Item, Turn } from "../../turn/turn.ts";
 import { idAllocator, isLawfulId } from "../ids.ts";
 import { takeNotes, type Notes } from "../notes.ts";
-import { itemPath } from "../paths.ts";
 import type { Toolset } from "../toolset.ts";
 import { isPaired, pairCalls } from "./pairs.ts";
 import { areFit, fitParts, fitRoles } from "./parts.ts";

@@ -1,3 +1,4 @@
+import { itemPath } from "../../turn/item-path.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Call, Extra, Item, Opaque, Reasoning, Result, Turn } from "../../turn/turn.ts";
@@ -9,7 +10,6 @@ import type { Form } from "../kinds/kind.ts";
 import { kindOf } from "../kinds/kinds.ts";
 import { createProviderNameAllocator } from "../names.ts";
 import type { Notes } from "../notes.ts";
-import { itemPath } from "../paths.ts";
 import { recallReasoning } from "../reasoning.ts";
 import type { Toolset } from "../toolset.ts";
 

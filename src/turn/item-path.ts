@@ -1,8 +1,11 @@
-import type { AnyName } from "../turn/names.ts";
-import type { Item, Turn } from "../turn/turn.ts";
+import type { AnyName } from "./names.ts";
+import type { Item, Turn } from "./turn.ts";
 
 /** Where the client finds an item in its own request. */
-export function itemPath<Name extends AnyName>(turn: Turn<Name>, at: number): string {
+export function itemPath<Name extends AnyName>(
+  turn: Pick<Turn<Name>, "dialect" | "items" | "body">,
+  at: number,
+): string {
   if (turn.dialect === "chat") return `messages[${messageOf(turn.items, at)}]`;
   if (turn.items[at]?.type === "message" && isInstructions(turn.items[at])) return "instructions";
   if (typeof turn.body.input === "string") return "input";
