@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { connect } from "node:net";
 import { text as textOf } from "node:stream/consumers";
 import * as fc from "fast-check";
@@ -320,6 +321,27 @@ describe("the gateway", () => {
     expect(await raw("HELLO\r\n\r\n")).toMatch(/^HTTP\/1\.1 400 [^]*"code":"request.invalid"/);
     const long = `GET /healthz HTTP/1.1\r\nHost: x\r\nx-long: ${"x".repeat(100_000)}\r\n\r\n`;
     expect(await raw(long)).toMatch(/^HTTP\/1\.1 431 /);
+  });
+
+  it("outlives those who hang up in mid-sentence", async () => {
+    const { hostname, port } = new URL(served.url);
+    for (const words of ["POST /v1/resp", `POST /v1/responses HTTP/1.1\r\nHost: x\r\n`]) {
+      const socket = connect(Number(port), hostname);
+      socket.end(words);
+      socket.resume();
+      await once(socket, "close");
+    }
+    const head = `POST /v1/responses HTTP/1.1\r\nHost: x\r\nx-api-key: ${KEY}\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n`;
+    for (const leave of ["end", "destroy", "resetAndDestroy"] as const) {
+      const socket = connect(Number(port), hostname);
+      await new Promise<void>((resolve) => {
+        socket.write(`${head}{"model": "m"`, () => resolve());
+      });
+      socket[leave]();
+      socket.resume();
+      await once(socket, "close");
+    }
+    expect((await fetch(`${served.url}/healthz`)).status).toBe(200);
   });
 
   it("gives every answer an id, and keeps one it is given", async () => {

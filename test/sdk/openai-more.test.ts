@@ -3,7 +3,7 @@ import { zodResponseFormat, zodTextFormat } from "openai/helpers/zod";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { chunk, named, sayChat, sayResponses, type Say } from "../fake-model.ts";
-import { fakeUpstream, hang, sse, type FakeUpstream, type Model } from "../fake-upstream.ts";
+import { fakeUpstream, frame, hang, sse, type FakeUpstream, type Model } from "../fake-upstream.ts";
 import { onto, serve, type Served } from "../serve.ts";
 import { clientOf } from "./house.ts";
 
@@ -147,6 +147,25 @@ describe("openai's client", () => {
       await Promise.all(house.upstream.heard.map((request) => request.closed));
       expect(house.upstream.heard.map((request) => request.abandoned())).toEqual([true, true]);
     });
+  });
+
+  it("raises an error that comes in the middle of a stream", async () => {
+    await using house = await openHouse("chat", () =>
+      sse(
+        chunk(0, { role: "assistant", content: "Hel" }),
+        frame({ error: { message: "Out of memory.", type: "server_error", code: "oom" } }),
+      ),
+    );
+    const { chat, responses } = house.client;
+    const raised = { code: "oom", message: expect.stringContaining("Out of memory.") as string };
+    const streams = [
+      chat.completions.stream({ model: "m", messages: asked }).finalMessage(),
+      responses.stream({ model: "m", input: "Hi" }).finalResponse(),
+      chat.completions.create({ model: "m", messages: asked, stream: true }).then(gather),
+      responses.create({ model: "m", input: "Hi", stream: true }).then(gather),
+    ];
+    for (const stream of await Promise.allSettled<unknown>(streams))
+      expect(stream).toMatchObject({ status: "rejected", reason: raised });
   });
 
   it("raises the error its status stands for", async () => {
