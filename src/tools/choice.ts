@@ -68,22 +68,8 @@ export function planProviderToolChoice(
         "changed",
         "the upstream cannot be made to call a tool",
       );
-    case "tool": {
-      const bound = find(choice.tool, offer);
-      if (bound === undefined) {
-        const reason = `\`${fullName(choice.tool)}\` is not offered, so it cannot be called`;
-        return plan({ choice: mode("auto") }, "changed", reason);
-      }
-      if (can("function")) {
-        const tool = refOf(bound);
-        return plan({ choice: { type: "tool", tool }, identical: isSame(tool, choice.tool) });
-      }
-      return plan(
-        { choice: mode("required"), tools: renderProviderToolDeclarations([bound]) },
-        can("required") ? "reshaped" : "changed",
-        "the upstream cannot be made to call one tool, so it is offered no other",
-      );
-    }
+    case "tool":
+      return planForced(choice.tool, offer, { can, mode, plan });
     case "allowed":
       return planAllowed(choice, offer, { can, mode, plan });
     default:
@@ -96,6 +82,23 @@ type Planner = {
   readonly mode: (asked: "auto" | "required") => Choice<UpstreamName> | undefined;
   readonly plan: (made: Partial<ChoicePlan>, action?: Action, reason?: string) => ChoicePlan;
 };
+
+function planForced(ref: ToolRef, offer: Offered, { can, mode, plan }: Planner): ChoicePlan {
+  const bound = find(ref, offer);
+  if (bound === undefined) {
+    const reason = `\`${fullName(ref)}\` is not offered, so it cannot be called`;
+    return plan({ choice: mode("auto") }, "changed", reason);
+  }
+  if (can("function")) {
+    const tool = refOf(bound);
+    return plan({ choice: { type: "tool", tool }, identical: isSame(tool, ref) });
+  }
+  return plan(
+    { choice: mode("required"), tools: renderProviderToolDeclarations([bound]) },
+    can("required") ? "reshaped" : "changed",
+    "the upstream cannot be made to call one tool, so it is offered no other",
+  );
+}
 
 function planAllowed(
   choice: Extract<Choice, { type: "allowed" }>,

@@ -9,7 +9,7 @@ export type Identity = {
 };
 
 /** Who it is to the upstream. */
-export type Alias = {
+type Alias = {
   readonly kind: string;
   readonly namespace?: string | undefined;
   readonly name: UpstreamName;

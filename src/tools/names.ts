@@ -119,15 +119,12 @@ export const bendName: NameCodec = (wish, rule) => {
 };
 
 /** A codec for upstreams where even a bent name that is free must tell its origin. */
-export const hashName: NameCodec = (wish, rule) => {
+const hashName: NameCodec = (wish, rule) => {
   const asked = flatName(wish, lawOf(rule));
   return fit(bend(asked, lawOf(rule)), asked, rule);
 };
 
-export const nameCodecs = { bend: bendName, hash: hashName } as const satisfies Record<
-  string,
-  NameCodec
->;
+const nameCodecs = { bend: bendName, hash: hashName } as const satisfies Record<string, NameCodec>;
 
 const HASH = 7;
 

@@ -1,5 +1,3 @@
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
@@ -14,14 +12,13 @@ import {
   namesOf,
   plain,
   restored,
-  result,
-  sentName,
   whole,
   withTools,
 } from "../../test/turns.ts";
 import { clientName } from "../turn/names.ts";
 import type { Fields, Opaque, Tool } from "../turn/turn.ts";
 import { planTools, previewTools, summary } from "./plan.ts";
+import { assertMaxTools } from "./toolset.ts";
 
 const carrier = (type: string, tools: readonly Fields[]): Opaque => ({
   type: "opaque",
@@ -244,83 +241,6 @@ describe("planTools", () => {
     ]);
   });
 
-  it("declares the tools that the conversation brings", () => {
-    const plan = planTools(
-      ask({
-        tools: [fn("look"), builtin("tool_search", { execution: "client" })],
-        items: [
-          carrier("additional_tools", [
-            {
-              type: "namespace",
-              name: "functions",
-              description: "",
-              tools: [{ type: "custom", name: "exec" }],
-            },
-          ]),
-          called("s", "tool_search", { kind: "tool_search", input: '{"query":"git"}' }),
-          {
-            ...result("s", "[]", { kind: "tool_search" }),
-            extra: {
-              dialect: "responses",
-              fields: {
-                tools: [
-                  {
-                    type: "namespace",
-                    name: "mcp__git",
-                    tools: [{ type: "function", name: "status", parameters: {} }],
-                  },
-                  {
-                    type: "function",
-                    function: { name: "chat_style", parameters: { type: "object" } },
-                  },
-                ],
-              },
-            },
-          },
-        ],
-      }),
-      plain,
-    );
-    expect(namesOf(plan.turn.tools)).toEqual([
-      "look",
-      "tool_search",
-      "functions__exec",
-      "mcp__git__status",
-      "chat_style",
-    ]);
-    expect(plan.turn.items).toMatchObject([
-      { type: "call", kind: "function", name: "tool_search" },
-      {
-        type: "result",
-        kind: "function",
-        parts: [
-          {
-            text: "These tools were found and can be called from now on: mcp__git__status, chat_style.",
-          },
-        ],
-      },
-    ]);
-    expect(plan.verdicts.map(({ path }) => path)).toEqual([
-      "tools[0]",
-      "tools[1]",
-      "input[0].tools[0].tools[0]",
-      "input[2].tools[0].tools[0]",
-      "input[2].tools[1]",
-    ]);
-    const { calls } = restored(plan, calling("functions__exec", ['{"input":"text(1)"}']));
-    expect(calls).toMatchObject([
-      { kind: "custom", namespace: "functions", name: "exec", input: "text(1)" },
-    ]);
-  });
-
-  it("takes a tool that is brought again as it was brought last", () => {
-    const brought = (description: string) =>
-      carrier("additional_tools", [{ type: "function", name: "look", description }]);
-    const plan = planTools(ask({ items: [brought("old"), brought("new"), brought("new")] }), plain);
-    expect(plan.turn.tools).toMatchObject([{ name: "look", description: "new" }]);
-    expect(plan.turn.tools).toHaveLength(1);
-  });
-
   it("sends a tool once that is declared twice, and says so", () => {
     const plan = planTools(ask({ tools: [fn("a"), fn("a"), fn("a", { type: "object" })] }), plain);
     expect(namesOf(plan.turn.tools)).toEqual(["a"]);
@@ -356,13 +276,6 @@ describe("planTools", () => {
     const tool = { ...builtin("retrieval", { retrieval: {} }), dialect: "chat" as const };
     const plan = planTools(ask({ dialect: "chat", tools: [tool] }), plain);
     expect(plan.identical).toBe(true);
-  });
-
-  it("expands a namespace that came through the chat door", () => {
-    const raw = { tools: [{ type: "function", function: { name: "status" } }], name: "git" };
-    const tool = { ...builtin("namespace", raw), dialect: "chat" as const };
-    const plan = planTools(ask({ dialect: "chat", tools: [tool] }), plain);
-    expect(namesOf(plan.turn.tools)).toEqual(["git__status"]);
   });
 
   it("says what a namespace is about with its members", () => {
@@ -452,6 +365,11 @@ describe("planTools", () => {
     expect(fault?.code).toBe("tools.refused");
   });
 
+  it("takes as many tools as the profile does, and not one more", () => {
+    expect(() => assertMaxTools(128, plain)).not.toThrow();
+    expect(() => assertMaxTools(129, plain)).toThrow("at most 128 tools, and the request has 129");
+  });
+
   it("does not count what it ignores", () => {
     expect(() =>
       planTools(ask({ tools: [fn("a"), builtin("web_search")] }), withTools({ max: 1 })),
@@ -510,46 +428,5 @@ describe("planTools", () => {
       ...calling("a", ["{}"], { call: 1 }),
     ]);
     expect(calls).toHaveLength(1);
-  });
-});
-
-const fixtures = join(import.meta.dirname, "../../../shared/fixtures/codex");
-const models = [
-  "gpt-5.4",
-  "gpt-5.5",
-  "gpt-5.6-luna",
-  "gpt-6-astra",
-  "gpt-6.1-sol",
-  "totally-unknown",
-];
-
-describe.skipIf(!existsSync(fixtures))("the tools of the real codex", () => {
-  it.each(models)("as %s gets them are offered, all but the search of the provider's", (model) => {
-    const read = JSON.parse(readFileSync(join(fixtures, `tools-${model}.json`), "utf8")) as {
-      tools: Fields[] | null;
-      additional_tools: Fields[] | null;
-    };
-    const items = (read.additional_tools ?? []).map((raw): Opaque => ({
-      type: "opaque",
-      dialect: "responses",
-      raw,
-    }));
-    const plan = planTools(
-      ask({ items: [...items, carrier("additional_tools", read.tools ?? [])] }),
-      plain,
-    );
-    const left = plan.verdicts
-      .filter(({ verdict }) => verdict === "ignored")
-      .map(({ kind }) => kind);
-    expect(left).toEqual(
-      model.startsWith("gpt-5.6") || model.startsWith("gpt-6") ? [] : ["web_search"],
-    );
-    for (const { kind, name, namespace: group, verdict } of plan.verdicts) {
-      if (verdict === "ignored") continue;
-      const { calls } = restored(plan, calling(sentName(plan, name, group), ["{}"]));
-      expect(calls[0]).toMatchObject({ kind, name });
-      expect(calls[0]?.namespace).toBe(group);
-    }
-    expect(plan.turn.items).toEqual([]);
   });
 });

@@ -36,7 +36,7 @@ export type PlanOptions = {
   readonly origin?: string | undefined;
 };
 
-export type Limits = {
+type Limits = {
   /** The tools it may call; none named: any. */
   readonly allowed: ReadonlySet<Bound> | undefined;
   /** Whether it may make several calls at once. */

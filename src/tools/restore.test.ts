@@ -14,10 +14,10 @@ import {
 } from "../../test/turns.ts";
 import { runStage } from "../stream/stage.ts";
 import type { TurnEvent } from "../turn/event.ts";
-import { clientName, type UpstreamName } from "../turn/names.ts";
+import { clientName, upstreamName, type UpstreamName } from "../turn/names.ts";
 import type { Turn } from "../turn/turn.ts";
 import { planTools } from "./plan.ts";
-import { restoreCalls } from "./restore.ts";
+import { restoreCalls, restoreToolCall } from "./restore.ts";
 
 const tools = [
   fn("look"),
@@ -29,6 +29,26 @@ const tools = [
 const plan = (more: Partial<Turn> = {}, profile = plain) =>
   planTools(ask({ tools, ...more }), profile);
 const frame = (regular = true): TurnEvent<UpstreamName> => ({ type: "frame", data: "x", regular });
+
+describe("restoreToolCall", () => {
+  const start = {
+    type: "call-start",
+    choice: 0,
+    call: 0,
+    id: "call_1",
+    kind: "function",
+    name: upstreamName("git__status"),
+  } as const;
+
+  it("gives a call the kind, namespace and name its tool was declared with", () => {
+    const bound = plan().identity.byName("status", "git");
+    expect(restoreToolCall(start, bound)).toEqual({ ...start, namespace: "git", name: "status" });
+  });
+
+  it("leaves a call alone that no tool is known for", () => {
+    expect(restoreToolCall(start, undefined)).toBe(start);
+  });
+});
 
 describe("restoring calls", () => {
   it("hands events on as they are where nothing differs", () => {

@@ -1,6 +1,6 @@
 import type { Emit, Stage } from "../stream/stage.ts";
 import type { Action, Decision } from "../turn/decision.ts";
-import type { CallEnd, CallStart, TurnEnd, TurnEvent } from "../turn/event.ts";
+import type { CallDelta, CallEnd, CallStart, TurnEnd, TurnEvent } from "../turn/event.ts";
 import { clientName, type ClientName, type UpstreamName } from "../turn/names.ts";
 import type { Bound, Identities } from "./declare.ts";
 import type { Decoder } from "./kinds/kind.ts";
@@ -31,59 +31,31 @@ export function restoreCalls(
   plan: Plan,
   report: Report = () => {},
 ): Stage<TurnEvent<UpstreamName>, Event> {
-  const { limits, identity } = plan;
   const choices: (Calls | undefined)[] = [];
-  const newId = idsBeside(plan);
+  const admit = admission(plan, report);
   /** Whether what the client is given differs from what the last frame said. */
   let bent = false;
 
-  const say = (action: Action, reason: string): void => report({ path: "output", action, reason });
-  const forbidden = (bound: Bound | undefined, calls: Calls): string | undefined => {
-    if (limits.allowed !== undefined && (bound === undefined || !limits.allowed.has(bound)))
-      return limits.allowed.size === 0 ? "no tool was to be called" : "it is not an allowed tool";
-    if (!limits.parallel && calls.given > 0) return "only one call at once was allowed";
-    return undefined;
-  };
-
   const start = (event: CallStart<UpstreamName>, emit: Emit<Event>): void => {
     const calls = (choices[event.choice] ??= { passing: [], given: 0, withheld: 0 });
-    const found = recognise(event, identity);
-    if (found.bound === undefined)
-      say("repaired", `\`${event.name}\` was called and is not declared`);
-    const why = forbidden(found.bound, calls);
-    if (why !== undefined) {
-      bent = true;
-      calls.withheld++;
-      calls.passing[event.call] = { call: undefined, decoder: undefined };
-      return say("dropped", `a call of \`${event.name}\` is withheld: ${why}`);
-    }
-    const restored = restoreToolCall(event, found.bound);
-    const call = calls.given++;
-    const id = newId(event.id);
-    const decoder = decoderOf(event, found.bound);
-    if (
-      (restored as unknown) !== event ||
-      call !== event.call ||
-      id !== event.id ||
-      decoder !== undefined
-    )
-      bent = true;
-    calls.passing[event.call] = { call, decoder };
-    emit(call === event.call && id === event.id ? restored : { ...restored, call, id });
+    const { started, passing } = admit(event, calls);
+    calls.passing[event.call] = passing;
+    if ((started as unknown) !== event || passing.decoder !== undefined) bent = true;
+    if (started !== undefined) emit(started);
   };
-  const end = (event: CallEnd, passing: Passing, emit: Emit<Event>): void => {
-    const { call, decoder } = passing;
+  const delta = (event: CallDelta, { call, decoder }: Passing, emit: Emit<Event>): void => {
+    if (call === undefined) return;
+    if (decoder === undefined) return emit(call === event.call ? event : { ...event, call });
+    bent = true;
+    const text = decoder.each(event.text);
+    if (text !== "") emit({ type: "call-delta", choice: event.choice, call, text });
+  };
+  const end = (event: CallEnd, { call, decoder }: Passing, emit: Emit<Event>): void => {
     if (call === undefined) return;
     const { choice, complete } = event;
     const text = decoder?.end(complete) ?? "";
     if (text !== "") emit({ type: "call-delta", choice, call, text });
     emit(call === event.call ? event : { ...event, call });
-  };
-  /** A turn whose calls were all withheld waits for no results. */
-  const settle = (event: TurnEnd): TurnEnd => {
-    const calls = choices[event.choice];
-    const isOver = event.stop === "calls" && calls?.given === 0 && calls.withheld > 0;
-    return isOver ? { ...event, stop: "end" } : event;
   };
 
   return {
@@ -91,27 +63,20 @@ export function restoreCalls(
       switch (event.type) {
         case "call-start":
           return start(event, emit);
-        case "call-delta": {
-          const passing = choices[event.choice]?.passing[event.call];
-          if (passing === undefined) return emit(event);
-          const { call, decoder } = passing;
-          if (call === undefined) return;
-          if (decoder === undefined) return emit(call === event.call ? event : { ...event, call });
-          bent = true;
-          const text = decoder.each(event.text);
-          if (text !== "") emit({ type: "call-delta", choice: event.choice, call, text });
-          return;
-        }
+        case "call-delta":
         case "call-end": {
           const passing = choices[event.choice]?.passing[event.call];
-          return passing === undefined ? emit(event) : end(event, passing, emit);
+          if (passing === undefined) return emit(event);
+          return event.type === "call-delta"
+            ? delta(event, passing, emit)
+            : end(event, passing, emit);
         }
         case "turn-end":
-          return emit(settle(event));
+          return emit(settled(event, choices[event.choice]));
         case "frame": {
-          const isBent = bent;
+          const isBent = bent && event.regular;
           bent = false;
-          return emit(isBent && event.regular ? { ...event, regular: false } : event);
+          return emit(isBent ? { ...event, regular: false } : event);
         }
         default:
           emit(event);
@@ -120,15 +85,55 @@ export function restoreCalls(
   };
 }
 
-type Recognised = { readonly bound: Bound | undefined };
+/** A turn whose calls were all withheld waits for no results. */
+function settled(event: TurnEnd, calls: Calls | undefined): TurnEnd {
+  const isOver = event.stop === "calls" && calls?.given === 0 && calls.withheld > 0;
+  return isOver ? { ...event, stop: "end" } : event;
+}
+
+type Admitted = { readonly started: CallStart<ClientName> | undefined; readonly passing: Passing };
+
+/** Decides whether a call is passed on, and as what. */
+function admission(
+  plan: Plan,
+  report: Report,
+): (event: CallStart<UpstreamName>, calls: Calls) => Admitted {
+  const { limits, identity } = plan;
+  const newId = idsBeside(plan);
+  const say = (action: Action, reason: string): void => report({ path: "output", action, reason });
+  const forbidden = (bound: Bound | undefined, calls: Calls): string | undefined => {
+    if (limits.allowed !== undefined && (bound === undefined || !limits.allowed.has(bound)))
+      return limits.allowed.size === 0 ? "no tool was to be called" : "it is not an allowed tool";
+    if (!limits.parallel && calls.given > 0) return "only one call at once was allowed";
+    return undefined;
+  };
+  return (event, calls) => {
+    const bound = recognise(event, identity);
+    if (bound === undefined) say("repaired", `\`${event.name}\` was called and is not declared`);
+    const why = forbidden(bound, calls);
+    if (why !== undefined) {
+      calls.withheld++;
+      say("dropped", `a call of \`${event.name}\` is withheld: ${why}`);
+      return { started: undefined, passing: { call: undefined, decoder: undefined } };
+    }
+    const restored = restoreToolCall(event, bound);
+    const call = calls.given++;
+    const id = newId(event.id);
+    const isSame = call === event.call && id === event.id;
+    return {
+      started: isSame ? restored : { ...restored, call, id },
+      passing: { call, decoder: decoderOf(event, bound) },
+    };
+  };
+}
 
 /** The tool that a call means. Models write names as they remember them, with a namespace or without. */
-function recognise(call: CallStart<UpstreamName>, identity: Identities): Recognised {
-  const { name, namespace } = call;
+function recognise(call: CallStart<UpstreamName>, identity: Identities): Bound | undefined {
   const exact = identity.byAlias(call);
-  if (exact !== undefined) return { bound: exact };
+  if (exact !== undefined) return exact;
+  const { name, namespace } = call;
   const flat = namespace === undefined ? undefined : identity.byNickname(`${namespace}.${name}`);
-  return { bound: flat ?? identity.byNickname(name) ?? identity.byName(name, namespace) };
+  return flat ?? identity.byNickname(name) ?? identity.byName(name, namespace);
 }
 
 /** A call under the client's name for its tool. One of a tool nobody declared is passed on as such. */

@@ -112,10 +112,12 @@ function strayVerdicts(
     decisions.push({ path, action: "repaired", reason });
     return { path, kind, name, verdict: "ignored", reason };
   };
+  // An upstream that has such things may make more of them.
   const bare = ruleFor("namespace", profile) === "native" ? [] : hollow;
+  const odd = ruleFor("additional_tools", profile) === "native" ? [] : unread;
   return [
     ...bare.map(({ path, name }) => stray(path, "namespace", name, "the namespace holds no tools")),
-    ...unread.map(({ path }) => stray(path, "unknown", "", "it cannot be read as a tool")),
+    ...odd.map(({ path }) => stray(path, "unknown", "", "it cannot be read as a tool")),
   ];
 }
 

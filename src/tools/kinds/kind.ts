@@ -2,7 +2,7 @@ import type { JsonSchema, Part, Result } from "../../turn/turn.ts";
 import type { Callable } from "../catalog.ts";
 
 /** A function declared in place of a tool of a kind the upstream does not have. */
-export type StandInDeclaration = {
+type StandInDeclaration = {
   readonly description: string;
   readonly schema: JsonSchema | undefined;
   /** What the tool promised and the function cannot; each a phrase. */

@@ -13,7 +13,7 @@ import { toolSearchKind } from "./tool-search.ts";
 import { webSearchKind } from "./web-search.ts";
 
 /** Every kind of tool we know. A namespace is no kind of tool: it only holds some. */
-export const kinds: readonly Kind[] = [
+const kinds: readonly Kind[] = [
   functionKind,
   customKind,
   localShellKind,

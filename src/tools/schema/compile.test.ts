@@ -197,4 +197,98 @@ describe("compileSchema", () => {
     expect(compiled.schema).toBe(schema);
     expect(compiled.codec).toBeUndefined();
   });
+
+  it("writes definitions out, and says as text what contains itself", () => {
+    const schema = {
+      type: "object",
+      properties: { tree: { $ref: "#/$defs/tree" } },
+      $defs: {
+        tree: {
+          type: "object",
+          properties: { next: { $ref: "#/$defs/tree", description: "More." } },
+        },
+      },
+    };
+    const compiled = compileSchema(schema, { refs: false });
+    expect(compiled.schema).toEqual({
+      type: "object",
+      properties: {
+        tree: {
+          type: "object",
+          properties: { next: { type: "string", description: "More. (JSON text)" } },
+        },
+      },
+    });
+    expect(compiled.reshaped).toEqual(["recursion as JSON text"]);
+    const value = { tree: { next: { next: { next: {} } } } };
+    expect(compiled.codec?.encode(value)).toEqual({ tree: { next: '{"next":{"next":{}}}' } });
+    expect(roundTrip(schema, { refs: false }, value)).toEqual(value);
+  });
+
+  it("follows references to what changes, where it keeps them", () => {
+    const schema = {
+      type: "object",
+      properties: { a: { $ref: "#/definitions/env" }, b: { $ref: "#/definitions/env" } },
+      definitions: { env: { type: "object", additionalProperties: { type: "string" } } },
+    };
+    const compiled = compileSchema(schema, { maps: false });
+    expect(compiled.schema).toMatchObject({
+      properties: { a: { $ref: "#/$defs/env" }, b: { $ref: "#/$defs/env" } },
+      $defs: { env: { type: "array" } },
+    });
+    const value = { a: { X: "1" }, b: {} };
+    expect(compiled.codec?.encode(value)).toEqual({ a: [{ key: "X", value: "1" }], b: [] });
+    expect(roundTrip(schema, { maps: false }, value)).toEqual(value);
+  });
+
+  it("wraps arguments that are no plain object", () => {
+    const schema = { anyOf: [{ type: "string" }, { type: "array", items: { type: "string" } }] };
+    const { schema: sent, codec } = compileSchema(schema, { anyRoot: false });
+    expect(sent).toEqual({ type: "object", properties: { value: schema }, required: ["value"] });
+    expect(codec?.decode({ value: ["a"] })).toEqual(["a"]);
+    // A model that was not impressed by the wrapping is understood all the same.
+    expect(codec?.decode(["a"])).toEqual(["a"]);
+  });
+
+  it("tells a condition on top of an object, and keeps the object", () => {
+    const schema = {
+      type: "object",
+      properties: { id: { type: "string" }, name: { type: "string" } },
+      anyOf: [{ required: ["id"] }, { required: ["name"] }],
+    };
+    const compiled = compileSchema(schema, { anyRoot: false });
+    expect(compiled.schema).toEqual({
+      type: "object",
+      properties: schema.properties,
+      description: '(anyOf: [{"required":["id"]},{"required":["name"]}])',
+    });
+    expect(compiled.codec).toBeUndefined();
+    expect(compiled.told).toEqual(["anyOf at the top"]);
+  });
+
+  it("takes parameters of any kind for none, and keeps them an object", () => {
+    const none = { type: "object", properties: {} };
+    expect(compileSchema({}, strict).schema).toMatchObject(none);
+    expect(compileSchema(true, strict).schema).toMatchObject(none);
+    expect(compileSchema({ type: "object" }, strict).schema).toMatchObject(none);
+  });
+
+  it("asks for what may be left out as null, and leaves null out again", () => {
+    const schema = {
+      type: "object",
+      properties: { a: { type: "string" }, b: { enum: ["x"] }, c: { type: ["string", "null"] } },
+      required: ["a"],
+    };
+    const { schema: sent, codec } = compileSchema(schema, strict);
+    expect(sent).toMatchObject({ required: ["a", "b", "c"], additionalProperties: false });
+    expect(codec?.decode({ a: "1", b: null, c: [] })).toEqual({ a: "1" });
+    expect(codec?.decode({ a: "1", b: "x", c: [null] })).toEqual({ a: "1", b: "x", c: null });
+  });
+
+  it("keeps numbers that are listed, as the texts an upstream takes", () => {
+    const { schema, codec } = compileSchema({ enum: [1, 2, "auto"] }, { mixedEnums: false });
+    expect(schema).toEqual({ type: "string", enum: ["1", "2", "auto"] });
+    expect(codec?.decode("2")).toBe(2);
+    expect(codec?.decode("auto")).toBe("auto");
+  });
 });

@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import { clientName, upstreamName } from "../turn/names.ts";
+import { createIdentityMap, type Binding } from "./identity.ts";
+
+const bind = (
+  client: string,
+  upstream: string,
+  namespace?: string,
+  kind = "function",
+): Binding => ({
+  client: { kind, namespace, name: clientName(client) },
+  upstream: { kind: "function", name: upstreamName(upstream) },
+});
+
+describe("createIdentityMap", () => {
+  it("finds a tool by either name", () => {
+    const map = createIdentityMap([bind("status", "git__status", "git"), bind("look", "look")]);
+    const found = map.byAlias({ kind: "function", name: upstreamName("git__status") });
+    expect(found?.client).toEqual({ kind: "function", namespace: "git", name: "status" });
+    expect(map.byIdentity({ kind: "function", namespace: "git", name: clientName("status") })).toBe(
+      found,
+    );
+    expect(map.byName("status", "git")).toBe(found);
+    expect(map.byName("status")).toBeUndefined();
+  });
+
+  it("refuses two tools under one upstream name, and names both", () => {
+    expect(() =>
+      createIdentityMap([bind("files.read", "files_read"), bind("files_read", "files_read")]),
+    ).toThrow("`files.read` and `files_read` both become `files_read`; rename one of them.");
+  });
+
+  it("does not mistake a namespace and a name for another pair that reads the same", () => {
+    const map = createIdentityMap([bind("bc", "x", "a"), bind("c", "y", "ab"), bind("1|abc", "z")]);
+    expect(map.byName("bc", "a")?.upstream.name).toBe("x");
+    expect(map.byName("c", "ab")?.upstream.name).toBe("y");
+    expect(map.byName("1|abc")?.upstream.name).toBe("z");
+  });
+
+  it("knows a tool by what models write, unless two could be meant", () => {
+    const map = createIdentityMap([
+      bind("status", "git__status", "git"),
+      bind("status", "hg__status", "hg"),
+    ]);
+    expect(map.byNickname("git.status")?.client.namespace).toBe("git");
+    expect(map.byNickname("functions.hg__status")?.client.namespace).toBe("hg");
+    expect(map.byNickname("status")).toBeUndefined();
+  });
+});
