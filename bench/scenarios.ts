@@ -9,6 +9,8 @@ export type Scenario = {
   readonly reply: Reply;
   /** `drip` sends every frame as its own packet; `burst` lets the kernel join them. */
   readonly pace: "burst" | "drip";
+  /** Requests per second at which CPU is compared: what the slowest subject can still serve. */
+  readonly rate: number;
 };
 
 type Message = { readonly role: "system" | "user" | "assistant"; readonly content: string };
@@ -36,6 +38,7 @@ export const scenarios: readonly Scenario[] = [
     tools: [weather()],
     reply: call("get_weather", ['{"city":"Oslo","unit":"celsius"}']),
     pace: "burst",
+    rate: 500,
   },
   {
     id: "text-stream",
@@ -45,6 +48,7 @@ export const scenarios: readonly Scenario[] = [
     tools: [weather()],
     reply: { type: "text", fragments: words(100) },
     pace: "burst",
+    rate: 150,
   },
   {
     id: "argument-stream",
@@ -54,6 +58,7 @@ export const scenarios: readonly Scenario[] = [
     tools: [tool("write_file", ["path", "content"])],
     reply: call("write_file", ['{"path":"report.md","content":"', ...words(998), '"}']),
     pace: "burst",
+    rate: 25,
   },
   {
     id: "large-request",
@@ -63,6 +68,7 @@ export const scenarios: readonly Scenario[] = [
     tools: Array.from({ length: 30 }, (_, at) => largeTool(at)),
     reply: call("tool_7", ['{"field_0":"north","field_1":"south"}']),
     pace: "burst",
+    rate: 250,
   },
   {
     id: "text-drip",
@@ -72,6 +78,7 @@ export const scenarios: readonly Scenario[] = [
     tools: [weather()],
     reply: { type: "text", fragments: words(100) },
     pace: "drip",
+    rate: 150,
   },
 ];
 

@@ -131,7 +131,7 @@ describe.each(doors)("no secret comes out of the %s door", (door) => {
 it("neither content nor secrets are reported, logged or counted", async () => {
   const file = join(await mkdtemp(join(tmpdir(), "patchbay-log-")), "log");
   const out = await open(file, "w");
-  const log = openLog("trace", out.fd);
+  const log = openLog("debug", out.fd);
   for (const happening of served.happenings) log.report(happening);
   log.uncaught(new Error(CONTENT));
   log.flush();

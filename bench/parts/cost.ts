@@ -18,7 +18,13 @@ const leastTimesBelowPortkey = 8;
 const mostMegabytes = 180;
 const connections = 16;
 
-type Sample = { readonly micros: number; readonly rate: number };
+type Sample = {
+  /** CPU per request at the scenario's own rate. */
+  readonly micros: number;
+  /** CPU per request, and requests per second, with as much load as it takes. */
+  readonly fullMicros: number;
+  readonly fullRate: number;
+};
 
 type Memory = { readonly name: string; readonly mb: number };
 
@@ -26,12 +32,19 @@ type Row = {
   readonly scenario: string;
   readonly subject: string;
   readonly micros: Spread;
-  readonly rate: Spread;
   readonly toNginx: number;
   readonly belowPortkey: number;
+  readonly fullMicros: Spread;
+  readonly fullToNginx: number;
+  readonly fullRate: Spread;
 };
 
-/** CPU per request, throughput and memory, every subject in every round, in a new order each time. */
+/**
+ * CPU per request, throughput and memory, every subject in every round, in a new
+ * order each time. CPU is compared at one rate for all: at full load a fast
+ * subject keeps its peers busy and never has to wake them, which a slower one
+ * pays for with every write.
+ */
 export const cost: Part = {
   name: "cost",
   when: "always",
@@ -51,9 +64,14 @@ async function sample(stand: Stand): Promise<Map<string, Sample[]>> {
     stand.say(`cost: round ${round} of ${effort.rounds}`);
     for (const scenario of scenarios)
       for (const subject of shuffled(subjects)) {
-        await load(stand, subject, scenario, { seconds: effort.settleSeconds });
+        const full = await load(stand, subject, scenario, { seconds: effort.settleSeconds });
+        const { rate } = scenario;
+        const paced = await load(stand, subject, scenario, {
+          seconds: effort.measureSeconds,
+          rate,
+        });
         const key = keyOf(scenario, subject.name);
-        const taken = await load(stand, subject, scenario, { seconds: effort.measureSeconds });
+        const taken = { micros: paced.micros, fullMicros: full.micros, fullRate: full.rate };
         samples.set(key, [...(samples.get(key) ?? []), taken]);
       }
   }
@@ -64,11 +82,11 @@ async function load(
   stand: Stand,
   subject: Subject,
   scenario: Scenario,
-  until: Pick<Job, "requests" | "seconds">,
-): Promise<Sample> {
+  how: Pick<Job, "requests" | "seconds" | "rate">,
+): Promise<{ readonly micros: number; readonly rate: number }> {
   const asks = [askOf(subject, scenario)];
   const before = cpuSeconds(subject.pid);
-  const outcome = await stand.run({ port: subject.port, asks, connections, ...until });
+  const outcome = await stand.run({ port: subject.port, asks, connections, ...how });
   if (outcome.fault) throw new Error(`${subject.name}, ${scenario.title}: ${outcome.fault}`);
   const used = cpuSeconds(subject.pid) - before;
   const { answered } = outcome;
@@ -86,13 +104,16 @@ function rowsOf(
 ): Row[] {
   const of = (name: string) => samples.get(keyOf(scenario, name)) ?? [];
   const micros = (name: string) => spread(of(name).map((each) => each.micros));
+  const fullMicros = (name: string) => spread(of(name).map((each) => each.fullMicros));
   return stand.subjects.map(({ name }) => ({
     scenario: scenario.id,
     subject: name,
     micros: micros(name),
-    rate: spread(of(name).map((each) => each.rate)),
     toNginx: micros(name).median / micros("nginx").median,
     belowPortkey: micros("portkey").median / micros(name).median,
+    fullMicros: fullMicros(name),
+    fullToNginx: fullMicros(name).median / fullMicros("nginx").median,
+    fullRate: spread(of(name).map((each) => each.fullRate)),
   }));
 }
 
@@ -102,15 +123,25 @@ function sectionOf(stand: Stand, rows: readonly Row[], memory: readonly Memory[]
     showSpread(row.micros),
     showRatio(row.toNginx),
     showRatio(row.belowPortkey),
-    showSpread(row.rate),
+    showSpread(row.fullMicros),
+    showRatio(row.fullToNginx),
+    showSpread(row.fullRate),
   ];
-  const lines = scenarios.flatMap(({ id, title }) =>
-    [[title]].concat(rows.filter((row) => row.scenario === id).map(show)),
+  const lines = scenarios.flatMap(({ id, title, rate }) =>
+    [[`${title}, ${rate} a second`]].concat(rows.filter((row) => row.scenario === id).map(show)),
   );
   return {
     title: `CPU per request (median, least and most of ${stand.effort.rounds} rounds)`,
     table: {
-      head: ["", "us of CPU", "of nginx", "below portkey", "requests/s"],
+      head: [
+        "",
+        "us of CPU",
+        "of nginx",
+        "below portkey",
+        "at full load",
+        "of nginx",
+        "requests/s",
+      ],
       rows: [
         ...lines,
         ["memory after load"],

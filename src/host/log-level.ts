@@ -1,2 +1,2 @@
-export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
+export const logLevels = ["debug", "info", "warn", "error", "silent"] as const;
 export type LogLevel = (typeof logLevels)[number];

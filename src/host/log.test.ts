@@ -38,7 +38,7 @@ describe("the log", () => {
     });
     expect(lines).toEqual([
       {
-        level: 40,
+        level: "warn",
         time: expect.any(String),
         requestId: "req_1",
         from: "a/x",
@@ -46,8 +46,8 @@ describe("the log", () => {
         fault: "upstream.failed",
         msg: "fallback",
       },
-      { level: 50, time: expect.any(String), ok: false, problems: ["p"], msg: "reload" },
-      { level: 30, time: expect.any(String), msg: "hello" },
+      { level: "error", time: expect.any(String), ok: false, problems: ["p"], msg: "reload" },
+      { level: "info", time: expect.any(String), msg: "hello" },
     ]);
   });
 

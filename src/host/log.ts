@@ -1,6 +1,6 @@
-import { destination, pino, type Logger } from "pino";
+import { write, writeSync } from "node:fs";
 import type { Happening, Report } from "../telemetry/happening.ts";
-import type { LogLevel } from "./log-level.ts";
+import { logLevels, type LogLevel } from "./log-level.ts";
 
 export type Log = {
   /** One line for one happening. */
@@ -12,40 +12,84 @@ export type Log = {
   readonly flush: () => void;
 };
 
+/** Lines are gathered so long, or until there are so many: to write each by itself costs more than its turn. */
+const GATHER_MS = 200;
+const GATHER_TEXT = 65_536;
+/** What a reader that does not keep up may leave unread; beyond it lines are lost, and counted. */
+const MOST_TEXT = 8 * 1024 * 1024;
+
 /**
  * JSON lines. Happenings hold neither content nor secrets, so nothing has to be
  * taken out of them; an unknown error may quote what it choked on, so only its
  * name and where it was raised are kept.
  */
 export function openLog(level: LogLevel, descriptor = 2): Log {
-  // Gathered and written in the background: a write for each turn costs more than the turn's line.
-  const out = destination({ dest: descriptor, sync: false, minLength: 32_768, maxWrite: 65_536 });
-  const log = pino({ level, base: null, timestamp }, out);
-  setInterval(() => out.flush(), FLUSH_MS).unref();
+  const out = gatheredWriter(descriptor);
+  const least = logLevels.indexOf(level);
+  const line = (at: LogLevel, msg: string, fields: object): void => {
+    if (logLevels.indexOf(at) < least) return;
+    out.add(`${JSON.stringify({ time: new Date().toISOString(), level: at, msg, ...fields })}\n`);
+  };
   return {
-    report: (happening) => write(log, happening),
-    uncaught: (error) => log.error(errorFields(error), "uncaught"),
-    note: (text) => log.info(text),
+    report(happening) {
+      const { type, ...fields } = happening;
+      line(levelOf(happening), type, fields);
+    },
+    uncaught: (error) => line("error", "uncaught", errorFields(error)),
+    note: (text) => line("info", text, {}),
+    flush: out.flush,
+  };
+}
+
+/** Writes in the background, one write at a time, so that a slow reader holds up nobody. */
+function gatheredWriter(descriptor: number): { add(line: string): void; flush(): void } {
+  let text = "";
+  let rest = Buffer.alloc(0);
+  let writing = false;
+  let lost = 0;
+
+  const go = (): void => {
+    if (writing || (text === "" && rest.length === 0)) return;
+    if (rest.length === 0) {
+      rest = Buffer.from(text);
+      text = "";
+    }
+    writing = true;
+    write(descriptor, rest, (error, written) => {
+      writing = false;
+      // EAGAIN: a pipe that is full just now. Anything else: nobody reads it any more.
+      if (error === null) rest = rest.subarray(written);
+      else if (error.code !== "EAGAIN") rest = Buffer.alloc(0);
+      if (rest.length === 0 && text.length > GATHER_TEXT) go();
+    });
+  };
+  setInterval(go, GATHER_MS).unref();
+
+  return {
+    add(line) {
+      if (text.length > MOST_TEXT) {
+        lost++;
+        return;
+      }
+      if (lost > 0) text += `{"level":"warn","msg":"log lines lost","lines":${lost}}\n`;
+      lost = 0;
+      text += line;
+      if (text.length > GATHER_TEXT) go();
+    },
     flush() {
       try {
-        out.flushSync();
+        // What is being written is on its way.
+        writeSync(descriptor, Buffer.concat([...(writing ? [] : [rest]), Buffer.from(text)]));
       } catch {
         // Nothing can be said where even the log is gone.
       }
+      rest = Buffer.alloc(0);
+      text = "";
     },
   };
 }
 
-const FLUSH_MS = 200;
-
-const timestamp = (): string => `,"time":"${new Date().toISOString()}"`;
-
-function write(log: Logger, happening: Happening): void {
-  const { type, ...fields } = happening;
-  log[levelOf(happening)](fields, type);
-}
-
-function levelOf(happening: Happening): "info" | "warn" | "error" {
+function levelOf(happening: Happening): LogLevel {
   switch (happening.type) {
     case "turn":
       return happening.outcome === "failed" ? "warn" : "info";
