@@ -1,7 +1,7 @@
 import type { Decision } from "../turn/decision.ts";
 import type { UpstreamName } from "../turn/names.ts";
 import type { KindRule, Profile } from "../turn/profile.ts";
-import type { FunctionTool, NamespaceTool, Tool } from "../turn/turn.ts";
+import type { BuiltinTool, FunctionTool, NamespaceTool, Tool } from "../turn/turn.ts";
 import type { Entry } from "./catalog.ts";
 import type { Binding, ToolIdentityMap } from "./identity.ts";
 import type { Form } from "./kinds/kind.ts";
@@ -100,25 +100,32 @@ function ignored(what: string, profile: Profile, kind: string): Declared {
   return { verdict: "ignored", reason: `the ${profile.name} profile has no ${what}${why}` };
 }
 
-function declareNative(entry: Entry, profile: Profile): Declared {
-  const { tool, kind } = entry;
+function declareNative({ tool, kind }: Entry, profile: Profile): Declared {
   if (tool.type === "function") return declareFunction(tool, profile);
+  if (tool.type === "builtin") return declareBuiltin(tool, profile);
+  return { verdict: "native", reason: "offered as it is", offer: { kind, tool, decisions: [] } };
+}
+
+function declareBuiltin(tool: BuiltinTool, profile: Profile): Declared {
+  const { kind } = tool;
+  const { dialect } = profile;
   const template = profile.tools.builtins?.[kindOf(kind)?.kind ?? kind];
-  if (tool.type === "builtin" && template !== undefined) {
+  if (template !== undefined) {
     const { raw, losses } = fillTemplate(template, tool.raw);
     const said = losses.map((reason) => ({ action: "changed", reason }) as const);
     const reshaped = { action: "reshaped", reason: `sent as the upstream's own ${kind}` } as const;
-    return {
-      verdict: "native",
-      reason: `the upstream has ${kind} in a form of its own`,
-      offer: {
-        kind,
-        tool: { ...tool, dialect: profile.dialect, raw },
-        decisions: [reshaped, ...said],
-      },
-    };
+    const offer = { kind, tool: { ...tool, dialect, raw }, decisions: [reshaped, ...said] };
+    return { verdict: "native", reason: `the upstream has ${kind} in a form of its own`, offer };
   }
-  return { verdict: "native", reason: "offered as it is", offer: { kind, tool, decisions: [] } };
+  const isOwn = tool.dialect === dialect || dialect === "scripted";
+  if (!isOwn && kindOf(kind) === undefined)
+    return {
+      verdict: "ignored",
+      reason: `${kind} is a tool that only the ${tool.dialect} dialect has`,
+    };
+  // The kinds we know are declared alike in every dialect that has them.
+  const offer = { kind, tool: isOwn ? tool : { ...tool, dialect }, decisions: [] };
+  return { verdict: "native", reason: "offered as it is", offer };
 }
 
 function declareFunction(tool: FunctionTool, profile: Profile): Declared {

@@ -278,6 +278,17 @@ describe("planTools", () => {
     expect(plan.identical).toBe(true);
   });
 
+  it("declares a built-in of one dialect to an upstream of another that has it", () => {
+    const search = { ...builtin("web_search"), dialect: "chat" as const };
+    const only = planTools(ask({ dialect: "chat", tools: [search] }), whole);
+    expect(only.turn.tools).toMatchObject([{ kind: "web_search", dialect: "responses" }]);
+    const plan = planTools(ask({ dialect: "chat", tools: [{ ...search, kind: "odd" }] }), whole);
+    expect(plan.verdicts[0]).toMatchObject({
+      verdict: "ignored",
+      reason: "odd is a tool that only the chat dialect has",
+    });
+  });
+
   it("says what a namespace is about with its members", () => {
     const plan = planTools(
       ask({ tools: [namespace("git", [fn("status")], "Looks after versions.")] }),

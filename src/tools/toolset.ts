@@ -84,7 +84,8 @@ function planToolset(turn: Turn, profile: Profile): Toolset {
       action: "reshaped",
       reason: "tools that the conversation brings are declared with the others",
     });
-  const identical = decisions.length === 0;
+  const isSame = ({ entry, declared }: Planned): boolean => declared.offer?.tool === entry.tool;
+  const identical = decisions.length === 0 && planned.every(isSame);
   return {
     verdicts,
     decisions,
