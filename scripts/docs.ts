@@ -1,6 +1,9 @@
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pages } from "./generate.ts";
 
 const root = join(import.meta.dirname, "..");
-for (const [path, make] of Object.entries(pages)) writeFileSync(join(root, path), make());
+for (const [path, make] of Object.entries(pages)) {
+  const file = join(root, path);
+  writeFileSync(file, make(readFileSync(file, "utf8")));
+}

@@ -215,8 +215,16 @@ The tables are made from the profiles by \`npm run docs\`.
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [head, head.map(() => "---"), ...rows].map((row) => `| ${row.join(" | ")} |`).join("\n");
 
-/** The pages made from data, by path from the root. */
-export const pages: Readonly<Record<string, () => string>> = {
+/** The README with its matrix made anew. */
+const readme = (now: string): string =>
+  now.replace(
+    /(<!-- matrix -->\n)[\s\S]*(<!-- \/matrix -->)/,
+    (_, open: string, close: string) => `${open}\n${supportMatrix()}\n\n${close}`,
+  );
+
+/** The pages made from data, by path from the root; each may be told what it says now. */
+export const pages: Readonly<Record<string, (now: string) => string>> = {
   "docs/faults.md": faultsPage,
   "docs/profiles.md": profilesPage,
+  "README.md": readme,
 };
