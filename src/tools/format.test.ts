@@ -111,6 +111,11 @@ describe("a format", () => {
     ).toBeUndefined();
   });
 
+  it("whose schema cannot be read holds nobody to anything", () => {
+    const odd: Format = { ...asked, schema: { $ref: "https://example.com/nowhere" } };
+    expect(answer([...speak("{}"), stop()], odd).fault).toBeUndefined();
+  });
+
   it("without strictness is freed of fences and no more", () => {
     const loose: Format = { ...asked, strict: false };
     expect(textOf([...speak("```json\n{}\n```"), stop()], loose)).toMatchObject([

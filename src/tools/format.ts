@@ -1,4 +1,4 @@
-import { Validator } from "@cfworker/json-schema";
+import { Validator, type OutputUnit } from "@cfworker/json-schema";
 import type { Emit, Stage } from "../stream/stage.ts";
 import type { Decision } from "../turn/decision.ts";
 import type { TextDelta, TurnEnd, TurnEvent } from "../turn/event.ts";
@@ -72,14 +72,17 @@ function wordsFor(title?: string, schema?: JsonSchema): string {
 export function withWords<Name extends AnyName>(
   items: readonly Item<Name>[],
   words: string,
+  { history }: Profile,
 ): readonly Item<Name>[] {
   const isLeading = (item: Item<Name> | undefined): item is Message =>
     item?.type === "message" && (item.role === "system" || item.role === "developer");
   let last = -1;
   while (isLeading(items[last + 1])) last++;
   const before = items[last];
-  if (!isLeading(before))
-    return [{ type: "message", role: "system", parts: [{ type: "text", text: words }] }, ...items];
+  if (!isLeading(before)) {
+    const role = history?.roles?.includes("system") === false ? "developer" : "system";
+    return [{ type: "message", role, parts: [{ type: "text", text: words }] }, ...items];
+  }
   const told = {
     ...before,
     parts: [...before.parts, { type: "text", text: `\n\n${words}` } as const],
@@ -160,10 +163,17 @@ function flawOf(text: string, { schema }: FormatCheck): string | undefined {
   if (value === undefined) return text.trim() === "" ? "it is empty" : "it is not JSON";
   if (schema === undefined)
     return typeof value === "object" && value !== null ? undefined : "it is not a JSON object";
-  const { valid, errors } = new Validator(schema, "2020-12").validate(value);
-  if (valid) return undefined;
+  const errors = errorsIn(value, schema);
   const error = errors.at(-1);
-  return error === undefined ? "it does not match" : `at ${error.instanceLocation}, ${error.error}`;
+  return error === undefined ? undefined : `at ${error.instanceLocation}, ${error.error}`;
+}
+
+function errorsIn(value: unknown, schema: JsonSchema): readonly OutputUnit[] {
+  try {
+    return new Validator(schema, "2020-12").validate(value).errors;
+  } catch {
+    return []; // A schema that nobody can read holds nobody to anything.
+  }
 }
 
 const unmet = (flaw: string): Fault =>

@@ -83,7 +83,9 @@ export function previewTools(
           tools: choice.tools,
           choice: choice.choice,
           items:
-            format.words === undefined ? history.items : withWords(history.items, format.words),
+            format.words === undefined
+              ? history.items
+              : withWords(history.items, format.words, profile),
           format: format.format,
           params: params.params,
         },

@@ -99,7 +99,7 @@ export function sealReasoning<Name extends AnyName>({
           const { encrypted, details, ...rest } = event;
           // What was cut off is not to be taken up again.
           if (event.complete === false || !reasoning) return emit(event);
-          const content = contents[event.choice]?.map((text) => text ?? "");
+          const content = Array.from(contents[event.choice] ?? [], (text) => text ?? "");
           const text = seal({ from, encrypted, details, content });
           return emit({ ...rest, encrypted: text });
         }

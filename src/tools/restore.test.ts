@@ -152,6 +152,15 @@ describe("restoring calls", () => {
     ]);
   });
 
+  it("prefers the tool that has the very name", () => {
+    const both = planTools(
+      ask({ tools: [fn("git.status"), namespace("git", [fn("status")])] }),
+      plain,
+    );
+    const { calls } = restored(both, calling("git.status", ["{}"]));
+    expect(calls).toEqual([{ kind: "function", name: "git.status", id: "call_0", input: "{}" }]);
+  });
+
   it("withholds further calls where one at once was allowed, and says so", () => {
     const { calls, reports, events } = restored(plan({ params: { parallelCalls: false } }), [
       ...calling("look", ["{}"]),

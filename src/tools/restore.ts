@@ -133,7 +133,7 @@ function recognise(call: CallStart<UpstreamName>, identity: Identities): Bound |
   if (exact !== undefined) return exact;
   const { name, namespace } = call;
   const flat = namespace === undefined ? undefined : identity.byNickname(`${namespace}.${name}`);
-  return flat ?? identity.byNickname(name) ?? identity.byName(name, namespace);
+  return identity.byName(name, namespace) ?? flat ?? identity.byNickname(name);
 }
 
 /** A call under the client's name for its tool. One of a tool nobody declared is passed on as such. */

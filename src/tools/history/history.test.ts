@@ -257,6 +257,15 @@ describe("past calls", () => {
     expect(decisions.filter(({ path }) => path.startsWith("input"))).toHaveLength(3);
   });
 
+  it("of a shell are answered by the id of the call, or of the item that made it", () => {
+    const call = called("c1", "local_shell", { kind: "local_shell", itemId: "lsh_1" });
+    for (const id of ["c1", "lsh_1"]) {
+      const { turn } = tell([call, result(id, "ok", { kind: "local_shell" })], paired);
+      expect(turn.items).toMatchObject([{ id: "c1" }, { call: "c1", kind: "function" }]);
+      expect(turn.items).toHaveLength(2);
+    }
+  });
+
   it("do not make a cached plan remember them", () => {
     const tools = [fn("x.y")];
     tell([called("a", "x_y")], plain, { tools });

@@ -26,68 +26,96 @@ type To = {
 /** What a past call is to the upstream. */
 type Recast = { readonly upstream: Bound["upstream"]; readonly form?: Form | undefined };
 
+/** One conversation on its way to an upstream. */
+type Telling = To & {
+  readonly turn: Turn;
+  readonly set: Toolset;
+  readonly recast: (call: Call) => Recast | undefined;
+  /** The kinds of calls that are told as another, by the call's id. */
+  readonly kinds: Map<string, string>;
+  /** Calls by the ids of their items, where a result may go by those. */
+  readonly named: Map<string, string>;
+  /** What reasoning carries for the calls behind it. */
+  readonly carried: Map<string, Extra>;
+};
+
 /**
  * Past calls under the names and in the forms that the upstream is told now,
  * with their results; and without items that only another dialect has. Nothing,
  * if all can stay as it is.
  */
 export function translate(turn: Turn, set: Toolset, to: To): readonly Told[] | undefined {
-  const { profile, origin, notes } = to;
-  const recast = recasting(turn, set, profile, notes);
-  /** The kinds of calls that are told as another. */
-  const kinds = new Map<string, string>();
-  /** What reasoning carries for the calls behind it. */
-  const carried = new Map<string, Extra>();
+  const recast = recasting(turn, set, to.profile, to.notes);
+  const fresh = { kinds: new Map(), named: new Map(), carried: new Map() };
+  const telling: Telling = { ...to, turn, set, recast, ...fresh };
   /** From the first item on that changes. */
   let told: Told[] | undefined;
   turn.items.forEach((item, at) => {
-    const written = translateItem(item, at);
+    const written = translateItem(item, at, telling);
     if (told === undefined && written !== item)
       told = turn.items.slice(0, at).map((one, place) => asTold(one, place));
     if (told !== undefined && written !== undefined) told.push(asTold(written, at));
   });
   return told;
+}
 
-  function translateItem(item: Item, at: number): Item | Item<UpstreamName> | undefined {
-    switch (item.type) {
-      case "call": {
-        const call = translateCall(item, recast(item));
-        if (call.kind !== item.kind) kinds.set(item.id, call.kind);
-        const extra = carried.get(item.id);
-        return extra === undefined ? call : { ...call, extra };
-      }
-      case "result":
-        return item.kind === "function"
-          ? item
-          : translateResult(item, kinds.get(item.call) ?? upstreamKind(item.kind, profile), set);
-      case "opaque":
-        return keepOpaque(item, at);
-      case "reasoning":
-        return recall(item, at);
-      default:
-        return item;
-    }
+function translateItem(
+  item: Item,
+  at: number,
+  telling: Telling,
+): Item | Item<UpstreamName> | undefined {
+  switch (item.type) {
+    case "call":
+      return tellCall(item, telling);
+    case "result":
+      return item.kind === "function" ? item : tellResult(item, telling);
+    case "opaque":
+      return keepOpaque(item, at, telling);
+    case "reasoning":
+      return recall(item, at, telling);
+    default:
+      return item;
   }
+}
 
-  function recall(item: Reasoning, at: number): Reasoning | undefined {
-    if (item.encrypted === undefined) return item;
-    const { item: own, loss, calls } = recallReasoning(item, profile, origin);
-    if (loss !== undefined) notes.note(itemPath(turn, at), "dropped", loss);
-    for (const [id, extra] of Object.entries(calls ?? {})) carried.set(id, extra);
-    return own;
-  }
+function tellCall(
+  item: Call,
+  { recast, kinds, named, carried }: Telling,
+): Call | Call<UpstreamName> {
+  const call = translateCall(item, recast(item));
+  if (call.kind !== item.kind) kinds.set(item.id, call.kind);
+  if (item.kind === "local_shell" && item.itemId !== undefined && item.itemId !== item.id)
+    named.set(item.itemId, item.id);
+  const extra = carried.get(item.id);
+  return extra === undefined ? call : { ...call, extra };
+}
 
-  function keepOpaque(item: Opaque, at: number): Opaque | undefined {
-    if (set.emptied.has(at)) return undefined;
-    if (item.dialect === profile.dialect || profile.dialect === "scripted") return item;
-    // The tools it brought are known; whether they are offered is said with them.
-    if (toolsIn(item) !== undefined) return undefined;
-    const { type } = item.raw;
-    const what = typeof type === "string" ? `${type} items` : "items without a type";
-    const reason = `${what} are unknown to the upstream`;
-    notes.note(itemPath(turn, at), "dropped", reason);
-    return undefined;
-  }
+function tellResult(item: Result, { named, kinds, profile, set }: Telling): Result {
+  // Some clients name a shell's call by the id of the item that made it.
+  const call = named.get(item.call);
+  const result = call === undefined ? item : { ...item, call };
+  return translateResult(result, kinds.get(result.call) ?? upstreamKind(item.kind, profile), set);
+}
+
+function recall(item: Reasoning, at: number, telling: Telling): Reasoning | undefined {
+  if (item.encrypted === undefined) return item;
+  const { turn, profile, origin, notes, carried } = telling;
+  const { item: own, loss, calls } = recallReasoning(item, profile, origin);
+  if (loss !== undefined) notes.note(itemPath(turn, at), "dropped", loss);
+  for (const [id, extra] of Object.entries(calls ?? {})) carried.set(id, extra);
+  return own;
+}
+
+function keepOpaque(item: Opaque, at: number, telling: Telling): Opaque | undefined {
+  const { turn, set, profile, notes } = telling;
+  if (set.emptied.has(at)) return undefined;
+  if (item.dialect === profile.dialect || profile.dialect === "scripted") return item;
+  // The tools it brought are known; whether they are offered is said with them.
+  if (toolsIn(item) !== undefined) return undefined;
+  const { type } = item.raw;
+  const what = typeof type === "string" ? `${type} items` : "items without a type";
+  notes.note(itemPath(turn, at), "dropped", `${what} are unknown to the upstream`);
+  return undefined;
 }
 
 const asTold = (item: Item | Item<UpstreamName>, at: number): Told => ({
