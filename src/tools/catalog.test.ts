@@ -107,6 +107,15 @@ describe("the catalog", () => {
     expect(namesOf(plan.turn.tools)).toEqual(["git__status"]);
   });
 
+  it("does not rename a tool when the conversation brings another", () => {
+    const tools = [fn("a.b")];
+    const before = planTools(ask({ tools }), plain);
+    const later = carrier("additional_tools", [{ type: "function", name: "a b" }]);
+    const after = planTools(ask({ tools, items: [later] }), plain);
+    expect(namesOf(before.turn.tools)).toEqual(["a_b"]);
+    expect(namesOf(after.turn.tools)).toEqual(["a_b", "a_b_2"]);
+  });
+
   it("says of a declaration it cannot read that it cannot", () => {
     const plan = planTools(
       ask({ items: [carrier("additional_tools", [null, { type: "function" }])] }),

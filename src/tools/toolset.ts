@@ -174,10 +174,15 @@ function nameAll(
 const isCalledByName = (kind: string | undefined): boolean =>
   kind === "function" || kind === "custom";
 
-/** Names that the client chose come before those that we make for it. */
-function rankOf({ tool, namespace }: Entry): number {
-  if (tool.type === "builtin") return 4;
-  return (namespace === undefined ? 0 : 2) + (tool.type === "function" ? 0 : 1);
+/**
+ * Names that the client chose come before those that we make for it. Tools that
+ * the conversation brings yield to those that were there before, so that a name
+ * does not change when another tool arrives.
+ */
+function rankOf({ tool, namespace, item }: Entry): number {
+  const since = item === undefined ? 0 : (item + 1) * 10;
+  if (tool.type === "builtin") return since + 4;
+  return since + (namespace === undefined ? 0 : 2) + (tool.type === "function" ? 0 : 1);
 }
 
 /** The items of the conversation that can be left as they are, with the tools in them. */
