@@ -216,3 +216,86 @@ describe("a tool of every kind, chosen in every way, on a chat upstream", () => 
         },
       );
 });
+
+describe("what becomes of tools", () => {
+  const twice = { id: "call_1", name: "patch", arguments: wrapped };
+  const tools = [
+    { type: "custom", name: "patch" },
+    { type: "namespace", name: "mcp__git", tools: [member] },
+  ];
+  const strict = { headers: { "x-patchbay-strict": "true" } };
+
+  it("passes strictness where it is undone on the way back, and not where something is lost", async () => {
+    await using upstream = await fakeUpstream(({ body }) => sayChat(body, { text: "ok" }));
+    await using served = await serve(onto("chat", upstream.url));
+    expect((await ask(served, "responses", { tools }, strict)).status).toBe(200);
+
+    const refused = await ask(
+      served,
+      "responses",
+      { tools: [...tools, { type: "web_search" }, { type: "custom", name: "c", format: grammar }] },
+      strict,
+    );
+    expect(refused.status).toBe(400);
+    const { error } = (await refused.json()) as Body;
+    expect(error).toMatchObject({ code: "plan.lossy", param: "tools[2]" });
+    expect(error.message).toContain("`tools[2]` dropped");
+    expect(error.message).toContain("`tools[3]` changed: its grammar is described, not enforced");
+    expect(upstream.heard).toHaveLength(1);
+  });
+
+  it("is told in the plan of the answer, with what was withheld from it", async () => {
+    await using upstream = await fakeUpstream(({ body }) =>
+      sayChat(body, { calls: [twice, { ...twice, id: "call_2" }] }),
+    );
+    await using served = await serve(onto("chat", upstream.url));
+    const response = await ask(served, "responses", { tools, parallel_tool_calls: false });
+    const { id, output } = (await response.json()) as Body;
+    expect(output).toHaveLength(1);
+    const plan = (await (await fetch(`${served.url}/v1/plans/${id as string}`)).json()) as Body;
+    expect(plan["verdicts"]).toMatchObject({ native: 0, degraded: 2 });
+    expect(plan["decisions"]).toContainEqual({
+      path: "output",
+      action: "dropped",
+      reason: "a call of `patch` is withheld: only one call at once was allowed",
+    });
+  });
+
+  it("holds for the rest of the conversation", async () => {
+    await using upstream = await fakeUpstream(({ body }) => sayChat(body, { text: "ok" }));
+    await using served = await serve(onto("chat", upstream.url));
+    const response = await ask(served, "responses", {
+      tools,
+      input: [
+        { type: "message", role: "developer", content: "Be brief." },
+        { type: "function_call_output", call_id: "ghost", output: "?" },
+        { type: "custom_tool_call", call_id: "a", name: "patch", input },
+        {
+          type: "function_call",
+          call_id: "b",
+          namespace: "mcp__git",
+          name: "status",
+          arguments: "{}",
+        },
+        { type: "message", role: "user", content: "Well?" },
+        { type: "function_call_output", call_id: "b", output: "clean" },
+        { type: "custom_tool_call_output", call_id: "a", output: "made" },
+        { type: "web_search_call", id: "ws_1", status: "completed" },
+      ],
+    });
+    expect(response.status).toBe(200);
+    expect(upstream.heard[0]?.body["messages"]).toMatchObject([
+      { role: "system", content: "Be brief." },
+      {
+        role: "assistant",
+        tool_calls: [
+          { id: "a", function: { name: "patch", arguments: wrapped } },
+          { id: "b", function: { name: "mcp__git__status", arguments: "{}" } },
+        ],
+      },
+      { role: "tool", tool_call_id: "a", content: "made" },
+      { role: "tool", tool_call_id: "b", content: "clean" },
+      { role: "user", content: "Well?" },
+    ]);
+  });
+});
