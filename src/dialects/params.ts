@@ -18,6 +18,8 @@ type ParamRule = {
   readonly idle?: unknown;
   /** Without it the answer would be to another question: refuse rather than drop. */
   readonly vital?: true;
+  /** It bears on cost or speed, never on the answer. */
+  readonly hint?: true;
 };
 
 const text = z.string({ error: "must be a string" });
@@ -80,11 +82,12 @@ export const params = {
   metadata: { chat: "metadata", responses: "metadata", type: fields },
   user: { chat: "user", responses: "user", type: text },
   safetyIdentifier: { chat: "safety_identifier", responses: "safety_identifier", type: text },
-  cacheKey: { chat: "prompt_cache_key", responses: "prompt_cache_key", type: text },
+  cacheKey: { chat: "prompt_cache_key", responses: "prompt_cache_key", type: text, hint: true },
   cacheRetention: {
     chat: "prompt_cache_retention",
     responses: "prompt_cache_retention",
     type: text,
+    hint: true,
   },
   include: { responses: "include", type: texts },
   truncation: { responses: "truncation", type: text, idle: "disabled" },
@@ -200,6 +203,19 @@ function targetPath(name: ParamName, dialect: DialectName, profile: Profile): st
   return own === undefined ? wordFor(name, dialect) : (own ?? undefined);
 }
 
+/** The parameters a request sets: where the client put them, and where its upstream wants them. */
+export function listParams<Name extends AnyName>(
+  turn: Turn<Name>,
+  profile: Profile,
+): { readonly path: string; readonly target: string | undefined }[] {
+  return (Object.keys(turn.params) as ParamName[])
+    .filter((name) => turn.params[name] !== undefined)
+    .map((name) => ({
+      path: askedPath(name, turn),
+      target: targetPath(name, profile.dialect, profile),
+    }));
+}
+
 /** Whether an upstream of the client's own dialect takes all of its parameters as they are. */
 export function takesParams<Name extends AnyName>(turn: Turn<Name>, profile: Profile): boolean {
   for (const key in turn.params) {
@@ -239,7 +255,7 @@ function dropped(path: string, rule: ParamRule, profile: Profile): Decision {
     );
   return {
     path,
-    action: "dropped",
+    action: rule.hint === true ? "unused" : "dropped",
     reason: `the ${profile.name} profile has no such parameter`,
   };
 }

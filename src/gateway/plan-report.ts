@@ -1,5 +1,6 @@
+import { listParams } from "../dialects/params.ts";
 import type { ToolVerdict, Verdict } from "../tools/plan.ts";
-import { isLossy, type Decision } from "../turn/decision.ts";
+import { isLossy, type Action, type Decision } from "../turn/decision.ts";
 import type { Fields } from "../turn/turn.ts";
 import { dialects } from "./dialects.ts";
 import type { House } from "./house.ts";
@@ -18,6 +19,8 @@ export type PlanReport = {
   readonly lossy: boolean;
   readonly verdicts: Readonly<Record<Verdict, number>>;
   readonly tools: readonly ToolReport[];
+  readonly parameters: readonly ParameterReport[];
+  /** Whatever was done to the request, the answer's repairs among them once there is one. */
   readonly decisions: readonly Decision[];
 };
 
@@ -31,9 +34,18 @@ export type ToolReport = {
   readonly reason: string;
 };
 
+export type ParameterReport = {
+  readonly path: string;
+  /** `native`, or what was done to it. */
+  readonly verdict: "native" | Action;
+  readonly upstream_name: string | null;
+  readonly reason: string;
+};
+
 /** What is kept of a turn made ready: all that its report needs, and nothing of what was said. */
 export type Planned = Pick<Readied, "link" | "straight" | "decisions"> & {
   readonly tools: readonly ToolVerdict[];
+  readonly parameters: ReturnType<typeof listParams>;
 };
 
 /** `mended` is what had to be done to the answer, once there is one. */
@@ -45,9 +57,11 @@ export const planned = (
   straight,
   decisions: mended.length === 0 ? decisions : [...decisions, ...mended],
   tools: plan.verdicts,
+  parameters: listParams(plan.turn, link.upstream.profile),
 });
 
-export function reportPlan({ link, tools, straight, decisions }: Planned): PlanReport {
+export function reportPlan(of: Planned): PlanReport {
+  const { link, tools, straight, decisions } = of;
   const verdicts = { native: 0, degraded: 0, deferred: 0, ignored: 0, refused: 0 };
   for (const { verdict } of tools) verdicts[verdict]++;
   return {
@@ -58,6 +72,7 @@ export function reportPlan({ link, tools, straight, decisions }: Planned): PlanR
     lossy: decisions.some(isLossy),
     verdicts,
     tools: tools.map(toolReport),
+    parameters: of.parameters.map(({ path, target }) => parameterReport(path, target, decisions)),
     decisions,
   };
 }
@@ -71,6 +86,24 @@ const toolReport = (tool: ToolVerdict): ToolReport => ({
   upstream_name: tool.upstreamName ?? null,
   reason: tool.reason,
 });
+
+function parameterReport(
+  path: string,
+  target: string | undefined,
+  decisions: readonly Decision[],
+): ParameterReport {
+  const decision = decisions.find((one) => one.path === path);
+  if (decision !== undefined)
+    return {
+      path,
+      verdict: decision.action,
+      upstream_name: decision.action === "dropped" ? null : (target ?? null),
+      reason: decision.reason,
+    };
+  // What has no word there and no decision asks for nothing that would not happen anyway.
+  const reason = target === undefined ? "asks for what happens anyway" : "the upstream takes it";
+  return { path, verdict: "native", upstream_name: target ?? null, reason };
+}
 
 /** Plans a Chat or Responses body without calling anyone. */
 export function planRequest(

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { Fault } from "../turn/fault.ts";
 import type { CheckOptions } from "./commands/check.ts";
+import type { PlanOptions } from "./commands/plan.ts";
 import type { ServeOptions } from "./commands/serve.ts";
 import { logLevels } from "./log-level.ts";
 
@@ -29,6 +30,7 @@ Examples:
   patchbay serve                               serve the embedded demo, or the providers whose keys are set
   patchbay serve --config patchbay.yaml --port 8080
   patchbay check --config patchbay.yaml        every problem at once, each with its line and remedy
+  patchbay plan request.json --model gpt-5.5   what would become of its tools and parameters
   curl http://127.0.0.1:11435/v1/chat/completions -H 'content-type: application/json' \\
     -d '{"model":"demo","messages":[{"role":"user","content":"Hello"}]}'`,
   );
@@ -51,6 +53,18 @@ program
   .addOption(configOption())
   .option("--json", "print the outcome as JSON")
   .action(async (options: CheckOptions) => (await import("./commands/check.ts")).check(options));
+
+program
+  .command("plan")
+  .description("what would become of a request: every tool and parameter; nobody is called")
+  .argument("<request>", "a Chat or Responses request body as a JSON file; - reads standard input")
+  .option("-m, --model <name>", "ask for this model instead of the request's own")
+  .addOption(configOption())
+  .option("--strict", "refuse what would not arrive whole, as `tools.strict` does")
+  .option("--json", "print the plan as JSON")
+  .action(async (request: string, options: PlanOptions) =>
+    (await import("./commands/plan.ts")).plan(request, options),
+  );
 
 try {
   await program.parseAsync();

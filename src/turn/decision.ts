@@ -12,9 +12,10 @@ export type Decision = {
  * `dropped`: not sent. `changed`: sent with another meaning or form.
  * `renamed`: sent under another name, restored on the way back.
  * `reshaped`: sent in another form, restored on the way back.
- * `repaired`: a fault in the request was mended.
+ * `repaired`: a fault in the request was mended. `unused`: a hint about cost
+ * or speed that the upstream does not take; the answer is the same without it.
  */
-export type Action = "dropped" | "changed" | "renamed" | "reshaped" | "repaired";
+export type Action = "dropped" | "changed" | "renamed" | "reshaped" | "repaired" | "unused";
 
 /** What strictness refuses: the request would not mean the same. */
 export const isLossy = (decision: Decision): boolean =>

@@ -1,6 +1,7 @@
 import type { Config } from "../../gateway/config.ts";
 import { openGateway } from "../../gateway/gateway.ts";
 import { Fault } from "../../turn/fault.ts";
+import { aligned } from "../aligned.ts";
 import { systemClock } from "../clock.ts";
 import { findingLine, type Finding } from "../config-file.ts";
 import { environment } from "../env.ts";
@@ -67,14 +68,4 @@ function summary(config: Config): { upstreams: Row[]; models: Config["models"] }
 function withoutSecrets(address: string | undefined): string | undefined {
   const url = URL.parse(address ?? "");
   return url === null ? undefined : `${url.origin}${url.pathname}`;
-}
-
-function aligned(rows: readonly (readonly string[])[]): string[] {
-  const widths: number[] = [];
-  for (const row of rows)
-    for (const [column, cell] of row.entries())
-      widths[column] = Math.max(widths[column] ?? 0, cell.length);
-  return rows.map((row) =>
-    `  ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ")}`.trimEnd(),
-  );
 }

@@ -1,0 +1,97 @@
+import { readFileSync } from "node:fs";
+import { bodyReader } from "../../dialects/body.ts";
+import type { Config } from "../../gateway/config.ts";
+import { planRequest, type PlanReport } from "../../gateway/plan-report.ts";
+import { openUpstreams } from "../../gateway/upstreams.ts";
+import { Fault } from "../../turn/fault.ts";
+import type { Fields } from "../../turn/turn.ts";
+import { aligned } from "../aligned.ts";
+import { systemClock } from "../clock.ts";
+import { findingLine } from "../config-file.ts";
+import { environment } from "../env.ts";
+import { newId } from "../ids.ts";
+import { loadConfig } from "../load.ts";
+
+export type PlanOptions = {
+  readonly model?: string | undefined;
+  readonly config?: string | undefined;
+  readonly strict?: boolean | undefined;
+  readonly json?: boolean | undefined;
+};
+
+/** `patchbay plan`: what would become of a request. Nobody is called. */
+export async function plan(file: string, options: PlanOptions): Promise<void> {
+  const { model, json = false } = options;
+  const env = environment();
+  const loaded = loadConfig({ file: options.config, env, directory: process.cwd() });
+  if (!loaded.ok) {
+    for (const finding of loaded.findings) console.error(findingLine(finding));
+    process.exitCode = 1;
+    return;
+  }
+  const request = readRequest(file);
+  const body = model === undefined ? request : { ...request, model };
+  const report = await planWith(loaded.config, body, options.strict ?? false);
+  console.log(json ? JSON.stringify(report, null, 2) : [...lines(report, body.model)].join("\n"));
+}
+
+function readRequest(file: string): Fields {
+  let text: string;
+  try {
+    text = readFileSync(file === "-" ? 0 : file, "utf8");
+  } catch (error) {
+    const { code = "unknown error" } = error as NodeJS.ErrnoException;
+    throw new Fault(
+      "request.invalid",
+      `${file} cannot be read (${code}); check its name.`,
+      {},
+      error,
+    );
+  }
+  return bodyReader()(text);
+}
+
+async function planWith(config: Config, body: Fields, strict: boolean): Promise<PlanReport> {
+  const parts = { clock: systemClock, newId, random: Math.random, report: () => {} };
+  const upstreams = openUpstreams(config, parts);
+  try {
+    return planRequest(body, { config, upstreams }, strict || config.tools.strict);
+  } finally {
+    await Promise.all([...upstreams.values()].map((upstream) => upstream.close()));
+  }
+}
+
+function* lines(report: PlanReport, asked: unknown): Generator<string> {
+  const { upstream, profile, straight, verdicts, tools, parameters } = report;
+  yield `${String(asked)} -> ${upstream} (profile ${profile})${straight ? ", forwarded as it is" : ""}`;
+  const rows = [
+    ["tool", "kind", "verdict", "upstream name", "reason"],
+    ...tools.map((tool) => [
+      [tool.namespace, tool.name].filter((part) => part !== null).join("."),
+      tool.kind,
+      tool.verdict,
+      tool.upstream_name ?? "-",
+      tool.reason,
+    ]),
+  ];
+  if (tools.length > 0) yield* ["", ...aligned(rows)];
+  const settings = [
+    ["parameter", "verdict", "upstream name", "reason"],
+    ...parameters.map((one) => [one.path, one.verdict, one.upstream_name ?? "-", one.reason]),
+  ];
+  if (parameters.length > 0) yield* ["", ...aligned(settings)];
+  const told = new Set(parameters.map(({ path }) => path));
+  const others = report.decisions.filter(
+    ({ path }) => !told.has(path) && !path.startsWith("tools["),
+  );
+  if (others.length > 0)
+    yield* [
+      "",
+      ...aligned([
+        ["also", "action", "reason"],
+        ...others.map((one) => [one.path, one.action, one.reason]),
+      ]),
+    ];
+  const counts = Object.entries(verdicts).map(([verdict, count]) => `${verdict}=${count}`);
+  yield* ["", `${counts.join(" ")}${report.lossy ? "; strictness would refuse this" : ""}`];
+}

@@ -1,0 +1,137 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createGateway } from "../src/index.ts";
+
+const config = {
+  upstreams: { up: { dialect: "chat", profile: "deepseek", base_url: "http://127.0.0.1:1/v1" } },
+  models: { "*": "up/some-model" },
+} as const;
+const request = {
+  model: "any",
+  input: "Hello",
+  truncation: "auto",
+  temperature: 0.5,
+  prompt_cache_key: "key",
+  tools: [
+    { type: "function", name: "files.read", parameters: { type: "object", properties: {} } },
+    { type: "custom", name: "write" },
+    { type: "web_search" },
+  ],
+};
+const json = { "content-type": "application/json" };
+const post = (path: string, body: unknown, headers: Record<string, string> = {}): Request =>
+  new Request(`http://gateway${path}`, {
+    method: "POST",
+    headers: { ...json, ...headers },
+    body: JSON.stringify(body),
+  });
+
+describe("POST /v1/plan", () => {
+  const gateway = createGateway(config);
+
+  it("says what would become of every tool and parameter, and calls nobody", async () => {
+    const response = await gateway.fetch(post("/v1/plan", request));
+    expect(await response.json()).toMatchObject({
+      object: "plan",
+      upstream: "up/some-model",
+      profile: "deepseek",
+      straight: false,
+      lossy: true,
+      verdicts: { native: 1, degraded: 1, deferred: 0, ignored: 1, refused: 0 },
+      tools: [
+        { name: "files.read", verdict: "native", upstream_name: "files_read" },
+        { name: "write", kind: "custom", verdict: "degraded", upstream_name: "write" },
+        { kind: "web_search", verdict: "ignored", upstream_name: null },
+      ],
+      parameters: [
+        { path: "truncation", verdict: "dropped", upstream_name: null },
+        { path: "temperature", verdict: "native", upstream_name: "temperature" },
+        { path: "prompt_cache_key", verdict: "unused" },
+      ],
+    });
+  });
+
+  it("takes a Chat body too", async () => {
+    const body = { model: "any", messages: [{ role: "user", content: "Hello" }], temperature: 0 };
+    const response = await gateway.fetch(post("/v1/plan", body));
+    expect(await response.json()).toMatchObject({ straight: true, lossy: false, tools: [] });
+  });
+
+  it("refuses under strictness, and names every loss", async () => {
+    const response = await gateway.fetch(
+      post("/v1/plan", request, { "x-patchbay-strict": "true" }),
+    );
+    expect(response.status).toBe(400);
+    const { error } = (await response.json()) as { error: { code: string; message: string } };
+    expect(error.code).toBe("plan.lossy");
+    expect(error.message).toContain("`tools[2]` dropped");
+    expect(error.message).toContain("`truncation` dropped");
+    expect(error.message).not.toContain("prompt_cache_key");
+  });
+});
+
+describe("GET /v1/plans/:id", () => {
+  const keys = ["first-key", "second-key"];
+  const gateway = createGateway({
+    server: { keys },
+    upstreams: { demo: { dialect: "scripted" } },
+    models: { "*": "demo/demo" },
+  });
+  const bearer = (key = ""): Record<string, string> => ({ authorization: `Bearer ${key}` });
+
+  it("is the plan an answer was made under, for whoever asked", async () => {
+    const answer = await gateway.fetch(post("/v1/responses", request, bearer(keys[0])));
+    const { id } = (await answer.json()) as { id: string };
+    const ask = (key = ""): Promise<Response> =>
+      gateway.fetch(new Request(`http://gateway/v1/plans/${id}`, { headers: bearer(key) }));
+    const plan = (await (await ask(keys[0])).json()) as { verdicts: Record<string, number> };
+    expect(plan).toMatchObject({ id, object: "plan", upstream: "demo/demo" });
+    const { native = 0, degraded = 0, deferred = 0, ignored = 0 } = plan.verdicts;
+    expect(answer.headers.get("x-patchbay-plan")).toBe(
+      `native=${native} degraded=${degraded} deferred=${deferred} ignored=${ignored}`,
+    );
+    expect((await ask(keys[1])).status).toBe(404);
+  });
+
+  it("is unknown for an answer that never was", async () => {
+    const path = "http://gateway/v1/plans/resp_none";
+    const response = await gateway.fetch(new Request(path, { headers: bearer(keys[0]) }));
+    expect(response.status).toBe(404);
+    expect(await response.json()).toMatchObject({ error: { code: "plan.unknown" } });
+  });
+});
+
+describe("patchbay plan", () => {
+  let folder = "";
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), "patchbay-plan-"));
+    writeFileSync(join(folder, "request.json"), JSON.stringify(request));
+    writeFileSync(join(folder, "patchbay.json"), JSON.stringify(config));
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const cli = join(import.meta.dirname, "../src/host/cli.ts");
+  const run = (...args: string[]): Promise<{ stdout: string }> =>
+    promisify(execFile)(process.execPath, [cli, "plan", "request.json", ...args], { cwd: folder });
+
+  it("prints a table of tools and one of parameters", async () => {
+    const { stdout } = await run("--model", "other");
+    expect(stdout).toMatch(/^other -> up\/some-model \(profile deepseek\)\n/);
+    expect(stdout).toMatch(/^ {2}tool +kind +verdict +upstream name +reason$/m);
+    expect(stdout).toMatch(/^ {2}files\.read +function +native +files_read/m);
+    expect(stdout).toMatch(/^ {2}truncation +dropped +-/m);
+    expect(stdout).toMatch(/native=1 degraded=1 deferred=0 ignored=1 refused=0/);
+  });
+
+  it("prints JSON when asked, and refuses under strictness", async () => {
+    const { stdout } = await run("--json");
+    expect(JSON.parse(stdout)).toMatchObject({ object: "plan", lossy: true });
+    await expect(run("--strict")).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("Strictness is on"),
+    });
+  });
+});
