@@ -34,6 +34,7 @@ export class Roster {
   }
 
   haltAll(): void {
-    for (const turn of [...this.#turns]) turn.halt();
+    // A turn leaves the roster when it is halted.
+    for (const turn of this.#turns.slice()) turn.halt();
   }
 }

@@ -31,7 +31,7 @@ type Route = {
   serve(visit: Visit): void | Promise<void>;
 };
 
-export const routes: readonly Route[] = [
+const routes: readonly Route[] = [
   { method: "POST", path: "/v1/chat/completions", serve: (visit) => serveTurn(visit, "chat") },
   { method: "POST", path: "/v1/responses", serve: (visit) => serveTurn(visit, "responses") },
   { method: "GET", path: "/v1/responses", serve: refuseSocket },

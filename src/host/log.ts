@@ -37,7 +37,7 @@ export function openLog(level: LogLevel, descriptor = 2): Log {
     },
     uncaught: (error) => line("error", "uncaught", errorFields(error)),
     note: (text) => line("info", text, {}),
-    flush: out.flush,
+    flush: () => out.flush(),
   };
 }
 
