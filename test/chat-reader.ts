@@ -12,7 +12,7 @@ type ChatChoice = {
 };
 
 /** Every choice of a chat stream. */
-export function readChatChoices(text: string): {
+function readChatChoices(text: string): {
   choices: ChatChoice[];
   error: Body | undefined;
   usage: Body | undefined;

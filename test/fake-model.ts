@@ -10,7 +10,7 @@ export type Say = {
 };
 export type SaidCall = { readonly id: string; readonly name: string; readonly arguments: string };
 
-export const usage = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 };
+const usage = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 };
 const HEAD = { id: "chatcmpl-fake", created: 1_700_000_000, model: "fake-1" };
 
 /** Says it in the chat dialect, streamed or whole as asked. */
@@ -205,7 +205,7 @@ export const wantedCalls = [
 ] as const satisfies readonly SaidCall[];
 
 /** Calls two tools at once, then tells what they said. */
-export function toolLoop(results: ReadonlyMap<string, string>): Say {
+function toolLoop(results: ReadonlyMap<string, string>): Say {
   if (results.size === 0) return { calls: wantedCalls };
   const told = wantedCalls.map(({ id, name }) => `${name} said ${results.get(id) ?? "nothing"}`);
   return { text: `${told.join(", ")}.` };
