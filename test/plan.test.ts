@@ -97,6 +97,15 @@ describe("GET /v1/plans/:id", () => {
     expect((await ask(keys[1])).status).toBe(404);
   });
 
+  it("is counted by verdict and kind, and odd kinds under one name", async () => {
+    const tools = [...request.tools, { type: "somebodys_own_kind" }];
+    await gateway.fetch(post("/v1/responses", { ...request, tools }, bearer(keys[0])));
+    const metrics = await (await gateway.fetch(new Request("http://gateway/metrics"))).text();
+    expect(metrics).toMatch(/^patchbay_tools_total\{verdict="native",kind="function"\} \d+$/m);
+    expect(metrics).toMatch(/^patchbay_tools_total\{verdict="\w+",kind="other"\} 1$/m);
+    expect(metrics).not.toContain("somebodys_own_kind");
+  });
+
   it("is unknown for an answer that never was", async () => {
     const path = "http://gateway/v1/plans/resp_none";
     const response = await gateway.fetch(new Request(path, { headers: bearer(keys[0]) }));

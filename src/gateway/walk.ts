@@ -1,5 +1,7 @@
 import type { Dialect } from "../dialects/dialect.ts";
-import { summary } from "../tools/plan.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import { kindOf } from "../tools/kinds/kinds.ts";
+import { summary, type Plan } from "../tools/plan.ts";
 import type { Outcome } from "../telemetry/happening.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Turn } from "../turn/turn.ts";
@@ -38,13 +40,16 @@ export function walk(house: House, job: Job): void {
   const started = house.clock.now();
   let current: Readied | undefined;
   let under: Run | undefined;
+  let halted = false;
 
   const running: Running = {
     place: -1,
-    halt: () =>
+    halt() {
+      halted = true;
       under?.interrupt(
         new Fault("gateway.stopping", "The gateway is shutting down; send the request again."),
-      ),
+      );
+    },
   };
   const finish = (outcome: Outcome, status: number, fault = under?.seen.fault): void => {
     if (!house.running.remove(running)) return;
@@ -78,10 +83,19 @@ export function walk(house: House, job: Job): void {
     job.refuse(fault, job.headers(current));
     finish("failed", fault.status, fault);
   };
+  /** Something of ours threw; if it throws again while that is told, the reply just ends. */
+  const crash = (fault: Fault): void => {
+    try {
+      under?.interrupt(fault);
+    } catch {
+      job.reply.end();
+      finish("failed", fault.status, fault);
+    }
+  };
   const attempt = (at: number, link: Link): void => {
     const next = job.chain[at + 1];
     const refused = (fault: Fault, begun: boolean): void => {
-      if (begun || next === undefined || !mayFallBack(fault)) return fail(fault);
+      if (begun || halted || next === undefined || !fault.mayFallBack) return fail(fault);
       const [from, to] = [placeOf(link), placeOf(next)];
       house.report({ type: "fallback", requestId: job.requestId, from, to, fault: fault.code });
       attempt(at + 1, next);
@@ -89,13 +103,11 @@ export function walk(house: House, job: Job): void {
     try {
       const readied = ready(job.turn, link, job.strict);
       current = readied;
+      countTools(house.metrics, readied.plan);
       under = run(house, job, readied, next === undefined, {
         refused,
         told: (status) => finish(under === undefined ? "completed" : outcomeOf(under.seen), status),
-        crashed: (error) => {
-          under?.stop();
-          under?.interrupt(toFault(error, house.report, job.requestId));
-        },
+        crashed: (error) => crash(toFault(error, house.report, job.requestId)),
       });
     } catch (error) {
       refused(toFault(error, house.report, job.requestId), false);
@@ -112,14 +124,9 @@ export function walk(house: House, job: Job): void {
   attempt(0, job.chain[0]);
 }
 
-const placeOf = (link: Link): string => `${link.upstream.name}/${link.model}`;
+/** Kinds we do not know are a client's words, and metrics have no room for all of them. */
+function countTools(metrics: Metrics, { verdicts }: Plan): void {
+  for (const { verdict, kind } of verdicts) metrics.tool(verdict, kindOf(kind)?.kind ?? "other");
+}
 
-/** Whether another upstream might do better: not where the request itself is at fault, or we are. */
-const mayFallBack = ({ code, retry }: Fault): boolean =>
-  code !== "gateway.stopping" &&
-  (retry ||
-    code === "upstream.auth" ||
-    code === "upstream.forbidden" ||
-    code === "upstream.not_found" ||
-    code === "request.unsupported" ||
-    code === "tools.too_many");
+const placeOf = (link: Link): string => `${link.upstream.name}/${link.model}`;

@@ -11,8 +11,10 @@ type FaultSpec = {
     | "not_found_error"
     | "rate_limit_error"
     | "server_error";
-  /** Whether the same request may succeed elsewhere or later. */
+  /** Whether the same request may succeed later. */
   readonly retry: boolean;
+  /** Whether another upstream may fare better though this one never will. */
+  readonly elsewhere?: true;
   readonly what: string;
 };
 
@@ -70,6 +72,7 @@ export const faults = {
     status: 400,
     type: "invalid_request_error",
     retry: false,
+    elsewhere: true,
     what: "The upstream cannot do what the field asks, and the answer would mean something else without it.",
   },
   "request.timeout": {
@@ -106,12 +109,14 @@ export const faults = {
     status: 400,
     type: "invalid_request_error",
     retry: false,
+    elsewhere: true,
     what: "More tools than the upstream takes.",
   },
   "tools.refused": {
     status: 400,
     type: "invalid_request_error",
     retry: false,
+    elsewhere: true,
     what: "The upstream's profile refuses tools of this kind.",
   },
   "tools.choice_unmet": {
@@ -196,18 +201,21 @@ export const faults = {
     status: 401,
     type: "authentication_error",
     retry: false,
+    elsewhere: true,
     what: "The upstream rejected its key.",
   },
   "upstream.forbidden": {
     status: 403,
     type: "permission_error",
     retry: false,
+    elsewhere: true,
     what: "The upstream's key may not do this.",
   },
   "upstream.not_found": {
     status: 404,
     type: "not_found_error",
     retry: false,
+    elsewhere: true,
     what: "The upstream has no such model or route.",
   },
   "upstream.timeout": {
@@ -296,7 +304,9 @@ export class Fault extends Error {
     return faults[this.code].type;
   }
 
-  get retry(): boolean {
-    return faults[this.code].retry;
+  /** Whether the next upstream of a chain may try. */
+  get mayFallBack(): boolean {
+    const { retry, elsewhere }: FaultSpec = faults[this.code];
+    return retry || elsewhere === true;
   }
 }
