@@ -1,12 +1,11 @@
+import { isFields } from "../turn/json.ts";
 import type { Fields } from "../turn/turn.ts";
 
 // What an upstream sends may be anything. Each of these takes a value for what it
 // should be, or gives nothing.
 
 export const fieldsOf = (value: unknown): Fields | undefined =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as Fields)
-    : undefined;
+  isFields(value) ? value : undefined;
 
 export const listOf = (value: unknown): readonly unknown[] | undefined =>
   Array.isArray(value) ? (value as readonly unknown[]) : undefined;

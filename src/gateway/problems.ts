@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { isFields } from "../turn/json.ts";
+import type { Fields } from "../turn/turn.ts";
 import { nearest } from "./nearest.ts";
 
 /** One thing wrong with a configuration: where, what, and what to do about it. */
@@ -6,8 +8,6 @@ export type Problem = {
   readonly path: readonly (string | number)[];
   readonly message: string;
 };
-
-type Group = Readonly<Record<string, unknown>>;
 
 /** Everything wrong with a configuration, by its schema and across its parts. */
 export function findProblems(raw: unknown, schema: z.ZodType): Problem[] {
@@ -28,12 +28,12 @@ const dialects = ["chat", "responses", "messages", "codex", "scripted"];
  */
 function settleDialects(raw: unknown): { value: unknown; problems: Problem[] } {
   const problems: Problem[] = [];
-  if (!isGroup(raw) || !isGroup(raw["upstreams"])) return { value: raw, problems };
+  if (!isFields(raw) || !isFields(raw.upstreams)) return { value: raw, problems };
   const upstreams: Record<string, unknown> = {};
-  for (const [name, upstream] of Object.entries(raw["upstreams"])) {
+  for (const [name, upstream] of Object.entries(raw.upstreams)) {
     upstreams[name] = upstream;
-    if (!isGroup(upstream)) continue;
-    const said = upstream["dialect"];
+    if (!isFields(upstream)) continue;
+    const said = upstream.dialect;
     if (typeof said === "string" && dialects.includes(said)) continue;
     const meant = meantDialect(upstream);
     if (meant === undefined) continue;
@@ -47,8 +47,8 @@ function settleDialects(raw: unknown): { value: unknown; problems: Problem[] } {
   return { value: { ...raw, upstreams }, problems };
 }
 
-function meantDialect(upstream: Group): string | undefined {
-  const said = upstream["dialect"];
+function meantDialect(upstream: Fields): string | undefined {
+  const said = upstream.dialect;
   const near = typeof said === "string" ? nearest(said, dialects) : undefined;
   if (near !== undefined) return near;
   if ("script" in upstream) return "scripted";
@@ -57,7 +57,7 @@ function meantDialect(upstream: Group): string | undefined {
 }
 
 /** What zod found, in sentences that name the remedy. */
-function sentences(issue: z.core.$ZodIssue, value: unknown, shape: Group): Problem[] {
+function sentences(issue: z.core.$ZodIssue, value: unknown, shape: Fields): Problem[] {
   const path = issue.path.map((key) => (typeof key === "number" ? key : String(key)));
   const one = (message: string): Problem[] => [{ path, message }];
   switch (issue.code) {
@@ -124,11 +124,11 @@ function notOneOf(options: readonly string[], value: unknown): string {
 }
 
 /** The keys that may stand at a path, read from the schema in JSON form. */
-function keysAt(shape: Group, value: unknown, path: Problem["path"]): string[] {
+function keysAt(shape: Fields, value: unknown, path: Problem["path"]): string[] {
   let shapes = alternatives(shape, value);
   let here = value;
   for (const key of path) {
-    here = isGroup(here) || Array.isArray(here) ? (here as Group)[key] : undefined;
+    here = isFields(here) || Array.isArray(here) ? (here as Fields)[key] : undefined;
     shapes = shapes.flatMap((outer) => {
       const inner = inside(outer, String(key));
       return inner === undefined ? [] : alternatives(inner, here);
@@ -137,41 +137,41 @@ function keysAt(shape: Group, value: unknown, path: Problem["path"]): string[] {
   return [...new Set(shapes.flatMap(keysOf))];
 }
 
-function inside(shape: Group, key: string): Group | undefined {
+function inside(shape: Fields, key: string): Fields | undefined {
   const { properties, additionalProperties, items } = shape;
-  if (isGroup(properties) && isGroup(properties[key])) return properties[key];
-  if (isGroup(additionalProperties)) return additionalProperties;
-  return isGroup(items) ? items : undefined;
+  if (isFields(properties) && isFields(properties[key])) return properties[key];
+  if (isFields(additionalProperties)) return additionalProperties;
+  return isFields(items) ? items : undefined;
 }
 
 /** The branches of a union that the value may mean: those whose constants it does not contradict. */
-function alternatives(shape: Group, value: unknown): Group[] {
-  const branches = shape["oneOf"] ?? shape["anyOf"];
+function alternatives(shape: Fields, value: unknown): Fields[] {
+  const branches = shape.oneOf ?? shape.anyOf;
   if (!Array.isArray(branches)) return [shape];
-  const all = branches.filter(isGroup);
+  const all = branches.filter(isFields);
   const fitting = all.filter((branch) => agrees(branch, value));
   return fitting.length > 0 ? fitting : all;
 }
 
-function agrees(branch: Group, value: unknown): boolean {
-  if (!isGroup(value) || !isGroup(branch["properties"])) return false;
-  return Object.entries(branch["properties"]).every(([key, rule]) => {
-    if (!isGroup(rule) || value[key] === undefined) return true;
-    if ("const" in rule) return rule["const"] === value[key];
-    return key !== "dialect" || !Array.isArray(rule["enum"]) || rule["enum"].includes(value[key]);
+function agrees(branch: Fields, value: unknown): boolean {
+  if (!isFields(value) || !isFields(branch.properties)) return false;
+  return Object.entries(branch.properties).every(([key, rule]) => {
+    if (!isFields(rule) || value[key] === undefined) return true;
+    if ("const" in rule) return rule.const === value[key];
+    return key !== "dialect" || !Array.isArray(rule.enum) || rule.enum.includes(value[key]);
   });
 }
 
-function keysOf(shape: Group): string[] {
-  if (isGroup(shape["properties"])) return Object.keys(shape["properties"]);
-  const names = shape["propertyNames"];
-  return isGroup(names) && Array.isArray(names["enum"]) ? names["enum"].map(String) : [];
+function keysOf(shape: Fields): string[] {
+  if (isFields(shape.properties)) return Object.keys(shape.properties);
+  const names = shape.propertyNames;
+  return isFields(names) && Array.isArray(names.enum) ? names.enum.map(String) : [];
 }
 
 /** What no single key shows: names that must fit each other. Works on whatever is there. */
 function crossProblems(raw: unknown): Problem[] {
-  if (!isGroup(raw)) return [];
-  const upstreams = isGroup(raw["upstreams"]) ? Object.keys(raw["upstreams"]) : [];
+  if (!isFields(raw)) return [];
+  const upstreams = isFields(raw.upstreams) ? Object.keys(raw.upstreams) : [];
   const problems: Problem[] = [];
   for (const name of upstreams)
     if (!/^[^/\s]+$/.test(name))
@@ -180,8 +180,8 @@ function crossProblems(raw: unknown): Problem[] {
         message:
           "holds a slash or a blank; models are addressed as `upstream/model`, so name it without",
       });
-  if (!isGroup(raw["models"])) return problems;
-  for (const [model, to] of Object.entries(raw["models"])) {
+  if (!isFields(raw.models)) return problems;
+  for (const [model, to] of Object.entries(raw.models)) {
     const path = ["models", model];
     if (typeof to === "string") problems.push(...placeProblems(to, path, upstreams));
     if (!Array.isArray(to)) continue;
@@ -212,10 +212,7 @@ function valueAt(value: unknown, path: Problem["path"]): unknown {
   let here = value;
   for (const key of path) {
     if (typeof here !== "object" || here === null) return undefined;
-    here = (here as Group)[key];
+    here = (here as Fields)[key];
   }
   return here;
 }
-
-const isGroup = (value: unknown): value is Group =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -125,8 +125,8 @@ export function applySettings(
 
 /** Keys of the environment replace the file's, unless the file already refers to them. */
 function withKeys(raw: Record<string, unknown>, given: readonly string[]): Record<string, unknown> {
-  const server = (raw["server"] ?? {}) as Readonly<Record<string, unknown>>;
-  const listed = Array.isArray(server["keys"]) ? server["keys"] : [];
+  const server = (raw.server ?? {}) as Readonly<Record<string, unknown>>;
+  const listed = Array.isArray(server.keys) ? server.keys : [];
   if (given.every((key) => listed.includes(key))) return raw;
   return { ...raw, server: { ...server, keys: [...given] } };
 }

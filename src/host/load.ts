@@ -4,11 +4,12 @@ import { dirname, join, resolve } from "node:path";
 import { checkConfig, configSchema, type Config } from "../gateway/config.ts";
 import { nearest } from "../gateway/nearest.ts";
 import type { Problem } from "../gateway/problems.ts";
+import { isFields } from "../turn/json.ts";
+import type { Fields } from "../turn/turn.ts";
 import { profileFor, profiles } from "../upstreams/profiles/profiles.ts";
 import { bindProblem } from "./bind.ts";
 import { readConfigFile, type ConfigFile, type Finding } from "./config-file.ts";
 import { applySettings, readFlags, type Environment, type Setting } from "./env.ts";
-import { isGroup, type Group } from "./group.ts";
 import { settleNotYet } from "./not-yet.ts";
 import { readScripts, settlePaths } from "./paths.ts";
 import { zeroConfig } from "./providers.ts";
@@ -61,8 +62,8 @@ function assemble(
   const said = withoutEmpty(readReferred(source));
   const zero = zeroFor(said, origin.env);
   const directory = file === undefined ? origin.directory : dirname(file);
-  const scripts = readScripts(isGroup(said) ? { ...said, ...zero?.config } : {}, directory);
-  const raw = isGroup(said) ? applySettings(scripts.raw, settings) : said;
+  const scripts = readScripts(isFields(said) ? { ...said, ...zero?.config } : {}, directory);
+  const raw = isFields(said) ? applySettings(scripts.raw, settings) : said;
 
   const checked = checkConfig(raw);
   const settled = checked.ok ? settleNotYet(checked.config) : undefined;
@@ -93,10 +94,10 @@ const byPlace =
 function zeroFor(
   said: unknown,
   env: Environment,
-): { readonly config: Group; readonly notes: readonly string[] } | undefined {
-  if (!isGroup(said) || "upstreams" in said) return undefined;
+): { readonly config: Fields; readonly notes: readonly string[] } | undefined {
+  if (!isFields(said) || "upstreams" in said) return undefined;
   const { upstreams, models, notes } = zeroConfig(env);
-  return { config: { upstreams, models: said["models"] ?? models }, notes };
+  return { config: { upstreams, models: said.models ?? models }, notes };
 }
 
 /** A path in a variable means where the process was started, not where the file is. */
@@ -109,7 +110,7 @@ const fromHere =
 
 /** Looks at what is there, so that it is told with the rest even where the rest is wrong. */
 function doorProblems(raw: unknown): Problem[] {
-  const server = isGroup(raw) && isGroup(raw["server"]) ? raw["server"] : {};
+  const server = isFields(raw) && isFields(raw.server) ? raw.server : {};
   const { host = "127.0.0.1", keys = [] } = server;
   if (typeof host !== "string" || !Array.isArray(keys)) return [];
   const given = keys.filter((key): key is string => typeof key === "string" && key !== "");
@@ -121,7 +122,7 @@ const names = ["patchbay.yaml", "patchbay.yml", "patchbay.json"];
 
 function findFile({ file, env, directory }: Origin): string | undefined {
   if (file !== undefined) return resolve(directory, file);
-  const home = env["XDG_CONFIG_HOME"] ?? env["APPDATA"] ?? "";
+  const home = env.XDG_CONFIG_HOME ?? env.APPDATA ?? "";
   const places = [directory, join(home === "" ? join(homedir(), ".config") : home, "patchbay")];
   return places
     .flatMap((place) => names.map((name) => join(place, name)))
@@ -155,9 +156,9 @@ function readReferred(source: ConfigFile | undefined): unknown {
   for (const issue of parsed.error.issues) {
     const path = issue.path as (string | number)[];
     if (issue.code !== "invalid_type" || !source.refers(path)) continue;
-    const holder = path.slice(0, -1).reduce<unknown>((group, key) => (group as Group)[key], value);
+    const holder = path.slice(0, -1).reduce<unknown>((group, key) => (group as Fields)[key], value);
     const key = path.at(-1) ?? "";
-    const text = String((holder as Group)[key]).trim();
+    const text = String((holder as Fields)[key]).trim();
     const meant = meaning(text, issue.expected);
     if (meant !== undefined) (holder as Record<string | number, unknown>)[key] = meant;
     else if (text === "") delete (holder as Record<string | number, unknown>)[key];
@@ -173,7 +174,7 @@ function meaning(text: string, expected: string): unknown {
 
 /** A section whose every key is commented out is a section left out. */
 const withoutEmpty = (value: unknown): unknown =>
-  isGroup(value)
+  isFields(value)
     ? Object.fromEntries(Object.entries(value).filter(([, section]) => section !== null))
     : value;
 
@@ -186,10 +187,10 @@ function commandLine({ host, port }: Origin): Setting[] {
 
 /** A profile must be one that there is, in the upstream's dialect. */
 function profileProblems(raw: unknown): Problem[] {
-  const upstreams = isGroup(raw) && isGroup(raw["upstreams"]) ? raw["upstreams"] : {};
+  const upstreams = isFields(raw) && isFields(raw.upstreams) ? raw.upstreams : {};
   const problems: Problem[] = [];
   for (const [name, upstream] of Object.entries(upstreams)) {
-    const { profile, dialect } = isGroup(upstream) ? upstream : {};
+    const { profile, dialect } = isFields(upstream) ? upstream : {};
     if (typeof profile !== "string" || profile === "") continue;
     const message = profileProblem(profile, dialect);
     if (message !== undefined) problems.push({ path: ["upstreams", name, "profile"], message });

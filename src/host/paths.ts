@@ -2,12 +2,13 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Config } from "../gateway/config.ts";
 import type { Problem } from "../gateway/problems.ts";
+import { isFields } from "../turn/json.ts";
+import type { Fields } from "../turn/turn.ts";
 import { checkScript } from "../upstreams/script.ts";
 import { pathText, type Finding } from "./config-file.ts";
-import { isGroup, type Group } from "./group.ts";
 
 export type Scripts = {
-  readonly raw: Group;
+  readonly raw: Fields;
   readonly files: readonly string[];
   /** What is wrong with the configuration. */
   readonly problems: readonly Problem[];
@@ -16,16 +17,16 @@ export type Scripts = {
 };
 
 /** Puts the scripts that a configuration names in the place of their names. */
-export function readScripts(raw: Group, directory: string): Scripts {
+export function readScripts(raw: Fields, directory: string): Scripts {
   const files: string[] = [];
   const problems: Problem[] = [];
   const findings: Finding[] = [];
   const upstreams: Record<string, unknown> = {};
-  if (!isGroup(raw["upstreams"])) return { raw, files, problems, findings };
-  for (const [name, upstream] of Object.entries(raw["upstreams"])) {
+  if (!isFields(raw.upstreams)) return { raw, files, problems, findings };
+  for (const [name, upstream] of Object.entries(raw.upstreams)) {
     upstreams[name] = upstream;
-    if (!isGroup(upstream) || typeof upstream["script"] !== "string") continue;
-    const file = resolve(directory, upstream["script"]);
+    if (!isFields(upstream) || typeof upstream.script !== "string") continue;
+    const file = resolve(directory, upstream.script);
     const script = readText(file);
     if (script === undefined) {
       const message = `there is no file ${file}; write the script, or leave the key out for the demo`;

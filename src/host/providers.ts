@@ -128,7 +128,7 @@ export function zeroConfig(env: Environment): ZeroConfig {
     rest ??= `${name}/${model}`;
   }
   const notes = rest === undefined ? unusedKeys(env) : [];
-  upstreams["demo"] = { dialect: "scripted" };
+  upstreams.demo = { dialect: "scripted" };
   return { upstreams, models: { demo: "demo/demo", "*": rest ?? "demo/demo" }, notes };
 }
 

@@ -1,7 +1,7 @@
+import { isFields } from "../turn/json.ts";
 import { clientName } from "../turn/names.ts";
 import type { DialectName, Extra, Fields, NamespaceTool, Tool } from "../turn/turn.ts";
 import type { Callable } from "./catalog.ts";
-import { isObject } from "./kinds/kind.ts";
 
 /**
  * Reads a tool that an item of the conversation carries, in the form of either
@@ -9,7 +9,7 @@ import { isObject } from "./kinds/kind.ts";
  * read by then.
  */
 export function readDeclaration(raw: unknown, dialect: DialectName): Tool | undefined {
-  if (!isObject(raw)) return undefined;
+  if (!isFields(raw)) return undefined;
   if (raw.type !== "namespace") return readCallable(raw, dialect);
   const { name, description, tools, type: _, ...rest } = raw;
   if (typeof name !== "string" || name === "") return undefined;
@@ -19,7 +19,7 @@ export function readDeclaration(raw: unknown, dialect: DialectName): Tool | unde
     name,
     description: textOf(description),
     tools: members
-      .map((member) => (isObject(member) ? readCallable(member, dialect) : undefined))
+      .map((member) => (isFields(member) ? readCallable(member, dialect) : undefined))
       .filter((member) => member !== undefined),
     ...extraOf(rest, dialect),
   };
@@ -34,7 +34,7 @@ function readCallable(raw: Fields, dialect: DialectName): Callable | undefined {
     return { type: "builtin", kind: type, name, dialect, raw };
   }
   // Chat keeps the fields of a tool in an object named after its type.
-  const fields = isObject(raw[type]) ? raw[type] : raw;
+  const fields = isFields(raw[type]) ? raw[type] : raw;
   const { name, description, parameters, strict, format, type: _, ...rest } = fields;
   if (typeof name !== "string" || name === "") return undefined;
   const shared = {
@@ -42,11 +42,11 @@ function readCallable(raw: Fields, dialect: DialectName): Callable | undefined {
     description: textOf(description),
     ...extraOf(rest, dialect),
   };
-  if (type === "custom") return { type, ...shared, format: isObject(format) ? format : undefined };
+  if (type === "custom") return { type, ...shared, format: isFields(format) ? format : undefined };
   return {
     type,
     ...shared,
-    schema: isObject(parameters) || typeof parameters === "boolean" ? parameters : undefined,
+    schema: isFields(parameters) || typeof parameters === "boolean" ? parameters : undefined,
     strict: typeof strict === "boolean" ? strict : undefined,
   };
 }

@@ -3,10 +3,11 @@ import type { Emit, Stage } from "../stream/stage.ts";
 import type { Decision } from "../turn/decision.ts";
 import type { TextDelta, TurnEnd, TurnEvent } from "../turn/event.ts";
 import { Fault } from "../turn/fault.ts";
+import { jsonOf } from "../turn/json.ts";
 import type { AnyName } from "../turn/names.ts";
 import type { Profile } from "../turn/profile.ts";
 import type { DialectName, Format, Item, JsonSchema, Message } from "../turn/turn.ts";
-import { jsonOf, type Decoder } from "./kinds/kind.ts";
+import type { Decoder } from "./kinds/kind.ts";
 import { unfence } from "./unfence.ts";
 
 /** A format as an upstream can be asked for it. */

@@ -1,9 +1,9 @@
 import type { Stage } from "../stream/stage.ts";
 import type { TurnEvent } from "../turn/event.ts";
+import { isFields, jsonOf } from "../turn/json.ts";
 import type { AnyName } from "../turn/names.ts";
 import type { Profile } from "../turn/profile.ts";
 import type { Extra, Reasoning } from "../turn/turn.ts";
-import { isObject, jsonOf } from "./kinds/kind.ts";
 
 /**
  * Reasoning belongs to the model that made it: signatures and sealed text mean
@@ -36,7 +36,7 @@ const seal = (sealed: Sealed): string => MARK + JSON.stringify(sealed);
 function unseal(text: string | undefined): Sealed | undefined {
   if (text?.startsWith(MARK) !== true) return undefined;
   const read = jsonOf(text.slice(MARK.length));
-  return isObject(read) && typeof read.from === "string" ? (read as unknown as Sealed) : undefined;
+  return isFields(read) && typeof read.from === "string" ? (read as unknown as Sealed) : undefined;
 }
 
 /** Past reasoning as one upstream is to be given it. */

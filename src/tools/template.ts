@@ -1,6 +1,6 @@
+import { isFields } from "../turn/json.ts";
 import type { BuiltinTemplate } from "../turn/profile.ts";
 import type { Fields } from "../turn/turn.ts";
-import { isObject } from "./kinds/kind.ts";
 
 /** A built-in tool in an upstream's own form, and what of the client's did not fit. */
 export type Filled = { readonly raw: Fields; readonly losses: readonly string[] };
@@ -10,7 +10,7 @@ export function fillTemplate(template: BuiltinTemplate, asked: Fields): Filled {
   const losses: string[] = [];
   const fill = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(fill).filter((one) => one !== undefined);
-    if (!isObject(value)) return value;
+    if (!isFields(value)) return value;
     if (typeof value.$from === "string") return take(value.$from, value);
     const filled = Object.entries(value).map(([key, inner]) => [key, fill(inner)] as const);
     return Object.fromEntries(filled.filter(([, inner]) => inner !== undefined));
@@ -18,7 +18,7 @@ export function fillTemplate(template: BuiltinTemplate, asked: Fields): Filled {
   const take = (path: string, { map, else: otherwise }: Fields): unknown => {
     const found = reach(asked, path, losses);
     if (found === undefined) return otherwise;
-    return isObject(map)
+    return isFields(map)
       ? (map[typeof found === "string" ? found : JSON.stringify(found)] ?? otherwise)
       : found;
   };

@@ -1,3 +1,4 @@
+import { isFields, jsonOf } from "../turn/json.ts";
 import type { Decoder } from "./kinds/kind.ts";
 
 const QUOTE = 0x22;
@@ -79,15 +80,11 @@ const isSpace = (char: string): boolean =>
 
 /** The text in arguments that are all there but did not begin as expected. */
 function textOf(whole: string, key: string): string {
-  let value: unknown;
-  try {
-    value = JSON.parse(whole);
-  } catch {
-    return whole; // Not JSON: it is the text itself.
-  }
+  const value = jsonOf(whole);
   if (typeof value === "string") return value;
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return whole;
-  const inner = (value as Record<string, unknown>)[key];
+  // What is no such object is the text itself.
+  if (!isFields(value)) return whole;
+  const inner = value[key];
   if (typeof inner === "string") return inner;
   if (inner !== undefined) return JSON.stringify(inner);
   return Object.keys(value).length === 0 ? "" : whole;

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { jsonOf } from "../turn/json.ts";
 
 /** What a refusal gave as its reason. */
 export type Said = {
@@ -35,13 +36,8 @@ const LONGEST_TEXT = 300;
 export function readError(body: string): Said {
   // Some wrap even their refusals as the frame of a stream.
   const bare = body.replace(/^\s*(?:event:[^\n]*\n)?data:/, "").trim();
-  let value: unknown;
-  try {
-    value = JSON.parse(bare);
-  } catch {
-    return { message: plainText(bare) }; // Not JSON: the words themselves are the reason.
-  }
-  return findError(value) ?? { message: plainText(bare) };
+  // What is not JSON, or none that we know, is itself the reason.
+  return findError(jsonOf(bare)) ?? { message: plainText(bare) };
 }
 
 function findError(value: unknown, depth = 0): Said | undefined {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { jsonOf } from "../turn/json.ts";
 
 const named = z.looseObject({
   id: z.string().optional().catch(undefined),
@@ -16,13 +17,8 @@ const list = z
 
 /** The names in a model list, in whichever of the shapes that servers have for it. */
 export function readModels(text: string): readonly string[] {
-  let body: unknown;
-  try {
-    body = JSON.parse(text);
-  } catch {
-    return []; // A server without a list is a server all the same.
-  }
-  const { data, models } = list.parse(body);
+  // A server without a list is a server all the same.
+  const { data, models } = list.parse(jsonOf(text));
   const names = (data ?? models ?? []).map((entry) =>
     typeof entry === "string" ? entry : (entry.id ?? entry.slug ?? entry.name ?? ""),
   );

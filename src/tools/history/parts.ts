@@ -1,7 +1,7 @@
+import { isFields } from "../../turn/json.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { HistoryRule, Medium, Profile } from "../../turn/profile.ts";
 import type { Item, Message, Part, Result } from "../../turn/turn.ts";
-import { isObject } from "../kinds/kind.ts";
 import type { Notes } from "../notes.ts";
 import type { Told } from "./translate.ts";
 
@@ -116,7 +116,7 @@ function sortParts(
 
 function partName(part: Part): string {
   if (part.type !== "opaque") return part.type;
-  return isObject(part.raw) && typeof part.raw.type === "string"
+  return isFields(part.raw) && typeof part.raw.type === "string"
     ? part.raw.type
     : "unknown content";
 }

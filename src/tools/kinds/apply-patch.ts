@@ -1,4 +1,5 @@
-import { isObject, jsonOf, pick, whole, type Kind } from "./kind.ts";
+import { isFields, jsonOf } from "../../turn/json.ts";
+import { pick, whole, type Kind } from "./kind.ts";
 
 const OPERATIONS = ["create_file", "update_file", "delete_file"];
 
@@ -34,7 +35,7 @@ export const applyPatchKind: Kind = {
     }),
     encode(input) {
       const operation = jsonOf(input);
-      return isObject(operation) ? JSON.stringify({ operation }) : input;
+      return isFields(operation) ? JSON.stringify({ operation }) : input;
     },
     decoder: () => whole(decode),
     answer({ parts, extra }) {
@@ -48,8 +49,8 @@ export const applyPatchKind: Kind = {
 
 function decode(text: string): string {
   const value = jsonOf(text);
-  if (!isObject(value)) return text;
-  const operation = isObject(value.operation) ? value.operation : value;
+  if (!isFields(value)) return text;
+  const operation = isFields(value.operation) ? value.operation : value;
   const { type, path } = operation;
   if (!OPERATIONS.includes(String(type)) || typeof path !== "string") return text;
   return JSON.stringify(pick(operation, ["type", "path", "diff"]));

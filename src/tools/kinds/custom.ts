@@ -1,5 +1,7 @@
+import { isFields } from "../../turn/json.ts";
+import type { Fields } from "../../turn/turn.ts";
 import { unwrapText } from "../unwrap.ts";
-import { isObject, type Kind } from "./kind.ts";
+import type { Kind } from "./kind.ts";
 
 const KEY = "input";
 
@@ -28,9 +30,9 @@ export const customKind: Kind = {
 };
 
 /** The grammar in words. The dialects disagree on whether it stands in a group of its own. */
-function grammarOf(format: Readonly<Record<string, unknown>> | undefined): string | undefined {
+function grammarOf(format: Fields | undefined): string | undefined {
   if (format?.type !== "grammar") return undefined;
-  const { syntax, definition } = isObject(format.grammar) ? format.grammar : format;
+  const { syntax, definition } = isFields(format.grammar) ? format.grammar : format;
   const kind = typeof syntax === "string" ? `${syntax} ` : "";
   return `The input must match this ${kind}grammar:\n${String(definition)}`;
 }

@@ -60,18 +60,6 @@ export function whole(decode: (text: string) => string): Decoder {
   };
 }
 
-/** The value of JSON text; nothing if it is not JSON. */
-export function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined; // Models write what they like; the caller keeps the text.
-  }
-}
-
-export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 export const isTexts = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every((one) => typeof one === "string");
 

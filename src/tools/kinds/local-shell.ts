@@ -1,4 +1,5 @@
-import { isObject, isTexts, jsonOf, pick, whole, type Kind } from "./kind.ts";
+import { isFields, jsonOf } from "../../turn/json.ts";
+import { isTexts, pick, whole, type Kind } from "./kind.ts";
 
 const OPTIONS = ["timeout_ms", "working_directory", "user"];
 
@@ -33,7 +34,7 @@ export const localShellKind: Kind = {
     }),
     encode(input) {
       const action = jsonOf(input);
-      if (!isObject(action)) return input;
+      if (!isFields(action)) return input;
       const { type: _, ...rest } = action;
       return JSON.stringify(rest);
     },
@@ -44,10 +45,10 @@ export const localShellKind: Kind = {
 /** The action in a function's arguments; the arguments themselves if there is none in them. */
 function decode(text: string): string {
   const value = jsonOf(text);
-  const said = isObject(value) ? value : { command: value ?? plainCommand(text) };
+  const said = isFields(value) ? value : { command: value ?? plainCommand(text) };
   const command = argv(said.command ?? said.cmd);
   if (command === undefined) return text;
-  const env = isObject(said.env) ? said.env : {};
+  const env = isFields(said.env) ? said.env : {};
   return JSON.stringify({ type: "exec", command, env, ...pick(said, OPTIONS) });
 }
 

@@ -1,4 +1,5 @@
-import { isObject, isTexts, jsonOf, pick, whole, type Kind } from "./kind.ts";
+import { isFields, jsonOf } from "../../turn/json.ts";
+import { isTexts, pick, whole, type Kind } from "./kind.ts";
 
 const OPTIONS = ["timeout_ms", "max_output_length"];
 
@@ -31,7 +32,7 @@ export const shellKind: Kind = {
     }),
     encode(input) {
       const action = jsonOf(input);
-      return isObject(action) ? JSON.stringify(pick(action, Object.keys(action))) : input;
+      return isFields(action) ? JSON.stringify(pick(action, Object.keys(action))) : input;
     },
     decoder: () => whole(decode),
     answer: ({ parts }) =>
@@ -42,10 +43,10 @@ export const shellKind: Kind = {
 /** What the commands said, for reading. */
 function outputText(text: string): string {
   const chunks = jsonOf(text);
-  if (!Array.isArray(chunks) || !chunks.every(isObject)) return text;
+  if (!Array.isArray(chunks) || !chunks.every(isFields)) return text;
   return chunks
     .map(({ stdout, stderr, outcome }) => {
-      const { type, exit_code: code } = isObject(outcome) ? outcome : {};
+      const { type, exit_code: code } = isFields(outcome) ? outcome : {};
       const end = type === "timeout" ? "timed out" : `exit ${JSON.stringify(code ?? 0)}`;
       const said = [stdout, stderr].filter((one) => typeof one === "string" && one !== "");
       return [`[${end}]`, ...said].join("\n");
@@ -55,7 +56,7 @@ function outputText(text: string): string {
 
 function decode(text: string): string {
   const value = jsonOf(text);
-  const said = isObject(value) ? value : { commands: value ?? plainLine(text) };
+  const said = isFields(value) ? value : { commands: value ?? plainLine(text) };
   const commands = lines(said.commands ?? said.command ?? said.cmd);
   if (commands === undefined) return text;
   return JSON.stringify({ commands, ...pick(said, OPTIONS) });

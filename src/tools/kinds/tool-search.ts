@@ -1,4 +1,5 @@
-import { isObject, whole, type Kind } from "./kind.ts";
+import { isFields } from "../../turn/json.ts";
+import { whole, type Kind } from "./kind.ts";
 
 const QUERY = {
   type: "object",
@@ -21,7 +22,7 @@ export const toolSearchKind: Kind = {
           typeof description === "string" && description !== ""
             ? description
             : "Searches for further tools and loads those it finds; they can be called afterwards.",
-        schema: isObject(parameters) ? parameters : QUERY,
+        schema: isFields(parameters) ? parameters : QUERY,
         losses: [],
       };
     },

@@ -1,5 +1,5 @@
+import { isFields } from "../../turn/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
-import { isObject } from "../kinds/kind.ts";
 import { merged, narrowed, resolve, schemasIn } from "./parts.ts";
 import { unionCodec } from "./union.ts";
 import { asText, limit, takes, type Node, type Within, type Writing } from "./writing.ts";
@@ -30,7 +30,7 @@ export function writeAll(schema: Fields, writing: Writing, within: Within): Node
 /** What a schema refers to; nothing if that leads back to where it came from. */
 function follow(schema: JsonSchema, root: JsonSchema, through: string[]): JsonSchema | undefined {
   let target: JsonSchema | undefined = schema;
-  while (isObject(target) && typeof target.$ref === "string") {
+  while (isFields(target) && typeof target.$ref === "string") {
     if (through.includes(target.$ref)) return undefined;
     through.push(target.$ref);
     target = resolve(root, target.$ref);
@@ -84,7 +84,7 @@ export function writeUnion(
 
 /** What a written schema refers to, if that is written yet. */
 function followWritten(schema: JsonSchema, { definitions }: Writing): JsonSchema {
-  if (!isObject(schema) || typeof schema.$ref !== "string") return schema;
+  if (!isFields(schema) || typeof schema.$ref !== "string") return schema;
   for (const { name, node } of definitions.values())
     if (schema.$ref === `#/$defs/${name}`) return node?.schema ?? true;
   return true;
@@ -109,18 +109,18 @@ function writeWithout(
 ): Node {
   const some = branches.filter((branch) => !isNull(branch));
   const [first] = some;
-  if (some.length !== 1 || !isObject(first)) return asText(schema, writing, "alternatives");
+  if (some.length !== 1 || !isFields(first)) return asText(schema, writing, "alternatives");
   writing.changed = true;
   const outer = only(schema, remarks);
   return nullable(writing.write({ ...first, ...outer }, within), branches.length > 1, writing);
 }
 
 const isNull = (schema: JsonSchema): boolean =>
-  isObject(schema) && (schema.type === "null" || schema.const === null);
+  isFields(schema) && (schema.type === "null" || schema.const === null);
 
 /** The one thing that may be null, as far as the upstream can say so. */
 function nullable(node: Node, may: boolean, writing: Writing): Node {
-  if (!may || !isObject(node.schema)) return node;
+  if (!may || !isFields(node.schema)) return node;
   if (writing.rule.keywords?.includes("nullable") === true)
     return { schema: { ...node.schema, nullable: true }, codec: node.codec };
   writing.told.add("null");

@@ -1,6 +1,6 @@
+import { isFields } from "../../turn/json.ts";
 import type { SchemaRule } from "../../turn/profile.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
-import { isObject } from "../kinds/kind.ts";
 import { wrapped, type Codec } from "./codec.ts";
 import { resolve } from "./parts.ts";
 import { writeSchema } from "./write.ts";
@@ -71,7 +71,7 @@ function settleRoot(writing: Writing, schema: JsonSchema): Node {
 /** A function whose parameters are only said to be an object has none, rather than any. */
 function withProperties(schema: JsonSchema): JsonSchema {
   if (schema === true) return { type: "object", properties: {} };
-  if (!isObject(schema)) return schema;
+  if (!isFields(schema)) return schema;
   const { type = "object", ...rest } = schema;
   const isBare = Object.keys(rest).every((word) => word === "description" || word === "$schema");
   return isBare && type === "object" ? { ...schema, type, properties: {} } : schema;
@@ -79,7 +79,7 @@ function withProperties(schema: JsonSchema): JsonSchema {
 
 /** A schema that is nothing but a reference, followed to what it refers to. */
 function followed(schema: JsonSchema, root: JsonSchema, steps = 8): JsonSchema {
-  if (!isObject(schema) || typeof schema.$ref !== "string" || steps === 0) return schema;
+  if (!isFields(schema) || typeof schema.$ref !== "string" || steps === 0) return schema;
   const target = resolve(root, schema.$ref);
   return target === undefined ? schema : followed(target, root, steps - 1);
 }
@@ -88,10 +88,10 @@ const UNIONS = ["anyOf", "oneOf", "allOf", "not", "if", "then", "else"];
 
 /** An object that only asks for one or another of its own keys: the asking is told, the object kept. */
 function withoutConditions(schema: JsonSchema, writing: Writing): JsonSchema {
-  if (!isObject(schema) || !isObject(schema.properties)) return schema;
+  if (!isFields(schema) || !isFields(schema.properties)) return schema;
   const conditions = UNIONS.filter((word) => word in schema);
   const onlyAsk = (branch: unknown): boolean =>
-    isObject(branch) && Object.keys(branch).every((word) => word === "required");
+    isFields(branch) && Object.keys(branch).every((word) => word === "required");
   const simple = conditions.every((word) => {
     const branches = schema[word];
     return Array.isArray(branches) ? branches.every(onlyAsk) : onlyAsk(branches);
@@ -109,13 +109,13 @@ function withoutConditions(schema: JsonSchema, writing: Writing): JsonSchema {
 }
 
 const isPlainObject = (schema: JsonSchema): boolean =>
-  isObject(schema) &&
+  isFields(schema) &&
   schema.type === "object" &&
   !("enum" in schema) &&
   UNIONS.every((word) => !(word in schema));
 
 function withDefinitions(schema: JsonSchema, { definitions }: Writing): JsonSchema {
-  if (!isObject(schema)) return schema;
+  if (!isFields(schema)) return schema;
   const { $defs: _, definitions: __, ...rest } = schema as Record<string, unknown>;
   const written: Fields = Object.fromEntries(
     [...definitions.values()].map(({ name, node }) => [name, node?.schema ?? {}]),

@@ -1,4 +1,5 @@
-import { jsonOf, whole, type Form } from "../kinds/kind.ts";
+import { jsonOf } from "../../turn/json.ts";
+import { whole, type Form } from "../kinds/kind.ts";
 import type { Codec } from "./codec.ts";
 
 /** A codec of values, for arguments as JSON text. What is not JSON stays as it is. */

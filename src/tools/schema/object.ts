@@ -1,5 +1,5 @@
+import { isFields } from "../../turn/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
-import { isObject } from "../kinds/kind.ts";
 import { createProviderNameAllocator } from "../names.ts";
 import { entries, fieldwise, type Field, type Rest } from "./codec.ts";
 import { acceptsNull, isSchema } from "./parts.ts";
@@ -9,7 +9,7 @@ import { asText, describe, limit, takes, type Node, type Within, type Writing } 
 const OTHERS = "other_properties";
 
 export function writeObject(schema: Fields, writing: Writing, within: Within): Node {
-  const named = isObject(schema.properties) ? schema.properties : undefined;
+  const named = isFields(schema.properties) ? schema.properties : undefined;
   const rest = schema.additionalProperties;
   const isMap = Object.keys(named ?? {}).length === 0 && rest !== false;
   if (writing.rule.maps === false && isMap && (named === undefined || rest !== undefined))
@@ -78,7 +78,7 @@ function objectSchema(schema: Fields, { properties, required, others, writing }:
 
 /** An object that is nothing but keys and values. */
 function writeMap(schema: Fields, rest: unknown, writing: Writing, within: Within): Node {
-  if (!isObject(rest) || Object.keys(rest).length === 0)
+  if (!isFields(rest) || Object.keys(rest).length === 0)
     return asText(schema, writing, "objects of any keys");
   const value = writing.write(rest, within);
   writing.changed = writing.values = true;
@@ -109,7 +109,7 @@ function writeOthers(
   writing: Writing,
   within: Within,
 ): { readonly schema: JsonSchema; readonly rest: Rest | undefined } | undefined {
-  if (!isObject(rest)) return undefined;
+  if (!isFields(rest)) return undefined;
   const { schema, codec } = writing.write(rest, within);
   if (writing.rule.maps !== false)
     return { schema, rest: codec === undefined ? undefined : { codec } };
@@ -133,13 +133,13 @@ function whenAbsent(
     return { schema: nullable, absent: "null" };
   }
   writing.reshaped.add("what may be left out or null as a list of at most one");
-  const described = isObject(schema) ? schema.description : undefined;
+  const described = isFields(schema) ? schema.description : undefined;
   const description = describe(described, ["an empty list leaves it out"]);
   return { schema: { type: "array", description, items: schema }, absent: "list" };
 }
 
 function orNull(schema: JsonSchema, writing: Writing): JsonSchema | undefined {
-  if (!isObject(schema)) return undefined;
+  if (!isFields(schema)) return undefined;
   const { type, description } = schema;
   const listsValues = "enum" in schema || "const" in schema;
   if (typeof type === "string" && !listsValues && writing.rule.typeLists !== false)

@@ -1,5 +1,5 @@
+import { isFields } from "../../turn/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
-import { isObject } from "../kinds/kind.ts";
 
 /** Which keywords speak only of values of one type. */
 const spoken: Readonly<Record<string, readonly string[]>> = {
@@ -21,7 +21,7 @@ const typeOf = new Map(
 );
 
 export const isSchema = (value: unknown): value is JsonSchema =>
-  typeof value === "boolean" || isObject(value);
+  typeof value === "boolean" || isFields(value);
 
 export const schemasIn = (value: unknown): readonly JsonSchema[] =>
   Array.isArray(value) ? value.filter(isSchema) : [];
@@ -75,7 +75,7 @@ export function resolve(root: JsonSchema, ref: string): JsonSchema | undefined {
   let at: unknown = root;
   for (const step of ref.slice(1).split("/").slice(1)) {
     const key = decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~");
-    if (isObject(at) && Object.hasOwn(at, key)) at = at[key];
+    if (isFields(at) && Object.hasOwn(at, key)) at = at[key];
     else if (Array.isArray(at)) at = at[Number(key)];
     else return undefined;
   }

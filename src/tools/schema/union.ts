@@ -1,5 +1,5 @@
+import { isFields } from "../../turn/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
-import { isObject } from "../kinds/kind.ts";
 import type { Codec } from "./codec.ts";
 import { isOfType, isSchema, schemasIn, typesIn } from "./parts.ts";
 
@@ -40,7 +40,7 @@ export function unionCodec(branches: readonly Branch[]): Codec | undefined {
 
 /** Whether no value looks like both, as far as can be seen from outside. */
 function areApart(one: JsonSchema, other: JsonSchema): boolean {
-  if (!isObject(one) || !isObject(other)) return false;
+  if (!isFields(one) || !isFields(other)) return false;
   const [types, others] = [typesIn(one), typesIn(other)];
   if (types.length === 0 || others.length === 0) return false;
   const shared = types.filter((type) => others.some((o) => overlap(type, o)));
@@ -54,7 +54,7 @@ const overlap = (one: string, other: string): boolean =>
 const isNumeric = (type: string): boolean => type === "number" || type === "integer";
 
 const valuesOf = (schema: unknown): readonly unknown[] | undefined => {
-  if (!isObject(schema)) return undefined;
+  if (!isFields(schema)) return undefined;
   if ("const" in schema) return [schema.const];
   return Array.isArray(schema.enum) ? schema.enum : undefined;
 };
@@ -70,13 +70,13 @@ const requiredIn = (schema: Fields): readonly string[] =>
 /** Whether `one` has no place for something that `other` requires. */
 function lacks(one: Fields, other: Fields): boolean {
   if (one.additionalProperties !== false) return false;
-  const properties = isObject(one.properties) ? one.properties : {};
+  const properties = isFields(one.properties) ? one.properties : {};
   return requiredIn(other).some((key) => !Object.hasOwn(properties, key));
 }
 
 function discriminated(one: Fields, other: Fields): boolean {
   const [mine, theirs] = [one.properties, other.properties];
-  if (!isObject(mine) || !isObject(theirs)) return false;
+  if (!isFields(mine) || !isFields(theirs)) return false;
   const both = requiredIn(one).filter((key) => requiredIn(other).includes(key));
   return both.some((key) => valuesApart(mine[key], theirs[key]));
 }
@@ -94,11 +94,11 @@ function looksLike(schema: JsonSchema, value: unknown, deep = false): boolean {
     return false;
   if (deep && !fitsCombinations(schema, value)) return false;
   if (deep && Array.isArray(value)) return fitsItems(schema, value);
-  return !isObject(value) || hasOutline(schema, value, deep);
+  return !isFields(value) || hasOutline(schema, value, deep);
 }
 
 function hasOutline(schema: Fields, value: Fields, deep: boolean): boolean {
-  const properties = isObject(schema.properties) ? schema.properties : {};
+  const properties = isFields(schema.properties) ? schema.properties : {};
   const rest = schema.additionalProperties;
   if (!requiredIn(schema).every((key) => Object.hasOwn(value, key))) return false;
   return Object.entries(value).every(([key, held]) => {

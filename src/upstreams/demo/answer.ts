@@ -1,10 +1,10 @@
+import { isFields, jsonOf } from "../../turn/json.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Call, Part, Result, Turn } from "../../turn/turn.ts";
 import { lastUserIndex, lastUserText, textOf } from "../turn-text.ts";
 import type { Callable } from "./fit.ts";
 import { exampleOf } from "./example.ts";
 import { hintsFrom, plainName, type Facts } from "./hints.ts";
-import { isFields } from "./schema.ts";
 import { named } from "./words.ts";
 
 type Answered = { readonly call: Call<UpstreamName> | undefined; readonly result: Result };
@@ -50,7 +50,7 @@ function fromResults(results: readonly Answered[]): string {
 
 /** The values a call was made with, as a reader would want to see them. */
 function givenTo(call: Call<UpstreamName>): string {
-  const values = parsed(call.input);
+  const values = jsonOf(call.input);
   const scalars = isFields(values)
     ? Object.values(values).filter((value) => typeof value !== "object")
     : [];
@@ -60,7 +60,7 @@ function givenTo(call: Call<UpstreamName>): string {
 function plainWords(parts: readonly Part[]): string {
   const text = textOf(parts).trim();
   if (text === "" && parts.length > 0) return `a part of type ${parts[0]?.type}`;
-  const value = parsed(text);
+  const value = jsonOf(text);
   return value === undefined ? text : spelled(value);
 }
 
@@ -71,14 +71,6 @@ function spelled(value: unknown): string {
   return Object.entries(value)
     .map(([name, inner]) => `${name.replaceAll("_", " ")} ${spelled(inner)}`)
     .join(", ");
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined; // Plain words are as good.
-  }
 }
 
 function introduction(turn: Turn<UpstreamName>, offered: readonly Callable[]): string {
@@ -112,8 +104,8 @@ function factsOf(results: readonly Answered[], words: string): Facts {
     }
   };
   for (const { call, result } of results) {
-    learn(parsed(textOf(result.parts)));
-    if (call !== undefined) learn(parsed(call.input));
+    learn(jsonOf(textOf(result.parts)));
+    if (call !== undefined) learn(jsonOf(call.input));
   }
   for (const name of answerNames) facts.get(name)?.push(words);
   return facts;

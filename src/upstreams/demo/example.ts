@@ -1,3 +1,4 @@
+import { isFields } from "../../turn/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 import { gather, type Gathered } from "./merge.ts";
 import { matching } from "./pattern.ts";
@@ -6,7 +7,6 @@ import {
   count,
   fits,
   formats,
-  isFields,
   itemSchema,
   own,
   propertySchemas,
@@ -90,16 +90,16 @@ const refers = (schema: unknown): number => (isFields(schema) && "$ref" in schem
 function* plain(flat: Fields, place: Place): Values {
   const { hints } = place.search;
   if (Object.hasOwn(flat, "const")) {
-    yield flat["const"];
+    yield flat.const;
     return;
   }
   yield* hints.values(place.name, flat, place.order);
-  if (Array.isArray(flat["enum"])) {
-    yield* flat["enum"];
+  if (Array.isArray(flat.enum)) {
+    yield* flat.enum;
     return;
   }
-  if (Array.isArray(flat["examples"])) yield* flat["examples"];
-  if (Object.hasOwn(flat, "default")) yield flat["default"];
+  if (Array.isArray(flat.examples)) yield* flat.examples;
+  if (Object.hasOwn(flat, "default")) yield flat.default;
   for (const type of likelyTypes(flat)) yield* ofType(type, flat, place);
 }
 
@@ -143,8 +143,8 @@ function* strings(flat: Fields): Values {
   const { format, pattern } = flat;
   if (typeof format === "string" && formats[format]) yield formats[format].sample;
   if (typeof pattern === "string") yield* matching(pattern);
-  const least = count(flat["minLength"], 0);
-  const most = Math.min(count(flat["maxLength"], Infinity), Math.max(least, 10_000));
+  const least = count(flat.minLength, 0);
+  const most = Math.min(count(flat.maxLength, Infinity), Math.max(least, 10_000));
   const sized = (text: string): string =>
     Array.from(text.repeat(Math.ceil(Math.max(least, 1) / text.length)))
       .slice(0, Math.max(least, Math.min(text.length, most)))
@@ -158,7 +158,7 @@ function* strings(flat: Fields): Values {
 
 function* numbers(flat: Fields, whole: boolean): Values {
   const { low, high } = range(flat);
-  const step = count(flat["multipleOf"], 1);
+  const step = count(flat.multipleOf, 1);
   const inside = [1, 10, 0].filter((one) => one >= low.at && one <= high.at);
   yield* inside;
   const bottom = Number.isFinite(low.at) ? Math.ceil(low.at / step) : undefined;
@@ -175,8 +175,8 @@ function* numbers(flat: Fields, whole: boolean): Values {
 }
 
 function* arrays(flat: Fields, place: Place): Values {
-  const least = count(flat["minItems"], 0);
-  const most = count(flat["maxItems"], Infinity);
+  const least = count(flat.minItems, 0);
+  const most = count(flat.maxItems, Infinity);
   const sizes = [Math.min(Math.max(least, 1), most), least, least + 1].filter(
     (size) => size <= most,
   );
@@ -190,12 +190,12 @@ function* arrays(flat: Fields, place: Place): Values {
 function items(flat: Fields, size: number, place: Place): unknown[] | undefined {
   const made: unknown[] = [];
   const seen = new Set<string>();
-  const needed = Object.hasOwn(flat, "contains") ? count(flat["minContains"], 1) : 0;
+  const needed = Object.hasOwn(flat, "contains") ? count(flat.minContains, 1) : 0;
   for (let at = 0; at < size; at++) {
     const schema = itemSchema(flat, at);
-    const wanted = at < needed ? { allOf: [flat["contains"], schema] } : schema;
+    const wanted = at < needed ? { allOf: [flat.contains, schema] } : schema;
     const inner = { ...place, order: at, depth: place.depth + 1 };
-    const found = flat["uniqueItems"] === true ? findNew(wanted, inner, seen) : find(wanted, inner);
+    const found = flat.uniqueItems === true ? findNew(wanted, inner, seen) : find(wanted, inner);
     if (found === undefined) return undefined;
     made.push(found.value);
   }
@@ -215,7 +215,7 @@ function findNew(schema: unknown, place: Place, seen: Set<string>): { value: unk
 }
 
 function* objects(flat: Fields, place: Place): Values {
-  const properties = isFields(flat["properties"]) ? flat["properties"] : {};
+  const properties = isFields(flat.properties) ? flat.properties : {};
   const required = new Set(requiredOf(flat));
   const named = Object.keys(properties);
   const { hints } = place.search;
@@ -223,7 +223,7 @@ function* objects(flat: Fields, place: Place): Values {
     const schema = properties[name];
     return required.has(name) || (isFields(schema) && hints.wanted(name, schema));
   });
-  const least = count(flat["minProperties"], 0);
+  const least = count(flat.minProperties, 0);
   // In the order of the schema, as a reader of the call expects; then ever more, or less.
   const inOrder = (names: readonly string[]): string[] => [
     ...named.filter((name) => names.includes(name) || required.has(name)),
@@ -240,7 +240,7 @@ function* objects(flat: Fields, place: Place): Values {
 /** The names with those that must go with them. */
 function dependents(flat: Fields, names: readonly string[]): string[] {
   const all = new Set(names);
-  const rules = isFields(flat["dependentRequired"]) ? flat["dependentRequired"] : {};
+  const rules = isFields(flat.dependentRequired) ? flat.dependentRequired : {};
   for (const name of all) {
     const more = own(rules, name);
     if (Array.isArray(more)) for (const one of more) all.add(String(one));
@@ -282,5 +282,5 @@ function* furtherNames(flat: Fields, place: Place): Values {
   const { patternProperties } = flat;
   for (const pattern of Object.keys(isFields(patternProperties) ? patternProperties : {}))
     yield* matching(pattern);
-  yield* candidates(flat["propertyNames"] ?? { type: "string" }, place);
+  yield* candidates(flat.propertyNames ?? { type: "string" }, place);
 }

@@ -1,7 +1,8 @@
+import { isFields } from "../../turn/json.ts";
 import type { UpstreamName } from "../../turn/names.ts";
-import type { CustomTool, FunctionTool, Tool } from "../../turn/turn.ts";
+import type { CustomTool, Fields, FunctionTool, Tool } from "../../turn/turn.ts";
 import { isFreeText } from "./hints.ts";
-import { isFields, requiredOf, typesOf } from "./schema.ts";
+import { requiredOf, typesOf } from "./schema.ts";
 import { meaningful, named, type Named } from "./words.ts";
 
 /** A tool that can be called, with the group it stands in. */
@@ -115,15 +116,13 @@ function vocabulary({ tool, namespace }: Callable): Map<string, number> {
   if (tool.type === "custom" || !isFields(tool.schema)) return words;
   for (const [name, schema] of Object.entries(propertiesOf(tool.schema))) {
     learn(name, 1);
-    if (isFields(schema) && typeof schema["description"] === "string")
-      learn(schema["description"], 0.5);
-    if (isFields(schema) && Array.isArray(schema["enum"])) learn(schema["enum"].join(" "), 1);
+    if (isFields(schema) && typeof schema.description === "string") learn(schema.description, 0.5);
+    if (isFields(schema) && Array.isArray(schema.enum)) learn(schema.enum.join(" "), 1);
   }
   return words;
 }
 
-const propertiesOf = (schema: Readonly<Record<string, unknown>>) =>
-  isFields(schema["properties"]) ? schema["properties"] : {};
+const propertiesOf = (schema: Fields) => (isFields(schema.properties) ? schema.properties : {});
 
 function clauses(text: string): { from: number; to: number }[] {
   const found: { from: number; to: number }[] = [];
@@ -164,7 +163,7 @@ function onlyParameter(
   const names = required.length > 0 ? required : Object.keys(properties).slice(0, 1);
   const open = names.filter((name) => {
     const schema = properties[name];
-    return isFields(schema) && !Array.isArray(schema["enum"]) && !("const" in schema);
+    return isFields(schema) && !Array.isArray(schema.enum) && !("const" in schema);
   });
   const [name] = open;
   if (name === undefined || open.length > 1) return undefined;

@@ -1,6 +1,7 @@
+import { isFields } from "../../turn/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { Hints } from "./example.ts";
-import { isFields, typesOf } from "./schema.ts";
+import { typesOf } from "./schema.ts";
 import { meaningful, type Named } from "./words.ts";
 
 /** What tools have found out so far, by the name they gave it. */
@@ -14,7 +15,7 @@ export function hintsFrom(about: Named, facts: Facts = none): Hints {
     values(name, schema, order) {
       const known = facts.get(plainName(name)) ?? [];
       const mentioned = enumerated(schema, about.text);
-      if (Array.isArray(schema["enum"])) return [...mentioned, ...known];
+      if (Array.isArray(schema.enum)) return [...mentioned, ...known];
       const types = typesOf(schema) ?? [];
       const drawn = types.flatMap((type) => ofType(type, { name, schema, order, about }));
       return [
@@ -63,7 +64,7 @@ function strings({ name, schema, order, about }: Wanted): string[] {
     (one) => one !== undefined,
   );
   const shaped = shapes.flatMap(({ for: names, format, find }) =>
-    names.test(plain) || schema["format"] === format ? (text.match(find) ?? []).slice(0, 1) : [],
+    names.test(plain) || schema.format === format ? (text.match(find) ?? []).slice(0, 1) : [],
   );
   // Words of the user's are never run: only what they marked as a command is.
   if (/^(command|cmd|shell|script)s?$/.test(plain)) return [...backticked(text), "echo demo"];
@@ -143,7 +144,7 @@ function labelled(name: string, text: string): string | undefined {
 
 function enumerated(schema: Fields, text: string): unknown[] {
   const lower = text.toLowerCase();
-  const values = Array.isArray(schema["enum"]) ? schema["enum"] : [];
+  const values = Array.isArray(schema.enum) ? schema.enum : [];
   return values.filter(
     (one) => typeof one === "string" && one.length > 1 && lower.includes(one.toLowerCase()),
   );
@@ -163,12 +164,12 @@ function lists({ name, schema, about }: Wanted): unknown[][] {
   }
   const mentioned = enumerated(items, about.text);
   if (mentioned.length > 0) return [mentioned];
-  return Array.isArray(items["enum"]) || about.subjects.length === 0 ? [] : [[...about.subjects]];
+  return Array.isArray(items.enum) || about.subjects.length === 0 ? [] : [[...about.subjects]];
 }
 
 /** The text itself, and what of it fits a length. */
 function fitted(text: string, schema: Fields): string[] {
-  const most = schema["maxLength"];
+  const most = schema.maxLength;
   if (typeof most !== "number" || text.length <= most) return [text];
   return [Array.from(text).slice(0, most).join("").trim()];
 }

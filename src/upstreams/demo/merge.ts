@@ -1,5 +1,6 @@
+import { isFields } from "../../turn/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
-import { isFields, resolve } from "./schema.ts";
+import { resolve } from "./schema.ts";
 
 /** A schema without references and alternatives, and the alternatives that are still to be taken. */
 export type Gathered = { readonly flat: Fields; readonly choices: readonly (readonly unknown[])[] };

@@ -1,3 +1,4 @@
+import { isFields } from "../../turn/json.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Choice, Turn } from "../../turn/turn.ts";
 import { lastUserIndex, lastUserText } from "../turn-text.ts";
@@ -6,7 +7,7 @@ import { exampleOf } from "./example.ts";
 import { callables, wishes, type Callable, type Wish } from "./fit.ts";
 import { hintsFrom } from "./hints.ts";
 import { matching } from "./pattern.ts";
-import { isFields, regExp } from "./schema.ts";
+import { regExp } from "./schema.ts";
 
 type MadeCall = { readonly callable: Callable; readonly input: string };
 
@@ -94,7 +95,7 @@ function inputFor({ callable: { tool }, about }: Wish): string {
 /** A text of a regular grammar; other grammars are beyond the demo. */
 function inGrammar(format: unknown): string | undefined {
   if (!isFields(format)) return undefined;
-  const grammar = isFields(format["grammar"]) ? format["grammar"] : format;
+  const grammar = isFields(format.grammar) ? format.grammar : format;
   const { syntax, definition } = grammar;
   if (syntax !== "regex" || typeof definition !== "string") return undefined;
   const shape = regExp(`^(?:${definition})$`);

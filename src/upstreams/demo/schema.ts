@@ -1,3 +1,4 @@
+import { isFields } from "../../turn/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 
 /** Deep enough for any schema that a person wrote; a loop of references ends here. */
@@ -8,7 +9,7 @@ export function fits(schema: unknown, value: unknown, root: JsonSchema, depth = 
   if (schema === false) return false;
   if (!isFields(schema) || depth > DEEPEST) return true;
   const inner = (part: unknown, at: unknown = value): boolean => fits(part, at, root, depth + 1);
-  if (typeof schema["$ref"] === "string" && !inner(resolve(schema["$ref"], root))) return false;
+  if (typeof schema.$ref === "string" && !inner(resolve(schema.$ref, root))) return false;
   return (
     fitsType(schema, value) &&
     fitsLiteral(schema, value) &&
@@ -26,7 +27,7 @@ export function typesOf(schema: Fields): readonly string[] | undefined {
   const { type } = schema;
   const types =
     typeof type === "string" ? [type] : Array.isArray(type) ? type.map(String) : undefined;
-  return types !== undefined && schema["nullable"] === true ? [...types, "null"] : types;
+  return types !== undefined && schema.nullable === true ? [...types, "null"] : types;
 }
 
 function fitsType(schema: Fields, value: unknown): boolean {
@@ -50,9 +51,8 @@ function isOfType(type: string, value: unknown): boolean {
 }
 
 function fitsLiteral(schema: Fields, value: unknown): boolean {
-  if (Array.isArray(schema["enum"]) && !schema["enum"].some((one) => same(one, value)))
-    return false;
-  return !Object.hasOwn(schema, "const") || same(schema["const"], value);
+  if (Array.isArray(schema.enum) && !schema.enum.some((one) => same(one, value))) return false;
+  return !Object.hasOwn(schema, "const") || same(schema.const, value);
 }
 
 function fitsNumber(schema: Fields, value: unknown): boolean {
@@ -60,7 +60,7 @@ function fitsNumber(schema: Fields, value: unknown): boolean {
   const { low, high } = range(schema);
   if (value < low.at || (low.open && value === low.at)) return false;
   if (value > high.at || (high.open && value === high.at)) return false;
-  const step = schema["multipleOf"];
+  const step = schema.multipleOf;
   return typeof step !== "number" || step <= 0 || Number.isInteger(value / step);
 }
 
@@ -84,11 +84,11 @@ export function range(schema: Fields): { low: Bound; high: Bound } {
 function fitsString(schema: Fields, value: unknown): boolean {
   if (typeof value !== "string") return true;
   const length = Array.from(value).length;
-  if (length < count(schema["minLength"], 0) || length > count(schema["maxLength"], Infinity))
+  if (length < count(schema.minLength, 0) || length > count(schema.maxLength, Infinity))
     return false;
-  if (typeof schema["pattern"] === "string" && regExp(schema["pattern"])?.test(value) === false)
+  if (typeof schema.pattern === "string" && regExp(schema.pattern)?.test(value) === false)
     return false;
-  const format = typeof schema["format"] === "string" ? formats[schema["format"]] : undefined;
+  const format = typeof schema.format === "string" ? formats[schema.format] : undefined;
   return format === undefined || format.shape.test(value);
 }
 
@@ -114,16 +114,14 @@ export const formats: Readonly<Record<string, { shape: RegExp; sample: string }>
 };
 
 function fitsArray(schema: Fields, value: readonly unknown[], inner: Inner): boolean {
-  if (value.length < count(schema["minItems"], 0)) return false;
-  if (value.length > count(schema["maxItems"], Infinity)) return false;
-  if (schema["uniqueItems"] === true && new Set(value.map(canonical)).size < value.length)
+  if (value.length < count(schema.minItems, 0)) return false;
+  if (value.length > count(schema.maxItems, Infinity)) return false;
+  if (schema.uniqueItems === true && new Set(value.map(canonical)).size < value.length)
     return false;
   if (!value.every((item, at) => inner(itemSchema(schema, at), item))) return false;
   if (!Object.hasOwn(schema, "contains")) return true;
-  const found = value.filter((item) => inner(schema["contains"], item)).length;
-  return (
-    found >= count(schema["minContains"], 1) && found <= count(schema["maxContains"], Infinity)
-  );
+  const found = value.filter((item) => inner(schema.contains, item)).length;
+  return found >= count(schema.minContains, 1) && found <= count(schema.maxContains, Infinity);
 }
 
 /** What the item at a place must be; tuples have two spellings. */
@@ -136,28 +134,23 @@ export function itemSchema(schema: Fields, at: number): unknown {
 
 function fitsObject(schema: Fields, value: Fields, inner: Inner): boolean {
   const names = Object.keys(value);
-  if (names.length < count(schema["minProperties"], 0)) return false;
-  if (names.length > count(schema["maxProperties"], Infinity)) return false;
+  if (names.length < count(schema.minProperties, 0)) return false;
+  if (names.length > count(schema.maxProperties, Infinity)) return false;
   if (!requiredOf(schema).every((name) => Object.hasOwn(value, name))) return false;
   for (const name of names) {
-    if (Object.hasOwn(schema, "propertyNames") && !inner(schema["propertyNames"], name))
-      return false;
+    if (Object.hasOwn(schema, "propertyNames") && !inner(schema.propertyNames, name)) return false;
     if (!propertySchemas(schema, name).every((part) => inner(part, value[name]))) return false;
-    const needs = isFields(schema["dependentRequired"])
-      ? own(schema["dependentRequired"], name)
-      : [];
+    const needs = isFields(schema.dependentRequired) ? own(schema.dependentRequired, name) : [];
     if (Array.isArray(needs) && !needs.every((need) => Object.hasOwn(value, String(need))))
       return false;
-    const whole = isFields(schema["dependentSchemas"])
-      ? own(schema["dependentSchemas"], name)
-      : true;
+    const whole = isFields(schema.dependentSchemas) ? own(schema.dependentSchemas, name) : true;
     if (!inner(whole ?? true)) return false;
   }
   return true;
 }
 
 export const requiredOf = (schema: Fields): readonly string[] =>
-  Array.isArray(schema["required"]) ? schema["required"].map(String) : [];
+  Array.isArray(schema.required) ? schema.required.map(String) : [];
 
 /** All that a schema says of one property. */
 export function propertySchemas(schema: Fields, name: string): unknown[] {
@@ -175,9 +168,9 @@ function fitsCombined(schema: Fields, inner: Inner): boolean {
   if (Array.isArray(allOf) && !allOf.every((part) => inner(part))) return false;
   if (Array.isArray(anyOf) && !anyOf.some((part) => inner(part))) return false;
   if (Array.isArray(oneOf) && oneOf.filter((part) => inner(part)).length !== 1) return false;
-  if (Object.hasOwn(schema, "not") && inner(schema["not"])) return false;
+  if (Object.hasOwn(schema, "not") && inner(schema.not)) return false;
   if (!Object.hasOwn(schema, "if")) return true;
-  return inner(schema["if"]) ? inner(schema["then"] ?? true) : inner(schema["else"] ?? true);
+  return inner(schema.if) ? inner(schema.then ?? true) : inner(schema.else ?? true);
 }
 
 /** What a reference points at; one that points nowhere asks for nothing. */
@@ -210,9 +203,6 @@ export function regExp(pattern: string): RegExp | undefined {
   }
   return undefined;
 }
-
-export const isFields = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 export const own = (fields: Fields, name: string): unknown =>
   Object.hasOwn(fields, name) ? fields[name] : undefined;

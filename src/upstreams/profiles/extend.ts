@@ -1,3 +1,4 @@
+import { isFields } from "../../turn/json.ts";
 import type { NameRule, Profile } from "../../turn/profile.ts";
 
 type Some<T> = { readonly [K in keyof T]?: T[K] | undefined };
@@ -33,11 +34,8 @@ export const openaiOnly = {
 
 function merge(base: unknown, over: unknown): unknown {
   if (over === undefined) return base;
-  if (!isGroup(base) || !isGroup(over)) return over;
+  if (!isFields(base) || !isFields(over)) return over;
   const merged: Record<string, unknown> = { ...base };
   for (const [key, value] of Object.entries(over)) merged[key] = merge(base[key], value);
   return merged;
 }
-
-const isGroup = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

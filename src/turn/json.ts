@@ -1,0 +1,13 @@
+import type { Fields } from "./turn.ts";
+
+export const isFields = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** The value of JSON text; undefined if it is not JSON. */
+export function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined; // Others write what they like; the caller says what that means.
+  }
+}
