@@ -138,8 +138,11 @@ export function assembleCalls(choice: number, newId: NewId): Assembly {
   };
 
   /** Whether a fragment to a known call says more than the OpenAI API would. */
-  const isOdd = (slot: Slot, { id, name, kind }: Fragment): boolean =>
-    id !== undefined || name !== undefined || (kind !== undefined && kind !== slot.kind);
+  const isOdd = (slot: Slot, { index, id, name, kind }: Fragment): boolean =>
+    index !== slot.call ||
+    id !== undefined ||
+    name !== undefined ||
+    (kind !== undefined && kind !== slot.kind);
 
   return {
     each(fragment, emit) {

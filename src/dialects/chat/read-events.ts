@@ -79,7 +79,7 @@ export function readEvents({ newId, frames }: ReadContext, fast = true): EventRe
     let regular = true;
     for (const [at, entry] of list.entries()) {
       const raw = fieldsOf(entry);
-      if (raw === undefined) {
+      if (raw === undefined || isBlank(raw)) {
         regular = false;
         continue;
       }
@@ -123,9 +123,10 @@ export function readEvents({ newId, frames }: ReadContext, fast = true): EventRe
     readLinks(raw);
     const count = readCount(raw);
     if (over) return;
-    const ends = !before && all((choice) => choice.finished()) ? "terminal" : undefined;
-    const hold =
-      ends !== undefined || !some((choice) => choice.told()) || some((choice) => choice.waiting());
+    const after = all((choice) => choice.finished());
+    const ends = !before && after ? "terminal" : undefined;
+    // Some speak on after their end, or after they have counted.
+    const hold = after || !some((choice) => choice.told()) || some((choice) => choice.waiting());
     const frame: Frame = {
       type: "frame",
       data,
@@ -246,3 +247,7 @@ function parse(text: string): Fields | undefined {
   // Some upstreams wrap an error in a list.
   return fieldsOf(value) ?? fieldsOf(listOf(value)?.[0]);
 }
+
+/** An entry that says nothing is no choice. */
+const isBlank = ({ delta, message, text, error, finish_reason: finish }: Fields): boolean =>
+  [delta, message, text, error, finish].every((said) => said === undefined || said === null);

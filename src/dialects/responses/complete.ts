@@ -48,3 +48,54 @@ function isTold(tool: unknown): boolean {
 
 const has = (fields: Fields, keys: readonly string[]): boolean =>
   keys.every((key) => fields[key] !== undefined);
+
+/** What the items that every client knows always have. */
+const ofItems: Readonly<Record<string, readonly string[]>> = {
+  message: ["id", "status", "role", "content"],
+  reasoning: ["id", "summary"],
+  function_call: ["id", "call_id", "name", "arguments", "status"],
+  custom_tool_call: ["id", "call_id", "name", "input"],
+};
+const statuses = new Set<unknown>(["in_progress", "completed", "incomplete"]);
+/** What of them must not change while they are made. */
+const lasting = ["id", "role", "call_id", "name"];
+
+/** Whether an item could be shown; `first` is how it was announced. */
+export function isOwnItem(item: Fields, first: Fields = item): boolean {
+  const keys = ofItems[String(item.type)];
+  if (keys === undefined) return true;
+  return (
+    keys.every((key) => isFilled(key, item[key])) &&
+    lasting.every((key) => item[key] === first[key])
+  );
+}
+
+function isFilled(key: string, value: unknown): boolean {
+  if (key === "summary") return Array.isArray(value);
+  if (key === "content") return listOf(value)?.every(isOwnPart) === true;
+  return key === "status" ? statuses.has(value) : typeof value === "string";
+}
+
+function isOwnPart(part: unknown): boolean {
+  const fields = fieldsOf(part);
+  return fields?.type === "refusal"
+    ? typeof fields.refusal === "string"
+    : fields?.type === "output_text" &&
+        typeof fields.text === "string" &&
+        Array.isArray(fields.annotations);
+}
+
+/** Whether an item is said again as it was when it was done. Sealed things are sealed anew each time. */
+export const agrees = (item: Fields, done: Fields): boolean =>
+  ofItems[String(item.type)] === undefined ||
+  item.type === "reasoning" ||
+  (["status", "arguments", "input"].every((key) => item[key] === done[key]) &&
+    textOfParts(item) === textOfParts(done));
+
+const textOfParts = (item: Fields): string =>
+  (listOf(item.content) ?? [])
+    .map((part) => {
+      const fields = fieldsOf(part);
+      return `${String(fields?.type)} ${String(fields?.text ?? fields?.refusal)}`;
+    })
+    .join("\n");

@@ -1,3 +1,4 @@
+import { Fault } from "../../turn/fault.ts";
 import { upstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { textOf } from "../loose.ts";
@@ -53,6 +54,8 @@ export class CallReader implements ItemReader {
       if (this.#isNamed) this.#to.bent();
       this.#seen = { ...this.#seen, ...raw };
     }
+    if (this.#isNamed && textOf(this.#seen.name) === undefined)
+      return this.#to.say({ type: "turn-fail", fault: nameless() });
     const call = this.#start();
     if (raw !== undefined || this.#isNamed) this.#finish((raw ?? this.#seen)[this.#kind.input]);
     // Told of no end, the end of the stream decides whether it is complete.
@@ -114,3 +117,6 @@ export class CallReader implements ItemReader {
     if (text !== "") this.#to.say({ type: "call-delta", choice, call: this.#call, text });
   }
 }
+
+const nameless = (): Fault =>
+  new Fault("upstream.malformed", "The upstream called a tool without naming it; try again.");

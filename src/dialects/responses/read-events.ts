@@ -118,6 +118,7 @@ class ResponsesReader implements EventReader {
       case undefined:
         return this.#untyped(raw);
       default:
+        if (!this.#started) this.#bent();
         // An event we do not know is none of ours unless it is about an item.
         if (raw.output_index === undefined && raw.item_id === undefined && !isSpoken(type))
           return raw.error === undefined || raw.error === null

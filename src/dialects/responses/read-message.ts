@@ -56,7 +56,9 @@ export class MessageReader implements ItemReader {
 
   close(raw: Fields | undefined, complete: boolean): void {
     const { content } = raw ?? (this.#parts.size === 0 ? this.#first : {});
-    for (const [index, entry] of listOf(content)?.entries() ?? []) {
+    const parts = listOf(content) ?? [];
+    if (parts.length < this.#parts.size) this.#to.bent();
+    for (const [index, entry] of parts.entries()) {
       const fields = fieldsOf(entry);
       const type = typeOf(fields);
       if (fields === undefined || type === undefined) continue;
@@ -74,7 +76,7 @@ export class MessageReader implements ItemReader {
 
   #add(raw: Fields): void {
     const type = typeOf(fieldsOf(raw.part));
-    const index = numberOf(raw.content_index) ?? this.#parts.size;
+    const index = this.#index(raw) ?? this.#parts.size;
     if (type === undefined || this.#parts.has(index)) this.#to.bent();
     else this.#open(index, type);
   }
@@ -88,9 +90,15 @@ export class MessageReader implements ItemReader {
     return part;
   }
 
+  #index(raw: Fields): number | undefined {
+    const index = numberOf(raw.content_index);
+    if (index === undefined) this.#to.bent();
+    return index;
+  }
+
   /** The part an event is about, opened if nobody announced it. */
   #part(raw: Fields, type: PartType): Part {
-    const index = numberOf(raw.content_index) ?? this.#last;
+    const index = this.#index(raw) ?? this.#last;
     const found = this.#parts.get(index);
     if (found?.type === type) return found;
     this.#to.bent();

@@ -3,6 +3,7 @@ import type { TurnEvent } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, listOf, textOf } from "../loose.ts";
+import { agrees, isOwnItem } from "./complete.ts";
 import { isHosted, kindOfCall } from "./kinds.ts";
 import { CallReader } from "./read-call.ts";
 import { MessageReader } from "./read-message.ts";
@@ -16,8 +17,12 @@ type Slot = {
   readonly type: string;
   readonly id: string | undefined;
   readonly callId: string | undefined;
+  /** As it was announced. */
+  readonly first: Fields;
   readonly reader: ItemReader;
   closed: boolean;
+  /** As it was when it was done. */
+  last: Fields | undefined;
 };
 
 export type OutputOptions = {
@@ -51,24 +56,25 @@ export class OutputReader {
   }
 
   added(raw: Fields): void {
-    const item = itemOf(raw);
-    if (item === undefined) return this.#to.bent();
+    const item = this.#item(raw);
+    if (item === undefined) return;
     const before = this.#at(raw.output_index);
     const isRepeated =
       before?.closed === false && before.type === item.type && before.id === textOf(item.id);
     if (isRepeated) return this.#to.bent();
+    if (!isOwnItem(item)) this.#to.bent();
     this.#open(item, raw.output_index);
   }
 
   done(raw: Fields): void {
-    const item = itemOf(raw);
-    if (item === undefined) return this.#to.bent();
+    const item = this.#item(raw);
+    if (item === undefined) return;
     const id = textOf(item.id);
     let slot = this.#find(raw, id, (found) => found.type === item.type);
     if (slot === undefined) {
       this.#to.bent();
       slot = this.#open(item, raw.output_index);
-    } else if (slot.id !== id) this.#to.bent();
+    } else if (slot.id !== id || !isOwnItem(item, slot.first)) this.#to.bent();
     this.#close(slot, item);
   }
 
@@ -89,8 +95,8 @@ export class OutputReader {
     const slot =
       this.#find(raw, id, ({ type }) => suits(type, suited)) ?? this.#unannounced(suited[0], raw);
     if (slot === undefined) return;
-    if (id !== undefined && id !== slot.id) this.#to.bent();
-    else if (id === slot.id && slot === this.#at(raw.output_index))
+    if (id === undefined || id !== slot.id) this.#to.bent();
+    else if (slot === this.#at(raw.output_index))
       this.#before = { type, index: raw.output_index, id, slot };
     if (slot.closed) this.#to.bent();
     else slot.reader.each(type, raw);
@@ -115,7 +121,8 @@ export class OutputReader {
         slot = this.#open(item, this.#slots.length, isAnswered);
       }
       left.delete(slot);
-      if (slot.id !== textOf(item.id)) this.#to.bent();
+      if (slot.id !== textOf(item.id) || !isOwnItem(item, slot.first)) this.#to.bent();
+      if (slot.last !== undefined && !agrees(item, slot.last)) this.#to.bent();
       if (slot.closed) continue;
       this.#to.late();
       this.#close(slot, item);
@@ -124,9 +131,15 @@ export class OutputReader {
     for (const slot of this.#slots) if (!slot.closed) this.#close(slot, undefined, complete);
   }
 
+  #item(raw: Fields): Fields | undefined {
+    const item = itemOf(raw);
+    if (item === undefined || item !== raw.item) this.#to.bent();
+    return item;
+  }
+
   #match(item: Fields, left: ReadonlySet<Slot>): Slot | undefined {
     const byId = this.#byId.get(textOf(item.id) ?? "");
-    if (byId !== undefined && left.has(byId)) return byId;
+    if (byId !== undefined && left.has(byId) && byId.type === item.type) return byId;
     const callId = textOf(item.call_id);
     for (const slot of left)
       if (slot.type === item.type && (callId === undefined || slot.callId === callId)) return slot;
@@ -144,8 +157,10 @@ export class OutputReader {
       type,
       id,
       callId: textOf(item.call_id),
+      first: item,
       reader: readerOf(id === given ? item : { ...item, id }, this.#teller(), isAnswered),
       closed: false,
+      last: undefined,
     };
     this.#slots.push(slot);
     this.#byIndex.set(typeof index === "number" ? index : this.#slots.length - 1, slot);
@@ -157,6 +172,7 @@ export class OutputReader {
     if (slot.closed) return this.#to.bent();
     if (item === undefined) this.#to.bent();
     slot.closed = true;
+    slot.last = item;
     slot.reader.close(item, item === undefined ? complete : item.status !== "incomplete");
   }
 

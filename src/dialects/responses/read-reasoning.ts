@@ -53,6 +53,7 @@ export class ReasoningReader implements ItemReader {
     if (step === undefined) return;
     const { of, does } = step;
     const index = numberOf(of === "summary" ? raw.summary_index : raw.content_index);
+    if (index === undefined) this.#to.bent();
     const part = index ?? Math.max(0, this.#sides[of].size - 1);
     switch (does) {
       case "add":
