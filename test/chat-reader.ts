@@ -35,6 +35,7 @@ function readChatChoices(text: string): {
       readChatDelta((choices[index] ??= newChoice()), one);
     }
   }
+  expect(Object.keys(choices).length, "choices are numbered without gaps").toBe(choices.length);
   for (const choice of choices) {
     expect(choice.roles, "the role is said once").toBe(1);
     if (error === undefined) expect(choice.finish, "every choice has its end").toBeDefined();
