@@ -220,6 +220,22 @@ describe("parameters", () => {
       expect(decisions.map(({ path }) => path)).toEqual(["logprobs"]);
     });
 
+    it("are lost only as far as nobody sees to them", () => {
+      const asking = (...include: string[]): Turn => turn("responses", { include });
+      const lost = (asked: Turn): readonly string[] =>
+        writeParams(asked, "chat", profile()).decisions.map(({ reason }) => reason);
+      expect(lost(asking("reasoning.encrypted_content"))).toEqual([]);
+      expect(lost(asking("reasoning.encrypted_content", "file_search_call.results"))).toEqual([
+        "the toy profile has no such parameter for file_search_call.results",
+      ]);
+      expect(lost(asking("file_search_call.results"))).toEqual([
+        "the toy profile has no such parameter",
+      ]);
+      const native = { include: ["reasoning.encrypted_content"] };
+      expect(cross("responses", native, "responses").body).toEqual(native);
+      expect(cross("responses", { truncation: "auto" }, "chat").dropped).toEqual(["truncation"]);
+    });
+
     it("are refused where the answer would be to another question", () => {
       for (const body of [
         { previous_response_id: "r" },

@@ -20,6 +20,8 @@ type ParamRule = {
   readonly vital?: true;
   /** It bears on cost or speed, never on the answer. */
   readonly hint?: true;
+  /** Members of a list that are seen to here, so that no upstream has to. */
+  readonly met?: readonly string[];
 };
 
 const text = z.string({ error: "must be a string" });
@@ -89,7 +91,12 @@ export const params = {
     type: text,
     hint: true,
   },
-  include: { responses: "include", type: texts },
+  include: {
+    responses: "include",
+    type: texts,
+    // Reasoning is given to the client with whatever its upstream wants back of it.
+    met: ["reasoning.encrypted_content"],
+  },
   truncation: { responses: "truncation", type: text, idle: "disabled" },
   modalities: { chat: "modalities", type: texts, idle: ["text"] },
   audio: { chat: "audio", type: fields },
@@ -240,24 +247,30 @@ export function writeParams<Name extends AnyName>(
     const name = key as ParamName;
     const target = targetPath(name, dialect, profile);
     if (target !== undefined) put(written, target, value);
-    else if (!isIdle(rules[name], value))
-      decisions.push(dropped(askedPath(name, turn), rules[name], profile));
+    else decisions.push(...dropped(askedPath(name, turn), rules[name], value, profile));
   }
   return { fields: written, decisions };
 }
 
-function dropped(path: string, rule: ParamRule, profile: Profile): Decision {
+function dropped(path: string, rule: ParamRule, value: unknown, profile: Profile): Decision[] {
+  const lost = unmet(rule, value);
+  if (isIdle(rule, lost)) return [];
   if (rule.vital === true)
     throw new Fault(
       "request.unsupported",
       `\`${path}\` needs an upstream that has it, and the ${profile.name} profile does not. Leave it out, or send the conversation itself in the request.`,
       { param: path },
     );
-  return {
-    path,
-    action: rule.hint === true ? "unused" : "dropped",
-    reason: `the ${profile.name} profile has no such parameter`,
-  };
+  const none = `the ${profile.name} profile has no such parameter`;
+  const reason = lost === value ? none : `${none} for ${[lost].flat().join(", ")}`;
+  return [{ path, action: rule.hint === true ? "unused" : "dropped", reason }];
+}
+
+/** What of a value is left for the upstream to do. */
+function unmet({ met }: ParamRule, value: unknown): unknown {
+  if (met === undefined || !Array.isArray(value)) return value;
+  const rest = value.filter((member: unknown) => !met.includes(String(member)));
+  return rest.length === value.length ? value : rest;
 }
 
 /** Whether a value asks for nothing, as an empty list does. */
