@@ -2,8 +2,17 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { sayChat, type Say } from "../fake-model.ts";
-import { fakeUpstream, type Body, type Heard, type Model } from "../fake-upstream.ts";
+import { chunk, sayChat, type Say } from "../fake-model.ts";
+import {
+  cut,
+  fakeUpstream,
+  frame,
+  sse,
+  type Body,
+  type Heard,
+  type Model,
+  type Step,
+} from "../fake-upstream.ts";
 import { onto, serve, type Served } from "../serve.ts";
 import { exec, missing, place } from "./codex.ts";
 
@@ -52,6 +61,7 @@ args = [${JSON.stringify(server)}]
 default_tools_approval_mode = "approve"
 `;
 
+const broken = frame({ error: { message: "Out of memory." } });
 const patch = '*** Begin Patch\n*** Add File: made.txt\n+from a "chat" model\n*** End Patch\n';
 
 describe.skipIf(missing)("codex exec on a chat model", () => {
@@ -136,12 +146,20 @@ describe.skipIf(missing)("codex exec on a chat model", () => {
     });
   });
 
-  it("does not run a call that was cut off", async () => {
-    const cut: Model = ({ body }, index) =>
-      index === 0
-        ? sayChat(body, { ...call("exec_command", '{"cmd":"touch made.txt"'), stop: "length" })
-        : sayChat(body, done);
-    await using upstream = await fakeUpstream(cut);
+  it.each<[string, string, string, Step]>([
+    ["half of it", "exec_command", '{"cmd":"touch made.txt"', chunk(0, {}, "length")],
+    ["all of it by a limit", "exec_command", '{"cmd":"touch made.txt"}', chunk(0, {}, "length")],
+    ["all of it by an error", "exec_command", '{"cmd":"touch made.txt"}', broken],
+    ["all of it by a cut", "exec_command", '{"cmd":"touch made.txt"}', cut],
+    ["a patch by a limit", "apply_patch", JSON.stringify({ input: patch }), chunk(0, {}, "length")],
+    ["a patch by an error", "apply_patch", JSON.stringify({ input: patch }), broken],
+  ])("does not run a call that was cut off: %s", async (_, name, input, ends) => {
+    const begun = (of: Body): string => chunk(0, { tool_calls: [{ index: 0, ...of }] });
+    const header = begun({ id: "call_1", type: "function", function: { name, arguments: "" } });
+    const answer = sse(header, begun({ function: { arguments: input } }), ends);
+    await using upstream = await fakeUpstream(({ body }, index) =>
+      index === 0 ? answer : sayChat(body, done),
+    );
     await using served = await serve(onto("chat", upstream.url));
     await using here = await place({ url: served.url, model: "gpt-5.5" });
     await exec(here, "Do it.");

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { clientName, type AnyName } from "../../turn/names.ts";
 import type { Call, Fields, Item, Result } from "../../turn/turn.ts";
 import { invalid, shaped } from "../shape.ts";
-import { inputText, kindOf, valueOf, type CallKind } from "./kinds.ts";
+import { canRun, inputText, kindOf, valueOf, type CallKind } from "./kinds.ts";
 import {
   own,
   readContent,
@@ -83,20 +83,23 @@ export function writeCall<Name extends AnyName>(item: Call<Name>, report: Report
     call_id: item.id,
     ...(kind.wrap === undefined && { name: item.name }),
     ...some({ namespace: item.namespace }),
-    [kind.input]: valueOf(kind, item.input, true),
+    [kind.input]: valueOf(kind, item.input),
     ...some({ status: item.status }),
     ...own(item.extra, report),
   };
 }
 
-/** A call in an answer; undefined if it was cut off and half of it would look like a whole one. */
+/**
+ * A call in an answer; undefined if it was cut off and what there is of it could
+ * be run. Clients run what they are given, whatever its status says.
+ */
 export function writeOutputCall<Name extends AnyName>(
   item: Call<Name>,
   itemId: string,
 ): Fields | undefined {
   const kind = kindOf(item.kind);
   const status = item.status ?? "completed";
-  if (valueOf(kind, item.input, status !== "incomplete") === undefined) return undefined;
+  if (status === "incomplete" && canRun(kind, item.input)) return undefined;
   // An item that came as one has what its upstream thinks usual.
   const usual = item.itemId === undefined ? kind.usual : undefined;
   return { ...usual, ...writeCall(item, silently), id: itemId, status };

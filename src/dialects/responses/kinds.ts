@@ -121,16 +121,31 @@ export function isHosted(raw: Fields): boolean {
   );
 }
 
-/** The value that an input stands for; undefined if it is none and was cut off. */
-export function valueOf(kind: CallKind, text: string, complete: boolean): unknown {
+/** The value that an input stands for. */
+export function valueOf(kind: CallKind, text: string): unknown {
   if (kind.wrap === undefined) return text;
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null) return value;
   } catch {
-    if (!complete) return undefined; // Half an action must not look like a whole one.
+    // Text that is no value is made one.
   }
   return kind.wrap(text);
+}
+
+/**
+ * Whether a client could run a call that has no more input than this. Only
+ * arguments that do not parse keep it from that: free text is always some
+ * input, half a value would be made a whole one, and no arguments are none.
+ */
+export function canRun(kind: CallKind, text: string): boolean {
+  if (kind.kind !== "function" || text.trim() === "") return true;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** A field's text, as a call's `input` has it. */

@@ -53,10 +53,13 @@ function growingCall(
   return {
     delta: (text) => line.delta(head, text, DELTA_TAIL),
     end(call) {
+      const item = writeOutputItem(call, place.id);
+      // Cut off, and some clients would run it: an item that is not closed is none.
+      if (item === undefined) return;
       const input = `"${words.field}":${JSON.stringify(call.input)}`;
       const named = kind === "custom" ? "" : `"name":${JSON.stringify(name)},`;
       line.say(`${words.type}.done`, `${place.fields},${named}${input}`);
-      items.done(place, show(call, place.id, call.status));
+      items.done(place, item);
     },
   };
 }

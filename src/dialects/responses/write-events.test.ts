@@ -363,7 +363,34 @@ describe("a Responses stream", () => {
       status: "failed",
       error,
       completed_at: null,
-      output: [{ type: "message" }, { status: "incomplete" }],
+      output: [{ type: "message" }],
+    });
+  });
+
+  it("never closes a call that was cut off and could be run all the same", () => {
+    const cut = (started: Event, said: string) =>
+      write([
+        start,
+        started,
+        input(said),
+        callEnd(false),
+        { type: "turn-end", choice, stop: "length" },
+      ]);
+    const custom = call({ kind: "custom" });
+    const shell = call({ kind: "local_shell" });
+    const whole = '{"command":["rm"]}';
+    for (const [started, said] of [
+      [call(), whole],
+      [call(), " "],
+      [custom, "half a prog"],
+      [shell, whole],
+    ] as const) {
+      const events = cut(started, said);
+      expect(types(events).filter((type) => type.endsWith(".done"))).toEqual([]);
+      expect(responseOf(events)).toMatchObject({ status: "incomplete", output: [] });
+    }
+    expect(responseOf(cut(call(), '{"command":["rm"'))).toMatchObject({
+      output: [{ status: "incomplete", arguments: '{"command":["rm"' }],
     });
   });
 

@@ -15,8 +15,9 @@ import { hostedWriter } from "./write-hosted.ts";
 
 /**
  * Writes a stream for the strictest reader: every item announced before its
- * deltas and closed before the end, one terminal event, and in it exactly the
- * items that were closed. The API has one choice; of several the first is shown.
+ * deltas and closed before the end, but for calls that were cut off and must
+ * not be run; one terminal event, and in it exactly the items that were closed.
+ * The API has one choice; of several the first is shown.
  */
 export function writeEvents(turn: Turn, context: WriteContext): EventWriter<ClientName> {
   const line = numberedLine();
