@@ -1,8 +1,7 @@
 import { parseConfig, type ConfigInput } from "./gateway/config.ts";
 import { openGateway, type Gateway } from "./gateway/gateway.ts";
 import type { Parts } from "./gateway/house.ts";
-import { systemClock } from "./host/clock.ts";
-import { newId } from "./host/ids.ts";
+import { machineParts } from "./host/parts.ts";
 
 export { parseConfig } from "./gateway/config.ts";
 export type { Config, ConfigInput } from "./gateway/config.ts";
@@ -20,11 +19,5 @@ export type { FaultCode } from "./turn/fault.ts";
  * configuration.
  */
 export function createGateway(config: ConfigInput = {}, parts: Partial<Parts> = {}): Gateway {
-  return openGateway(parseConfig(config), {
-    clock: systemClock,
-    newId,
-    random: Math.random,
-    report: () => {},
-    ...parts,
-  });
+  return openGateway(parseConfig(config), { ...machineParts(), ...parts });
 }

@@ -1,11 +1,11 @@
 import { listParams } from "../dialects/params.ts";
-import type { ToolVerdict, Verdict } from "../tools/plan.ts";
+import { countVerdicts, type ToolVerdict, type Verdict } from "../tools/plan.ts";
 import { isLossy, type Action, type Decision } from "../turn/decision.ts";
 import type { Fields } from "../turn/turn.ts";
 import { dialects } from "./dialects.ts";
 import type { House } from "./house.ts";
 import { ready, type Readied } from "./ready.ts";
-import { selectChain } from "./select.ts";
+import { placeOf, selectChain } from "./select.ts";
 
 /** A plan as clients and operators read it. It holds names and reasons, never content. */
 export type PlanReport = {
@@ -62,15 +62,13 @@ export const planned = (
 
 export function reportPlan(of: Planned): PlanReport {
   const { link, tools, straight, decisions } = of;
-  const verdicts = { native: 0, degraded: 0, deferred: 0, ignored: 0, refused: 0 };
-  for (const { verdict } of tools) verdicts[verdict]++;
   return {
     object: "plan",
-    upstream: `${link.upstream.name}/${link.model}`,
+    upstream: placeOf(link),
     profile: link.upstream.profile.name,
     straight,
     lossy: decisions.some(isLossy),
-    verdicts,
+    verdicts: countVerdicts(tools),
     tools: tools.map(toolReport),
     parameters: of.parameters.map(({ path, target }) => parameterReport(path, target, decisions)),
     decisions,

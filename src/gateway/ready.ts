@@ -2,10 +2,9 @@ import { takesParams } from "../dialects/params.ts";
 import { planTools, type Plan } from "../tools/plan.ts";
 import { isLossy, type Decision } from "../turn/decision.ts";
 import { Fault } from "../turn/fault.ts";
-import type { Profile } from "../turn/profile.ts";
 import type { Turn } from "../turn/turn.ts";
 import type { Prepared } from "../upstreams/upstream.ts";
-import type { Link } from "./select.ts";
+import { placeOf, type Link } from "./select.ts";
 
 /** A turn made ready for one upstream. */
 export type Readied = {
@@ -20,22 +19,14 @@ export type Readied = {
 /** Plans a turn for an upstream and writes its request. Nobody is called. */
 export function ready(turn: Turn, link: Link, strict: boolean): Readied {
   const { profile } = link.upstream;
-  const plan = planTools(turn, profile, { origin: `${link.upstream.name}/${link.model}` });
-  const straight = plan.identical && profile.dialect === turn.dialect && takesBody(turn, profile);
+  const plan = planTools(turn, profile, { origin: placeOf(link) });
+  const straight = plan.identical && profile.dialect === turn.dialect && takesParams(turn, profile);
   const prepared = link.upstream.prepare(plan.turn, { model: link.model, straight });
   const decisions =
     prepared.decisions.length === 0 ? plan.decisions : [...plan.decisions, ...prepared.decisions];
   if (strict && decisions.some(isLossy)) throw lossy(decisions.filter(isLossy));
   return { link, plan, prepared, straight, decisions };
 }
-
-/** Whether an upstream of the client's dialect has all the words of the client's own body. */
-const takesBody = (turn: Turn, profile: Profile): boolean =>
-  takesParams(turn, profile) &&
-  (turn.format === undefined ||
-    turn.format.type === "opaque" ||
-    turn.format.type === "text" ||
-    profile.formats.includes(turn.format.type));
 
 function lossy(losses: readonly Decision[]): Fault {
   const list = losses

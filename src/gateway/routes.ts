@@ -6,7 +6,7 @@ import type { House } from "./house.ts";
 import { listModels } from "./models.ts";
 import { planRequest, reportPlan } from "./plan-report.ts";
 import type { Readied } from "./ready.ts";
-import { selectChain } from "./select.ts";
+import { placeOf, selectChain } from "./select.ts";
 import { walk, type Job } from "./walk.ts";
 import { contentType as metricsType } from "../telemetry/registry.ts";
 import { summary } from "../tools/plan.ts";
@@ -127,7 +127,7 @@ function turnHeaders(requestId: string, readied: Readied | undefined): Record<st
   const headers: Record<string, string> = { "x-request-id": requestId };
   if (readied === undefined) return headers;
   const { link, plan } = readied;
-  headers["x-patchbay-upstream"] = headerText(`${link.upstream.name}/${link.model}`);
+  headers["x-patchbay-upstream"] = headerText(placeOf(link));
   if (plan.verdicts.length > 0) headers["x-patchbay-plan"] = summary(plan);
   return headers;
 }

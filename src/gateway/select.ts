@@ -5,6 +5,9 @@ import type { Config } from "./config.ts";
 /** One place where a model can be had. */
 export type Link = { readonly upstream: Upstream; readonly model: string };
 
+/** `upstream/model`: how a link is written in the configuration, in headers and in the log. */
+export const placeOf = ({ upstream, model }: Link): string => `${upstream.name}/${model}`;
+
 /** Where a model of this name is to be had, best first. */
 export function selectChain(
   name: string,

@@ -8,7 +8,7 @@ export function toFault(error: unknown, report: Report, requestId: string | unde
     type: "trouble",
     requestId,
     error: error instanceof Error ? error.name : typeof error,
-    frames: error instanceof Error ? framesOf(error) : [],
+    frames: framesOf(error),
   });
   return new Fault(
     "gateway.internal",
@@ -18,8 +18,9 @@ export function toFault(error: unknown, report: Report, requestId: string | unde
   );
 }
 
-const framesOf = (error: Error): string[] =>
-  (error.stack ?? "")
+/** Where an error was raised, without what it says. */
+export const framesOf = (error: unknown): string[] =>
+  (error instanceof Error ? (error.stack ?? "") : "")
     .split("\n")
     .filter((line) => line.startsWith("    at "))
     .map((line) => line.trim());

@@ -12,7 +12,7 @@ import { planned } from "./plan-report.ts";
 import { ready, type Readied } from "./ready.ts";
 import type { Running } from "./roster.ts";
 import { run, type Run } from "./run.ts";
-import type { Link } from "./select.ts";
+import { placeOf, type Link } from "./select.ts";
 import { outcomeOf } from "./tally.ts";
 import { toFault } from "./trouble.ts";
 
@@ -128,5 +128,3 @@ export function walk(house: House, job: Job): void {
 function countTools(metrics: Metrics, { verdicts }: Plan): void {
   for (const { verdict, kind } of verdicts) metrics.tool(verdict, kindOf(kind)?.kind ?? "other");
 }
-
-const placeOf = (link: Link): string => `${link.upstream.name}/${link.model}`;

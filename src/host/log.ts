@@ -1,4 +1,5 @@
 import { write, writeSync } from "node:fs";
+import { framesOf } from "../gateway/trouble.ts";
 import type { Happening, Report } from "../telemetry/happening.ts";
 import { logLevels, type LogLevel } from "./log-level.ts";
 
@@ -108,10 +109,6 @@ function levelOf(happening: Happening): LogLevel {
 
 function errorFields(error: unknown): Readonly<Record<string, unknown>> {
   if (!(error instanceof Error)) return { name: typeof error };
-  const frames = error.stack
-    ?.split("\n")
-    .filter((line) => line.startsWith("    at "))
-    .map((line) => line.trim());
   const { code } = error as NodeJS.ErrnoException;
-  return { name: error.name, ...(typeof code === "string" && { code }), frames };
+  return { name: error.name, ...(typeof code === "string" && { code }), frames: framesOf(error) };
 }

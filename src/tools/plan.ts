@@ -4,7 +4,7 @@ import type { UpstreamName } from "../turn/names.ts";
 import type { Profile } from "../turn/profile.ts";
 import type { Choice, DialectName, Params, Turn } from "../turn/turn.ts";
 import { planProviderToolChoice, type ChoicePlan } from "./choice.ts";
-import type { Bound, Identities, ToolVerdict } from "./declare.ts";
+import type { Bound, Identities, ToolVerdict, Verdict } from "./declare.ts";
 import { planFormat, withWords, type FormatCheck } from "./format.ts";
 import { planHistory } from "./history/history.ts";
 import type { Seal } from "./reasoning.ts";
@@ -113,11 +113,15 @@ function sealOf(turn: Turn, profile: Profile, isSame: boolean, from: string): Se
   return { from, reasoning: profile.reasoning !== "none" };
 }
 
-/** The plan's verdicts, counted, in the words and order of the `x-patchbay-plan` header. */
-export function summary(plan: Pick<Plan, "verdicts">): string {
+export function countVerdicts(verdicts: readonly ToolVerdict[]): Record<Verdict, number> {
   const counts = { native: 0, degraded: 0, deferred: 0, ignored: 0, refused: 0 };
-  for (const { verdict } of plan.verdicts) counts[verdict]++;
-  const { native, degraded, deferred, ignored } = counts;
+  for (const { verdict } of verdicts) counts[verdict]++;
+  return counts;
+}
+
+/** The plan's verdicts, counted, in the words and order of the `x-patchbay-plan` header. */
+export function summary({ verdicts }: Pick<Plan, "verdicts">): string {
+  const { native, degraded, deferred, ignored } = countVerdicts(verdicts);
   return `native=${native} degraded=${degraded} deferred=${deferred} ignored=${ignored}`;
 }
 

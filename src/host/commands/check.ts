@@ -2,11 +2,10 @@ import type { Config } from "../../gateway/config.ts";
 import { openGateway } from "../../gateway/gateway.ts";
 import { Fault } from "../../turn/fault.ts";
 import { aligned } from "../aligned.ts";
-import { systemClock } from "../clock.ts";
 import { findingLine, type Finding } from "../config-file.ts";
 import { environment } from "../env.ts";
-import { newId } from "../ids.ts";
 import { loadConfig } from "../load.ts";
+import { machineParts } from "../parts.ts";
 
 export type CheckOptions = {
   readonly config?: string | undefined;
@@ -40,8 +39,7 @@ export async function check({ config: file, json = false }: CheckOptions): Promi
 /** What only shows when the gateway is put together. Nobody is called. */
 async function openingFindings(config: Config, file: string | undefined): Promise<Finding[]> {
   try {
-    const parts = { clock: systemClock, newId, random: Math.random, report: () => {} };
-    await openGateway(config, parts).close(0);
+    await openGateway(config, machineParts()).close(0);
     return [];
   } catch (error) {
     if (!(error instanceof Fault)) throw error;

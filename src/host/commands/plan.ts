@@ -6,11 +6,10 @@ import { openUpstreams } from "../../gateway/upstreams.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { aligned } from "../aligned.ts";
-import { systemClock } from "../clock.ts";
 import { findingLine } from "../config-file.ts";
 import { environment } from "../env.ts";
-import { newId } from "../ids.ts";
 import { loadConfig } from "../load.ts";
+import { machineParts } from "../parts.ts";
 
 export type PlanOptions = {
   readonly model?: string | undefined;
@@ -52,8 +51,7 @@ function readRequest(file: string): Fields {
 }
 
 async function planWith(config: Config, body: Fields, strict: boolean): Promise<PlanReport> {
-  const parts = { clock: systemClock, newId, random: Math.random, report: () => {} };
-  const upstreams = openUpstreams(config, parts);
+  const upstreams = openUpstreams(config, machineParts());
   try {
     return planRequest(body, { config, upstreams }, strict || config.tools.strict);
   } finally {

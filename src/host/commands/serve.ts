@@ -2,10 +2,10 @@ import { openGateway } from "../../gateway/gateway.ts";
 import { systemClock } from "../clock.ts";
 import { findingLine } from "../config-file.ts";
 import { environment } from "../env.ts";
-import { newId } from "../ids.ts";
 import { loadConfig, type Origin } from "../load.ts";
 import type { LogLevel } from "../log-level.ts";
 import { openLog, type Log } from "../log.ts";
+import { machineParts } from "../parts.ts";
 import { reloader, watchFile } from "../reload.ts";
 import { openServer, type Server } from "../server.ts";
 
@@ -28,8 +28,7 @@ export async function serve({ config: file, host, port, logLevel }: ServeOptions
   }
   const { config } = loaded;
   const log = openLog(logLevel);
-  const { report } = log;
-  const gateway = openGateway(config, { clock: systemClock, newId, random: Math.random, report });
+  const gateway = openGateway(config, machineParts(log.report));
   const server = await openServer(gateway, config.server);
   console.log(
     `Patchbay listens on ${server.url} (upstreams: ${Object.keys(config.upstreams).join(", ")})`,

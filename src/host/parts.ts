@@ -1,0 +1,11 @@
+import type { Parts } from "../gateway/house.ts";
+import { systemClock } from "./clock.ts";
+import { newId } from "./ids.ts";
+
+/** What this machine gives a gateway; without a `report`, nobody hears what happens. */
+export const machineParts = (report: Parts["report"] = () => {}): Parts => ({
+  clock: systemClock,
+  newId,
+  random: Math.random,
+  report,
+});
