@@ -4,6 +4,7 @@ import { Fault } from "../turn/fault.ts";
 import type { AnyName } from "../turn/names.ts";
 import type { Profile } from "../turn/profile.ts";
 import type { DialectName, Fields, Params, Turn } from "../turn/turn.ts";
+import { effortRule, sayEffort } from "./effort.ts";
 import { fieldsOf } from "./loose.ts";
 import { invalid } from "./shape.ts";
 
@@ -219,17 +220,26 @@ export function listParams<Name extends AnyName>(
     .filter((name) => turn.params[name] !== undefined)
     .map((name) => ({
       path: askedPath(name, turn),
-      target: targetPath(name, profile.dialect, profile),
+      target: targetPath(name, profile.dialect, profile) ?? switchOf(name, turn, profile),
     }));
 }
+
+/** The field that stands for an effort where the upstream has no word for one. */
+const switchOf = <Name extends AnyName>(
+  name: ParamName,
+  { params: { effort } }: Turn<Name>,
+  profile: Profile,
+): string | undefined =>
+  name === "effort" ? Object.keys(effortRule(effort, profile)?.fields ?? {})[0] : undefined;
 
 /** Whether an upstream of the client's own dialect takes all of its parameters as they are. */
 export function takesParams<Name extends AnyName>(turn: Turn<Name>, profile: Profile): boolean {
   for (const key in turn.params) {
     const name = key as ParamName;
     const own = profile.params[name];
-    if (own === undefined || turn.params[name] === undefined) continue;
-    if (own !== askedPath(name, turn)) return false;
+    if (turn.params[name] === undefined) continue;
+    if (name === "effort" && effortRule(turn.params.effort, profile) !== undefined) return false;
+    if (own !== undefined && own !== askedPath(name, turn)) return false;
   }
   return true;
 }
@@ -246,10 +256,23 @@ export function writeParams<Name extends AnyName>(
     if (value === undefined) continue;
     const name = key as ParamName;
     const target = targetPath(name, dialect, profile);
-    if (target !== undefined) put(written, target, value);
+    const rule = name === "effort" ? effortRule(turn.params.effort, profile) : undefined;
+    if (rule !== undefined) {
+      const path = askedPath(name, turn);
+      const said = sayEffort(rule, { turn, dialect, profile, path, target });
+      Object.assign(written, said.fields);
+      if (target !== undefined && said.word !== undefined) put(written, target, said.word);
+      decisions.push(...said.decisions);
+    } else if (target !== undefined) put(written, target, value);
     else decisions.push(...dropped(askedPath(name, turn), rules[name], value, profile));
   }
   return { fields: written, decisions };
+}
+
+/** Says what an upstream must be told in every request, where nobody has said it. */
+export function addFields(body: Record<string, unknown>, { fields }: Profile): void {
+  if (fields === undefined) return;
+  for (const key in fields) if (body[key] == null && fields[key] !== null) body[key] = fields[key];
 }
 
 function dropped(path: string, rule: ParamRule, value: unknown, profile: Profile): Decision[] {

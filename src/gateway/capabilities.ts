@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { params } from "../dialects/params.ts";
-import type { HistoryRule, NameRule, Profile, SchemaRule } from "../turn/profile.ts";
+import type { EffortRule, HistoryRule, NameRule, Profile, SchemaRule } from "../turn/profile.ts";
 import { extendProfile } from "../upstreams/profiles/extend.ts";
 
 /** What configuration may override: all but who the profile is. */
@@ -40,6 +40,7 @@ const schema = {
   strict: z.boolean(),
 } satisfies Record<keyof SchemaRule, z.ZodType>;
 
+const fields = z.record(z.string(), z.unknown());
 const medium = z.enum(["image", "file", "audio"]);
 const history = {
   paired: z.boolean(),
@@ -61,12 +62,20 @@ const tools = {
   deferred: z.boolean(),
   cached: z.boolean(),
   schema: z.strictObject(schema).partial(),
-  builtins: z.record(z.string(), z.record(z.string(), z.unknown())),
+  builtins: z.record(z.string(), fields),
 } satisfies Record<keyof Profile["tools"], z.ZodType>;
+
+const effort = {
+  as: z.string().min(1).nullable(),
+  fields,
+  changed: z.boolean(),
+} satisfies Record<keyof EffortRule, z.ZodType>;
 
 const overridable = {
   tools: z.strictObject(tools).partial(),
   params: z.partialRecord(z.enum(paramNames), z.string().min(1).nullable()),
+  effort: z.record(z.string(), z.strictObject(effort).partial()),
+  fields,
   formats: z.array(z.enum(["text", "json", "schema"])),
   reasoning: z.enum(["reasoning_content", "reasoning", "reasoning_details", "items", "none"]),
   streamUsage: z.boolean(),

@@ -73,6 +73,16 @@ export type HistoryRule = {
 
 export type Medium = "image" | "file" | "audio";
 
+/** How an upstream is told one reasoning effort. */
+export type EffortRule = {
+  /** Its word for it, where it has another; null: it is told none. */
+  readonly as?: string | null | undefined;
+  /** What it is told besides, such as whether to think at all; a field that the client sets itself is left alone. */
+  readonly fields?: Fields | undefined;
+  /** Whether it then thinks a good deal more or less than was asked for. */
+  readonly changed?: boolean | undefined;
+};
+
 /**
  * How a built-in tool is written for an upstream that has its own form of it.
  * Copied as it is, except that `{ "$from": "a.b" }` stands for what the client
@@ -103,6 +113,10 @@ export type Profile = {
   readonly history?: HistoryRule | undefined;
   /** What the upstream calls a parameter, where it is not what its dialect does; null: it has none. */
   readonly params: { readonly [P in keyof Params]?: string | null };
+  /** By reasoning effort, `*` for those not named; one that is not here is told as it is. */
+  readonly effort?: Readonly<Record<string, EffortRule>> | undefined;
+  /** What every request must say; a field that the client sets itself is left alone, and null is none. */
+  readonly fields?: Fields | undefined;
   readonly formats: readonly ("text" | "json" | "schema")[];
   /** How the upstream wants past reasoning back, if at all. */
   readonly reasoning: "reasoning_content" | "reasoning" | "reasoning_details" | "items" | "none";

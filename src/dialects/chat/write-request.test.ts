@@ -135,6 +135,19 @@ describe("a chat request that crosses", () => {
   });
 });
 
+describe("what an upstream must be told in every request", () => {
+  const fields = { split: true, thinking: { keep: "all" }, seed: null };
+
+  it.each([true, false])("is said unless the client says it, straight: %s", (straight) => {
+    const sent = (body: Fields): Fields => write(fromChat(body), { fields }, straight).body;
+    expect(sent({})).toMatchObject({ split: true, thinking: { keep: "all" } });
+    expect(sent({})).not.toHaveProperty("seed");
+    expect(sent({ split: false, thinking: {} })).toMatchObject({ split: false, thinking: {} });
+    expect(sent({ split: null })).toMatchObject({ split: true });
+    expect(write(fromChat({}), { fields }, straight).decisions).toEqual([]);
+  });
+});
+
 describe("a chat request on the straight lane", () => {
   it("is the client's own under another model", () => {
     const body = {

@@ -4,7 +4,7 @@ import type { Profile } from "../../turn/profile.ts";
 import type { Fields, Turn } from "../../turn/turn.ts";
 import type { Target, Written } from "../dialect.ts";
 import { fieldsOf } from "../loose.ts";
-import { paramPath, writeExtra, writeParams } from "../params.ts";
+import { addFields, paramPath, writeExtra, writeParams } from "../params.ts";
 import { writeChoice } from "./choice.ts";
 import { writeFormat } from "./format.ts";
 import { rawToolsText, writeTools } from "./tools.ts";
@@ -20,6 +20,7 @@ function forward(turn: Turn<UpstreamName>, { profile, model }: Target): Written 
   const body: Record<string, unknown> = { ...rest, model };
   if (turn.stream && profile.streamUsage)
     body.stream_options = { ...fieldsOf(rest.stream_options), include_usage: true };
+  addFields(body, profile);
   if (!Array.isArray(tools) && tools !== undefined) body.tools = tools;
   const text = Array.isArray(tools) ? rawToolsText(tools) : undefined;
   return { text: withTools(body, text), decisions: [] };
@@ -45,6 +46,7 @@ function translate(turn: Turn<UpstreamName>, { profile, model }: Target): Writte
   if (body.top_logprobs === 0) delete body.top_logprobs;
   if (turn.stream) decisions.push(...writeStream(body, turn, profile));
   decisions.push(...writeExtra(turn, "chat", body));
+  addFields(body, profile);
   return { text: withTools(body, tools.text), decisions };
 }
 

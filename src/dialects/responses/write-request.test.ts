@@ -57,6 +57,12 @@ describe("a request on the straight lane", () => {
     expect(decisions).toEqual([]);
   });
 
+  it.each([true, false])("says what its upstream must be told, straight: %s", (straight) => {
+    const to = { profile: { ...profile, fields: { a: 1, b: 2 } }, model: "up", straight };
+    const { text } = writeRequest(turnOf({ b: 3, tools: [] }), to);
+    expect(JSON.parse(text)).toMatchObject({ a: 1, b: 3 });
+  });
+
   it("needs no tools to be so", () => {
     const turn = { ...turnOf({}), body: { model: "m", tools: null } };
     const { text } = writeRequest(turn, { profile, model: "up", straight: true });

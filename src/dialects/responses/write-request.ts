@@ -2,7 +2,7 @@ import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Fields, Item, Message, Turn } from "../../turn/turn.ts";
 import type { Target, Written } from "../dialect.ts";
-import { writeExtra, writeParams } from "../params.ts";
+import { addFields, writeExtra, writeParams } from "../params.ts";
 import { writeChoice } from "./choice.ts";
 import { writeFormat } from "./format.ts";
 import { writeItem } from "./items.ts";
@@ -13,8 +13,8 @@ type Drop = (path: string, reason: string) => void;
 
 /** Writes a request: the client's own where nothing is to change, else one from the turn. */
 export function writeRequest(turn: Turn<UpstreamName>, to: Target): Written {
-  if (to.straight) return { text: straightText(turn.body, to.model), decisions: [] };
   const { profile } = to;
+  if (to.straight) return { text: straightText(turn.body, to), decisions: [] };
   const { fields, decisions } = writeParams(turn, "responses", profile);
   const drop: Drop = (path, reason) => {
     if (!decisions.some((said) => said.path === path && said.reason === reason))
@@ -27,18 +27,21 @@ export function writeRequest(turn: Turn<UpstreamName>, to: Target): Written {
   askForLogprobs(body);
   keepUnstored(body, turn, profile);
   decisions.push(...writeExtra(turn, "responses", body));
+  addFields(body, profile);
   return { text: withTools(body, turn, drop), decisions };
 }
 
 /** The texts of lists that were forwarded before. */
 const rawTools = new WeakMap<object, string>();
 
-function straightText(body: Fields, model: string): string {
-  const { tools, ...others } = body;
-  if (!Array.isArray(tools)) return JSON.stringify({ ...body, model });
+function straightText(asked: Fields, { profile, model }: Target): string {
+  const { tools, ...others } = asked;
+  const body: Record<string, unknown> = { ...others, model };
+  addFields(body, profile);
+  if (!Array.isArray(tools)) return JSON.stringify({ ...body, tools });
   let text = rawTools.get(tools);
   if (text === undefined) rawTools.set(tools, (text = JSON.stringify(tools)));
-  return spliced({ ...others, model }, text);
+  return spliced(body, text);
 }
 
 /** Tools are most of a request and rarely change, so their text is made once. */
