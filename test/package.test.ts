@@ -22,6 +22,11 @@ let folder = "";
 let installed = "";
 let manifest: Manifest;
 
+/** What a command said when it failed, wherever it said it. */
+function tell({ stdout, stderr }: { stdout: string; stderr: string }): never {
+  throw new Error(stdout + stderr);
+}
+
 /** Packs a copy, so that nothing is built into the working tree, and unpacks it beside its dependencies alone. */
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "patchbay-package-"));
@@ -33,7 +38,7 @@ beforeAll(async () => {
     ),
     symlink(join(root, "node_modules"), join(copy, "node_modules")),
   ]);
-  await run("npm", ["pack", "--silent", "--pack-destination", folder], { cwd: copy });
+  await run("npm", ["pack", "--pack-destination", folder], { cwd: copy }).catch(tell);
   const tarball = (await readdir(folder)).find((name) => name.endsWith(".tgz"));
   await run("tar", ["-xzf", tarball ?? ""], { cwd: folder });
 
