@@ -3,11 +3,16 @@ import { Fault } from "../turn/fault.ts";
 
 type Issue = z.core.$ZodIssue;
 
-/** Checks a piece of a request. The Fault names the field and what belongs there. */
+/**
+ * Reads what stands at a path of a request, the body itself at "". The Fault
+ * names the field and what belongs there, in the schema's words if it has any.
+ */
 export function shaped<T>(schema: z.ZodType<T>, value: unknown, path: string): T {
   const read = schema.safeParse(value);
   if (read.success) return read.data;
-  const first = read.error.issues[0];
+  const [first] = read.error.issues;
+  if (first?.message.startsWith("must ") === true)
+    throw invalid(join(path, first.path), first.message);
   const { issue, at } = first === undefined ? { issue: undefined, at: [] } : deepest(first);
   throw invalid(join(path, at), `must be ${wanted(issue)}, not ${sortOf(reach(value, at))}`);
 }

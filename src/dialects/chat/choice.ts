@@ -1,6 +1,7 @@
 import { clientName, type UpstreamName } from "../../turn/names.ts";
 import type { Choice, Fields, ToolRef } from "../../turn/turn.ts";
-import { allowedSchema, fieldsSchema, invalid, namedSchema, parseAt } from "./schema.ts";
+import { invalid, shaped } from "../shape.ts";
+import { allowedSchema, fieldsSchema, namedSchema } from "./schema.ts";
 
 const forms = "must be `auto`, `none`, `required` or an object that names a tool";
 
@@ -9,7 +10,7 @@ export function readChoice(choice: unknown, legacy: unknown): Choice | undefined
   if (choice !== undefined && choice !== null) return readForm(choice, "tool_choice");
   if (legacy === undefined || legacy === null) return undefined;
   if (typeof legacy === "string") return readForm(legacy, "function_call");
-  const { name } = parseAt(namedSchema, legacy, "function_call");
+  const { name } = shaped(namedSchema, legacy, "function_call");
   return { type: "tool", tool: { kind: "function", name: clientName(name) } };
 }
 
@@ -24,11 +25,11 @@ function readForm(choice: unknown, path: string): Choice {
     default:
   }
   if (typeof choice !== "object") throw invalid(path, forms);
-  const form = parseAt(fieldsSchema, choice, path);
+  const form = shaped(fieldsSchema, choice, path);
   if (form.type !== "allowed_tools") return { type: "tool", tool: readRef(form, path) };
   const isFlat = form.allowed_tools === undefined;
   const at = isFlat ? path : `${path}.allowed_tools`;
-  const { mode, tools } = parseAt(allowedSchema, isFlat ? form : form.allowed_tools, at);
+  const { mode, tools } = shaped(allowedSchema, isFlat ? form : form.allowed_tools, at);
   return {
     type: "allowed",
     mode,
@@ -44,8 +45,8 @@ function readRef(form: Fields, path: string): ToolRef {
     return { kind, name: clientName(typeof form.name === "string" ? form.name : kind) };
   const isFlat = form[kind] === undefined && form.name !== undefined;
   const { name } = isFlat
-    ? parseAt(namedSchema, form, path)
-    : parseAt(namedSchema, form[kind], `${path}.${kind}`);
+    ? shaped(namedSchema, form, path)
+    : shaped(namedSchema, form[kind], `${path}.${kind}`);
   return { kind, name: clientName(name) };
 }
 

@@ -1,21 +1,22 @@
 import type { Decision } from "../../turn/decision.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Format } from "../../turn/turn.ts";
-import { formatSchema, jsonSchemaSchema, parseAt } from "./schema.ts";
+import { shaped } from "../shape.ts";
+import { formatSchema, jsonSchemaSchema } from "./schema.ts";
 
 const PATH = "response_format";
 
 /** Null is "not set". */
 export function readFormat(raw: unknown): Format | undefined {
   if (raw === undefined || raw === null) return undefined;
-  const format = parseAt(formatSchema, raw, PATH);
+  const format = shaped(formatSchema, raw, PATH);
   switch (format.type) {
     case "text":
       return { type: "text" };
     case "json_object":
       return { type: "json" };
     case "json_schema": {
-      const said = parseAt(jsonSchemaSchema, format.json_schema, `${PATH}.json_schema`);
+      const said = shaped(jsonSchemaSchema, format.json_schema, `${PATH}.json_schema`);
       const { name, description, schema = {}, strict } = said;
       return { type: "schema", name, schema, strict, description };
     }

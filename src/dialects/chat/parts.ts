@@ -1,7 +1,8 @@
 import type { z } from "zod";
 import type { Fields, Part } from "../../turn/turn.ts";
 import { fieldsOf } from "../loose.ts";
-import { extraOf, invalid, ownExtra, parseAt, partSchema, partSchemas } from "./schema.ts";
+import { invalid, shaped } from "../shape.ts";
+import { extraOf, ownExtra, partSchema, partSchemas } from "./schema.ts";
 
 /** Reads the content of a message: a string, or parts. */
 export function readContent(content: unknown, path: string): Part[] {
@@ -12,8 +13,8 @@ export function readContent(content: unknown, path: string): Part[] {
 }
 
 function readPart(value: unknown, path: string): Part {
-  const { type } = parseAt(partSchema, value, path);
-  const own = <T>(schema: z.ZodType<T>): T => parseAt(schema, value, path);
+  const { type } = shaped(partSchema, value, path);
+  const own = <T>(schema: z.ZodType<T>): T => shaped(schema, value, path);
   switch (type) {
     case "text": {
       const { type: _, text, ...rest } = own(partSchemas.text);

@@ -1,18 +1,11 @@
 import { clientName } from "../../turn/names.ts";
 import type { Call, Fields, Item, Message, Part, Reasoning } from "../../turn/turn.ts";
 import { textOf } from "../loose.ts";
+import { invalid, shaped } from "../shape.ts";
 import { readAnnotation } from "./citations.ts";
 import { detailsText } from "./details.ts";
 import { readContent } from "./parts.ts";
-import {
-  assistantSchema,
-  callSchema,
-  extraOf,
-  invalid,
-  legacyCallSchema,
-  messageSchema,
-  parseAt,
-} from "./schema.ts";
+import { assistantSchema, callSchema, extraOf, legacyCallSchema, messageSchema } from "./schema.ts";
 
 /** Reads `messages` as items: one of an assistant may hold reasoning, text and calls. */
 export function readMessages(messages: readonly unknown[]): Item[] {
@@ -20,7 +13,7 @@ export function readMessages(messages: readonly unknown[]): Item[] {
   const calls = new Map<string, Call>();
   for (const [at, raw] of messages.entries()) {
     const path = `messages[${at}]`;
-    const { role, name, content, ...rest } = parseAt(messageSchema, raw, path);
+    const { role, name, content, ...rest } = shaped(messageSchema, raw, path);
     switch (role) {
       case "system":
       case "developer":
@@ -66,7 +59,7 @@ export function readMessages(messages: readonly unknown[]): Item[] {
 }
 
 function readAssistant(message: Fields, path: string, at: number): Item[] {
-  const read = parseAt(assistantSchema, message, path);
+  const read = shaped(assistantSchema, message, path);
   const { name, content, refusal, tool_calls, function_call, annotations, ...said } = read;
   const { reasoning_content, reasoning, reasoning_details, ...rest } = said;
   const items: Item[] = [];
@@ -121,7 +114,7 @@ function readReasoning(
 }
 
 function readCall(raw: unknown, path: string): Call {
-  const { id, type, function: fn, custom, ...rest } = parseAt(callSchema, raw, path);
+  const { id, type, function: fn, custom, ...rest } = shaped(callSchema, raw, path);
   if (custom != null && (type === "custom" || fn == null)) {
     const { name, input, ...inner } = custom;
     return {
@@ -150,7 +143,7 @@ const someOf = (fields: Fields): Fields | undefined =>
   Object.keys(fields).length === 0 ? undefined : fields;
 
 function readLegacyCall(raw: unknown, path: string, at: number): Call {
-  const { name, arguments: input } = parseAt(legacyCallSchema, raw, path);
+  const { name, arguments: input } = shaped(legacyCallSchema, raw, path);
   const id = legacyId(at);
   return { type: "call", id, kind: "function", name: clientName(name), input: input ?? "" };
 }

@@ -1,10 +1,11 @@
 import { Fault } from "../../turn/fault.ts";
 import type { Fields, Turn } from "../../turn/turn.ts";
 import { readParams } from "../params.ts";
+import { invalid, shaped } from "../shape.ts";
 import { readChoice } from "./choice.ts";
 import { readFormat } from "./format.ts";
 import { readMessages } from "./read-messages.ts";
-import { bodySchema, invalid, parseAt } from "./schema.ts";
+import { bodySchema } from "./schema.ts";
 import { readTools } from "./tools.ts";
 
 /** What is read here and not by the table of parameters. */
@@ -23,7 +24,7 @@ const own = new Set([
 
 export function readRequest(body: Fields): Turn {
   const model = readModel(body.model);
-  const { messages, stream, stream_options, logprobs } = parseAt(bodySchema, body, "");
+  const { messages, stream, stream_options, logprobs } = shaped(bodySchema, body, "");
   const { params, extra } = readParams("chat", body, own);
   const { include_usage, ...options } = stream_options ?? {};
   if (include_usage != null && typeof include_usage !== "boolean")

@@ -1,25 +1,5 @@
 import { z } from "zod";
-import { Fault } from "../../turn/fault.ts";
 import type { Extra, Fields } from "../../turn/turn.ts";
-
-/**
- * Reads what stands at a path of a request, the body itself at "". What is
- * wrong with it becomes a Fault that names the field and the remedy.
- */
-export function parseAt<T>(schema: z.ZodType<T>, value: unknown, path: string): T {
-  const read = schema.safeParse(value);
-  if (read.success) return read.data;
-  const [issue] = read.error.issues;
-  const at = (issue?.path ?? []).reduce<string>((where, key) => {
-    if (typeof key === "number") return `${where}[${key}]`;
-    return where === "" ? String(key) : `${where}.${String(key)}`;
-  }, path);
-  throw invalid(at, issue?.message ?? "is not what it should be");
-}
-
-/** `must` says what the field has to be, so that the client can mend it. */
-export const invalid = (path: string, must: string): Fault =>
-  new Fault("request.invalid", `\`${path}\` ${must}.`, { param: path });
 
 const string = z.string({ error: "must be a string" });
 const filled = string.min(1, { error: "must not be empty" });

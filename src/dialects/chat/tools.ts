@@ -2,15 +2,8 @@ import type { Decision } from "../../turn/decision.ts";
 import { clientName, type UpstreamName } from "../../turn/names.ts";
 import type { CustomTool, Fields, FunctionTool, Tool } from "../../turn/turn.ts";
 import { fieldsOf } from "../loose.ts";
-import {
-  customSchema,
-  extraOf,
-  functionSchema,
-  invalid,
-  ownExtra,
-  parseAt,
-  toolSchema,
-} from "./schema.ts";
+import { invalid, shaped } from "../shape.ts";
+import { customSchema, extraOf, functionSchema, ownExtra, toolSchema } from "./schema.ts";
 
 const none: readonly Tool[] = [];
 /** Agents send the same tools with every request, and `bodyReader` gives the same array for them. */
@@ -41,7 +34,7 @@ function readList(
 
 /** Chat nests what it says of a tool under its type; the Responses API does not, and clients mix them up. */
 function readTool(raw: unknown, path: string): Tool {
-  const tool = parseAt(toolSchema, raw, path);
+  const tool = shaped(toolSchema, raw, path);
   const type = tool.type ?? (fieldsOf(tool.function) === undefined ? undefined : "function");
   switch (type) {
     case undefined:
@@ -64,7 +57,7 @@ function readTool(raw: unknown, path: string): Tool {
 }
 
 function readFunction(raw: unknown, path: string): FunctionTool {
-  const { name, description, parameters, strict, ...rest } = parseAt(functionSchema, raw, path);
+  const { name, description, parameters, strict, ...rest } = shaped(functionSchema, raw, path);
   return {
     type: "function",
     name: clientName(name),
@@ -76,7 +69,7 @@ function readFunction(raw: unknown, path: string): FunctionTool {
 }
 
 function readCustom(raw: unknown, path: string): CustomTool {
-  const { name, description, format, ...rest } = parseAt(customSchema, raw, path);
+  const { name, description, format, ...rest } = shaped(customSchema, raw, path);
   const grammar = fieldsOf(format?.grammar);
   return {
     type: "custom",
