@@ -123,7 +123,7 @@ function readCall(raw: unknown, path: string): Call {
       kind: "custom",
       name: clientName(name),
       input: input ?? "",
-      ...extraOf({ ...rest, custom: someOf(inner) }),
+      ...extraOf({ ...rest, custom: unlessEmpty(inner) }),
     };
   }
   if (fn == null)
@@ -135,11 +135,11 @@ function readCall(raw: unknown, path: string): Call {
     kind: "function",
     name: clientName(name),
     input: input ?? "",
-    ...extraOf({ ...rest, function: someOf(inner) }),
+    ...extraOf({ ...rest, function: unlessEmpty(inner) }),
   };
 }
 
-const someOf = (fields: Fields): Fields | undefined =>
+const unlessEmpty = (fields: Fields): Fields | undefined =>
   Object.keys(fields).length === 0 ? undefined : fields;
 
 function readLegacyCall(raw: unknown, path: string, at: number): Call {

@@ -2,18 +2,17 @@ import { z } from "zod";
 import { clientName, type AnyName } from "../../turn/names.ts";
 import type { Call, Fields, Item, Result } from "../../turn/turn.ts";
 import { invalid, shaped } from "../shape.ts";
-import { canRun, inputText, kindOf, valueOf, type CallKind } from "./kinds.ts";
 import {
-  own,
-  readContent,
+  extraOf,
+  given,
+  ownExtra,
   readStatus,
-  rest,
   silently,
-  some,
   statusKey,
-  writeContent,
   type Report,
-} from "./parts.ts";
+} from "./fields.ts";
+import { canRun, inputText, kindOf, valueOf, type CallKind } from "./kinds.ts";
+import { readContent, writeContent } from "./parts.ts";
 
 const id = z.string().nullish();
 const callItem = z.looseObject({ id, call_id: z.string(), namespace: z.string().nullish() });
@@ -34,9 +33,9 @@ export function readCall(kind: CallKind, raw: Fields, path: string): Call {
     kind: kind.kind,
     name: clientName(called),
     input: inputText(input),
-    ...some({ namespace, itemId }),
+    ...given({ namespace, itemId }),
     ...readStatus(raw),
-    ...rest(raw, isNamed ? [...known, "name"] : known),
+    ...extraOf(raw, isNamed ? [...known, "name"] : known),
   };
 }
 
@@ -54,9 +53,9 @@ export function readResult(kind: CallKind, raw: Fields, path: string): Item {
     call,
     kind: kind.kind,
     parts: readOutput(kind, raw[kind.output], `${path}.${kind.output}`),
-    ...some({ itemId: callId == null ? undefined : itemId }),
+    ...given({ itemId: callId == null ? undefined : itemId }),
     ...readStatus(raw),
-    ...rest(raw, kind.keeps ? known.filter((key) => !kind.keeps?.includes(key)) : known),
+    ...extraOf(raw, kind.keeps ? known.filter((key) => !kind.keeps?.includes(key)) : known),
   };
 }
 
@@ -79,13 +78,13 @@ export function writeCall<Name extends AnyName>(item: Call<Name>, report: Report
   const kind = kindOf(item.kind);
   return {
     type: kind.call,
-    ...some({ id: item.itemId }),
+    ...given({ id: item.itemId }),
     call_id: item.id,
     ...(kind.wrap === undefined && { name: item.name }),
-    ...some({ namespace: item.namespace }),
+    ...given({ namespace: item.namespace }),
     [kind.input]: valueOf(kind, item.input),
-    ...some({ status: item.status }),
-    ...own(item.extra, report),
+    ...given({ status: item.status }),
+    ...ownExtra(item.extra, report),
   };
 }
 
@@ -107,15 +106,15 @@ export function writeOutputCall<Name extends AnyName>(
 
 export function writeResult(item: Result, report: Report): Fields {
   const kind = kindOf(item.kind);
-  const extra = own(item.extra, report);
+  const extra = ownExtra(item.extra, report);
   const named =
     kind.kind === "local_shell"
-      ? some({ id: "call_id" in extra ? item.itemId : item.call })
-      : { ...some({ id: item.itemId }), call_id: item.call };
+      ? given({ id: "call_id" in extra ? item.itemId : item.call })
+      : { ...given({ id: item.itemId }), call_id: item.call };
   return {
     type: kind.result,
     ...named,
-    ...some({ [kind.output]: writeOutput(kind, item, report), status: item.status }),
+    ...given({ [kind.output]: writeOutput(kind, item, report), status: item.status }),
     ...extra,
   };
 }

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { clientName, type AnyName } from "../../turn/names.ts";
 import type { Choice, Fields, ToolRef } from "../../turn/turn.ts";
 import { invalid, shaped } from "../shape.ts";
-import { some } from "./parts.ts";
+import { given } from "./fields.ts";
 
 const words = z.enum(["auto", "none", "required"]);
 const choice = z.union([words, z.looseObject({ type: z.string() })]);
@@ -50,7 +50,7 @@ function readRef(raw: Fields, path: string): ToolRef {
     isNested ? inner : raw,
     isNested ? `${path}.${kind}` : path,
   );
-  return { kind, name: clientName(name), ...some({ namespace }) };
+  return { kind, name: clientName(name), ...given({ namespace }) };
 }
 
 export function writeChoice<Name extends AnyName>(said: Choice<Name>): unknown {
@@ -70,5 +70,5 @@ function writeRef<Name extends AnyName>({ kind, name, namespace }: ToolRef<Name>
       ? { type: "mcp", server_label: name }
       : { type: "mcp", server_label: namespace, name };
   if (kind !== "function" && kind !== "custom") return { type: kind };
-  return { type: kind, name, ...some({ namespace }) };
+  return { type: kind, name, ...given({ namespace }) };
 }

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Fields, Format } from "../../turn/turn.ts";
 import { shaped } from "../shape.ts";
-import { some } from "./parts.ts";
+import { given } from "./fields.ts";
 
 const anyFormat = z.looseObject({ type: z.string() });
 const schemaFormat = z.looseObject({
@@ -27,7 +27,7 @@ export function readFormat(raw: unknown): Format | undefined {
       const where = isNested ? `${path}.json_schema` : path;
       const read = shaped(schemaFormat, isNested ? inner : format, where);
       const { name, schema, strict, description } = read;
-      return { type: "schema", name, schema, ...some({ strict, description }) };
+      return { type: "schema", name, schema, ...given({ strict, description }) };
     }
     default:
       return { type: "opaque", dialect: "responses", raw };
@@ -43,7 +43,7 @@ export function writeFormat(format: Format): Fields | undefined {
       return { type: "json_object" };
     case "schema": {
       const { name, schema, strict, description } = format;
-      return { type: "json_schema", name, schema, ...some({ strict, description }) };
+      return { type: "json_schema", name, schema, ...given({ strict, description }) };
     }
     case "opaque":
       return format.dialect === "responses" ? (format.raw as Fields) : undefined;

@@ -3,19 +3,17 @@ import type { AnyName } from "../../turn/names.ts";
 import type { Fields, Item, Message, Reasoning } from "../../turn/turn.ts";
 import { invalid, shaped } from "../shape.ts";
 import { readCall, readResult, writeCall, writeOutputCall, writeResult } from "./calls.ts";
-import { isHosted, kindOf, kindOfCall, kindOfResult } from "./kinds.ts";
 import {
-  own,
-  readContent,
+  extraOf,
+  given,
+  ownExtra,
   readStatus,
-  rest,
   silently,
-  some,
   statusKey,
-  writeContent,
-  writeOutputPart,
   type Report,
-} from "./parts.ts";
+} from "./fields.ts";
+import { isHosted, kindOf, kindOfCall, kindOfResult } from "./kinds.ts";
+import { readContent, writeContent, writeOutputPart } from "./parts.ts";
 
 const anyItem = z.looseObject({ type: z.string().nullish() });
 const messageItem = z.looseObject({
@@ -58,9 +56,9 @@ function readMessage(raw: Fields, path: string): Message {
     type: "message",
     role,
     parts: readContent(raw.content, `${path}.content`),
-    ...some({ id, phase }),
+    ...given({ id, phase }),
     ...readStatus(raw),
-    ...rest(raw, ["type", "role", "content", "id", "phase", ...statusKey(raw)]),
+    ...extraOf(raw, ["type", "role", "content", "id", "phase", ...statusKey(raw)]),
   };
 }
 
@@ -70,9 +68,9 @@ function readReasoning(raw: Fields, path: string): Reasoning {
     type: "reasoning",
     summary: summary?.map(({ text }) => text) ?? [],
     content: content?.map(({ text }) => text) ?? [],
-    ...some({ id, encrypted }),
+    ...given({ id, encrypted }),
     ...readStatus(raw),
-    ...rest(raw, ["type", "id", "summary", "content", "encrypted_content", ...statusKey(raw)]),
+    ...extraOf(raw, ["type", "id", "summary", "content", "encrypted_content", ...statusKey(raw)]),
   };
 }
 
@@ -105,8 +103,8 @@ function writeMessage(item: Message, report: Report): Fields {
     type: "message",
     role: item.role,
     content: writeContent(item.parts, item.role, report),
-    ...some({ id: item.id, status: item.status, phase: item.phase }),
-    ...own(item.extra, report),
+    ...given({ id: item.id, status: item.status, phase: item.phase }),
+    ...ownExtra(item.extra, report),
   };
 }
 
@@ -115,11 +113,11 @@ function writeReasoning(item: Reasoning, report: Report): Fields {
   const content = item.content.map((text) => ({ type: "reasoning_text", text }));
   return {
     type: "reasoning",
-    ...some({ id: item.id }),
+    ...given({ id: item.id }),
     summary: item.summary.map((text) => ({ type: "summary_text", text })),
     ...(content.length > 0 && { content }),
-    ...some({ encrypted_content: item.encrypted, status: item.status }),
-    ...own(item.extra, report),
+    ...given({ encrypted_content: item.encrypted, status: item.status }),
+    ...ownExtra(item.extra, report),
   };
 }
 
@@ -139,8 +137,8 @@ export function writeOutputItem<Name extends AnyName>(
         status: item.status ?? "completed",
         role: "assistant",
         content: item.parts.map(writeOutputPart).filter((part) => part !== undefined),
-        ...some({ phase: item.phase }),
-        ...own(item.extra, silently),
+        ...given({ phase: item.phase }),
+        ...ownExtra(item.extra, silently),
       };
     case "reasoning": {
       // The API says of reasoning only that it is not whole.

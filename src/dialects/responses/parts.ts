@@ -1,12 +1,7 @@
 import { z } from "zod";
-import type { Extra, Fields, Part, Role, Status } from "../../turn/turn.ts";
+import type { Fields, Part, Role } from "../../turn/turn.ts";
 import { shaped } from "../shape.ts";
-
-/** Hears what of a request cannot be said in this dialect. */
-export type Report = (reason: string) => void;
-
-/** For answers: what they hold has been read in this dialect or made for it. */
-export const silently: Report = () => {};
+import { extraOf, given, ownExtra, type Report } from "./fields.ts";
 
 const text = z.looseObject({
   text: z.string(),
@@ -54,8 +49,8 @@ function readPart(raw: Fields, path: string): Part {
       return {
         type: "text",
         text: said,
-        ...some({ annotations, logprobs }),
-        ...rest(raw, ["type", "text", "annotations", "logprobs"]),
+        ...given({ annotations, logprobs }),
+        ...extraOf(raw, ["type", "text", "annotations", "logprobs"]),
       };
     }
     case "refusal":
@@ -65,8 +60,8 @@ function readPart(raw: Fields, path: string): Part {
       const { image_url: link, file_id: fileId, detail } = shaped(image, raw, path);
       return {
         type: "image",
-        ...some({ url: link?.url, fileId, detail: detail ?? link?.detail }),
-        ...rest(raw, ["type", "image_url", "file_id", "detail"]),
+        ...given({ url: link?.url, fileId, detail: detail ?? link?.detail }),
+        ...extraOf(raw, ["type", "image_url", "file_id", "detail"]),
       };
     }
     case "input_file":
@@ -77,7 +72,7 @@ function readPart(raw: Fields, path: string): Part {
     }
     case "input_audio": {
       const { data, format } = shaped(audio, raw, path).input_audio;
-      return { type: "audio", data, format, ...rest(raw, ["type", "input_audio"]) };
+      return { type: "audio", data, format, ...extraOf(raw, ["type", "input_audio"]) };
     }
     default:
       return { type: "opaque", dialect: "responses", raw };
@@ -88,8 +83,8 @@ function readFile(read: z.infer<typeof file>, raw: Fields): Part {
   const { file_data: data, file_url: url, file_id: fileId, filename: name } = read;
   return {
     type: "file",
-    ...some({ data, url, fileId, name }),
-    ...rest(raw, ["type", "file_data", "file_url", "file_id", "filename"]),
+    ...given({ data, url, fileId, name }),
+    ...extraOf(raw, ["type", "file_data", "file_url", "file_id", "filename"]),
   };
 }
 
@@ -106,8 +101,8 @@ function writePart(part: Part, role: Role, report: Report): Fields | undefined {
       return {
         type,
         text: part.text,
-        ...some({ annotations, logprobs }),
-        ...own(part.extra, report),
+        ...given({ annotations, logprobs }),
+        ...ownExtra(part.extra, report),
       };
     }
     case "refusal":
@@ -116,21 +111,21 @@ function writePart(part: Part, role: Role, report: Report): Fields | undefined {
       const { url, fileId, detail, extra } = part;
       return {
         type: "input_image",
-        ...some({ image_url: url, file_id: fileId, detail }),
-        ...own(extra, report),
+        ...given({ image_url: url, file_id: fileId, detail }),
+        ...ownExtra(extra, report),
       };
     }
     case "file": {
       const { data, url, fileId, name, extra } = part;
       return {
         type: "input_file",
-        ...some({ file_data: data, file_url: url, file_id: fileId, filename: name }),
-        ...own(extra, report),
+        ...given({ file_data: data, file_url: url, file_id: fileId, filename: name }),
+        ...ownExtra(extra, report),
       };
     }
     case "audio": {
       const { data, format, extra } = part;
-      return { type: "input_audio", input_audio: { data, format }, ...own(extra, report) };
+      return { type: "input_audio", input_audio: { data, format }, ...ownExtra(extra, report) };
     }
     case "opaque":
       if (part.dialect === "responses") return part.raw as Fields;
@@ -168,42 +163,3 @@ function withBytes(entry: unknown, blank: Fields): unknown {
     ...(Array.isArray(others) && { top_logprobs: others.map((other) => withBytes(other, {})) }),
   };
 }
-
-/** The fields that are set. `null` is how clients say "not set". */
-export function some<T extends Record<string, unknown>>(
-  fields: T,
-): { [K in keyof T]?: Exclude<T[K], null | undefined> } {
-  const set: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(fields))
-    if (value !== undefined && value !== null) set[key] = value;
-  return set as { [K in keyof T]?: Exclude<T[K], null | undefined> };
-}
-
-/** What a part or item holds beside the fields we know. */
-export function rest(raw: Fields, known: readonly string[]): { extra?: Extra } {
-  let fields: Record<string, unknown> | undefined;
-  for (const key of Object.keys(raw)) {
-    if (known.includes(key) || raw[key] === undefined) continue;
-    fields ??= {};
-    fields[key] = raw[key];
-  }
-  return fields === undefined ? {} : { extra: { dialect: "responses", fields } };
-}
-
-/** What was kept for this dialect; what was kept for another is reported. */
-export function own(extra: Extra | undefined, report: Report): Fields {
-  if (extra === undefined) return {};
-  if (extra.dialect === "responses") return extra.fields;
-  for (const key of Object.keys(extra.fields))
-    report(`\`${key}\` is a field of the ${extra.dialect} dialect`);
-  return {};
-}
-
-const statuses = new Set<unknown>(["in_progress", "completed", "incomplete"]);
-
-export const readStatus = (raw: Fields): { status?: Status } =>
-  statuses.has(raw.status) ? { status: raw.status as Status } : {};
-
-/** A status we have no word for, such as `failed`, stays among the rest. */
-export const statusKey = (raw: Fields): string[] =>
-  raw.status === null || statuses.has(raw.status) ? ["status"] : [];

@@ -2,8 +2,8 @@ import { Fault } from "../../turn/fault.ts";
 import { upstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { textOf } from "../loose.ts";
+import { extraOf } from "./fields.ts";
 import { inputText, type CallKind } from "./kinds.ts";
-import { rest } from "./parts.ts";
 import { choice, remainder, type ItemReader, type Teller, type Telling } from "./telling.ts";
 
 const known = ["type", "id", "call_id", "name", "namespace", "status"];
@@ -81,7 +81,7 @@ export class CallReader implements ItemReader {
       name: upstreamName(this.#isNamed ? (textOf(seen.name) ?? "") : this.#kind.kind),
       ...(namespace && { namespace }),
       ...(itemId && { itemId }),
-      ...rest(seen, [...known, this.#kind.input]),
+      ...extraOf(seen, [...known, this.#kind.input]),
     });
     if (this.#held !== "") this.#grow(this.#held);
     return call;

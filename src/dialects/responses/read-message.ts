@@ -1,10 +1,10 @@
 import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, listOf, numberOf, textOf } from "../loose.ts";
-import { rest } from "./parts.ts";
+import { extraOf } from "./fields.ts";
 import {
   choice,
   remainder,
-  someOf,
+  filledList,
   type ItemReader,
   type Teller,
   type Telling,
@@ -25,7 +25,7 @@ export class MessageReader implements ItemReader {
   constructor(first: Fields, to: Teller) {
     this.#first = first;
     this.#to = to;
-    if (someOf(first.content) !== undefined) to.late();
+    if (filledList(first.content) !== undefined) to.late();
     const [id, phase] = [textOf(first.id), textOf(first.phase)];
     to.say({ type: "text-start", choice, ...(id && { id }), ...(phase && { phase }) });
   }
@@ -65,7 +65,7 @@ export class MessageReader implements ItemReader {
       if (!this.#parts.has(index)) this.#to.late();
       this.#finish(this.#parts.get(index) ?? this.#open(index, type), fields);
     }
-    const extra = raw && rest(raw, known);
+    const extra = raw && extraOf(raw, known);
     this.#to.say({ type: "text-end", choice, ...(!complete && { complete }), ...extra });
   }
 
@@ -108,7 +108,7 @@ export class MessageReader implements ItemReader {
   #grow(part: Part, raw: Fields): void {
     if (typeof raw.delta !== "string") return this.#to.bent();
     part.said += raw.delta;
-    this.#say(part, raw.delta, someOf(raw.logprobs));
+    this.#say(part, raw.delta, filledList(raw.logprobs));
   }
 
   #say(part: Part, text: string, logprobs: readonly unknown[] | undefined): void {
@@ -120,7 +120,7 @@ export class MessageReader implements ItemReader {
 
   #finish(part: Part, raw: Fields): void {
     const more = remainder(part, part.type === "text" ? raw.text : raw.refusal, this.#to);
-    const logprobs = part.probed ? undefined : someOf(raw.logprobs);
+    const logprobs = part.probed ? undefined : filledList(raw.logprobs);
     if (more !== "" || logprobs !== undefined) this.#say(part, more, logprobs);
     for (const annotation of listOf(raw.annotations)?.slice(part.notes) ?? []) {
       this.#to.late();

@@ -1,10 +1,10 @@
 import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, listOf, numberOf, textOf } from "../loose.ts";
-import { rest } from "./parts.ts";
+import { extraOf } from "./fields.ts";
 import {
   choice,
   remainder,
-  someOf,
+  filledList,
   type ItemReader,
   type Teller,
   type Telling,
@@ -32,7 +32,7 @@ const steps: Readonly<Record<string, Step>> = {
 /** The fields that are told anew. An empty content would be left out, and is kept as it is. */
 const said = (raw: Fields): string[] => [
   "encrypted_content",
-  ...(someOf(raw.content) ? ["content"] : []),
+  ...(filledList(raw.content) ? ["content"] : []),
 ];
 
 /** Reads reasoning: a summary and a content, each in paragraphs. */
@@ -82,7 +82,7 @@ export class ReasoningReader implements ItemReader {
       choice,
       ...(encrypted && { encrypted }),
       ...(!complete && { complete }),
-      ...(raw && rest(raw, ["type", "id", "summary", ...said(raw)])),
+      ...(raw && extraOf(raw, ["type", "id", "summary", ...said(raw)])),
     });
   }
 

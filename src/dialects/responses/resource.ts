@@ -6,9 +6,9 @@ import type { Fields, Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
 import { faultBody } from "../fault-body.ts";
 import { writeChoice } from "./choice.ts";
+import { given } from "./fields.ts";
 import { echoFormat } from "./format.ts";
 import { idPrefix, itemId, writeOutputItem } from "./items.ts";
-import { some } from "./parts.ts";
 import { echoText } from "./tools.ts";
 
 /** What of a response changes while it is made. */
@@ -53,7 +53,7 @@ function echo(turn: Turn): Fields {
   return {
     instructions: instructionsOf(turn) ?? null,
     tool_choice: turn.choice === undefined ? "auto" : writeChoice(turn.choice),
-    text: { format: echoFormat(turn.format), ...some({ verbosity: params.verbosity }) },
+    text: { format: echoFormat(turn.format), ...given({ verbosity: params.verbosity }) },
     reasoning: { effort: params.effort ?? null, summary: params.reasoningSummary ?? null },
     parallel_tool_calls: params.parallelCalls ?? true,
     truncation: params.truncation ?? "disabled",
@@ -71,7 +71,7 @@ function echo(turn: Turn): Fields {
     metadata: params.metadata ?? {},
     safety_identifier: params.safetyIdentifier ?? null,
     prompt_cache_key: params.cacheKey ?? null,
-    ...some({
+    ...given({
       user: params.user,
       prompt: params.prompt,
       prompt_cache_retention: params.cacheRetention,

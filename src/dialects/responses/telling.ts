@@ -52,7 +52,7 @@ export function remainder(telling: Telling, whole: unknown, to: Teller): string 
 }
 
 /** A list that holds something: an empty one is how the API says "none". */
-export function someOf(value: unknown): readonly unknown[] | undefined {
+export function filledList(value: unknown): readonly unknown[] | undefined {
   const list = listOf(value);
   return list === undefined || list.length === 0 ? undefined : list;
 }

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { clientName, type AnyName } from "../../turn/names.ts";
 import type { CustomTool, Fields, FunctionTool, NamespaceTool, Tool } from "../../turn/turn.ts";
 import { invalid, shaped } from "../shape.ts";
-import { own, rest, silently, some, type Report } from "./parts.ts";
+import { extraOf, given, ownExtra, silently, type Report } from "./fields.ts";
 
 const list = z.array(z.unknown());
 const anyTool = z.looseObject({ type: z.string().nullish() });
@@ -49,14 +49,14 @@ function readTool(raw: unknown, path: string): Tool {
   return {
     type: "namespace",
     name: said,
-    ...some({ description }),
+    ...given({ description }),
     tools: (tools ?? []).map((inner, at) => {
       const innerPath = `${path}.tools[${at}]`;
       const member = shaped(anyTool, inner, innerPath);
       if (member.type !== "namespace") return readCallable(member, innerPath);
       throw invalid(`${innerPath}.type`, "must not be a namespace: namespaces do not nest");
     }),
-    ...rest(tool, ["type", "name", "description", "tools"]),
+    ...extraOf(tool, ["type", "name", "description", "tools"]),
   };
 }
 
@@ -84,13 +84,13 @@ function readFunction(raw: Fields, path: string): FunctionTool {
   return {
     type: "function",
     name: clientName(said),
-    ...some({
+    ...given({
       description,
       schema: parameters,
       // Who writes as for Chat means what is meant there when nothing is said.
       strict: outer === undefined ? strict : (strict ?? false),
     }),
-    ...rest({ ...outer, ...fields }, ["type", "name", "description", "parameters", "strict"]),
+    ...extraOf({ ...outer, ...fields }, ["type", "name", "description", "parameters", "strict"]),
   };
 }
 
@@ -100,8 +100,8 @@ function readCustom(raw: Fields, path: string): CustomTool {
   return {
     type: "custom",
     name: clientName(said),
-    ...some({ description, format: format && flatFormat(format) }),
-    ...rest({ ...outer, ...fields }, ["type", "name", "description", "format"]),
+    ...given({ description, format: format && flatFormat(format) }),
+    ...extraOf({ ...outer, ...fields }, ["type", "name", "description", "format"]),
   };
 }
 
@@ -138,19 +138,19 @@ function writeTool<Name extends AnyName>(tool: Tool<Name>, to: Audience): Fields
         name: tool.name,
         ...(to.echo === true
           ? { description: tool.description ?? null, parameters: objectSchema(tool.schema) ?? null }
-          : some({ description: tool.description, parameters: objectSchema(tool.schema) })),
-        ...some({ strict: tool.strict ?? to.strict }),
-        ...own(tool.extra, to.report),
+          : given({ description: tool.description, parameters: objectSchema(tool.schema) })),
+        ...given({ strict: tool.strict ?? to.strict }),
+        ...ownExtra(tool.extra, to.report),
       };
     case "custom":
       return {
         type: "custom",
         name: tool.name,
-        ...some({
+        ...given({
           description: tool.description,
           format: tool.format && flatFormat(tool.format),
         }),
-        ...own(tool.extra, to.report),
+        ...ownExtra(tool.extra, to.report),
       };
     case "namespace":
       return {
@@ -158,7 +158,7 @@ function writeTool<Name extends AnyName>(tool: Tool<Name>, to: Audience): Fields
         name: tool.name,
         description: tool.description ?? "",
         tools: tool.tools.map((inner) => writeTool(inner, to)).filter((one) => one !== undefined),
-        ...own(tool.extra, to.report),
+        ...ownExtra(tool.extra, to.report),
       };
     case "builtin":
       if (tool.dialect !== "responses") {

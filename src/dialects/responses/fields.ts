@@ -1,0 +1,46 @@
+import type { Extra, Fields, Status } from "../../turn/turn.ts";
+
+/** Hears what of a request cannot be said in this dialect. */
+export type Report = (reason: string) => void;
+
+/** For answers: what they hold has been read in this dialect or made for it. */
+export const silently: Report = () => {};
+
+/** The fields that are set. `null` is how clients say "not set". */
+export function given<T extends Record<string, unknown>>(
+  fields: T,
+): { [K in keyof T]?: Exclude<T[K], null | undefined> } {
+  const set: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(fields))
+    if (value !== undefined && value !== null) set[key] = value;
+  return set as { [K in keyof T]?: Exclude<T[K], null | undefined> };
+}
+
+/** What a part or item holds beside the fields we know. */
+export function extraOf(raw: Fields, known: readonly string[]): { extra?: Extra } {
+  let fields: Record<string, unknown> | undefined;
+  for (const key of Object.keys(raw)) {
+    if (known.includes(key) || raw[key] === undefined) continue;
+    fields ??= {};
+    fields[key] = raw[key];
+  }
+  return fields === undefined ? {} : { extra: { dialect: "responses", fields } };
+}
+
+/** What was kept for this dialect; what was kept for another is reported. */
+export function ownExtra(extra: Extra | undefined, report: Report): Fields {
+  if (extra === undefined) return {};
+  if (extra.dialect === "responses") return extra.fields;
+  for (const key of Object.keys(extra.fields))
+    report(`\`${key}\` is a field of the ${extra.dialect} dialect`);
+  return {};
+}
+
+const statuses = new Set<unknown>(["in_progress", "completed", "incomplete"]);
+
+export const readStatus = (raw: Fields): { status?: Status } =>
+  statuses.has(raw.status) ? { status: raw.status as Status } : {};
+
+/** A status we have no word for, such as `failed`, stays among the rest. */
+export const statusKey = (raw: Fields): string[] =>
+  raw.status === null || statuses.has(raw.status) ? ["status"] : [];
