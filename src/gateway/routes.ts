@@ -182,11 +182,18 @@ const modelBody = ({ id, owner }: { id: string; owner: string }): Record<string,
   owned_by: owner,
 });
 
-function serveReadiness(visit: Visit): void {
-  const { upstreams } = visit.house;
-  sendJson(visit, 200, {
-    status: "ok",
-    upstreams: Object.fromEntries([...upstreams.keys()].map((name) => [name, "ready"])),
+/** Ready while any upstream is; what keeps the others is told by its code. */
+async function serveReadiness(visit: Visit): Promise<void> {
+  const states = await Promise.all(
+    [...visit.house.upstreams].map(async ([name, upstream]) => {
+      const trouble = await upstream.trouble?.();
+      return [name, trouble?.code ?? "ready"] as const;
+    }),
+  );
+  const ready = states.length === 0 || states.some(([, state]) => state === "ready");
+  sendJson(visit, ready ? 200 : 503, {
+    status: ready ? "ok" : "unready",
+    upstreams: Object.fromEntries(states),
   });
 }
 

@@ -1,3 +1,5 @@
+import { resolve } from "node:path";
+import { codexUpstream } from "../upstreams/codex/codex.ts";
 import { demoUpstream } from "../upstreams/demo.ts";
 import { httpUpstream } from "../upstreams/http.ts";
 import { profileFor, profiles } from "../upstreams/profiles/profiles.ts";
@@ -51,11 +53,23 @@ function openUpstream(name: string, config: UpstreamConfig, parts: Parts): Upstr
       return config.script === undefined
         ? demoUpstream({ name, ...parts })
         : scriptedUpstream({ name, profile, script: config.script, dialects, ...parts });
-    case "messages":
     case "codex":
+      return codexUpstream({
+        name,
+        profile,
+        command: config.command,
+        home: resolve(config.home),
+        processes: config.processes,
+        provider: { baseUrl: config.base_url, apiKey: config.api_key },
+        models: config.models,
+        timeouts: config.timeouts,
+        environment: parts.environment ?? {},
+        clock: parts.clock,
+      });
+    case "messages":
       throw new Fault(
         "config.invalid",
-        `\`upstreams.${name}.dialect\`: \`${config.dialect}\` is not there yet; use \`chat\`, \`responses\` or \`scripted\`.`,
+        `\`upstreams.${name}.dialect\`: \`${config.dialect}\` is not there yet; use \`chat\`, \`responses\`, \`codex\` or \`scripted\`.`,
       );
     default:
       return config satisfies never;

@@ -89,19 +89,23 @@ describe("loading the configuration", () => {
     ]);
   });
 
-  it.skipIf("codex" in dialects)("leaves out an upstream it cannot serve yet, and says so", () => {
-    const upstreams = "upstreams: { codex: { dialect: codex }, demo: { dialect: scripted } }\n";
-    write("patchbay.yaml", `${upstreams}models: { both: [codex/x, demo/demo] }\n`);
-    const loaded = load();
-    expect(loaded.notes).toEqual([
-      "upstreams.codex: the codex dialect is not served yet; it is left out.",
-    ]);
-    expect(configOf(loaded)).toMatchObject({ models: { both: ["demo/demo"] } });
-    write("patchbay.yaml", `${upstreams}models: { only: codex/x }\n`);
-    expect(linesOf(load())).toEqual([
-      "patchbay.yaml:2:11 models.only: leads only to upstreams of a dialect that is not served yet; use one of chat, responses, scripted",
-    ]);
-  });
+  it.skipIf("messages" in dialects)(
+    "leaves out an upstream it cannot serve yet, and says so",
+    () => {
+      const upstreams =
+        "upstreams: { claude: { dialect: messages, base_url: http://a }, demo: { dialect: scripted } }\n";
+      write("patchbay.yaml", `${upstreams}models: { both: [claude/x, demo/demo] }\n`);
+      const loaded = load();
+      expect(loaded.notes).toEqual([
+        "upstreams.claude: the messages dialect is not served yet; it is left out.",
+      ]);
+      expect(configOf(loaded)).toMatchObject({ models: { both: ["demo/demo"] } });
+      write("patchbay.yaml", `${upstreams}models: { only: claude/x }\n`);
+      expect(linesOf(load())).toEqual([
+        "patchbay.yaml:2:11 models.only: leads only to upstreams of a dialect that is not served yet; use one of chat, responses, codex, scripted",
+      ]);
+    },
+  );
 
   it("takes the first file of the search order", () => {
     expect(load().file).toBeUndefined();
@@ -268,6 +272,19 @@ describe("zero configuration", () => {
     write("patchbay.yaml", "models: { fast: groq/some-model }\n");
     const config = configOf(load({ GROQ_API_KEY: "g" }));
     expect(config.models).toEqual({ fast: ["groq/some-model"] });
+  });
+
+  it("has Codex where it is on PATH and signed in", () => {
+    const bin = join(directory, "bin");
+    mkdirSync(bin);
+    writeFileSync(join(bin, "codex"), "", { mode: 0o755 });
+    const env = { PATH: bin, CODEX_HOME: join(directory, "codex-home") };
+    expect(Object.keys(configOf(load(env)).upstreams)).toEqual(["demo"]);
+    mkdirSync(env.CODEX_HOME);
+    writeFileSync(join(env.CODEX_HOME, "auth.json"), "{}");
+    const config = configOf(load(env));
+    expect(config.upstreams["codex"]).toMatchObject({ dialect: "codex", command: "codex" });
+    expect(config.models["*"]).toEqual(["codex/*"]);
   });
 
   it("says so when the only key is one it cannot use", () => {

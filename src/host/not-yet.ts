@@ -2,7 +2,7 @@ import type { Config } from "../gateway/config.ts";
 import { dialects } from "../gateway/dialects.ts";
 import type { Problem } from "../gateway/problems.ts";
 
-const served: ReadonlySet<string> = new Set([...Object.keys(dialects), "scripted"]);
+const served: ReadonlySet<string> = new Set([...Object.keys(dialects), "codex", "scripted"]);
 
 /**
  * What a configuration may name before it exists. An upstream whose dialect is

@@ -1,5 +1,6 @@
 import type { Parts } from "../gateway/house.ts";
 import { systemClock } from "./clock.ts";
+import { environment } from "./env.ts";
 import { newId } from "./ids.ts";
 
 /** What this machine gives a gateway; without a `report`, nobody hears what happens. */
@@ -8,4 +9,5 @@ export const machineParts = (report: Parts["report"] = () => {}): Parts => ({
   newId,
   random: Math.random,
   report,
+  environment: environment(),
 });

@@ -1,3 +1,6 @@
+import { existsSync } from "node:fs";
+import { onPath } from "../upstreams/codex/command.ts";
+import { loginFile } from "../upstreams/codex/home.ts";
 import type { Environment } from "./env.ts";
 
 type Provider = {
@@ -127,10 +130,18 @@ export function zeroConfig(env: Environment): ZeroConfig {
     upstreams[name] = { dialect, profile, base_url, api_key: env[key] };
     rest ??= `${name}/${model}`;
   }
+  if (isCodexSignedIn(env)) {
+    upstreams["codex"] = { dialect: "codex" };
+    rest ??= "codex/*";
+  }
   const notes = rest === undefined ? unusedKeys(env) : [];
   upstreams.demo = { dialect: "scripted" };
   return { upstreams, models: { demo: "demo/demo", "*": rest ?? "demo/demo" }, notes };
 }
+
+/** Codex brings its own sign-in: with both it and that there, nothing has to be configured. */
+const isCodexSignedIn = (env: Environment): boolean =>
+  onPath("codex", env["PATH"] ?? "") !== undefined && existsSync(loginFile(env));
 
 /** Whoever set a key expects more than the demo, so say why it is all there is. */
 function unusedKeys(env: Environment): string[] {

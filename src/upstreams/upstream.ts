@@ -1,6 +1,7 @@
 import type { Source } from "../stream/flow.ts";
 import type { Decision } from "../turn/decision.ts";
 import type { TurnEvent } from "../turn/event.ts";
+import type { Fault } from "../turn/fault.ts";
 import type { UpstreamName } from "../turn/names.ts";
 import type { Profile } from "../turn/profile.ts";
 import type { Turn } from "../turn/turn.ts";
@@ -13,6 +14,8 @@ export type Upstream = {
   prepare(turn: Turn<UpstreamName>, to: PrepareOptions): Prepared;
   /** The models it lists itself, if it can. */
   models?(): Promise<readonly string[]>;
+  /** Why it cannot serve just now, where that can be known without asking a model. */
+  trouble?(): Promise<Fault | undefined>;
   /** Lets running turns end, then lets go of connections and processes. */
   close(): Promise<void>;
 };

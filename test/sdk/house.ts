@@ -1,11 +1,17 @@
 import OpenAI from "openai";
+import { missing as codexIsMissing, openCodex } from "../codex-upstream/house.ts";
 import { chatToolLoop, responsesToolLoop, wantedCalls } from "../fake-model.ts";
 import { fakeUpstream, type Heard } from "../fake-upstream.ts";
 import { onto, serve, type Served } from "../serve.ts";
 
 /** What the gateway stands in front of. */
-export const backs = ["chat", "responses", "demo"] as const;
-export type Back = (typeof backs)[number];
+export type Back = "chat" | "responses" | "demo" | "codex";
+export const backs: readonly Back[] = [
+  "chat",
+  "responses",
+  "demo",
+  ...(codexIsMissing ? [] : (["codex"] as const)),
+];
 
 export type House = AsyncDisposable & {
   readonly served: Served;
@@ -16,6 +22,10 @@ export type House = AsyncDisposable & {
 
 /** A gateway before a model that makes two calls at once and then tells what they said. */
 export async function openHouse(back: Back): Promise<House> {
+  if (back === "codex") {
+    const codex = await openCodex(responsesToolLoop);
+    return { ...codex, heard: codex.model.heard };
+  }
   const upstream =
     back === "demo"
       ? undefined

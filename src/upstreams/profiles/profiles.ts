@@ -2,6 +2,7 @@ import type { Profile } from "../../turn/profile.ts";
 import type { DialectName } from "../../turn/turn.ts";
 import { azureResponses } from "./azure-responses.ts";
 import { azure } from "./azure.ts";
+import { codex } from "./codex.ts";
 import { deepseek } from "./deepseek.ts";
 import { demo } from "./demo.ts";
 import { gemini } from "./gemini.ts";
@@ -48,6 +49,7 @@ export const profiles: ReadonlyMap<string, Profile> = new Map(
     zhipu,
     genericChat,
     genericResponses,
+    codex,
     scripted,
     demo,
   ].map((profile) => [profile.name, profile]),
@@ -56,6 +58,7 @@ export const profiles: ReadonlyMap<string, Profile> = new Map(
 const generic: { readonly [D in DialectName]?: Profile } = {
   chat: genericChat,
   responses: genericResponses,
+  codex,
   scripted,
 };
 

@@ -1,0 +1,129 @@
+import type { Source } from "../../stream/flow.ts";
+import type { Clock } from "../../turn/clock.ts";
+import type { TurnEvent } from "../../turn/event.ts";
+import { Fault } from "../../turn/fault.ts";
+import type { UpstreamName } from "../../turn/names.ts";
+import type { Profile } from "../../turn/profile.ts";
+import type { Upstream } from "../upstream.ts";
+import type { Failing } from "./faults.ts";
+import { outlet } from "./outlet.ts";
+import { Pool, type Seat } from "./pool.ts";
+import { writeCodexRequest, type CodexRequest } from "./request.ts";
+import { startServer, type Notice } from "./server.ts";
+import type { Provider } from "./settings.ts";
+import { Thread } from "./thread.ts";
+import { Worker } from "./worker.ts";
+
+type Event = TurnEvent<UpstreamName>;
+
+export type CodexOptions = {
+  readonly name: string;
+  readonly profile: Profile;
+  /** The binary: a path, or a name on PATH. */
+  readonly command: string;
+  /** The child's CODEX_HOME. */
+  readonly home: string;
+  readonly processes: number;
+  readonly provider: Provider;
+  readonly models: readonly string[];
+  /** Milliseconds: of one request to the child, and of silence in mid-answer. */
+  readonly timeouts: { readonly connect: number; readonly idle: number };
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly clock: Clock;
+  readonly notice?: ((notice: Notice) => void) | undefined;
+};
+
+/** So many turns a process carries at once; a core is busy with far fewer. */
+const SEATS = 32;
+const QUEUE = 1_000;
+const CLOSE_MS = 10_000;
+
+/** The models that Codex can reach, by way of its app-server. */
+export function codexUpstream(options: CodexOptions): Upstream {
+  const { name, profile, clock, provider, home } = options;
+  const { apiKey } = provider;
+  const failing: Failing = {
+    name,
+    origin: provider.baseUrl ?? "",
+    secrets: apiKey === undefined || apiKey.length < 4 ? [] : [apiKey],
+  };
+  const notice = options.notice ?? (() => {});
+  const start = (gone: () => void) =>
+    startServer({ ...options, timeout: options.timeouts.connect, notice }, gone);
+  const workers = Array.from({ length: options.processes }, () => new Worker(start, clock));
+  const pool = new Pool(workers, { seats: SEATS, queue: QUEUE, name });
+  const threads = new Set<Thread>();
+
+  function open(request: CodexRequest): Source<Event> {
+    return (sink) => {
+      let thread: Thread | undefined;
+      let seat: Seat | undefined;
+      let leaveLine = (): void => {};
+      const out = outlet(sink, () => {
+        leaveLine();
+        if (thread === undefined) seat?.leave();
+        else thread.release();
+      });
+      const fail = (error: unknown): void => {
+        seat?.leave();
+        out.emit({ type: "turn-fail", fault: error instanceof Fault ? error : internal(error) });
+        out.end();
+      };
+      const sit = async (taken: Seat): Promise<void> => {
+        seat = taken;
+        const server = await taken.worker.server();
+        if (out.over()) return taken.leave();
+        const { idle } = options.timeouts;
+        const begun = new Thread({ server, request, failing, clock, directory: home, idle });
+        thread = begun;
+        threads.add(begun);
+        await begun.answer(out, () => {
+          threads.delete(begun);
+          taken.leave();
+        });
+      };
+      queueMicrotask(() => {
+        try {
+          leaveLine = pool.enter((taken) => void sit(taken).catch(fail));
+        } catch (error) {
+          fail(error);
+        }
+      });
+      return out;
+    };
+  }
+
+  return {
+    name,
+    profile,
+    prepare(turn, { model }) {
+      const request = writeCodexRequest(turn, model, profile);
+      return { decisions: request.decisions, open: () => open(request) };
+    },
+    models: async () => options.models,
+    async trouble() {
+      const troubles = await Promise.all(workers.map((worker) => worker.trouble()));
+      // One process is enough to serve.
+      return troubles.includes(undefined) ? undefined : troubles[0];
+    },
+    async close() {
+      await drained(threads, clock);
+      await Promise.all(workers.map((worker) => worker.close()));
+    },
+  };
+}
+
+/** Lets running turns end, but not for ever. */
+function drained(threads: ReadonlySet<Thread>, clock: Clock): Promise<void> {
+  const last = clock.now() + CLOSE_MS;
+  return new Promise((resolve) => {
+    const look = (): void => {
+      if (threads.size === 0 || clock.now() >= last) return resolve();
+      clock.at(clock.now() + 20, look);
+    };
+    look();
+  });
+}
+
+const internal = (error: unknown): Fault =>
+  new Fault("gateway.internal", "Something went wrong on the way to Codex.", {}, error);

@@ -1,0 +1,100 @@
+import { fieldsOf, numberOf, textOf } from "../../dialects/loose.ts";
+import { Fault, type FaultCode } from "../../turn/fault.ts";
+import type { Fields } from "../../turn/turn.ts";
+import { readError } from "../error-body.ts";
+import { refusal, shown } from "../http-fault.ts";
+import type { Failing } from "../http-fault.ts";
+
+export type { Failing } from "../http-fault.ts";
+
+type Row = {
+  readonly code: FaultCode;
+  /** After "Upstream `name`". */
+  readonly did: string;
+  /** What the OpenAI API calls it, where clients look for that. */
+  readonly openai?: string;
+};
+
+/** The kinds of failure that Codex names. */
+const rows: Readonly<Record<string, Row>> = {
+  contextWindowExceeded: {
+    code: "upstream.refused",
+    did: "found the conversation longer than its model can read",
+    openai: "context_length_exceeded",
+  },
+  usageLimitExceeded: {
+    code: "upstream.rate_limited",
+    did: "has used up its allowance",
+    openai: "insufficient_quota",
+  },
+  serverOverloaded: { code: "upstream.overloaded", did: "is overloaded" },
+  modelNotFound: {
+    code: "upstream.not_found",
+    did: "has no such model",
+    openai: "model_not_found",
+  },
+  unauthorized: { code: "upstream.auth", did: "was not let in" },
+  internalServerError: { code: "upstream.failed", did: "had an error" },
+  badRequest: { code: "upstream.refused", did: "rejected the request" },
+  responseStreamDisconnected: { code: "upstream.cut", did: "lost its model in mid-answer" },
+  responseStreamConnectionFailed: { code: "upstream.unreachable", did: "cannot reach its model" },
+  responseTooManyFailedAttempts: { code: "upstream.failed", did: "gave up on its model" },
+  httpConnectionFailed: { code: "upstream.unreachable", did: "cannot reach its model" },
+};
+
+/**
+ * What a failed turn means. Running into the limit of tokens is no failure but
+ * an end; Codex has no other word for it.
+ */
+export function faultOf(error: Fields | undefined, failing: Failing): Fault | "length" {
+  const message = textOf(error?.message) ?? "";
+  if (/incomplete response.*max_output_tokens/i.test(message)) return "length";
+  if (error === undefined)
+    return new Fault(
+      "upstream.cut",
+      `Upstream \`${failing.name}\` broke the turn off; send the request again.`,
+    );
+  const { kind, status } = readKind(error.codexErrorInfo);
+  const body = bodyIn(message);
+  const said =
+    status ?? statusIn(message) ?? (body !== undefined && kind === "other" ? 400 : undefined);
+  if (said !== undefined && said >= 400)
+    return refusal(failing, { status: said, headers: {}, body: body ?? message, now: 0 }).fault;
+  return shown(failing, named(kind, body ?? message, failing));
+}
+
+function named(kind: string, message: string, { name }: Failing): Fault {
+  const row = Object.hasOwn(rows, kind) ? rows[kind] : undefined;
+  const { code, did, openai }: Row = row ?? {
+    code: "upstream.said_error",
+    did: "reported an error",
+  };
+  const words = (readError(message).message ?? message).slice(0, 2000);
+  return new Fault(code, `Upstream \`${name}\` ${did}${words === "" ? "." : `: ${words}`}`, {
+    upstreamCode: openai,
+  });
+}
+
+/** A word, or an object whose one key is the word and may hold the status. */
+function readKind(info: unknown): { readonly kind: string; readonly status?: number | undefined } {
+  if (typeof info === "string") return { kind: info };
+  const [kind, detail] = Object.entries(fieldsOf(info) ?? {})[0] ?? ["other", undefined];
+  return { kind, status: numberOf(fieldsOf(detail)?.httpStatusCode) };
+}
+
+/** The body of a refusal, which Codex passes on as its message. */
+function bodyIn(message: string): string | undefined {
+  const from = message.indexOf("{");
+  if (from < 0) return undefined;
+  try {
+    const text = message.slice(from, message.lastIndexOf("}") + 1);
+    return fieldsOf(JSON.parse(text)) === undefined ? undefined : text;
+  } catch {
+    return undefined; // Words with a brace in them.
+  }
+}
+
+const statusIn = (message: string): number | undefined => {
+  const [, status] = /\b(?:status|HTTP)\b\D{0,8}\b([45]\d\d)\b/i.exec(message) ?? [];
+  return status === undefined ? undefined : Number(status);
+};

@@ -1,0 +1,32 @@
+import { existsSync, lstatSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { catalogText, configText, needsLogin, type Provider } from "./settings.ts";
+
+/**
+ * Makes the child's home ready: our configuration, our catalog and, where Codex
+ * goes by its own sign-in, a way to the one the user has already.
+ */
+export function furnishHome(
+  home: string,
+  provider: Provider,
+  env: Readonly<Record<string, string | undefined>>,
+): void {
+  mkdirSync(home, { recursive: true, mode: 0o700 });
+  const catalog = join(home, "patchbay-models.json");
+  writeFileSync(catalog, catalogText());
+  writeFileSync(join(home, "config.toml"), configText(catalog));
+  if (needsLogin(provider)) shareLogin(home, env);
+}
+
+/** Where the user's own Codex keeps its sign-in. */
+export const loginFile = (env: Readonly<Record<string, string | undefined>>): string =>
+  join(env["CODEX_HOME"] || join(env["HOME"] || homedir(), ".codex"), "auth.json");
+
+function shareLogin(home: string, env: Readonly<Record<string, string | undefined>>): void {
+  const own = join(home, "auth.json");
+  const users = loginFile(env);
+  const taken = lstatSync(own, { throwIfNoEntry: false }) !== undefined;
+  // A link, because Codex renews the sign-in and two copies would fall apart.
+  if (!taken && own !== users && existsSync(users)) symlinkSync(users, own);
+}

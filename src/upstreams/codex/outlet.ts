@@ -1,0 +1,66 @@
+import type { Flow, Sink } from "../../stream/flow.ts";
+
+/** The way of one turn's events to their reader. */
+export type Outlet<T> = Flow & {
+  readonly emit: (event: T) => void;
+  /** The last event has been said. */
+  end(): void;
+  readonly over: () => boolean;
+};
+
+/**
+ * All threads of a child share one pipe, so a slow reader cannot slow its own
+ * thread alone: what comes for it while it is paused waits here, which is never
+ * more than one answer.
+ */
+export function outlet<T>(sink: Sink<T>, stopped: () => void): Outlet<T> {
+  let held: T[] = [];
+  let paused = false;
+  let ended = false;
+  let over = false;
+  let flushing = false;
+
+  const isHeldUp = (): boolean => paused || over;
+  const write = (): void => {
+    flushing = false;
+    if (paused || over) return;
+    const events = held;
+    held = [];
+    for (const event of events) sink.each(event);
+    if (events.length > 0) sink.flush();
+    // What the flush brought about may be that the reader pauses or leaves.
+    if (isHeldUp() || !ended) return;
+    over = true;
+    sink.end();
+  };
+  // Once for all the lines that one read brought.
+  const soon = (): void => {
+    if (!flushing && !paused) queueMicrotask(write);
+    flushing = !paused;
+  };
+
+  return {
+    emit(event) {
+      if (over || ended) return;
+      held.push(event);
+      soon();
+    },
+    end() {
+      ended = true;
+      soon();
+    },
+    pause: () => void (paused = true),
+    resume() {
+      paused = false;
+      flushing = false;
+      soon();
+    },
+    stop() {
+      if (over) return;
+      over = true;
+      held = [];
+      stopped();
+    },
+    over: () => over,
+  };
+}

@@ -1,0 +1,99 @@
+import { writeParams } from "../../dialects/params.ts";
+import type { Decision } from "../../turn/decision.ts";
+import { itemPath } from "../../turn/item-path.ts";
+import type { UpstreamName } from "../../turn/names.ts";
+import type { Profile } from "../../turn/profile.ts";
+import type { Fields, Item, Turn } from "../../turn/turn.ts";
+import { writeItem } from "./history.ts";
+import { readModel } from "./model.ts";
+import { dynamicTools } from "./tools.ts";
+
+/** All that Codex is told for one turn. */
+export type CodexRequest = {
+  readonly model: string;
+  /** Of `thread/start`, but for where and how the thread runs. */
+  readonly thread: Fields;
+  /** The conversation so far, for `thread/inject_items`. */
+  readonly items: readonly Fields[];
+  /** Of `turn/start`. */
+  readonly options: Fields;
+  readonly decisions: readonly Decision[];
+};
+
+const MUST_CALL = "Answer by calling at least one of the tools.";
+const askedInWords: Decision = {
+  path: "tool_choice",
+  action: "changed",
+  reason: "Codex cannot be made to call a tool, so the model is asked to in words",
+};
+
+/** Writes a turn for Codex. */
+export function writeCodexRequest(
+  turn: Turn<UpstreamName>,
+  name: string,
+  profile: Profile,
+): CodexRequest {
+  const { fields, decisions } = writeParams(turn, "responses", profile);
+  const { model, effort } = readModel(name);
+  const { items, base } = writeHistory(turn, decisions);
+  const tools = dynamicTools(turn);
+  const developer = turn.choice?.type === "required" && tools.length > 0 ? MUST_CALL : undefined;
+  if (developer !== undefined) decisions.push(askedInWords);
+  const { include, verbosity, ...params } = fields;
+  noteIncludes(include, decisions);
+  return {
+    model,
+    thread: {
+      model,
+      // Empty, or Codex would say something of its own.
+      baseInstructions: base ?? "",
+      ...(developer !== undefined && { developerInstructions: developer }),
+      ...(tools.length > 0 && { dynamicTools: tools }),
+      ...(verbosity !== undefined && { config: { model_verbosity: verbosity } }),
+    },
+    items,
+    options: {
+      summary: "none",
+      ...(effort !== undefined && { effort }),
+      ...params,
+      ...(turn.format?.type === "schema" && { outputSchema: turn.format.schema }),
+    },
+    decisions,
+  };
+}
+
+function writeHistory(
+  turn: Turn<UpstreamName>,
+  decisions: Decision[],
+): { readonly items: Fields[]; readonly base: string | undefined } {
+  const base = instructionsOf(turn.items[0]);
+  const items: Fields[] = [];
+  for (const [at, item] of turn.items.entries()) {
+    if (at === 0 && base !== undefined) continue;
+    const written = writeItem(item, (action, reason) =>
+      decisions.push({ path: itemPath(turn, at), action, reason }),
+    );
+    if (written !== undefined) items.push(written);
+  }
+  return { items, base };
+}
+
+/** What stands first and is text becomes the base instructions: the first thing the model is told. */
+function instructionsOf(first: Item<UpstreamName> | undefined): string | undefined {
+  if (first?.type !== "message") return undefined;
+  if (first.role !== "system" && first.role !== "developer") return undefined;
+  const texts = first.parts.map((part) => (part.type === "text" ? part.text : undefined));
+  if (texts.some((text) => text === undefined) || texts.join("") === "") return undefined;
+  return texts.join("");
+}
+
+/** It always asks for sealed reasoning, and for nothing else. */
+function noteIncludes(include: unknown, decisions: Decision[]): void {
+  for (const one of Array.isArray(include) ? (include as unknown[]) : [])
+    if (one !== "reasoning.encrypted_content")
+      decisions.push({
+        path: "include",
+        action: "dropped",
+        reason: `Codex cannot be asked for \`${String(one).slice(0, 60)}\``,
+      });
+}

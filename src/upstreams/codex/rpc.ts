@@ -1,0 +1,200 @@
+import { fieldsOf, numberOf, textOf } from "../../dialects/loose.ts";
+import type { Clock } from "../../turn/clock.ts";
+import { Fault } from "../../turn/fault.ts";
+import type { Fields } from "../../turn/turn.ts";
+
+export type RequestId = string | number;
+
+/** Who hears what is said of one thread. */
+export type Listener = {
+  note(method: string, params: Fields): void;
+  /** A request of the other side. Whoever takes it (true) answers it. */
+  asked(id: RequestId, method: string, params: Fields): boolean;
+  /** The other side is gone. */
+  gone(fault: Fault): void;
+};
+
+export type RpcOptions = {
+  readonly send: (line: string) => void;
+  readonly clock: Clock;
+  /** How long a request may take, in milliseconds. */
+  readonly timeout: number;
+  /** How many requests may be under way at once; others wait their turn. */
+  readonly most: number;
+  /** Something came that belongs to nobody. */
+  readonly stray: (what: Stray) => void;
+};
+
+export type Stray = "malformed" | "unknown-thread" | "unknown-request" | "unknown-answer";
+
+/** An error that the other side answered with. */
+export class RpcError extends Error {
+  override readonly name = "RpcError";
+  readonly code: number;
+  readonly data: Fields | undefined;
+
+  constructor(code: number, message: string, data?: Fields) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
+}
+
+type Pending = {
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: Error) => void;
+  readonly calledOff: () => void;
+};
+
+const OVERLOADED = -32001;
+const UNKNOWN_METHOD = -32601;
+const RETRIES = 6;
+const FIRST_WAIT = 50;
+
+/** JSON-RPC as the app-server speaks it: one message a line, requests in both directions. */
+export class Rpc {
+  readonly #options: RpcOptions;
+  readonly #pending = new Map<RequestId, Pending>();
+  readonly #waiting: (() => void)[] = [];
+  readonly #listeners = new Map<string, Listener>();
+  #lastId = 0;
+  #fault: Fault | undefined;
+
+  constructor(options: RpcOptions) {
+    this.#options = options;
+  }
+
+  /** Asks, and again for as long as the other side is overloaded. Rejects with an RpcError or a Fault. */
+  async request(method: string, params: Fields, timeout = this.#options.timeout): Promise<Fields> {
+    for (let tried = 0; ; tried++) {
+      try {
+        return fieldsOf(await this.#once(method, params, timeout)) ?? {};
+      } catch (error) {
+        const again = error instanceof RpcError && error.code === OVERLOADED && tried < RETRIES;
+        if (!again) throw error;
+        await this.#rest(FIRST_WAIT * 2 ** tried);
+      }
+    }
+  }
+
+  notify(method: string): void {
+    this.#say({ method });
+  }
+
+  answer(id: RequestId, result: Fields): void {
+    this.#say({ id, result });
+  }
+
+  refuse(id: RequestId, message: string): void {
+    this.#say({ id, error: { code: UNKNOWN_METHOD, message } });
+  }
+
+  /** Hears what is said of a thread until the returned function is called. */
+  watch(thread: string, listener: Listener): () => void {
+    this.#listeners.set(thread, listener);
+    return () => void this.#listeners.delete(thread);
+  }
+
+  /** Takes one line of the other side. */
+  hear(line: string): void {
+    const message = parsed(line);
+    if (message === undefined) return this.#options.stray("malformed");
+    const { id } = message;
+    const method = textOf(message.method);
+    const isId = typeof id === "number" || typeof id === "string";
+    if (method === undefined) {
+      if (isId) this.#settle(id, message);
+      else this.#options.stray("malformed");
+      return;
+    }
+    const params = fieldsOf(message.params) ?? {};
+    if (isId) this.#serve(id, method, params);
+    else this.#tell(method, params);
+  }
+
+  /** The other side is gone: everything under way fails with this. */
+  fail(fault: Fault): void {
+    if (this.#fault !== undefined) return;
+    this.#fault = fault;
+    const pending = [...this.#pending.values()];
+    this.#pending.clear();
+    for (const { reject, calledOff } of pending) {
+      calledOff();
+      reject(fault);
+    }
+    for (const wake of this.#waiting.splice(0)) wake();
+    const listeners = [...this.#listeners.values()];
+    this.#listeners.clear();
+    for (const listener of listeners) listener.gone(fault);
+  }
+
+  async #once(method: string, params: Fields, timeout: number): Promise<unknown> {
+    while (this.#fault === undefined && this.#pending.size >= this.#options.most)
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    if (this.#fault !== undefined) throw this.#fault;
+    const id = ++this.#lastId;
+    const { clock } = this.#options;
+    return new Promise((resolve, reject) => {
+      const calledOff = clock.at(clock.now() + timeout, () => {
+        this.#pending.delete(id);
+        this.#waiting.shift()?.();
+        reject(silent(method, timeout));
+      });
+      this.#pending.set(id, { resolve, reject, calledOff });
+      this.#say({ method, id, params });
+    });
+  }
+
+  #settle(id: RequestId, message: Fields): void {
+    const pending = this.#pending.get(id);
+    // The answer to a request that was given up.
+    if (pending === undefined) return this.#options.stray("unknown-answer");
+    this.#pending.delete(id);
+    pending.calledOff();
+    this.#waiting.shift()?.();
+    const error = fieldsOf(message.error);
+    if (error === undefined) return pending.resolve(message.result);
+    const said = textOf(error.message) ?? "no reason given";
+    pending.reject(new RpcError(numberOf(error.code) ?? 0, said, fieldsOf(error.data)));
+  }
+
+  #serve(id: RequestId, method: string, params: Fields): void {
+    const listener = this.#listeners.get(textOf(params.threadId) ?? "");
+    if (listener?.asked(id, method, params) === true) return;
+    this.#options.stray("unknown-request");
+    this.refuse(id, `Patchbay does not do ${method.slice(0, 60)}.`);
+  }
+
+  #tell(method: string, params: Fields): void {
+    const thread = textOf(params.threadId);
+    // What is said of no thread is about the process and bears on no turn.
+    if (thread === undefined) return;
+    const listener = this.#listeners.get(thread);
+    if (listener === undefined) this.#options.stray("unknown-thread");
+    else listener.note(method, params);
+  }
+
+  #say(message: Fields): void {
+    if (this.#fault === undefined) this.#options.send(JSON.stringify(message));
+  }
+
+  #rest(ms: number): Promise<void> {
+    const { clock } = this.#options;
+    return new Promise((resolve) => void clock.at(clock.now() + ms, resolve));
+  }
+}
+
+function parsed(line: string): Fields | undefined {
+  try {
+    return fieldsOf(JSON.parse(line));
+  } catch {
+    return undefined; // Told as malformed by the caller.
+  }
+}
+
+const silent = (method: string, timeout: number): Fault =>
+  new Fault(
+    "upstream.headers_timeout",
+    `Codex did not answer \`${method}\` within ${Math.round(timeout / 1000)} s; try again.`,
+    { log: { method } },
+  );

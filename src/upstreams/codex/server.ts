@@ -1,0 +1,134 @@
+import type { Clock } from "../../turn/clock.ts";
+import { Fault } from "../../turn/fault.ts";
+import { textOf } from "../../dialects/loose.ts";
+import { version as ours } from "../version.ts";
+import { openChild } from "./child.ts";
+import { unheard } from "./events.ts";
+import { furnishHome } from "./home.ts";
+import { findCommand } from "./command.ts";
+import { Rpc, type Stray } from "./rpc.ts";
+import { childEnvironment, needsLogin, startArguments, type Provider } from "./settings.ts";
+
+/** Something to put in the log; never content. */
+export type Notice =
+  | { readonly event: "started"; readonly pid: number | undefined }
+  | { readonly event: "gone"; readonly reason: string }
+  | { readonly event: "noise"; readonly bytes: number }
+  | { readonly event: Stray };
+
+export type ServerOptions = {
+  /** The upstream's name. */
+  readonly name: string;
+  readonly command: string;
+  readonly home: string;
+  readonly provider: Provider;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly clock: Clock;
+  /** Of every request to the child, in milliseconds. */
+  readonly timeout: number;
+  readonly notice: (notice: Notice) => void;
+};
+
+/** An app-server that has been greeted and can be asked. */
+export type AppServer = {
+  readonly pid: number | undefined;
+  readonly rpc: Rpc;
+  /** Lets it end by itself, and ends it if it does not. */
+  close(): Promise<void>;
+};
+
+/** The oldest that asks for several calls at once. */
+const OLDEST = [0, 164] as const;
+const IN_FLIGHT = 64;
+const CLOSE_MS = 3_000;
+
+/** Starts an app-server. `gone` is called once if it ends after all went well. */
+export async function startServer(
+  options: ServerOptions,
+  gone: (fault: Fault) => void,
+): Promise<AppServer> {
+  const { name, home, provider, environment, clock, timeout, notice } = options;
+  const file = findCommand(options.command, environment["PATH"] ?? "");
+  if (file === undefined) throw missing(options);
+  furnishHome(home, provider, environment);
+  const ended = Promise.withResolvers<void>();
+  const rpc = new Rpc({
+    send: (line) => child.send(line),
+    clock,
+    timeout,
+    most: IN_FLIGHT,
+    stray: (event) => notice({ event }),
+  });
+  const child = openChild({
+    file,
+    arguments: startArguments(provider),
+    environment: childEnvironment(environment, home, provider),
+    directory: home,
+    line: (line) => rpc.hear(line),
+    noise: (bytes) => notice({ event: "noise", bytes }),
+    gone(reason) {
+      notice({ event: "gone", reason });
+      const fault = died(name, reason);
+      ended.resolve();
+      rpc.fail(fault);
+      gone(fault);
+    },
+  });
+  try {
+    await greet(rpc, options);
+  } catch (error) {
+    child.kill();
+    throw error;
+  }
+  notice({ event: "started", pid: child.pid });
+  return {
+    pid: child.pid,
+    rpc,
+    async close() {
+      child.end();
+      const calledOff = clock.at(clock.now() + CLOSE_MS, () => child.kill());
+      await ended.promise;
+      calledOff();
+    },
+  };
+}
+
+async function greet(rpc: Rpc, options: ServerOptions): Promise<void> {
+  const greeting = await rpc.request("initialize", {
+    clientInfo: { name: "patchbay", title: null, version: ours },
+    capabilities: {
+      experimentalApi: true,
+      requestAttestation: false,
+      optOutNotificationMethods: unheard,
+    },
+  });
+  const [, theirs = ""] = /\/(\d+\.\d+\.\d+)/.exec(textOf(greeting.userAgent) ?? "") ?? [];
+  const [major = 0, minor = 0] = theirs.split(".").map(Number);
+  if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1]))
+    throw new Fault(
+      "upstream.unreachable",
+      `Upstream \`${options.name}\` runs Codex ${theirs || "of an unknown version"}; it must be ${OLDEST.join(".")} or newer. Update it: npm install -g @openai/codex.`,
+    );
+  rpc.notify("initialized");
+  if (!needsLogin(options.provider)) return;
+  const { account } = await rpc.request("account/read", {});
+  if (account === null || account === undefined) throw signedOut(options);
+}
+
+const missing = ({ name, command }: ServerOptions): Fault =>
+  new Fault(
+    "upstream.unreachable",
+    `Upstream \`${name}\` needs Codex, and there is no \`${command}\` to run. Install it (npm install -g @openai/codex), or name it in \`upstreams.${name}.command\`.`,
+  );
+
+const signedOut = ({ name, home }: ServerOptions): Fault =>
+  new Fault(
+    "upstream.auth",
+    `Codex is not signed in. Run \`CODEX_HOME=${home} codex login\`, or set \`upstreams.${name}.api_key\`.`,
+  );
+
+const died = (name: string, reason: string): Fault =>
+  new Fault(
+    "upstream.cut",
+    `The Codex process of upstream \`${name}\` ended (${reason}) before the answer was over; send the request again.`,
+  );

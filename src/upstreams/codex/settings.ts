@@ -1,0 +1,155 @@
+/** Which model Codex itself asks. */
+export type Provider = {
+  /** Any Responses endpoint; without it, OpenAI's. */
+  readonly baseUrl?: string | undefined;
+  /** Without it, and without an address, Codex goes by its own sign-in. */
+  readonly apiKey?: string | undefined;
+};
+
+/** The variable in which the child finds the key: no file ever holds it. */
+export const KEY_VARIABLE = "PATCHBAY_CODEX_KEY";
+const OPENAI = "https://api.openai.com/v1";
+const HUGE = 1_000_000_000;
+
+/** Whether Codex needs to be signed in. */
+export const needsLogin = ({ baseUrl, apiKey }: Provider): boolean =>
+  baseUrl === undefined && apiKey === undefined;
+
+/**
+ * What makes Codex a model and nothing else: no tools of its own, no words of
+ * its own, nothing looked up outside, nothing shortened behind our back.
+ */
+export const configText = (catalog: string): string => `# Written by Patchbay at every start.
+model_catalog_json = ${JSON.stringify(catalog)}
+check_for_update_on_startup = false
+web_search = "disabled"
+include_environment_context = false
+include_permissions_instructions = false
+include_collaboration_mode_instructions = false
+include_apps_instructions = false
+project_doc_max_bytes = 0
+thread_unload_delay_secs = 0
+[agents]
+enabled = false
+[skills]
+include_instructions = false
+[skills.bundled]
+enabled = false
+[tools.experimental_request_user_input]
+enabled = false
+[tools.update_plan]
+enabled = false
+[features]
+${features.map((name) => `${name} = false`).join("\n")}
+[analytics]
+enabled = false
+[feedback]
+enabled = false
+`;
+
+const features = [
+  "shell_tool",
+  "unified_exec",
+  "view_image",
+  "goals",
+  "multi_agent",
+  "apps",
+  "plugins",
+  "hooks",
+  "tool_suggest",
+  "image_generation",
+  "sleep_tool",
+  "skill_search",
+  "memories",
+  "shell_snapshot",
+];
+
+/**
+ * One entry for every model: Codex takes the entry whose name a model's name
+ * begins with, and every name begins with nothing. Tools go out as plain
+ * functions, and no limit is small enough to compact or cut anything.
+ */
+export const catalogText = (): string =>
+  JSON.stringify({
+    models: [
+      {
+        slug: "",
+        display_name: "any model",
+        supported_reasoning_levels: [],
+        shell_type: "disabled",
+        visibility: "list",
+        supported_in_api: true,
+        priority: 1,
+        support_verbosity: true,
+        truncation_policy: { mode: "tokens", limit: HUGE },
+        context_window: HUGE,
+        max_context_window: HUGE,
+        experimental_supported_tools: [],
+        base_instructions: "unused",
+        tool_mode: "direct",
+        multi_agent_version: "disabled",
+        use_responses_lite: false,
+        supports_search_tool: false,
+        apply_patch_tool_type: null,
+        input_modalities: ["text", "image"],
+        supports_parallel_tool_calls: true,
+      },
+    ],
+  });
+
+/**
+ * How the child is started. The provider stands here and not in the file, so
+ * that upstreams with one home keep their own. A stream that breaks is not
+ * taken up again: what was said of it has been passed on already.
+ */
+export function startArguments({ baseUrl, apiKey }: Provider): string[] {
+  const provider: Record<string, string | number | boolean> = {
+    name: "Patchbay",
+    wire_api: "responses",
+    request_max_retries: 2,
+    stream_max_retries: 0,
+    supports_websockets: false,
+  };
+  const address = baseUrl ?? (apiKey === undefined ? undefined : OPENAI);
+  if (address === undefined) provider["requires_openai_auth"] = true;
+  else provider["base_url"] = address;
+  if (apiKey !== undefined) provider["env_key"] = KEY_VARIABLE;
+  const settings = Object.entries(provider).map(
+    ([key, value]) => `model_providers.patchbay.${key}=${JSON.stringify(value)}`,
+  );
+  return [
+    "app-server",
+    ...['model_provider="patchbay"', ...settings].flatMap((one) => ["-c", one]),
+  ];
+}
+
+const passed = new Set([
+  "PATH",
+  "HOME",
+  "USER",
+  "LANG",
+  "TMPDIR",
+  "SYSTEMROOT",
+  "SSL_CERT_FILE",
+  "SSL_CERT_DIR",
+  "CODEX_CA_CERTIFICATE",
+  "HTTP_PROXY",
+  "HTTPS_PROXY",
+  "ALL_PROXY",
+  "NO_PROXY",
+]);
+
+/** What of our environment the child may see: never the keys of other upstreams. */
+export function childEnvironment(
+  own: Readonly<Record<string, string | undefined>>,
+  home: string,
+  { apiKey }: Provider,
+): Record<string, string> {
+  const env: Record<string, string> = {};
+  for (const [name, value] of Object.entries(own))
+    if (value !== undefined && (passed.has(name.toUpperCase()) || name.startsWith("LC_")))
+      env[name] = value;
+  env["CODEX_HOME"] = home;
+  if (apiKey !== undefined) env[KEY_VARIABLE] = apiKey;
+  return env;
+}

@@ -1,0 +1,93 @@
+import type { Clock } from "../../turn/clock.ts";
+import { Fault, faults } from "../../turn/fault.ts";
+import type { AppServer } from "./server.ts";
+
+/** Starts one; `gone` is called if it ends. */
+export type Start = (gone: () => void) => Promise<AppServer>;
+
+/** So many starts in a row may fail; then nobody waits for another for a while. */
+const MOST_FAILURES = 4;
+const FIRST_WAIT = 100;
+const LONGEST_WAIT = 30_000;
+
+/** One place for a process: started when it is needed, and again when it has died. */
+export class Worker {
+  readonly #start: Start;
+  readonly #clock: Clock;
+  #server: Promise<AppServer> | undefined;
+  #failures = 0;
+  #rested = 0;
+  #trouble: Fault | undefined;
+  #closed = false;
+  /** The turns it carries. */
+  turns = 0;
+
+  constructor(start: Start, clock: Clock) {
+    this.#start = start;
+    this.#clock = clock;
+  }
+
+  /** The running process, if need be a new one. */
+  server(): Promise<AppServer> {
+    return (this.#server ??= this.#begin());
+  }
+
+  /** Why it cannot serve just now. One that has not been started is, to find out. */
+  async trouble(): Promise<Fault | undefined> {
+    if (this.#clock.now() < this.#rested && this.#trouble !== undefined) return this.#trouble;
+    await this.server().catch(() => {}); // The reason is kept.
+    return this.#trouble;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const server = await this.#server?.catch(() => undefined); // What never started need not be closed.
+    await server?.close();
+  }
+
+  async #begin(): Promise<AppServer> {
+    const wait = this.#rested - this.#clock.now();
+    if (wait > 0) {
+      // Nobody is kept waiting for what only an operator can mend.
+      const { code } = this.#trouble ?? { code: "upstream.unreachable" };
+      if (this.#trouble && (this.#failures >= MOST_FAILURES || !faults[code].retry)) {
+        this.#server = undefined;
+        throw this.#trouble;
+      }
+      await new Promise<void>((resolve) => void this.#clock.at(this.#rested, resolve));
+    }
+    try {
+      if (this.#closed)
+        throw new Fault("gateway.stopping", "The upstream is being closed; try again.");
+      const server = await this.#start(() => this.#lost());
+      this.#trouble = undefined;
+      this.#failures = 0;
+      return server;
+    } catch (error) {
+      this.#server = undefined;
+      this.#trouble = error instanceof Fault ? error : unstartable(error);
+      this.#rest();
+      throw this.#trouble;
+    }
+  }
+
+  /** One death is an accident; the next start follows at once. */
+  #lost(): void {
+    this.#server = undefined;
+    if (this.#failures > 0) this.#rest();
+  }
+
+  #rest(): void {
+    this.#failures++;
+    const wait = Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** this.#failures);
+    this.#rested = this.#clock.now() + wait;
+  }
+}
+
+const unstartable = (error: unknown): Fault =>
+  new Fault(
+    "upstream.unreachable",
+    "Codex could not be started; the log says why.",
+    { log: { error: error instanceof Error ? error.name : typeof error } },
+    error,
+  );

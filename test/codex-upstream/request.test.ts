@@ -1,0 +1,142 @@
+import { describe, expect, it } from "vitest";
+import { sayResponses, wantedCalls } from "../fake-model.ts";
+import type { Body } from "../fake-upstream.ts";
+import { missing, openCodex, type CodexHouse } from "./house.ts";
+
+const pixel =
+  "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const look = { type: "function", name: "look", description: "Looks.", strict: false } as const;
+
+const without = (body: Body, ...keys: string[]): Body =>
+  Object.fromEntries(Object.entries(body).filter(([key]) => !keys.includes(key)));
+
+/** What the model behind Codex was told, without the ids that Codex gives to items. */
+function heardBy({ model }: CodexHouse, at = 0): Body {
+  const { input, ...rest } = model.heard[at]?.body ?? {};
+  return { ...rest, input: (input as Body[]).map((item) => without(item, "id")) };
+}
+
+describe.skipIf(missing)("what the model behind the real codex app-server is told", () => {
+  it("is the client's conversation and tools, and nothing else", async () => {
+    await using house = await openCodex(({ body }) => sayResponses(body, { text: "Hello." }));
+    const parameters = {
+      type: "object",
+      properties: { at: { type: "string" } },
+      required: ["at"],
+      additionalProperties: false,
+    };
+    const answer = await house.client.responses.create({
+      model: "some-model",
+      instructions: "Be brief.",
+      input: [
+        { role: "user", content: "Look twice." },
+        {
+          type: "function_call",
+          call_id: "call_1",
+          name: "look",
+          arguments: '{"at": "a", "n": 1.0}',
+        },
+        { type: "function_call", call_id: "call_2", name: "look", arguments: '{"at":"b"}' },
+        { type: "function_call_output", call_id: "call_1", output: "a tree" },
+        { type: "function_call_output", call_id: "call_2", output: "a house" },
+        { role: "assistant", content: "A tree and a house." },
+        { role: "system", content: "Now in French." },
+        {
+          role: "user",
+          content: [
+            { type: "input_text", text: "And this?" },
+            { type: "input_image", image_url: pixel, detail: "high" },
+          ],
+        },
+      ],
+      tools: [{ ...look, parameters }],
+      reasoning: { effort: "high", summary: "auto" },
+      text: { verbosity: "low" },
+    });
+    expect(answer.output_text).toBe("Hello.");
+    const body = without(heardBy(house), "client_metadata", "prompt_cache_key");
+    const message = (role: string, type: string, text: string): Body => ({
+      type: "message",
+      role,
+      content: [{ type, text }],
+    });
+    expect(body).toEqual({
+      model: "some-model",
+      stream: true,
+      input: [
+        message("developer", "input_text", "Be brief."),
+        message("user", "input_text", "Look twice."),
+        {
+          type: "function_call",
+          call_id: "call_1",
+          name: "look",
+          arguments: '{"at": "a", "n": 1.0}',
+        },
+        { type: "function_call", call_id: "call_2", name: "look", arguments: '{"at":"b"}' },
+        { type: "function_call_output", call_id: "call_1", output: "a tree" },
+        { type: "function_call_output", call_id: "call_2", output: "a house" },
+        message("assistant", "output_text", "A tree and a house."),
+        message("developer", "input_text", "Now in French."),
+        {
+          type: "message",
+          role: "user",
+          content: [
+            { type: "input_text", text: "And this?" },
+            { type: "input_image", image_url: pixel, detail: "high" },
+          ],
+        },
+      ],
+      tools: [{ ...look, parameters }],
+      tool_choice: "auto",
+      parallel_tool_calls: true,
+      reasoning: { effort: "high", summary: "auto" },
+      text: { verbosity: "low" },
+      store: false,
+      include: ["reasoning.encrypted_content"],
+    });
+    expect(house.model.heard[0]?.headers.authorization).toBe("Bearer sk-behind");
+  });
+
+  it("has the effort of the model's name, the format, and what must be called in words", async () => {
+    await using house = await openCodex(({ body }) => sayResponses(body, { calls: wantedCalls }));
+    const schema = {
+      type: "object",
+      properties: { a: { type: "string" } },
+      required: ["a"],
+      additionalProperties: false,
+    };
+    const parameters = { type: "object", properties: {} };
+    const tools = ["mcp__a", "exec_command", "get_time"].map((name) => ({
+      type: "function" as const,
+      function: { name, parameters },
+    }));
+    await house.client.chat.completions.create({
+      model: "some-model-XH",
+      messages: [{ role: "user", content: "Hi" }],
+      tools,
+      tool_choice: "required",
+      response_format: { type: "json_schema", json_schema: { name: "a", schema, strict: true } },
+    });
+    const body = heardBy(house);
+    expect(body["model"]).toBe("some-model");
+    expect(body["reasoning"]).toEqual({ effort: "xhigh" });
+    expect(body["text"]).toMatchObject({ format: { type: "json_schema", schema } });
+    expect(JSON.stringify(body["input"])).toContain("calling at least one of the tools");
+    // All three arrive, under names that Codex neither refuses nor keeps for itself.
+    const names = (body["tools"] as Body[]).map((tool) => tool["name"] as string);
+    expect(names).toHaveLength(3);
+    expect(names).toContain("get_time");
+    expect(names).not.toContain("exec_command");
+  });
+
+  it("is told of no tools where the client wants none called", async () => {
+    await using house = await openCodex(({ body }) => sayResponses(body, { text: "No." }));
+    await house.client.chat.completions.create({
+      model: "m",
+      messages: [{ role: "user", content: "Hi" }],
+      tools: [{ type: "function", function: { name: "look" } }],
+      tool_choice: "none",
+    });
+    expect(house.model.heard[0]?.body["tools"] ?? []).toEqual([]);
+  });
+});
