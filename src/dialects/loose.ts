@@ -1,4 +1,4 @@
-import { isFields } from "../turn/json.ts";
+import { isFields, jsonOf } from "../turn/json.ts";
 import type { Fields } from "../turn/turn.ts";
 
 // What an upstream sends may be anything. Each of these takes a value for what it
@@ -6,6 +6,12 @@ import type { Fields } from "../turn/turn.ts";
 
 export const fieldsOf = (value: unknown): Fields | undefined =>
   isFields(value) ? value : undefined;
+
+/** The object that a text holds as JSON. Some upstreams wrap an error in a list. */
+export function fieldsIn(text: string): Fields | undefined {
+  const value = jsonOf(text);
+  return fieldsOf(value) ?? fieldsOf(listOf(value)?.[0]);
+}
 
 export const listOf = (value: unknown): readonly unknown[] | undefined =>
   Array.isArray(value) ? (value as readonly unknown[]) : undefined;

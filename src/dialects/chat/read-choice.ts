@@ -7,6 +7,7 @@ import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, listOf, textOf } from "../loose.ts";
 import { saidError } from "../said-error.ts";
+import { nameless } from "../unreadable.ts";
 import { isWholeAnnotation, readAnnotation } from "./citations.ts";
 import { addDetails, detailsText } from "./details.ts";
 import { readFinish } from "./finish.ts";
@@ -192,10 +193,7 @@ export function choiceReader(index: number, newId: NewId): ChoiceReader {
     calls.end(sayCall);
     seal();
     if (calls.repaired()) regular = false;
-    if (calls.nameless())
-      return fail(
-        new Fault("upstream.malformed", "The upstream called a tool without naming it; try again."),
-      );
+    if (calls.nameless()) return fail(nameless());
     say({ type: "turn-end", choice: index, stop });
     finished = true;
   };

@@ -4,8 +4,9 @@ import { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { EventReader, ReadContext } from "../dialect.ts";
-import { fieldsOf, listOf, numberOf, textOf } from "../loose.ts";
+import { fieldsIn, fieldsOf, listOf, numberOf, textOf } from "../loose.ts";
 import { bareError, saidError } from "../said-error.ts";
+import { malformed } from "../unreadable.ts";
 import { readLink } from "./citations.ts";
 import { fit, learn, type Template } from "./fast-road.ts";
 import { frameLane, type FrameLane } from "./frame-lane.ts";
@@ -156,7 +157,7 @@ export function readEvents({ newId, frames }: ReadContext, fast = true): EventRe
       const trimmed = data.trim();
       if (trimmed === "") return;
       if (trimmed === "[DONE]") return readDone(trimmed);
-      const raw = parse(data);
+      const raw = fieldsIn(data);
       if (raw !== undefined) return readChunk(raw, data, name);
       // A frame that the end of the connection cut short says nothing; that it was cut will show.
       if (!partial) fail(malformed("sent a frame that is not a JSON object"));
@@ -164,7 +165,7 @@ export function readEvents({ newId, frames }: ReadContext, fast = true): EventRe
     whole(text, to) {
       if (over) return;
       out = to;
-      const raw = parse(text);
+      const raw = fieldsIn(text);
       if (raw === undefined) return fail(malformed("answered with something that is not JSON"));
       const fault = saidError(raw);
       if (fault !== undefined) return fail(fault);
@@ -230,23 +231,6 @@ function fastRoad(fast: boolean): FastRoad {
 
 const isIndex = (value: unknown): value is number =>
   typeof value === "number" && Number.isInteger(value) && value >= 0 && value < MOST_CHOICES;
-
-const malformed = (did: string): Fault =>
-  new Fault(
-    "upstream.malformed",
-    `The upstream ${did}. Check that its \`base_url\` and \`dialect\` are right, or try again.`,
-  );
-
-function parse(text: string): Fields | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return undefined; // The caller says what that means.
-  }
-  // Some upstreams wrap an error in a list.
-  return fieldsOf(value) ?? fieldsOf(listOf(value)?.[0]);
-}
 
 /** An entry that says nothing is no choice. */
 const isBlank = ({ delta, message, text, error, finish_reason: finish }: Fields): boolean =>

@@ -1,5 +1,5 @@
-import { Fault } from "../../turn/fault.ts";
 import type { Fields, Turn } from "../../turn/turn.ts";
+import { readModel } from "../model.ts";
 import { readParams } from "../params.ts";
 import { invalid, shaped } from "../shape.ts";
 import { readChoice } from "./choice.ts";
@@ -49,15 +49,4 @@ export function readRequest(body: Fields): Turn {
     },
     body,
   };
-}
-
-function readModel(model: unknown): string {
-  if (typeof model === "string" && model !== "") return model;
-  if (model !== undefined && model !== null && model !== "")
-    throw invalid("model", "must be a string: the name of a model");
-  throw new Fault(
-    "request.missing_model",
-    "No `model` is named; `GET /v1/models` lists those there are.",
-    { param: "model" },
-  );
 }

@@ -108,15 +108,6 @@ export function writeTools(tools: readonly Tool<UpstreamName>[]): WrittenTools {
   return known;
 }
 
-const raws = new WeakMap<readonly unknown[], string>();
-
-/** The same for tools that are sent on as the client sent them. */
-export function rawToolsText(tools: readonly unknown[]): string {
-  let text = raws.get(tools);
-  if (text === undefined) raws.set(tools, (text = JSON.stringify(tools)));
-  return text;
-}
-
 /** A tool in chat's words, or why chat has none. */
 function writeTool(tool: Tool<UpstreamName>): Fields | string {
   switch (tool.type) {

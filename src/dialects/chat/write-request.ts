@@ -1,13 +1,14 @@
 import type { Decision } from "../../turn/decision.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
-import type { Fields, Turn } from "../../turn/turn.ts";
+import type { Turn } from "../../turn/turn.ts";
 import type { Target, Written } from "../dialect.ts";
 import { fieldsOf } from "../loose.ts";
 import { addFields, paramPath, writeExtra, writeParams } from "../params.ts";
+import { withOwnTools, withTools } from "../tools-text.ts";
 import { writeChoice } from "./choice.ts";
 import { writeFormat } from "./format.ts";
-import { rawToolsText, writeTools } from "./tools.ts";
+import { writeTools } from "./tools.ts";
 import { writeMessages } from "./write-messages.ts";
 
 export function writeRequest(turn: Turn<UpstreamName>, to: Target): Written {
@@ -21,9 +22,7 @@ function forward(turn: Turn<UpstreamName>, { profile, model }: Target): Written 
   if (turn.stream && profile.streamUsage)
     body.stream_options = { ...fieldsOf(rest.stream_options), include_usage: true };
   addFields(body, profile);
-  if (!Array.isArray(tools) && tools !== undefined) body.tools = tools;
-  const text = Array.isArray(tools) ? rawToolsText(tools) : undefined;
-  return { text: withTools(body, text), decisions: [] };
+  return { text: withOwnTools(body, tools), decisions: [] };
 }
 
 function translate(turn: Turn<UpstreamName>, { profile, model }: Target): Written {
@@ -47,7 +46,8 @@ function translate(turn: Turn<UpstreamName>, { profile, model }: Target): Writte
   if (turn.stream) decisions.push(...writeStream(body, turn, profile));
   decisions.push(...writeExtra(turn, "chat", body));
   addFields(body, profile);
-  return { text: withTools(body, tools.text), decisions };
+  const text = tools.text === undefined ? JSON.stringify(body) : withTools(body, tools.text);
+  return { text, decisions };
 }
 
 /** Fields about tools mean nothing where there are none, and upstreams refuse them. */
@@ -79,10 +79,4 @@ function writeStream(
       },
     ];
   return [];
-}
-
-/** The tools are by far the longest part of most requests; their text is kept and put in as it is. */
-function withTools(body: Fields, tools: string | undefined): string {
-  const text = JSON.stringify(body);
-  return tools === undefined ? text : `${text.slice(0, -1)},"tools":${tools}}`;
 }

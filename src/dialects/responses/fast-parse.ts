@@ -1,5 +1,5 @@
 import type { Fields } from "../../turn/turn.ts";
-import { fieldsOf, textOf } from "../loose.ts";
+import { fieldsIn, textOf } from "../loose.ts";
 
 /**
  * Most frames differ from the one before in three values: their number, the
@@ -43,7 +43,7 @@ export function frameParser(): (data: string) => Fields | undefined {
       }
       template = undefined;
     }
-    const raw = parse(data);
+    const raw = fieldsIn(data);
     if (raw === undefined || typeof raw.type !== "string" || !spoken.test(raw.type)) return raw;
     if (rest-- > 0) return raw;
     rest = pause;
@@ -51,16 +51,6 @@ export function frameParser(): (data: string) => Fields | undefined {
     template = learn(data, raw);
     return raw;
   };
-}
-
-export function parse(data: string): Fields | undefined {
-  try {
-    const value: unknown = JSON.parse(data);
-    // Some upstreams wrap an error in a list.
-    return fieldsOf(value) ?? (Array.isArray(value) ? fieldsOf(value[0]) : undefined);
-  } catch {
-    return undefined; // The caller says what that means.
-  }
 }
 
 /** Fills the holes from a frame, if it fits. */
@@ -158,7 +148,7 @@ function isSound(pieces: readonly string[], holes: readonly Hole[]): boolean {
     text += piece;
     if (hole !== undefined) text += hole === "sequence_number" ? PROBE_NUMBER : PROBE_TEXT;
   }
-  const probe = parse(text);
+  const probe = fieldsIn(text);
   return holes.every(
     (hole) => probe?.[hole] === (hole === "sequence_number" ? PROBE_NUMBER : PROBE_TEXT),
   );

@@ -1,7 +1,7 @@
-import { Fault } from "../../turn/fault.ts";
 import { upstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { textOf } from "../loose.ts";
+import { nameless } from "../unreadable.ts";
 import { extraOf } from "./fields.ts";
 import { inputText, type CallKind } from "./kinds.ts";
 import { choice, remainder, type ItemReader, type Teller, type Telling } from "./telling.ts";
@@ -117,6 +117,3 @@ export class CallReader implements ItemReader {
     if (text !== "") this.#to.say({ type: "call-delta", choice, call: this.#call, text });
   }
 }
-
-const nameless = (): Fault =>
-  new Fault("upstream.malformed", "The upstream called a tool without naming it; try again.");

@@ -4,11 +4,13 @@ import { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { EventReader, ReadContext } from "../dialect.ts";
-import { fieldsOf, numberOf, textOf } from "../loose.ts";
+import { fieldsIn, fieldsOf, numberOf, textOf } from "../loose.ts";
 import { bareError } from "../said-error.ts";
-import { frameParser, parse } from "./fast-parse.ts";
+import { malformed } from "../unreadable.ts";
+import { frameParser } from "./fast-parse.ts";
 import { isComplete } from "./complete.ts";
 import { OutputReader } from "./read-output.ts";
+import { readUsage } from "./usage.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
@@ -79,7 +81,7 @@ class ResponsesReader implements EventReader {
     if (this.#over) return;
     this.#emit = emit;
     this.#isWhole = true;
-    const raw = parse(text);
+    const raw = fieldsIn(text);
     if (raw === undefined) this.#fail(malformed("answered with something that is not JSON"));
     else this.#read(undefined, fieldsOf(raw.response) ?? raw);
     if (this.#frames)
@@ -237,23 +239,5 @@ function lifecycleType(data: string, name: string | undefined): string | undefin
     : undefined;
 }
 
-function readUsage(usage: Fields) {
-  const input = numberOf(usage.input_tokens) ?? 0;
-  const output = numberOf(usage.output_tokens) ?? 0;
-  return {
-    input,
-    output,
-    total: numberOf(usage.total_tokens) ?? input + output,
-    cached: numberOf(fieldsOf(usage.input_tokens_details)?.cached_tokens),
-    reasoning: numberOf(fieldsOf(usage.output_tokens_details)?.reasoning_tokens),
-  };
-}
-
 const cutBy = (details: Fields | undefined): StopReason =>
   details?.reason === "content_filter" ? "filter" : "length";
-
-const malformed = (did: string): Fault =>
-  new Fault(
-    "upstream.malformed",
-    `The upstream ${did}. Check that its \`base_url\` and \`dialect\` are right, or try again.`,
-  );

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { Fault } from "../../turn/fault.ts";
 import type { Fields, Item, Params, Turn } from "../../turn/turn.ts";
+import { readModel } from "../model.ts";
 import { readParams } from "../params.ts";
 import { invalid, shaped } from "../shape.ts";
 import { readChoice } from "./choice.ts";
@@ -27,16 +27,11 @@ export const LOGPROBS = "message.output_text.logprobs";
 
 /** Reads a request. `null` is "not set" everywhere. */
 export function readRequest(body: Fields): Turn {
-  if (body.model === undefined || body.model === null || body.model === "")
-    throw new Fault(
-      "request.missing_model",
-      "`model` is missing; name one that `GET /v1/models` lists.",
-      { param: "model" },
-    );
+  const model = readModel(body.model);
   const { params, extra } = readParams("responses", body, own);
   return {
     dialect: "responses",
-    model: shaped(text, body.model, "model"),
+    model,
     items: readItems(body, params),
     tools: readTools(body.tools),
     choice: readChoice(body.tool_choice),

@@ -10,6 +10,7 @@ import { given } from "./fields.ts";
 import { echoFormat } from "./format.ts";
 import { idPrefix, itemId, writeOutputItem } from "./items.ts";
 import { echoText } from "./tools.ts";
+import { writeUsage } from "./usage.ts";
 
 /** What of a response changes while it is made. */
 export type Progress = {
@@ -127,14 +128,6 @@ function errorOf(fault: Fault): Fields {
   const { code, message } = faultBody(fault).error;
   return { code, message };
 }
-
-const writeUsage = (usage: Usage): Fields => ({
-  input_tokens: usage.input,
-  input_tokens_details: { cached_tokens: usage.cached ?? 0 },
-  output_tokens: usage.output,
-  output_tokens_details: { reasoning_tokens: usage.reasoning ?? 0 },
-  total_tokens: usage.total,
-});
 
 export const statusOf = (stop: StopReason): "completed" | "incomplete" =>
   stop === "length" || stop === "filter" ? "incomplete" : "completed";

@@ -3,6 +3,7 @@ import type { Profile } from "../../turn/profile.ts";
 import type { Fields, Item, Message, Turn } from "../../turn/turn.ts";
 import type { Target, Written } from "../dialect.ts";
 import { addFields, writeExtra, writeParams } from "../params.ts";
+import { withOwnTools, withTools } from "../tools-text.ts";
 import { writeChoice } from "./choice.ts";
 import { writeFormat } from "./format.ts";
 import { writeItem } from "./items.ts";
@@ -28,34 +29,23 @@ export function writeRequest(turn: Turn<UpstreamName>, to: Target): Written {
   keepUnstored(body, turn, profile);
   decisions.push(...writeExtra(turn, "responses", body));
   addFields(body, profile);
-  return { text: withTools(body, turn, drop), decisions };
+  return { text: withWrittenTools(body, turn, drop), decisions };
 }
-
-/** The texts of lists that were forwarded before. */
-const rawTools = new WeakMap<object, string>();
 
 function straightText(asked: Fields, { profile, model }: Target): string {
   const { tools, ...others } = asked;
   const body: Record<string, unknown> = { ...others, model };
   addFields(body, profile);
-  if (!Array.isArray(tools)) return JSON.stringify({ ...body, tools });
-  let text = rawTools.get(tools);
-  if (text === undefined) rawTools.set(tools, (text = JSON.stringify(tools)));
-  return spliced(body, text);
+  return withOwnTools(body, tools);
 }
 
-/** Tools are most of a request and rarely change, so their text is made once. */
-function withTools(body: Fields, turn: Turn<UpstreamName>, drop: Drop): string {
+function withWrittenTools(body: Fields, turn: Turn<UpstreamName>, drop: Drop): string {
   if (turn.tools.length === 0) return JSON.stringify(body);
   // Where nothing is said a function is strict here and nowhere else.
   const { text, reasons } = toolsText(turn.tools, turn.dialect === "responses" ? undefined : false);
   for (const reason of reasons) drop("tools", reason);
-  return spliced(body, text);
+  return withTools(body, text);
 }
-
-/** `body` is never empty. */
-const spliced = (body: Fields, tools: string): string =>
-  `${JSON.stringify(body).slice(0, -1)},"tools":${tools}}`;
 
 function writeItems(turn: Turn<UpstreamName>, profile: Profile, drop: Drop): Fields {
   const written: Fields[] = [];
