@@ -1,6 +1,6 @@
 import type { Emit } from "../../stream/stage.ts";
 import type { Frame, StopReason, TurnEvent } from "../../turn/event.ts";
-import { Fault } from "../../turn/fault.ts";
+import type { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { EventReader, ReadContext } from "../dialect.ts";
