@@ -86,12 +86,20 @@ describe.each(doors)("the %s door", (door) => {
   it("takes null for what is not set", async () => {
     const nulls = {
       tools: null,
-      tool_choice: null,
       temperature: null,
       stream: null,
       metadata: null,
     };
     expect((await wrong(door, nulls)).status).toBe(200);
+  });
+
+  it("wants a choice that is one", async () => {
+    for (const tool_choice of [null, 5, "sometimes", [], {}]) {
+      const response = await wrong(door, { tool_choice });
+      expect(response.status).toBe(400);
+      const { code, param } = await errorOf(response);
+      expect([code, param]).toEqual(["request.invalid", expect.stringMatching(/^tool_choice/)]);
+    }
   });
 
   it("wants a model", async () => {

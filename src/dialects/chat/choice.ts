@@ -3,11 +3,15 @@ import type { Choice, Fields, ToolRef } from "../../turn/turn.ts";
 import { invalid, shaped } from "../shape.ts";
 import { allowedSchema, fieldsSchema, namedSchema } from "./schema.ts";
 
-const forms = "must be `auto`, `none`, `required` or an object that names a tool";
+const forms =
+  "must be `auto`, `none`, `required` or an object that names a tool; leave it out for the default";
 
-/** Reads `tool_choice` in every form, and `function_call` as it was before. Null is "not set". */
+/**
+ * Reads `tool_choice` in every form, and `function_call` as it was before. Null
+ * is refused, as the API does: a choice that went missing is not the default.
+ */
 export function readChoice(choice: unknown, legacy: unknown): Choice | undefined {
-  if (choice !== undefined && choice !== null) return readForm(choice, "tool_choice");
+  if (choice !== undefined) return readForm(choice, "tool_choice");
   if (legacy === undefined || legacy === null) return undefined;
   if (typeof legacy === "string") return readForm(legacy, "function_call");
   const { name } = shaped(namedSchema, legacy, "function_call");
@@ -24,7 +28,7 @@ function readForm(choice: unknown, path: string): Choice {
       return { type: "required" };
     default:
   }
-  if (typeof choice !== "object") throw invalid(path, forms);
+  if (typeof choice !== "object" || choice === null) throw invalid(path, forms);
   const form = shaped(fieldsSchema, choice, path);
   if (form.type !== "allowed_tools") return { type: "tool", tool: readRef(form, path) };
   const isFlat = form.allowed_tools === undefined;

@@ -212,7 +212,6 @@ describe("tools", () => {
 describe("tool_choice", () => {
   const f = { kind: "function", name: "f" };
   it.each<[unknown, unknown]>([
-    [null, undefined],
     [undefined, undefined],
     ["auto", { type: "auto" }],
     ["none", { type: "none" }],

@@ -13,9 +13,11 @@ const allowed = z.looseObject({
 const named = z.looseObject({ name: z.string().min(1), namespace: z.string().nullish() });
 const served = z.looseObject({ server_label: z.string(), name: z.string().nullish() });
 
-/** Reads `tool_choice` in every form of the API, and in Chat's nested ones. */
+/** Reads `tool_choice` in every form of the API, and in Chat's nested ones. Null is none of them. */
 export function readChoice(raw: unknown): Choice | undefined {
-  if (raw === undefined || raw === null) return undefined;
+  if (raw === undefined) return undefined;
+  if (raw === null)
+    throw invalid("tool_choice", "must name a choice; leave it out for the default, `auto`");
   const read = shaped(choice, raw, "tool_choice");
   if (typeof read === "string") return { type: read };
   const word = words.safeParse(read.type);

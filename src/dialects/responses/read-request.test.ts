@@ -261,7 +261,6 @@ describe("a Responses request", () => {
 
   it.each<[unknown, unknown]>([
     [undefined, undefined],
-    [null, undefined],
     ["required", { type: "required" }],
     [
       { type: "function", name: "f", namespace: "n" },
