@@ -4,7 +4,7 @@ import type { EffortRule, HistoryRule, NameRule, Profile, SchemaRule } from "../
 import { extendProfile } from "../upstreams/profiles/extend.ts";
 
 /** What configuration may override: all but who the profile is. */
-type Overridable = Omit<Profile, "name" | "dialect">;
+type Overridable = Omit<Profile, "name" | "dialect" | "models">;
 
 const kind = z.enum(["native", "degrade", "ignore", "refuse"]);
 const paramNames = Object.keys(params) as [keyof typeof params, ...(keyof typeof params)[]];
@@ -82,8 +82,16 @@ const overridable = {
   history: z.strictObject(history).partial(),
 } satisfies Record<keyof Overridable, z.ZodType>;
 
+const difference = z.strictObject(overridable).partial();
+const name = z.string().min(1);
+const model = difference.extend({
+  match: z.union([name, z.array(name).min(1)], {
+    error: "must be the name of a model, or a list of names; `*` stands for anything",
+  }),
+});
+
 /** Any part of a profile, as configuration overrides it. */
-export const capabilitiesSchema = z.strictObject(overridable).partial();
+export const capabilitiesSchema = difference.extend({ models: z.array(model).optional() });
 
 export type Capabilities = z.output<typeof capabilitiesSchema>;
 

@@ -205,4 +205,32 @@ describe("capabilities", () => {
       "upstreams.a.capabilities.params.max_token: is not a known key; did you mean `maxTokens`?",
     ]);
   });
+
+  it("may differ by model, and are checked there too", () => {
+    const of = (models: unknown): unknown => ({
+      upstreams: { a: { ...chat, capabilities: { models } } },
+    });
+    expect(problemsOf(of([{ match: ["v-*", "w"], history: { media: ["image"] } }]))).toEqual([]);
+    expect(
+      problemsOf(of([{ match: "v-*", hisory: {} }, { history: { media: ["smell"] } }])),
+    ).toEqual([
+      "upstreams.a.capabilities.models.0.hisory: is not a known key; did you mean `history`?",
+      "upstreams.a.capabilities.models.1.history.media.0: must be one of image, file, audio",
+      "upstreams.a.capabilities.models.1.match: must be the name of a model, or a list of names; `*` stands for anything",
+    ]);
+  });
+
+  it("say how an effort is told, and what every request must say", () => {
+    const effort = {
+      none: { as: null, fields: { think: false } },
+      xhigh: { as: "high", changed: true },
+    };
+    const asked = (capabilities: unknown): string[] =>
+      problemsOf({ upstreams: { a: { ...chat, capabilities } } });
+    expect(asked({ effort, fields: { split: true } })).toEqual([]);
+    expect(asked({ effort: { low: { with: {} } }, fields: 5 })).toEqual([
+      "upstreams.a.capabilities.effort.low.with: is not a known key; known here: as, fields, changed",
+      "upstreams.a.capabilities.fields: must be a group of keys, not a number",
+    ]);
+  });
 });

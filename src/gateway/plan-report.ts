@@ -43,29 +43,30 @@ export type ParameterReport = {
 };
 
 /** What is kept of a turn made ready: all that its report needs, and nothing of what was said. */
-export type Planned = Pick<Readied, "link" | "straight" | "decisions"> & {
+export type Planned = Pick<Readied, "link" | "profile" | "straight" | "decisions"> & {
   readonly tools: readonly ToolVerdict[];
   readonly parameters: ReturnType<typeof listParams>;
 };
 
 /** `mended` is what had to be done to the answer, once there is one. */
 export const planned = (
-  { link, plan, straight, decisions }: Readied,
+  { link, profile, plan, straight, decisions }: Readied,
   mended: readonly Decision[] = [],
 ): Planned => ({
   link,
+  profile,
   straight,
   decisions: mended.length === 0 ? decisions : [...decisions, ...mended],
   tools: plan.verdicts,
-  parameters: listParams(plan.turn, link.upstream.profile),
+  parameters: listParams(plan.turn, profile),
 });
 
 export function reportPlan(of: Planned): PlanReport {
-  const { link, tools, straight, decisions } = of;
+  const { link, profile, tools, straight, decisions } = of;
   return {
     object: "plan",
     upstream: placeOf(link),
-    profile: link.upstream.profile.name,
+    profile: profile.name,
     straight,
     lossy: decisions.some(isLossy),
     verdicts: countVerdicts(tools),

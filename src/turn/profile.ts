@@ -122,4 +122,18 @@ export type Profile = {
   readonly reasoning: "reasoning_content" | "reasoning" | "reasoning_details" | "items" | "none";
   /** Whether `stream_options.include_usage` may be asked for. */
   readonly streamUsage: boolean;
+  /** What is otherwise for some models; of several that say something of a model, the later count. */
+  readonly models?: readonly ModelDifference[] | undefined;
 };
+
+type Some<T> = { readonly [K in keyof T]?: T[K] | undefined };
+
+/** What a profile says otherwise than another. */
+export type Difference = Some<Omit<Profile, "name" | "dialect" | "tools" | "models">> & {
+  readonly tools?:
+    | (Some<Omit<Profile["tools"], "names">> & { readonly names?: Some<NameRule> | undefined })
+    | undefined;
+};
+
+/** What a profile says otherwise for the models of some names, where `*` stands for anything. */
+export type ModelDifference = Difference & { readonly match: string | readonly string[] };

@@ -9,6 +9,7 @@ import type { DialectName } from "../turn/turn.ts";
 import { HttpAnswer } from "./http-answer.ts";
 import { broken, refusal, type Failing } from "./http-fault.ts";
 import { readModels } from "./model-list.ts";
+import { modelProfile } from "./profiles/models.ts";
 import { retrying } from "./retry.ts";
 import type { OpenOptions, Prepared, Upstream } from "./upstream.ts";
 import { version } from "./version.ts";
@@ -79,7 +80,8 @@ export function httpUpstream(given: HttpOptions): Upstream {
     name,
     profile,
     prepare(turn, { model, straight }): Prepared {
-      const { text, decisions } = dialect.writeRequest(turn, { profile, model, straight });
+      const to = { profile: modelProfile(profile, model), model, straight };
+      const { text, decisions } = dialect.writeRequest(turn, to);
       const accept = turn.stream ? "text/event-stream" : "application/json";
       return { decisions, open };
 

@@ -1,18 +1,19 @@
 import { isFields } from "../../turn/json.ts";
-import type { NameRule, Profile } from "../../turn/profile.ts";
+import type { Difference, Profile } from "../../turn/profile.ts";
 
-type Some<T> = { readonly [K in keyof T]?: T[K] | undefined };
-
-/** What a profile says otherwise than the one it is built on. */
-export type Difference = Some<Omit<Profile, "tools" | "dialect">> & {
-  readonly tools?:
-    | (Some<Omit<Profile["tools"], "names">> & { readonly names?: Some<NameRule> | undefined })
-    | undefined;
-};
+type Extension = Difference & Partial<Pick<Profile, "name" | "models">>;
 
 /** A profile with the differences in place: groups are merged by key, lists are replaced. */
-export const extendProfile = (base: Profile, difference: Difference): Profile =>
-  merge(base, difference) as Profile;
+export function extendProfile(
+  base: Profile,
+  { name = base.name, models: own = [], ...rest }: Extension,
+): Profile {
+  const profile = merge(base, { name, ...rest }) as Profile;
+  // What is said here of all models holds for those too that the base sets apart.
+  const models =
+    base.models === undefined ? own : [...base.models, { match: "*", ...rest }, ...own];
+  return models.length === 0 ? profile : { ...profile, models };
+}
 
 /** So many tools that only the upstream itself knows when it is too many. */
 export const NO_LIMIT = 1_000_000;
