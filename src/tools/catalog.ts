@@ -1,4 +1,4 @@
-import { itemPath } from "../turn/item-path.ts";
+import { itemPath } from "../turn/path.ts";
 import { clientName, type ClientName } from "../turn/names.ts";
 import type { DialectName, Item, NamespaceTool, Tool, Turn } from "../turn/turn.ts";
 import { readDeclaration } from "./declarations.ts";

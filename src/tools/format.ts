@@ -5,6 +5,7 @@ import type { TextDelta, TurnEnd, TurnEvent } from "../turn/event.ts";
 import { Fault } from "../turn/fault.ts";
 import { jsonOf } from "../turn/json.ts";
 import type { AnyName } from "../turn/names.ts";
+import { formatPath } from "../turn/path.ts";
 import type { Profile } from "../turn/profile.ts";
 import type { DialectName, Format, Item, JsonSchema, Message } from "../turn/turn.ts";
 import type { Decoder } from "./kinds/kind.ts";
@@ -35,7 +36,7 @@ export function planFormat(
 ): FormatPlan {
   if (format?.type !== "schema" && format?.type !== "json") return { format, decisions: [] };
   if (profile.formats.includes(format.type)) return { format, decisions: [] };
-  const path = dialect === "chat" ? "response_format" : "text.format";
+  const path = formatPath(dialect);
   const hasJson = profile.formats.includes("json");
   if (format.type !== "schema")
     return {

@@ -1,5 +1,3 @@
-import type { Decision } from "../../turn/decision.ts";
-import type { Profile } from "../../turn/profile.ts";
 import type { Format } from "../../turn/turn.ts";
 import { shaped } from "../shape.ts";
 import { formatSchema, jsonSchemaSchema } from "./schema.ts";
@@ -25,41 +23,20 @@ export function readFormat(raw: unknown): Format | undefined {
   }
 }
 
-type WrittenFormat = { readonly field?: unknown; readonly decision?: Decision };
-
-/** An upstream that cannot keep to a schema is at least asked for JSON. `path` is the client's word. */
-export function writeFormat(
-  format: Format,
-  { formats, name: profile }: Profile,
-  path: string,
-): WrittenFormat {
+/** Undefined if this dialect cannot say it. */
+export function writeFormat(format: Format): unknown {
   switch (format.type) {
     case "text":
-      return {};
+      return { type: "text" };
+    case "json":
+      return { type: "json_object" };
     case "schema": {
       const { name, schema, strict, description } = format;
-      if (formats.includes("schema"))
-        return {
-          field: { type: "json_schema", json_schema: { name, description, schema, strict } },
-        };
-      const reason = `the ${profile} profile cannot keep to a schema; it is asked for JSON`;
-      return formats.includes("json")
-        ? { field: { type: "json_object" }, decision: { path, action: "changed", reason } }
-        : dropped(path, `the ${profile} profile cannot keep to a schema`);
+      return { type: "json_schema", json_schema: { name, description, schema, strict } };
     }
-    case "json":
-      return formats.includes("json")
-        ? { field: { type: "json_object" } }
-        : dropped(path, `the ${profile} profile has no JSON mode`);
     case "opaque":
-      return format.dialect === "chat"
-        ? { field: format.raw }
-        : dropped(path, `chat has no such format as this one of the ${format.dialect} dialect`);
+      return format.dialect === "chat" ? format.raw : undefined;
     default:
       return format satisfies never;
   }
 }
-
-const dropped = (path: string, reason: string): WrittenFormat => ({
-  decision: { path, action: "dropped", reason },
-});

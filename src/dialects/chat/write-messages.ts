@@ -2,7 +2,7 @@ import type { Decision } from "../../turn/decision.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Call, Fields, Item, Message, Part, Reasoning, Turn } from "../../turn/turn.ts";
-import { itemPath } from "../../turn/item-path.ts";
+import { itemPath } from "../../turn/path.ts";
 import { fieldsOf } from "../loose.ts";
 import { writeContent, writeExtra, writeResult, type Note } from "./content.ts";
 import { isWritable, readableText, writeReasoning } from "./reasoning.ts";

@@ -101,17 +101,6 @@ describe("a chat request that crosses", () => {
     expect(decisions).toMatchObject([{ path: "seed", action: "dropped" }]);
   });
 
-  it("asks an upstream for what it can do of a format", () => {
-    const response_format = { type: "json_schema", json_schema: { name: "n", schema: {} } };
-    const turn = fromChat({ response_format });
-    const json = write(turn, { formats: ["text", "json"] });
-    expect(json.body.response_format).toEqual({ type: "json_object" });
-    expect(json.decisions).toMatchObject([{ path: "response_format", action: "changed" }]);
-    const none = write(turn, { formats: ["text"] });
-    expect(none.body).not.toHaveProperty("response_format");
-    expect(none.decisions).toMatchObject([{ path: "response_format", action: "dropped" }]);
-  });
-
   it("does not ask for counts where the upstream would refuse", () => {
     const asked = fromChat({ stream: true, stream_options: { include_usage: true } });
     const { body, decisions } = write(asked, { streamUsage: false });

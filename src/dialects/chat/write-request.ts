@@ -1,5 +1,6 @@
 import type { Decision } from "../../turn/decision.ts";
 import type { UpstreamName } from "../../turn/names.ts";
+import { formatPath } from "../../turn/path.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Turn } from "../../turn/turn.ts";
 import type { Target, Written } from "../dialect.ts";
@@ -34,12 +35,7 @@ function translate(turn: Turn<UpstreamName>, { profile, model }: Target): Writte
 
   if (turn.choice !== undefined) body.tool_choice = writeChoice(turn.choice);
   if (tools.text === undefined) decisions.push(...dropToolFields(body, turn));
-  if (turn.format !== undefined) {
-    const path = turn.dialect === "chat" ? "response_format" : "text.format";
-    const { field, decision } = writeFormat(turn.format, profile, path);
-    if (field !== undefined) body.response_format = field;
-    if (decision !== undefined) decisions.push(decision);
-  }
+  decisions.push(...askForFormat(body, turn));
   // The number of alternatives alone does not switch them on.
   if (body.top_logprobs !== undefined) body.logprobs = true;
   if (body.top_logprobs === 0) delete body.top_logprobs;
@@ -48,6 +44,18 @@ function translate(turn: Turn<UpstreamName>, { profile, model }: Target): Writte
   addFields(body, profile);
   const text = tools.text === undefined ? JSON.stringify(body) : withTools(body, tools.text);
   return { text, decisions };
+}
+
+/** Text is what comes unasked, and not every upstream knows the word for it. */
+function askForFormat(
+  body: Record<string, unknown>,
+  { format, dialect }: Turn<UpstreamName>,
+): Decision[] {
+  if (format === undefined || format.type === "text") return [];
+  body.response_format = writeFormat(format);
+  if (body.response_format !== undefined) return [];
+  const reason = "the chat dialect has no such format";
+  return [{ path: formatPath(dialect), action: "dropped", reason }];
 }
 
 /** Fields about tools mean nothing where there are none, and upstreams refuse them. */

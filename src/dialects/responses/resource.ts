@@ -2,6 +2,7 @@ import type { Answer } from "../../stream/fold.ts";
 import type { StopReason, TurnStart, Usage } from "../../turn/event.ts";
 import type { Fault } from "../../turn/fault.ts";
 import type { ClientName } from "../../turn/names.ts";
+import { isInstructions } from "../../turn/path.ts";
 import type { Fields, Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
 import { faultBody } from "../fault-body.ts";
@@ -82,7 +83,7 @@ function echo(turn: Turn): Fields {
 
 function instructionsOf(turn: Turn): string | undefined {
   const [first] = turn.items;
-  if (first?.type !== "message" || first.instructions !== true) return undefined;
+  if (first === undefined || !isInstructions(first)) return undefined;
   return first.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
 }
 

@@ -1,6 +1,7 @@
 import type { UpstreamName } from "../../turn/names.ts";
+import { formatPath, isInstructions, itemPath } from "../../turn/path.ts";
 import type { Profile } from "../../turn/profile.ts";
-import type { Fields, Item, Message, Turn } from "../../turn/turn.ts";
+import type { Fields, Message, Turn } from "../../turn/turn.ts";
 import type { Target, Written } from "../dialect.ts";
 import { addFields, writeExtra, writeParams } from "../params.ts";
 import { withOwnTools, withTools } from "../tools-text.ts";
@@ -24,7 +25,7 @@ export function writeRequest(turn: Turn<UpstreamName>, to: Target): Written {
   const body: Record<string, unknown> = { model: to.model, ...writeItems(turn, profile, drop) };
   if (turn.stream) body.stream = true;
   if (turn.choice !== undefined) body.tool_choice = writeChoice(turn.choice);
-  Object.assign(body, fields, writeText(turn, profile, fields, drop));
+  Object.assign(body, fields, writeText(turn, fields, drop));
   askForLogprobs(body);
   keepUnstored(body, turn, profile);
   decisions.push(...writeExtra(turn, "responses", body));
@@ -50,43 +51,33 @@ function withWrittenTools(body: Fields, turn: Turn<UpstreamName>, drop: Drop): s
 function writeItems(turn: Turn<UpstreamName>, profile: Profile, drop: Drop): Fields {
   const written: Fields[] = [];
   let instructions: string | undefined;
-  const before = turn.items[0] !== undefined && isInstructions(turn.items[0]) ? 1 : 0;
   for (const [at, item] of turn.items.entries()) {
-    const path = turn.dialect === "responses" ? `input[${at - before}]` : "messages";
-    if (item.type === "message" && isInstructions(item) && instructions === undefined) {
+    if (instructions === undefined && isInstructions(item)) {
       instructions = plainText(item);
       continue;
     }
+    const report = (reason: string): void => drop(itemPath(turn, at), reason);
     if (item.type === "reasoning" && profile.reasoning === "none") {
-      drop(path, `the ${profile.name} profile takes no past reasoning`);
+      report(`the ${profile.name} profile takes no past reasoning`);
       continue;
     }
-    const fields = writeItem(item, (reason) => drop(path, reason));
+    const fields = writeItem(item, report);
     if (fields !== undefined) written.push(fields);
   }
   return { ...(instructions !== undefined && { instructions }), input: written };
 }
 
-const isInstructions = (item: Item<UpstreamName>): boolean =>
-  item.type === "message" && item.instructions === true;
-
 const plainText = (message: Message): string =>
   message.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
 
-function writeText(turn: Turn<UpstreamName>, profile: Profile, fields: Fields, drop: Drop): Fields {
-  if (turn.format === undefined) return {};
-  const path = turn.dialect === "responses" ? "text.format" : "response_format";
-  const { type } = turn.format;
-  if (type !== "opaque" && type !== "text" && !profile.formats.includes(type)) {
-    drop(path, `the ${profile.name} profile has no such format`);
+function writeText({ format, dialect }: Turn<UpstreamName>, fields: Fields, drop: Drop): Fields {
+  if (format === undefined) return {};
+  const written = writeFormat(format);
+  if (written === undefined) {
+    drop(formatPath(dialect), "the responses dialect has no such format");
     return {};
   }
-  const format = writeFormat(turn.format);
-  if (format === undefined) {
-    drop(path, "the responses dialect has no such format");
-    return {};
-  }
-  return { text: { ...(fields.text as Fields | undefined), format } };
+  return { text: { ...(fields.text as Fields | undefined), format: written } };
 }
 
 function askForLogprobs(body: Record<string, unknown>): void {

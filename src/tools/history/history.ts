@@ -1,5 +1,5 @@
 import type { Decision } from "../../turn/decision.ts";
-import { itemPath } from "../../turn/item-path.ts";
+import { itemPath } from "../../turn/path.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Item, Turn } from "../../turn/turn.ts";

@@ -1,4 +1,4 @@
-import { itemPath } from "../../turn/item-path.ts";
+import { itemPath } from "../../turn/path.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Call, Extra, Item, Opaque, Reasoning, Result, Turn } from "../../turn/turn.ts";

@@ -1,6 +1,6 @@
 import { writeParams } from "../../dialects/params.ts";
 import type { Decision } from "../../turn/decision.ts";
-import { itemPath } from "../../turn/item-path.ts";
+import { itemPath } from "../../turn/path.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Fields, Item, Turn } from "../../turn/turn.ts";

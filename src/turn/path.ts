@@ -1,5 +1,9 @@
 import type { AnyName } from "./names.ts";
-import type { Item, Turn } from "./turn.ts";
+import type { DialectName, Item, Message, Turn } from "./turn.ts";
+
+/** Where the client finds the format it asked for. */
+export const formatPath = (dialect: DialectName): string =>
+  dialect === "chat" ? "response_format" : "text.format";
 
 /** Where the client finds an item in its own request. */
 export function itemPath<Name extends AnyName>(
@@ -7,12 +11,14 @@ export function itemPath<Name extends AnyName>(
   at: number,
 ): string {
   if (turn.dialect === "chat") return `messages[${messageOf(turn.items, at)}]`;
-  if (turn.items[at]?.type === "message" && isInstructions(turn.items[at])) return "instructions";
+  const item = turn.items[at];
+  if (item !== undefined && isInstructions(item)) return "instructions";
   if (typeof turn.body.input === "string") return "input";
   return `input[${at - turn.items.slice(0, at).filter(isInstructions).length}]`;
 }
 
-const isInstructions = <Name extends AnyName>(item: Item<Name>): boolean =>
+/** Whether an item is a field of its own in its dialect. */
+export const isInstructions = <Name extends AnyName>(item: Item<Name>): item is Message =>
   item.type === "message" && item.instructions === true;
 
 /** Chat says reasoning, text and calls that follow each other in one message. */
