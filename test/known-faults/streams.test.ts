@@ -1,0 +1,279 @@
+import { once } from "node:events";
+import { request, type IncomingMessage } from "node:http";
+import { describe, expect, it } from "vitest";
+import { parseConfig } from "../../src/gateway/config.ts";
+import { ask, bodyFor, doors, doorUrl, told } from "../client.ts";
+import { chunk, sayChat } from "../fake-model.ts";
+import {
+  done,
+  frame,
+  hang,
+  json,
+  sse,
+  type Answer,
+  type Body,
+  type Model,
+  type Step,
+} from "../fake-upstream.ts";
+import { stillness, until } from "../loopback.ts";
+import { onto } from "../serve.ts";
+import { scene } from "./scene.ts";
+
+/** A stream of these deltas, that ends as it should. */
+const streaming =
+  (finish: string, ...deltas: readonly unknown[]): Model =>
+  () =>
+    sse(...deltas.map((delta) => chunk(0, delta)), chunk(0, {}, finish), done);
+
+/** A stream of these pieces of calls. */
+const calling = (...entries: readonly unknown[]): Model =>
+  streaming(
+    "tool_calls",
+    { role: "assistant", content: null },
+    ...entries.map((entry) => ({ tool_calls: [entry] })),
+  );
+
+const begin = (more: Body = {}): Body => ({
+  index: 0,
+  id: "call_1",
+  type: "function",
+  function: { name: "lookup", arguments: "" },
+  ...more,
+});
+const lookup = { id: "call_1", kind: "function", name: "lookup", input: '{"q":"x"}' };
+const tools = {
+  chat: [
+    { type: "function", function: { name: "lookup", parameters: { type: "object" } } },
+    { type: "custom", custom: { name: "write" } },
+  ],
+  responses: [
+    { type: "function", name: "lookup", parameters: { type: "object" } },
+    { type: "custom", name: "write" },
+  ],
+};
+
+/** The calls that a client is told of, in both ways. */
+async function callsOf(model: Model, door: "chat" | "responses"): Promise<unknown[]> {
+  await using here = await scene(model);
+  const [streamed, whole] = await Promise.all(
+    [true, false].map(async (stream) =>
+      told(door, await ask(here, door, { stream, tools: tools[door] })),
+    ),
+  );
+  expect(whole?.calls).toEqual(streamed?.calls);
+  expect(streamed?.error).toBeUndefined();
+  return [...(streamed?.calls ?? [])];
+}
+
+describe.each(doors)("a stream of calls at the %s door", (door) => {
+  it.each([
+    ["null", null],
+    ["empty", ""],
+  ])("keeps the id and the name of a call when later pieces have them %s", async (_, blank) => {
+    const more = (text: string): Body => ({
+      index: 0,
+      id: blank,
+      type: blank,
+      function: { name: blank, arguments: text },
+    });
+    const calls = await callsOf(calling(begin(), more('{"q":'), more('"x"}')), door);
+    expect(calls).toMatchObject([{ ...lookup, complete: true }]);
+  });
+
+  it("keeps calls made at once apart without an index", async () => {
+    const piece = (id: string, q: string): Body => ({
+      id,
+      type: "function",
+      function: { name: "lookup", arguments: `{"q":"${q}"}` },
+    });
+    const header = (id: string): Body => ({ id, function: { name: "lookup", arguments: "" } });
+    const rest = (text: string): Body => ({ function: { arguments: text } });
+    for (const model of [
+      calling(piece("call_1", "x"), piece("call_2", "y")),
+      calling(header("call_1"), rest('{"q":"x"}'), header("call_2"), rest('{"q":'), rest('"y"}')),
+      streaming("tool_calls", { tool_calls: [piece("call_1", "x"), piece("call_2", "y")] }),
+    ])
+      expect(await callsOf(model, door)).toMatchObject([
+        lookup,
+        { id: "call_2", name: "lookup", input: '{"q":"y"}' },
+      ]);
+  });
+
+  it("joins a name that comes in pieces", async () => {
+    const calls = await callsOf(
+      calling(
+        begin({ function: { name: "loo", arguments: "" } }),
+        { index: 0, function: { name: "kup" } },
+        { index: 0, function: { arguments: '{"q":"x"}' } },
+      ),
+      door,
+    );
+    expect(calls).toMatchObject([lookup]);
+  });
+
+  it("waits for a name that comes late, and then knows the kind", async () => {
+    const late = (name: string, input: string): Model =>
+      calling(
+        { index: 0, id: "call_1", type: "function", function: { arguments: "" } },
+        { index: 0, function: { name } },
+        { index: 0, function: { arguments: input } },
+      );
+    expect(await callsOf(late("lookup", '{"q":"x"}'), door)).toMatchObject([lookup]);
+    expect(await callsOf(late("write", '{"input":"x"}'), door)).toMatchObject([
+      { id: "call_1", kind: "custom", name: "write", input: "x" },
+    ]);
+  });
+});
+
+describe.each(doors)("a stream at the %s door", (door) => {
+  const hello = [chunk(0, { role: "assistant", content: "Hel" }), chunk(0, { content: "lo" })];
+  const failure = frame({ error: { message: "The model ran out of memory.", code: "oom" } });
+  const tell = async (answer: Answer, stream = true) => {
+    await using here = await scene(() => answer);
+    return told(door, await ask(here, door, { stream }));
+  };
+
+  it("says what the upstream said when it fails in mid-answer", async () => {
+    const { text, error } = await tell(sse(...hello, failure));
+    expect(text).toBe("Hello");
+    expect(JSON.stringify(error)).toContain("The model ran out of memory.");
+  });
+
+  it("is an HTTP error in the upstream's words when it fails at once", async () => {
+    for (const stream of [true, false]) {
+      const { status, error } = await tell(sse(failure, done), stream);
+      expect(status).toBe(502);
+      expect(error?.["message"]).toContain("The model ran out of memory.");
+    }
+  });
+
+  it("is an HTTP error when there is nothing in it", async () => {
+    for (const stream of [true, false])
+      for (const answer of [sse(), sse(done)])
+        expect(await tell(answer, stream)).toMatchObject({
+          status: 502,
+          error: { code: "upstream.empty" },
+        });
+  });
+
+  it("holds the text that comes behind the end of its choice", async () => {
+    const late = chunk(0, { content: "!" });
+    for (const stream of [true, false])
+      expect(await tell(sse(...hello, chunk(0, {}, "stop"), late, done), stream)).toMatchObject({
+        text: "Hello!",
+        stop: door === "chat" ? "stop" : "completed",
+        error: undefined,
+      });
+  });
+
+  it("keeps two choices apart", async () => {
+    const both = [0, 1].flatMap((index) => [
+      chunk(index, { role: "assistant", content: index === 0 ? "yes" : "no" }),
+      chunk(index, {}, "stop"),
+    ]);
+    for (const stream of [true, false])
+      expect(await tell(sse(...both, done), stream)).toMatchObject({ text: "yes" });
+    if (door === "responses") return;
+    await using here = await scene(() => sse(...both, done));
+    const { choices } = (await (await ask(here, door, { n: 2 })).json()) as Body;
+    expect((choices as Body[]).map(({ message }) => message.content as string)).toEqual([
+      "yes",
+      "no",
+    ]);
+  });
+
+  it("keeps a refusal", async () => {
+    for (const stream of [true, false]) {
+      await using here = await scene(({ body }) => sayChat(body, { refusal: "I will not." }));
+      const { text, refusal } = await told(door, await ask(here, door, { stream }));
+      expect({ text, refusal }).toEqual({ text: "", refusal: "I will not." });
+    }
+  });
+
+  it("reads text that comes as a list of parts", async () => {
+    const parts = (text: string): string => chunk(0, { content: [{ type: "text", text }] });
+    for (const profile of ["generic-chat", "deepseek"]) {
+      const steps: Step[] = [parts("Hel"), parts("lo"), chunk(0, {}, "stop"), done];
+      await using here = await scene(() => sse(...steps), { profile });
+      for (const stream of [true, false])
+        expect((await told(door, await ask(here, door, { stream }))).text).toBe("Hello");
+    }
+  });
+
+  it.each([true, false])(
+    "takes the upstream along when it is left (stream: %s)",
+    async (stream) => {
+      await using here = await scene(() => sse(...hello, hang));
+      const abort = new AbortController();
+      const asked = ask(here, door, { stream }, { signal: abort.signal });
+      const read = asked.then((response) => response.text()).catch((error: Error) => error.name);
+      await until(() => here.heard.length === 1);
+      if (stream) await asked;
+      abort.abort();
+      await here.heard[0]?.closed;
+      expect(here.heard[0]?.abandoned()).toBe(true);
+      expect(await read).toBe("AbortError");
+    },
+  );
+
+  it("slows the upstream down for a slow client", async () => {
+    const piece = "x".repeat(16_000);
+    let sent = 0;
+    function* steps(): Generator<string> {
+      for (; sent < 3_200; sent++) yield chunk(0, { content: piece });
+    }
+    await using here = await scene(() => ({ ...sse(), steps: steps() }));
+    const asking = request(doorUrl(here, door), {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+    });
+    asking.end(JSON.stringify(bodyFor(door, { stream: true })));
+    const [response] = (await once(asking, "response")) as [IncomingMessage];
+    await stillness(() => sent);
+    // What is beyond the few megabytes of the sockets would be held by the gateway.
+    expect(sent * piece.length).toBeLessThan(25_000_000);
+    response.destroy();
+    await here.heard[0]?.closed;
+  });
+});
+
+describe.each(doors)("an upstream that keeps the %s door waiting", (door) => {
+  const SHORT = { timeouts: { headers: 100, idle: 100 } };
+
+  it("before its headers is given up with 504", async () => {
+    await using here = await scene(() => sse(hang), SHORT);
+    const both = [true, false].map((stream) => ask(here, door, { stream }));
+    for (const response of await Promise.all(both))
+      expect(await told(door, response)).toMatchObject({
+        status: 504,
+        error: { code: "upstream.headers_timeout" },
+      });
+  });
+
+  it("in mid-answer is given up too", async () => {
+    await using here = await scene(() => sse(chunk(0, { content: "Hel" }), hang), SHORT);
+    const both = [true, false].map(async (stream) => told(door, await ask(here, door, { stream })));
+    const [streamed, whole] = await Promise.all(both);
+    expect(streamed?.text).toBe("Hel");
+    expect(JSON.stringify(streamed?.error)).toContain("upstream.idle_timeout");
+    expect(whole).toMatchObject({ status: 504, error: { code: "upstream.idle_timeout" } });
+  });
+
+  it("and then asks to come back later is tried again", async () => {
+    const busy = json({ error: { message: "Busy." } }, 503, { "retry-after": "0" });
+    const model: Model = ({ body }, index) =>
+      index % 2 === 0 ? busy : sayChat(body, { text: "At last." });
+    await using here = await scene(model, { retries: 1 });
+    for (const stream of [true, false])
+      expect((await told(door, await ask(here, door, { stream }))).text).toBe("At last.");
+  });
+});
+
+it("patience has limits, and retries happen, though nothing is configured", () => {
+  const { upstreams } = parseConfig(onto("chat", "http://127.0.0.1:1/v1", { retries: undefined }));
+  const limit = expect.any(Number) as number;
+  expect(upstreams["fake"]).toMatchObject({
+    timeouts: { connect: limit, headers: limit, idle: limit },
+    retries: 2,
+  });
+});
