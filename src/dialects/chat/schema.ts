@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Extra, Fields } from "../../turn/turn.ts";
+import { jsonSchema } from "../json-schema.ts";
 
 const string = z.string({ error: "must be a string" });
 const filled = string.min(1, { error: "must not be empty" });
@@ -12,10 +13,7 @@ const flag = z
   .transform((value) => value ?? undefined);
 const fields = z.record(z.string(), z.unknown(), { error: "must be an object" });
 const list = z.array(z.unknown(), { error: "must be an array" });
-const schemaOf = z
-  .union([z.boolean(), fields], { error: "must be a JSON Schema: an object" })
-  .nullish()
-  .transform((value) => value ?? undefined);
+const schemaOf = jsonSchema.nullish().transform((value) => value ?? undefined);
 
 export const fieldsSchema = fields;
 

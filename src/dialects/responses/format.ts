@@ -1,12 +1,13 @@
 import { z } from "zod";
 import type { Fields, Format } from "../../turn/turn.ts";
+import { jsonSchema } from "../json-schema.ts";
 import { shaped } from "../shape.ts";
 import { given } from "./fields.ts";
 
 const anyFormat = z.looseObject({ type: z.string() });
 const schemaFormat = z.looseObject({
   name: z.string(),
-  schema: z.union([z.record(z.string(), z.unknown()), z.boolean()]),
+  schema: jsonSchema,
   strict: z.boolean().nullish(),
   description: z.string().nullish(),
 });

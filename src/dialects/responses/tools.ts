@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { clientName, type AnyName } from "../../turn/names.ts";
 import type { CustomTool, Fields, FunctionTool, NamespaceTool, Tool } from "../../turn/turn.ts";
+import { jsonSchema } from "../json-schema.ts";
 import { invalid, shaped } from "../shape.ts";
 import { extraOf, given, ownExtra, silently, type Report } from "./fields.ts";
 
@@ -10,7 +11,7 @@ const name = z.string().min(1);
 const functionFields = z.looseObject({
   name,
   description: z.string().nullish(),
-  parameters: z.union([z.record(z.string(), z.unknown()), z.boolean()]).nullish(),
+  parameters: jsonSchema.nullish(),
   strict: z.boolean().nullish(),
 });
 const customFields = z.looseObject({

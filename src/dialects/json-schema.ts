@@ -1,0 +1,21 @@
+import { z } from "zod";
+import { isFields } from "../turn/json.ts";
+import type { Fields } from "../turn/turn.ts";
+
+/** Providers take a few tens. Whoever walks a schema does so on the stack, and that has an end. */
+const DEEPEST = 512;
+
+/** A JSON Schema as a client sends it. */
+export const jsonSchema = z
+  .custom<Fields | boolean>((value) => isFields(value) || typeof value === "boolean", {
+    error: "must be a JSON Schema: an object",
+  })
+  .refine((value) => fitsWithin(value, DEEPEST), {
+    error: `must not be nested deeper than ${DEEPEST} levels`,
+  });
+
+function fitsWithin(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  if (levels === 0) return false;
+  return Object.values(value).every((inner) => fitsWithin(inner, levels - 1));
+}
