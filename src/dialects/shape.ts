@@ -14,7 +14,11 @@ export function shaped<T>(schema: z.ZodType<T>, value: unknown, path: string): T
   if (first?.message.startsWith("must ") === true)
     throw invalid(join(path, first.path), first.message);
   const { issue, at } = first === undefined ? { issue: undefined, at: [] } : deepest(first);
-  throw invalid(join(path, at), `must be ${wanted(issue)}, not ${sortOf(reach(value, at))}`);
+  const what =
+    issue?.code === "too_small"
+      ? "must not be empty"
+      : `must be ${wanted(issue)}, not ${sortOf(reach(value, at))}`;
+  throw invalid(join(path, at), what);
 }
 
 /** `what` goes on from the name of the field: "must be ...". */
@@ -37,13 +41,11 @@ function deepest(issue: Issue): { issue: Issue; at: PropertyKey[] } {
 function wanted(issue: Issue | undefined): string {
   switch (issue?.code) {
     case "invalid_type":
-      return withArticle(issue.expected);
+      return withArticle(issue.expected === "record" ? "object" : issue.expected);
     case "invalid_value":
       return `one of ${issue.values.map((value) => JSON.stringify(value)).join(", ")}`;
     case "invalid_union":
       return [...new Set(issue.errors.map((branch) => wanted(branch[0])))].join(" or ");
-    case "too_small":
-      return "longer";
     default:
       return "something else";
   }

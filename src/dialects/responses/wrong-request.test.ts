@@ -91,5 +91,16 @@ describe("a Responses request that is wrong", () => {
     expect(faultOf({ model: "m", input: [{ role: "robot" }] }).message).toBe(
       '`input[0].role` must be one of "user", "assistant", "system", "developer", not "robot".',
     );
+    expect(
+      faultOf({ model: "m", input: "Hi", tools: [{ type: "custom", name: "" }] }).message,
+    ).toBe("`tools[0].name` must not be empty.");
+    expect(
+      faultOf({ model: "m", input: "Hi", tools: [{ type: "custom", name: "c", format: 5 }] })
+        .message,
+    ).toBe("`tools[0].format` must be an object, not a number.");
+    expect(
+      faultOf({ model: "m", input: "Hi", tools: [{ type: "function", name: "f", parameters: 5 }] })
+        .message,
+    ).toBe("`tools[0].parameters` must be a JSON Schema: an object.");
   });
 });
