@@ -26,7 +26,8 @@ export function demoUpstream({ name = "demo", profile = demo }: DemoOptions = {}
     profile,
     prepare: (turn, { model }) => ({
       decisions: writeParams(turn, "chat", profile).decisions,
-      open: () => say(perform(turn, model)),
+      // Thought out before it is said: what fails in thinking fails where it was asked.
+      open: () => say(perform(turn, model, replyTo(turn))),
     }),
     models: async () => ["demo"],
     close: async () => {},
@@ -35,10 +36,13 @@ export function demoUpstream({ name = "demo", profile = demo }: DemoOptions = {}
 
 type Tally = { output: number; reasoning: number; calls: number };
 
-function* perform(turn: Turn<UpstreamName>, model: string): Generator<Event, void, undefined> {
+function* perform(
+  turn: Turn<UpstreamName>,
+  model: string,
+  reply: Reply,
+): Generator<Event, void, undefined> {
   const tally: Tally = { output: 0, reasoning: 0, calls: lastCall(turn.items) };
   const input = inputTokens(turn);
-  const reply = replyTo(turn);
   yield { type: "turn-start", model };
   for (let choice = 0; choice < (turn.params.n ?? 1); choice++)
     yield* speak(varied(reply, choice, turn), { choice, turn, tally });

@@ -64,12 +64,16 @@ function plainWords(parts: readonly Part[]): string {
   return value === undefined ? text : spelled(value);
 }
 
+/** How deep a result is looked into: further down nobody reads, and the stack has an end. */
+const DEEPEST = 64;
+
 /** A JSON value in words: its numbers and texts as they stand, without the brackets. */
-function spelled(value: unknown): string {
-  if (Array.isArray(value)) return value.map(spelled).join("; ");
-  if (!isFields(value)) return String(value);
+function spelled(value: unknown, depth = 0): string {
+  if (typeof value !== "object" || value === null) return String(value);
+  if (depth === DEEPEST) return "...";
+  if (Array.isArray(value)) return value.map((inner) => spelled(inner, depth + 1)).join("; ");
   return Object.entries(value)
-    .map(([name, inner]) => `${name.replaceAll("_", " ")} ${spelled(inner)}`)
+    .map(([name, inner]) => `${name.replaceAll("_", " ")} ${spelled(inner, depth + 1)}`)
     .join(", ");
 }
 
@@ -94,13 +98,15 @@ const answerNames =
 
 function factsOf(results: readonly Answered[], words: string): Facts {
   const facts = new Map<string, unknown[]>(answerNames.map((name) => [name, []]));
-  const learn = (value: unknown): void => {
-    if (Array.isArray(value)) value.forEach(learn);
+  const learn = (value: unknown, depth = 0): void => {
+    if (depth === DEEPEST) return;
+    if (Array.isArray(value)) for (const inner of value) learn(inner, depth + 1);
     if (!isFields(value)) return;
     for (const [name, inner] of Object.entries(value)) {
-      const known = facts.get(plainName(name)) ?? [];
-      facts.set(plainName(name), [...known, inner]);
-      learn(inner);
+      const known = facts.get(plainName(name));
+      if (known === undefined) facts.set(plainName(name), [inner]);
+      else known.push(inner);
+      learn(inner, depth + 1);
     }
   };
   for (const { call, result } of results) {

@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ask, doors } from "./client.ts";
+import type { Body } from "./fake-upstream.ts";
+import { serve, type Served } from "./serve.ts";
+
+let served: Served;
+beforeAll(async () => {
+  served = await serve({});
+});
+afterAll(() => served[Symbol.asyncDispose]());
+
+const nested = (levels: number): unknown =>
+  Array.from({ length: levels }).reduce<unknown>((inner) => ({ anyOf: [inner] }), {});
+
+const errorOf = async (response: Response): Promise<Body> =>
+  ((await response.json()) as Body)["error"] as Body;
+
+describe.each(doors)("what is nested without end, at the %s door", (door) => {
+  it("is no schema of a tool or of a format", async () => {
+    const tool = { type: "function", function: { name: "f", parameters: nested(5000) } };
+    const format = { type: "json_schema", json_schema: { name: "x", schema: nested(5000) } };
+    const wrong: [Body, string][] = [
+      [{ tools: [tool] }, "tools[0].function.parameters"],
+      door === "chat"
+        ? [{ response_format: format }, "response_format.json_schema.schema"]
+        : [{ text: { format } }, "text.format.json_schema.schema"],
+    ];
+    for (const [more, param] of wrong) {
+      const response = await ask(served, door, more);
+      expect(response.status).toBe(400);
+      expect(await errorOf(response)).toMatchObject({ code: "request.invalid", param });
+    }
+  });
+
+  it("is a tool's result like any other", async () => {
+    const result = JSON.stringify(nested(5000));
+    const call = { name: "f", arguments: "{}" };
+    const more =
+      door === "chat"
+        ? {
+            messages: [
+              { role: "user", content: "Hi" },
+              { role: "assistant", tool_calls: [{ id: "c", type: "function", function: call }] },
+              { role: "tool", tool_call_id: "c", content: result },
+            ],
+          }
+        : {
+            input: [
+              { role: "user", content: "Hi" },
+              { type: "function_call", call_id: "c", ...call },
+              { type: "function_call_output", call_id: "c", output: result },
+            ],
+          };
+    expect((await ask(served, door, more)).status).toBe(200);
+    const asked =
+      door === "chat"
+        ? { response_format: { type: "json_schema", json_schema: { name: "x", schema: {} } } }
+        : { text: { format: { type: "json_schema", name: "x", schema: {} } } };
+    expect((await ask(served, door, { ...more, ...asked })).status).toBe(200);
+  });
+});
