@@ -1,10 +1,7 @@
 import { itemPath } from "../turn/path.ts";
 import { clientName, type ClientName } from "../turn/names.ts";
-import type { DialectName, Item, NamespaceTool, Tool, Turn } from "../turn/turn.ts";
+import type { Callable, DialectName, Item, NamespaceTool, Tool, Turn } from "../turn/turn.ts";
 import { readDeclaration } from "./declarations.ts";
-
-/** What can be called: a namespace only holds such. */
-export type Callable = Exclude<Tool, NamespaceTool>;
 
 /** One tool of a request, wherever it was declared. */
 export type Entry = {

@@ -4,7 +4,7 @@ import type { UpstreamName } from "../turn/names.ts";
 import type { ChoiceForm, Profile } from "../turn/profile.ts";
 import type { Choice, DialectName, Tool, ToolRef } from "../turn/turn.ts";
 import type { Bound, Identities, ToolVerdict } from "./declare.ts";
-import { fullName } from "./identity.ts";
+import { fullName, isCalledByName } from "./identity.ts";
 import { kindOf } from "./kinds/kinds.ts";
 import { renderProviderToolDeclarations } from "./render.ts";
 
@@ -195,6 +195,6 @@ function builtin(ref: ToolRef, offered: readonly Bound[]): Bound | undefined {
 }
 
 function isOneKind(one: string, other: string): boolean {
-  if (other === "function" || other === "custom") return false;
+  if (isCalledByName(other)) return false;
   return one === other || (kindOf(one) !== undefined && kindOf(one) === kindOf(other));
 }

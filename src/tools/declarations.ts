@@ -1,7 +1,6 @@
 import { isFields } from "../turn/json.ts";
 import { clientName } from "../turn/names.ts";
-import type { DialectName, Extra, Fields, NamespaceTool, Tool } from "../turn/turn.ts";
-import type { Callable } from "./catalog.ts";
+import type { Callable, DialectName, Extra, Fields, NamespaceTool, Tool } from "../turn/turn.ts";
 
 /**
  * Reads a tool that an item of the conversation carries, in the form of either

@@ -1,7 +1,7 @@
 import type { Decision } from "../turn/decision.ts";
 import type { UpstreamName } from "../turn/names.ts";
 import type { KindRule, Profile } from "../turn/profile.ts";
-import type { BuiltinTool, FunctionTool, NamespaceTool, Tool } from "../turn/turn.ts";
+import type { BuiltinTool, Callable, FunctionTool, NamespaceTool } from "../turn/turn.ts";
 import type { Entry } from "./catalog.ts";
 import type { Binding, ToolIdentityMap } from "./identity.ts";
 import type { Form } from "./kinds/kind.ts";
@@ -24,12 +24,10 @@ export type ToolVerdict = {
   readonly reason: string;
 };
 
-type Named = Exclude<Tool<UpstreamName>, NamespaceTool<UpstreamName>>;
-
 /** A tool that is offered, under both its names. */
 export type Bound = Binding & {
   readonly path: string;
-  readonly declaration: Named;
+  readonly declaration: Callable<UpstreamName>;
   /** The namespace it stays in at the upstream. */
   readonly group?: NamespaceTool | undefined;
   /** The item of the conversation it stays in. */
@@ -56,7 +54,7 @@ type Offer = {
   readonly group?: NamespaceTool | undefined;
   readonly form?: Form | undefined;
   /** The tool that is sent, but for its name. */
-  readonly tool: Exclude<Tool, NamespaceTool>;
+  readonly tool: Callable;
   readonly decisions: readonly Pick<Decision, "action" | "reason">[];
 };
 

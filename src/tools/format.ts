@@ -162,9 +162,9 @@ export function keepFormat<Name extends AnyName>(
 /** What is wrong with an answer, if anything is. */
 function flawOf(text: string, { schema }: FormatCheck): string | undefined {
   const value = jsonOf(text);
-  if (value === undefined) return text.trim() === "" ? "it is empty" : "it is not JSON";
+  if (value === undefined) return text.trim() === "" ? "it is empty." : "it is not JSON.";
   if (schema === undefined)
-    return typeof value === "object" && value !== null ? undefined : "it is not a JSON object";
+    return typeof value === "object" && value !== null ? undefined : "it is not a JSON object.";
   const errors = errorsIn(value, schema);
   const error = errors.at(-1);
   return error === undefined ? undefined : `at ${error.instanceLocation}, ${error.error}`;

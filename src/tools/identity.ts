@@ -45,13 +45,13 @@ export function createIdentityMap<Bound extends Binding>(
     if (other !== undefined) throw clash(client, other.client, upstream.name);
     aliases.set(alias, bound);
     const name = nameKey(client.name, client.namespace);
-    identities.set(client.kind + name, bound);
+    identities.set(identityKey(client), bound);
     names.set(name, names.has(name) ? null : bound);
   }
   return {
     bindings,
     byAlias: (alias) => aliases.get(aliasKey(alias)),
-    byIdentity: ({ kind, name, namespace }) => identities.get(kind + nameKey(name, namespace)),
+    byIdentity: (identity) => identities.get(identityKey(identity)),
     byName: (name, namespace) => names.get(nameKey(name, namespace)) ?? undefined,
     byNickname(name) {
       nicknames ??= nicknamesOf(bindings);
@@ -64,9 +64,9 @@ export function createIdentityMap<Bound extends Binding>(
 const nameKey = (name: string, namespace: string | undefined): string =>
   namespace === undefined ? `|${name}` : `${namespace.length}|${namespace}${name}`;
 
-/** Functions and custom tools are called by name; of the others, whose names we made up, the kind counts. */
-const aliasKey = ({ kind, name, namespace }: Alias): string =>
-  kind === "function" || kind === "custom" ? nameKey(name, namespace) : `${kind}@${name}`;
+/** Of tools that are not called by name, and whose names we made up, the kind counts. */
+export const aliasKey = ({ kind, name, namespace }: Alias): string =>
+  isCalledByName(kind) ? nameKey(name, namespace) : `${kind}@${name}`;
 
 function nicknamesOf<Bound extends Binding>(bindings: readonly Bound[]): Map<string, Bound | null> {
   const found = new Map<string, Bound | null>();
@@ -90,6 +90,14 @@ const clash = (one: Identity, other: Identity, name: string): Fault =>
     `\`${fullName(other)}\` and \`${fullName(one)}\` both become \`${name}\`; rename one of them.`,
     { param: "tools" },
   );
+
+/** Two tools are the same if these are. */
+export const identityKey = ({ kind, namespace, name }: Identity): string =>
+  kind + nameKey(name, namespace);
+
+/** Functions and custom tools have names of their own; the others are known by their kind. */
+export const isCalledByName = (kind: string | undefined): boolean =>
+  kind === "function" || kind === "custom";
 
 /** A tool as people write it. */
 export const fullName = ({ namespace, name }: Pick<Identity, "namespace" | "name">): string =>

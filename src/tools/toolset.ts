@@ -13,7 +13,7 @@ import {
   type Identities,
   type ToolVerdict,
 } from "./declare.ts";
-import { createIdentityMap, fullName } from "./identity.ts";
+import { aliasKey, createIdentityMap, fullName, identityKey, isCalledByName } from "./identity.ts";
 import { createProviderNameAllocator, type TakenNames } from "./names.ts";
 import { renderProviderToolDeclarations } from "./render.ts";
 
@@ -127,7 +127,7 @@ function distinct(entries: readonly Entry[], decisions: Decision[]): readonly En
   const found = new Map<string, Entry>();
   let again = false;
   for (const entry of entries) {
-    const key = JSON.stringify([entry.kind, entry.namespace ?? null, entry.name]);
+    const key = identityKey(entry);
     const first = found.get(key);
     if (first === undefined || isHosted(entry)) {
       found.set(first === undefined ? key : `${key}${entry.path}`, entry);
@@ -170,9 +170,6 @@ function nameAll(
     one.declared.offer === undefined ? undefined : (given.get(one) ?? upstreamName(one.entry.name)),
   );
 }
-
-const isCalledByName = (kind: string | undefined): boolean =>
-  kind === "function" || kind === "custom";
 
 /**
  * Names that the client chose come before those that we make for it. Tools that
@@ -223,9 +220,9 @@ function bind(
 /** The tools that calls can be of, each once. */
 function callable(offered: readonly Bound[]): readonly Bound[] {
   const seen = new Set<string>();
-  return offered.filter(({ upstream: { kind, name } }) => {
-    if (isCalledByName(kind)) return true;
-    const key = `${kind}@${name}`;
+  return offered.filter(({ upstream }) => {
+    if (isCalledByName(upstream.kind)) return true;
+    const key = aliasKey(upstream);
     return !seen.has(key) && seen.add(key);
   });
 }

@@ -141,11 +141,13 @@ export type Opaque = {
 
 export type JsonSchema = boolean | Fields;
 
-export type Tool<Name extends AnyName = ClientName> =
+export type Tool<Name extends AnyName = ClientName> = Callable<Name> | NamespaceTool<Name>;
+
+/** What can be called: a namespace only holds such. */
+export type Callable<Name extends AnyName = ClientName> =
   | FunctionTool<Name>
   | CustomTool<Name>
-  | BuiltinTool<Name>
-  | NamespaceTool<Name>;
+  | BuiltinTool<Name>;
 
 export type FunctionTool<Name extends AnyName = ClientName> = {
   readonly type: "function";
@@ -179,7 +181,7 @@ export type NamespaceTool<Name extends AnyName = ClientName> = {
   readonly type: "namespace";
   readonly name: string;
   readonly description?: string | undefined;
-  readonly tools: readonly Exclude<Tool<Name>, NamespaceTool<Name>>[];
+  readonly tools: readonly Callable<Name>[];
   readonly extra?: Extra | undefined;
 };
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { clientName, type AnyName } from "../../turn/names.ts";
-import type { CustomTool, Fields, FunctionTool, NamespaceTool, Tool } from "../../turn/turn.ts";
+import type { Callable, CustomTool, Fields, FunctionTool, Tool } from "../../turn/turn.ts";
 import { jsonSchema } from "../json-schema.ts";
 import { invalid, shaped } from "../shape.ts";
 import { extraOf, given, ownExtra, silently, type Report } from "./fields.ts";
@@ -25,8 +25,6 @@ const namespaceFields = z.looseObject({
   tools: list.nullish(),
 });
 const mcpFields = z.looseObject({ server_label: name });
-
-type Callable = Exclude<Tool, NamespaceTool>;
 
 /** Lists read before, by the array: the body reader gives the same one for the same text. */
 const known = new WeakMap<object, readonly Tool[]>();

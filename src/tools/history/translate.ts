@@ -5,7 +5,7 @@ import type { Call, Extra, Item, Opaque, Reasoning, Result, Turn } from "../../t
 import { toolsIn } from "../catalog.ts";
 import { readDeclaration } from "../declarations.ts";
 import { ruleFor, type Bound } from "../declare.ts";
-import { fullName, type Identity } from "../identity.ts";
+import { fullName, identityKey, isCalledByName } from "../identity.ts";
 import type { Form } from "../kinds/kind.ts";
 import { kindOf } from "../kinds/kinds.ts";
 import { createProviderNameAllocator } from "../names.ts";
@@ -174,12 +174,9 @@ function recasting(
     const bound = identity.byIdentity(call) ?? identity.byName(call.name, call.namespace);
     if (bound !== undefined) return bound;
     vanished ??= recastVanished(turn, set, profile, notes);
-    return vanished.get(keyOf(call));
+    return vanished.get(identityKey(call));
   };
 }
-
-const keyOf = ({ kind, namespace, name }: Identity): string =>
-  JSON.stringify([kind, namespace ?? null, name]);
 
 /** Names for the tools of past calls that are no longer declared; they yield to all that are. */
 function recastVanished(
@@ -192,7 +189,7 @@ function recastVanished(
   for (const [at, item] of turn.items.entries()) {
     if (item.type !== "call") continue;
     if (identity.byIdentity(item) ?? identity.byName(item.name, item.namespace)) continue;
-    if (!calls.has(keyOf(item))) calls.set(keyOf(item), { call: item, at });
+    if (!calls.has(identityKey(item))) calls.set(identityKey(item), { call: item, at });
   }
   const gone = [...calls.values()];
   const keepsGroups = ruleFor("namespace", profile) === "native";
@@ -210,10 +207,11 @@ function recastVanished(
   const recasts = new Map<string, Recast>();
   for (const [index, { call, at }] of gone.entries()) {
     const kind = upstreamKind(call.kind, profile);
-    const byName = kind === "function" || kind === "custom";
-    const name = byName ? (names[index] ?? upstreamName(call.name)) : upstreamName(call.name);
+    const name = isCalledByName(kind)
+      ? (names[index] ?? upstreamName(call.name))
+      : upstreamName(call.name);
     const namespace = keepsGroups ? call.namespace : undefined;
-    recasts.set(keyOf(call), {
+    recasts.set(identityKey(call), {
       upstream: { kind, namespace, name },
       form: kind === call.kind ? undefined : kindOf(call.kind)?.standIn,
     });

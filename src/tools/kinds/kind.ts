@@ -1,5 +1,4 @@
-import type { JsonSchema, Part, Result } from "../../turn/turn.ts";
-import type { Callable } from "../catalog.ts";
+import type { Callable, JsonSchema, Part, Result } from "../../turn/turn.ts";
 
 /** A function declared in place of a tool of a kind the upstream does not have. */
 type StandInDeclaration = {
@@ -62,6 +61,10 @@ export function whole(decode: (text: string) => string): Decoder {
 
 export const isTexts = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every((one) => typeof one === "string");
+
+/** What does not even look like JSON is the line that the model had in mind. */
+export const plainLine = (text: string): string | undefined =>
+  /^\s*[{["]/.test(text) || text.trim() === "" ? undefined : text;
 
 /** The fields of `value` that are among `names`, in that order, nulls and absent ones left out. */
 export function pick(

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { builtin, custom } from "../../../test/turns.ts";
-import type { Callable } from "../catalog.ts";
+import type { Callable } from "../../turn/turn.ts";
 import type { StandIn } from "./kind.ts";
 import { kindOf } from "./kinds.ts";
 

@@ -1,5 +1,5 @@
 import { isFields, jsonOf } from "../../turn/json.ts";
-import { isTexts, pick, whole, type Kind } from "./kind.ts";
+import { isTexts, pick, plainLine, whole, type Kind } from "./kind.ts";
 
 const OPTIONS = ["timeout_ms", "working_directory", "user"];
 
@@ -45,16 +45,12 @@ export const localShellKind: Kind = {
 /** The action in a function's arguments; the arguments themselves if there is none in them. */
 function decode(text: string): string {
   const value = jsonOf(text);
-  const said = isFields(value) ? value : { command: value ?? plainCommand(text) };
+  const said = isFields(value) ? value : { command: value ?? plainLine(text)?.trim() };
   const command = argv(said.command ?? said.cmd);
   if (command === undefined) return text;
   const env = isFields(said.env) ? said.env : {};
   return JSON.stringify({ type: "exec", command, env, ...pick(said, OPTIONS) });
 }
-
-/** Text that does not even look like JSON is the command line the model had in mind. */
-const plainCommand = (text: string): string | undefined =>
-  /^\s*[{["]/.test(text) || text.trim() === "" ? undefined : text.trim();
 
 function argv(command: unknown): readonly string[] | undefined {
   if (isTexts(command) && command.length > 0) return command;

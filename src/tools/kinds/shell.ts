@@ -1,5 +1,5 @@
 import { isFields, jsonOf } from "../../turn/json.ts";
-import { isTexts, pick, whole, type Kind } from "./kind.ts";
+import { isTexts, pick, plainLine, whole, type Kind } from "./kind.ts";
 
 const OPTIONS = ["timeout_ms", "max_output_length"];
 
@@ -61,9 +61,6 @@ function decode(text: string): string {
   if (commands === undefined) return text;
   return JSON.stringify({ commands, ...pick(said, OPTIONS) });
 }
-
-const plainLine = (text: string): string | undefined =>
-  /^\s*[{["]/.test(text) || text.trim() === "" ? undefined : text;
 
 function lines(commands: unknown): readonly string[] | undefined {
   if (typeof commands === "string" && commands !== "") return [commands];
