@@ -49,6 +49,9 @@ const history = {
   media: z.array(medium),
   resultMedia: z.array(medium),
   empty: z.boolean(),
+  names: z.boolean(),
+  resultNames: z.boolean(),
+  reasoningWithCalls: z.string(),
   ids: nameRule.extend({ exact: z.boolean().optional() }),
 } satisfies Record<keyof HistoryRule, z.ZodType>;
 

@@ -67,6 +67,12 @@ export type HistoryRule = {
   readonly resultMedia?: readonly Medium[] | undefined;
   /** Whether a message may be empty. */
   readonly empty?: boolean | undefined;
+  /** Whether a message may say the name of who speaks. */
+  readonly names?: boolean | undefined;
+  /** Whether a result must say the name of its tool. */
+  readonly resultNames?: boolean | undefined;
+  /** What stands for the reasoning before calls where none is known, if calls are refused without any. */
+  readonly reasoningWithCalls?: string | undefined;
   /** What call ids must look like; `exact` if all have the same length. */
   readonly ids?: (NameRule & { readonly exact?: boolean | undefined }) | undefined;
 };

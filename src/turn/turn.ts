@@ -126,6 +126,8 @@ export type Result = {
   /** The id of the call it answers. */
   readonly call: string;
   readonly kind: string;
+  /** The name of the tool, where it is said with the result too. */
+  readonly name?: string | undefined;
   readonly parts: readonly Part[];
   readonly itemId?: string | undefined;
   readonly status?: Status | undefined;

@@ -63,6 +63,7 @@ export function writeResult(item: Result, media: readonly Medium[], note: Note):
     ...writeExtra(item.extra, note),
     role: "tool",
     tool_call_id: item.call,
+    ...(item.name === undefined ? {} : { name: item.name }),
     content: isHollow
       ? "The result is in the next user message."
       : isText

@@ -38,7 +38,8 @@ export function readMessages(messages: readonly unknown[]): Item[] {
           throw invalid(`${path}.tool_call_id`, "must be the id of the call that this answers");
         const kind = calls.get(id)?.kind ?? "function";
         const parts = readResult(content, path);
-        items.push({ type: "result", call: id, kind, parts, ...extraOf({ name, ...more }) });
+        const named = name == null ? {} : { name };
+        items.push({ type: "result", call: id, kind, ...named, parts, ...extraOf(more) });
         break;
       }
       case "function": {
@@ -68,6 +69,9 @@ function readAssistant(message: Fields, path: string, at: number): Item[] {
     reasoning_details ?? [],
   );
   if (thought !== undefined) items.push(thought);
+  // Some upstreams refuse calls without the field, so its being there means something.
+  else if (reasoning_content === "" && tool_calls != null)
+    items.push({ type: "reasoning", summary: [], content: [""] });
 
   const calls = (tool_calls ?? []).map((raw, index) =>
     readCall(raw, `${path}.tool_calls[${index}]`),

@@ -122,6 +122,28 @@ describe("messages", () => {
     expect(thought({ reasoning_details: details })).toEqual({ ...plain, details });
   });
 
+  it("say that nothing was thought only beside calls", () => {
+    const call = { id: "a", type: "function", function: { name: "f", arguments: "{}" } };
+    const silent = { role: "assistant", reasoning_content: "" };
+    expect(items({ ...silent, content: "a" })).toMatchObject([{ type: "message" }]);
+    expect(items({ ...silent, content: null, tool_calls: [call] })).toMatchObject([
+      { type: "reasoning", content: [""] },
+      { type: "call" },
+    ]);
+  });
+
+  it("of tools may say the names of theirs", () => {
+    expect(items({ role: "tool", tool_call_id: "a", name: "f", content: "1" })).toEqual([
+      {
+        type: "result",
+        call: "a",
+        kind: "function",
+        name: "f",
+        parts: [{ type: "text", text: "1" }],
+      },
+    ]);
+  });
+
   it("refuse", () => {
     expect(items({ role: "assistant", content: null, refusal: "No." })).toMatchObject([
       { parts: [{ type: "refusal", text: "No." }] },

@@ -20,7 +20,8 @@ export function isWritable(item: Reasoning, form: Form): boolean {
       return item.details !== undefined || readableText(item) !== "";
     case "reasoning":
     case "reasoning_content":
-      return readableText(item) !== "";
+      // That nothing was thought is something to say, where it is known.
+      return item.content.length > 0 || readableText(item) !== "";
     default:
       return form satisfies never;
   }
@@ -29,9 +30,13 @@ export function isWritable(item: Reasoning, form: Form): boolean {
 /** The field of an assistant message for what was thought before it. */
 export function writeReasoning(items: readonly Reasoning[], form: Form): Fields {
   if (items.length === 0) return {};
-  if (form !== "reasoning_details") return { [form]: items.map(readableText).join("\n\n") };
+  if (form !== "reasoning_details") return { [form]: joined(items.map(readableText)) };
   const details = items.flatMap(
     (item) => item.details ?? [{ type: "reasoning.text", text: readableText(item) }],
   );
   return { reasoning_details: details };
 }
+
+/** What was thought at several places; nothing, if it was nothing everywhere. */
+const joined = (texts: readonly string[]): string =>
+  texts.filter((text) => text.trim() !== "").join("\n\n") || (texts[0] ?? "");

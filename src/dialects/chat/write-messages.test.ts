@@ -73,6 +73,25 @@ describe("a request of another dialect", () => {
     expect(decisions).toMatchObject([{ path: "input[1]", action: "repaired" }]);
   });
 
+  it("says that nothing was thought where that is known, and what was where anything was", () => {
+    const [silent, , thoughtful] = messagesOf(
+      thought(""),
+      call("a"),
+      result("a"),
+      thought(" "),
+      text("So."),
+      thought("two"),
+      call("b"),
+    );
+    expect(silent).toMatchObject({ reasoning_content: "" });
+    expect(thoughtful).toMatchObject({ reasoning_content: "two", content: "So." });
+  });
+
+  it("has the names of tools with their results if they are given", () => {
+    const named = messagesOf(call("a"), { ...result("a", "1"), name: "f" } as Item<UpstreamName>);
+    expect(named[1]).toEqual({ role: "tool", tool_call_id: "a", name: "f", content: "1" });
+  });
+
   it("has its text as one string", () => {
     const parts = [{ type: "text", text: "a" } as const, { type: "text", text: "b" } as const];
     expect(messagesOf({ type: "message", role: "user", parts })).toEqual([

@@ -155,6 +155,15 @@ describe("a request to a Responses upstream", () => {
     ]);
   });
 
+  it("leaves out reasoning of which a Chat client says that there was none", () => {
+    const nothing = { type: "reasoning", summary: [], content: [""] } as const;
+    for (const reasoning of ["items", "none"] as const) {
+      const { body, decisions } = write(chatTurn({ items: [nothing] }), { reasoning });
+      expect(body.input).toEqual([]);
+      expect(decisions).toEqual([]);
+    }
+  });
+
   it("leaves out past reasoning for upstreams that take none", () => {
     const { body, decisions } = write(
       turnOf({ instructions: "x", input: [{ type: "reasoning", summary: [] }] }),

@@ -1,7 +1,7 @@
 import type { UpstreamName } from "../../turn/names.ts";
 import { formatPath, isInstructions, itemPath } from "../../turn/path.ts";
 import type { Profile } from "../../turn/profile.ts";
-import type { Fields, Message, Turn } from "../../turn/turn.ts";
+import type { Fields, Message, Reasoning, Turn } from "../../turn/turn.ts";
 import type { Target, Written } from "../dialect.ts";
 import { addFields, writeExtra, writeParams } from "../params.ts";
 import { withOwnTools, withTools } from "../tools-text.ts";
@@ -57,6 +57,7 @@ function writeItems(turn: Turn<UpstreamName>, profile: Profile, drop: Drop): Fie
       continue;
     }
     const report = (reason: string): void => drop(itemPath(turn, at), reason);
+    if (item.type === "reasoning" && turn.dialect !== "responses" && isNothing(item)) continue;
     if (item.type === "reasoning" && profile.reasoning === "none") {
       report(`the ${profile.name} profile takes no past reasoning`);
       continue;
@@ -66,6 +67,10 @@ function writeItems(turn: Turn<UpstreamName>, profile: Profile, drop: Drop): Fie
   }
   return { ...(instructions !== undefined && { instructions }), input: written };
 }
+
+/** Reasoning of which another dialect says that there was none. */
+const isNothing = ({ summary, content, details }: Reasoning): boolean =>
+  details === undefined && [...summary, ...content].join("").trim() === "";
 
 const plainText = (message: Message): string =>
   message.parts.map((part) => (part.type === "text" ? part.text : "")).join("");

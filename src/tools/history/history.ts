@@ -6,8 +6,10 @@ import type { Item, Turn } from "../../turn/turn.ts";
 import { idAllocator, isLawfulId } from "../ids.ts";
 import { takeNotes, type Notes } from "../notes.ts";
 import type { Toolset } from "../toolset.ts";
+import { areNamed, fitNames } from "./names.ts";
 import { isPaired, pairCalls } from "./pairs.ts";
 import { areFit, fitParts, fitRoles } from "./parts.ts";
+import { areThoughtOut, fitThoughts } from "./thoughts.ts";
 import { translate, type Told } from "./translate.ts";
 
 export type HistoryPlan = {
@@ -41,12 +43,14 @@ export function planHistory(
 function isSound(items: readonly Item<UpstreamName>[], profile: Profile): boolean {
   const { history: rule, tools } = profile;
   if (rule === undefined) return true;
-  const { ids, paired } = rule;
+  const { ids, paired, reasoningWithCalls } = rule;
   return (
     (paired !== true || isPaired(items, tools.parallel)) &&
     (ids === undefined ||
       items.every((item) => item.type !== "call" || isLawfulId(item.id, ids))) &&
-    areFit(items, rule, profile)
+    areFit(items, rule, profile) &&
+    areNamed(items, rule) &&
+    (reasoningWithCalls === undefined || areThoughtOut(items))
   );
 }
 
@@ -61,9 +65,13 @@ function mend(
   const options = { rule, profile, notes, path };
   const paired = rule.paired === true ? pairCalls(told, { notes, path, parallel }) : told;
   const fitted = fitRoles(fitParts(paired, options), options);
-  return rule.paired === true || rule.ids !== undefined
-    ? fitIds(fitted, profile, notes, path)
-    : fitted;
+  const { reasoningWithCalls: blank } = rule;
+  const thought = blank === undefined ? fitted : fitThoughts(fitted, blank, options);
+  const identified =
+    rule.paired === true || rule.ids !== undefined
+      ? fitIds(thought, profile, notes, path)
+      : thought;
+  return fitNames(identified, options);
 }
 
 /** Call ids in the upstream's form, each used once. Pairs stay pairs, so results follow their calls. */

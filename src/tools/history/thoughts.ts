@@ -1,0 +1,57 @@
+import type { UpstreamName } from "../../turn/names.ts";
+import type { Item, Reasoning } from "../../turn/turn.ts";
+import type { Notes } from "../notes.ts";
+import type { Told } from "./translate.ts";
+
+/** Whether every turn of the model's that makes calls begins with reasoning. */
+export const areThoughtOut = (items: readonly Item<UpstreamName>[]): boolean =>
+  thoughtless(items).length === 0;
+
+/** Puts `blank` where a turn of the model's makes calls and what it thought before is not known. */
+export function fitThoughts(
+  told: readonly Told[],
+  blank: string,
+  { notes, path }: { readonly notes: Notes; readonly path: (at: number) => string },
+): readonly Told[] {
+  const places = new Set(thoughtless(told.map(({ item }) => item)));
+  if (places.size === 0) return told;
+  const thought: Reasoning = { type: "reasoning", summary: [], content: [blank] };
+  return told.flatMap((one, place) => {
+    if (!places.has(place)) return [one];
+    const reason = "what was thought before the call is not known; the upstream is told of nothing";
+    notes.note(path(one.at), "repaired", reason);
+    return [{ item: thought, at: one.at }, one];
+  });
+}
+
+/** Where the turns begin that make calls and hold no reasoning before anything else. */
+function thoughtless(items: readonly Item<UpstreamName>[]): number[] {
+  const places: number[] = [];
+  let start: number | undefined;
+  let known = false;
+  for (const [place, item] of items.entries()) {
+    if (!isOwn(item)) {
+      start = undefined;
+      continue;
+    }
+    if (start === undefined) {
+      start = place;
+      known = isKnown(item);
+    }
+    if (item.type === "call" && !known) {
+      places.push(start);
+      known = true;
+    }
+  }
+  return places;
+}
+
+/** Whether the model itself said it. */
+const isOwn = (item: Item<UpstreamName>): boolean =>
+  item.type === "call" ||
+  item.type === "reasoning" ||
+  (item.type === "message" && item.role === "assistant");
+
+const isKnown = (item: Item<UpstreamName>): boolean =>
+  item.type === "reasoning" &&
+  (item.content.length + item.summary.length > 0 || item.details !== undefined);
