@@ -70,7 +70,9 @@ export function bodyReader(): (text: string) => Fields {
     while (known.length > MOST || size > MOST_TEXT) size -= known.pop()?.text.length ?? 0;
   };
 
-  return (text) => {
+  return (sent) => {
+    // A byte order mark says nothing, and some write it before everything.
+    const text = sent.charCodeAt(0) === 0xfeff ? sent.slice(1) : sent;
     if (text.length < SHORTEST) return parse(text);
     const recalled = recall(text);
     if (recalled !== undefined) return recalled;

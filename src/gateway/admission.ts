@@ -46,7 +46,7 @@ export function requireJson(headers: Exchange["headers"]): void {
   if (/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type)) return;
   throw new Fault(
     "request.content_type",
-    `The content type is \`${type === "" ? "missing" : type.slice(0, 80)}\`; send \`content-type: application/json\`.`,
+    `The content type is ${type === "" ? "missing" : `\`${type.slice(0, 80)}\``}; send \`content-type: application/json\`.`,
   );
 }
 

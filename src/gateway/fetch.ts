@@ -24,7 +24,7 @@ export async function serveFetch(
     if (!(error instanceof Fault)) throw error;
     gateway.refuse(exchange, error);
   }
-  return response;
+  return request.method === "HEAD" ? new Response(null, await response) : response;
 }
 
 function fetchReply(signal: AbortSignal): { reply: Reply; response: Promise<Response> } {
@@ -87,15 +87,31 @@ function fetchReply(signal: AbortSignal): { reply: Reply; response: Promise<Resp
 async function readText(request: Request, limit: number): Promise<string> {
   if (request.body === null) return "";
   const pieces: string[] = [];
-  const decoder = new TextDecoder();
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  const decode = (chunk?: Uint8Array): string => {
+    try {
+      return decoder.decode(chunk, { stream: chunk !== undefined });
+    } catch (error) {
+      throw notUtf8(error);
+    }
+  };
   let size = 0;
   for await (const chunk of request.body) {
     size += chunk.byteLength;
     if (size > limit) throw tooLarge(limit);
-    pieces.push(decoder.decode(chunk, { stream: true }));
+    pieces.push(decode(chunk));
   }
-  return pieces.join("") + decoder.decode();
+  return pieces.join("") + decode();
 }
+
+/** Read all the same, it would reach the model as other words than were sent. */
+export const notUtf8 = (cause?: unknown): Fault =>
+  new Fault(
+    "request.not_json",
+    "The request body is not UTF-8; send JSON as text in UTF-8, not compressed.",
+    {},
+    cause,
+  );
 
 export const tooLarge = (limit: number): Fault =>
   new Fault(

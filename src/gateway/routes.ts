@@ -57,20 +57,22 @@ const routes: readonly Route[] = [
 
 const exact = new Map(routes.map((route) => [`${route.method} ${route.path}`, route]));
 
-/** The route for a path, and what its `*` stood for. */
+/** The route for a path, and what its `*` stood for. HEAD is GET; the host leaves the body out. */
 export function findRoute(method: string, path: string): { route: Route; rest: string } {
   const place = path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
-  const known = exact.get(`${method} ${place}`);
+  const wanted = method === "HEAD" ? "GET" : method;
+  const known = exact.get(`${wanted} ${place}`);
   if (known !== undefined) return { route: known, rest: "" };
   const there = routes.filter((route) => covers(route.path, place));
-  const route = there.find((candidate) => candidate.method === method);
+  const route = there.find((candidate) => candidate.method === wanted);
   if (route !== undefined) return { route, rest: place.slice(route.path.length - 1) };
-  const methods = there.map((one) => one.method);
+  const offered = routes.filter(({ serve }) => serve !== refuseSocket);
+  const methods = there.filter((one) => offered.includes(one)).map((one) => one.method);
   if (methods.length > 0)
     throw new Fault("request.method", `${path} takes ${methods.join(" and ")}, not ${method}.`, {
-      allow: methods.join(", "),
+      allow: methods.join(", ").replace("GET", "GET, HEAD"),
     });
-  const list = routes.map((one) => `${one.method} ${one.path}`).join(", ");
+  const list = offered.map((one) => `${one.method} ${one.path}`).join(", ");
   throw new Fault(
     "request.route",
     `There is no ${path.slice(0, 200)} here. A client's base URL ends in /v1; the routes are ${list}.`,
@@ -132,13 +134,19 @@ function turnHeaders(requestId: string, readied: Readied | undefined): Record<st
   return headers;
 }
 
-/** A model's name may be the client's own words; a header takes only some characters. */
-const headerText = (text: string): string => text.replaceAll(/[^\x20-\x7e]+/g, encodeURIComponent);
+/** A model's name may be the client's own words; a header takes only some characters, and not many. */
+const headerText = (text: string): string =>
+  text
+    .slice(0, 256)
+    .toWellFormed()
+    .replaceAll(/[^\x20-\x7e]+/g, encodeURIComponent);
 
 /** Codex tries a WebSocket first; 426 is the one answer that makes it use HTTP at once. */
 function refuseSocket(visit: Visit): void {
   if (headerOf(visit.exchange.headers, "upgrade") === undefined)
-    throw new Fault("request.method", "/v1/responses takes POST, not GET.", { allow: "POST" });
+    throw new Fault("request.method", `/v1/responses takes POST, not ${visit.exchange.method}.`, {
+      allow: "POST",
+    });
   throw new Fault(
     "request.websocket",
     "Responses over WebSocket is not offered here; POST to /v1/responses.",

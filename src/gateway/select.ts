@@ -25,8 +25,10 @@ export function selectChain(
 const named = ({ models }: Config, name: string): readonly string[] | undefined =>
   Object.hasOwn(models, name) ? models[name] : undefined;
 
-const isDirect = (name: string, upstreams: ReadonlyMap<string, Upstream>): boolean =>
-  name.includes("/") && upstreams.has(name.slice(0, name.indexOf("/")));
+function isDirect(name: string, upstreams: ReadonlyMap<string, Upstream>): boolean {
+  const slash = name.indexOf("/");
+  return slash !== -1 && slash < name.length - 1 && upstreams.has(name.slice(0, slash));
+}
 
 /** `upstream/model`; the model `*` stands for the name the client asked for. */
 function linkTo(place: string, asked: string, upstreams: ReadonlyMap<string, Upstream>): Link {
@@ -55,7 +57,7 @@ function unknownModel(
   ];
   return new Fault(
     "model.unknown",
-    `There is no model \`${name}\` here. Known: ${known.join(", ")}. Add it under \`models\`, or set \`"*"\` there to answer for every name.`,
+    `There is no model \`${name.slice(0, 200)}\` here. Known: ${known.join(", ")}. Add it under \`models\`, or set \`"*"\` there to answer for every name.`,
     { param: "model" },
   );
 }

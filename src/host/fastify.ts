@@ -1,7 +1,8 @@
+import { isUtf8 } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyError, FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify";
 import type { Exchange, Reply } from "../gateway/exchange.ts";
-import { tooLarge } from "../gateway/fetch.ts";
+import { notUtf8, tooLarge } from "../gateway/fetch.ts";
 import type { Gateway } from "../gateway/gateway.ts";
 import { Fault } from "../turn/fault.ts";
 
@@ -57,7 +58,10 @@ function collectBody(
     } else chunks.push(chunk);
   });
   payload.on("end", () => {
-    if (size <= limit) done(null, textOf(chunks));
+    if (size > limit) return;
+    const body = wholeOf(chunks);
+    if (isUtf8(body)) done(null, body.toString());
+    else done(notUtf8());
   });
   payload.on("error", (error) => {
     if (size <= limit) done(error);
@@ -65,8 +69,8 @@ function collectBody(
   });
 }
 
-const textOf = (chunks: readonly Buffer[]): string =>
-  (chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)).toString();
+const wholeOf = (chunks: readonly Buffer[]): Buffer =>
+  chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks);
 
 function bodyFault(error: unknown): Fault {
   const { statusCode = 500 } = error as Partial<FastifyError>;

@@ -1,0 +1,113 @@
+import { gzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { bodyFor, doors, doorUrl, type DoorName } from "./client.ts";
+import type { Body } from "./fake-upstream.ts";
+import { serve, type Served } from "./serve.ts";
+
+let served: Served;
+beforeAll(async () => {
+  served = await serve({
+    upstreams: { demo: { dialect: "scripted" } },
+    models: { m: "demo/demo" },
+  });
+});
+afterAll(() => served[Symbol.asyncDispose]());
+
+/** Over a socket, and as a host that speaks `fetch` would. */
+const ways = {
+  socket: (url: string, init: RequestInit): Promise<Response> => fetch(url, init),
+  fetch: (url: string, init: RequestInit): Promise<Response> =>
+    served.gateway.fetch(new Request(url, init)),
+} as const;
+
+const errorOf = async (response: Response): Promise<Body> =>
+  ((await response.json()) as Body)["error"] as Body;
+
+describe.each(Object.keys(ways) as (keyof typeof ways)[])("by %s", (way) => {
+  const post = (door: DoorName, body: Uint8Array<ArrayBuffer>, headers = {}): Promise<Response> =>
+    ways[way](doorUrl(served, door), {
+      method: "POST",
+      body,
+      headers: { "content-type": "application/json", ...headers },
+    });
+  const bytes = (text: string): Uint8Array<ArrayBuffer> => new Uint8Array(Buffer.from(text));
+
+  describe.each(doors)("a body for the %s door", (door) => {
+    it("may begin with a byte order mark", async () => {
+      const response = await post(door, bytes(`\uFEFF${JSON.stringify(bodyFor(door))}`));
+      expect(response.status).toBe(200);
+    });
+
+    it.each([
+      ["in Latin-1", (text: string) => Buffer.from(text, "latin1")],
+      ["in UTF-16", (text: string) => Buffer.from(`\uFEFF${text}`, "utf16le")],
+      ["compressed", (text: string) => gzipSync(text)],
+    ])("is not taken %s, and the sender told what is", async (_, encode) => {
+      const text = JSON.stringify(bodyFor(door, { user: "José" }));
+      const response = await post(door, new Uint8Array(encode(text)));
+      expect(response.status).toBe(400);
+      expect(await errorOf(response)).toMatchObject({
+        code: "request.not_json",
+        message: "The request body is not UTF-8; send JSON as text in UTF-8, not compressed.",
+      });
+    });
+  });
+
+  it.each(["/healthz", "/readyz", "/metrics", "/v1/models", "/v1/models/m"])(
+    "answers HEAD %s as GET, without the body",
+    async (path) => {
+      const response = await ways[way](served.url + path, { method: "HEAD" });
+      expect(response.status).toBe(200);
+      expect(response.headers.get("content-type")).toBeTruthy();
+      expect(await response.text()).toBe("");
+    },
+  );
+
+  it("names the methods that a route really has", async () => {
+    for (const [method, path, allow] of [
+      ["PUT", "/v1/responses", "POST"],
+      ["GET", "/v1/responses", "POST"],
+      ["HEAD", "/v1/responses", "POST"],
+      ["POST", "/v1/models", "GET, HEAD"],
+    ] as const) {
+      const response = await ways[way](served.url + path, { method });
+      expect([method, path, response.status]).toEqual([method, path, 405]);
+      expect(response.headers.get("allow")).toBe(allow);
+    }
+    const { message } = await errorOf(await ways[way](`${served.url}/v1/nothing`, {}));
+    expect(message).toContain("POST /v1/responses");
+    expect(message).not.toContain("GET /v1/responses");
+  });
+});
+
+describe("the name of a model", () => {
+  const ask = (model: string): Promise<Response> =>
+    fetch(doorUrl(served, "chat"), {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(bodyFor("chat", { model })),
+    });
+
+  it("fits into a header, whatever it is", async () => {
+    const names: [string, string][] = [
+      ["demo/\uD800x", "demo/%EF%BF%BDx"],
+      ["demo/é\r\na: b", "demo/%C3%A9%0D%0Aa: b"],
+      [`demo/${"x".repeat(50_000)}`, `demo/${"x".repeat(251)}`],
+    ];
+    for (const [model, shown] of names) {
+      const response = await ask(model);
+      expect(response.status).toBe(200);
+      expect(response.headers.get("x-patchbay-upstream")).toBe(shown);
+    }
+  });
+
+  it("is not empty behind an upstream's, nor repeated at any length", async () => {
+    for (const model of ["demo/", "x".repeat(50_000)]) {
+      const response = await ask(model);
+      expect(response.status).toBe(404);
+      const error = await errorOf(response);
+      expect(error).toMatchObject({ code: "model.unknown", param: "model" });
+      expect(String(error["message"]).length).toBeLessThan(500);
+    }
+  });
+});
