@@ -1,5 +1,6 @@
 import { parseConfig, type ConfigInput } from "../src/gateway/config.ts";
 import { openGateway, type Gateway } from "../src/gateway/gateway.ts";
+import type { Parts } from "../src/gateway/house.ts";
 import { systemClock } from "../src/host/clock.ts";
 import { newId } from "../src/host/ids.ts";
 import { openServer } from "../src/host/server.ts";
@@ -15,11 +16,15 @@ export type Served = AsyncDisposable & {
 };
 
 /** A whole gateway on a port of its own, as `patchbay serve` runs it. */
-export async function serve(config: ConfigInput): Promise<Served> {
+export async function serve(
+  config: ConfigInput,
+  environment: Parts["environment"] = {},
+): Promise<Served> {
   const happenings: Happening[] = [];
   const parsed = parseConfig(config);
   const report = (happening: Happening): void => void happenings.push(happening);
-  const gateway = openGateway(parsed, { clock: systemClock, newId, random: Math.random, report });
+  const parts = { clock: systemClock, newId, random: Math.random, report, environment };
+  const gateway = openGateway(parsed, parts);
   const server = await openServer(gateway, { host: "127.0.0.1", port: 0 });
   return {
     url: server.url,

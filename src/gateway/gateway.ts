@@ -46,7 +46,7 @@ export function openGateway(config: Config, parts: Parts): Gateway {
       report,
       metrics,
       config,
-      upstreams: openUpstreams(config, parts, before),
+      upstreams: openUpstreams(config, { ...parts, report }, before),
       readBody: before?.readBody ?? bodyReader(),
       plans: before?.plans ?? memory(PLANS_KEPT),
       running: before?.running ?? new Roster(),

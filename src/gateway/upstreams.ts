@@ -65,6 +65,7 @@ function openUpstream(name: string, config: UpstreamConfig, parts: Parts): Upstr
         timeouts: config.timeouts,
         environment: parts.environment ?? {},
         clock: parts.clock,
+        notice: (notice) => parts.report({ type: "child", upstream: name, ...notice }),
       });
     case "messages":
       throw new Fault(

@@ -100,12 +100,16 @@ function levelOf(happening: Happening): LogLevel {
       return "warn";
     case "refusal":
       return happening.status >= 500 ? "warn" : "info";
+    case "child":
+      return childLevels[happening.event] ?? "warn";
     case "trouble":
       return "error";
     default:
       return happening satisfies never;
   }
 }
+
+const childLevels: Readonly<Record<string, LogLevel>> = { started: "info", noise: "debug" };
 
 function errorFields(error: unknown): Readonly<Record<string, unknown>> {
   if (!(error instanceof Error)) return { name: typeof error };

@@ -6,7 +6,7 @@ import type { DialectName } from "../turn/turn.ts";
  * What the gateway reports. The core never logs: it reports, and the host
  * decides who hears it. Fields are flat and hold no content and no secrets.
  */
-export type Happening = TurnDone | Fallback | Refusal | Trouble | Reload;
+export type Happening = TurnDone | Fallback | Refusal | Trouble | Reload | ChildSaid;
 
 /** How a turn ended: `left` is a client that went away. */
 export type Outcome = "completed" | "incomplete" | "failed" | "left";
@@ -66,6 +66,20 @@ export type Reload = {
   readonly type: "reload";
   readonly ok: boolean;
   readonly problems: readonly string[];
+};
+
+/**
+ * Something about a child process that serves an upstream: that it started or
+ * is gone, that it wrote to its standard error (how much, never what), or that
+ * it said something that belongs to nobody.
+ */
+export type ChildSaid = {
+  readonly type: "child";
+  readonly upstream: string;
+  readonly event: string;
+  readonly pid?: number | undefined;
+  readonly reason?: string | undefined;
+  readonly bytes?: number | undefined;
 };
 
 export type Report = (happening: Happening) => void;

@@ -52,6 +52,11 @@ export function createMetrics(): Metrics {
     ["door", "upstream"],
     SECONDS,
   );
+  const children = registry.counter(
+    "patchbay_child_events_total",
+    "What happened to child processes, and what they said that was dropped.",
+    ["upstream", "event"],
+  );
   const active = registry.gauge("patchbay_turns_running", "Turns under way.");
 
   const hearTurn = (turn: TurnDone): void => {
@@ -76,6 +81,8 @@ export function createMetrics(): Metrics {
           return refusals.add(1, happening.fault);
         case "fallback":
           return fallbacks.add(1, upstreamOf(happening.from), happening.fault);
+        case "child":
+          return children.add(1, happening.upstream, happening.event);
         case "trouble":
         case "reload":
           return;

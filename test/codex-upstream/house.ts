@@ -1,10 +1,11 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { existsSync } from "node:fs";
 import OpenAI from "openai";
-import { fakeUpstream, type FakeUpstream, type Model } from "../fake-upstream.ts";
+import { onTestFinished } from "vitest";
+import { fakeUpstream, type Body, type FakeUpstream, type Model } from "../fake-upstream.ts";
 import { serve, type Served } from "../serve.ts";
 
 const command = fileURLToPath(new URL("../../node_modules/.bin/codex", import.meta.url));
@@ -26,19 +27,22 @@ export async function openCodex(
 ): Promise<CodexHouse> {
   const home = await mkdtemp(join(tmpdir(), "patchbay-codex-home-"));
   const model = await fakeUpstream(behind);
-  const served = await serve({
-    upstreams: {
-      codex: {
-        dialect: "codex",
-        command,
-        home,
-        base_url: model.url,
-        api_key: "sk-behind",
-        ...more,
+  const served = await serve(
+    {
+      upstreams: {
+        codex: {
+          dialect: "codex",
+          command,
+          home,
+          base_url: model.url,
+          api_key: "sk-behind",
+          ...more,
+        },
       },
+      models: { "*": "codex/*" },
     },
-    models: { "*": "codex/*" },
-  });
+    { HOME: home },
+  );
   return {
     served,
     model,
@@ -50,3 +54,44 @@ export async function openCodex(
     },
   };
 }
+
+/** Runs the stand-in as the real one is run. */
+export async function standIn(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "patchbay-stand-in-"));
+  const script = fileURLToPath(new URL("./stand-in.ts", import.meta.url));
+  const file = join(folder, "codex");
+  await writeFile(file, `#!/bin/sh\nexec "${process.execPath}" "${script}"\n`, { mode: 0o755 });
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return file;
+}
+
+/** The process that serves the gateway, once it has started. */
+export function pidOf({ served }: CodexHouse): number {
+  const started = served.happenings.findLast(
+    (one) => one.type === "child" && one.event === "started",
+  );
+  return started?.type === "child" ? (started.pid ?? 0) : 0;
+}
+
+export type Asked = { readonly status: number; readonly text: string; readonly body: Body };
+
+/** Asks over the chat door. */
+export async function ask(
+  house: CodexHouse,
+  more: Body = {},
+  signal?: AbortSignal,
+): Promise<Asked> {
+  const response = await fetch(`${house.served.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ model: "m", messages: [{ role: "user", content: "Hi" }], ...more }),
+    signal: signal ?? null,
+  });
+  const text = await response.text();
+  const whole = response.headers.get("content-type")?.includes("json") === true;
+  return { status: response.status, text, body: whole ? (JSON.parse(text) as Body) : {} };
+}
+
+/** How often something happened to the processes of a gateway. */
+export const childEvents = ({ served }: CodexHouse, event: string): number =>
+  served.happenings.filter((one) => one.type === "child" && one.event === event).length;

@@ -5,12 +5,12 @@ import { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Upstream } from "../upstream.ts";
-import type { Failing } from "./faults.ts";
+import type { CodexFailing } from "./faults.ts";
 import { outlet } from "./outlet.ts";
 import { Pool, type Seat } from "./pool.ts";
 import { writeCodexRequest, type CodexRequest } from "./request.ts";
-import { startServer, type Notice } from "./server.ts";
-import type { Provider } from "./settings.ts";
+import { signIn, startServer, type Notice } from "./server.ts";
+import { needsLogin, type Provider } from "./settings.ts";
 import { Thread } from "./thread.ts";
 import { Worker } from "./worker.ts";
 
@@ -42,14 +42,21 @@ const CLOSE_MS = 10_000;
 export function codexUpstream(options: CodexOptions): Upstream {
   const { name, profile, clock, provider, home } = options;
   const { apiKey } = provider;
-  const failing: Failing = {
+  const failing: CodexFailing = {
     name,
     origin: provider.baseUrl ?? "",
     secrets: apiKey === undefined || apiKey.length < 4 ? [] : [apiKey],
+    signIn: needsLogin(provider) ? signIn(options) : undefined,
   };
   const notice = options.notice ?? (() => {});
-  const start = (gone: () => void) =>
-    startServer({ ...options, timeout: options.timeouts.connect, notice }, gone);
+  // One after the other: two that find a new home at once both want to furnish it.
+  let before: Promise<unknown> = Promise.resolve();
+  const start = (gone: () => void) => {
+    const timeout = options.timeouts.connect;
+    const started = before.then(() => startServer({ ...options, timeout, notice }, gone));
+    before = started.catch(() => {}); // Told to whoever asked for it.
+    return started;
+  };
   const workers = Array.from({ length: options.processes }, () => new Worker(start, clock));
   const pool = new Pool(workers, { seats: SEATS, queue: QUEUE, name });
   const threads = new Set<Thread>();

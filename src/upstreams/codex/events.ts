@@ -3,7 +3,7 @@ import type { Emit } from "../../stream/stage.ts";
 import type { TurnEvent, Usage } from "../../turn/event.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { faultOf, type Failing } from "./faults.ts";
+import { faultOf, type CodexFailing } from "./faults.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
@@ -45,7 +45,7 @@ type Open =
  * which alone has calls in the model's order with their arguments untouched.
  * A parked turn goes on in a new reader that knows its turn already.
  */
-export function eventReader(failing: Failing, model: string, knownTurn?: string): EventReader {
+export function eventReader(failing: CodexFailing, model: string, knownTurn?: string): EventReader {
   const said: Said = { text: "", calls: [] };
   let turn = knownTurn;
   let state: State = "open";

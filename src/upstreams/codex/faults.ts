@@ -5,7 +5,8 @@ import { readError } from "../error-body.ts";
 import { refusal, shown } from "../http-fault.ts";
 import type { Failing } from "../http-fault.ts";
 
-export type { Failing } from "../http-fault.ts";
+/** Who failed, and how it is let in where it has no key. */
+export type CodexFailing = Failing & { readonly signIn?: string | undefined };
 
 type Row = {
   readonly code: FaultCode;
@@ -46,8 +47,8 @@ const rows: Readonly<Record<string, Row>> = {
  * What a failed turn means. Running into the limit of tokens is no failure but
  * an end; Codex has no other word for it.
  */
-export function faultOf(error: Fields | undefined, failing: Failing): Fault | "length" {
-  const message = textOf(error?.message) ?? "";
+export function faultOf(error: Fields | undefined, failing: CodexFailing): Fault | "length" {
+  const message = plain(textOf(error?.message) ?? "");
   if (/incomplete response.*max_output_tokens/i.test(message)) return "length";
   if (error === undefined)
     return new Fault(
@@ -57,18 +58,33 @@ export function faultOf(error: Fields | undefined, failing: Failing): Fault | "l
   const { kind, status } = readKind(error.codexErrorInfo);
   const body = bodyIn(message);
   const said =
-    status ?? statusIn(message) ?? (body !== undefined && kind === "other" ? 400 : undefined);
-  if (said !== undefined && said >= 400)
+    status ?? statusIn(textOf(error.message) ?? "") ?? (body && kind === "other" ? 400 : 0);
+  if (said === 401 && failing.signIn !== undefined)
+    return new Fault("upstream.auth", `Codex's sign-in was not accepted. ${failing.signIn}`);
+  if (said >= 400)
     return refusal(failing, { status: said, headers: {}, body: body ?? message, now: 0 }).fault;
-  return shown(failing, named(kind, body ?? message, failing));
+  const isCut = kind === "other" && message.startsWith("stream disconnected");
+  return shown(
+    failing,
+    named(isCut ? "responseStreamDisconnected" : kind, body ?? message, failing),
+  );
 }
 
-function named(kind: string, message: string, { name }: Failing): Fault {
+/** Without what Codex adds for its own users: the status again, and an address that is not the client's business. */
+const plain = (message: string): string =>
+  message
+    .replace(/^unexpected status \d{3}[^:]*: /, "")
+    .replace(/, url: \S+$/, "")
+    .slice(0, 4000);
+
+function named(kind: string, message: string, { name, signIn }: CodexFailing): Fault {
   const row = Object.hasOwn(rows, kind) ? rows[kind] : undefined;
   const { code, did, openai }: Row = row ?? {
     code: "upstream.said_error",
     did: "reported an error",
   };
+  if (code === "upstream.auth" && signIn !== undefined)
+    return new Fault(code, `Codex's sign-in was not accepted. ${signIn}`);
   const words = (readError(message).message ?? message).slice(0, 2000);
   return new Fault(code, `Upstream \`${name}\` ${did}${words === "" ? "." : `: ${words}`}`, {
     upstreamCode: openai,

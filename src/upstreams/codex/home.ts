@@ -1,4 +1,12 @@
-import { existsSync, lstatSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { catalogText, configText, needsLogin, type Provider } from "./settings.ts";
@@ -14,9 +22,17 @@ export function furnishHome(
 ): void {
   mkdirSync(home, { recursive: true, mode: 0o700 });
   const catalog = join(home, "patchbay-models.json");
-  writeFileSync(catalog, catalogText());
-  writeFileSync(join(home, "config.toml"), configText(catalog));
+  put(catalog, catalogText());
+  put(join(home, "config.toml"), configText(catalog));
   if (needsLogin(provider)) shareLogin(home, env);
+}
+
+/** Codex reads its files whenever a thread starts, so they are never half written. */
+function put(file: string, text: string): void {
+  if (existsSync(file) && readFileSync(file, "utf8") === text) return;
+  const draft = `${file}.${process.pid}.new`;
+  writeFileSync(draft, text);
+  renameSync(draft, file);
 }
 
 /** Where the user's own Codex keeps its sign-in. */

@@ -43,14 +43,12 @@ const IN_FLIGHT = 64;
 const CLOSE_MS = 3_000;
 
 /** Starts an app-server. `gone` is called once if it ends after all went well. */
-export async function startServer(
-  options: ServerOptions,
-  gone: (fault: Fault) => void,
-): Promise<AppServer> {
+export async function startServer(options: ServerOptions, gone: () => void): Promise<AppServer> {
   const { name, home, provider, environment, clock, timeout, notice } = options;
   const file = findCommand(options.command, environment["PATH"] ?? "");
   if (file === undefined) throw missing(options);
   furnishHome(home, provider, environment);
+  let greeted = false;
   const ended = Promise.withResolvers<void>();
   const rpc = new Rpc({
     send: (line) => child.send(line),
@@ -68,14 +66,14 @@ export async function startServer(
     noise: (bytes) => notice({ event: "noise", bytes }),
     gone(reason) {
       notice({ event: "gone", reason });
-      const fault = died(name, reason);
       ended.resolve();
-      rpc.fail(fault);
-      gone(fault);
+      rpc.fail(greeted ? died(name, reason) : stillborn(name, reason));
+      if (greeted) gone();
     },
   });
   try {
     await greet(rpc, options);
+    greeted = true;
   } catch (error) {
     child.kill();
     throw error;
@@ -121,10 +119,17 @@ const missing = ({ name, command }: ServerOptions): Fault =>
     `Upstream \`${name}\` needs Codex, and there is no \`${command}\` to run. Install it (npm install -g @openai/codex), or name it in \`upstreams.${name}.command\`.`,
   );
 
-const signedOut = ({ name, home }: ServerOptions): Fault =>
+/** How to get in. */
+export const signIn = ({ name, home }: Pick<ServerOptions, "name" | "home">): string =>
+  `Run \`CODEX_HOME=${home} codex login\`, or set \`upstreams.${name}.api_key\`.`;
+
+const signedOut = (options: ServerOptions): Fault =>
+  new Fault("upstream.auth", `Codex is not signed in. ${signIn(options)}`);
+
+const stillborn = (name: string, reason: string): Fault =>
   new Fault(
-    "upstream.auth",
-    `Codex is not signed in. Run \`CODEX_HOME=${home} codex login\`, or set \`upstreams.${name}.api_key\`.`,
+    "upstream.unreachable",
+    `The Codex process of upstream \`${name}\` did not start (${reason}); run \`codex app-server\` by hand to see why.`,
   );
 
 const died = (name: string, reason: string): Fault =>

@@ -5,7 +5,7 @@ import { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { eventReader, type EventReader } from "./events.ts";
-import { faultOf, type Failing } from "./faults.ts";
+import { faultOf, type CodexFailing } from "./faults.ts";
 import type { Outlet } from "./outlet.ts";
 import type { CodexRequest } from "./request.ts";
 import { RpcError, type Listener, type RequestId } from "./rpc.ts";
@@ -16,7 +16,7 @@ type Event = TurnEvent<UpstreamName>;
 export type ThreadOptions = {
   readonly server: AppServer;
   readonly request: CodexRequest;
-  readonly failing: Failing;
+  readonly failing: CodexFailing;
   readonly clock: Clock;
   /** Where the thread is said to run; it does nothing there. */
   readonly directory: string;
@@ -151,14 +151,14 @@ export class Thread implements Listener {
   }
 }
 
-const silent = ({ name }: Failing, idle: number): Fault =>
+const silent = ({ name }: CodexFailing, idle: number): Fault =>
   new Fault(
     "upstream.idle_timeout",
     `Upstream \`${name}\` said nothing for ${Math.round(idle / 1000)} s. Try again, or raise \`timeouts.idle\`.`,
   );
 
 /** What it means that Codex would not even begin. */
-function refused(error: unknown, failing: Failing): Fault {
+function refused(error: unknown, failing: CodexFailing): Fault {
   if (error instanceof Fault) return error;
   if (!(error instanceof RpcError)) throw error;
   const { code, message, data } = error;

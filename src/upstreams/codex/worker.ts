@@ -7,6 +7,8 @@ export type Start = (gone: () => void) => Promise<AppServer>;
 
 /** So many starts in a row may fail; then nobody waits for another for a while. */
 const MOST_FAILURES = 4;
+/** So often those who wait have it tried before they are told. */
+const TRIES = 2;
 const FIRST_WAIT = 100;
 const LONGEST_WAIT = 30_000;
 
@@ -46,29 +48,39 @@ export class Worker {
   }
 
   async #begin(): Promise<AppServer> {
-    const wait = this.#rested - this.#clock.now();
-    if (wait > 0) {
-      // Nobody is kept waiting for what only an operator can mend.
-      const { code } = this.#trouble ?? { code: "upstream.unreachable" };
-      if (this.#trouble && (this.#failures >= MOST_FAILURES || !faults[code].retry)) {
-        this.#server = undefined;
-        throw this.#trouble;
+    for (let tried = 1; ; tried++) {
+      if (this.#clock.now() < this.#rested) {
+        // Nobody is kept waiting for what only an operator can mend.
+        if (this.#trouble !== undefined && this.#isHopeless(this.#trouble)) {
+          this.#server = undefined;
+          throw this.#trouble;
+        }
+        await new Promise<void>((resolve) => void this.#clock.at(this.#rested, resolve));
       }
-      await new Promise<void>((resolve) => void this.#clock.at(this.#rested, resolve));
+      try {
+        return await this.#try();
+      } catch (error) {
+        const trouble = error instanceof Fault ? error : unstartable(error);
+        this.#trouble = trouble;
+        this.#rest();
+        if (tried < TRIES && !this.#isHopeless(trouble)) continue;
+        this.#server = undefined;
+        throw trouble;
+      }
     }
-    try {
-      if (this.#closed)
-        throw new Fault("gateway.stopping", "The upstream is being closed; try again.");
-      const server = await this.#start(() => this.#lost());
-      this.#trouble = undefined;
-      this.#failures = 0;
-      return server;
-    } catch (error) {
-      this.#server = undefined;
-      this.#trouble = error instanceof Fault ? error : unstartable(error);
-      this.#rest();
-      throw this.#trouble;
-    }
+  }
+
+  async #try(): Promise<AppServer> {
+    if (this.#closed)
+      throw new Fault("gateway.stopping", "The upstream is being closed; try again.");
+    const server = await this.#start(() => this.#lost());
+    this.#trouble = undefined;
+    this.#failures = 0;
+    return server;
+  }
+
+  #isHopeless({ code }: Fault): boolean {
+    return this.#closed || this.#failures >= MOST_FAILURES || !faults[code].retry;
   }
 
   /** One death is an accident; the next start follows at once. */

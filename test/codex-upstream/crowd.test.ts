@@ -1,0 +1,102 @@
+import { describe, expect, it } from "vitest";
+import { sayResponses, type SaidCall } from "../fake-model.ts";
+import type { Body, Model } from "../fake-upstream.ts";
+import { ask, childEvents, missing, openCodex, type CodexHouse } from "./house.ts";
+
+const eight: readonly SaidCall[] = Array.from({ length: 8 }, (_, at) => ({
+  id: `call_${at}`,
+  name: "note",
+  // As the model wrote it: neither the number nor the spaces survive a parser.
+  arguments: `{"at": ${at}, "big": 12345678901234567890}`,
+}));
+const note = {
+  name: "note",
+  description: "Notes.",
+  parameters: { type: "object", properties: { at: { type: "number" } } },
+};
+const saidOf = (calls: readonly SaidCall[]) =>
+  calls.map(({ id, name, arguments: input }) => [id, name, input]);
+
+describe.skipIf(missing)("a burst of eight calls from the real codex app-server", () => {
+  const burst: Model = ({ body }) => sayResponses(body, { text: "Noting.", calls: eight });
+
+  it.each([false, true])(
+    "reaches a chat client whole and in order (stream: %s)",
+    async (stream) => {
+      await using house = await openCodex(burst);
+      const { completions } = house.client.chat;
+      const asked = {
+        model: "m",
+        messages: [{ role: "user" as const, content: "Note." }],
+        tools: [{ type: "function" as const, function: note }],
+      };
+      const whole = stream
+        ? await completions.stream(asked).finalChatCompletion()
+        : await completions.create(asked);
+      const [choice] = whole.choices;
+      expect(choice?.finish_reason).toBe("tool_calls");
+      expect(choice?.message.content).toBe("Noting.");
+      const calls = (choice?.message.tool_calls ?? []) as unknown as Body[];
+      expect(calls.map(({ id, function: made }) => [id, made.name, made.arguments])).toEqual(
+        saidOf(eight),
+      );
+    },
+  );
+
+  it.each([false, true])(
+    "reaches a Responses client whole and in order (stream: %s)",
+    async (stream) => {
+      await using house = await openCodex(burst);
+      const asked = {
+        model: "m",
+        input: "Note.",
+        tools: [{ type: "function" as const, strict: false, ...note }],
+      };
+      const { output } = stream
+        ? await house.client.responses.stream(asked).finalResponse()
+        : await house.client.responses.create(asked);
+      const calls = (output as unknown as Body[]).filter(
+        (item) => item["type"] === "function_call",
+      );
+      expect(calls.map(({ call_id: id, name, arguments: input }) => [id, name, input])).toEqual(
+        saidOf(eight),
+      );
+    },
+  );
+});
+
+/** Calls a tool with the marker of the conversation, and says the marker of the result. */
+const echo: Model = ({ body }) => {
+  const text = JSON.stringify(body["input"]);
+  const [marker = "none"] = /marker-\d+/.exec(text) ?? [];
+  const [result] = /result-\d+/.exec(text) ?? [];
+  if (result !== undefined) return sayResponses(body, { text: `${marker} ${result}` });
+  const call = { id: `call_${marker}`, name: "note", arguments: JSON.stringify({ marker }) };
+  return sayResponses(body, { calls: [call] });
+};
+
+async function converse(house: CodexHouse, at: number): Promise<string> {
+  const tools = [{ type: "function", function: note }];
+  const messages: Body[] = [{ role: "user", content: `marker-${at}` }];
+  const first = await ask(house, { messages, tools, stream: false });
+  if (first.status !== 200) return first.text;
+  const message = first.body["choices"]?.[0].message as Body;
+  const [call] = message["tool_calls"] as Body[];
+  const result = { role: "tool", tool_call_id: call?.["id"] as string, content: `result-${at}` };
+  const second = await ask(house, { messages: [...messages, message, result], tools });
+  return second.status === 200
+    ? `${call?.["function"].arguments} ${second.body["choices"]?.[0].message.content}`
+    : `${second.status}`;
+}
+
+describe.skipIf(missing)("many at once at the real codex app-server", () => {
+  it("are fifty conversations over two processes, each with its own words", async () => {
+    await using house = await openCodex(echo, { processes: 2 });
+    const said = await Promise.all(Array.from({ length: 50 }, (_, at) => converse(house, at)));
+    expect(said).toEqual(
+      said.map((_, at) => `{"marker":"marker-${at}"} marker-${at} result-${at}`),
+    );
+    expect(childEvents(house, "started")).toBe(2);
+    expect(childEvents(house, "unknown-thread")).toBe(0);
+  });
+});

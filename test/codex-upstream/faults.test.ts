@@ -1,0 +1,123 @@
+import { describe, expect, it } from "vitest";
+import { sayResponses } from "../fake-model.ts";
+import { cut, frame, hang, json, sse, type Answer, type Model } from "../fake-upstream.ts";
+import { until } from "../loopback.ts";
+import { ask, childEvents, missing, openCodex, pidOf } from "./house.ts";
+
+const failed = (code: string, message: string): Answer =>
+  sse(frame({ type: "response.failed", response: { id: "resp_1", error: { code, message } } }));
+const refused = (status: number, code: string): Answer =>
+  json({ error: { message: `said ${code}`, code, type: "some_error" } }, status);
+const half = [
+  frame({
+    type: "response.output_item.added",
+    item: { type: "message", id: "msg_1", role: "assistant", content: [] },
+  }),
+  frame({ type: "response.output_text.delta", item_id: "msg_1", delta: "Half" }),
+];
+const incomplete = frame({
+  type: "response.incomplete",
+  response: { id: "resp_1", incomplete_details: { reason: "max_output_tokens" } },
+});
+
+const cases: readonly (readonly [string, number, string, Answer])[] = [
+  ["a 400", 400, "bad_thing", refused(400, "bad_thing")],
+  ["a 401", 401, "upstream.auth", refused(401, "invalid_api_key")],
+  ["a 403", 403, "upstream.forbidden", refused(403, "forbidden")],
+  ["a 404", 404, "model_not_found", refused(404, "model_not_found")],
+  ["a 429", 429, "upstream.rate_limited", refused(429, "rate_limit_exceeded")],
+  ["a 429 for good", 429, "insufficient_quota", refused(429, "insufficient_quota")],
+  ["a 500", 502, "upstream.failed", refused(500, "oh")],
+  ["a 503", 503, "upstream.overloaded", refused(503, "oh")],
+  ["a long talk", 400, "context_length_exceeded", failed("context_length_exceeded", "too long")],
+  ["overload", 503, "upstream.overloaded", failed("server_is_overloaded", "busy")],
+  ["a failure of its own", 502, "upstream.cut", failed("server_error", "no")],
+  ["a cut", 502, "upstream.cut", sse(...half, cut)],
+];
+
+describe.skipIf(missing)("what goes wrong behind the real codex app-server", () => {
+  it("reaches the client with its status, and the next request works", async () => {
+    let now: Answer | undefined;
+    await using house = await openCodex(({ body }) => now ?? sayResponses(body, { text: "Fine." }));
+    for (const [what, status, code, answer] of cases) {
+      now = answer;
+      const refusal = await ask(house);
+      expect([what, refusal.status, refusal.body["error"]?.code]).toEqual([what, status, code]);
+      expect(refusal.text).not.toContain("sk-behind");
+      expect(refusal.text).not.toContain(house.model.url);
+      now = undefined;
+      expect((await ask(house)).body["choices"]?.[0].message.content).toBe("Fine.");
+    }
+    // It is the same process all the time.
+    expect(childEvents(house, "started")).toBe(1);
+  });
+
+  it("is an end where the answer ran into its limit", async () => {
+    await using house = await openCodex(() => sse(...half, incomplete));
+    const { body } = await ask(house);
+    expect(body["choices"]?.[0]).toMatchObject({
+      finish_reason: "length",
+      message: { content: "Half" },
+    });
+  });
+
+  it("is told in the stream once that has begun", async () => {
+    await using house = await openCodex(() => sse(...half, cut));
+    const { status, text } = await ask(house, { stream: true });
+    expect(status).toBe(200);
+    expect(text).toContain('"content":"Half"');
+    expect(text).toContain("upstream.cut");
+    expect(text).not.toContain('finish_reason":"stop');
+  });
+});
+
+/** Answers the first request by halves and then no more, and every other one whole. */
+const halfThenWhole: Model = ({ body }, at) =>
+  at === 0 ? sse(...half, hang) : sayResponses(body, { text: "Fine." });
+
+describe.skipIf(missing)("the real codex app-server", () => {
+  it("may be killed in mid-turn: that turn fails and the next one works", async () => {
+    await using house = await openCodex(halfThenWhole);
+    const first = ask(house);
+    await until(() => house.model.heard.length === 1);
+    process.kill(pidOf(house), "SIGKILL");
+    const { status, body } = await first;
+    expect([status, body["error"]?.code]).toEqual([502, "upstream.cut"]);
+    expect((await ask(house)).body["choices"]?.[0].message.content).toBe("Fine.");
+  });
+
+  it("stops its model when the client leaves", async () => {
+    await using house = await openCodex(halfThenWhole);
+    const leaving = new AbortController();
+    const left = ask(house, { stream: true }, leaving.signal).catch(() => "left");
+    await until(() => house.model.heard.length === 1);
+    leaving.abort();
+    expect(await left).toBe("left");
+    await house.model.heard[0]?.closed;
+    expect(house.model.heard[0]?.abandoned()).toBe(true);
+    expect((await ask(house)).body["choices"]?.[0].message.content).toBe("Fine.");
+  });
+
+  it("says how to sign in where nobody has", async () => {
+    await using house = await openCodex(halfThenWhole, { base_url: undefined, api_key: undefined });
+    const { status, body } = await ask(house);
+    expect(status).toBe(401);
+    expect(body["error"]).toMatchObject({
+      code: "upstream.auth",
+      message: expect.stringMatching(/CODEX_HOME=\S+ codex login/) as unknown,
+    });
+    const readiness = await fetch(`${house.served.url}/readyz`);
+    expect(readiness.status).toBe(503);
+    expect(await readiness.json()).toEqual({
+      status: "unready",
+      upstreams: { codex: "upstream.auth" },
+    });
+  });
+
+  it("is ready once it has been greeted", async () => {
+    await using house = await openCodex(halfThenWhole);
+    const readiness = await fetch(`${house.served.url}/readyz`);
+    expect(await readiness.json()).toEqual({ status: "ok", upstreams: { codex: "ready" } });
+    expect(pidOf(house)).toBeGreaterThan(0);
+  });
+});

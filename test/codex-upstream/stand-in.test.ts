@@ -1,0 +1,59 @@
+import { describe, expect, it } from "vitest";
+import { json } from "../fake-upstream.ts";
+import { ask, childEvents, openCodex, standIn, type CodexHouse } from "./house.ts";
+
+const open = async (more = {}): Promise<CodexHouse> =>
+  openCodex(() => json({}), { command: await standIn(), ...more });
+describe("an app-server that misbehaves", () => {
+  it("may say what cannot be read; it is skipped and counted", async () => {
+    await using house = await open();
+    const { body } = await ask(house, { model: "garbage" });
+    expect(body["choices"]?.[0].message.content).toBe("I am thread_1.");
+    expect(childEvents(house, "malformed")).toBeGreaterThan(3);
+  });
+
+  it("may speak of threads that nobody knows; nobody is told", async () => {
+    await using house = await open();
+    const { text } = await ask(house, { model: "strangers" });
+    expect(text).toContain("I am thread_1.");
+    expect(text).not.toContain("not yours");
+    expect(childEvents(house, "unknown-thread")).toBe(1);
+    expect(childEvents(house, "unknown-request")).toBe(1);
+    expect(await (await fetch(`${house.served.url}/metrics`)).text()).toContain(
+      'patchbay_child_events_total{upstream="codex",event="unknown-thread"} 1',
+    );
+  });
+
+  it("may not answer at all: the request is given up, and the next one works", async () => {
+    await using house = await open({ timeouts: { connect: 400 } });
+    const { status, body } = await ask(house, { model: "mute" });
+    expect([status, body["error"]?.code]).toEqual([504, "upstream.headers_timeout"]);
+    expect((await ask(house)).status).toBe(200);
+  });
+
+  it("may fall silent in mid-answer", async () => {
+    await using house = await open({ timeouts: { idle: 200 } });
+    const { status, body } = await ask(house, { model: "silent" });
+    expect([status, body["error"]?.code]).toEqual([504, "upstream.idle_timeout"]);
+    expect((await ask(house)).status).toBe(200);
+  });
+
+  it("is asked again where it was overloaded", async () => {
+    await using house = await open();
+    expect((await ask(house, { model: "overloaded" })).status).toBe(200);
+  });
+
+  it("has what it complains of counted and never told", async () => {
+    await using house = await open();
+    await ask(house, { model: "noisy" });
+    expect(childEvents(house, "noise")).toBeGreaterThan(0);
+    expect(JSON.stringify(house.served.happenings)).not.toContain("secret");
+  });
+
+  it("is missed by its name where it is not there", async () => {
+    await using house = await openCodex(() => json({}), { command: "/no/such/codex" });
+    const { status, body } = await ask(house);
+    expect(status).toBe(502);
+    expect(body["error"]?.message).toMatch(/no `\/no\/such\/codex` to run. Install it/);
+  });
+});
