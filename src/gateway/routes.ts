@@ -28,7 +28,7 @@ type Route = {
   readonly path: string;
   /** Whether it is served without a key. */
   readonly open?: true;
-  serve(visit: Visit): void | Promise<void>;
+  readonly serve: (visit: Visit) => void | Promise<void>;
 };
 
 const routes: readonly Route[] = [
