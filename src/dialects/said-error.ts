@@ -53,14 +53,28 @@ export function saidError(raw: Fields): Fault | undefined {
   if (inner !== undefined) return faultOf(inner, inner.message ?? inner.detail);
   const sentence = textOf(raw.error);
   if (sentence !== undefined) return faultOf(raw, raw.message ?? sentence);
-  return raw.object === "error" || raw.type === "error"
-    ? faultOf(raw, raw.message ?? raw.detail)
+  if (raw.object === "error" || raw.type === "error") return faultOf(raw, sentenceOf(raw));
+  const base = fieldsOf(raw.base_resp);
+  return base !== undefined && isFailure(base.status_code)
+    ? faultOf({ code: String(base.status_code) }, base.status_msg)
     : undefined;
 }
 
 /** An object that is an error because of where it stands. */
-export const bareError = (raw: Fields): Fault =>
-  saidError(raw) ?? faultOf(raw, raw.message ?? raw.detail);
+export const bareError = (raw: Fields): Fault => saidError(raw) ?? faultOf(raw, sentenceOf(raw));
+
+/** What stands in an answer's place, with nothing of one in it but a code and a sentence. */
+export function strayError(raw: Fields): Fault | undefined {
+  const isOne = isFailure(raw.code) || isFailure(raw.status_code) || raw.detail != null;
+  return isOne && sentenceOf(raw) != null ? bareError(raw) : undefined;
+}
+
+const sentenceOf = (raw: Fields): unknown => raw.message ?? raw.msg ?? raw.detail;
+
+/** A code that does not say that all is well. */
+const isFailure = (code: unknown): boolean =>
+  (typeof code === "number" || typeof code === "string") &&
+  !/^(?:0|200|ok|success|)$/i.test(`${code}`);
 
 function faultOf(error: Fields, message: unknown): Fault {
   const said = textOf(message);

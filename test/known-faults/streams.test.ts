@@ -127,25 +127,43 @@ describe.each(doors)("a stream of calls at the %s door", (door) => {
 
 describe.each(doors)("a stream at the %s door", (door) => {
   const hello = [chunk(0, { role: "assistant", content: "Hel" }), chunk(0, { content: "lo" })];
-  const failure = frame({ error: { message: "The model ran out of memory.", code: "oom" } });
+  const words = "The model ran out of memory.";
+  const failures: readonly [string, string][] = [
+    ["an object", frame({ error: { message: words, code: "oom" } })],
+    ["an object full of nulls", frame({ error: { message: words, code: null, type: null } })],
+    ["a sentence", frame({ error: words })],
+    ["an object of its own", frame({ object: "error", message: words, code: 40_303 })],
+    ["a code and a sentence", frame({ code: "1113", message: words })],
+    ["a detail", frame({ detail: words })],
+    ["a status of its own", frame({ base_resp: { status_code: 1004, status_msg: words } })],
+    ["a choice", frame({ choices: [{ index: 0, delta: {}, error: { message: words } }] })],
+    ["a named event", `event: error\n${frame({ message: words })}`],
+    ["a named event in plain text", `event: error\ndata: ${words}\n\n`],
+  ];
   const tell = async (answer: Answer, stream = true) => {
     await using here = await scene(() => answer);
     return told(door, await ask(here, door, { stream }));
   };
 
-  it("says what the upstream said when it fails in mid-answer", async () => {
-    const { text, error } = await tell(sse(...hello, failure));
-    expect(text).toBe("Hello");
-    expect(JSON.stringify(error)).toContain("The model ran out of memory.");
-  });
+  it.each(failures)(
+    "says what the upstream said when it fails in mid-answer, by %s",
+    async (_, said) => {
+      const { text, error } = await tell(sse(...hello, said, done));
+      expect(text).toBe("Hello");
+      expect(JSON.stringify(error)).toContain(words);
+    },
+  );
 
-  it("is an HTTP error in the upstream's words when it fails at once", async () => {
-    for (const stream of [true, false]) {
-      const { status, error } = await tell(sse(failure, done), stream);
-      expect(status).toBe(502);
-      expect(error?.["message"]).toContain("The model ran out of memory.");
-    }
-  });
+  it.each(failures)(
+    "is an HTTP error in the upstream's words when it fails at once, by %s",
+    async (_, said) => {
+      for (const stream of [true, false]) {
+        const { status, error } = await tell(sse(said, done), stream);
+        expect(status).toBe(502);
+        expect(error?.["message"]).toContain(words);
+      }
+    },
+  );
 
   it("is an HTTP error when there is nothing in it", async () => {
     for (const stream of [true, false])

@@ -55,13 +55,19 @@ describe.each(doors)("an answer in one piece, at the %s door", (door) => {
     }
   });
 
-  it("that holds an error is that error, though its status is 200", async () => {
-    const error = { message: "The account is closed.", type: "account_error" };
-    await using here = await scene(() => json({ error }));
+  const words = "The account is closed.";
+  it.each([
+    { error: { message: words, type: "account_error" } },
+    { error: words },
+    { code: 1113, message: words },
+    { detail: words },
+    { base_resp: { status_code: 1008, status_msg: words }, choices: null },
+  ])("that holds an error is that error, though its status is 200: %j", async (body) => {
+    await using here = await scene(() => json(body));
     for (const stream of [true, false]) {
-      const failed = await told(door, await ask(here, door, { stream }));
-      expect(failed.status).toBe(502);
-      expect(failed.error?.["message"]).toContain("The account is closed.");
+      const { status, error } = await told(door, await ask(here, door, { stream }));
+      expect(status).toBe(502);
+      expect(error?.["message"]).toContain(words);
     }
   });
 });

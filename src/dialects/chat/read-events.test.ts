@@ -224,6 +224,16 @@ describe("a stream", () => {
       "upstream.refused",
     ],
     [
+      "says an error with neither a name nor an answer beside it",
+      [role, text("a"), { code: "1113", msg: "no" }, done],
+      "upstream.said_error",
+    ],
+    [
+      "says an error under its own status",
+      [role, text("a"), { base_resp: { status_code: 1004, status_msg: "no" }, choices: null }],
+      "upstream.said_error",
+    ],
+    [
       "says an error in a choice",
       [role, chunk([{ index: 0, delta: {}, error: { code: 502 }, finish_reason: "error" }])],
       "upstream.failed",
@@ -257,11 +267,12 @@ describe("a stream", () => {
     });
   });
 
-  it("takes an event named error for one", () => {
+  it.each(['{"message":"no"}', "no"])("takes an event named error for one: %s", (data) => {
     const reader = readEvents({ newId: (prefix) => prefix, frames: false });
     const said: Event[] = [];
-    reader.frame('{"message":"no"}', "error", false, (event) => void said.push(event));
-    expect(said).toMatchObject([{ type: "turn-fail", fault: { code: "upstream.said_error" } }]);
+    reader.frame(data, "error", false, (event) => void said.push(event));
+    const fault = { code: "upstream.said_error", message: "The upstream reported an error: no" };
+    expect(said).toMatchObject([{ type: "turn-fail", fault }]);
     expect(reader.done()).toBe(true);
   });
 

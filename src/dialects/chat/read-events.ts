@@ -5,12 +5,12 @@ import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { EventReader, ReadContext } from "../dialect.ts";
 import { fieldsIn, fieldsOf, listOf, numberOf, textOf } from "../loose.ts";
-import { bareError, saidError } from "../said-error.ts";
+import { bareError, saidError, strayError } from "../said-error.ts";
 import { malformed } from "../unreadable.ts";
 import { readLink } from "./citations.ts";
 import { fit, learn, type Template } from "./fast-road.ts";
 import { frameLane, type FrameLane } from "./frame-lane.ts";
-import { choiceReader, type ChoiceReader, type Spoken } from "./read-choice.ts";
+import { ChoiceReader, type Spoken } from "./read-choice.ts";
 import { readUsage } from "./usage.ts";
 
 type Event = TurnEvent<UpstreamName>;
@@ -42,7 +42,7 @@ export function readEvents({ newId, frames }: ReadContext, fast = true): EventRe
   const fail = (fault: Fault): void => emit({ type: "turn-fail", fault });
   const choiceOf = (index: number): ChoiceReader => {
     let choice = choices.get(index);
-    if (choice === undefined) choices.set(index, (choice = choiceReader(index, newId)));
+    if (choice === undefined) choices.set(index, (choice = new ChoiceReader(index, newId)));
     return choice;
   };
   const all = (test: (choice: ChoiceReader) => boolean): boolean => {
@@ -109,10 +109,17 @@ export function readEvents({ newId, frames }: ReadContext, fast = true): EventRe
     return { counted, regular: raw.usage == null ? !counted : counted };
   };
 
+  const faultIn = (raw: Fields, list: readonly unknown[]): Fault | undefined => {
+    const fault = saidError(raw) ?? (list.length === 0 ? strayError(raw) : undefined);
+    if (fault !== undefined || started) return fault;
+    // An answer that fails in its first choice has not begun.
+    const first = fieldsOf(list[0]);
+    return first && saidError(first);
+  };
   const readChunk = (raw: Fields, data: string, name: string | undefined): void => {
-    const fault = name === "error" ? bareError(raw) : saidError(raw);
-    if (fault !== undefined) return fail(fault);
     const list = listOf(raw.choices) ?? [];
+    const fault = name === "error" ? bareError(raw) : faultIn(raw, list);
+    if (fault !== undefined) return fail(fault);
     const isNoise = list.length === 0 && readUsage(raw) === undefined;
     if (!isNoise || textOf(raw.id) !== undefined) start(raw);
     const ownHead = isOwnHead(raw, "chat.completion.chunk");
@@ -160,7 +167,12 @@ export function readEvents({ newId, frames }: ReadContext, fast = true): EventRe
       const raw = fieldsIn(data);
       if (raw !== undefined) return readChunk(raw, data, name);
       // A frame that the end of the connection cut short says nothing; that it was cut will show.
-      if (!partial) fail(malformed("sent a frame that is not a JSON object"));
+      if (partial) return;
+      fail(
+        name === "error"
+          ? bareError({ message: trimmed })
+          : malformed("sent a frame that is not a JSON object"),
+      );
     },
     whole(text, to) {
       if (over) return;
@@ -170,7 +182,8 @@ export function readEvents({ newId, frames }: ReadContext, fast = true): EventRe
       const fault = saidError(raw);
       if (fault !== undefined) return fail(fault);
       const list = listOf(raw.choices);
-      if (list === undefined) return fail(malformed("answered without `choices`"));
+      if (list === undefined)
+        return fail(strayError(raw) ?? malformed("answered without `choices`"));
       start(raw);
       const own = readChoices(list, true) && isOwnHead(raw, "chat.completion");
       readLinks(raw);
