@@ -63,6 +63,10 @@ describe("the package", () => {
     expect(files.filter((file) => /\.test\.|(?<!\.d)\.ts$/.test(file))).toEqual([]);
   });
 
+  it("starts wherever there is a Node: BusyBox knows no `env -S`", async () => {
+    expect(await readFile(bin(), "utf8")).toMatch(/^#!\/usr\/bin\/env node\n/);
+  });
+
   it("says its version", async () => {
     const { stdout } = await run(process.execPath, [bin(), "--version"]);
     expect(stdout.trim()).toBe(manifest.version);
