@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ask, told } from "../client.ts";
-import { chunk, sayChat, type Say } from "../fake-model.ts";
+import { chunk, sayChat, sayResponses, type Say } from "../fake-model.ts";
 import { cut, done, frame, sse, type Body, type Model, type Step } from "../fake-upstream.ts";
 import { readResponsesEvents } from "../responses-reader.ts";
 import { askBothWays, decisionsOn, lastHeard, messagesHeard, namesHeard, scene } from "./scene.ts";
@@ -182,6 +182,25 @@ describe("a call in a turn that failed or was cut off", () => {
       expect(whole.status).toBe(status === "failed" ? 502 : 200);
       expect(whole.calls.filter(({ complete }) => complete)).toEqual([]);
     });
+
+  it("is not one to run either where the upstream's own frames are forwarded", async () => {
+    const input = '{"path":"/tmp"}';
+    await using here = await scene(
+      ({ body }) => {
+        const { steps, ...head } = sayResponses(body, call("exec", input));
+        const frames = [...(steps as string[])];
+        const done = frames.findIndex((text) => text.includes("function_call_arguments.done"));
+        return { ...head, steps: [...frames.slice(0, done), cut] };
+      },
+      { dialect: "responses" },
+    );
+    const response = await ask(here, "responses", { tools: [member("exec")], stream: true });
+    const events = readResponsesEvents(await response.text());
+    const said = events.filter(({ type }) => (type as string).endsWith("arguments.delta"));
+    expect(said.map(({ delta }) => delta as string).join("")).toBe(input);
+    expect(events.filter(({ type }) => (type as string).endsWith(".done"))).toEqual([]);
+    expect(events.at(-1)?.["response"]).toMatchObject({ status: "failed", output: [] });
+  });
 });
 
 describe("on a chat upstream", () => {
