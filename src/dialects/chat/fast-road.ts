@@ -1,6 +1,10 @@
+import type { Emit } from "../../stream/stage.ts";
+import type { Frame, TurnEvent } from "../../turn/event.ts";
+import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, listOf } from "../loose.ts";
-import type { Spoken } from "./read-choice.ts";
+import type { FrameLane } from "./frame-lane.ts";
+import type { ChoiceReader, Spoken } from "./read-choice.ts";
 
 /**
  * Most frames differ from the one before in the text of one delta alone. A
@@ -19,6 +23,54 @@ export type Template = {
 const MARK = "\u{f0000}hole\u{f0001}";
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
+
+export type FastRoad = {
+  /** Takes a frame that needs no parsing. */
+  take(
+    data: string,
+    name: string | undefined,
+    lane: FrameLane,
+    emit: Emit<TurnEvent<UpstreamName>>,
+  ): boolean;
+  learn(frame: Frame, raw: Fields, choice: ChoiceReader | undefined): void;
+};
+
+/** Keeps the template of the last parsed frame; any other parsed frame may have changed what it means. */
+export function fastRoad(fast: boolean): FastRoad {
+  let template: Template | undefined;
+  let choice: ChoiceReader | undefined;
+  let spoken: Spoken | undefined;
+  let regular = true;
+  // Where frames never fit, templates are tried ever more seldom.
+  let pause = 0;
+  let rest = 0;
+
+  return {
+    take(data, name, lane, emit) {
+      if (template === undefined || choice === undefined || spoken === undefined) return false;
+      const text = name === undefined ? fit(template, data) : undefined;
+      if (text === undefined || text === "") {
+        template = undefined;
+        return false;
+      }
+      pause = 0;
+      rest = 0;
+      choice.more(spoken, text, emit);
+      lane.each({ type: "frame", data, regular }, false, emit);
+      return true;
+    },
+    learn(frame, raw, from) {
+      const said = fast ? from?.spoken() : undefined;
+      if (said === undefined || rest-- > 0) return;
+      rest = pause;
+      pause = Math.min(pause * 2 + 1, 63);
+      template = learn(frame.data, raw, said);
+      choice = from;
+      spoken = said;
+      regular = frame.regular;
+    },
+  };
+}
 
 /** Makes a template of a frame that did nothing but to say `text`. */
 export function learn(data: string, raw: Fields, spoken: Spoken): Template | undefined {
