@@ -109,6 +109,54 @@ describe("a configuration", () => {
     ]);
   });
 
+  it("says what a number must be, and what the whole must be", () => {
+    expect(
+      problemsOf({
+        upstreams: { a: { ...chat, timeouts: { idle: 0 }, retries: 11, connections: 0 } },
+      }),
+    ).toEqual([
+      "upstreams.a.timeouts.idle: must be more than 0",
+      "upstreams.a.retries: must be at most 10",
+      "upstreams.a.connections: must be more than 0",
+    ]);
+    expect(problemsOf([{ server: {} }])).toEqual([": must be a group of keys, not a list"]);
+  });
+
+  it("wants a name for every upstream", () => {
+    expect(problemsOf({ upstreams: { dialect: "chat", base_url: "http://x/v1" } })).toEqual([
+      "upstreams.dialect: must be a group of keys, not text; give the upstream a name, and put its keys under that",
+      "upstreams.base_url: must be a group of keys, not text; give the upstream a name, and put its keys under that",
+    ]);
+  });
+
+  it("takes no address, header or key that could not be sent as it is written", () => {
+    const at = (base_url: string): object => ({ dialect: "chat", base_url });
+    expect(
+      problemsOf({
+        upstreams: {
+          a: at("localhost:8000/v1"),
+          b: at("http://user:word@host/v1"),
+          c: at("https://host/v1/chat/completions"),
+          d: at("https://host/v1/responses/?api-version=1"),
+          e: at("https://host/v1#part"),
+          f: { ...chat, headers: { "x y": "fine", fine: "a\nb", "x-name": "José", "x-no": "☃" } },
+          g: { ...chat, api_key: "sk-\u200bpasted" },
+          h: { ...chat, api_key: " sk-from-a-file\n", headers: { "x-name": "a\tb" } },
+        },
+      }),
+    ).toEqual([
+      "upstreams.a.base_url: is not an http(s) address; write it whole, such as `https://api.example.com/v1`",
+      "upstreams.b.base_url: holds a user name or a password, and they would not be sent; use `api_key` or `headers`",
+      "upstreams.c.base_url: ends in the route; leave `/chat/completions` out",
+      "upstreams.d.base_url: ends in the route; leave `/responses/` out",
+      "upstreams.e.base_url: holds a `#`, and what follows it would not be sent; leave it out",
+      "upstreams.f.headers.x y: is no name of a header; use letters, digits and `-`",
+      "upstreams.f.headers.fine: holds a character that a header cannot carry; look for line breaks and signs that do not show",
+      "upstreams.f.headers.x-no: holds a character that a header cannot carry; look for line breaks and signs that do not show",
+      "upstreams.g.api_key: holds a character that a header cannot carry; look for line breaks and signs that do not show",
+    ]);
+  });
+
   it("finds what else is wrong with an upstream of a misspelt dialect", () => {
     expect(
       problemsOf({

@@ -1,7 +1,9 @@
 import { z } from "zod";
 import { Fault } from "../turn/fault.ts";
+import { isFields } from "../turn/json.ts";
 import { capabilitiesSchema } from "./capabilities.ts";
 import { findProblems, type Problem } from "./problems.ts";
+import { apiKey, baseUrl, headers } from "./sendable.ts";
 
 const text = z.string().min(1);
 const count = z.int().nonnegative();
@@ -10,10 +12,6 @@ const maybe = z
   .string()
   .optional()
   .transform((said) => (said === "" ? undefined : said));
-
-const httpUrl = z.string().refine((url) => /^https?:$/.test(URL.parse(url)?.protocol ?? ""), {
-  error: "is not an http(s) address; write it whole, such as `https://api.example.com/v1`",
-});
 
 /** What every upstream has, whatever it speaks. */
 const common = {
@@ -33,9 +31,9 @@ const timeouts = z.strictObject({
 
 const httpUpstream = z.strictObject({
   dialect: z.enum(["chat", "responses", "messages"]),
-  base_url: httpUrl,
-  api_key: maybe,
-  headers: z.record(text, z.string()).default({}),
+  base_url: baseUrl,
+  api_key: apiKey,
+  headers: headers.default({}),
   timeouts: timeouts.prefault({}),
   /** How often a request is tried again before its first event. */
   retries: count.max(10).default(2),
@@ -52,8 +50,8 @@ const codexUpstream = z.strictObject({
   home: text.default("./.patchbay/codex"),
   processes: z.int().positive().max(64).default(1),
   /** Where Codex itself finds its model; default: its own sign-in. */
-  base_url: httpUrl.optional(),
-  api_key: maybe,
+  base_url: baseUrl.optional(),
+  api_key: apiKey,
   timeouts: timeouts.prefault({}),
   ...common,
 });
@@ -168,6 +166,6 @@ export function parseConfig(raw: unknown): Config {
 
 /** Nothing said about upstreams: the embedded demo answers. */
 function withDemo(raw: unknown): unknown {
-  if (typeof raw !== "object" || raw === null || "upstreams" in raw) return raw;
+  if (!isFields(raw) || "upstreams" in raw) return raw;
   return { models: { "*": "demo/demo" }, ...raw, upstreams: { demo: { dialect: "scripted" } } };
 }

@@ -68,7 +68,7 @@ function sentences(issue: z.core.$ZodIssue, value: unknown, shape: Fields): Prob
     case "invalid_key":
       return one(unknownKey(String(path.at(-1)), keysAt(shape, value, path.slice(0, -1))));
     case "invalid_type":
-      return one(wrongType(issue.expected, valueAt(value, path)));
+      return one(wrongType(issue.expected, valueAt(value, path)) + nameHint(path, value));
     case "invalid_value":
       return one(notOneOf(issue.values.map(String), valueAt(value, path)));
     case "invalid_union":
@@ -77,7 +77,9 @@ function sentences(issue: z.core.$ZodIssue, value: unknown, shape: Fields): Prob
     case "too_small":
       if (issue.origin === "string") return one("is empty; give it a value or leave the key out");
       if (issue.origin === "array") return one("is an empty list; name at least one");
-      return one(`must be at least ${issue.minimum}`);
+      return one(
+        `must be ${issue.inclusive === false ? "more than" : "at least"} ${issue.minimum}`,
+      );
     case "too_big":
       return one(`must be at most ${issue.maximum}`);
     default:
@@ -109,6 +111,12 @@ function wrongType(expected: string, value: unknown): string {
   if (expected === "string") return `must be text, not ${typeName(value)}; put it in quotes`;
   return `must be ${wanted}, not ${typeName(value)}`;
 }
+
+/** Keys of an upstream that stand where its name should. */
+const nameHint = (path: Problem["path"], value: unknown): string =>
+  path.length === 2 && path[0] === "upstreams" && typeof valueAt(value, path) === "string"
+    ? "; give the upstream a name, and put its keys under that"
+    : "";
 
 function typeName(value: unknown): string {
   if (Array.isArray(value)) return "a list";

@@ -86,7 +86,7 @@ describe("patchbay check", () => {
   it("sums up a good configuration", async () => {
     write(
       "patchbay.yaml",
-      "upstreams:\n  far: { dialect: chat, base_url: 'https://u:p@example.com/v1?k=s' }\n  demo: { dialect: scripted }\nmodels: { gpt: [far/x, demo/demo] }\n",
+      "upstreams:\n  far: { dialect: chat, base_url: 'https://example.com/v1?k=s' }\n  demo: { dialect: scripted }\nmodels: { gpt: [far/x, demo/demo] }\n",
     );
     const { code, out, err } = await patchbay(["check"]).over;
     expect({ code, err }).toEqual({ code: 0, err: "" });
@@ -99,6 +99,15 @@ models:
   gpt  ->  far/x, then demo/demo
 `,
     );
+  });
+
+  it("says how a model is addressed where none is named", async () => {
+    write(
+      "bare.yaml",
+      "upstreams:\n  far: { dialect: chat, base_url: 'https://example.com/v1' }\n",
+    );
+    const { out } = await patchbay(["check", "--config", "bare.yaml"]).over;
+    expect(out).toContain("models:\n  none by name; ask for upstream/model, such as far/MODEL\n");
   });
 
   it("tells every problem and fails", async () => {

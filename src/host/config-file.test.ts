@@ -46,6 +46,9 @@ describe("a configuration file", () => {
     expect(doubled.findings.map(findingLine)).toEqual([
       "p.yaml:2:1: the same key stands here twice; remove one of them",
     ]);
+    expect(read("server: {}\n---\nserver: {}\n").findings.map(findingLine)).toEqual([
+      "p.yaml:2:1 syntax: a second document begins here; keep one in the file",
+    ]);
   });
 
   it("follows anchors and merges, and stops where they never end", () => {

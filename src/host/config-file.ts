@@ -76,6 +76,7 @@ export function readConfigFile(
 
 function syntaxMessage(code: string, message: string): string {
   if (code === "DUPLICATE_KEY") return "the same key stands here twice; remove one of them";
+  if (code === "MULTIPLE_DOCS") return "a second document begins here; keep one in the file";
   const sentence = message.charAt(0).toLowerCase() + message.slice(1).replace(/\.$/, "");
   return `${sentence}; check quotes, brackets and indentation around here`;
 }

@@ -33,7 +33,10 @@ export async function check({ config: file, json = false }: CheckOptions): Promi
   const rows = upstreams.map(({ name, dialect, base_url = "" }) => [name, dialect, base_url]);
   console.log(["upstreams:", ...aligned(rows)].join("\n"));
   const places = Object.entries(models).map(([name, to]) => [name, "->", to.join(", then ")]);
-  console.log(["models:", ...aligned(places)].join("\n"));
+  const [some] = upstreams;
+  const address = some && ` by name; ask for upstream/model, such as ${some.name}/MODEL`;
+  const none = [[`none${address ?? ""}`]];
+  console.log(["models:", ...aligned(places.length > 0 ? places : none)].join("\n"));
 }
 
 /** What only shows when the gateway is put together. Nobody is called. */

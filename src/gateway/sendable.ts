@@ -1,0 +1,44 @@
+import { z } from "zod";
+
+// What goes out with every request to an upstream is checked when it is
+// configured: a request could only fail, or leave out what cannot be sent.
+
+/** Where an upstream is, up to and without the route. */
+export const baseUrl = z.string().superRefine((address, context) => {
+  const message = addressFlaw(URL.parse(address));
+  if (message !== undefined) context.addIssue({ code: "custom", message });
+});
+
+function addressFlaw(url: URL | null): string | undefined {
+  if (url === null || !/^https?:$/.test(url.protocol))
+    return "is not an http(s) address; write it whole, such as `https://api.example.com/v1`";
+  if (url.username !== "" || url.password !== "")
+    return "holds a user name or a password, and they would not be sent; use `api_key` or `headers`";
+  if (url.hash !== "") return "holds a `#`, and what follows it would not be sent; leave it out";
+  const [route] = /\/(?:chat\/completions|responses|messages)\/*$/.exec(url.pathname) ?? [];
+  return route === undefined ? undefined : `ends in the route; leave \`${route}\` out`;
+}
+
+const NAME = /^[\w!#$%&'*+.^`|~-]+$/;
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+const UNSENDABLE =
+  "holds a character that a header cannot carry; look for line breaks and signs that do not show";
+
+/** Optional, and empty means not given: that is how `${NAME:-}` says it. */
+export const apiKey = z
+  .string()
+  // Keys are pasted and read from files, and their line end is taken off when they are sent.
+  .refine((key) => VALUE.test(key.trim()), { error: UNSENDABLE })
+  .optional()
+  .transform((said) => (said === "" ? undefined : said));
+
+export const headers = z.record(z.string(), z.string()).superRefine((said, context) => {
+  for (const [name, value] of Object.entries(said)) {
+    const message = !NAME.test(name)
+      ? "is no name of a header; use letters, digits and `-`"
+      : VALUE.test(value)
+        ? undefined
+        : UNSENDABLE;
+    if (message !== undefined) context.addIssue({ code: "custom", message, path: [name] });
+  }
+});
