@@ -27,7 +27,6 @@ export function writeMessages(
   const decisions: Decision[] = [];
   const asParts = turn.dialect === "chat";
   let said: Said | undefined;
-  let shown: Fields[] = [];
   let at = 0;
 
   const note: Note = (action, reason, within = "") =>
@@ -37,13 +36,7 @@ export function writeMessages(
     if (said !== undefined) messages.push(writeSaid(said, profile, asParts, note));
     said = undefined;
   };
-  /** Results stand together; what they could not hold comes behind the last of them. */
-  const show = (): void => {
-    if (shown.length > 0) messages.push({ role: "user", content: shown });
-    shown = [];
-  };
   const write = (item: Item<UpstreamName>): void => {
-    if (item.type !== "result") show();
     switch (item.type) {
       case "reasoning":
         if (isWritable(item, profile.reasoning)) think(open(), item);
@@ -65,13 +58,10 @@ export function writeMessages(
         }
         return speak(open(), item, note);
       }
-      case "result": {
+      case "result":
         close();
-        const written = writeResult(item, profile.history?.resultMedia ?? [], note);
-        messages.push(written.message);
-        shown.push(...written.shown);
+        messages.push(writeResult(item, note));
         return;
-      }
       case "opaque":
         if (item.dialect !== "chat")
           return note("dropped", `chat has no such item as \`${String(item.raw.type)}\``);
@@ -88,7 +78,6 @@ export function writeMessages(
     at++;
   }
   close();
-  show();
   return { messages, decisions };
 }
 
