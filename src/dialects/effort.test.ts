@@ -65,6 +65,13 @@ describe("an effort", () => {
     });
   });
 
+  it("is lost where there is a word for it and no place to say it", () => {
+    const more = { params: { effort: null }, effort: { minimal: { as: "low" }, medium: {} } };
+    expect(asked("minimal", more)).toMatchObject({ decisions: [{ action: "dropped" }] });
+    expect(asked("high", more)).toMatchObject({ decisions: [{ action: "dropped" }] });
+    expect(asked("medium", more)).toEqual({ decisions: [] });
+  });
+
   it("is nothing that was not asked for", () => {
     expect(write(fromElsewhere([]), graded).body).not.toHaveProperty("thinking");
   });

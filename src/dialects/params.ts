@@ -257,7 +257,8 @@ export function writeParams<Name extends AnyName>(
     const name = key as ParamName;
     const target = targetPath(name, dialect, profile);
     const rule = name === "effort" ? effortRule(turn.params.effort, profile) : undefined;
-    if (rule !== undefined) {
+    // A word for it says nothing to an upstream that has no place for one.
+    if (rule !== undefined && (target !== undefined || rule.as == null)) {
       const path = askedPath(name, turn);
       const said = sayEffort(rule, { turn, dialect, profile, path, target });
       Object.assign(written, said.fields);
