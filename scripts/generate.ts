@@ -1,10 +1,12 @@
-import { paramPath } from "../src/dialects/params.ts";
+import { paramPath, writeParams } from "../src/dialects/params.ts";
 import { responses } from "../src/dialects/responses/responses.ts";
 import { previewTools, type Verdict } from "../src/tools/plan.ts";
 import { faults } from "../src/turn/fault.ts";
 import type { Profile } from "../src/turn/profile.ts";
 import type { Params } from "../src/turn/turn.ts";
+import { isFields } from "../src/turn/json.ts";
 import { NO_LIMIT, openaiOnly } from "../src/upstreams/profiles/extend.ts";
+import { modelProfile } from "../src/upstreams/profiles/models.ts";
 import { profiles } from "../src/upstreams/profiles/profiles.ts";
 
 /** `docs/faults.md`, from the one table of faults. */
@@ -97,6 +99,8 @@ function profilesPage(): string {
   });
   return profilesText({
     matrix: supportMatrix(),
+    efforts: effortTable(),
+    models: modelTable(),
     asked: table(
       ["profile", "dialect", "tools", "choice", "formats", "reasoning goes back as", "media"],
       asked,
@@ -105,11 +109,67 @@ function profilesPage(): string {
   });
 }
 
+const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+
+/** What each effort becomes, by asking the writer of requests itself. */
+function effortTable(): string {
+  const rows = provided.flatMap((profile) => {
+    const named = (profile.models ?? []).filter(({ effort }) => effort !== undefined);
+    return [{ match: "" }, ...named].flatMap(({ match }) => {
+      const globs = [match].flat();
+      const alike = modelProfile(profile, globs[0]?.replaceAll("*", "") ?? "");
+      if (alike.effort === undefined) return [];
+      const models = match === "" ? [] : globs.map((glob) => `\`${glob}\``);
+      const cells = efforts.map((effort) => effortCell(alike, effort));
+      return [[[`\`${profile.name}\``, ...models].join(" "), ...cells]];
+    });
+  });
+  return table(["profile, models", ...efforts.map((effort) => `\`${effort}\``)], rows);
+}
+
+/** The word for an effort; without one, what stands for it. */
+function effortCell(profile: Profile, effort: string): string {
+  const turn = responses.readRequest({ model: "m", input: "Hi", reasoning: { effort } });
+  const dialect = profile.dialect === "responses" ? "responses" : "chat";
+  const { fields, decisions } = writeParams(turn, dialect, profile);
+  const said = leaves(fields);
+  const word = said.find(([path]) => path === paramPath("effort", dialect));
+  const [path = "", value] = word ?? said[0] ?? [];
+  const cell = word === undefined ? `${path.replace(".type", "")} ${value}` : `\`${value}\``;
+  return (value === undefined ? "left to it" : cell) + (decisions.length > 0 ? " *" : "");
+}
+
+/** What is otherwise for which models, but for efforts, which have a table of their own. */
+function modelTable(): string {
+  const rows = provided.flatMap(({ name, models = [] }) =>
+    models.flatMap(({ match, effort, ...rest }) => {
+      const said = leaves(rest).filter(
+        ([path]) => effort === undefined || path !== "params.effort",
+      );
+      if (said.length === 0) return [];
+      const what = said.map(([path, value]) => `\`${path}\` ${value === "null" ? "none" : value}`);
+      const globs = [match].flat().map((glob) => `\`${glob}\``);
+      return [[`\`${name}\``, globs.join(" "), what.join(", ")]];
+    }),
+  );
+  return table(["profile", "models", "otherwise"], rows);
+}
+
+/** What a group says at the end of each path; lists are one value. */
+const leaves = (group: object, at = ""): [path: string, value: string][] =>
+  Object.entries(group).flatMap(([key, value]): [string, string][] =>
+    isFields(value)
+      ? leaves(value, `${at}${key}.`)
+      : [[`${at}${key}`, Array.isArray(value) ? value.join(" ") || "text only" : String(value)]],
+  );
+
 const rare = Object.keys(openaiOnly).map(
   (name) => `\`${paramPath(name as keyof Params, "chat")}\``,
 );
 
-const profilesText = (tables: Readonly<Record<"matrix" | "asked" | "said", string>>): string =>
+const profilesText = (
+  tables: Readonly<Record<"matrix" | "efforts" | "models" | "asked" | "said", string>>,
+): string =>
   `# Profiles
 
 A profile says what an upstream can do, as data: nothing else in Patchbay knows one provider from another. Each is a file in \`src/upstreams/profiles\`, built on the generic one of its dialect, with the date and the source of its facts and what of it is inferred.
@@ -129,17 +189,23 @@ A provider that speaks several dialects goes by one name: \`profile: openai\` wi
 
 ## Changing one
 
-\`capabilities\` overrides any field, for models that differ from the rest of their provider or facts that have changed. Groups are merged by key, lists are replaced.
+\`capabilities\` overrides any field, for facts that have changed. Groups are merged by key, lists are replaced. What is otherwise for some models stands under \`models\`, behind what the profile itself sets apart; \`match\` is the model's name at the upstream, where \`*\` stands for anything.
 
 \`\`\`yaml
 upstreams:
-  flash:
+  groq:
     dialect: chat
-    profile: deepseek
-    base_url: https://api.deepseek.com/v1
-    api_key: \${DEEPSEEK_API_KEY}
+    profile: groq
+    base_url: https://api.groq.com/openai/v1
+    api_key: \${GROQ_API_KEY}
     capabilities:
-      history: { media: [image] } # this model sees
+      models:
+        - match: [my-vision-*, "*-vl"]
+          history: { media: [image] } # these see
+        - match: openai/gpt-oss-*
+          tools:
+            kinds: { web_search: native }
+            builtins: { web_search: { type: browser_search } }
   azure:
     dialect: responses
     profile: azure
@@ -176,6 +242,10 @@ upstreams:
       params: { maxTokens: max_new_tokens, user: null } # another word; none
       formats: [text, json]
       reasoning: none
+      fields: { split_thoughts: true } # in every request
+      effort: # how a reasoning effort is told
+        none: { as: null, fields: { think: false } }
+        xhigh: { as: high, changed: true } # reported, and refused under strictness
 \`\`\`
 
 ## Reading one
@@ -189,11 +259,14 @@ upstreams:
 | \`tools.parallel\` | whether a message may make several calls |
 | \`tools.schema\` | the part of JSON Schema it takes; what is not said is taken |
 | \`tools.declares\`, \`tools.deferred\`, \`tools.cached\` | whether tools may change with every turn, whether it loads deferred ones itself, and whether it caches prompts |
-| \`history\` | what it asks of a conversation: calls answered at once (\`paired\`), \`roles\`, \`lateSystem\`, \`media\`, \`resultMedia\`, \`empty\`, \`ids\` |
+| \`history\` | what it asks of a conversation: calls answered at once (\`paired\`), \`roles\`, \`lateSystem\`, \`media\`, \`resultMedia\`, \`empty\`, \`ids\`; whether messages may name who speaks (\`names\`) and results must name their tool (\`resultNames\`); what stands for the reasoning before calls where none is known (\`reasoningWithCalls\`) |
 | \`params\` | what it calls a parameter; null: it has none, and the loss is reported |
+| \`effort\` | by reasoning effort, \`*\` for the rest: its word for it (\`as\`, null: none), \`fields\` that say it besides, and whether it is materially another (\`changed\`); without a rule an effort is told as it is |
+| \`fields\` | what every request says unless the client says it itself; null: not |
 | \`formats\` | \`text\`, \`json\` (any JSON), \`schema\` (to a schema) |
 | \`reasoning\` | the field in which it wants its past reasoning back |
 | \`streamUsage\` | whether \`stream_options.include_usage\` may be asked for |
+| \`models\` | what is otherwise for the models that \`match\`: any of these fields; the later count before the earlier |
 
 ## What becomes of each kind of tool
 
@@ -202,6 +275,16 @@ ${tables.matrix}
 ## What each takes
 
 ${tables.asked}
+
+Some models differ from the rest of their provider:
+
+${tables.models}
+
+## Reasoning efforts
+
+What is told for each effort, by profiles that do not take every word for it as it is: the nearest word, or what switches thinking. An asterisk: it is materially another, which is reported, and refused under strictness.
+
+${tables.efforts}
 
 ## Parameters
 

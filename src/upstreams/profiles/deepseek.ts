@@ -1,14 +1,17 @@
 import { extendProfile, openaiOnly } from "./extend.ts";
 import { genericChat } from "./generic-chat.ts";
 
+const on = { thinking: { type: "enabled" } };
+
 /**
  * DeepSeek, for deepseek-v4-pro and deepseek-flash, which think unless told
- * not to. From api-docs.deepseek.com (thinking mode, tool calls, models and
- * pricing) and its recorded refusals in rig's test suite. Read 2026-11.
+ * not to. From api-docs.deepseek.com (thinking mode and its efforts, tool calls,
+ * models and pricing) and its recorded refusals in rig's test suite. That an
+ * empty reasoning_content will do: experiential#890. Read 2026-11.
  *
  * While it thinks it refuses a forced choice, and it wants its reasoning back
  * with every call. `strict` is for the beta address only. Only deepseek-flash
- * sees images: allow it `history.media`. Inferred: the number of tools.
+ * sees images. Inferred: the number of tools.
  */
 export const deepseek = extendProfile(genericChat, {
   name: "deepseek",
@@ -22,6 +25,15 @@ export const deepseek = extendProfile(genericChat, {
     logitBias: null,
     parallelCalls: null,
   },
+  effort: {
+    none: { as: null, fields: { thinking: { type: "disabled" } } },
+    minimal: { as: "low", fields: on },
+    medium: { as: "high", fields: on },
+    xhigh: { as: "high", fields: on, changed: true },
+    ultra: { as: "max", fields: on },
+    "*": { fields: on },
+  },
   formats: ["text", "json"],
-  history: { media: [] },
+  history: { media: [], reasoningWithCalls: "" },
+  models: [{ match: "deepseek-flash*", history: { media: ["image"] } }],
 });

@@ -1,5 +1,6 @@
 import { isFields } from "../../turn/json.ts";
 import type { Difference, Profile } from "../../turn/profile.ts";
+import type { Fields } from "../../turn/turn.ts";
 
 type Extension = Difference & Partial<Pick<Profile, "name" | "models">>;
 
@@ -17,6 +18,21 @@ export function extendProfile(
 
 /** So many tools that only the upstream itself knows when it is too many. */
 export const NO_LIMIT = 1_000_000;
+
+/** Efforts of an upstream that thinks as much as it likes, and always. */
+export const ungraded = {
+  medium: {},
+  high: {},
+  "*": { changed: true },
+} as const satisfies Profile["effort"];
+
+/** Efforts of an upstream that can only be told to think or not to. */
+export const switched = (off: Fields, on: Fields): NonNullable<Profile["effort"]> => ({
+  none: { fields: off },
+  medium: { fields: on },
+  high: { fields: on },
+  "*": { fields: on, changed: true },
+});
 
 /** What OpenAI's own chat has and the servers compatible with it do not. */
 export const openaiOnly = {

@@ -1,14 +1,15 @@
-import { extendProfile, openaiOnly } from "./extend.ts";
+import { extendProfile, openaiOnly, switched } from "./extend.ts";
 import { genericChat } from "./generic-chat.ts";
 
 /**
  * Xiaomi MiMo, for mimo-v2.5-pro. From platform.xiaomimimo.com (OpenAI API,
- * deep thinking, web search) and modelparams.dev. Read 2026-11.
+ * deep thinking, passing back reasoning_content, web search), modelparams.dev
+ * and, on what its models see and hear, models.dev. Read 2026-11.
  *
  * Web search is a plugin to be switched on in its console; without it the
  * request is refused, so set `kinds: { web_search: ignore }` then. Reasoning
- * must come back with every call. mimo-v2.5 sees and hears: allow it
- * `history.media`. Inferred: the number of tools, and what it does not list.
+ * must come back with every call; inferred: that a blank will do. Inferred too:
+ * the number of tools, and what it does not list.
  */
 export const mimo = extendProfile(genericChat, {
   name: "mimo",
@@ -35,6 +36,13 @@ export const mimo = extendProfile(genericChat, {
     logprobs: null,
     parallelCalls: null,
   },
+  effort: switched({ thinking: { type: "disabled" } }, { thinking: { type: "enabled" } }),
   formats: ["text", "json"],
-  history: { media: [] },
+  history: { media: [], reasoningWithCalls: " " },
+  models: [
+    {
+      match: ["mimo-v2.5", "mimo-v2.6*", "mimo-*-omni"],
+      history: { media: ["image", "audio"] },
+    },
+  ],
 });

@@ -3,14 +3,14 @@ import { genericChat } from "./generic-chat.ts";
 
 /**
  * Mistral. From the request types of mistralai/client-python, the validator of
- * mistralai/mistral-common, and refusals in litellm#30835 (reasoning) and
- * anon-kode#53 (stream options). Read 2026-11.
+ * mistralai/mistral-common, and refusals in litellm#30835 (reasoning),
+ * mistral-go#3 (names) and anon-kode#53 (stream options); which models have an
+ * effort, of two steps, from models.dev and pydantic-ai#5285. Read 2026-11.
  *
  * It refuses every field it does not know. Call ids are nine letters or digits;
  * a system message may not follow an answer. Its streams count tokens unasked.
  * It takes reasoning back as parts of the content only, which is not written.
- * mistral-large has no reasoning effort; the models that have one may be given
- * `params.effort`. Inferred: the number of tools, and that nothing is cached.
+ * Inferred: the number of tools, and that nothing is cached.
  */
 export const mistral = extendProfile(genericChat, {
   name: "mistral",
@@ -30,7 +30,25 @@ export const mistral = extendProfile(genericChat, {
   history: {
     lateSystem: false,
     empty: false,
+    names: false,
     media: ["image"],
     ids: { chars: "A-Za-z0-9", max: 9, exact: true },
   },
+  models: [
+    {
+      match: [
+        "mistral-small-2603",
+        "mistral-small-latest",
+        "mistral-medium-2604",
+        "mistral-medium-3-5",
+      ],
+      params: { effort: "reasoning_effort" },
+      effort: {
+        none: { as: "none" },
+        medium: { as: "high" },
+        high: { as: "high" },
+        "*": { as: "high", changed: true },
+      },
+    },
+  ],
 });

@@ -1,15 +1,23 @@
-import { extendProfile, openaiOnly } from "./extend.ts";
+import { extendProfile, openaiOnly, switched, ungraded } from "./extend.ts";
 import { genericChat } from "./generic-chat.ts";
+
+// Reasoning of earlier turns is overlooked unless it is told otherwise.
+const kept = { thinking: { type: "enabled", keep: "all" } };
+const off = { thinking: { type: "disabled" } };
 
 /**
  * Moonshot, for kimi-k3 and the kimi-k2 models, which all think. From
- * platform.kimi.ai through modelparams.dev, agentscope-java and vercel/ai's
- * provider; names and schemas from kimi-cli#2531; choices from
- * inspect_ai#5152. Read 2026-11.
+ * platform.kimi.ai (thinking effort, thinking model) through modelparams.dev,
+ * synaps-engine, agentscope-java and vercel/ai's provider; names and schemas
+ * from kimi-cli#2531; choices from inspect_ai#5152; that reasoning must come
+ * with calls, and a blank will do, from llmgateway#2093; `keep` from
+ * oh-my-pi#1839. Read 2026-11.
  *
- * Only kimi-k3 can be made to call a tool (allow it `choice: required`) and has
- * an effort, of its own three steps. The platform sets the sampling. Its web
- * search asks the client to echo, so it is none. Inferred: `empty`.
+ * Only kimi-k3 can be made to call a tool and has an effort, of its own three
+ * steps; only kimi-k2.5 and -k2.6 can do without thinking. An effort and
+ * `thinking` are refused together. The platform sets the sampling. Its web
+ * search asks the client to echo, so it is none. Inferred: `empty`, and which
+ * effort of kimi-k3 is nearest to which.
  */
 export const moonshot = extendProfile(genericChat, {
   name: "moonshot",
@@ -33,5 +41,22 @@ export const moonshot = extendProfile(genericChat, {
     frequencyPenalty: null,
     parallelCalls: null,
   },
-  history: { media: ["image"], empty: false },
+  effort: ungraded,
+  history: { media: ["image"], empty: false, reasoningWithCalls: " " },
+  models: [
+    {
+      match: "kimi-k3*",
+      tools: { choice: ["auto", "none", "required"] },
+      params: { effort: "reasoning_effort" },
+      effort: {
+        none: { as: "low", changed: true },
+        minimal: { as: "low" },
+        medium: { as: "high" },
+        xhigh: { as: "max" },
+        "*": { changed: false },
+      },
+    },
+    { match: "kimi-k2.5*", effort: switched(off, { thinking: { type: "enabled" } }) },
+    { match: "kimi-k2.6*", effort: switched(off, kept), fields: kept },
+  ],
 });

@@ -12,6 +12,7 @@ export const ollama = extendProfile(genericChat, {
   name: "ollama",
   tools: { max: NO_LIMIT, choice: ["auto"], schema: { strict: false } },
   params: { ...openaiOnly, n: null, user: null, logitBias: null, parallelCalls: null },
+  effort: { minimal: { as: "low" }, xhigh: { as: "max" } },
   reasoning: "reasoning",
   history: { media: ["image", "audio"] },
 });

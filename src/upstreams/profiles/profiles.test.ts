@@ -1,20 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { chat } from "../../dialects/chat/chat.ts";
-import { responses } from "../../dialects/responses/responses.ts";
+import { sent } from "../../../test/profile-requests.ts";
 import { capabilitiesSchema } from "../../gateway/capabilities.ts";
-import { planTools } from "../../tools/plan.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { profileFor, profiles } from "./profiles.ts";
-
-/** What an upstream of a profile would be sent for a Responses request. */
-function sent(name: string, asked: Fields): Fields {
-  const profile = profileFor(name, "chat") ?? profileFor(name, "responses");
-  if (profile === undefined) throw new Error(`no profile ${name}`);
-  const turn = responses.readRequest({ model: "m", input: "Hi", ...asked });
-  const to = { profile, model: "m", straight: false };
-  const dialect = profile.dialect === "chat" ? chat : responses;
-  return JSON.parse(dialect.writeRequest(planTools(turn, profile).turn, to).text) as Fields;
-}
 
 const weather = { type: "function", name: "weather", parameters: { type: "object" } };
 const named = { type: "function", name: "weather" };

@@ -1,14 +1,17 @@
-import { extendProfile, openaiOnly } from "./extend.ts";
+import { extendProfile, openaiOnly, switched } from "./extend.ts";
 import { genericChat } from "./generic-chat.ts";
+
+const on = { enable_thinking: true };
 
 /**
  * Qwen on DashScope in its compatible mode. From alibabacloud.com, Model
- * Studio (deep thinking), vercel/ai's Alibaba provider, models.dev, and the
- * refusal of forced choices while thinking, cloudwego/eino#994. Read 2026-11.
+ * Studio (deep thinking), vercel/ai's Alibaba provider, models.dev (what its
+ * models see, and which can only think), and the refusal of forced choices
+ * while thinking, cloudwego/eino#994. Read 2026-11.
  *
- * It takes past reasoning and, unless told otherwise, overlooks it. The plus
- * and vl models see images: allow them `history.media`. Inferred: `user` and
- * the number of tools.
+ * It takes past reasoning and, unless told otherwise, overlooks it. The coder
+ * and instruct models do not think, so that a choice can be forced. Inferred:
+ * that, `user` and the number of tools.
  */
 export const qwen = extendProfile(genericChat, {
   name: "qwen",
@@ -20,5 +23,18 @@ export const qwen = extendProfile(genericChat, {
     logitBias: null,
     frequencyPenalty: null,
   },
+  effort: switched({ enable_thinking: false }, on),
   history: { media: [] },
+  models: [
+    { match: ["qwq*", "qvq*", "*-thinking*"], effort: { none: { fields: on, changed: true } } },
+    {
+      match: ["*coder*", "*-instruct*"],
+      tools: { choice: ["auto", "none", "required", "function"] },
+    },
+    {
+      match: ["*vl*", "qvq*", "qwen3.5-*", "qwen3.*-plus*", "qwen3.*-flash*"],
+      history: { media: ["image"] },
+    },
+    { match: "*omni*", history: { media: ["image", "audio"] } },
+  ],
 });

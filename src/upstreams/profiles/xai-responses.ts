@@ -1,5 +1,6 @@
 import { extendProfile } from "./extend.ts";
 import { genericResponses } from "./generic-responses.ts";
+import { grokEfforts } from "./xai.ts";
 
 /**
  * xAI's Responses API. The kinds it takes are those its refusal lists
@@ -37,4 +38,5 @@ export const xaiResponses = extendProfile(genericResponses, {
     conversation: null,
     prompt: null,
   },
+  ...grokEfforts,
 });

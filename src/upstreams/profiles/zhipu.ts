@@ -1,14 +1,20 @@
-import { extendProfile, openaiOnly } from "./extend.ts";
+import { extendProfile, openaiOnly, switched } from "./extend.ts";
 import { genericChat } from "./generic-chat.ts";
+
+// Past reasoning is overlooked unless it is told otherwise.
+const on = { thinking: { type: "enabled", clear_thinking: false } };
+const off = { thinking: { type: "disabled" } };
 
 /**
  * Zhipu (open.bigmodel.cn), for the GLM-5 models. From the z-ai SDK's request
- * types, docs.bigmodel.cn, web search API, and agentscope-java's GLM notes.
- * Read 2026-11.
+ * types, docs.bigmodel.cn and docs.z.ai (web search, thinking mode, stream tool
+ * call, core parameters), and agentscope-java's GLM notes; the efforts of
+ * GLM-5.3 from openrouter.ai and models.dev. Read 2026-11.
  *
- * Tools are called at will: no other choice is taken. The V models alone see
- * images: allow them `history.media`. api.z.ai is the same but for the names of
- * its search engines. Inferred: `strict` and the number of tools.
+ * Tools are called at will: no other choice is taken. Calls are streamed only
+ * if it is told so. The V models alone see images. api.z.ai is the same but for
+ * the names of its search engines. Inferred: `strict`, the number of tools, and
+ * which effort of GLM-5.3 is nearest to which.
  */
 export const zhipu = extendProfile(genericChat, {
   name: "zhipu",
@@ -44,6 +50,26 @@ export const zhipu = extendProfile(genericChat, {
     frequencyPenalty: null,
     parallelCalls: null,
   },
+  effort: { none: { as: null, fields: off } },
+  fields: { tool_stream: true, ...on },
   formats: ["text", "json"],
-  history: { media: [] },
+  history: { media: [], names: false },
+  models: [
+    {
+      match: "glm-5.3*",
+      effort: {
+        none: { as: "low", fields: on, changed: true },
+        minimal: { as: "low" },
+        medium: { as: "high" },
+        xhigh: { as: "max" },
+      },
+    },
+    {
+      match: ["glm-4*", "glm-5", "glm-5-*", "glm-5.1*", "glm-5v*"],
+      params: { effort: null },
+      effort: switched(off, on),
+    },
+    { match: ["glm-4-*", "glm-4.5*"], fields: { tool_stream: null } },
+    { match: ["glm-*v", "glm-*v-*"], history: { media: ["image"] } },
+  ],
 });
