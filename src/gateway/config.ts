@@ -53,6 +53,8 @@ const codexUpstream = z.strictObject({
   base_url: baseUrl.optional(),
   api_key: apiKey,
   timeouts: timeouts.prefault({}),
+  /** How long a thread is kept for the results of its calls; 0: every request starts a fresh one. */
+  park_ms: count.max(3_600_000).default(600_000),
   ...common,
 });
 

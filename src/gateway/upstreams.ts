@@ -63,6 +63,7 @@ function openUpstream(name: string, config: UpstreamConfig, parts: Parts): Upstr
         provider: { baseUrl: config.base_url, apiKey: config.api_key },
         models: config.models,
         timeouts: config.timeouts,
+        parkMs: config.park_ms,
         environment: parts.environment ?? {},
         clock: parts.clock,
         notice: (notice) => parts.report({ type: "child", upstream: name, ...notice }),

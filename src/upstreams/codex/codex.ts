@@ -6,10 +6,12 @@ import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Upstream } from "../upstream.ts";
 import type { CodexFailing } from "./faults.ts";
+import { Lot } from "./lot.ts";
 import { outlet } from "./outlet.ts";
+import { continuationOf, keyOf, willWait } from "./parked.ts";
 import { Pool, type Seat } from "./pool.ts";
 import { writeCodexRequest, type CodexRequest } from "./request.ts";
-import { signIn, startServer, type Notice } from "./server.ts";
+import { signIn, startServer, type AppServer, type Notice } from "./server.ts";
 import { needsLogin, type Provider } from "./settings.ts";
 import { Thread } from "./thread.ts";
 import { Worker } from "./worker.ts";
@@ -28,6 +30,8 @@ export type CodexOptions = {
   readonly models: readonly string[];
   /** Milliseconds: of one request to the child, and of silence in mid-answer. */
   readonly timeouts: { readonly connect: number; readonly idle: number };
+  /** How long a thread may wait for the results of its calls; 0: not at all. */
+  readonly parkMs: number;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
   readonly notice?: ((notice: Notice) => void) | undefined;
@@ -36,6 +40,8 @@ export type CodexOptions = {
 /** So many turns a process carries at once; a core is busy with far fewer. */
 const SEATS = 32;
 const QUEUE = 1_000;
+/** So many threads may wait for results; each costs some megabytes. */
+const PARKED = 64;
 const CLOSE_MS = 10_000;
 
 /** The models that Codex can reach, by way of its app-server. */
@@ -59,42 +65,74 @@ export function codexUpstream(options: CodexOptions): Upstream {
   };
   const workers = Array.from({ length: options.processes }, () => new Worker(start, clock));
   const pool = new Pool(workers, { seats: SEATS, queue: QUEUE, name });
-  const threads = new Set<Thread>();
+  const threads = new Map<Thread, Worker>();
+  const lot = new Lot<Thread>({ clock, ttl: options.parkMs, most: PARKED });
 
-  function open(request: CodexRequest): Source<Event> {
+  const newThread = (server: AppServer, request: CodexRequest): Thread =>
+    new Thread({
+      server,
+      request,
+      failing,
+      clock,
+      directory: home,
+      idle: options.timeouts.idle,
+      park(parked, said) {
+        if (options.parkMs === 0 || !willWait(said, parked.request)) return false;
+        lot.park(keyOf(parked.request, said), parked);
+        return true;
+      },
+      over(ended) {
+        lot.forget(ended);
+        threads.delete(ended);
+      },
+    });
+
+  function open(request: CodexRequest, retry: boolean): Source<Event> {
     return (sink) => {
       let thread: Thread | undefined;
       let seat: Seat | undefined;
       let leaveLine = (): void => {};
       const out = outlet(sink, () => {
         leaveLine();
-        if (thread === undefined) seat?.leave();
-        else thread.release();
+        thread?.release();
       });
       const fail = (error: unknown): void => {
         seat?.leave();
         out.emit({ type: "turn-fail", fault: error instanceof Fault ? error : internal(error) });
         out.end();
       };
-      const sit = async (taken: Seat): Promise<void> => {
-        seat = taken;
-        const server = await taken.worker.server();
-        if (out.over()) return taken.leave();
-        const { idle } = options.timeouts;
-        const begun = new Thread({ server, request, failing, clock, directory: home, idle });
-        thread = begun;
-        threads.add(begun);
-        await begun.answer(out, () => {
-          threads.delete(begun);
-          taken.leave();
-        });
+
+      /** A fresh thread, told the whole conversation. */
+      const replay = async ({ worker, leave }: Seat, again?: () => void): Promise<void> => {
+        const server = await worker.server();
+        if (out.left()) return leave();
+        thread = newThread(server, request);
+        threads.set(thread, worker);
+        await thread.answer(out, { done: leave, again });
       };
-      queueMicrotask(() => {
+      const enter = (sit: (taken: Seat) => Promise<void>, wanted?: Worker): void => {
+        const take = (taken: Seat): void => {
+          seat = taken;
+          sit(taken).catch(fail);
+        };
         try {
-          leaveLine = pool.enter((taken) => void sit(taken).catch(fail));
+          leaveLine = pool.enter(take, wanted);
         } catch (error) {
           fail(error);
         }
+      };
+      const afresh = (): void => enter((taken) => replay(taken));
+
+      queueMicrotask(() => {
+        const further = lot.size === 0 ? undefined : continuationOf(request);
+        const parked = further && lot.take(further.key);
+        if (parked === undefined || further === undefined)
+          return enter((taken) => replay(taken, retry ? afresh : undefined));
+        thread = parked;
+        enter(async (taken) => {
+          const answering = { done: taken.leave, again: afresh };
+          if (!(await parked.proceed(further, request, out, answering))) await replay(taken);
+        }, threads.get(parked));
       });
       return out;
     };
@@ -105,7 +143,7 @@ export function codexUpstream(options: CodexOptions): Upstream {
     profile,
     prepare(turn, { model }) {
       const request = writeCodexRequest(turn, model, profile);
-      return { decisions: request.decisions, open: () => open(request) };
+      return { decisions: request.decisions, open: ({ retry }) => open(request, retry) };
     },
     models: async () => options.models,
     async trouble() {
@@ -114,6 +152,7 @@ export function codexUpstream(options: CodexOptions): Upstream {
       return troubles.includes(undefined) ? undefined : troubles[0];
     },
     async close() {
+      lot.clear();
       await drained(threads, clock);
       await Promise.all(workers.map((worker) => worker.close()));
     },
@@ -121,7 +160,7 @@ export function codexUpstream(options: CodexOptions): Upstream {
 }
 
 /** Lets running turns end, but not for ever. */
-function drained(threads: ReadonlySet<Thread>, clock: Clock): Promise<void> {
+function drained(threads: ReadonlyMap<Thread, Worker>, clock: Clock): Promise<void> {
   const last = clock.now() + CLOSE_MS;
   return new Promise((resolve) => {
     const look = (): void => {

@@ -82,13 +82,3 @@ function writeImage(
   const kept = detail === undefined || detail === "low" ? undefined : detail;
   return { type: "input_image", image_url: url, ...(kept !== undefined && { detail: kept }) };
 }
-
-/** A result as the answer to a call that waits for it. */
-export const contentItems = ({ parts }: Result): Fields[] =>
-  parts.flatMap((part): Fields[] => {
-    if (part.type === "text" || part.type === "refusal")
-      return [{ type: "inputText", text: part.text }];
-    if (part.type === "image" && part.url?.startsWith("data:") === true)
-      return [{ type: "inputImage", imageUrl: part.url }];
-    return [];
-  });

@@ -5,7 +5,10 @@ export type Outlet<T> = Flow & {
   readonly emit: (event: T) => void;
   /** The last event has been said. */
   end(): void;
-  readonly over: () => boolean;
+  /** Whether the reader has left. */
+  readonly left: () => boolean;
+  /** Whether anything has been said. */
+  readonly begun: () => boolean;
 };
 
 /**
@@ -17,6 +20,8 @@ export function outlet<T>(sink: Sink<T>, stopped: () => void): Outlet<T> {
   let held: T[] = [];
   let paused = false;
   let ended = false;
+  let begun = false;
+  let left = false;
   let over = false;
   let flushing = false;
 
@@ -42,6 +47,7 @@ export function outlet<T>(sink: Sink<T>, stopped: () => void): Outlet<T> {
   return {
     emit(event) {
       if (over || ended) return;
+      begun = true;
       held.push(event);
       soon();
     },
@@ -58,9 +64,11 @@ export function outlet<T>(sink: Sink<T>, stopped: () => void): Outlet<T> {
     stop() {
       if (over) return;
       over = true;
+      left = true;
       held = [];
       stopped();
     },
-    over: () => over,
+    left: () => left,
+    begun: () => begun,
   };
 }

@@ -2,7 +2,7 @@ import { Fault } from "../../turn/fault.ts";
 import type { Worker } from "./worker.ts";
 
 /** A turn's place at a process, to be left once. */
-export type Seat = { readonly worker: Worker; leave(): void };
+export type Seat = { readonly worker: Worker; readonly leave: () => void };
 
 type Waiting = { readonly take: (seat: Seat) => void };
 

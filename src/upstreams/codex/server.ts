@@ -67,8 +67,9 @@ export async function startServer(options: ServerOptions, gone: () => void): Pro
     gone(reason) {
       notice({ event: "gone", reason });
       ended.resolve();
-      rpc.fail(greeted ? died(name, reason) : stillborn(name, reason));
+      // First, so that a turn that is tried again does not come back here.
       if (greeted) gone();
+      rpc.fail(greeted ? died(name, reason) : stillborn(name, reason));
     },
   });
   try {

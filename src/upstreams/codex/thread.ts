@@ -4,10 +4,11 @@ import type { TurnEvent } from "../../turn/event.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { eventReader, type EventReader } from "./events.ts";
+import { eventReader, type EventReader, type Said } from "./events.ts";
 import { faultOf, type CodexFailing } from "./faults.ts";
 import type { Outlet } from "./outlet.ts";
 import type { CodexRequest } from "./request.ts";
+import type { Continuation } from "./parked.ts";
 import { RpcError, type Listener, type RequestId } from "./rpc.ts";
 import type { AppServer } from "./server.ts";
 
@@ -22,7 +23,21 @@ export type ThreadOptions = {
   readonly directory: string;
   /** How long it may be silent in mid-answer, in milliseconds. */
   readonly idle: number;
+  /** It waits for results: whoever takes it over (true) goes on with it or releases it. */
+  readonly park: (thread: Thread, said: Said) => boolean;
+  /** It is over, however that came. */
+  readonly over: (thread: Thread) => void;
 };
+
+/** What one answer is to those who wait for it. */
+export type Answering = {
+  /** It is over, one way or the other. */
+  readonly done: () => void;
+  /** It came to nothing before its first word, through no fault of the request. */
+  readonly again?: (() => void) | undefined;
+};
+
+const idle: Answering = { done: () => {} };
 
 /** A thread of Codex's for one conversation, as far as it is needed. */
 export class Thread implements Listener {
@@ -35,45 +50,107 @@ export class Thread implements Listener {
   #lastHeard = 0;
   #watching: (() => void) | undefined;
   #released = false;
+  #beginning = false;
+  #unwanted = false;
   /** The calls that Codex waits for, by call id. */
   readonly #slots = new Map<string, RequestId>();
-  /** What the answer came to; called once for each answer. */
-  #done: () => void = () => {};
+  /** What such calls are answered with that Codex has not asked for yet. */
+  #answers: ReadonlyMap<string, readonly Fields[]> = new Map();
+  #answering = idle;
+
+  /** What it was last told: all it knows, whichever way it was told. */
+  request: CodexRequest;
 
   constructor(options: ThreadOptions) {
     this.#options = options;
+    this.request = options.request;
     this.#reader = eventReader(options.failing, options.request.model);
   }
 
-  /** Starts a fresh thread, tells it the conversation, and lets it answer. `done`: the answer is over. */
-  async answer(out: Outlet<Event>, done: () => void): Promise<void> {
+  /** Starts a fresh thread, tells it the conversation, and lets it answer. */
+  async answer(out: Outlet<Event>, answering: Answering): Promise<void> {
     this.#out = out;
-    this.#done = done;
-    const { request, directory } = this.#options;
-    const { rpc } = this.#options.server;
+    this.#answering = answering;
+    this.#beginning = true;
     try {
-      const { thread } = await rpc.request("thread/start", {
-        cwd: directory,
-        environments: [],
-        approvalPolicy: "never",
-        sandbox: "read-only",
-        ephemeral: true,
-        experimentalRawEvents: true,
-        ...request.thread,
-      });
-      const threadId = (this.#id = textOf(fieldsOf(thread)?.id) ?? "");
-      this.#unwatch = rpc.watch(threadId, this);
-      if (out.over()) return this.release();
-      if (request.items.length > 0)
-        await rpc.request("thread/inject_items", { threadId, items: request.items });
-      if (out.over()) return this.release();
-      this.#stayAwake();
-      const { turn } = await rpc.request("turn/start", { threadId, input: [], ...request.options });
-      this.#turn = textOf(fieldsOf(turn)?.id);
-      if (out.over()) this.release();
+      await this.#begin(out);
+      this.#beginning = false;
+      if (this.#unwanted || out.left()) this.release(this.#reader.state() !== "over");
     } catch (error) {
+      this.#beginning = false;
       this.#fail(refused(error, this.#options.failing));
     }
+  }
+
+  async #begin(out: Outlet<Event>): Promise<void> {
+    const { request, directory } = this.#options;
+    const { rpc } = this.#options.server;
+    const { thread } = await rpc.request("thread/start", {
+      cwd: directory,
+      environments: [],
+      approvalPolicy: "never",
+      sandbox: "read-only",
+      ephemeral: true,
+      experimentalRawEvents: true,
+      ...request.thread,
+    });
+    const threadId = (this.#id = textOf(fieldsOf(thread)?.id) ?? "");
+    this.#unwatch = rpc.watch(threadId, this);
+    if (out.left()) return;
+    if (request.items.length > 0)
+      await rpc.request("thread/inject_items", { threadId, items: request.items });
+    if (out.left()) return;
+    this.#stayAwake();
+    const { turn } = await rpc.request("turn/start", { threadId, input: [], ...request.options });
+    this.#turn = textOf(fieldsOf(turn)?.id);
+  }
+
+  /**
+   * Goes on after its calls: with what the user says beyond the results first,
+   * which Codex then tells after them. False: it cannot, and nothing was said.
+   */
+  async proceed(
+    { answers, more }: Continuation,
+    request: CodexRequest,
+    out: Outlet<Event>,
+    answering: Answering,
+  ): Promise<boolean> {
+    const { rpc } = this.#options.server;
+    const [threadId, turn] = [this.#id, this.#turn];
+    if (this.#released || threadId === undefined || turn === undefined) return false;
+    try {
+      for (const input of more)
+        await rpc.request("turn/steer", { threadId, expectedTurnId: turn, input });
+    } catch {
+      this.release(); // What it was told cannot be taken back, so it is of no more use.
+      return false;
+    }
+    if (this.#isOver()) return false;
+    this.#answering = answering;
+    this.request = request;
+    if (out.left()) {
+      this.release();
+      return true;
+    }
+    this.#out = out;
+    this.#reader = eventReader(this.#options.failing, this.#options.request.model, turn);
+    this.#stayAwake();
+    this.#answers = answers;
+    for (const [callId, slot] of this.#slots) this.#fill(slot, callId);
+    return true;
+  }
+
+  #isOver(): boolean {
+    return this.#released;
+  }
+
+  /** Answers a call that Codex asks for, if its result is there. */
+  #fill(slot: RequestId, callId: string): boolean {
+    const contentItems = this.#answers.get(callId);
+    if (contentItems === undefined) return false;
+    this.#slots.delete(callId);
+    this.#options.server.rpc.answer(slot, { contentItems, success: true });
+    return true;
   }
 
   note(method: string, params: Fields): void {
@@ -85,12 +162,17 @@ export class Thread implements Listener {
     const state = this.#reader.state();
     if (state === "open") return;
     out.end();
-    this.release(state === "calls");
+    this.#watching?.();
+    if (state !== "calls" || !this.#options.park(this, this.#reader.said))
+      return this.release(state === "calls");
+    this.#out = undefined;
+    this.#leave();
   }
 
   asked(id: RequestId, method: string, params: Fields): boolean {
     if (method !== "item/tool/call") return false;
-    this.#slots.set(textOf(params.callId) ?? "", id);
+    const callId = textOf(params.callId) ?? "";
+    if (!this.#fill(id, callId)) this.#slots.set(callId, id);
     return true;
   }
 
@@ -103,6 +185,11 @@ export class Thread implements Listener {
   /** Ends whatever it does. It is never taken up again. */
   release(running = true): void {
     if (this.#released) return;
+    if (this.#beginning) {
+      // What it is to let go of is not known yet.
+      this.#unwanted = true;
+      return;
+    }
     this.#released = true;
     this.#out = undefined;
     void this.#letGo(running).finally(() => this.#finish());
@@ -124,30 +211,51 @@ export class Thread implements Listener {
   }
 
   #fail(fault: Fault): void {
-    this.#out?.emit({ type: "turn-fail", fault });
-    this.#out?.end();
+    const out = this.#out;
+    this.#out = undefined;
+    // The process died and nothing was said: another may do the same from the beginning.
+    const { again } = this.#answering;
+    if (out?.begun() === false && fault.code === "upstream.cut" && again !== undefined)
+      this.#answering = { done: this.#then(this.#answering.done, again) };
+    else {
+      out?.emit({ type: "turn-fail", fault });
+      out?.end();
+    }
     this.release();
+  }
+
+  #then(first: () => void, second: () => void): () => void {
+    return () => {
+      first();
+      second();
+    };
   }
 
   #finish(): void {
     this.#watching?.();
     this.#out = undefined;
-    const done = this.#done;
-    this.#done = () => {};
+    this.#options.over(this);
+    this.#leave();
+  }
+
+  /** The answer is over, and so is what it kept busy. */
+  #leave(): void {
+    const { done } = this.#answering;
+    this.#answering = idle;
     done();
   }
 
   /** Looks from time to time whether it has fallen silent: cheaper than a timer for every event. */
   #stayAwake(): void {
-    const { clock, idle, failing } = this.#options;
+    const { clock, idle: longest, failing } = this.#options;
     this.#lastHeard = clock.now();
     const look = (): void => {
       if (this.#out === undefined) return;
-      const due = this.#lastHeard + idle;
+      const due = this.#lastHeard + longest;
       if (clock.now() < due) this.#watching = clock.at(due, look);
-      else this.#fail(silent(failing, idle));
+      else this.#fail(silent(failing, longest));
     };
-    this.#watching = clock.at(this.#lastHeard + idle, look);
+    this.#watching = clock.at(this.#lastHeard + longest, look);
   }
 }
 

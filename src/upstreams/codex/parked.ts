@@ -1,0 +1,117 @@
+import { createHash } from "node:crypto";
+import { fieldsOf, listOf, textOf } from "../../dialects/loose.ts";
+import type { Fields } from "../../turn/turn.ts";
+import type { Said, SaidCall } from "./events.ts";
+import type { CodexRequest } from "./request.ts";
+
+/** How a request goes on in a thread that waits for the results of its calls. */
+export type Continuation = {
+  /** What the thread must have heard and said so far. */
+  readonly key: string;
+  /** By call id: `contentItems` for each call. */
+  readonly answers: ReadonlyMap<string, readonly Fields[]>;
+  /** What the user says beyond the results: the input of one `turn/steer` for each message. */
+  readonly more: readonly (readonly Fields[])[];
+};
+
+/** The key of a thread that was told the request and has said this. */
+export const keyOf = (request: CodexRequest, said: Said): string =>
+  hashOf(request, spoken(request.items), said);
+
+/**
+ * How this request goes on, if it does: calls, a result for each of them, and
+ * then nothing but words of the user. Reasoning is left out of the comparison:
+ * the thread has its own, and not every client gives it back.
+ */
+export function continuationOf(request: CodexRequest): Continuation | undefined {
+  const items = spoken(request.items);
+  const end = items.findLastIndex((item) => item.type === "function_call_output") + 1;
+  const more = items.slice(end).map(steering);
+  let at = end;
+  const answers = new Map<string, readonly Fields[]>();
+  for (; items[at - 1]?.type === "function_call_output"; at--) {
+    const result = items[at - 1];
+    answers.set(textOf(result?.call_id) ?? "", contentItems(result?.output));
+  }
+  const said: Said = { text: "", calls: [] };
+  for (; items[at - 1]?.type === "function_call"; at--) said.calls.unshift(callIn(items[at - 1]));
+  for (; isOwnMessage(items[at - 1]); at--) said.text = textIn(items[at - 1]) + said.text;
+  const answered = said.calls.length > 0 && said.calls.every(({ id }) => answers.has(id));
+  if (!answered || answers.size !== said.calls.length || more.includes(undefined)) return undefined;
+  return {
+    key: hashOf(request, items.slice(0, at), said),
+    answers,
+    more: more.filter((input) => input !== undefined),
+  };
+}
+
+/** Whether Codex will ask for all of these calls, and so wait for their results. */
+export function willWait({ calls }: Said, { thread }: CodexRequest): boolean {
+  const tools = listOf(thread.dynamicTools) ?? [];
+  const names = new Set(tools.map((tool) => fieldsOf(tool)?.name));
+  const ids = new Set(calls.map(({ id }) => id));
+  // It answers by itself what it cannot read or does not know, and goes on.
+  return (
+    ids.size === calls.length &&
+    !ids.has("") &&
+    calls.every(({ name, input }) => names.has(name) && valueOf(input) !== undefined)
+  );
+}
+
+const spoken = (items: readonly Fields[]): readonly Fields[] =>
+  items.filter((item) => item.type !== "reasoning");
+
+function hashOf({ thread, options }: CodexRequest, before: readonly Fields[], said: Said): string {
+  const calls = said.calls.map(({ id, name, input }) => [id, name, ordered(valueOf(input))]);
+  const text = JSON.stringify([thread, options, before, said.text, calls]);
+  return createHash("sha256").update(text).digest("base64");
+}
+
+/** Clients may write arguments anew, so they are compared as values. */
+function valueOf(input: string): unknown {
+  try {
+    return JSON.parse(input);
+  } catch {
+    return undefined; // Such a call is never waited for.
+  }
+}
+
+function ordered(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(ordered);
+  const fields = fieldsOf(value);
+  if (fields === undefined) return value;
+  const keys = Object.keys(fields).toSorted();
+  return keys.map((key) => [key, ordered(fields[key])]);
+}
+
+const callIn = (item: Fields | undefined): SaidCall => ({
+  id: textOf(item?.call_id) ?? "",
+  name: textOf(item?.name) ?? "",
+  input: textOf(item?.arguments) ?? "",
+});
+
+const isOwnMessage = (item: Fields | undefined): boolean =>
+  item?.type === "message" && item.role === "assistant";
+
+const textIn = (item: Fields | undefined): string =>
+  (listOf(item?.content) ?? []).map((part) => textOf(fieldsOf(part)?.text) ?? "").join("");
+
+/** The output of a result, as a call that waits is answered with it. */
+function contentItems(output: unknown): Fields[] {
+  if (typeof output === "string") return [{ type: "inputText", text: output }];
+  return (listOf(output) ?? []).flatMap((one): Fields[] => {
+    const part = fieldsOf(one);
+    if (part?.type === "input_image") return [{ type: "inputImage", imageUrl: part.image_url }];
+    return [{ type: "inputText", text: textOf(part?.text) ?? "" }];
+  });
+}
+
+/** A message of the user as the input of a turn; anything else cannot be said there. */
+function steering(item: Fields): readonly Fields[] | undefined {
+  if (item.type !== "message" || item.role !== "user") return undefined;
+  return (listOf(item.content) ?? []).map((one): Fields => {
+    const part = fieldsOf(one);
+    if (part?.type === "input_image") return { type: "image", url: part.image_url };
+    return { type: "text", text: textOf(part?.text) ?? "" };
+  });
+}

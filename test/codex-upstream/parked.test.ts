@@ -1,0 +1,186 @@
+import { describe, expect, it } from "vitest";
+import { responsesToolLoop, sayResponses, wantedCalls } from "../fake-model.ts";
+import type { Body } from "../fake-upstream.ts";
+import { question, results, schemas, toolNames, finalText } from "../sdk/house.ts";
+import { ask, childEvents, missing, openCodex, pidOf, type CodexHouse } from "./house.ts";
+
+const tools = toolNames.map((name) => ({
+  type: "function",
+  function: { name, description: name, parameters: schemas[name] },
+}));
+const asked = { role: "user", content: question };
+const result = (id: string, content: unknown): Body => ({
+  role: "tool",
+  tool_call_id: id,
+  content,
+});
+const told = wantedCalls.map(({ id, name }) => result(id, results[name]));
+
+async function firstAnswer(house: CodexHouse): Promise<Body> {
+  const { body } = await ask(house, { messages: [asked], tools });
+  const message = body["choices"]?.[0].message as Body;
+  expect(message["tool_calls"]).toHaveLength(2);
+  return message;
+}
+
+/** Codex names the thread in every request: the same thread twice is a parked one. */
+const threadsOf = ({ model }: CodexHouse): unknown[] =>
+  model.heard.map(({ body }) => body["prompt_cache_key"]);
+const isParked = (house: CodexHouse): boolean => {
+  const [first, second] = threadsOf(house);
+  return first === second;
+};
+/** The conversation as the model was told it last, without ids and instructions. */
+const lastInput = ({ model }: CodexHouse): Body[] =>
+  ((model.heard.at(-1)?.body["input"] ?? []) as Body[]).map((item) => {
+    const { type, role, call_id, output, content } = item;
+    if (type === "function_call") return { type, call_id };
+    if (type === "function_call_output") return { type, call_id, output };
+    return { role, text: (content as Body[]).map((part) => part["text"] as string).join("") };
+  });
+const text = (body: Body): unknown => body["choices"]?.[0].message.content;
+
+describe.skipIf(missing)("a second request with the results of the calls of a first", () => {
+  it("goes on in the same thread", async () => {
+    await using house = await openCodex(responsesToolLoop);
+    const message = await firstAnswer(house);
+    const { body } = await ask(house, { messages: [asked, message, ...told], tools });
+    expect(text(body)).toBe(finalText);
+    expect(isParked(house)).toBe(true);
+    expect(lastInput(house)).toEqual([
+      { role: "user", text: question },
+      ...wantedCalls.map(({ id }) => ({ type: "function_call", call_id: id })),
+      ...wantedCalls.map(({ id, name }) => ({
+        type: "function_call_output",
+        call_id: id,
+        output: results[name],
+      })),
+    ]);
+  });
+
+  it("may bring them in another order, and arguments written anew", async () => {
+    await using house = await openCodex(responsesToolLoop);
+    const message = await firstAnswer(house);
+    const calls = (message["tool_calls"] as Body[]).map(({ id, type, function: made }) => {
+      const input: unknown = JSON.parse(made.arguments as string);
+      return { id, type, function: { name: made.name, arguments: JSON.stringify(input, null, 2) } };
+    });
+    const messages = [asked, { ...message, tool_calls: calls }, ...told.toReversed()];
+    expect(text((await ask(house, { messages, tools })).body)).toBe(finalText);
+    expect(isParked(house)).toBe(true);
+  });
+
+  it("may bring only some of them; the model is told that the others are missing", async () => {
+    await using house = await openCodex(responsesToolLoop);
+    const message = await firstAnswer(house);
+    const messages = [asked, message, ...told.slice(0, 1)];
+    const { body } = await ask(house, { messages, tools });
+    expect(text(body)).toContain("There is no result");
+    expect(isParked(house)).toBe(true);
+  });
+
+  it("may bring words of the user as well, which come after the results", async () => {
+    await using house = await openCodex(responsesToolLoop);
+    const message = await firstAnswer(house);
+    const words = { role: "user", content: "In one line." };
+    const { body } = await ask(house, { messages: [asked, message, ...told, words], tools });
+    expect(text(body)).toBe(finalText);
+    expect(isParked(house)).toBe(true);
+    expect(lastInput(house).at(-1)).toEqual({ role: "user", text: "In one line." });
+    expect(lastInput(house)).toHaveLength(6);
+  });
+
+  it("goes on over a third and a fourth", async () => {
+    const rounds = 3;
+    await using house = await openCodex(({ body }) => {
+      const done = (body["input"] as Body[]).filter(
+        (item) => item["type"] === "function_call_output",
+      ).length;
+      if (done === rounds) return sayResponses(body, { text: "Done." });
+      const call = { id: `call_${done}`, name: "get_time", arguments: `{"city":"${done}"}` };
+      return sayResponses(body, { text: `Round ${done}.`, calls: [call] });
+    });
+    const messages: Body[] = [asked];
+    let said: Body = {};
+    for (let at = 0; at <= rounds; at++) {
+      said = (await ask(house, { messages, tools })).body;
+      const message = said["choices"]?.[0].message as Body;
+      messages.push(message);
+      for (const call of (message["tool_calls"] ?? []) as Body[])
+        messages.push(result(call["id"] as string, "09:41"));
+    }
+    expect(text(said)).toBe("Done.");
+    expect(new Set(threadsOf(house)).size).toBe(1);
+    expect(house.model.heard).toHaveLength(rounds + 1);
+  });
+});
+
+describe.skipIf(missing)("a second request that cannot go on in the same thread", () => {
+  it.each<[string, (house: CodexHouse, message: Body) => Body | Promise<Body>]>([
+    [
+      "because the process was killed",
+      (house, message) => {
+        process.kill(pidOf(house), "SIGKILL");
+        return { messages: [asked, message, ...told], tools };
+      },
+    ],
+    [
+      "because the tools have changed",
+      (_, message) => {
+        const more = { type: "function", function: { name: "more", parameters: {} } };
+        return { messages: [asked, message, ...told], tools: [...tools, more] };
+      },
+    ],
+    [
+      "because the history was edited",
+      (_, message) => ({
+        messages: [{ role: "user", content: "Something else." }, message, ...told],
+        tools,
+      }),
+    ],
+    [
+      "because the model is another",
+      (_, message) => ({ messages: [asked, message, ...told], tools, model: "other" }),
+    ],
+    [
+      "because there are instructions now",
+      (_, message) => ({
+        messages: [{ role: "system", content: "Be brief." }, asked, message, ...told],
+        tools,
+      }),
+    ],
+  ])("%s is told to a fresh one", async (_, change) => {
+    await using house = await openCodex(responsesToolLoop);
+    const message = await firstAnswer(house);
+    const { status, body } = await ask(house, await change(house, message));
+    expect(status).toBe(200);
+    expect(text(body)).toBe(finalText);
+    expect(isParked(house)).toBe(false);
+  });
+
+  it("starts afresh where nothing may be parked", async () => {
+    await using house = await openCodex(responsesToolLoop, { park_ms: 0 });
+    const message = await firstAnswer(house);
+    const { body } = await ask(house, { messages: [asked, message, ...told], tools });
+    expect(text(body)).toBe(finalText);
+    expect(isParked(house)).toBe(false);
+  });
+
+  it("leaves nobody waiting when the results come twice", async () => {
+    await using house = await openCodex(responsesToolLoop);
+    const message = await firstAnswer(house);
+    const again = { messages: [asked, message, ...told], tools };
+    const both = await Promise.all([ask(house, again), ask(house, again)]);
+    expect(both.map(({ body }) => text(body))).toEqual([finalText, finalText]);
+    expect(childEvents(house, "gone")).toBe(0);
+  });
+
+  it("lets go of a thread whose results never come", async () => {
+    await using house = await openCodex(responsesToolLoop, { park_ms: 50 });
+    const message = await firstAnswer(house);
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    const { body } = await ask(house, { messages: [asked, message, ...told], tools });
+    expect(text(body)).toBe(finalText);
+    expect(isParked(house)).toBe(false);
+  });
+});
