@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { CallDelta, CallStart } from "../turn/event.ts";
 import type { UpstreamName } from "../turn/names.ts";
-import { assembleCalls, type Fragment } from "./assemble.ts";
+import { CallAssembly, type Fragment } from "./assemble.ts";
 
 type Told = { id: string; kind: string; name: string; input: string };
 
@@ -12,7 +12,7 @@ function assemble(fragments: readonly Fragment[]): {
   nameless: boolean;
 } {
   let made = 0;
-  const assembly = assembleCalls(0, (prefix) => `${prefix}_new${made++}`);
+  const assembly = new CallAssembly(0, (prefix) => `${prefix}_new${made++}`);
   const calls: Told[] = [];
   const emit = (event: CallStart<UpstreamName> | CallDelta): void => {
     if (event.type === "call-start") {
@@ -64,7 +64,7 @@ describe("calls as the OpenAI API sends them", () => {
 
   it("begin in their order, though a later one may have its arguments first", () => {
     const starts: number[] = [];
-    const assembly = assembleCalls(0, (prefix) => prefix);
+    const assembly = new CallAssembly(0, (prefix) => prefix);
     for (const fragment of [
       { index: 0, id: "a", kind: "function", name: "f", input: "" },
       { index: 1, id: "b", kind: "function", name: "g", input: "{" },
@@ -331,7 +331,7 @@ it("takes a long call with its header on every piece in linear time", () => {
 
 it("knows arguments that are still open from those that are closed or free text", () => {
   const isUnclosed = (kind: string, ...pieces: string[]): boolean => {
-    const assembly = assembleCalls(0, (prefix) => prefix);
+    const assembly = new CallAssembly(0, (prefix) => prefix);
     assembly.each({ index: 0, id: "a", kind, name: "f", input: "" }, () => {});
     for (const input of pieces) assembly.each({ index: 0, input }, () => {});
     return assembly.unclosed();

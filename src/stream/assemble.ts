@@ -36,47 +36,100 @@ type Slot = {
 
 type CallEvents = Emit<CallStart<UpstreamName> | CallDelta>;
 
-export type Assembly = {
-  each(fragment: Fragment, emit: CallEvents): void;
-  /** A fragment known to be nothing but more text of a call that has started. */
-  more(call: number, text: string, emit: CallEvents): void;
-  /** The choice is over: starts calls that never had arguments. */
-  end(emit: CallEvents): void;
-  /** The call the last fragment went to, if it has started. */
-  last(): number | undefined;
-  made(): boolean;
-  /** Whether a call has been heard of and cannot be told of yet. */
-  waiting(): boolean;
-  /** Whether a call never got its name: nobody can answer it. */
-  nameless(): boolean;
-  /** Whether the arguments of a call have brackets that are still open. */
-  unclosed(): boolean;
-  /** True if the fragments so far were not what the OpenAI API would have sent. */
-  repaired(): boolean;
-};
-
 /**
  * Puts the calls of one choice together from fragments. A fragment belongs to
  * the call of its index, else of its id, else to the last one; see `isNext` for
  * when it opens a new call all the same. The name may come late or in pieces,
  * so a call starts with its first argument or at its end.
  */
-export function assembleCalls(choice: number, newId: NewId): Assembly {
-  const slots: Slot[] = [];
-  const byIndex = new Map<number, Slot>();
-  const byId = new Map<string, Slot>();
-  let last: Slot | undefined;
-  let waiting = 0;
-  let repaired = false;
+export class CallAssembly {
+  readonly #choice: number;
+  readonly #newId: NewId;
+  readonly #slots: Slot[] = [];
+  readonly #byIndex = new Map<number, Slot>();
+  readonly #byId = new Map<string, Slot>();
+  #last: Slot | undefined;
+  #waiting = 0;
+  #repaired = false;
 
-  const open = (fragment: Fragment): Slot => {
-    const { index, kind } = fragment;
-    const given = fragment.id ?? "";
-    const taken = given === "" || byId.has(given);
-    if (taken || index !== slots.length || kind == null) repaired = true;
+  constructor(choice: number, newId: NewId) {
+    this.#choice = choice;
+    this.#newId = newId;
+  }
+
+  each(fragment: Fragment, emit: CallEvents): void {
+    const { id, kind, input } = fragment;
+    const text = inputText(input);
+    if (input !== undefined && typeof input !== "string") this.#repaired = true;
+    let slot = this.#find(fragment);
+    if (slot === undefined) {
+      if (isBlank(id) && isBlank(fragment.name) && text === "") {
+        this.#repaired = true;
+        return;
+      }
+      slot = this.#open(fragment);
+    } else if (isOdd(slot, fragment)) this.#repaired = true;
+    this.#learn(slot, fragment);
+    if (kind != null && kind !== slot.kind) this.#repaired = true;
+    if (text !== "") this.#add(slot, text, emit);
+    if (isReady(slot) && slot.held !== "") this.#start(slot, emit);
+  }
+
+  /** A fragment known to be nothing but more text of a call that has started. */
+  more(call: number, text: string, emit: CallEvents): void {
+    const slot = this.#slots[call];
+    if (slot !== undefined) this.#add(slot, text, emit);
+  }
+
+  /** The choice is over: starts calls that never had arguments. */
+  end(emit: CallEvents): void {
+    for (const slot of this.#slots) {
+      if (slot.empty) this.#repaired = true;
+      if (isReady(slot)) this.#begin(slot, emit);
+    }
+  }
+
+  made(): boolean {
+    return this.#slots.length > 0;
+  }
+
+  /** Whether a call has been heard of and cannot be told of yet. */
+  waiting(): boolean {
+    return this.#waiting > 0;
+  }
+
+  /** Whether a call never got its name: nobody can answer it. */
+  nameless(): boolean {
+    return this.#slots.some((slot) => slot.name === "");
+  }
+
+  /** Whether the arguments of a call have brackets that are still open. */
+  unclosed(): boolean {
+    return this.#slots.some((slot) => slot.kind !== "custom" && read(slot.extent).depth > 0);
+  }
+
+  /** True if the fragments so far were not what the OpenAI API would have sent. */
+  repaired(): boolean {
+    return this.#repaired;
+  }
+
+  #find(fragment: Fragment): Slot | undefined {
+    const { id, index } = fragment;
+    const known = isBlank(id) ? undefined : this.#byId.get(id);
+    if (typeof index !== "number") return ongoing(known ?? this.#last, fragment);
+    const slot = this.#byIndex.get(index);
+    // Two calls under one index take turns by id; one id under two indexes is two calls.
+    const isKnown = known !== undefined && (slot !== undefined || isBlank(fragment.name));
+    return ongoing(isKnown ? known : slot, fragment);
+  }
+
+  #open({ id, index, kind }: Fragment): Slot {
+    const given = id ?? "";
+    const taken = given === "" || this.#byId.has(given);
+    if (taken || index !== this.#slots.length || kind == null) this.#repaired = true;
     const slot: Slot = {
-      call: slots.length,
-      id: taken ? newId("call") : given,
+      call: this.#slots.length,
+      id: taken ? this.#newId("call") : given,
       given,
       kind: kindOf(kind),
       name: "",
@@ -86,35 +139,34 @@ export function assembleCalls(choice: number, newId: NewId): Assembly {
       extra: undefined,
       extent: newExtent(),
     };
-    waiting++;
-    slots.push(slot);
+    this.#waiting++;
+    this.#slots.push(slot);
     return slot;
-  };
+  }
 
-  const find = (fragment: Fragment): Slot | undefined => {
-    const { index } = fragment;
-    const known = fragment.id == null || fragment.id === "" ? undefined : byId.get(fragment.id);
-    if (typeof index !== "number") {
-      const slot = known ?? last;
-      return slot === undefined || isNext(slot, fragment) ? undefined : slot;
-    }
-    const slot = byIndex.get(index);
-    // Two calls under one index take turns by id; one id under two indexes is two calls.
-    if (known !== undefined && (slot !== undefined || isBlank(fragment.name)))
-      return isNext(known, fragment) ? undefined : known;
-    return slot === undefined || isNext(slot, fragment) ? undefined : slot;
-  };
+  #learn(slot: Slot, { index, id, kind, name, extra }: Fragment): void {
+    this.#last = slot;
+    if (typeof index === "number") this.#byIndex.set(index, slot);
+    if (!isBlank(id)) this.#byId.set((slot.given = id), slot);
+    if (slot.started) return;
+    if (extra !== undefined) slot.extra = { ...slot.extra, ...extra };
+    if (!isBlank(kind)) slot.kind = kindOf(kind);
+    if (!isBlank(name)) slot.name = joinName(slot.name, name);
+  }
 
-  const start = (slot: Slot, emit: CallEvents): void => {
+  #start(slot: Slot, emit: CallEvents): void {
     // Once a later call has begun, nothing more comes to the names of earlier ones.
-    if (waiting > 1)
-      for (const earlier of slots.slice(0, slot.call)) if (isReady(earlier)) begin(earlier, emit);
-    begin(slot, emit);
-  };
-  const begin = (slot: Slot, emit: CallEvents): void => {
+    if (this.#waiting > 1)
+      for (const earlier of this.#slots.slice(0, slot.call))
+        if (isReady(earlier)) this.#begin(earlier, emit);
+    this.#begin(slot, emit);
+  }
+
+  #begin(slot: Slot, emit: CallEvents): void {
     slot.started = true;
-    waiting--;
-    const { call, id, kind, extra } = slot;
+    this.#waiting--;
+    const choice = this.#choice;
+    const { call, id, kind, extra, held } = slot;
     emit({
       type: "call-start",
       choice,
@@ -124,69 +176,30 @@ export function assembleCalls(choice: number, newId: NewId): Assembly {
       name: upstreamName(slot.name),
       ...(extra !== undefined && { extra: { dialect: "chat", fields: extra } as const }),
     });
-    if (slot.held !== "") emit({ type: "call-delta", choice, call, text: slot.held });
+    if (held !== "") emit({ type: "call-delta", choice, call, text: held });
     slot.held = "";
-  };
+  }
 
-  const add = (slot: Slot, text: string, emit: CallEvents): void => {
+  #add(slot: Slot, text: string, emit: CallEvents): void {
     slot.empty = false;
     slot.extent.unread += text;
     // A string of a million pieces takes far more room than its text.
     if (slot.extent.unread.length > 4096) read(slot.extent);
-    if (slot.started) emit({ type: "call-delta", choice, call: slot.call, text });
+    if (slot.started) emit({ type: "call-delta", choice: this.#choice, call: slot.call, text });
     else slot.held += text;
-  };
-
-  /** Whether a fragment to a known call says more than the OpenAI API would. */
-  const isOdd = (slot: Slot, { index, id, name, kind }: Fragment): boolean =>
-    index !== slot.call ||
-    id !== undefined ||
-    name !== undefined ||
-    (kind !== undefined && kind !== slot.kind);
-
-  return {
-    each(fragment, emit) {
-      const { index, id, kind, name, input } = fragment;
-      const text = inputText(input);
-      if (input !== undefined && typeof input !== "string") repaired = true;
-      let slot = find(fragment);
-      if (slot === undefined) {
-        if (isBlank(id) && isBlank(name) && text === "") {
-          repaired = true;
-          return;
-        }
-        slot = open(fragment);
-      } else if (isOdd(slot, fragment)) repaired = true;
-      last = slot;
-      if (typeof index === "number") byIndex.set(index, slot);
-      if (!isBlank(id)) byId.set((slot.given = id), slot);
-      if (!slot.started) {
-        if (fragment.extra !== undefined) slot.extra = { ...slot.extra, ...fragment.extra };
-        if (!isBlank(kind)) slot.kind = kindOf(kind);
-        if (!isBlank(name)) slot.name = joinName(slot.name, name);
-      }
-      if (kind != null && kind !== slot.kind) repaired = true;
-      if (text !== "") add(slot, text, emit);
-      if (isReady(slot) && slot.held !== "") start(slot, emit);
-    },
-    more(call, text, emit) {
-      const slot = slots[call];
-      if (slot !== undefined) add(slot, text, emit);
-    },
-    end(emit) {
-      for (const slot of slots) {
-        if (slot.empty) repaired = true;
-        if (isReady(slot)) begin(slot, emit);
-      }
-    },
-    last: () => (last?.started === true ? last.call : undefined),
-    made: () => slots.length > 0,
-    waiting: () => waiting > 0,
-    nameless: () => slots.some((slot) => slot.name === ""),
-    unclosed: () => slots.some((slot) => slot.kind !== "custom" && read(slot.extent).depth > 0),
-    repaired: () => repaired,
-  };
+  }
 }
+
+/** The call that a fragment found, unless it opens the next one. */
+const ongoing = (slot: Slot | undefined, fragment: Fragment): Slot | undefined =>
+  slot === undefined || isNext(slot, fragment) ? undefined : slot;
+
+/** Whether a fragment to a known call says more than the OpenAI API would. */
+const isOdd = (slot: Slot, { index, id, name, kind }: Fragment): boolean =>
+  index !== slot.call ||
+  id !== undefined ||
+  name !== undefined ||
+  (kind !== undefined && kind !== slot.kind);
 
 /**
  * Whether a fragment that found a call by index, id or position opens the next

@@ -1,4 +1,4 @@
-import { assembleCalls, type Assembly, type Fragment } from "../../stream/assemble.ts";
+import { CallAssembly, type Fragment } from "../../stream/assemble.ts";
 import type { Emit } from "../../stream/stage.ts";
 import type { NewId } from "../../turn/clock.ts";
 import type { StopReason, TurnEvent } from "../../turn/event.ts";
@@ -23,7 +23,7 @@ export type Spoken = Extract<
 /** Reads one choice of an answer, whatever shape its pieces have. */
 export class ChoiceReader {
   readonly #index: number;
-  readonly #calls: Assembly;
+  readonly #calls: CallAssembly;
   #details: Fields[] = [];
   #hasRole = false;
   #hasReasoning = false;
@@ -38,7 +38,7 @@ export class ChoiceReader {
 
   constructor(index: number, newId: NewId) {
     this.#index = index;
-    this.#calls = assembleCalls(index, newId);
+    this.#calls = new CallAssembly(index, newId);
   }
 
   /** Takes an entry of `choices`. True if it is as the OpenAI API would have sent it. */
