@@ -1,0 +1,130 @@
+import { describe, expect, it } from "vitest";
+import { stillClock } from "../../../test/still-clock.ts";
+import type { Fields } from "../../turn/turn.ts";
+import { Fault } from "../../turn/fault.ts";
+import { Rpc, RpcError, type Listener, type Stray } from "./rpc.ts";
+
+type Sent = { readonly id: number; readonly method: string };
+
+function open(most = 8) {
+  const clock = stillClock();
+  const sent: Sent[] = [];
+  const strays: Stray[] = [];
+  const rpc = new Rpc({
+    send: (line) => void sent.push(JSON.parse(line) as Sent),
+    clock,
+    timeout: 1_000,
+    most,
+    stray: (what) => void strays.push(what),
+  });
+  const hear = (message: unknown): void => rpc.hear(JSON.stringify(message));
+  return { clock, sent, strays, rpc, hear };
+}
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+function listener(): Listener & { readonly heard: string[] } {
+  const heard: string[] = [];
+  return {
+    heard,
+    note: (method) => void heard.push(method),
+    asked: (_, method) => method === "item/tool/call" && heard.push(method) > 0,
+    gone: ({ code }) => void heard.push(code),
+  };
+}
+
+describe("requests to the app-server", () => {
+  it("find their own answers, in whatever order", async () => {
+    const { rpc, hear } = open();
+    const both = Promise.all([rpc.request("a", {}), rpc.request("b", {})]);
+    await settled();
+    hear({ id: 2, result: { of: "b" } });
+    hear({ id: 1, result: { of: "a" } });
+    expect(await both).toEqual([{ of: "a" }, { of: "b" }]);
+  });
+
+  it("are given up when no answer comes, and a late one is counted", async () => {
+    const { rpc, clock, hear, strays } = open();
+    const failed = rpc.request("a", {}).catch((error: unknown) => error);
+    await settled();
+    clock.move(1_000);
+    expect(await failed).toMatchObject({ code: "upstream.headers_timeout" });
+    hear({ id: 1, result: {} });
+    expect(strays).toEqual(["unknown-answer"]);
+  });
+
+  it("wait their turn", async () => {
+    const { rpc, sent, hear } = open(1);
+    const both = Promise.all([rpc.request("a", {}), rpc.request("b", {})]);
+    await settled();
+    expect(sent.map(({ method }) => method)).toEqual(["a"]);
+    hear({ id: 1, result: {} });
+    await settled();
+    expect(sent.map(({ method }) => method)).toEqual(["a", "b"]);
+    hear({ id: 2, result: {} });
+    await both;
+  });
+
+  it("are made again when it was overloaded", async () => {
+    const { rpc, clock, sent, hear } = open();
+    const answer = rpc.request("a", {});
+    await settled();
+    hear({ id: 1, error: { code: -32001, message: "later" } });
+    await settled();
+    clock.move(50);
+    await settled();
+    expect(sent).toHaveLength(2);
+    hear({ id: 2, result: { at: "last" } });
+    expect(await answer).toEqual({ at: "last" });
+  });
+
+  it("fail as it says, and all at once when it is gone", async () => {
+    const { rpc, hear } = open();
+    const refused = rpc.request("a", {}).catch((error: unknown) => error);
+    const lost = rpc.request("b", {}).catch((error: unknown) => error);
+    await settled();
+    hear({ id: 1, error: { code: -32600, message: "no" } });
+    expect(await refused).toBeInstanceOf(RpcError);
+    const fault = new Fault("upstream.cut", "gone");
+    rpc.fail(fault);
+    expect(await lost).toBe(fault);
+    await expect(rpc.request("c", {})).rejects.toBe(fault);
+  });
+});
+
+describe("what the app-server says", () => {
+  it("goes to its own thread and to no other", () => {
+    const { rpc, hear, strays } = open();
+    const [one, other] = [listener(), listener()];
+    rpc.watch("1", one);
+    const leave = rpc.watch("2", other);
+    hear({ method: "x", params: { threadId: "1" } });
+    hear({ method: "y", params: { threadId: "3" } });
+    hear({ method: "z", params: {} });
+    leave();
+    hear({ method: "late", params: { threadId: "2" } });
+    expect([one.heard, other.heard]).toEqual([["x"], []]);
+    expect(strays).toEqual(["unknown-thread", "unknown-thread"]);
+  });
+
+  it("is answered where it asks, if only with a refusal", () => {
+    const { rpc, hear, sent, strays } = open();
+    const one = listener();
+    rpc.watch("1", one);
+    hear({ id: 0, method: "item/tool/call", params: { threadId: "1" } });
+    hear({ id: 1, method: "item/other", params: { threadId: "1" } });
+    hear({ id: "2", method: "item/tool/call", params: { threadId: "nobody" } });
+    expect(one.heard).toEqual(["item/tool/call"]);
+    expect((sent as unknown as Fields[]).map(({ id, error }) => [id, typeof error])).toEqual([
+      [1, "object"],
+      ["2", "object"],
+    ]);
+    expect(strays).toEqual(["unknown-request", "unknown-request"]);
+  });
+
+  it("may be nonsense", () => {
+    const { rpc, strays } = open();
+    for (const line of ["", "x", "[]", "null", "{}", '{"id":null}']) rpc.hear(line);
+    expect(strays).toEqual(Array.from({ length: 6 }, () => "malformed"));
+  });
+});
