@@ -72,6 +72,34 @@ describe("POST /v1/plan", () => {
     expect(error.message).toContain("`truncation` dropped");
     expect(error.message).not.toContain("prompt_cache_key");
   });
+
+  it("counts encrypted reasoning as included, and nothing else that is asked for with it", async () => {
+    const encrypted = "reasoning.encrypted_content";
+    const refused = async (more: object): Promise<string> => {
+      const body = { model: "any", input: "Hello", store: false, ...more };
+      const asked = post("/v1/plan", body, { "x-patchbay-strict": "true" });
+      return JSON.stringify(await (await gateway.fetch(asked)).json());
+    };
+    expect(await refused({ include: [encrypted] })).toContain('"lossy":false');
+    expect(await refused({ include: [encrypted, "file_search_call.results"] })).toContain(
+      "`include` dropped: the deepseek profile has no such parameter for file_search_call.results",
+    );
+  });
+
+  it("says how an effort is told", async () => {
+    const told = async (effort: string): Promise<unknown> => {
+      const response = await gateway.fetch(post("/v1/plan", { ...request, reasoning: { effort } }));
+      const { parameters } = (await response.json()) as { parameters: { path: string }[] };
+      return parameters.find(({ path }) => path === "reasoning.effort");
+    };
+    expect(await told("low")).toMatchObject({ verdict: "native" });
+    expect(await told("xhigh")).toEqual({
+      path: "reasoning.effort",
+      verdict: "changed",
+      upstream_name: "reasoning_effort",
+      reason: "the deepseek profile has nothing nearer than `high`",
+    });
+  });
 });
 
 describe("GET /v1/plans/:id", () => {

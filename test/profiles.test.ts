@@ -41,6 +41,7 @@ describe("the page of profiles", () => {
     const response = await ask(served, "responses", {
       max_output_tokens: 9,
       user: "u",
+      reasoning: { effort: "none" },
       tool_choice: "required",
       tools: [
         { type: "function", name: "Get.Weather", parameters: { type: "object" } },
@@ -57,12 +58,47 @@ describe("the page of profiles", () => {
     const [heard] = model.heard;
     expect(heard?.headers.authorization).toBe("Bearer k");
     expect(heard?.body).toMatchObject({ model: "big", max_new_tokens: 9, tool_choice: "auto" });
+    expect(heard?.body).toMatchObject({ split_thoughts: true, think: false });
     expect(heard?.body).not.toHaveProperty("user");
+    expect(heard?.body).not.toHaveProperty("reasoning_effort");
     expect(heard?.body["tools"]).toMatchObject([
       { type: "function", function: { name: expect.stringMatching(/^[a-z_]+$/) as string } },
       { type: "function", function: { name: "note" } },
       { type: "acme_search", depth: "high" },
     ]);
+  });
+});
+
+describe("a profile in a configuration", () => {
+  const image = { type: "input_image", image_url: "data:image/png;base64,AA" };
+  const input = [{ type: "message", role: "user", content: [image] }];
+
+  it("differs by model as the profile says, and as the configuration says after it", async () => {
+    await using model = await fakeUpstream(() =>
+      json({ choices: [{ message: { role: "assistant", content: "Hi" }, finish_reason: "stop" }] }),
+    );
+    const config = load(`
+upstreams:
+  up:
+    dialect: chat
+    profile: deepseek
+    base_url: ${model.url}
+    capabilities:
+      models:
+        - match: own-*
+          history: { media: [image] }
+          fields: { detail: full }
+models: { "*": up/* }
+`);
+    await using served = await serve(config);
+    const sees = async (name: string): Promise<boolean> => {
+      await ask(served, "responses", { model: name, input });
+      return JSON.stringify(model.heard.at(-1)?.body).includes("image_url");
+    };
+    expect(await sees("deepseek-v4-pro")).toBe(false);
+    expect(await sees("deepseek-flash")).toBe(true);
+    expect(await sees("own-model")).toBe(true);
+    expect(model.heard.at(-1)?.body).toMatchObject({ detail: "full", model: "own-model" });
   });
 });
 

@@ -101,5 +101,7 @@ describe("an effort", () => {
     const listed = (more: Partial<Profile>) => listParams(turn, { ...genericChat, ...more });
     expect(listed(graded)).toEqual([{ path: "reasoning.effort", target: "reasoning_effort" }]);
     expect(listed(switched)).toEqual([{ path: "reasoning.effort", target: "thinking" }]);
+    const none = fromElsewhere([], { params: { effort: "none" } });
+    expect(listParams(none, { ...genericChat, ...graded })).toMatchObject([{ target: "thinking" }]);
   });
 });

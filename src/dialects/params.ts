@@ -220,17 +220,20 @@ export function listParams<Name extends AnyName>(
     .filter((name) => turn.params[name] !== undefined)
     .map((name) => ({
       path: askedPath(name, turn),
-      target: targetPath(name, profile.dialect, profile) ?? switchOf(name, turn, profile),
+      target: saidAt(name, turn, profile),
     }));
 }
 
-/** The field that stands for an effort where the upstream has no word for one. */
-const switchOf = <Name extends AnyName>(
+/** Where an upstream is told a parameter; an effort without a word for it, where thinking is switched. */
+function saidAt<Name extends AnyName>(
   name: ParamName,
   { params: { effort } }: Turn<Name>,
   profile: Profile,
-): string | undefined =>
-  name === "effort" ? Object.keys(effortRule(effort, profile)?.fields ?? {})[0] : undefined;
+): string | undefined {
+  const rule = name === "effort" ? effortRule(effort, profile) : undefined;
+  const target = rule?.as === null ? undefined : targetPath(name, profile.dialect, profile);
+  return target ?? Object.keys(rule?.fields ?? {})[0];
+}
 
 /** Whether an upstream of the client's own dialect takes all of its parameters as they are. */
 export function takesParams<Name extends AnyName>(turn: Turn<Name>, profile: Profile): boolean {
