@@ -244,5 +244,9 @@ describe.each(doors)(
     it("is left to the model where none is asked for", async () => {
       expect(await toldOf({})).toEqual({ thinking: undefined, effort: undefined });
     });
+
+    it("of none is the one that means no thinking", async () => {
+      expect(await toldOf(ofEffort("none"))).toEqual({ thinking: "disabled", effort: undefined });
+    });
   },
 );
