@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { sayResponses, type SaidCall } from "../fake-model.ts";
 import type { Body, Model } from "../fake-upstream.ts";
-import { ask, childEvents, missing, openCodex, type CodexHouse } from "./house.ts";
+import { ask, childEvents, missing, openCodex, standIn, type CodexHouse } from "./house.ts";
 
 const eight: readonly SaidCall[] = Array.from({ length: 8 }, (_, at) => ({
   id: `call_${at}`,
@@ -99,4 +99,15 @@ describe.skipIf(missing)("many at once at the real codex app-server", () => {
     expect(childEvents(house, "started")).toBe(2);
     expect(childEvents(house, "unknown-thread")).toBe(0);
   });
+
+  it("are six hundred, none of them lost", async () => {
+    await using house = await openCodex(({ body }) => sayResponses(body, { text: "Fine." }), {
+      processes: 2,
+      command: await standIn(),
+    });
+    const all = await Promise.all(Array.from({ length: 600 }, () => ask(house)));
+    const statuses = new Set(all.map(({ status }) => status));
+    expect([...statuses].every((status) => [200, 429, 503].includes(status))).toBe(true);
+    expect(statuses).toContain(200);
+  }, 60_000);
 });

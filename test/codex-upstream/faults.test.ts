@@ -126,6 +126,15 @@ describe.skipIf(missing)("the real codex app-server", () => {
     });
   });
 
+  it("lists the models it is built for, or those that are configured", async () => {
+    await using signedIn = await openCodex(halfThenWhole, { base_url: undefined });
+    const known = await signedIn.client.models.list();
+    expect(known.data.map(({ id }) => id)).toContain("codex/gpt-5.5");
+    await using elsewhere = await openCodex(halfThenWhole, { models: ["some-model"] });
+    const own = await elsewhere.client.models.list();
+    expect(own.data.map(({ id }) => id)).toEqual(["codex/some-model"]);
+  });
+
   it("is ready once it has been greeted", async () => {
     await using house = await openCodex(halfThenWhole);
     const readiness = await fetch(`${house.served.url}/readyz`);

@@ -8,6 +8,8 @@ const tools = toolNames.map((name) => ({
   type: "function",
   function: { name, description: name, parameters: schemas[name] },
 }));
+const pixel =
+  "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const asked = { role: "user", content: question };
 const result = (id: string, content: unknown): Body => ({
   role: "tool",
@@ -88,6 +90,49 @@ describe.skipIf(missing)("a second request with the results of the calls of a fi
     expect(isParked(house)).toBe(true);
     expect(lastInput(house).at(-1)).toEqual({ role: "user", text: "In one line." });
     expect(lastInput(house)).toHaveLength(6);
+  });
+
+  it("may bring an image", async () => {
+    await using house = await openCodex(responsesToolLoop);
+    const { responses } = house.client;
+    const named = toolNames.map((name) => ({
+      type: "function" as const,
+      name,
+      parameters: schemas[name],
+      strict: false,
+    }));
+    const first = await responses.create({ model: "m", input: question, tools: named });
+    const shown = [
+      { type: "input_text" as const, text: "Look:" },
+      { type: "input_image" as const, image_url: pixel, detail: "auto" as const },
+    ];
+    await responses.create({
+      model: "m",
+      input: [
+        asked as never,
+        ...(first.output as never[]),
+        { type: "function_call_output", call_id: "call_weather", output: shown },
+        { type: "function_call_output", call_id: "call_time", output: "09:41" },
+      ],
+      tools: named,
+    });
+    expect(isParked(house)).toBe(true);
+    const output = lastInput(house).find((item) => item["output"] !== undefined)?.["output"];
+    expect(output).toMatchObject([
+      { type: "input_text", text: "Look:" },
+      { type: "input_image", image_url: pixel },
+    ]);
+  });
+
+  it("is refused where none of them belongs to any call", async () => {
+    await using house = await openCodex(responsesToolLoop);
+    const message = await firstAnswer(house);
+    const stray = result("call_unheard_of", "x");
+    const none = await ask(house, { messages: [asked, stray], tools });
+    expect([none.status, none.body["error"]?.code]).toEqual([400, "tool_outputs_unmatched"]);
+    const some = await ask(house, { messages: [asked, message, ...told, stray], tools });
+    expect(text(some.body)).toBe(finalText);
+    expect(isParked(house)).toBe(true);
   });
 
   it("goes on over a third and a fourth", async () => {

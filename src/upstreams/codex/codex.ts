@@ -5,6 +5,8 @@ import { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Upstream } from "../upstream.ts";
+import { bundledModels } from "./bundled.ts";
+import { findCommand } from "./command.ts";
 import type { CodexFailing } from "./faults.ts";
 import { Lot } from "./lot.ts";
 import { outlet } from "./outlet.ts";
@@ -12,7 +14,7 @@ import { continuationOf, keyOf, willWait } from "./parked.ts";
 import { Pool, type Seat } from "./pool.ts";
 import { writeCodexRequest, type CodexRequest } from "./request.ts";
 import { signIn, startServer, type AppServer, type Notice } from "./server.ts";
-import { needsLogin, type Provider } from "./settings.ts";
+import { childEnvironment, needsLogin, type Provider } from "./settings.ts";
 import { Thread } from "./thread.ts";
 import { Worker } from "./worker.ts";
 
@@ -145,7 +147,13 @@ export function codexUpstream(options: CodexOptions): Upstream {
       const request = writeCodexRequest(turn, model, profile);
       return { decisions: request.decisions, open: ({ retry }) => open(request, retry) };
     },
-    models: async () => options.models,
+    async models() {
+      // Only OpenAI's own address is known to have the models that Codex is built for.
+      if (options.models.length > 0 || provider.baseUrl !== undefined) return options.models;
+      const file = findCommand(options.command, options.environment["PATH"] ?? "");
+      if (file === undefined) return [];
+      return bundledModels(file, childEnvironment(options.environment, home, {}));
+    },
     async trouble() {
       const troubles = await Promise.all(workers.map((worker) => worker.trouble()));
       // One process is enough to serve.

@@ -1,5 +1,7 @@
 import { writeParams } from "../../dialects/params.ts";
+import { fieldsOf, listOf, textOf } from "../../dialects/loose.ts";
 import type { Decision } from "../../turn/decision.ts";
+import { Fault } from "../../turn/fault.ts";
 import { itemPath } from "../../turn/path.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
@@ -33,6 +35,7 @@ export function writeCodexRequest(
   name: string,
   profile: Profile,
 ): CodexRequest {
+  requireMatch(turn);
   const { fields, decisions } = writeParams(turn, "responses", profile);
   const { model, effort } = readModel(name);
   const { items, base } = writeHistory(turn, decisions);
@@ -60,6 +63,27 @@ export function writeCodexRequest(
     },
     decisions,
   };
+}
+
+/**
+ * Results of which none belongs to a call are a conversation that was lost on
+ * the way: without it the model would answer something else.
+ */
+function requireMatch(turn: Turn<UpstreamName>): void {
+  const sent = listOf(turn.dialect === "chat" ? turn.body.messages : turn.body.input) ?? [];
+  const at = sent.findIndex((one) => {
+    const item = fieldsOf(one);
+    return item?.role === "tool" || textOf(item?.type)?.endsWith("_call_output") === true;
+  });
+  if (at < 0 || turn.items.some((item) => item.type === "result")) return;
+  throw new Fault(
+    "request.invalid",
+    "None of the tool results belongs to a call of the conversation. Send the calls they answer along with them.",
+    {
+      param: `${turn.dialect === "chat" ? "messages" : "input"}[${at}]`,
+      upstreamCode: "tool_outputs_unmatched",
+    },
+  );
 }
 
 function writeHistory(

@@ -1,0 +1,27 @@
+import { execFile } from "node:child_process";
+import { fieldsOf, listOf, textOf } from "../../dialects/loose.ts";
+
+/** The models that this Codex was built to know and shows to its users; none if it will not say. */
+export function bundledModels(
+  file: string,
+  environment: Readonly<Record<string, string>>,
+): Promise<readonly string[]> {
+  const options = { env: environment, timeout: 10_000, maxBuffer: 32 * 1024 * 1024 };
+  return new Promise((resolve) => {
+    execFile(file, ["debug", "models", "--bundled"], options, (error, said) => {
+      resolve(error === null ? readModels(said) : []);
+    });
+  });
+}
+
+export function readModels(text: string): readonly string[] {
+  try {
+    return (listOf(fieldsOf(JSON.parse(text))?.models) ?? []).flatMap((one) => {
+      const model = fieldsOf(one);
+      const slug = textOf(model?.slug);
+      return slug === undefined || model?.visibility === "hide" ? [] : [slug];
+    });
+  } catch {
+    return []; // A Codex that prints something else lists nothing.
+  }
+}

@@ -1,0 +1,98 @@
+import { describe, expect, it } from "vitest";
+import { stillClock } from "../../../test/still-clock.ts";
+import { Fault, type FaultCode } from "../../turn/fault.ts";
+import { Pool } from "./pool.ts";
+import type { AppServer } from "./server.ts";
+import { Worker } from "./worker.ts";
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** Starts that end as told, one after the other; the last goes for all that follow. */
+function starting(...ends: readonly (FaultCode | "well")[]) {
+  const clock = stillClock();
+  const seen = { starts: 0, die: (): void => {} };
+  const worker = new Worker((gone) => {
+    const end = ends[Math.min(seen.starts, ends.length - 1)] ?? "well";
+    seen.starts++;
+    seen.die = gone;
+    if (end !== "well") return Promise.reject(new Fault(end, "no"));
+    return Promise.resolve({ pid: seen.starts, close: async () => {} } as AppServer);
+  }, clock);
+  return { clock, worker, seen };
+}
+
+describe("a process", () => {
+  it("is started once for all who need it, and again at once when it has died", async () => {
+    const { worker, seen } = starting("well");
+    const [one, other] = await Promise.all([worker.server(), worker.server()]);
+    expect(one).toBe(other);
+    seen.die();
+    expect((await worker.server()).pid).toBe(2);
+  });
+
+  it("is tried again after a rest before anybody is told", async () => {
+    const { worker, seen, clock } = starting("upstream.unreachable", "well");
+    const server = worker.server();
+    await settled();
+    expect(seen.starts).toBe(1);
+    clock.move(200);
+    expect((await server).pid).toBe(2);
+    expect(await worker.trouble()).toBe(undefined);
+  });
+
+  it("is not waited for when only an operator can mend it", async () => {
+    const { worker, seen } = starting("upstream.auth");
+    await expect(worker.server()).rejects.toMatchObject({ code: "upstream.auth" });
+    await expect(worker.server()).rejects.toMatchObject({ code: "upstream.auth" });
+    expect(await worker.trouble()).toMatchObject({ code: "upstream.auth" });
+    expect(seen.starts).toBe(1);
+  });
+
+  it("is given up for a while when it keeps failing", async () => {
+    const { worker, seen, clock } = starting("upstream.unreachable");
+    const ask = async (): Promise<unknown> => {
+      const told = worker.server().catch((error: unknown) => error);
+      await settled();
+      clock.move(3_000);
+      await settled();
+      clock.move(3_000);
+      return told;
+    };
+    expect(await ask()).toBeInstanceOf(Fault);
+    expect(await ask()).toBeInstanceOf(Fault);
+    const starts = seen.starts;
+    await ask();
+    await ask();
+    expect(seen.starts).toBeLessThanOrEqual(starts + 2);
+  });
+});
+
+describe("a pool", () => {
+  const pool = (seats: number, queue: number, workers = 1) =>
+    new Pool(
+      Array.from({ length: workers }, () => starting("well").worker),
+      { seats, queue, name: "codex" },
+    );
+
+  it("spreads turns over its processes", () => {
+    const two = pool(9, 0, 2);
+    for (let at = 0; at < 6; at++) two.enter(() => {});
+    expect(two.workers.map(({ turns }) => turns)).toEqual([3, 3]);
+  });
+
+  it("lets turns wait in line, and refuses those who find no place there", () => {
+    const one = pool(1, 1);
+    const leaves: (() => void)[] = [];
+    const enter = (): (() => void) => one.enter(({ leave }) => void leaves.push(leave));
+    enter();
+    const giveUp = enter();
+    expect(leaves).toHaveLength(1);
+    expect(enter).toThrow(/as many turns as it can take/);
+    giveUp();
+    enter();
+    leaves[0]?.();
+    leaves[0]?.();
+    expect(leaves).toHaveLength(2);
+    expect(one.workers[0]?.turns).toBe(1);
+  });
+});
