@@ -33,82 +33,94 @@ type Cut = "none" | "last" | "all";
  * stream that ends before its choices did becomes a failure. `asked` is how
  * many choices the client wants.
  */
-export function blocks<Name extends AnyName>(asked = 1): Stage<TurnEvent<Name>, TurnEvent<Name>> {
-  const choices = new Map<number, Choice>();
-  let last: Choice | undefined;
-  let started = false;
-  let failed = false;
-  let stops: number[] = [];
-  /** Frames that came before anything was said: they wait, since nothing has begun. */
-  let early: Frame[] = [];
+export const blocks = <Name extends AnyName>(asked = 1): Stage<TurnEvent<Name>, TurnEvent<Name>> =>
+  new Blocks<Name>(asked);
 
-  const choiceOf = (index: number): Choice => {
-    if (last?.index === index) return last;
-    last = choices.get(index);
-    if (last === undefined) choices.set(index, (last = newChoice(index)));
-    return last;
-  };
-  const allStopped = (): boolean => {
-    for (const choice of choices.values()) if (choice.stop === undefined) return false;
-    return choices.size > 0;
-  };
-  const fail = (fault: Fault, emit: Emit<TurnEvent<Name>>): void => {
-    failed = true;
-    for (const choice of choices.values()) closeAll(choice, "all", emit);
-    emit({ type: "turn-fail", fault });
-  };
-  const start = (event: TurnStart, emit: Emit<TurnEvent<Name>>): void => {
-    started = true;
+class Blocks<Name extends AnyName> implements Stage<TurnEvent<Name>, TurnEvent<Name>> {
+  readonly #asked: number;
+  readonly #choices = new Map<number, Choice>();
+  #last: Choice | undefined;
+  #started = false;
+  #failed = false;
+  /** The choices that ended since the last frame. */
+  #stops: number[] = [];
+  /** Frames that came before anything was said: they wait, since nothing has begun. */
+  #early: Frame[] = [];
+
+  constructor(asked: number) {
+    this.#asked = asked;
+  }
+
+  each(event: TurnEvent<Name>, emit: Emit<TurnEvent<Name>>): void {
+    if (this.#failed) return;
+    if (!this.#started && event.type !== "turn-fail") {
+      if (event.type === "frame") return void this.#early.push(event);
+      this.#start(event.type === "turn-start" ? event : { type: "turn-start" }, emit);
+    }
+    switch (event.type) {
+      case "turn-start":
+        return;
+      case "usage":
+        return emit(event);
+      case "frame":
+        if (this.#stops.length === 0) return emit(event);
+        emit({ ...event, stops: this.#stops });
+        this.#stops = [];
+        return;
+      case "turn-end":
+        return this.#stop(event.choice, event.stop);
+      case "turn-fail":
+        // What comes after every choice has ended can no longer spoil the answer.
+        if (this.#choices.size < this.#asked || !this.#allStopped()) this.#fail(event.fault, emit);
+        return;
+      default:
+        say(this.#choice(event.choice), event, emit);
+    }
+  }
+
+  end(emit: Emit<TurnEvent<Name>>): void {
+    if (this.#failed) return;
+    if (this.#choices.size === 0) return this.#fail(empty(), emit);
+    if (!this.#allStopped()) return this.#fail(cutOff(), emit);
+    for (const choice of this.#choices.values()) {
+      const stop = settleStop(choice);
+      closeAll(choice, isCut(stop) ? "last" : "none", emit);
+      emit({ type: "turn-end", choice: choice.index, stop });
+    }
+  }
+
+  #choice(index: number): Choice {
+    if (this.#last?.index === index) return this.#last;
+    let choice = this.#choices.get(index);
+    if (choice === undefined) this.#choices.set(index, (choice = newChoice(index)));
+    this.#last = choice;
+    return choice;
+  }
+
+  #allStopped(): boolean {
+    for (const choice of this.#choices.values()) if (choice.stop === undefined) return false;
+    return this.#choices.size > 0;
+  }
+
+  #start(event: TurnStart, emit: Emit<TurnEvent<Name>>): void {
+    this.#started = true;
     emit(event);
-    for (const frame of early) emit(frame);
-    early = [];
-  };
-  const note = (index: number, stop: StopReason): void => {
-    const choice = choiceOf(index);
-    if (choice.stop === undefined) stops.push(index);
+    for (const frame of this.#early) emit(frame);
+    this.#early = [];
+  }
+
+  #stop(index: number, stop: StopReason): void {
+    const choice = this.#choice(index);
+    if (choice.stop === undefined) this.#stops.push(index);
     // Upstreams may say it twice; being cut off is not taken back.
     if (choice.stop === undefined || !isCut(choice.stop)) choice.stop = stop;
-  };
+  }
 
-  return {
-    each(event, emit) {
-      if (failed) return;
-      if (!started && event.type !== "turn-fail") {
-        if (event.type === "frame") return void early.push(event);
-        start(event.type === "turn-start" ? event : { type: "turn-start" }, emit);
-      }
-      switch (event.type) {
-        case "turn-start":
-          return;
-        case "usage":
-          return emit(event);
-        case "frame":
-          if (stops.length === 0) return emit(event);
-          emit({ ...event, stops });
-          stops = [];
-          return;
-        case "turn-end":
-          return note(event.choice, event.stop);
-        case "turn-fail":
-          // What comes after every choice has ended can no longer spoil the answer.
-          if (choices.size < asked || !allStopped()) fail(event.fault, emit);
-          return;
-        default:
-          say(choiceOf(event.choice), event, emit);
-      }
-    },
-
-    end(emit) {
-      if (failed) return;
-      if (choices.size === 0) return fail(empty(), emit);
-      if (!allStopped()) return fail(cutOff(), emit);
-      for (const choice of choices.values()) {
-        const stop = settleStop(choice);
-        closeAll(choice, isCut(stop) ? "last" : "none", emit);
-        emit({ type: "turn-end", choice: choice.index, stop });
-      }
-    },
-  };
+  #fail(fault: Fault, emit: Emit<TurnEvent<Name>>): void {
+    this.#failed = true;
+    for (const choice of this.#choices.values()) closeAll(choice, "all", emit);
+    emit({ type: "turn-fail", fault });
+  }
 }
 
 const newChoice = (index: number): Choice => ({

@@ -17,15 +17,13 @@ export function pump<In, Out>(
   let drained = false;
   /** The sink has been told, or wants to hear no more. */
   let over = false;
-  let timer: { readonly moment: number; readonly cancel: () => void } | undefined;
   const emit = (event: Out): void => {
     if (!over) sink.each(event);
   };
 
   const drain = (): void => {
     drained = true;
-    timer?.cancel();
-    timer = undefined;
+    wakeAt(undefined);
   };
   const finish = (): void => {
     if (drained) return;
@@ -44,17 +42,12 @@ export function pump<In, Out>(
       flow.stop();
       return finish();
     }
-    const due = stage.due?.();
-    if (due === timer?.moment) return;
-    timer?.cancel();
-    timer =
-      due === undefined ? undefined : { moment: due, cancel: clock.at(due, () => lapse(due)) };
+    wakeAt(stage.due?.());
   };
-  const lapse = (moment: number): void => {
-    timer = undefined;
+  const wakeAt = alarm(clock, (moment) => {
     stage.lapse?.(moment, emit);
     if (!drained) settle();
-  };
+  });
 
   const flow = source({
     each(event) {
@@ -74,5 +67,21 @@ export function pump<In, Out>(
       drain();
       flow.stop();
     },
+  };
+}
+
+/** Rings at the moment it was set to last, if it was set to any. */
+function alarm(clock: Clock, ring: (moment: number) => void): (moment?: number) => void {
+  let set: { readonly moment: number; readonly callOff: () => void } | undefined;
+  return (moment) => {
+    if (moment === set?.moment) return;
+    set?.callOff();
+    set = undefined;
+    if (moment === undefined) return;
+    const callOff = clock.at(moment, () => {
+      set = undefined;
+      ring(moment);
+    });
+    set = { moment, callOff };
   };
 }

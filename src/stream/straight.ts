@@ -13,84 +13,100 @@ export type EventWriter<Name extends AnyName> = Stage<TurnEvent<Name>, string> &
   resumeAt?(sequence: number): void;
 };
 
+type LaneOptions = { readonly usageWanted: boolean };
+
 /**
  * The straight lane: while the upstream's frames need no repair they are
  * forwarded as they are, and the writer only follows along, its own words
  * thrown away. At the first frame that does, the writer's words count from
  * there on: it knows all that was said, so the client sees one stream.
  */
-export function straight<Name extends AnyName>(
+export const straight = <Name extends AnyName>(
   writer: EventWriter<Name>,
-  options: { readonly usageWanted: boolean },
-): Stage<TurnEvent<Name>, string> {
-  /** The writer's words since the last frame, while frames are forwarded. */
-  let own = "";
-  let forwarding = true;
-  /** Upstreams count in odd places and more than once; the client is told once, at the end. */
-  let usage: UsageSaid | undefined;
-  let count: Frame | undefined;
-  /** The choices whose end was forwarded; their `turn-end` comes only when all is over. */
-  const stopped = new Set<number>();
-  /** Whether the last words are the writer's to say. */
-  let owing = false;
+  options: LaneOptions,
+): Stage<TurnEvent<Name>, string> => new StraightLane<Name>(writer, options);
 
-  const gather = (text: string): void => {
-    own += text;
+class StraightLane<Name extends AnyName> implements Stage<TurnEvent<Name>, string> {
+  readonly #writer: EventWriter<Name>;
+  readonly #usageWanted: boolean;
+  /** The writer's words since the last frame, while frames are forwarded. */
+  #own = "";
+  #forwarding = true;
+  /** Upstreams count in odd places and more than once; the client is told once, at the end. */
+  #usage: UsageSaid | undefined;
+  #count: Frame | undefined;
+  /** The choices whose end was forwarded; their `turn-end` comes only when all is over. */
+  readonly #stopped = new Set<number>();
+  /** Whether the last words are the writer's to say. */
+  #owing = false;
+
+  constructor(writer: EventWriter<Name>, { usageWanted }: LaneOptions) {
+    this.#writer = writer;
+    this.#usageWanted = usageWanted;
+  }
+
+  each(event: TurnEvent<Name>, emit: Emit<string>): void {
+    switch (event.type) {
+      case "frame":
+        if (!this.#forwarding) return;
+        // A whole body is regular where one was asked for, which is not here.
+        return event.regular && event.whole !== true
+          ? this.#forward(event, emit)
+          : this.#takeOver(emit);
+      case "usage":
+        this.#usage = event;
+        if (!this.#forwarding) this.#tellUsage();
+        return;
+      case "turn-end":
+        if (this.#stopped.has(event.choice)) return;
+        this.#tellUsage();
+        this.#owing = true;
+        break;
+      case "turn-fail":
+        this.#tellUsage();
+        this.#owing = true;
+        this.#writer.each(event, this.#gather);
+        return this.#takeOver(emit);
+      default:
+    }
+    this.#writer.each(event, this.#forwarding ? this.#gather : emit);
+  }
+
+  end(emit: Emit<string>): void {
+    if (this.#owing) {
+      this.#writer.end?.(this.#gather);
+      if (this.#own !== "") emit(this.#own);
+      return;
+    }
+    const count = this.#usageWanted ? this.#count : undefined;
+    if (count !== undefined) emit(sseFrame(count.data, count.name));
+    emit(sseDone);
+  }
+
+  readonly #gather = (text: string): void => {
+    this.#own += text;
   };
-  const tellUsage = (): void => {
-    if (usage === undefined) return;
-    owing = true;
-    writer.each(usage, gather);
-    usage = undefined;
-  };
-  const forward = (frame: Frame, emit: Emit<string>): void => {
-    for (const choice of frame.stops ?? []) stopped.add(choice);
-    own = "";
-    if (frame.sequence !== undefined) writer.resumeAt?.(frame.sequence + 1);
-    if (frame.usageOnly === true) count = frame;
+
+  #tellUsage(): void {
+    if (this.#usage === undefined) return;
+    this.#owing = true;
+    this.#writer.each(this.#usage, this.#gather);
+    this.#usage = undefined;
+  }
+
+  #forward(frame: Frame, emit: Emit<string>): void {
+    for (const choice of frame.stops ?? []) this.#stopped.add(choice);
+    this.#own = "";
+    if (frame.sequence !== undefined) this.#writer.resumeAt?.(frame.sequence + 1);
+    if (frame.usageOnly === true) this.#count = frame;
     // The sentinel is the same from everyone, and stands behind all there may still be to say.
     else if (frame.ends !== "done") emit(sseFrame(frame.data, frame.name));
-  };
-  const takeOver = (emit: Emit<string>): void => {
-    forwarding = false;
-    tellUsage();
-    if (own !== "") emit(own);
-    own = "";
-  };
+  }
 
-  return {
-    each(event, emit) {
-      switch (event.type) {
-        case "frame":
-          if (!forwarding) return;
-          // A whole body is regular where one was asked for, which is not here.
-          return event.regular && event.whole !== true ? forward(event, emit) : takeOver(emit);
-        case "usage":
-          usage = event;
-          if (!forwarding) tellUsage();
-          return;
-        case "turn-end":
-          if (stopped.has(event.choice)) return;
-          tellUsage();
-          owing = true;
-          break;
-        case "turn-fail":
-          tellUsage();
-          owing = true;
-          writer.each(event, gather);
-          return takeOver(emit);
-        default:
-      }
-      writer.each(event, forwarding ? gather : emit);
-    },
-    end(emit) {
-      if (owing) {
-        writer.end?.(gather);
-        if (own !== "") emit(own);
-        return;
-      }
-      if (count !== undefined && options.usageWanted) emit(sseFrame(count.data, count.name));
-      emit(sseDone);
-    },
-  };
+  #takeOver(emit: Emit<string>): void {
+    this.#forwarding = false;
+    this.#tellUsage();
+    if (this.#own !== "") emit(this.#own);
+    this.#own = "";
+  }
 }
