@@ -156,7 +156,8 @@ const sides = {
 } as const;
 
 function reasoningWriter(line: Line, items: Shelf, item: Reasoning): ReasoningWriter {
-  const blank = { ...item, summary: [], content: [] };
+  // Clients that lay what is done over what was announced keep a status that only the latter has.
+  const blank = { ...item, summary: [], content: [], status: undefined };
   const place = items.add(item.id, "rs", (id) => writeOutputItem(blank, id) ?? {});
   const paragraphs = {
     summary: paragraphWriter(line, place, item, "summary"),

@@ -203,6 +203,19 @@ describe("a Responses stream", () => {
     ]);
   });
 
+  it("says of reasoning that has only begun no status that a client could keep for its end", () => {
+    const thought: Event = { type: "reasoning-delta", choice, of: "content", part: 0, text: "raw" };
+    const said = write([start, thought, { type: "reasoning-end", choice }, end]);
+    const announced = { id: "rs_1", type: "reasoning", summary: [] };
+    expect(named(said, "response.output_item.added")).toMatchObject([{ item: announced }]);
+    expect(named(said, "response.output_item.added")[0]).not.toHaveProperty("item.status");
+
+    const cut = write([start, thought, { type: "reasoning-end", choice, complete: false }, end]);
+    expect(named(cut, "response.output_item.done")).toMatchObject([
+      { item: { id: "rs_1", status: "incomplete" } },
+    ]);
+  });
+
   it("tells parallel calls apart while they are made", () => {
     const said = write([
       start,
