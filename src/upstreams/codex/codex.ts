@@ -4,6 +4,7 @@ import type { TurnEvent } from "../../turn/event.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
+import { modelProfile } from "../profiles/models.ts";
 import type { Upstream } from "../upstream.ts";
 import { bundledModels } from "./bundled.ts";
 import { findCommand } from "./command.ts";
@@ -144,7 +145,7 @@ export function codexUpstream(options: CodexOptions): Upstream {
     name,
     profile,
     prepare(turn, { model }) {
-      const request = writeCodexRequest(turn, model, profile);
+      const request = writeCodexRequest(turn, model, modelProfile(profile, model));
       return { decisions: request.decisions, open: ({ retry }) => open(request, retry) };
     },
     async models() {
