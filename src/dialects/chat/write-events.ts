@@ -1,7 +1,16 @@
 import { sseDone, sseFrame } from "../../stream/sse.ts";
 import type { Emit } from "../../stream/stage.ts";
 import type { EventWriter } from "../../stream/straight.ts";
-import type { CallStart, ReasoningDelta, TurnStart, Usage } from "../../turn/event.ts";
+import type {
+  CallStart,
+  ReasoningDelta,
+  TextDelta,
+  TextNote,
+  TurnEnd,
+  TurnEvent,
+  TurnStart,
+  Usage,
+} from "../../turn/event.ts";
 import type { ClientName } from "../../turn/names.ts";
 import type { Fields, Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
@@ -13,148 +22,173 @@ import { answerHead, isLegacy } from "./write-answer.ts";
 import { writeUsage } from "./usage.ts";
 
 /** What stands before a text that is written often, and what stands behind it. */
-type Frame = { readonly head: string; readonly tail: string };
+type Wrapping = { readonly head: string; readonly tail: string };
 
 type Choice = {
-  readonly text: Frame;
-  readonly reasoning: Frame;
-  /** Frames of argument fragments, in the order the calls began. */
-  readonly calls: Map<number, Frame>;
+  readonly text: Wrapping;
+  readonly reasoning: Wrapping;
+  /** For argument fragments, in the order the calls began. */
+  readonly calls: Map<number, Wrapping>;
   /** The paragraph of the reasoning that was written last. */
   paragraph: string | undefined;
 };
 
-/** Stands where the text will be while a frame is made. */
+/** Stands where the text will be while a wrapping is made. */
 const HOLE = "\u{f0000}";
 
 /** Writes a chat stream as the strictest readers want it. */
-export function writeEvents(turn: Turn, context: WriteContext): EventWriter<ClientName> {
-  const choices = new Map<number, Choice>();
-  const counts = turn.usageWanted ? { usage: null } : {};
-  let start: TurnStart = { type: "turn-start" };
-  let head: Fields | undefined;
-  let usage: Usage | undefined;
-  let failed = false;
+export const writeEvents = (turn: Turn, context: WriteContext): EventWriter<ClientName> =>
+  new ChatWriter(turn, context);
 
-  const headOf = (): Fields =>
-    (head ??= {
-      ...answerHead(start, turn, context),
-      object: "chat.completion.chunk",
-    });
-  const chunk = (index: number, delta: Fields, more: Fields = {}): string =>
-    JSON.stringify({
-      ...headOf(),
-      choices: [{ index, delta, logprobs: null, finish_reason: null, ...more }],
-      ...counts,
-    });
-  const frameOf = (index: number, delta: Fields): Frame => {
-    const [before = "", after = ""] = sseFrame(chunk(index, delta)).split(`"${HOLE}"`);
-    return { head: before, tail: after };
-  };
-  const say = (emit: Emit<string>, index: number, delta: Fields, more?: Fields): void =>
-    emit(sseFrame(chunk(index, delta, more)));
+class ChatWriter implements EventWriter<ClientName> {
+  readonly #turn: Turn;
+  readonly #context: WriteContext;
+  readonly #legacy: boolean;
+  readonly #choices = new Map<number, Choice>();
+  #start: TurnStart = { type: "turn-start" };
+  #head: Fields | undefined;
+  #usage: Usage | undefined;
+  #failed = false;
 
-  /** The role comes once, before all else. */
-  const choiceOf = (index: number, emit: Emit<string>, content: "" | null = ""): Choice => {
-    const known = choices.get(index);
-    if (known !== undefined) return known;
-    const choice: Choice = {
-      text: frameOf(index, { content: HOLE }),
-      reasoning: frameOf(index, { reasoning_content: HOLE }),
-      calls: new Map(),
-      paragraph: undefined,
-    };
-    choices.set(index, choice);
-    say(emit, index, { role: "assistant", content, refusal: null });
-    return choice;
-  };
-  const sayReasoning = (event: ReasoningDelta, emit: Emit<string>): void => {
-    const choice = choiceOf(event.choice, emit);
-    const { head, tail } = choice.reasoning;
+  constructor(turn: Turn, context: WriteContext) {
+    this.#turn = turn;
+    this.#context = context;
+    this.#legacy = isLegacy(turn);
+  }
+
+  each(event: TurnEvent<ClientName>, emit: Emit<string>): void {
+    switch (event.type) {
+      case "turn-start":
+        this.#start = event;
+        return;
+      case "text-delta":
+        return this.#sayText(event, emit);
+      case "call-delta": {
+        const wrapping = this.#choices.get(event.choice)?.calls.get(event.call);
+        if (wrapping !== undefined) emit(wrapped(wrapping, event.text));
+        return;
+      }
+      case "reasoning-delta":
+        return this.#sayReasoning(event, emit);
+      case "call-start":
+        return this.#sayCall(event, emit);
+      case "refusal-delta":
+        this.#choice(event.choice, emit);
+        return this.#say(emit, event.choice, { refusal: event.text });
+      case "text-note":
+        return this.#sayNote(event, emit);
+      case "reasoning-end":
+        this.#choice(event.choice, emit).paragraph = undefined;
+        if (event.details !== undefined)
+          this.#say(emit, event.choice, { reasoning_details: event.details });
+        return;
+      case "usage":
+        this.#usage = event.usage;
+        return;
+      case "turn-end":
+        return this.#sayEnd(event, emit);
+      case "turn-fail":
+        this.#failed = true;
+        return emit(sseFrame(JSON.stringify(faultBody(event.fault))) + sseDone);
+      // Said by what is in them, or chat has no words for it.
+      case "text-start":
+      case "text-break":
+      case "text-end":
+      case "reasoning-start":
+      case "call-end":
+      case "item-start":
+      case "item-note":
+      case "item-end":
+      case "frame":
+        return;
+      default:
+        event satisfies never;
+    }
+  }
+
+  end(emit: Emit<string>): void {
+    if (this.#failed) return;
+    if (this.#turn.usageWanted && this.#usage !== undefined) {
+      const usage = writeUsage(this.#usage);
+      emit(sseFrame(JSON.stringify({ ...this.#headFields(), choices: [], usage })));
+    }
+    emit(sseDone);
+  }
+
+  #sayText({ choice, text, logprobs }: TextDelta, emit: Emit<string>): void {
+    const { text: wrapping } = this.#choice(choice, emit);
+    if (logprobs === undefined) return emit(wrapped(wrapping, text));
+    const more = { logprobs: { content: logprobs, refusal: null } };
+    this.#say(emit, choice, { content: text }, more);
+  }
+
+  #sayReasoning(event: ReasoningDelta, emit: Emit<string>): void {
+    const choice = this.#choice(event.choice, emit);
     const paragraph = `${event.of}${event.part}`;
     const isNext = choice.paragraph !== undefined && choice.paragraph !== paragraph;
     choice.paragraph = paragraph;
-    emit(head + JSON.stringify(isNext ? `\n\n${event.text}` : event.text) + tail);
-  };
-  const sayCall = (event: CallStart<ClientName>, emit: Emit<string>): void => {
-    const { calls } = choiceOf(event.choice, emit, null);
-    const form = callForm(calls.size, event, isLegacy(turn));
-    say(emit, event.choice, form.open);
-    calls.set(event.call, frameOf(event.choice, form.more));
-  };
+    emit(wrapped(choice.reasoning, isNext ? `\n\n${event.text}` : event.text));
+  }
 
-  return {
-    each(event, emit) {
-      switch (event.type) {
-        case "turn-start":
-          start = event;
-          return;
-        case "text-delta": {
-          const { text } = choiceOf(event.choice, emit);
-          if (event.logprobs === undefined)
-            return emit(text.head + JSON.stringify(event.text) + text.tail);
-          const logprobs = { content: event.logprobs, refusal: null };
-          return say(emit, event.choice, { content: event.text }, { logprobs });
-        }
-        case "call-delta": {
-          const frame = choices.get(event.choice)?.calls.get(event.call);
-          if (frame !== undefined) emit(frame.head + JSON.stringify(event.text) + frame.tail);
-          return;
-        }
-        case "reasoning-delta":
-          return sayReasoning(event, emit);
-        case "call-start":
-          return sayCall(event, emit);
-        case "refusal-delta":
-          choiceOf(event.choice, emit);
-          return say(emit, event.choice, { refusal: event.text });
-        case "text-note": {
-          const annotation = writeAnnotation(event.annotation);
-          choiceOf(event.choice, emit);
-          if (annotation !== undefined) say(emit, event.choice, { annotations: [annotation] });
-          return;
-        }
-        case "reasoning-end": {
-          const choice = choiceOf(event.choice, emit);
-          choice.paragraph = undefined;
-          if (event.details !== undefined)
-            say(emit, event.choice, { reasoning_details: event.details });
-          return;
-        }
-        case "usage":
-          usage = event.usage;
-          return;
-        case "turn-end": {
-          const { calls } = choiceOf(event.choice, emit);
-          const finish = writeFinish(event.stop, isLegacy(turn) && calls.size > 0);
-          return say(emit, event.choice, {}, { finish_reason: finish });
-        }
-        case "turn-fail":
-          failed = true;
-          return emit(sseFrame(JSON.stringify(faultBody(event.fault))) + sseDone);
-        // Said by what is in them, or chat has no words for it.
-        case "text-start":
-        case "text-break":
-        case "text-end":
-        case "reasoning-start":
-        case "call-end":
-        case "item-start":
-        case "item-note":
-        case "item-end":
-        case "frame":
-          return;
-        default:
-          event satisfies never;
-      }
-    },
-    end(emit) {
-      if (failed) return;
-      if (turn.usageWanted && usage !== undefined)
-        emit(sseFrame(JSON.stringify({ ...headOf(), choices: [], usage: writeUsage(usage) })));
-      emit(sseDone);
-    },
-  };
+  #sayNote(event: TextNote, emit: Emit<string>): void {
+    this.#choice(event.choice, emit);
+    const annotation = writeAnnotation(event.annotation);
+    if (annotation !== undefined) this.#say(emit, event.choice, { annotations: [annotation] });
+  }
+
+  #sayCall(event: CallStart<ClientName>, emit: Emit<string>): void {
+    const { calls } = this.#choice(event.choice, emit, null);
+    const form = callForm(calls.size, event, this.#legacy);
+    this.#say(emit, event.choice, form.open);
+    calls.set(event.call, this.#wrapping(event.choice, form.more));
+  }
+
+  #sayEnd({ choice, stop }: TurnEnd, emit: Emit<string>): void {
+    const { calls } = this.#choice(choice, emit);
+    const finish = writeFinish(stop, this.#legacy && calls.size > 0);
+    this.#say(emit, choice, {}, { finish_reason: finish });
+  }
+
+  /** The role comes once, before all else. */
+  #choice(index: number, emit: Emit<string>, content: "" | null = ""): Choice {
+    const known = this.#choices.get(index);
+    if (known !== undefined) return known;
+    const choice: Choice = {
+      text: this.#wrapping(index, { content: HOLE }),
+      reasoning: this.#wrapping(index, { reasoning_content: HOLE }),
+      calls: new Map(),
+      paragraph: undefined,
+    };
+    this.#choices.set(index, choice);
+    this.#say(emit, index, { role: "assistant", content, refusal: null });
+    return choice;
+  }
+
+  #say(emit: Emit<string>, index: number, delta: Fields, more?: Fields): void {
+    emit(this.#chunk(index, delta, more));
+  }
+
+  #wrapping(index: number, delta: Fields): Wrapping {
+    const [head = "", tail = ""] = this.#chunk(index, delta).split(`"${HOLE}"`);
+    return { head, tail };
+  }
+
+  #chunk(index: number, delta: Fields, more: Fields = {}): string {
+    const choice = { index, delta, logprobs: null, finish_reason: null, ...more };
+    const counts = this.#turn.usageWanted ? { usage: null } : {};
+    return sseFrame(JSON.stringify({ ...this.#headFields(), choices: [choice], ...counts }));
+  }
+
+  #headFields(): Fields {
+    return (this.#head ??= {
+      ...answerHead(this.#start, this.#turn, this.#context),
+      object: "chat.completion.chunk",
+    });
+  }
 }
+
+const wrapped = ({ head, tail }: Wrapping, text: string): string =>
+  head + JSON.stringify(text) + tail;
 
 /** A call's first delta, and the one that carries a piece of its input. */
 function callForm(
