@@ -9,7 +9,7 @@ import type { Exchange, Reply } from "./exchange.ts";
 import { serveFetch } from "./fetch.ts";
 import type { House, Parts } from "./house.ts";
 import { Roster } from "./roster.ts";
-import { findRoute, requestIdFor } from "./routes.ts";
+import { findRoute, requestIdFor, type Visit } from "./routes.ts";
 import { toFault } from "./trouble.ts";
 import { openUpstreams } from "./upstreams.ts";
 
@@ -36,22 +36,10 @@ export function openGateway(config: Config, parts: Parts): Gateway {
     metrics.hear(happening);
     parts.report(happening);
   };
-  let house = furnish(config);
+  const made = { ...parts, report, metrics };
+  let house = furnish(config, made);
   let keys = keyring(config.server.keys);
   let stopping = false;
-
-  function furnish(config: Config, before?: House): House {
-    return {
-      ...parts,
-      report,
-      metrics,
-      config,
-      upstreams: openUpstreams(config, { ...parts, report }, before),
-      readBody: before?.readBody ?? bodyReader(),
-      plans: before?.plans ?? memory(PLANS_KEPT),
-      running: before?.running ?? new Roster(),
-    };
-  }
 
   function refuse(
     exchange: Exchange,
@@ -75,25 +63,17 @@ export function openGateway(config: Config, parts: Parts): Gateway {
     const at = house;
     const requestId = requestIdFor(at, exchange);
     const refused = (error: unknown): void => refuse(exchange, error, requestId);
+    const turnAway: Visit["refuse"] = (fault, headers) =>
+      sendFault(exchange.reply, fault, { "x-request-id": requestId, ...headers });
     try {
-      let caller = "";
       const { route, rest } = findRoute(exchange.method, exchange.path);
-      if (route.open !== true) {
-        if (stopping)
-          throw new Fault(
-            "gateway.stopping",
-            "The gateway is shutting down; send the request to another.",
-          );
-        caller = authorize(exchange.headers, keys);
-      }
-      const visit = { house: at, exchange, requestId, caller, rest, refuse: turnedAway };
-      route.serve(visit)?.catch(refused);
+      if (stopping && route.open !== true) throw closing();
+      const caller = route.open === true ? "" : authorize(exchange.headers, keys);
+      route
+        .serve({ house: at, exchange, requestId, caller, rest, refuse: turnAway })
+        ?.catch(refused);
     } catch (error) {
       refused(error);
-    }
-
-    function turnedAway(fault: Fault, headers?: Readonly<Record<string, string>>): void {
-      sendFault(exchange.reply, fault, { "x-request-id": requestId, ...headers });
     }
   }
 
@@ -102,7 +82,7 @@ export function openGateway(config: Config, parts: Parts): Gateway {
     refuse,
     fetch: (request) => serveFetch(request, house.config.server.body_limit, { handle, refuse }),
     reconfigure(next) {
-      house = furnish(next, house);
+      house = furnish(next, made, house);
       keys = keyring(next.server.keys);
     },
     async close(graceMs) {
@@ -115,6 +95,19 @@ export function openGateway(config: Config, parts: Parts): Gateway {
     },
   };
 }
+
+/** All that requests need from now on; what outlives a configuration is taken over. */
+const furnish = (config: Config, made: Parts & Pick<House, "metrics">, before?: House): House => ({
+  ...made,
+  config,
+  upstreams: openUpstreams(config, made, before),
+  readBody: before?.readBody ?? bodyReader(),
+  plans: before?.plans ?? memory(PLANS_KEPT),
+  running: before?.running ?? new Roster(),
+});
+
+const closing = (): Fault =>
+  new Fault("gateway.stopping", "The gateway is shutting down; send the request to another.");
 
 /** Waits for the turns under way; those that outstay the grace are told, not cut. */
 function drained(house: House, graceMs: number): Promise<void> {

@@ -36,92 +36,131 @@ export type Job = {
  * next upstream of the chain may still take over; afterwards failure is an
  * event like any other.
  */
-export function walk(house: House, job: Job): void {
-  const started = house.clock.now();
-  let current: Readied | undefined;
-  let under: Run | undefined;
-  let halted = false;
+export const walk = (house: House, job: Job): void => new Walk(house, job).begin();
 
-  const running: Running = {
-    place: -1,
-    halt() {
-      halted = true;
-      under?.interrupt(
-        new Fault("gateway.stopping", "The gateway is shutting down; send the request again."),
-      );
-    },
-  };
-  const finish = (outcome: Outcome, status: number, fault = under?.seen.fault): void => {
-    if (!house.running.remove(running)) return;
-    house.metrics.running(-1);
-    const seen = under?.seen;
-    if (current !== undefined && under !== undefined)
-      house.plans.remember(under.id(), {
-        caller: job.caller,
-        planned: planned(current, under.mended),
+class Walk implements Running {
+  place = -1;
+  readonly #house: House;
+  readonly #job: Job;
+  readonly #started: number;
+  /** The turn as it was made ready last, and its answer. */
+  #readied: Readied | undefined;
+  #run: Run | undefined;
+  #halted = false;
+
+  constructor(house: House, job: Job) {
+    this.#house = house;
+    this.#job = job;
+    this.#started = house.clock.now();
+  }
+
+  begin(): void {
+    const { running, metrics } = this.#house;
+    const { reply, chain } = this.#job;
+    running.add(this);
+    metrics.running(1);
+    reply.onDrain(() => this.#run?.resume());
+    reply.onLeave(() => {
+      this.#run?.stop();
+      this.#finish("left", 499);
+    });
+    this.#attempt(0, chain[0]);
+  }
+
+  halt(): void {
+    this.#halted = true;
+    this.#run?.interrupt(
+      new Fault("gateway.stopping", "The gateway is shutting down; send the request again."),
+    );
+  }
+
+  #attempt(at: number, link: Link): void {
+    const { turn, strict, chain } = this.#job;
+    const isLast = chain[at + 1] === undefined;
+    const refused = (fault: Fault, begun: boolean): void => this.#refused(at, fault, begun);
+    try {
+      const readied = ready(turn, link, strict);
+      this.#readied = readied;
+      countTools(this.#house.metrics, readied.plan);
+      this.#run = run(this.#house, this.#job, readied, isLast, {
+        refused,
+        told: (status) => this.#told(status),
+        crashed: (error) => this.#crashed(this.#faultOf(error)),
       });
-    house.report({
+    } catch (error) {
+      refused(this.#faultOf(error), false);
+    }
+  }
+
+  /** It failed and the client has been told nothing: the next link may do better. */
+  #refused(at: number, fault: Fault, begun: boolean): void {
+    const { requestId, chain } = this.#job;
+    const [link, next] = [chain[at], chain[at + 1]];
+    const isOver = begun || this.#halted || !fault.mayFallBack;
+    if (isOver || link === undefined || next === undefined) return this.#fail(fault);
+    const [from, to] = [placeOf(link), placeOf(next)];
+    this.#house.report({ type: "fallback", requestId, from, to, fault: fault.code });
+    this.#attempt(at + 1, next);
+  }
+
+  #fail(fault: Fault): void {
+    this.#job.refuse(fault, this.#job.headers(this.#readied));
+    this.#finish("failed", fault.status, fault);
+  }
+
+  #told(status: number): void {
+    this.#finish(this.#run === undefined ? "completed" : outcomeOf(this.#run.seen), status);
+  }
+
+  /** Something of ours threw; if it throws again while that is told, the reply just ends. */
+  #crashed(fault: Fault): void {
+    try {
+      this.#run?.interrupt(fault);
+    } catch {
+      this.#job.reply.end();
+      this.#finish("failed", fault.status, fault);
+    }
+  }
+
+  #faultOf(error: unknown): Fault {
+    return toFault(error, this.#house.report, this.#job.requestId);
+  }
+
+  #finish(outcome: Outcome, status: number, fault = this.#run?.seen.fault): void {
+    const { running, metrics, plans } = this.#house;
+    if (!running.remove(this)) return;
+    metrics.running(-1);
+    if (this.#readied !== undefined && this.#run !== undefined)
+      plans.remember(this.#run.id(), {
+        caller: this.#job.caller,
+        planned: planned(this.#readied, this.#run.mended),
+      });
+    this.#report(outcome, status, fault);
+  }
+
+  #report(outcome: Outcome, status: number, fault: Fault | undefined): void {
+    const { requestId, turn, chain } = this.#job;
+    const readied = this.#readied;
+    const seen = this.#run?.seen;
+    this.#house.report({
       type: "turn",
-      requestId: job.requestId,
-      door: job.turn.dialect,
-      model: job.turn.model,
-      upstream: placeOf(current?.link ?? job.chain[0]),
-      stream: job.turn.stream,
-      straight: current?.straight ?? false,
+      requestId,
+      door: turn.dialect,
+      model: turn.model,
+      upstream: placeOf(readied?.link ?? chain[0]),
+      stream: turn.stream,
+      straight: readied?.straight ?? false,
       outcome,
       status,
       fault: fault?.code,
       calls: seen?.calls ?? 0,
       usage: seen?.usage,
-      plan: current === undefined ? "" : summary(current.plan),
-      decisions: current?.decisions.length ?? 0,
-      ms: house.clock.now() - started,
-      firstEventMs: seen?.firstEvent === undefined ? undefined : seen.firstEvent - started,
+      plan: readied === undefined ? "" : summary(readied.plan),
+      decisions: readied?.decisions.length ?? 0,
+      ms: this.#house.clock.now() - this.#started,
+      firstEventMs: seen?.firstEvent === undefined ? undefined : seen.firstEvent - this.#started,
     });
-  };
-  const fail = (fault: Fault): void => {
-    job.refuse(fault, job.headers(current));
-    finish("failed", fault.status, fault);
-  };
-  /** Something of ours threw; if it throws again while that is told, the reply just ends. */
-  const crash = (fault: Fault): void => {
-    try {
-      under?.interrupt(fault);
-    } catch {
-      job.reply.end();
-      finish("failed", fault.status, fault);
-    }
-  };
-  const attempt = (at: number, link: Link): void => {
-    const next = job.chain[at + 1];
-    const refused = (fault: Fault, begun: boolean): void => {
-      if (begun || halted || next === undefined || !fault.mayFallBack) return fail(fault);
-      const [from, to] = [placeOf(link), placeOf(next)];
-      house.report({ type: "fallback", requestId: job.requestId, from, to, fault: fault.code });
-      attempt(at + 1, next);
-    };
-    try {
-      const readied = ready(job.turn, link, job.strict);
-      current = readied;
-      countTools(house.metrics, readied.plan);
-      under = run(house, job, readied, next === undefined, {
-        refused,
-        told: (status) => finish(under === undefined ? "completed" : outcomeOf(under.seen), status),
-        crashed: (error) => crash(toFault(error, house.report, job.requestId)),
-      });
-    } catch (error) {
-      refused(toFault(error, house.report, job.requestId), false);
-    }
-  };
-
-  house.running.add(running);
-  house.metrics.running(1);
-  job.reply.onDrain(() => under?.resume());
-  job.reply.onLeave(() => {
-    under?.stop();
-    finish("left", 499);
-  });
-  attempt(0, job.chain[0]);
+  }
 }
 
 /** Kinds we do not know are a client's words, and metrics have no room for all of them. */

@@ -20,7 +20,6 @@ export function pump<In, Out>(
   const emit = (event: Out): void => {
     if (!over) sink.each(event);
   };
-
   const drain = (): void => {
     drained = true;
     wakeAt(undefined);
@@ -48,7 +47,6 @@ export function pump<In, Out>(
     stage.lapse?.(moment, emit);
     if (!drained) settle();
   });
-
   const flow = source({
     each(event) {
       if (!drained) stage.each(event, emit);
