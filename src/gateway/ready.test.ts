@@ -38,6 +38,17 @@ describe("the straight lane", () => {
     expect(isStraight(asked, { formats: ["text"] })).toBe(false);
   });
 
+  it("is not for forms that only some upstreams still read", () => {
+    const old = { name: "f", arguments: "{}" };
+    expect(isStraight({ functions: [{ name: "f" }] })).toBe(false);
+    expect(isStraight({ messages: [{ role: "assistant", function_call: old }] })).toBe(false);
+    expect(isStraight({ messages: [{ role: "function", name: "f", content: "" }] })).toBe(false);
+    // Clients that send back what they were given send null for what it was not.
+    const none = { functions: null, function_call: null };
+    const said = { role: "assistant", content: "Hi", function_call: null };
+    expect(isStraight({ ...none, messages: [said] })).toBe(true);
+  });
+
   it("is not for another dialect", () => {
     expect(isStraight({}, { dialect: "responses" })).toBe(false);
   });

@@ -30,6 +30,8 @@ export type Turn<Name extends AnyName = ClientName> = {
   readonly extra: Extra;
   /** The request as the client sent it, never changed: what the straight lane forwards. */
   readonly body: Fields;
+  /** The body says something in a form that only some upstreams of its dialect still read: it is not forwarded. */
+  readonly outdated?: boolean | undefined;
 };
 
 export type Item<Name extends AnyName = ClientName> =

@@ -4,6 +4,7 @@ import { readParams } from "../params.ts";
 import { invalid, shaped } from "../shape.ts";
 import { readChoice } from "./choice.ts";
 import { readFormat } from "./format.ts";
+import { declaresFunctions, isOldForm } from "./old-form.ts";
 import { readMessages } from "./read-messages.ts";
 import { bodySchema } from "./schema.ts";
 import { readTools } from "./tools.ts";
@@ -36,7 +37,12 @@ export function readRequest(body: Fields): Turn {
     tools: readTools(body.tools, body.functions),
     choice: readChoice(body.tool_choice, body.function_call),
     format: readFormat(body.response_format),
-    params: logprobs === true ? { logprobs: 0, ...params } : params,
+    params: {
+      ...(logprobs === true && { logprobs: 0 }),
+      ...params,
+      // The old form has room for one call.
+      ...(declaresFunctions(body) && { parallelCalls: false }),
+    },
     stream: stream === true,
     usageWanted: include_usage === true,
     extra: {
@@ -48,5 +54,6 @@ export function readRequest(body: Fields): Turn {
           : extra,
     },
     body,
+    ...(isOldForm(body, messages) && { outdated: true }),
   };
 }

@@ -4,6 +4,7 @@ import type { Call, Fields, Item, Part, Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
 import { writeAnnotation } from "./citations.ts";
 import { writeFinish } from "./finish.ts";
+import { declaresFunctions } from "./old-form.ts";
 import { ownExtra } from "./schema.ts";
 import { writeUsage } from "./usage.ts";
 
@@ -13,7 +14,7 @@ export function writeAnswer(answer: Answer<ClientName>, turn: Turn, context: Wri
     ...(answer.dialect === "chat" ? answer.extra : {}),
     ...answerHead(answer, turn, context),
     object: "chat.completion",
-    choices: answer.choices.map((choice) => writeChoice(choice, isLegacy(turn))),
+    choices: answer.choices.map((choice) => writeChoice(choice, declaresFunctions(turn.body))),
     ...(answer.usage === undefined ? {} : { usage: writeUsage(answer.usage) }),
   });
 }
@@ -34,10 +35,6 @@ export function answerHead(
     ...(system_fingerprint === undefined ? {} : { system_fingerprint }),
   };
 }
-
-/** Whether the client declared its tools in the old way, and expects calls in the old way. */
-export const isLegacy = ({ body }: Turn): boolean =>
-  Array.isArray(body.functions) && (body.tools === undefined || body.tools === null);
 
 function writeChoice({ index, items, stop }: AnswerChoice<ClientName>, legacy: boolean): Fields {
   const parts = items.flatMap((item) => (item.type === "message" ? item.parts : []));

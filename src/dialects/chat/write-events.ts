@@ -17,8 +17,9 @@ import type { WriteContext } from "../dialect.ts";
 import { faultBody } from "../fault-body.ts";
 import { writeAnnotation } from "./citations.ts";
 import { writeFinish } from "./finish.ts";
+import { declaresFunctions } from "./old-form.ts";
 import { ownExtra } from "./schema.ts";
-import { answerHead, isLegacy } from "./write-answer.ts";
+import { answerHead } from "./write-answer.ts";
 import { writeUsage } from "./usage.ts";
 
 /** What stands before a text that is written often, and what stands behind it. */
@@ -53,7 +54,7 @@ class ChatWriter implements EventWriter<ClientName> {
   constructor(turn: Turn, context: WriteContext) {
     this.#turn = turn;
     this.#context = context;
-    this.#legacy = isLegacy(turn);
+    this.#legacy = declaresFunctions(turn.body);
   }
 
   each(event: TurnEvent<ClientName>, emit: Emit<string>): void {
