@@ -1,5 +1,5 @@
 import type { Happening, TurnDone } from "./happening.ts";
-import { createRegistry } from "./registry.ts";
+import { createRegistry, type Registry } from "./registry.ts";
 
 export type Metrics = {
   hear(happening: Happening): void;
@@ -14,75 +14,18 @@ const SECONDS = [0.005, 0.02, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
 /** The Prometheus view of what happens. Labels are names from the configuration, never a client's words. */
 export function createMetrics(): Metrics {
   const registry = createRegistry();
-  const turns = registry.counter("patchbay_turns_total", "Turns by door, upstream and outcome.", [
-    "door",
-    "upstream",
-    "outcome",
-  ]);
-  const refusals = registry.counter(
-    "patchbay_refusals_total",
-    "Requests that never became a turn, by fault.",
-    ["fault"],
-  );
-  const fallbacks = registry.counter(
-    "patchbay_fallbacks_total",
-    "Turns moved on to the next upstream of a chain.",
-    ["from", "fault"],
-  );
-  const tools = registry.counter("patchbay_tools_total", "Declared tools by verdict and kind.", [
-    "verdict",
-    "kind",
-  ]);
-  const calls = registry.counter("patchbay_calls_total", "Tool calls delivered to clients.", [
-    "door",
-  ]);
-  const tokens = registry.counter("patchbay_tokens_total", "Tokens as upstreams counted them.", [
-    "upstream",
-    "direction",
-  ]);
-  const duration = registry.histogram(
-    "patchbay_turn_seconds",
-    "From request to the end of the answer.",
-    ["door", "upstream"],
-    SECONDS,
-  );
-  const firstEvent = registry.histogram(
-    "patchbay_first_event_seconds",
-    "From request to the upstream's first event.",
-    ["door", "upstream"],
-    SECONDS,
-  );
-  const children = registry.counter(
-    "patchbay_child_events_total",
-    "What happened to child processes, and what they said that was dropped.",
-    ["upstream", "event"],
-  );
-  const active = registry.gauge("patchbay_turns_running", "Turns under way.");
-
-  const hearTurn = (turn: TurnDone): void => {
-    const { door, usage } = turn;
-    const upstream = upstreamOf(turn.upstream);
-    turns.add(1, door, upstream, turn.outcome);
-    duration.observe(turn.ms / 1000, door, upstream);
-    if (turn.firstEventMs !== undefined)
-      firstEvent.observe(turn.firstEventMs / 1000, door, upstream);
-    if (turn.calls > 0) calls.add(turn.calls, door);
-    if (usage === undefined) return;
-    tokens.add(usage.input, upstream, "input");
-    tokens.add(usage.output, upstream, "output");
-  };
-
+  const numbers = numbersIn(registry);
   return {
     hear(happening) {
       switch (happening.type) {
         case "turn":
-          return hearTurn(happening);
+          return hearTurn(numbers, happening);
         case "refusal":
-          return refusals.add(1, happening.fault);
+          return numbers.refusals.add(1, happening.fault);
         case "fallback":
-          return fallbacks.add(1, upstreamOf(happening.from), happening.fault);
+          return numbers.fallbacks.add(1, upstreamOf(happening.from), happening.fault);
         case "child":
-          return children.add(1, happening.upstream, happening.event);
+          return numbers.children.add(1, happening.upstream, happening.event);
         case "trouble":
         case "reload":
           return;
@@ -90,10 +33,70 @@ export function createMetrics(): Metrics {
           happening satisfies never;
       }
     },
-    tool: (verdict, kind) => tools.add(1, verdict, kind),
-    running: (change) => active.add(change),
+    tool: (verdict, kind) => numbers.tools.add(1, verdict, kind),
+    running: (change) => numbers.active.add(change),
     text: () => registry.text(),
   };
+}
+
+/** Every number there is. */
+const numbersIn = (registry: Registry) => ({
+  turns: registry.counter("patchbay_turns_total", "Turns by door, upstream and outcome.", [
+    "door",
+    "upstream",
+    "outcome",
+  ]),
+  refusals: registry.counter(
+    "patchbay_refusals_total",
+    "Requests that never became a turn, by fault.",
+    ["fault"],
+  ),
+  fallbacks: registry.counter(
+    "patchbay_fallbacks_total",
+    "Turns moved on to the next upstream of a chain.",
+    ["from", "fault"],
+  ),
+  tools: registry.counter("patchbay_tools_total", "Declared tools by verdict and kind.", [
+    "verdict",
+    "kind",
+  ]),
+  calls: registry.counter("patchbay_calls_total", "Tool calls delivered to clients.", ["door"]),
+  tokens: registry.counter("patchbay_tokens_total", "Tokens as upstreams counted them.", [
+    "upstream",
+    "direction",
+  ]),
+  duration: registry.histogram(
+    "patchbay_turn_seconds",
+    "From request to the end of the answer.",
+    ["door", "upstream"],
+    SECONDS,
+  ),
+  firstEvent: registry.histogram(
+    "patchbay_first_event_seconds",
+    "From request to the upstream's first event.",
+    ["door", "upstream"],
+    SECONDS,
+  ),
+  children: registry.counter(
+    "patchbay_child_events_total",
+    "What happened to child processes, and what they said that was dropped.",
+    ["upstream", "event"],
+  ),
+  active: registry.gauge("patchbay_turns_running", "Turns under way."),
+});
+type Numbers = ReturnType<typeof numbersIn>;
+
+function hearTurn(numbers: Numbers, turn: TurnDone): void {
+  const { door, usage } = turn;
+  const upstream = upstreamOf(turn.upstream);
+  numbers.turns.add(1, door, upstream, turn.outcome);
+  numbers.duration.observe(turn.ms / 1000, door, upstream);
+  if (turn.firstEventMs !== undefined)
+    numbers.firstEvent.observe(turn.firstEventMs / 1000, door, upstream);
+  if (turn.calls > 0) numbers.calls.add(turn.calls, door);
+  if (usage === undefined) return;
+  numbers.tokens.add(usage.input, upstream, "input");
+  numbers.tokens.add(usage.output, upstream, "output");
 }
 
 /** The upstream of an `upstream/model`: models may be as many as clients think of. */

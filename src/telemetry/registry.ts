@@ -22,71 +22,84 @@ export type Histogram = { observe(value: number, ...values: readonly string[]): 
 export const contentType = "text/plain; version=0.0.4; charset=utf-8";
 
 export function createRegistry(): Registry {
-  const families: (() => string)[] = [];
-  const family = (
-    name: string,
-    help: string,
-    type: string,
-    lines: () => Iterable<string>,
-  ): void => {
-    families.push(() =>
-      [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...lines(), ""].join("\n"),
-    );
+  const families: Family[] = [];
+  const add = <F extends Family>(family: F): F => {
+    families.push(family);
+    return family;
   };
-
-  const amounts = (
-    name: string,
-    help: string,
-    type: string,
-    labels: readonly string[],
-  ): Counter => {
-    const series = new Map<string, { readonly labels: string; amount: number }>();
-    // Without labels there is one series, and it is there from the start.
-    if (labels.length === 0) series.set("", { labels: "", amount: 0 });
-    family(name, help, type, () =>
-      [...series.values()].map((one) => `${name}${braced(one.labels)} ${one.amount}`),
-    );
-    return {
-      add(amount, ...values) {
-        const key = values.join("\n");
-        let one = series.get(key);
-        if (one === undefined)
-          series.set(key, (one = { labels: labelText(labels, values), amount: 0 }));
-        one.amount += amount;
-      },
-    };
-  };
-
   return {
-    counter: (name, help, labels = []) => amounts(name, help, "counter", labels),
-    gauge: (name, help) => amounts(name, help, "gauge", []),
-    histogram(name, help, labels, buckets) {
-      const series = new Map<string, { labels: string; counts: number[]; sum: number }>();
-      family(name, help, "histogram", () =>
-        [...series.values()].flatMap((one) =>
-          histogramLines(name, one.labels, buckets, one.counts, one.sum),
-        ),
-      );
-      return {
-        observe(value, ...values) {
-          const key = values.join("\n");
-          let one = series.get(key);
-          if (one === undefined) {
-            one = {
-              labels: labelText(labels, values),
-              counts: Array(buckets.length + 1).fill(0),
-              sum: 0,
-            };
-            series.set(key, one);
-          }
-          let at = 0;
-          while (at < buckets.length && value > (buckets[at] ?? 0)) at++;
-          one.counts[at] = (one.counts[at] ?? 0) + 1;
-          one.sum += value;
-        },
-      };
+    counter: (name, help, labels = []) => add(amounts({ name, help, type: "counter", labels })),
+    gauge: (name, help) => add(amounts({ name, help, type: "gauge", labels: [] })),
+    histogram: (name, help, labels, buckets) =>
+      add(distribution({ name, help, type: "histogram", labels }, buckets)),
+    text: () => families.map((family) => family.text()).join(""),
+  };
+}
+
+/** All numbers of one name. */
+type Family = { text(): string };
+type About = {
+  readonly name: string;
+  readonly help: string;
+  readonly type: "counter" | "gauge" | "histogram";
+  readonly labels: readonly string[];
+};
+
+const written = ({ name, help, type }: About, lines: readonly string[]): string =>
+  [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...lines, ""].join("\n");
+
+/** Finds what is counted under the values of the labels, made when it is first asked for. */
+function seriesOf<Series>(make: (values: readonly string[]) => Series) {
+  const known = new Map<string, Series>();
+  const of = (values: readonly string[]): Series => {
+    const key = values.join("\n");
+    let series = known.get(key);
+    if (series === undefined) known.set(key, (series = make(values)));
+    return series;
+  };
+  return { of, all: () => [...known.values()] };
+}
+
+function amounts(about: About): Counter & Family {
+  const { name, labels } = about;
+  const series = seriesOf((values) => ({ labels: labelText(labels, values), amount: 0 }));
+  // Without labels there is one series, and it is there from the start.
+  if (labels.length === 0) series.of([]);
+  return {
+    add(amount, ...values) {
+      series.of(values).amount += amount;
     },
-    text: () => families.map((write) => write()).join(""),
+    text: () =>
+      written(
+        about,
+        series.all().map((one) => `${name}${braced(one.labels)} ${one.amount}`),
+      ),
+  };
+}
+
+function distribution(about: About, buckets: readonly number[]): Histogram & Family {
+  const series = seriesOf((values) => ({
+    labels: labelText(about.labels, values),
+    counts: Array<number>(buckets.length + 1).fill(0),
+    sum: 0,
+  }));
+  return {
+    observe(value, ...values) {
+      const one = series.of(values);
+      let at = 0;
+      while (at < buckets.length && value > (buckets[at] ?? 0)) at++;
+      one.counts[at] = (one.counts[at] ?? 0) + 1;
+      one.sum += value;
+    },
+    text: () =>
+      written(
+        about,
+        series
+          .all()
+          .flatMap(({ labels, counts, sum }) =>
+            histogramLines(about.name, labels, buckets, counts, sum),
+          ),
+      ),
   };
 }
 
