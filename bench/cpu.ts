@@ -5,6 +5,13 @@ export function cpuSeconds(pid: number): number {
   return tree(pid).reduce((sum, stat) => sum + (scheduled(stat.pid) ?? ticked(stat)), 0);
 }
 
+/** The same without its children. */
+export function ownCpuSeconds(pid: number): number {
+  const stat = readStat(pid);
+  if (stat === undefined) throw new Error(`process ${pid} is gone`);
+  return scheduled(pid) ?? ticked(stat);
+}
+
 /** Resident memory of a process and its children, in megabytes. */
 export function residentMegabytes(pid: number): number {
   const kilobytes = tree(pid).map((stat) => {

@@ -4,6 +4,7 @@ import { availableParallelism, cpus, loadavg, release } from "node:os";
 import { parseArgs } from "node:util";
 import type { Outcome } from "./load.ts";
 import type { Effort, Part, Section, Stand } from "./part.ts";
+import { codex } from "./parts/codex.ts";
 import { cost } from "./parts/cost.ts";
 import { latency } from "./parts/latency.ts";
 import { linear } from "./parts/linear.ts";
@@ -19,7 +20,7 @@ import { openPortkey } from "./subjects/portkey.ts";
 import { Absent, type OpenSubject, type Subject } from "./subjects/subject.ts";
 import { verify } from "./verify.ts";
 
-const parts: readonly Part[] = [planning, cost, latency, linear, soak];
+const parts: readonly Part[] = [planning, cost, latency, codex, linear, soak];
 
 const contenders: Readonly<Record<string, OpenSubject>> = {
   nginx: openNginx,

@@ -52,9 +52,19 @@ export function openChild(options: ChildOptions): Child {
     }),
   );
   child.stderr.on("data", (chunk: Buffer) => options.noise(chunk.length));
+  let unsent = "";
+  // One write for all that one read brought about: a write costs more than what it says.
+  const write = (): void => {
+    const lines = unsent;
+    unsent = "";
+    if (!over) child.stdin.write(lines);
+  };
   return {
     pid: child.pid,
-    send: (line) => void (over || child.stdin.write(`${line}\n`)),
+    send(line) {
+      if (unsent === "") queueMicrotask(write);
+      unsent += `${line}\n`;
+    },
     end: () => void (over || child.stdin.end()),
     kill: () => void (over || child.kill("SIGKILL")),
   };

@@ -1,0 +1,163 @@
+import { existsSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { ownCpuSeconds } from "../cpu.ts";
+import { median, quantile } from "../figures.ts";
+import type { Check, Part, Section } from "../part.ts";
+import { freePort, startServer, temporaryFolder } from "../processes.ts";
+import { verdict } from "../report.ts";
+
+const root = join(import.meta.dirname, "../..");
+const binary = join(root, "node_modules/.bin/codex");
+const mostCpu = 1;
+const WARM = 250;
+const PAIRS = 120;
+
+type Row = {
+  readonly name: string;
+  /** Milliseconds of each request. */
+  readonly first: readonly number[];
+  readonly second: readonly number[];
+  /** Milliseconds of Patchbay's own CPU per request. */
+  readonly cpu: number;
+};
+
+/**
+ * What a round with one call takes through Codex: a request that is answered
+ * with a call, and one that brings its result. The model behind Codex answers
+ * at once, so all of it is added, and nearly all of that by Codex.
+ */
+export const codex: Part = {
+  name: "codex",
+  when: "always",
+  async measure({ say }) {
+    if (!existsSync(binary)) return sectionOf([]);
+    const model = await openModel();
+    const { port } = model.address() as AddressInfo;
+    const rows: Row[] = [];
+    for (const [name, parkMs] of [
+      ["parked", 600_000],
+      ["replay", 0],
+    ] as const) {
+      say(`codex: ${name}`);
+      rows.push(await measureRow(name, parkMs, port));
+    }
+    model.closeAllConnections();
+    model.close();
+    return sectionOf(rows);
+  },
+};
+
+const show = (values: readonly number[]): string =>
+  `${median(values).toFixed(0)} / ${quantile(values, 0.95).toFixed(0)}`;
+
+const sectionOf = (rows: readonly Row[]): Section => ({
+  title: "Through the Codex app-server, in milliseconds (median / 95th of 100)",
+  table: {
+    head: ["", "first request", "with results", "CPU of Patchbay"],
+    rows: rows.map(({ name, first, second, cpu }) => [
+      name,
+      show(first),
+      show(second),
+      cpu.toFixed(2),
+    ]),
+  },
+  figures: rows,
+  checks: ["parked", "replay"].map((name): Check => {
+    const cpu = rows.find((row) => row.name === name)?.cpu ?? NaN;
+    return {
+      what: `CPU of Patchbay for a request through Codex, ${name}`,
+      target: `<= ${mostCpu} ms`,
+      measured: Number.isFinite(cpu) ? `${cpu.toFixed(2)} ms` : "-",
+      verdict: verdict(cpu, cpu <= mostCpu),
+    };
+  }),
+});
+
+async function measureRow(name: string, parkMs: number, model: number): Promise<Row> {
+  const port = await freePort();
+  const folder = temporaryFolder();
+  const config = join(folder, "patchbay.yaml");
+  const upstream = {
+    dialect: "codex",
+    command: binary,
+    home: join(folder, "home"),
+    base_url: `http://127.0.0.1:${model}/v1`,
+    api_key: "x",
+    park_ms: parkMs,
+  };
+  writeFileSync(
+    config,
+    JSON.stringify({ upstreams: { codex: upstream }, models: { "*": "codex/*" } }),
+  );
+  const cli = join(root, "src/host/cli.ts");
+  const args = ["--max-semi-space-size=4", cli, "serve", "--config", config, "--port", `${port}`];
+  const pid = await startServer({ command: process.execPath, args, folder, port });
+  for (let at = 0; at < WARM; at++) await round(port);
+  const before = ownCpuSeconds(pid);
+  const rounds: Awaited<ReturnType<typeof round>>[] = [];
+  for (let at = 0; at < PAIRS; at++) rounds.push(await round(port));
+  const cpu = ((ownCpuSeconds(pid) - before) * 1000) / (PAIRS * 2);
+  process.kill(pid, "SIGTERM");
+  const [first, second] = [rounds.map((one) => one.first), rounds.map((one) => one.second)];
+  return { name, first, second, cpu };
+}
+
+const tools = [
+  {
+    type: "function",
+    name: "look",
+    parameters: { type: "object", properties: { at: { type: "string" } }, required: ["at"] },
+  },
+];
+const asked = { type: "message", role: "user", content: "What is there?" };
+
+async function round(port: number): Promise<{ readonly first: number; readonly second: number }> {
+  const start = performance.now();
+  const { output } = await ask(port, [asked]);
+  const between = performance.now();
+  const result = { type: "function_call_output", call_id: "call_1", output: "a tree" };
+  const answer = await ask(port, [asked, ...output, result]);
+  if (output[0]?.type !== "function_call" || answer.output[0]?.type !== "message")
+    throw new Error("a round through Codex went wrong");
+  return { first: between - start, second: performance.now() - between };
+}
+
+type Answer = { readonly output: readonly { readonly type: string }[] };
+
+async function ask(port: number, input: readonly unknown[]): Promise<Answer> {
+  const response = await fetch(`http://127.0.0.1:${port}/v1/responses`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ model: "m", input, tools }),
+  });
+  if (!response.ok) throw new Error(`through Codex: ${response.status} ${await response.text()}`);
+  return (await response.json()) as Answer;
+}
+
+const call = { type: "function_call", call_id: "call_1", name: "look", arguments: '{"at":"x"}' };
+const said = {
+  type: "message",
+  role: "assistant",
+  content: [{ type: "output_text", text: "There is a tree." }],
+};
+const usage = { input_tokens: 3, output_tokens: 2, total_tokens: 5 };
+
+/** A model that calls once, and says what there is when it has been told. */
+async function openModel(): Promise<Server> {
+  const server = createServer((request, response) => {
+    void text(request).then((body) => {
+      const item = body.includes("function_call_output") ? said : call;
+      const events = [
+        { type: "response.output_item.done", item },
+        { type: "response.completed", response: { id: "resp_1", usage } },
+      ];
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.end(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(""));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return server;
+}
