@@ -24,11 +24,7 @@ export type Readied = {
 export function ready(turn: Turn, link: Link, strict: boolean): Readied {
   const profile = modelProfile(link.upstream.profile, link.model);
   const plan = planTools(turn, profile, { origin: placeOf(link) });
-  const straight =
-    plan.identical &&
-    profile.dialect === turn.dialect &&
-    turn.outdated !== true &&
-    takesParams(turn, profile);
+  const straight = plan.identical && profile.dialect === turn.dialect && takesParams(turn, profile);
   const prepared = link.upstream.prepare(plan.turn, { model: link.model, straight });
   const decisions =
     prepared.decisions.length === 0 ? plan.decisions : [...plan.decisions, ...prepared.decisions];

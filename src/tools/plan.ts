@@ -61,13 +61,16 @@ export function previewTools(
   const history = planHistory(turn, set, profile, origin);
   const format = planFormat(turn.format, profile, turn.dialect);
   const params = planParams(turn, set, profile);
+  const { repairs = none } = turn;
   const isSame =
+    repairs.length === 0 &&
     set.identical &&
     choice.identical &&
     params.decisions.length === 0 &&
     format.decisions.length === 0 &&
     (history.items as unknown) === turn.items;
   const decisions = [
+    ...repairs,
     ...set.decisions,
     ...choice.decisions,
     ...params.decisions,

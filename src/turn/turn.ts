@@ -1,3 +1,4 @@
+import type { Decision } from "./decision.ts";
 import type { AnyName, ClientName } from "./names.ts";
 
 /** A wire language that clients or upstreams speak. */
@@ -28,10 +29,10 @@ export type Turn<Name extends AnyName = ClientName> = {
   /** Whether the client wants the token count at the end of a stream. */
   readonly usageWanted: boolean;
   readonly extra: Extra;
+  /** What had to be mended to read it. A request that needed any is not forwarded as it stands. */
+  readonly repairs?: readonly Decision[] | undefined;
   /** The request as the client sent it, never changed: what the straight lane forwards. */
   readonly body: Fields;
-  /** The body says something in a form that only some upstreams of its dialect still read: it is not forwarded. */
-  readonly outdated?: boolean | undefined;
 };
 
 export type Item<Name extends AnyName = ClientName> =

@@ -7,11 +7,11 @@ const isGiven = (value: unknown): boolean => value !== undefined && value !== nu
 export const declaresFunctions = ({ tools, functions }: Fields): boolean =>
   Array.isArray(functions) && functions.length > 0 && !isGiven(tools);
 
-/** Whether anything is said in words from before there were `tools`, which many upstreams never knew. */
-export const isOldForm = (body: Fields, messages: readonly unknown[]): boolean =>
-  isGiven(body.functions) || isGiven(body.function_call) || messages.some(isOldMessage);
+/** The fields of a request that are words from before there were `tools`, which many upstreams never knew. */
+export const oldFields = (body: Fields): readonly string[] =>
+  ["functions", "function_call"].filter((name) => isGiven(body[name]));
 
-function isOldMessage(message: unknown): boolean {
+export function isOldMessage(message: unknown): boolean {
   const { role, function_call } = fieldsOf(message) ?? {};
   return role === "function" || isGiven(function_call);
 }

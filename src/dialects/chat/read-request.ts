@@ -4,7 +4,8 @@ import { readParams } from "../params.ts";
 import { invalid, shaped } from "../shape.ts";
 import { readChoice } from "./choice.ts";
 import { readFormat } from "./format.ts";
-import { declaresFunctions, isOldForm } from "./old-form.ts";
+import { strayForms } from "./forms.ts";
+import { declaresFunctions } from "./old-form.ts";
 import { readMessages } from "./read-messages.ts";
 import { bodySchema } from "./schema.ts";
 import { readTools } from "./tools.ts";
@@ -53,7 +54,7 @@ export function readRequest(body: Fields): Turn {
           ? { ...extra, stream_options: options }
           : extra,
     },
+    repairs: strayForms(body, messages),
     body,
-    ...(isOldForm(body, messages) && { outdated: true }),
   };
 }

@@ -5,6 +5,7 @@ import { readParams } from "../params.ts";
 import { invalid, shaped } from "../shape.ts";
 import { readChoice } from "./choice.ts";
 import { readFormat } from "./format.ts";
+import { strayForms } from "./forms.ts";
 import { readItem } from "./items.ts";
 import { readTools } from "./tools.ts";
 
@@ -40,6 +41,7 @@ export function readRequest(body: Fields): Turn {
     stream: shaped(flag, body.stream, "stream") ?? false,
     usageWanted: true,
     extra: { dialect: "responses", fields: extra },
+    repairs: strayForms(body),
     body,
   };
 }

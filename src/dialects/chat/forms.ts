@@ -1,0 +1,49 @@
+import type { Decision } from "../../turn/decision.ts";
+import { isFields } from "../../turn/json.ts";
+import type { Fields } from "../../turn/turn.ts";
+import { isOldMessage, oldFields } from "./old-form.ts";
+
+const none: readonly Decision[] = [];
+/** By the array, as the tools are read. */
+const known = new WeakMap<readonly unknown[], readonly Decision[]>();
+
+const repaired = (path: string, reason: string): Decision => ({ path, action: "repaired", reason });
+
+/**
+ * What a request says in a form that chat does not have, or has no longer, and
+ * that is understood all the same. Upstreams are told in today's.
+ */
+export function strayForms(body: Fields, messages: readonly unknown[]): readonly Decision[] {
+  const { tools, tool_choice } = body;
+  const found = oldFields(body).map((name) => repaired(name, "chat has tools now"));
+  for (const [at, message] of messages.entries())
+    if (isOldMessage(message))
+      found.push(repaired(`messages[${at}]`, "chat has calls and results of tools now"));
+  if (Array.isArray(tools)) found.push(...strayTools(tools));
+  if (isStrayChoice(tool_choice)) found.push(repaired("tool_choice", "chat says it otherwise"));
+  return found.length === 0 ? none : found;
+}
+
+function strayTools(tools: readonly unknown[]): readonly Decision[] {
+  let stray = known.get(tools);
+  if (stray === undefined) {
+    stray = tools.flatMap((tool, at) =>
+      isNested(tool) ? [] : [repaired(`tools[${at}]`, "chat keeps what a tool is under its type")],
+    );
+    known.set(tools, stray);
+  }
+  return stray;
+}
+
+/** Chat nests what it says of a function or a custom tool under that word. */
+const isNested = (said: unknown): boolean =>
+  isFields(said) &&
+  typeof said.type === "string" &&
+  ((said.type !== "function" && said.type !== "custom") || isFields(said[said.type]));
+
+function isStrayChoice(choice: unknown): boolean {
+  if (!isFields(choice)) return choice === "any";
+  if (choice.type !== "allowed_tools") return !isNested(choice);
+  const { allowed_tools: allowed } = choice;
+  return !isFields(allowed) || !Array.isArray(allowed.tools) || !allowed.tools.every(isNested);
+}
