@@ -2,7 +2,7 @@ import { Fault, type FaultCode } from "../turn/fault.ts";
 import type { Fields } from "../turn/turn.ts";
 import { fieldsOf, numberOf, textOf } from "./loose.ts";
 
-const byStatus: Readonly<Record<number, FaultCode>> = {
+const byStatus = {
   401: "upstream.auth",
   403: "upstream.forbidden",
   404: "upstream.not_found",
@@ -11,7 +11,18 @@ const byStatus: Readonly<Record<number, FaultCode>> = {
   429: "upstream.rate_limited",
   503: "upstream.overloaded",
   529: "upstream.overloaded",
-};
+} as const satisfies Record<number, FaultCode>;
+
+/** What an HTTP status of 400 or more can mean. */
+export type StatusFault =
+  | (typeof byStatus)[keyof typeof byStatus]
+  | "upstream.failed"
+  | "upstream.refused";
+
+export function faultOfStatus(status: number): StatusFault {
+  const known: Readonly<Record<number, StatusFault>> = byStatus;
+  return known[status] ?? (status >= 500 ? "upstream.failed" : "upstream.refused");
+}
 
 /** What an error's `code` or `type` says of its cause, in the words of the API and its kin. */
 const words: Readonly<Record<string, FaultCode>> = {
@@ -82,7 +93,7 @@ function faultOf(error: Fields, message: unknown): Fault {
   const code =
     status === undefined
       ? (causeOf(error.code) ?? causeOf(error.type) ?? "upstream.said_error")
-      : codeOf(status);
+      : faultOfStatus(status);
   const own = [error.code, error.type].find((word) => statusOf(word) === undefined && textOf(word));
   return new Fault(
     code,
@@ -95,10 +106,6 @@ function faultOf(error: Fields, message: unknown): Fault {
       status: code === "upstream.refused" ? status : undefined,
     },
   );
-}
-
-function codeOf(status: number): FaultCode {
-  return byStatus[status] ?? (status >= 500 ? "upstream.failed" : "upstream.refused");
 }
 
 function statusOf(value: unknown): number | undefined {

@@ -8,7 +8,7 @@ import type { TurnEvent } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { UpstreamName } from "../turn/names.ts";
 import { broken, packed, refusal, shown, tooLong, webPage, type Failing } from "./http-fault.ts";
-import { one, type Failure, type Headers } from "./retry.ts";
+import { headerValue, type Failure, type Headers } from "./retry.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
@@ -91,7 +91,7 @@ export class HttpAnswer implements Dispatcher.DispatchHandler, Flow {
     this.#status = status;
     this.#headers = headers;
     if (status >= 300) this.#form = "refusal";
-    const encoding = one(headers["content-encoding"]);
+    const encoding = headerValue(headers["content-encoding"]);
     if (encoding === "" || encoding === "identity") return;
     if (this.#form !== "refusal") return this.#abandon(packed(this.#to.failing, encoding));
     this.#refused();
@@ -203,7 +203,7 @@ export class HttpAnswer implements Dispatcher.DispatchHandler, Flow {
       first === "{" ||
       first === "[" ||
       // No field of a stream begins like JSON, nor the other way about.
-      (!":deir".includes(first) && one(this.#headers["content-type"]).includes("json"));
+      (!":deir".includes(first) && headerValue(this.#headers["content-type"]).includes("json"));
     this.#form = json ? "whole" : "frames";
     if (!json) this.#sse = sseReader(this.#frame);
     this.#hear(json ? text.slice(at) : text);

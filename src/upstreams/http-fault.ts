@@ -1,6 +1,7 @@
+import { faultOfStatus, type StatusFault } from "../dialects/said-error.ts";
 import { Fault, type FaultCode } from "../turn/fault.ts";
 import { readError } from "./error-body.ts";
-import { askedWait, one, type Failure, type Headers } from "./retry.ts";
+import { askedWait, headerValue, type Failure, type Headers } from "./retry.ts";
 
 /** Who failed: the words for a message, and what no message may hold. */
 export type Failing = {
@@ -17,77 +18,64 @@ type Answered = {
   readonly now: number;
 };
 
-type Rule = {
-  readonly code: FaultCode;
+type Words = {
   readonly did: string;
   /** After "upstream `name`" is known; empty where the upstream's own words have to do. */
   readonly remedy: (name: string) => string;
 };
 
 const later = (): string => "Try again later.";
-const rules: Readonly<Record<number, Rule>> = {
-  401: {
-    code: "upstream.auth",
+const words: Readonly<Record<StatusFault, Words>> = {
+  "upstream.auth": {
     did: "rejected its key",
     remedy: (name) => `Check the \`api_key\` of upstream \`${name}\`.`,
   },
-  403: {
-    code: "upstream.forbidden",
+  "upstream.forbidden": {
     did: "forbids this",
     remedy: (name) => `Check what the \`api_key\` of upstream \`${name}\` may do.`,
   },
-  404: {
-    code: "upstream.not_found",
+  "upstream.not_found": {
     did: "has no such model or route",
     remedy: (name) => `Check the model's name and the \`base_url\` of upstream \`${name}\`.`,
   },
-  408: { code: "upstream.timeout", did: "gave up waiting", remedy: () => "Try again." },
-  413: {
-    code: "upstream.too_large",
-    did: "found the request too large",
-    remedy: () => "Send less.",
-  },
-  429: { code: "upstream.rate_limited", did: "asks to slow down", remedy: later },
-  503: { code: "upstream.overloaded", did: "is overloaded", remedy: later },
-  529: { code: "upstream.overloaded", did: "is overloaded", remedy: later },
+  "upstream.timeout": { did: "gave up waiting", remedy: () => "Try again." },
+  "upstream.too_large": { did: "found the request too large", remedy: () => "Send less." },
+  "upstream.rate_limited": { did: "asks to slow down", remedy: later },
+  "upstream.overloaded": { did: "is overloaded", remedy: later },
+  "upstream.failed": { did: "had an error", remedy: later },
+  "upstream.refused": { did: "rejected the request", remedy: () => "" },
 };
-
-function ruleOf(status: number): Rule {
-  const rule = rules[status];
-  if (rule !== undefined) return rule;
-  if (status >= 500) return { code: "upstream.failed", did: "had an error", remedy: later };
-  if (status >= 400)
-    return { code: "upstream.refused", did: "rejected the request", remedy: () => "" };
-  return {
-    code: "upstream.failed",
-    did: "sent us elsewhere",
-    remedy: (name) =>
-      `Check the \`base_url\` of upstream \`${name}\`: it must be the address that answers.`,
-  };
-}
+const elsewhere: Words = {
+  did: "sent us elsewhere",
+  remedy: (name) =>
+    `Check the \`base_url\` of upstream \`${name}\`: it must be the address that answers.`,
+};
 
 /** What an answer with a status that is not a success means. */
 export function refusal(failing: Failing, answered: Answered): Failure {
   const { status, headers } = answered;
-  const rule = ruleOf(status);
+  const isError = status >= 400;
+  const code = isError ? faultOfStatus(status) : "upstream.failed";
+  const { did, remedy } = isError ? words[code] : elsewhere;
   const said = readError(answered.body);
   const after = askedWait(headers, answered.now);
-  const location = one(headers.location);
-  const words = said.message ?? (location === "" ? "" : `to ${location}`);
+  const location = headerValue(headers.location);
+  const reason = said.message ?? (location === "" ? "" : `to ${location}`);
   const sentences = [
-    `Upstream \`${failing.name}\` ${rule.did} (${status})${words === "" ? "." : `: ${stopped(words)}`}`,
-    rule.remedy(failing.name),
+    `Upstream \`${failing.name}\` ${did} (${status})${reason === "" ? "." : `: ${stopped(reason)}`}`,
+    remedy(failing.name),
   ];
-  const code = said.code === String(status) ? undefined : said.code;
-  const fault = new Fault(rule.code, redact(failing, sentences.filter(Boolean).join(" ")), {
-    param: said.param && redact(failing, said.param),
-    upstreamCode: code && redact(failing, code),
-    status: rule.code === "upstream.refused" ? status : undefined,
+  const upstreamCode = said.code === String(status) ? undefined : said.code;
+  const fault = new Fault(code, sentences.filter(Boolean).join(" "), {
+    param: said.param,
+    upstreamCode,
+    status: code === "upstream.refused" ? status : undefined,
     retryAfter: after === undefined ? undefined : String(Math.ceil(after / 1_000)),
     log: { upstream: failing.name, status, type: said.type, requestId: headers["x-request-id"] },
   });
-  const advised = one(headers["x-should-retry"]);
-  return { fault, again: (status === 429 || status >= 500) && advised !== "false", after };
+  const advised = headerValue(headers["x-should-retry"]);
+  const again = (status === 429 || status >= 500) && advised !== "false";
+  return { fault: shown(failing, fault), again, after };
 }
 
 type Break = {

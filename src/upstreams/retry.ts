@@ -91,13 +91,14 @@ export type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
 /** How long a refusal asks to wait, in milliseconds. */
 export function askedWait(headers: Headers, now: number): number | undefined {
-  const exact = Number.parseFloat(one(headers["retry-after-ms"]));
+  const exact = Number.parseFloat(headerValue(headers["retry-after-ms"]));
   if (exact >= 0) return exact;
-  const said = one(headers["retry-after"]).trim();
+  const said = headerValue(headers["retry-after"]).trim();
   if (/^\d+(\.\d+)?$/.test(said)) return Number(said) * 1_000;
   const moment = Date.parse(said);
   return Number.isNaN(moment) ? undefined : Math.max(0, moment - now);
 }
 
-export const one = (header: string | string[] | undefined): string =>
+/** The first value of a header; empty if there is none. */
+export const headerValue = (header: string | string[] | undefined): string =>
   (typeof header === "string" ? header : header?.[0]) ?? "";
