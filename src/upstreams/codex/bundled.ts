@@ -14,7 +14,7 @@ export function bundledModels(
   });
 }
 
-export function readModels(text: string): readonly string[] {
+function readModels(text: string): readonly string[] {
   try {
     return (listOf(fieldsOf(JSON.parse(text))?.models) ?? []).flatMap((one) => {
       const model = fieldsOf(one);

@@ -1,6 +1,7 @@
 import { fieldsOf, listOf, numberOf, textOf } from "../../dialects/loose.ts";
 import type { Emit } from "../../stream/stage.ts";
 import type { TurnEvent, Usage } from "../../turn/event.ts";
+import { Fault } from "../../turn/fault.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { faultOf, type CodexFailing } from "./faults.ts";
@@ -50,6 +51,7 @@ export function eventReader(failing: CodexFailing, model: string, knownTurn?: st
   let turn = knownTurn;
   let state: State = "open";
   let started = false;
+  let spoken = false;
   let open: Open | undefined;
 
   const begin = (emit: Emit<Event>): void => {
@@ -75,6 +77,7 @@ export function eventReader(failing: CodexFailing, model: string, knownTurn?: st
     return opened;
   };
   const sayText = (emit: Emit<Event>, text: string): void => {
+    spoken ||= text !== "";
     said.text += text;
     emit({ type: "text-delta", choice: 0, text });
   };
@@ -98,6 +101,7 @@ export function eventReader(failing: CodexFailing, model: string, knownTurn?: st
     if (typeof text !== "string") return;
     const part = numberOf(of === "summary" ? params.summaryIndex : params.contentIndex) ?? 0;
     openReasoning(emit, textOf(params.itemId))[of].add(part);
+    spoken = true;
     emit({ type: "reasoning-delta", choice: 0, of, part, text });
   }
 
@@ -129,6 +133,7 @@ export function eventReader(failing: CodexFailing, model: string, knownTurn?: st
         if (text !== undefined && !told[place].has(part))
           emit({ type: "reasoning-delta", choice: 0, of: place, part, text });
       }
+    spoken = true;
     emit({ type: "reasoning-end", choice: 0, encrypted: textOf(item.encrypted_content) });
     open = undefined;
   }
@@ -143,6 +148,7 @@ export function eventReader(failing: CodexFailing, model: string, knownTurn?: st
     };
     const call = said.calls.length;
     said.calls.push(made);
+    spoken = true;
     begin(emit);
     open = undefined;
     const name = upstreamName(made.name);
@@ -155,8 +161,8 @@ export function eventReader(failing: CodexFailing, model: string, knownTurn?: st
   /** One answer of the model is whole. Without calls Codex may still go on by itself. */
   function readResponse(params: Fields, emit: Emit<Event>): void {
     const usage = readUsage(fieldsOf(params.usage));
-    begin(emit);
-    if (usage !== undefined) emit({ type: "usage", usage });
+    if (spoken) begin(emit);
+    if (spoken && usage !== undefined) emit({ type: "usage", usage });
     if (said.calls.length === 0) return;
     state = "calls";
     emit({ type: "turn-end", choice: 0, stop: "calls" });
@@ -165,7 +171,12 @@ export function eventReader(failing: CodexFailing, model: string, knownTurn?: st
   function readEnd(params: Fields, emit: Emit<Event>): void {
     const ended = fieldsOf(params.turn) ?? {};
     state = "over";
-    if (ended.status === "completed") return emit({ type: "turn-end", choice: 0, stop: "end" });
+    if (ended.status === "completed")
+      return emit(
+        spoken
+          ? { type: "turn-end", choice: 0, stop: "end" }
+          : { type: "turn-fail", fault: unsaid(failing) },
+      );
     const outcome = faultOf(fieldsOf(ended.error), failing);
     if (outcome === "length") {
       begin(emit);
@@ -203,6 +214,13 @@ export function eventReader(failing: CodexFailing, model: string, knownTurn?: st
     },
   };
 }
+
+/** Codex drops what it does not know, and a model's refusal is such a thing. */
+const unsaid = ({ name }: CodexFailing): Fault =>
+  new Fault(
+    "upstream.empty",
+    `Upstream \`${name}\` passed nothing on: the model said nothing, or refused, which Codex does not tell.`,
+  );
 
 function readUsage(usage: Fields | undefined): Usage | undefined {
   const input = numberOf(usage?.inputTokens);

@@ -7,7 +7,7 @@ export type Provider = {
 };
 
 /** The variable in which the child finds the key: no file ever holds it. */
-export const KEY_VARIABLE = "PATCHBAY_CODEX_KEY";
+const KEY_VARIABLE = "PATCHBAY_CODEX_KEY";
 const OPENAI = "https://api.openai.com/v1";
 const HUGE = 1_000_000_000;
 
