@@ -51,6 +51,30 @@ describe("what one dialect says as the other does", () => {
     });
   });
 
+  const picture = "https://example.com/picture.png";
+  const chatParts = [
+    { type: "text", text: "Hi" },
+    { type: "image_url", image_url: { url: picture } },
+    { type: "file", file: { file_id: "file_1" } },
+  ];
+  const responsesParts = [
+    { type: "input_text", text: "Hi" },
+    { type: "input_image", image_url: picture },
+    { type: "input_file", file_id: "file_1" },
+  ];
+
+  it("is content in the words of the upstream", async () => {
+    const chat = { messages: [{ role: "user", content: chatParts }] };
+    const responses = { input: [{ role: "user", content: responsesParts }] };
+    const mixed = [
+      await sent("chat", { messages: [{ role: "user", content: responsesParts }] }),
+      await sent("chat", chat),
+      await sent("responses", { input: [{ role: "user", content: chatParts }] }),
+      await sent("responses", responses),
+    ];
+    expect(mixed).toMatchObject([chat, chat, responses, responses]);
+  });
+
   it("is forwarded untouched where it is as it should be", async () => {
     const mine = { tools: [nested], tool_choice: { type: "function", function: { name: "f" } } };
     expect(await sent("chat", { ...mine, vendor: 1 })).toMatchObject({ ...mine, vendor: 1 });

@@ -16,9 +16,12 @@ const repaired = (path: string, reason: string): Decision => ({ path, action: "r
 export function strayForms(body: Fields, messages: readonly unknown[]): readonly Decision[] {
   const { tools, tool_choice } = body;
   const found = oldFields(body).map((name) => repaired(name, "chat has tools now"));
-  for (const [at, message] of messages.entries())
+  for (const [at, message] of messages.entries()) {
     if (isOldMessage(message))
       found.push(repaired(`messages[${at}]`, "chat has calls and results of tools now"));
+    if (isFields(message) && Array.isArray(message.content) && message.content.some(isStrayPart))
+      found.push(repaired(`messages[${at}].content`, "chat has other words for its parts"));
+  }
   if (Array.isArray(tools)) found.push(...strayTools(tools));
   if (isStrayChoice(tool_choice)) found.push(repaired("tool_choice", "chat says it otherwise"));
   return found.length === 0 ? none : found;
@@ -34,6 +37,17 @@ function strayTools(tools: readonly unknown[]): readonly Decision[] {
   }
   return stray;
 }
+
+const strayParts: ReadonlySet<unknown> = new Set([
+  "input_text",
+  "output_text",
+  "input_image",
+  "input_file",
+]);
+
+const isStrayPart = (part: unknown): boolean =>
+  isFields(part) &&
+  (strayParts.has(part.type) || (part.type === "image_url" && !isFields(part.image_url)));
 
 /** Chat nests what it says of a function or a custom tool under that word. */
 const isNested = (said: unknown): boolean =>

@@ -12,11 +12,14 @@ export function readContent(content: unknown, path: string): Part[] {
   throw invalid(path, "must be a string or an array of content parts");
 }
 
+/** Reads a part, also as the Responses API has it: clients mix them up. */
 function readPart(value: unknown, path: string): Part {
   const { type } = shaped(partSchema, value, path);
   const own = <T>(schema: z.ZodType<T>): T => shaped(schema, value, path);
   switch (type) {
-    case "text": {
+    case "text":
+    case "input_text":
+    case "output_text": {
       const { type: _, text, ...rest } = own(partSchemas.text);
       return { type: "text", text, ...extraOf(rest) };
     }
@@ -27,6 +30,16 @@ function readPart(value: unknown, path: string): Part {
       const { url, detail, ...inner } = image_url;
       return { type: "image", url, detail, ...extraOf(nested(rest, "image_url", inner)) };
     }
+    case "input_image": {
+      const {
+        type: _,
+        image_url: url,
+        file_id: fileId,
+        detail,
+        ...rest
+      } = own(partSchemas.input_image);
+      return { type: "image", url, fileId, detail, ...extraOf(rest) };
+    }
     case "input_audio": {
       const { type: _, input_audio, ...rest } = own(partSchemas.input_audio);
       const { data, format, ...inner } = input_audio;
@@ -36,6 +49,11 @@ function readPart(value: unknown, path: string): Part {
       const { type: _, file, ...rest } = own(partSchemas.file);
       const { file_data: data, file_id: fileId, filename: name, ...inner } = file;
       return { type: "file", data, fileId, name, ...extraOf(nested(rest, "file", inner)) };
+    }
+    case "input_file": {
+      const { type: _, ...said } = own(partSchemas.input_file);
+      const { file_data: data, file_url: url, file_id: fileId, filename: name, ...rest } = said;
+      return { type: "file", data, url, fileId, name, ...extraOf(rest) };
     }
     default:
       return { type: "opaque", dialect: "chat", raw: value };

@@ -83,6 +83,13 @@ export const partSchemas = {
       { error: "must be an object with `url`" },
     ),
   }),
+  input_image: z.looseObject({ image_url: optional, file_id: optional, detail: optional }),
+  input_file: z.looseObject({
+    file_data: optional,
+    file_url: optional,
+    file_id: optional,
+    filename: optional,
+  }),
   input_audio: z.looseObject({
     input_audio: z.looseObject(
       { data: string, format: string },

@@ -6,22 +6,26 @@ const none: readonly Decision[] = [];
 /** By the array, as the tools are read. */
 const known = new WeakMap<readonly unknown[], readonly Decision[]>();
 
-const repaired = (path: string, what: string): Decision => ({
-  path,
-  action: "repaired",
-  reason: `the Responses API does not nest ${what}`,
-});
+const repaired = (path: string, reason: string): Decision => ({ path, action: "repaired", reason });
+const unnested = (path: string, what: string): Decision =>
+  repaired(path, `the Responses API does not nest ${what}`);
 
 /**
  * What a request says as chat does, and is understood all the same. Upstreams
  * are told as the API has it.
  */
-export function strayForms({ tools, tool_choice, text }: Fields): readonly Decision[] {
+export function strayForms({ input, tools, tool_choice, text }: Fields): readonly Decision[] {
   const found: Decision[] = [];
+  if (Array.isArray(input))
+    for (const [at, item] of (input as readonly Fields[]).entries())
+      if (Array.isArray(item.content) && item.content.some(isStrayPart))
+        found.push(
+          repaired(`input[${at}].content`, "the Responses API has other words for its parts"),
+        );
   if (Array.isArray(tools)) found.push(...strayTools(tools));
-  if (isStrayChoice(tool_choice)) found.push(repaired("tool_choice", "a choice"));
+  if (isStrayChoice(tool_choice)) found.push(unnested("tool_choice", "a choice"));
   if (isFields(text) && isFields(text.format) && isFields(text.format.json_schema))
-    found.push(repaired("text.format", "a format"));
+    found.push(unnested("text.format", "a format"));
   return found.length === 0 ? none : found;
 }
 
@@ -29,12 +33,19 @@ function strayTools(tools: readonly unknown[]): readonly Decision[] {
   let stray = known.get(tools);
   if (stray === undefined) {
     stray = tools.flatMap((tool, at) =>
-      isFlat(tool) ? [] : [repaired(`tools[${at}]`, "what a tool is")],
+      isFlat(tool) ? [] : [unnested(`tools[${at}]`, "what a tool is")],
     );
     known.set(tools, stray);
   }
   return stray;
 }
+
+const isStrayPart = (part: unknown): boolean =>
+  isFields(part) &&
+  (part.type === "text" ||
+    part.type === "image_url" ||
+    part.type === "file" ||
+    (part.type === "input_image" && isFields(part.image_url)));
 
 function isFlat(said: unknown): boolean {
   if (!isFields(said) || typeof said.type !== "string") return false;
