@@ -7,7 +7,7 @@ import type { EventReader, ReadContext } from "../dialect.ts";
 import { fieldsIn, fieldsOf, numberOf, textOf } from "../loose.ts";
 import { bareError } from "../said-error.ts";
 import { malformed } from "../unreadable.ts";
-import { frameParser } from "./fast-parse.ts";
+import { frameParser } from "./fast-road.ts";
 import { isComplete } from "./complete.ts";
 import { OutputReader } from "./read-output.ts";
 import { readUsage } from "./usage.ts";

@@ -1,0 +1,37 @@
+import type { Fields } from "../../turn/turn.ts";
+import { fieldsIn, listOf, textOf } from "../loose.ts";
+import { Stencils, type Hole } from "../stencil.ts";
+
+/** Frames of these types are read at once and not kept, so they may share one object. */
+const spoken =
+  /^response\.(output_text|refusal|reasoning_text|reasoning_summary_text|function_call_arguments|custom_tool_call_input)\.delta$/;
+
+const plain: readonly Hole[] = [
+  { type: "number", path: ["sequence_number"] },
+  { type: "text", path: ["delta"] },
+];
+const padded: readonly Hole[] = [...plain, { type: "padding", path: ["obfuscation"] }];
+
+/** Parses the frames of one stream, but for those that fit a stencil. */
+export function frameParser(): (data: string) => Fields | undefined {
+  const stencils = new Stencils();
+  let shared: Record<string, unknown> = {};
+  return (data) => {
+    const fitted = stencils.fit(data);
+    if (fitted !== undefined) {
+      shared.sequence_number = fitted.number;
+      shared.delta = fitted.text;
+      if (fitted.holes.length === padded.length) shared.obfuscation = fitted.padding;
+      return shared;
+    }
+    const raw = fieldsIn(data);
+    if (raw === undefined || !isSpoken(raw)) return raw;
+    stencils.learn(data, textOf(raw.obfuscation) === undefined ? plain : padded);
+    shared = raw as Record<string, unknown>;
+    return raw;
+  };
+}
+
+/** Alternatives for each token are another matter each time. */
+const isSpoken = ({ type, logprobs }: Fields): boolean =>
+  typeof type === "string" && spoken.test(type) && (listOf(logprobs) ?? []).length === 0;
