@@ -27,7 +27,7 @@ export function frameParser(): (data: string) => Fields | undefined {
     const raw = fieldsIn(data);
     if (raw === undefined || !isSpoken(raw)) return raw;
     stencils.learn(data, textOf(raw.obfuscation) === undefined ? plain : padded);
-    shared = raw as Record<string, unknown>;
+    shared = raw;
     return raw;
   };
 }
