@@ -56,11 +56,13 @@ export async function openCodex(
 }
 
 /** Runs the stand-in as the real one is run. */
-export async function standIn(): Promise<string> {
+export async function standIn(version = "0.166.0"): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "patchbay-stand-in-"));
   const script = fileURLToPath(new URL("./stand-in.ts", import.meta.url));
   const file = join(folder, "codex");
-  await writeFile(file, `#!/bin/sh\nexec "${process.execPath}" "${script}"\n`, { mode: 0o755 });
+  await writeFile(file, `#!/bin/sh\nexec "${process.execPath}" "${script}" ${version}\n`, {
+    mode: 0o755,
+  });
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   return file;
 }

@@ -50,6 +50,16 @@ describe("an app-server that misbehaves", () => {
     expect(JSON.stringify(house.served.happenings)).not.toContain("secret");
   });
 
+  it("must be new enough to ask for several calls at once", async () => {
+    await using house = await openCodex(() => json({}), { command: await standIn("0.163.0") });
+    const { status, body } = await ask(house);
+    expect(status).toBe(502);
+    expect(body["error"]?.message).toMatch(/runs Codex 0\.163\.0; it must be 0\.164 or newer/);
+    const readiness = await fetch(`${house.served.url}/readyz`);
+    expect(readiness.status).toBe(503);
+    expect(await readiness.json()).toMatchObject({ upstreams: { codex: "upstream.unreachable" } });
+  });
+
   it("is missed by its name where it is not there", async () => {
     await using house = await openCodex(() => json({}), { command: "/no/such/codex" });
     const { status, body } = await ask(house);

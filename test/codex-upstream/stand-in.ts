@@ -13,6 +13,7 @@ type Message = {
 const say = (message: object): void => void process.stdout.write(`${JSON.stringify(message)}\n`);
 const models = new Map<string, string>();
 let threads = 0;
+const [, , version] = process.argv;
 
 function answer(threadId: string): void {
   const turnId = "turn_1";
@@ -40,7 +41,7 @@ function misbehave(model: string, threadId: string): void {
 }
 
 const hear: Record<string, (message: Message) => void> = {
-  initialize: ({ id }) => say({ id, result: { userAgent: "patchbay/0.166.0 (stand-in)" } }),
+  initialize: ({ id }) => say({ id, result: { userAgent: `patchbay/${version} (stand-in)` } }),
   "thread/start": ({ id, params }) => {
     if (params?.model === "mute") return;
     const thread = { id: `thread_${++threads}` };
