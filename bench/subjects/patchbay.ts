@@ -1,13 +1,21 @@
-import { existsSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { freePort, startServer, temporaryFolder } from "../processes.ts";
 import { models } from "../scenarios.ts";
 import { Absent, type OpenSubject } from "./subject.ts";
 
-/** Patchbay as a user starts it, with both of its doors in front of the same chat upstream. */
+const root = join(import.meta.dirname, "../..");
+
+/**
+ * Patchbay as it is published, with both of its doors in front of the same chat
+ * upstream. Run from its sources it also keeps the compiler that strips their
+ * types, some thirty megabytes of it.
+ */
 export const openPatchbay: OpenSubject = async (upstream) => {
-  const cli = join(import.meta.dirname, "../../src/host/cli.ts");
-  if (!existsSync(cli)) throw new Absent("src/host/cli.ts does not exist");
+  const built = spawnSync("npm", ["run", "build"], { cwd: root, encoding: "utf8" });
+  if (built.status !== 0) throw new Absent(`it does not build: ${built.stdout}`);
+  const cli = join(root, "dist/host/cli.js");
   const port = await freePort();
   const folder = temporaryFolder();
   const config = join(folder, "patchbay.yaml");
