@@ -19,7 +19,11 @@ const callItem = z.looseObject({ id, call_id: z.string(), namespace: z.string().
 const resultItem = z.looseObject({ id, call_id: z.string().nullish() });
 const name = z.string().min(1);
 const text = z.string();
-const value = z.union([z.record(z.string(), z.unknown()), z.array(z.unknown()), text]);
+/** Taken as it is: a copy would lose a key such as `__proto__`. */
+const value = z.custom<string | object>(
+  (said) => typeof said === "string" || (typeof said === "object" && said !== null),
+  { error: "must be an object, an array or a string" },
+);
 
 export function readCall(kind: CallKind, raw: Fields, path: string): Call {
   const { id: itemId, call_id: callId, namespace } = shaped(callItem, raw, path);

@@ -279,6 +279,14 @@ const items = fc.oneof(
 );
 
 describe("items of a client of the same dialect", () => {
+  it("keep keys that mean something to the language we are written in", () => {
+    const operation = JSON.parse('{"__proto__":[],"constructor":1}') as Fields;
+    const input = [{ type: "apply_patch_call", call_id: "c", operation }];
+    expect(JSON.stringify(write(turnOf({ input })).body.input)).toContain(
+      '{"__proto__":[],"constructor":1}',
+    );
+  });
+
   it("arrive as they were sent", () => {
     fc.assert(
       fc.property(fc.array(items, { maxLength: 4 }), (input) => {
