@@ -63,4 +63,6 @@ export type WriteContext = {
   /** Seconds since the epoch, asked when the answer is over. */
   now(): number;
   readonly newId: NewId;
+  /** Hears of every item of the answer that a client may refer to, and how long it is in writing. */
+  readonly keep?: ((id: string, item: Fields, length: number) => void) | undefined;
 };

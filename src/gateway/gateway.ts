@@ -28,6 +28,8 @@ export type Gateway = {
 };
 
 const PLANS_KEPT = 4096;
+/** In characters; up to twice as many are kept. */
+const ITEMS_KEPT = 8 * 1024 * 1024;
 
 /** A gateway for a checked configuration. It listens nowhere: a host gives it exchanges. */
 export function openGateway(config: Config, parts: Parts): Gateway {
@@ -103,6 +105,7 @@ const furnish = (config: Config, made: Parts & Pick<House, "metrics">, before?: 
   upstreams: openUpstreams(config, made, before),
   readBody: before?.readBody ?? bodyReader(),
   plans: before?.plans ?? memory(PLANS_KEPT),
+  items: before?.items ?? memory(ITEMS_KEPT, ({ length }) => length),
   running: before?.running ?? new Roster(),
 });
 

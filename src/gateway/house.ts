@@ -3,6 +3,7 @@ import type { Memory } from "../store/memory.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { Report } from "../telemetry/happening.ts";
 import type { Clock, NewId } from "../turn/clock.ts";
+import type { Fields } from "../turn/turn.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
 import type { Caller } from "./admission.ts";
 import type { Config } from "./config.ts";
@@ -19,6 +20,12 @@ export type Parts = {
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
 };
 
+export type KeptItem = {
+  readonly caller: Caller;
+  readonly item: Fields;
+  readonly length: number;
+};
+
 /**
  * All a request needs, as it was when the request came: a new configuration
  * makes a new house and never changes a turn under way.
@@ -30,6 +37,8 @@ export type House = Parts & {
   readonly readBody: ReturnType<typeof bodyReader>;
   /** The plans of past answers, by the answer's id. */
   readonly plans: Memory<{ readonly caller: Caller; readonly planned: Planned }>;
+  /** The items of past answers that a client may refer to, by their ids. */
+  readonly items: Memory<KeptItem>;
   /** The turns under way, for a stop that waits. */
   readonly running: Roster;
 };

@@ -1,4 +1,6 @@
+import { recallItems } from "../dialects/responses/references.ts";
 import { Fault } from "../turn/fault.ts";
+import type { Fields } from "../turn/turn.ts";
 import { headerOf, requestIdOf, requireJson, type Caller } from "./admission.ts";
 import { dialects } from "./dialects.ts";
 import type { Exchange } from "./exchange.ts";
@@ -88,7 +90,7 @@ function serveTurn(visit: Visit, door: keyof typeof dialects): void {
   const { house, exchange, requestId, caller } = visit;
   requireJson(exchange.headers);
   const dialect = dialects[door];
-  const turn = dialect.readRequest(house.readBody(exchange.body));
+  const turn = dialect.readRequest(bodyOf(visit));
   const job: Job = {
     requestId,
     caller,
@@ -103,14 +105,21 @@ function serveTurn(visit: Visit, door: keyof typeof dialects): void {
   walk(house, job);
 }
 
+/** The body, with the items of past answers that it refers to. Nobody finds another caller's. */
+function bodyOf({ house, exchange, caller }: Visit): Fields {
+  return recallItems(house.readBody(exchange.body), (id) => {
+    const kept = house.items.recall(id);
+    return kept?.caller === caller ? kept.item : undefined;
+  });
+}
+
 const isStrict = ({ house, exchange }: Visit): boolean =>
   house.config.tools.strict || headerOf(exchange.headers, "x-patchbay-strict") === "true";
 
 /** What would happen to the posted request, for the first place its model is to be had. */
 function servePlan(visit: Visit): void {
-  const { house, exchange } = visit;
-  requireJson(exchange.headers);
-  sendJson(visit, 200, planRequest(house.readBody(exchange.body), house, isStrict(visit)));
+  requireJson(visit.exchange.headers);
+  sendJson(visit, 200, planRequest(bodyOf(visit), visit.house, isStrict(visit)));
 }
 
 function servePastPlan(visit: Visit): void {

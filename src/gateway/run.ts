@@ -38,7 +38,7 @@ export function run(house: House, job: Job, readied: Readied, retry: boolean, en
   const counted = tally(clock);
   const mended: Decision[] = [];
   let flow: Flow | undefined;
-  const context = writeContext(house, job);
+  const context = writeContext(house, job, readied.straight);
   const door = openDoor({
     dialect: job.dialect,
     turn: job.turn,
@@ -80,11 +80,20 @@ export function run(house: House, job: Job, readied: Readied, retry: boolean, en
   };
 }
 
-function writeContext(house: House, job: Job): WriteContext {
+function writeContext(house: House, job: Job, straight: boolean): WriteContext {
   const id =
     job.turn.dialect === "chat" ? house.newId("chatcmpl").replace("_", "-") : house.newId("resp");
   const now = (): number => Math.floor(house.clock.now() / 1000);
-  return { id, created: now(), now, newId: house.newId };
+  return { id, created: now(), now, newId: house.newId, keep: keeper(house, job, straight) };
+}
+
+/**
+ * Clients that let answers be stored refer to their items instead of sending
+ * them again. An upstream that is sent requests as they are keeps its own.
+ */
+function keeper({ items }: House, { caller, turn }: Job, straight: boolean): WriteContext["keep"] {
+  if (straight || turn.params.store === false) return undefined;
+  return (id, item, length) => items.remember(id, { caller, item, length });
 }
 
 /** A fault in a stage must end one turn, not the process whose socket happened to call it. */

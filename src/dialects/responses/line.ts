@@ -1,5 +1,6 @@
 import type { Emit } from "../../stream/stage.ts";
 import type { Fields } from "../../turn/turn.ts";
+import type { WriteContext } from "../dialect.ts";
 
 /** Numbers events and puts them into frames. Fields come as JSON text without braces. */
 export type Line = {
@@ -55,7 +56,7 @@ export type Shelf = {
   closed(): readonly string[];
 };
 
-export function shelf(line: Line, newId: (prefix: string) => string): Shelf {
+export function shelf(line: Line, { newId, keep }: Pick<WriteContext, "newId" | "keep">): Shelf {
   const ids = new Set<string>();
   const items: string[] = [];
   let next = 0;
@@ -71,6 +72,7 @@ export function shelf(line: Line, newId: (prefix: string) => string): Shelf {
     done(place, item) {
       const text = JSON.stringify(item);
       items[place.index] = text;
+      keep?.(place.id, item, text.length);
       line.say("response.output_item.done", `"output_index":${place.index},"item":${text}`);
     },
     closed: () => items.filter((item) => item !== undefined),

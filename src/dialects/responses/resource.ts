@@ -142,7 +142,10 @@ export function writeAnswer(answer: Answer<ClientName>, turn: Turn, context: Wri
   for (const item of choice?.items ?? []) {
     const id = itemId(item) ?? context.newId(idPrefix(item));
     const fields = writeOutputItem(item, id);
-    if (fields !== undefined) output.push(JSON.stringify(fields));
+    if (fields === undefined) continue;
+    const text = JSON.stringify(fields);
+    output.push(text);
+    context.keep?.(id, fields, text.length);
   }
   const completedAt = status === "completed" ? context.now() : undefined;
   return resource(

@@ -21,7 +21,7 @@ import { hostedWriter } from "./write-hosted.ts";
  */
 export function writeEvents(turn: Turn, context: WriteContext): EventWriter<ClientName> {
   const line = numberedLine();
-  const items = shelf(line, context.newId);
+  const items = shelf(line, context);
   const folded = folding<ClientName>();
   const frame = frameWriter(line, (start) => resource(turn, start, context));
   const blocks = blockWriter(line, items, () => folded.items(0).at(-1));
