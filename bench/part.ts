@@ -7,8 +7,9 @@ export type Effort = {
   readonly rounds: number;
   /** Compilers settle by requests, not by time; the seconds bound the slowest subjects. */
   readonly warm: { readonly requests: number; readonly seconds: number };
-  readonly settleSeconds: number;
-  readonly measureSeconds: number;
+  /** At full load, which also settles what the look before it has stirred up. */
+  readonly fullSeconds: number;
+  readonly pacedSeconds: number;
   readonly latencyRounds: number;
   readonly latencySeconds: number;
 };

@@ -31,16 +31,16 @@ const contenders: Readonly<Record<string, OpenSubject>> = {
 const full: Effort = {
   rounds: 5,
   warm: { requests: 8000, seconds: 4 },
-  settleSeconds: 0.5,
-  measureSeconds: 1,
+  fullSeconds: 0.5,
+  pacedSeconds: 1,
   latencyRounds: 5,
   latencySeconds: 2,
 };
 const quick: Effort = {
   rounds: 3,
   warm: { requests: 4000, seconds: 1.5 },
-  settleSeconds: 0.3,
-  measureSeconds: 0.6,
+  fullSeconds: 0.3,
+  pacedSeconds: 0.6,
   latencyRounds: 1,
   latencySeconds: 2,
 };

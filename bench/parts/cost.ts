@@ -64,12 +64,9 @@ async function sample(stand: Stand): Promise<Map<string, Sample[]>> {
     stand.say(`cost: round ${round} of ${effort.rounds}`);
     for (const scenario of scenarios)
       for (const subject of shuffled(subjects)) {
-        const full = await load(stand, subject, scenario, { seconds: effort.settleSeconds });
+        const full = await load(stand, subject, scenario, { seconds: effort.fullSeconds });
         const { rate } = scenario;
-        const paced = await load(stand, subject, scenario, {
-          seconds: effort.measureSeconds,
-          rate,
-        });
+        const paced = await load(stand, subject, scenario, { seconds: effort.pacedSeconds, rate });
         const key = keyOf(scenario, subject.name);
         const taken = { micros: paced.micros, fullMicros: full.micros, fullRate: full.rate };
         samples.set(key, [...(samples.get(key) ?? []), taken]);

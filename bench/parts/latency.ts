@@ -1,8 +1,8 @@
 import { askOf } from "../ask.ts";
-import { cpuSeconds } from "../cpu.ts";
 import { median, shuffled, type Spread, spread } from "../figures.ts";
+import type { Outcome } from "../load.ts";
 import type { Check, Part, Section, Stand } from "../part.ts";
-import { showRatio, showSpread, verdict } from "../report.ts";
+import { showSpread, verdict } from "../report.ts";
 import { type Scenario, scenario } from "../scenarios.ts";
 import type { Subject } from "../subjects/subject.ts";
 
@@ -10,13 +10,6 @@ const rate = 500;
 const connections = 64;
 const mostAddedMs = 2;
 const measured = [scenario("one-tool"), scenario("text-stream")];
-
-type Sample = {
-  readonly p50: number;
-  readonly p99: number;
-  readonly micros: number;
-  readonly fault?: string;
-};
 
 type Row = {
   readonly scenario: string;
@@ -26,9 +19,6 @@ type Row = {
   /** Over the direct way, median against median. */
   readonly addedP50: number;
   readonly addedP99: number;
-  /** CPU per request where every subject has the same traffic, and none of them much. */
-  readonly micros: number;
-  readonly toNginx: number;
   readonly fault: string | undefined;
 };
 
@@ -43,8 +33,8 @@ export const latency: Part = {
   },
 };
 
-async function sample(stand: Stand, scenario: Scenario): Promise<Map<string, Sample[]>> {
-  const samples = new Map<string, Sample[]>();
+async function sample(stand: Stand, scenario: Scenario): Promise<Map<string, Outcome[]>> {
+  const samples = new Map<string, Outcome[]>();
   const { latencyRounds, latencySeconds } = stand.effort;
   for (let round = 1; round <= latencyRounds; round += 1) {
     stand.say(`latency: ${scenario.title}, round ${round} of ${latencyRounds}`);
@@ -57,25 +47,22 @@ async function sample(stand: Stand, scenario: Scenario): Promise<Map<string, Sam
   return samples;
 }
 
-async function load(
+function load(
   stand: Stand,
   subject: Subject,
   scenario: Scenario,
   seconds: number,
-): Promise<Sample> {
+): Promise<Outcome> {
   const asks = [askOf(subject, scenario)];
-  const before = cpuSeconds(subject.pid);
-  const outcome = await stand.run({ port: subject.port, asks, connections, rate, seconds });
-  const micros = ((cpuSeconds(subject.pid) - before) / outcome.answered) * 1e6;
-  return { ...outcome, micros };
+  return stand.run({ port: subject.port, asks, connections, rate, seconds });
 }
 
 function rowsOf(
   stand: Stand,
   scenario: Scenario,
-  samples: ReadonlyMap<string, readonly Sample[]>,
+  samples: ReadonlyMap<string, readonly Outcome[]>,
 ): Row[] {
-  const of = (name: string, key: "p50" | "p99" | "micros") =>
+  const of = (name: string, key: "p50" | "p99") =>
     (samples.get(name) ?? []).map((each) => each[key]);
   const { name: direct } = stand.direct;
   return [stand.direct, ...stand.subjects].map(({ name }) => ({
@@ -85,8 +72,6 @@ function rowsOf(
     p99: spread(of(name, "p99")),
     addedP50: median(of(name, "p50")) - median(of(direct, "p50")),
     addedP99: median(of(name, "p99")) - median(of(direct, "p99")),
-    micros: median(of(name, "micros")),
-    toNginx: median(of(name, "micros")) / median(of("nginx", "micros")),
     fault: samples.get(name)?.find((each) => each.fault)?.fault,
   }));
 }
@@ -98,7 +83,7 @@ function sectionOf(stand: Stand, rows: readonly Row[]): Section {
   return {
     title: `Latency in ms at ${rate} requests/s (median, least and most of ${stand.effort.latencyRounds} rounds)`,
     table: {
-      head: ["", "p50", "p99", "added p50", "added p99", "us of CPU", "of nginx"],
+      head: ["", "p50", "p99", "added p50", "added p99"],
       rows: lines,
     },
     figures: rows,
@@ -109,10 +94,9 @@ function sectionOf(stand: Stand, rows: readonly Row[]): Section {
 function showRow(row: Row): string[] {
   if (row.fault) return [`  ${row.subject}`, row.fault];
   const times = [showSpread(row.p50, 2), showSpread(row.p99, 2)];
-  // The direct way has nothing to add to, and its CPU would be the upstream's own.
+  // The direct way has nothing to add to.
   if (row.subject === "direct") return [`  ${row.subject}`, ...times];
-  const added = [row.addedP50.toFixed(2), row.addedP99.toFixed(2)];
-  return [`  ${row.subject}`, ...times, ...added, row.micros.toFixed(0), showRatio(row.toNginx)];
+  return [`  ${row.subject}`, ...times, row.addedP50.toFixed(2), row.addedP99.toFixed(2)];
 }
 
 function check(row: Row): Check {
