@@ -107,6 +107,21 @@ describe("loading the configuration", () => {
     },
   );
 
+  it("tells of settings that it knows and does not follow yet", () => {
+    write(
+      "patchbay.yaml",
+      "tools: { strict: true, disclosure: off, block_max: 3, parallel: true }\nstore: { kind: sqlite }\ntelemetry: { usage_log: usage.ndjson }\n",
+    );
+    expect(load({ PROXY_STOP_AFTER_TOOLS: "true" }).notes).toEqual([
+      "tools.block_max is not followed yet; it is as if it were left out.",
+      "tools.stop_after is not followed yet; it is as if it were left out.",
+      "store.kind is not followed yet; it is as if it were left out.",
+      "telemetry.usage_log is not followed yet; it is as if it were left out.",
+    ]);
+    write("patchbay.yaml", "tools: { strict: true }\n");
+    expect(load().notes).toEqual([]);
+  });
+
   it("takes the first file of the search order", () => {
     expect(load().file).toBeUndefined();
     mkdirSync(join(directory, "home", "patchbay"), { recursive: true });

@@ -1,4 +1,4 @@
-import type { Config } from "../gateway/config.ts";
+import { parseConfig, type Config } from "../gateway/config.ts";
 import { dialects } from "../gateway/dialects.ts";
 import type { Problem } from "../gateway/problems.ts";
 
@@ -33,5 +33,27 @@ export function settleNotYet(config: Config): {
         message: `leads only to upstreams of a dialect that is not served yet; use one of ${[...served].join(", ")}`,
       });
   }
+  for (const path of unfollowed(config))
+    notes.push(`${path} is not followed yet; it is as if it were left out.`);
   return { config: { ...config, upstreams, models }, notes, problems };
 }
+
+/** What is followed already, or asks for what is done anyway. */
+const followed: ReadonlySet<string> = new Set(["tools.strict", "tools.disclosure off"]);
+
+/** Settings that somebody made, and that nothing asks for. */
+function unfollowed(config: Config): string[] {
+  const usually = settings(parseConfig({}));
+  return [...settings(config)].flatMap(([path, value]) =>
+    value === usually.get(path) || followed.has(path) || followed.has(`${path} ${String(value)}`)
+      ? []
+      : [path],
+  );
+}
+
+const settings = ({ tools, store, telemetry }: Config): ReadonlyMap<string, unknown> =>
+  new Map<string, unknown>([
+    ...Object.entries(tools).map(([key, value]) => [`tools.${key}`, value] as const),
+    ["store.kind", store.kind],
+    ...Object.entries(telemetry).map(([key, value]) => [`telemetry.${key}`, value] as const),
+  ]);
