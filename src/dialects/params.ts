@@ -316,7 +316,7 @@ export function writeExtra<Name extends AnyName>(
     return pathsOf(extra, from).map((path) => ({
       path,
       action: "dropped",
-      reason: `the ${dialect} dialect has no such field`,
+      reason: "it is not known here, and the upstream speaks another dialect",
     }));
   for (const [key, value] of Object.entries(extra)) {
     const own = Object.hasOwn(body, key) ? body[key] : undefined;
