@@ -6,6 +6,15 @@ import type { CheckOptions } from "./commands/check.ts";
 import type { PlanOptions } from "./commands/plan.ts";
 import type { ServeOptions } from "./commands/serve.ts";
 import { logLevels } from "./log-level.ts";
+import { nodeProblem } from "./node-version.ts";
+
+const { version, engines } = ownManifest();
+// Told before anything is loaded that an older one would stumble over.
+const problem = nodeProblem(process.versions.node, engines.node);
+if (problem !== undefined) {
+  process.stderr.write(`${problem}\n`);
+  process.exit(1);
+}
 
 const configOption = (): Option =>
   new Option(
@@ -21,7 +30,7 @@ function readPort(text: string): number {
 
 const program = new Command("patchbay")
   .description("Every client's tools, on every model: a gateway in front of any model.")
-  .version(ownVersion())
+  .version(version)
   .showHelpAfterError("(add --help for what there is)")
   .addHelpText(
     "after",
@@ -75,7 +84,7 @@ try {
 }
 
 /** The same place from `src/host` and, built, from `dist/host`. */
-function ownVersion(): string {
+function ownManifest(): { readonly version: string; readonly engines: { readonly node: string } } {
   const file = new URL("../../package.json", import.meta.url);
-  return (JSON.parse(readFileSync(file, "utf8")) as { version: string }).version;
+  return JSON.parse(readFileSync(file, "utf8")) as ReturnType<typeof ownManifest>;
 }
