@@ -2,6 +2,7 @@ import { bodyReader } from "../dialects/body.ts";
 import { faultBody } from "../dialects/fault-body.ts";
 import { memory } from "../store/memory.ts";
 import { createMetrics } from "../telemetry/metrics.ts";
+import { until } from "../turn/clock.ts";
 import { Fault } from "../turn/fault.ts";
 import { authorize, keyring } from "./admission.ts";
 import type { Config } from "./config.ts";
@@ -113,20 +114,9 @@ const closing = (): Fault =>
   new Fault("gateway.stopping", "The gateway is shutting down; send the request to another.");
 
 /** Waits for the turns under way; those that outstay the grace are told, not cut. */
-function drained(house: House, graceMs: number): Promise<void> {
-  const { running, clock } = house;
-  return new Promise((resolve) => {
-    const last = clock.now() + graceMs;
-    const look = (): void => {
-      if (running.size === 0) return resolve();
-      if (clock.now() >= last) {
-        running.haltAll();
-        return resolve();
-      }
-      clock.at(Math.min(last, clock.now() + 20), look);
-    };
-    look();
-  });
+async function drained({ running, clock }: House, graceMs: number): Promise<void> {
+  await until(clock, () => running.size === 0, clock.now() + graceMs);
+  running.haltAll();
 }
 
 function sendFault(reply: Reply, fault: Fault, headers: Readonly<Record<string, string>>): void {

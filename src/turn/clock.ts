@@ -6,5 +6,18 @@ export type Clock = {
   at(moment: number, then: () => void): () => void;
 };
 
+/** Waits until something is so, or the moment has come. It is looked at from time to time. */
+export function until(clock: Clock, isSo: () => boolean, moment: number): Promise<void> {
+  return new Promise((resolve) => {
+    const look = (): void => {
+      if (isSo() || clock.now() >= moment) return resolve();
+      clock.at(Math.min(moment, clock.now() + LOOK_MS), look);
+    };
+    look();
+  });
+}
+
+const LOOK_MS = 20;
+
 /** Makes an id with a prefix: `newId("call")` gives `call_` and 24 characters or so. */
 export type NewId = (prefix: string) => string;

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { fieldsOf, listOf, textOf } from "../../dialects/loose.ts";
+import { fieldsIn, fieldsOf, listOf, textOf } from "../../dialects/loose.ts";
 
 /** The models that this Codex was built to know and shows to its users; none if it will not say. */
 export function bundledModels(
@@ -14,14 +14,10 @@ export function bundledModels(
   });
 }
 
-function readModels(text: string): readonly string[] {
-  try {
-    return (listOf(fieldsOf(JSON.parse(text))?.models) ?? []).flatMap((one) => {
-      const model = fieldsOf(one);
-      const slug = textOf(model?.slug);
-      return slug === undefined || model?.visibility === "hide" ? [] : [slug];
-    });
-  } catch {
-    return []; // A Codex that prints something else lists nothing.
-  }
-}
+/** A Codex that prints something else lists nothing. */
+const readModels = (text: string): readonly string[] =>
+  (listOf(fieldsIn(text)?.models) ?? []).flatMap((one) => {
+    const model = fieldsOf(one);
+    const slug = textOf(model?.slug);
+    return slug === undefined || model?.visibility === "hide" ? [] : [slug];
+  });

@@ -1,5 +1,5 @@
 import type { Source } from "../../stream/flow.ts";
-import type { Clock } from "../../turn/clock.ts";
+import { until, type Clock } from "../../turn/clock.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
@@ -162,22 +162,11 @@ export function codexUpstream(options: CodexOptions): Upstream {
     },
     async close() {
       lot.clear();
-      await drained(threads, clock);
+      // Running turns may end, but not for ever.
+      await until(clock, () => threads.size === 0, clock.now() + CLOSE_MS);
       await Promise.all(workers.map((worker) => worker.close()));
     },
   };
-}
-
-/** Lets running turns end, but not for ever. */
-function drained(threads: ReadonlyMap<Thread, Worker>, clock: Clock): Promise<void> {
-  const last = clock.now() + CLOSE_MS;
-  return new Promise((resolve) => {
-    const look = (): void => {
-      if (threads.size === 0 || clock.now() >= last) return resolve();
-      clock.at(clock.now() + 20, look);
-    };
-    look();
-  });
 }
 
 const internal = (error: unknown): Fault =>

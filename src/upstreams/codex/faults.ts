@@ -1,5 +1,6 @@
 import { fieldsOf, numberOf, textOf } from "../../dialects/loose.ts";
 import { Fault, type FaultCode } from "../../turn/fault.ts";
+import { isFields, jsonOf } from "../../turn/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { readError } from "../error-body.ts";
 import { refusal, shown } from "../http-fault.ts";
@@ -102,12 +103,8 @@ function readKind(info: unknown): { readonly kind: string; readonly status?: num
 function bodyIn(message: string): string | undefined {
   const from = message.indexOf("{");
   if (from < 0) return undefined;
-  try {
-    const text = message.slice(from, message.lastIndexOf("}") + 1);
-    return fieldsOf(JSON.parse(text)) === undefined ? undefined : text;
-  } catch {
-    return undefined; // Words with a brace in them.
-  }
+  const text = message.slice(from, message.lastIndexOf("}") + 1);
+  return isFields(jsonOf(text)) ? text : undefined;
 }
 
 const statusIn = (message: string): number | undefined => {

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { fieldsOf, listOf, textOf } from "../../dialects/loose.ts";
+import { jsonOf } from "../../turn/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { Said, SaidCall } from "./events.ts";
 import type { CodexRequest } from "./request.ts";
@@ -54,7 +55,7 @@ export function willWait({ calls }: Said, { thread }: CodexRequest): boolean {
   return (
     ids.size === calls.length &&
     !ids.has("") &&
-    calls.every(({ name, input }) => names.has(name) && valueOf(input) !== undefined)
+    calls.every(({ name, input }) => names.has(name) && jsonOf(input) !== undefined)
   );
 }
 
@@ -62,20 +63,12 @@ const spoken = (items: readonly Fields[]): readonly Fields[] =>
   items.filter((item) => item.type !== "reasoning");
 
 function hashOf({ thread, options }: CodexRequest, before: readonly Fields[], said: Said): string {
-  const calls = said.calls.map(({ id, name, input }) => [id, name, ordered(valueOf(input))]);
+  const calls = said.calls.map(({ id, name, input }) => [id, name, ordered(jsonOf(input))]);
   const text = JSON.stringify([thread, options, before, said.text, calls]);
   return createHash("sha256").update(text).digest("base64");
 }
 
 /** Clients may write arguments anew, so they are compared as values. */
-function valueOf(input: string): unknown {
-  try {
-    return JSON.parse(input);
-  } catch {
-    return undefined; // Such a call is never waited for.
-  }
-}
-
 function ordered(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(ordered);
   const fields = fieldsOf(value);

@@ -1,6 +1,7 @@
 import { fieldsOf, numberOf, textOf } from "../../dialects/loose.ts";
 import type { Clock } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
+import { jsonOf } from "../../turn/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 
 export type RequestId = string | number;
@@ -97,7 +98,7 @@ export class Rpc {
 
   /** Takes one line of the other side. */
   hear(line: string): void {
-    const message = parsed(line);
+    const message = fieldsOf(jsonOf(line));
     if (message === undefined) return this.#options.stray("malformed");
     const { id } = message;
     const method = textOf(message.method);
@@ -181,14 +182,6 @@ export class Rpc {
   #rest(ms: number): Promise<void> {
     const { clock } = this.#options;
     return new Promise((resolve) => void clock.at(clock.now() + ms, resolve));
-  }
-}
-
-function parsed(line: string): Fields | undefined {
-  try {
-    return fieldsOf(JSON.parse(line));
-  } catch {
-    return undefined; // Told as malformed by the caller.
   }
 }
 
