@@ -33,13 +33,12 @@ export function openUpstreams(
 }
 
 function openUpstream(name: string, config: UpstreamConfig, parts: Parts): Upstream {
-  const profile = profileOf(name, config);
   switch (config.dialect) {
     case "chat":
     case "responses":
       return httpUpstream({
         name,
-        profile,
+        profile: profileOf(name, config),
         dialect: dialects[config.dialect],
         baseUrl: config.base_url,
         apiKey: config.api_key,
@@ -49,14 +48,16 @@ function openUpstream(name: string, config: UpstreamConfig, parts: Parts): Upstr
         connections: config.connections,
         ...parts,
       });
-    case "scripted":
+    case "scripted": {
+      const profile = profileOf(name, config);
       return config.script === undefined
-        ? demoUpstream({ name, ...parts })
+        ? demoUpstream({ name, profile })
         : scriptedUpstream({ name, profile, script: config.script, dialects, ...parts });
+    }
     case "codex":
       return codexUpstream({
         name,
-        profile,
+        profile: profileOf(name, config),
         command: config.command,
         home: resolve(config.home),
         processes: config.processes,
@@ -79,7 +80,8 @@ function openUpstream(name: string, config: UpstreamConfig, parts: Parts): Upstr
 }
 
 function profileOf(name: string, config: UpstreamConfig): Profile {
-  const profile = profileFor(config.profile, config.dialect);
+  const isDemo = config.dialect === "scripted" && config.script === undefined;
+  const profile = profileFor(config.profile ?? (isDemo ? "demo" : undefined), config.dialect);
   if (profile !== undefined) return overrideProfile(profile, config.capabilities);
   const known = [...profiles.values()].filter(({ dialect }) => dialect === config.dialect);
   throw new Fault(

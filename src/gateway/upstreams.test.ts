@@ -1,0 +1,32 @@
+import { describe, expect, it } from "vitest";
+import { machineParts } from "../host/parts.ts";
+import { parseConfig, type ConfigInput } from "./config.ts";
+import { openUpstreams } from "./upstreams.ts";
+
+const open = (upstreams: NonNullable<ConfigInput["upstreams"]>) =>
+  openUpstreams(parseConfig({ upstreams }), machineParts());
+
+describe("an upstream", () => {
+  it("has the profile and the capabilities it was given, the demo too", () => {
+    const script = [["Hello."]];
+    const upstreams = open({
+      plain: { dialect: "scripted" },
+      actor: { dialect: "scripted", script, profile: "generic-chat" },
+      demo: { dialect: "scripted", profile: "generic-chat" },
+      small: { dialect: "scripted", capabilities: { tools: { max: 1 } } },
+    });
+    const profileOf = (name: string) => upstreams.get(name)?.profile;
+    expect(profileOf("plain")?.name).toBe("demo");
+    expect(profileOf("actor")?.name).toBe("generic-chat");
+    expect(profileOf("demo")?.name).toBe("generic-chat");
+    expect(profileOf("small")).toMatchObject({ name: "demo", tools: { max: 1 } });
+  });
+
+  it("of a dialect that is not there yet is refused as such", () => {
+    expect(() =>
+      open({ far: { dialect: "messages", base_url: "https://example.com/v1" } }),
+    ).toThrow(
+      "`upstreams.far.dialect`: `messages` is not there yet; use `chat`, `responses`, `codex` or `scripted`.",
+    );
+  });
+});
