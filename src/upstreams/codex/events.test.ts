@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { eventReader } from "./events.ts";
+import { AnswerReader } from "./events.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
@@ -32,7 +32,7 @@ const whole: [string, Fields] = ["rawResponse/completed", { usage }];
 const ended = (turn: Fields): [string, Fields] => ["turn/completed", { turn }];
 
 function read(...notes: readonly [string, Fields][]) {
-  const reader = eventReader(failing, "m");
+  const reader = new AnswerReader(failing, "m");
   const events: Event[] = [];
   for (const [method, params] of notes) reader.note(method, params, (event) => events.push(event));
   return { events, reader };

@@ -16,14 +16,6 @@ export type Said = { text: string; readonly calls: SaidCall[] };
 /** `calls`: the model waits for results. `over`: nothing more comes. */
 export type State = "open" | "calls" | "over";
 
-export type EventReader = {
-  note(method: string, params: Fields, emit: Emit<Event>): void;
-  state(): State;
-  readonly said: Said;
-  /** The turn it reads, once that is known. */
-  turn(): string | undefined;
-};
-
 /** Notifications that no reader needs; the child is asked to keep them to itself. */
 export const unheard: readonly string[] = [
   "thread/started",
@@ -36,9 +28,15 @@ export const unheard: readonly string[] = [
   "configWarning",
 ];
 
-type Open =
-  | { readonly type: "text"; said: boolean }
-  | { readonly type: "reasoning"; readonly summary: Set<number>; readonly content: Set<number> };
+/** `said`: some of it was streamed. */
+type OpenText = { readonly type: "text"; said: boolean };
+/** The paragraphs of which some were streamed. */
+type OpenReasoning = {
+  readonly type: "reasoning";
+  readonly summary: Set<number>;
+  readonly content: Set<number>;
+};
+type Open = OpenText | OpenReasoning;
 
 /**
  * Reads the notifications of one answer. Deltas are said as they come; an item
@@ -46,99 +44,112 @@ type Open =
  * which alone has calls in the model's order with their arguments untouched.
  * A parked turn goes on in a new reader that knows its turn already.
  */
-export function eventReader(failing: CodexFailing, model: string, knownTurn?: string): EventReader {
-  const said: Said = { text: "", calls: [] };
-  let turn = knownTurn;
-  let state: State = "open";
-  let started = false;
-  let spoken = false;
-  let open: Open | undefined;
+export class AnswerReader {
+  readonly said: Said = { text: "", calls: [] };
+  readonly #failing: CodexFailing;
+  readonly #model: string;
+  #turn: string | undefined;
+  #state: State = "open";
+  #started = false;
+  #spoken = false;
+  #open: Open | undefined;
+  #emit: Emit<Event> = () => {};
 
-  const begin = (emit: Emit<Event>): void => {
-    if (!started) emit({ type: "turn-start", dialect: "codex", model });
-    started = true;
-  };
-  const openText = (emit: Emit<Event>, id: string | undefined, phase?: string): void => {
-    if (open?.type === "text") return;
-    begin(emit);
-    emit({ type: "text-start", choice: 0, id, phase });
-    open = { type: "text", said: false };
-  };
-  const openReasoning = (emit: Emit<Event>, id: string | undefined) => {
-    if (open?.type === "reasoning") return open;
-    begin(emit);
-    emit({ type: "reasoning-start", choice: 0, id });
-    const opened = {
-      type: "reasoning" as const,
-      summary: new Set<number>(),
-      content: new Set<number>(),
-    };
-    open = opened;
-    return opened;
-  };
-  const sayText = (emit: Emit<Event>, text: string): void => {
-    spoken ||= text !== "";
-    said.text += text;
-    emit({ type: "text-delta", choice: 0, text });
-  };
-
-  function readStarted(params: Fields, emit: Emit<Event>): void {
-    const item = fieldsOf(params.item);
-    if (item?.type === "agentMessage") openText(emit, textOf(item.id), textOf(item.phase));
-    if (item?.type === "reasoning") openReasoning(emit, textOf(item.id));
+  constructor(failing: CodexFailing, model: string, turn?: string) {
+    this.#failing = failing;
+    this.#model = model;
+    this.#turn = turn;
   }
 
-  function readDelta(params: Fields, emit: Emit<Event>): void {
+  /** The turn it reads, once that is known. */
+  turn(): string | undefined {
+    return this.#turn;
+  }
+
+  state(): State {
+    return this.#state;
+  }
+
+  note(method: string, params: Fields, emit: Emit<Event>): void {
+    if (this.#state !== "open") return;
+    this.#emit = emit;
+    switch (method) {
+      case "turn/started":
+        this.#turn ??= textOf(fieldsOf(params.turn)?.id);
+        return;
+      case "item/started":
+        return this.#readStarted(params);
+      case "item/agentMessage/delta":
+        return this.#readDelta(params);
+      case "item/reasoning/summaryTextDelta":
+        return this.#readThought(params, "summary");
+      case "item/reasoning/textDelta":
+        return this.#readThought(params, "content");
+      case "rawResponseItem/completed":
+        return this.#readItem(params);
+      case "rawResponse/completed":
+        return this.#readResponse(params);
+      case "turn/completed":
+        return this.#readEnd(params);
+      default:
+    }
+  }
+
+  #readStarted(params: Fields): void {
+    const item = fieldsOf(params.item);
+    if (item?.type === "agentMessage") this.#openText(textOf(item.id), textOf(item.phase));
+    if (item?.type === "reasoning") this.#openReasoning(textOf(item.id));
+  }
+
+  #readDelta(params: Fields): void {
     const { delta } = params;
     if (typeof delta !== "string") return;
-    openText(emit, textOf(params.itemId));
-    if (open?.type === "text") open.said = true;
-    sayText(emit, delta);
+    this.#openText(textOf(params.itemId)).said = true;
+    this.#sayText(delta);
   }
 
-  function readThought(params: Fields, of: "content" | "summary", emit: Emit<Event>): void {
+  #readThought(params: Fields, of: "content" | "summary"): void {
     const { delta: text } = params;
     if (typeof text !== "string") return;
     const part = numberOf(of === "summary" ? params.summaryIndex : params.contentIndex) ?? 0;
-    openReasoning(emit, textOf(params.itemId))[of].add(part);
-    spoken = true;
-    emit({ type: "reasoning-delta", choice: 0, of, part, text });
+    this.#openReasoning(textOf(params.itemId))[of].add(part);
+    this.#spoken = true;
+    this.#emit({ type: "reasoning-delta", choice: 0, of, part, text });
   }
 
-  function readItem(params: Fields, emit: Emit<Event>): void {
+  #readItem(params: Fields): void {
     const item = fieldsOf(params.item);
     // The conversation that was injected comes back under another turn.
-    if (item === undefined || turn === undefined || params.turnId !== turn) return;
-    if (item.type === "message" && item.role === "assistant") finishText(item, emit);
-    else if (item.type === "reasoning") finishReasoning(item, emit);
-    else if (item.type === "function_call" || item.type === "custom_tool_call") sayCall(item, emit);
+    if (item === undefined || this.#turn === undefined || params.turnId !== this.#turn) return;
+    if (item.type === "message" && item.role === "assistant") this.#finishText(item);
+    else if (item.type === "reasoning") this.#finishReasoning(item);
+    else if (item.type === "function_call" || item.type === "custom_tool_call") this.#sayCall(item);
   }
 
-  function finishText(item: Fields, emit: Emit<Event>): void {
-    openText(emit, textOf(item.id), textOf(item.phase));
-    if (open?.type === "text" && !open.said)
-      for (const part of listOf(item.content) ?? []) {
-        const { text } = fieldsOf(part) ?? {};
-        if (typeof text === "string") sayText(emit, text);
-      }
-    emit({ type: "text-end", choice: 0 });
-    open = undefined;
+  #finishText(item: Fields): void {
+    const { said } = this.#openText(textOf(item.id), textOf(item.phase));
+    for (const part of said ? [] : (listOf(item.content) ?? [])) {
+      const { text } = fieldsOf(part) ?? {};
+      if (typeof text === "string") this.#sayText(text);
+    }
+    this.#emit({ type: "text-end", choice: 0 });
+    this.#open = undefined;
   }
 
-  function finishReasoning(item: Fields, emit: Emit<Event>): void {
-    const told = openReasoning(emit, textOf(item.id));
-    for (const place of ["summary", "content"] as const)
-      for (const [part, one] of (listOf(item[place]) ?? []).entries()) {
+  #finishReasoning(item: Fields): void {
+    const told = this.#openReasoning(textOf(item.id));
+    for (const of of ["summary", "content"] as const)
+      for (const [part, one] of (listOf(item[of]) ?? []).entries()) {
         const text = textOf(fieldsOf(one)?.text);
-        if (text !== undefined && !told[place].has(part))
-          emit({ type: "reasoning-delta", choice: 0, of: place, part, text });
+        if (text !== undefined && !told[of].has(part))
+          this.#emit({ type: "reasoning-delta", choice: 0, of, part, text });
       }
-    spoken = true;
-    emit({ type: "reasoning-end", choice: 0, encrypted: textOf(item.encrypted_content) });
-    open = undefined;
+    this.#spoken = true;
+    this.#emit({ type: "reasoning-end", choice: 0, encrypted: textOf(item.encrypted_content) });
+    this.#open = undefined;
   }
 
-  function sayCall(item: Fields, emit: Emit<Event>): void {
+  #sayCall(item: Fields): void {
     const custom = item.type === "custom_tool_call";
     const input = custom ? item.input : item.arguments;
     const made = {
@@ -146,73 +157,69 @@ export function eventReader(failing: CodexFailing, model: string, knownTurn?: st
       name: textOf(item.name) ?? "",
       input: typeof input === "string" ? input : "",
     };
-    const call = said.calls.length;
-    said.calls.push(made);
-    spoken = true;
-    begin(emit);
-    open = undefined;
+    const call = this.said.calls.length;
+    this.said.calls.push(made);
+    this.#spoken = true;
+    this.#begin();
+    this.#open = undefined;
     const name = upstreamName(made.name);
     const kind = custom ? "custom" : "function";
-    emit({ type: "call-start", choice: 0, call, id: made.id, kind, name });
-    if (made.input !== "") emit({ type: "call-delta", choice: 0, call, text: made.input });
-    emit({ type: "call-end", choice: 0, call, complete: true });
+    this.#emit({ type: "call-start", choice: 0, call, id: made.id, kind, name });
+    if (made.input !== "") this.#emit({ type: "call-delta", choice: 0, call, text: made.input });
+    this.#emit({ type: "call-end", choice: 0, call, complete: true });
   }
 
   /** One answer of the model is whole. Without calls Codex may still go on by itself. */
-  function readResponse(params: Fields, emit: Emit<Event>): void {
+  #readResponse(params: Fields): void {
     const usage = readUsage(fieldsOf(params.usage));
-    if (spoken) begin(emit);
-    if (spoken && usage !== undefined) emit({ type: "usage", usage });
-    if (said.calls.length === 0) return;
-    state = "calls";
-    emit({ type: "turn-end", choice: 0, stop: "calls" });
+    if (this.#spoken) this.#begin();
+    if (this.#spoken && usage !== undefined) this.#emit({ type: "usage", usage });
+    if (this.said.calls.length === 0) return;
+    this.#state = "calls";
+    this.#emit({ type: "turn-end", choice: 0, stop: "calls" });
   }
 
-  function readEnd(params: Fields, emit: Emit<Event>): void {
+  #readEnd(params: Fields): void {
     const ended = fieldsOf(params.turn) ?? {};
-    state = "over";
+    this.#state = "over";
     if (ended.status === "completed")
-      return emit(
-        spoken
+      return this.#emit(
+        this.#spoken
           ? { type: "turn-end", choice: 0, stop: "end" }
-          : { type: "turn-fail", fault: unsaid(failing) },
+          : { type: "turn-fail", fault: unsaid(this.#failing) },
       );
-    const outcome = faultOf(fieldsOf(ended.error), failing);
+    const outcome = faultOf(fieldsOf(ended.error), this.#failing);
     if (outcome === "length") {
-      begin(emit);
-      return emit({ type: "turn-end", choice: 0, stop: "length" });
+      this.#begin();
+      return this.#emit({ type: "turn-end", choice: 0, stop: "length" });
     }
-    emit({ type: "turn-fail", fault: outcome });
+    this.#emit({ type: "turn-fail", fault: outcome });
   }
 
-  return {
-    said,
-    turn: () => turn,
-    state: () => state,
-    note(method, params, emit) {
-      if (state !== "open") return;
-      switch (method) {
-        case "turn/started":
-          turn ??= textOf(fieldsOf(params.turn)?.id);
-          return;
-        case "item/started":
-          return readStarted(params, emit);
-        case "item/agentMessage/delta":
-          return readDelta(params, emit);
-        case "item/reasoning/summaryTextDelta":
-          return readThought(params, "summary", emit);
-        case "item/reasoning/textDelta":
-          return readThought(params, "content", emit);
-        case "rawResponseItem/completed":
-          return readItem(params, emit);
-        case "rawResponse/completed":
-          return readResponse(params, emit);
-        case "turn/completed":
-          return readEnd(params, emit);
-        default:
-      }
-    },
-  };
+  #begin(): void {
+    if (!this.#started) this.#emit({ type: "turn-start", dialect: "codex", model: this.#model });
+    this.#started = true;
+  }
+
+  #openText(id: string | undefined, phase?: string): OpenText {
+    if (this.#open?.type === "text") return this.#open;
+    this.#begin();
+    this.#emit({ type: "text-start", choice: 0, id, phase });
+    return (this.#open = { type: "text", said: false });
+  }
+
+  #openReasoning(id: string | undefined): OpenReasoning {
+    if (this.#open?.type === "reasoning") return this.#open;
+    this.#begin();
+    this.#emit({ type: "reasoning-start", choice: 0, id });
+    return (this.#open = { type: "reasoning", summary: new Set(), content: new Set() });
+  }
+
+  #sayText(text: string): void {
+    this.#spoken ||= text !== "";
+    this.said.text += text;
+    this.#emit({ type: "text-delta", choice: 0, text });
+  }
 }
 
 /** Codex drops what it does not know, and a model's refusal is such a thing. */

@@ -4,7 +4,7 @@ import type { TurnEvent } from "../../turn/event.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { eventReader, type EventReader, type Said } from "./events.ts";
+import { AnswerReader, type Said } from "./events.ts";
 import { faultOf, type CodexFailing } from "./faults.ts";
 import type { Outlet } from "./outlet.ts";
 import type { CodexRequest } from "./request.ts";
@@ -42,7 +42,7 @@ const idle: Answering = { done: () => {} };
 /** A thread of Codex's for one conversation, as far as it is needed. */
 export class Thread implements Listener {
   readonly #options: ThreadOptions;
-  #reader: EventReader;
+  #reader: AnswerReader;
   #out: Outlet<Event> | undefined;
   #id: string | undefined;
   #turn: string | undefined;
@@ -64,7 +64,7 @@ export class Thread implements Listener {
   constructor(options: ThreadOptions) {
     this.#options = options;
     this.request = options.request;
-    this.#reader = eventReader(options.failing, options.request.model);
+    this.#reader = new AnswerReader(options.failing, options.request.model);
   }
 
   /** Starts a fresh thread, tells it the conversation, and lets it answer. */
@@ -133,7 +133,7 @@ export class Thread implements Listener {
       return true;
     }
     this.#out = out;
-    this.#reader = eventReader(this.#options.failing, this.#options.request.model, turn);
+    this.#reader = new AnswerReader(this.#options.failing, this.#options.request.model, turn);
     this.#stayAwake();
     this.#answers = answers;
     for (const [callId, slot] of this.#slots) this.#fill(slot, callId);
