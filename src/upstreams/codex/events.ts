@@ -138,11 +138,11 @@ export class AnswerReader {
 
   #finishReasoning(item: Fields): void {
     const told = this.#openReasoning(textOf(item.id));
-    for (const of of ["summary", "content"] as const)
-      for (const [part, one] of (listOf(item[of]) ?? []).entries()) {
+    for (const side of ["summary", "content"] as const)
+      for (const [part, one] of (listOf(item[side]) ?? []).entries()) {
         const text = textOf(fieldsOf(one)?.text);
-        if (text !== undefined && !told[of].has(part))
-          this.#emit({ type: "reasoning-delta", choice: 0, of, part, text });
+        if (text !== undefined && !told[side].has(part))
+          this.#emit({ type: "reasoning-delta", choice: 0, of: side, part, text });
       }
     this.#spoken = true;
     this.#emit({ type: "reasoning-end", choice: 0, encrypted: textOf(item.encrypted_content) });
