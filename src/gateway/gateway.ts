@@ -1,6 +1,7 @@
 import { bodyReader } from "../dialects/body.ts";
 import { faultBody } from "../dialects/fault-body.ts";
 import { memory } from "../store/memory.ts";
+import type { Refusal } from "../telemetry/happening.ts";
 import { createMetrics } from "../telemetry/metrics.ts";
 import { until } from "../turn/clock.ts";
 import { Fault } from "../turn/fault.ts";
@@ -41,7 +42,6 @@ export function openGateway(config: Config, parts: Parts): Gateway {
   };
   const made = { ...parts, report, metrics };
   let house = furnish(config, made);
-  let keys = keyring(config.server.keys);
   let stopping = false;
 
   function refuse(
@@ -50,15 +50,7 @@ export function openGateway(config: Config, parts: Parts): Gateway {
     requestId = requestIdFor(house, exchange),
   ): void {
     const fault = toFault(error, report, requestId);
-    const { code, status, detail } = fault;
-    report({
-      type: "refusal",
-      requestId,
-      route: exchange.path.slice(0, 200),
-      status,
-      fault: code,
-      param: detail.param,
-    });
+    report(refusalOf(fault, exchange, requestId));
     sendFault(exchange.reply, fault, { "x-request-id": requestId });
   }
 
@@ -71,7 +63,7 @@ export function openGateway(config: Config, parts: Parts): Gateway {
     try {
       const { route, rest } = findRoute(exchange.method, exchange.path);
       if (stopping && route.open !== true) throw closing();
-      const caller = route.open === true ? "" : authorize(exchange.headers, keys);
+      const caller = route.open === true ? "" : authorize(exchange.headers, at.keys);
       route
         .serve({ house: at, exchange, requestId, caller, rest, refuse: turnAway })
         ?.catch(refused);
@@ -86,7 +78,6 @@ export function openGateway(config: Config, parts: Parts): Gateway {
     fetch: (request) => serveFetch(request, house.config.server.body_limit, { handle, refuse }),
     reconfigure(next) {
       house = furnish(next, made, house);
-      keys = keyring(next.server.keys);
     },
     async close(graceMs) {
       stopping = true;
@@ -103,11 +94,21 @@ export function openGateway(config: Config, parts: Parts): Gateway {
 const furnish = (config: Config, made: Parts & Pick<House, "metrics">, before?: House): House => ({
   ...made,
   config,
+  keys: keyring(config.server.keys),
   upstreams: openUpstreams(config, made, before),
   readBody: before?.readBody ?? bodyReader(),
   plans: before?.plans ?? memory(PLANS_KEPT),
   items: before?.items ?? memory(ITEMS_KEPT, ({ length }) => length),
   running: before?.running ?? new Roster(),
+});
+
+const refusalOf = (fault: Fault, { path }: Exchange, requestId: string): Refusal => ({
+  type: "refusal",
+  requestId,
+  route: path.slice(0, 200),
+  status: fault.status,
+  fault: fault.code,
+  param: fault.detail.param,
 });
 
 const closing = (): Fault =>

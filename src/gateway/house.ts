@@ -32,6 +32,8 @@ export type KeptItem = {
  */
 export type House = Parts & {
   readonly config: Config;
+  /** Digests of the keys that let a caller in. */
+  readonly keys: readonly Buffer[];
   readonly upstreams: ReadonlyMap<string, Upstream>;
   readonly metrics: Metrics;
   readonly readBody: ReturnType<typeof bodyReader>;

@@ -36,6 +36,10 @@ export function writeMessages(
     if (said !== undefined) messages.push(writeSaid(said, profile, asParts, note));
     said = undefined;
   };
+  const push = (message: Fields): void => {
+    close();
+    messages.push(message);
+  };
   const write = (item: Item<UpstreamName>): void => {
     switch (item.type) {
       case "reasoning":
@@ -46,11 +50,7 @@ export function writeMessages(
       case "call":
         return addCall(open(), item, note);
       case "message": {
-        if (item.role !== "assistant") {
-          close();
-          messages.push(writeMessage(item, asParts, note));
-          return;
-        }
+        if (item.role !== "assistant") return push(writeMessage(item, asParts, note));
         const late = takeLate(said);
         if (late !== undefined) {
           close();
@@ -59,15 +59,10 @@ export function writeMessages(
         return speak(open(), item, note);
       }
       case "result":
-        close();
-        messages.push(writeResult(item, note));
-        return;
+        return push(writeResult(item, note));
       case "opaque":
-        if (item.dialect !== "chat")
-          return note("dropped", `chat has no such item as \`${String(item.raw.type)}\``);
-        close();
-        messages.push(item.raw);
-        return;
+        if (item.dialect === "chat") return push(item.raw);
+        return note("dropped", `chat has no such item as \`${String(item.raw.type)}\``);
       default:
         item satisfies never;
     }

@@ -47,106 +47,28 @@ const QUEUE = 1_000;
 const PARKED = 64;
 const CLOSE_MS = 10_000;
 
+/** What the turns of one upstream share. */
+type Shared = {
+  readonly pool: Pool;
+  /** Threads that wait for results. */
+  readonly lot: Lot<Thread>;
+  /** All threads there are, and where. */
+  readonly threads: Map<Thread, Worker>;
+  readonly newThread: (server: AppServer, request: CodexRequest) => Thread;
+};
+
 /** The models that Codex can reach, by way of its app-server. */
 export function codexUpstream(options: CodexOptions): Upstream {
   const { name, profile, clock, provider, home } = options;
-  const { apiKey } = provider;
-  const failing: CodexFailing = {
-    name,
-    origin: provider.baseUrl ?? "",
-    secrets: apiKey === undefined || apiKey.length < 4 ? [] : [apiKey],
-    signIn: needsLogin(provider) ? signIn(options) : undefined,
-  };
-  const notice = options.notice ?? (() => {});
-  // One after the other: two that find a new home at once both want to furnish it.
-  let before: Promise<unknown> = Promise.resolve();
-  const start = (gone: () => void) => {
-    const timeout = options.timeouts.connect;
-    const started = before.then(() => startServer({ ...options, timeout, notice }, gone));
-    before = started.catch(() => {}); // Told to whoever asked for it.
-    return started;
-  };
-  const workers = Array.from({ length: options.processes }, () => new Worker(start, clock));
+  const workers = openWorkers(options);
   const pool = new Pool(workers, { seats: SEATS, queue: QUEUE, name });
-  const threads = new Map<Thread, Worker>();
-  const lot = new Lot<Thread>({ clock, ttl: options.parkMs, most: PARKED });
-
-  const newThread = (server: AppServer, request: CodexRequest): Thread =>
-    new Thread({
-      server,
-      request,
-      failing,
-      clock,
-      directory: home,
-      idle: options.timeouts.idle,
-      park(parked, said) {
-        if (options.parkMs === 0 || !willWait(said, parked.request)) return false;
-        lot.park(keyOf(parked.request, said), parked);
-        return true;
-      },
-      over(ended) {
-        lot.forget(ended);
-        threads.delete(ended);
-      },
-    });
-
-  function open(request: CodexRequest, retry: boolean): Source<Event> {
-    return (sink) => {
-      let thread: Thread | undefined;
-      let seat: Seat | undefined;
-      let leaveLine = (): void => {};
-      const out = outlet(sink, () => {
-        leaveLine();
-        thread?.release();
-      });
-      const fail = (error: unknown): void => {
-        seat?.leave();
-        out.emit({ type: "turn-fail", fault: error instanceof Fault ? error : internal(error) });
-        out.end();
-      };
-
-      /** A fresh thread, told the whole conversation. */
-      const replay = async ({ worker, leave }: Seat, again?: () => void): Promise<void> => {
-        const server = await worker.server();
-        if (out.left()) return leave();
-        thread = newThread(server, request);
-        threads.set(thread, worker);
-        await thread.answer(out, { done: leave, again });
-      };
-      const enter = (sit: (taken: Seat) => Promise<void>, wanted?: Worker): void => {
-        const take = (taken: Seat): void => {
-          seat = taken;
-          sit(taken).catch(fail);
-        };
-        try {
-          leaveLine = pool.enter(take, wanted);
-        } catch (error) {
-          fail(error);
-        }
-      };
-      const afresh = (): void => enter((taken) => replay(taken));
-
-      queueMicrotask(() => {
-        const further = lot.size === 0 ? undefined : continuationOf(request);
-        const parked = further && lot.take(further.key);
-        if (parked === undefined || further === undefined)
-          return enter((taken) => replay(taken, retry ? afresh : undefined));
-        thread = parked;
-        enter(async (taken) => {
-          const answering = { done: taken.leave, again: afresh };
-          if (!(await parked.proceed(further, request, out, answering))) await replay(taken);
-        }, threads.get(parked));
-      });
-      return out;
-    };
-  }
-
+  const shared = share(pool, options);
   return {
     name,
     profile,
     prepare(turn, { model }) {
       const request = writeCodexRequest(turn, model, modelProfile(profile, model));
-      return { decisions: request.decisions, open: ({ retry }) => open(request, retry) };
+      return { decisions: request.decisions, open: ({ retry }) => answer(request, retry, shared) };
     },
     async models() {
       // Only OpenAI's own address is known to have the models that Codex is built for.
@@ -161,11 +83,113 @@ export function codexUpstream(options: CodexOptions): Upstream {
       return troubles.includes(undefined) ? undefined : troubles[0];
     },
     async close() {
+      const { lot, threads } = shared;
       lot.clear();
       // Running turns may end, but not for ever.
       await until(clock, () => threads.size === 0, clock.now() + CLOSE_MS);
       await Promise.all(workers.map((worker) => worker.close()));
     },
+  };
+}
+
+function openWorkers(options: CodexOptions): readonly Worker[] {
+  const notice = options.notice ?? (() => {});
+  const timeout = options.timeouts.connect;
+  // One after the other: two that find a new home at once both want to furnish it.
+  let before: Promise<unknown> = Promise.resolve();
+  const start = (gone: () => void): Promise<AppServer> => {
+    const started = before.then(() => startServer({ ...options, timeout, notice }, gone));
+    before = started.catch(() => {}); // Told to whoever asked for it.
+    return started;
+  };
+  return Array.from({ length: options.processes }, () => new Worker(start, options.clock));
+}
+
+function share(pool: Pool, options: CodexOptions): Shared {
+  const { name, clock, provider, home, parkMs } = options;
+  const { apiKey } = provider;
+  const failing: CodexFailing = {
+    name,
+    origin: provider.baseUrl ?? "",
+    secrets: apiKey === undefined || apiKey.length < 4 ? [] : [apiKey],
+    signIn: needsLogin(provider) ? signIn(options) : undefined,
+  };
+  const threads = new Map<Thread, Worker>();
+  const lot = new Lot<Thread>({ clock, ttl: parkMs, most: PARKED });
+  const newThread = (server: AppServer, request: CodexRequest): Thread =>
+    new Thread({
+      server,
+      request,
+      failing,
+      clock,
+      directory: home,
+      idle: options.timeouts.idle,
+      park(parked, said) {
+        if (parkMs === 0 || !willWait(said, parked.request)) return false;
+        lot.park(keyOf(parked.request, said), parked);
+        return true;
+      },
+      over(ended) {
+        lot.forget(ended);
+        threads.delete(ended);
+      },
+    });
+  return { pool, lot, threads, newThread };
+}
+
+/** One answer: in the thread that waits for this request, else in a fresh one. */
+function answer(
+  request: CodexRequest,
+  retry: boolean,
+  { pool, lot, threads, newThread }: Shared,
+): Source<Event> {
+  return (sink) => {
+    let thread: Thread | undefined;
+    let seat: Seat | undefined;
+    let leaveLine = (): void => {};
+    const out = outlet(sink, () => {
+      leaveLine();
+      thread?.release();
+    });
+    const fail = (error: unknown): void => {
+      seat?.leave();
+      out.emit({ type: "turn-fail", fault: error instanceof Fault ? error : internal(error) });
+      out.end();
+    };
+
+    /** A fresh thread, told the whole conversation. */
+    const replay = async ({ worker, leave }: Seat, again?: () => void): Promise<void> => {
+      const server = await worker.server();
+      if (out.left()) return leave();
+      thread = newThread(server, request);
+      threads.set(thread, worker);
+      await thread.answer(out, { done: leave, again });
+    };
+    const enter = (sit: (taken: Seat) => Promise<void>, wanted?: Worker): void => {
+      const take = (taken: Seat): void => {
+        seat = taken;
+        sit(taken).catch(fail);
+      };
+      try {
+        leaveLine = pool.enter(take, wanted);
+      } catch (error) {
+        fail(error);
+      }
+    };
+    const afresh = (): void => enter((taken) => replay(taken));
+
+    queueMicrotask(() => {
+      const further = lot.size === 0 ? undefined : continuationOf(request);
+      const parked = further && lot.take(further.key);
+      if (parked === undefined || further === undefined)
+        return enter((taken) => replay(taken, retry ? afresh : undefined));
+      thread = parked;
+      enter(async (taken) => {
+        const answering = { done: taken.leave, again: afresh };
+        if (!(await parked.proceed(further, request, out, answering))) await replay(taken);
+      }, threads.get(parked));
+    });
+    return out;
   };
 }
 
