@@ -22,10 +22,8 @@ const ownPaths = ["/v1/*", "/healthz", "/livez", "/readyz", "/metrics"];
 export const patchbay: FastifyPluginCallback<PatchbayOptions> = (app, options, done) => {
   const { gateway, paths = ownPaths } = options;
   const prefixLength = app.prefix === "/" ? 0 : app.prefix.length;
-  const serve = (request: FastifyRequest, reply: FastifyReply): void => {
-    reply.hijack();
-    gateway.handle(exchangeOf(request.raw, reply.raw, request.body, prefixLength));
-  };
+  const serve = (request: FastifyRequest, reply: FastifyReply): void =>
+    handOver(gateway, request, reply, prefixLength);
   app.removeAllContentTypeParsers();
   // The limit is asked for each time: a new configuration may have moved it.
   app.addContentTypeParser("*", (_request, payload, parsed) =>
@@ -39,6 +37,16 @@ export const patchbay: FastifyPluginCallback<PatchbayOptions> = (app, options, d
     app.route({ method: app.supportedMethods, url, handler: serve, exposeHeadRoute: false });
   done();
 };
+
+export function handOver(
+  gateway: Gateway,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  prefixLength = 0,
+): void {
+  reply.hijack();
+  gateway.handle(exchangeOf(request.raw, reply.raw, request.body, prefixLength));
+}
 
 /** The whole body as text. One too large is refused at once, and the rest of it read past. */
 function collectBody(

@@ -4,7 +4,7 @@ import { faultBody } from "../dialects/fault-body.ts";
 import type { Gateway } from "../gateway/gateway.ts";
 import { Fault } from "../turn/fault.ts";
 import { systemClock } from "./clock.ts";
-import { patchbay, refuse } from "./fastify.ts";
+import { handOver, patchbay, refuse } from "./fastify.ts";
 
 export type Address = { readonly host: string; readonly port: number };
 
@@ -15,10 +15,23 @@ export type Server = {
   close(graceMs: number): Promise<void>;
 };
 
+export type Patience = {
+  /** How long a request may take to arrive, in milliseconds. */
+  readonly requestMs: number;
+  /** How often that is looked at. */
+  readonly checkMs: number;
+};
+
 /** Puts a gateway on a port of its own. */
-export async function openServer(gateway: Gateway, { host, port }: Address): Promise<Server> {
+export async function openServer(
+  gateway: Gateway,
+  { host, port }: Address,
+  { requestMs, checkMs }: Patience = { requestMs: 300_000, checkMs: 30_000 },
+): Promise<Server> {
   const app = Fastify({
     logger: false,
+    requestTimeout: requestMs,
+    http: { connectionsCheckingInterval: checkMs, headersTimeout: Math.min(requestMs, 60_000) },
     // The gateway itself answers while it stops, in the caller's dialect.
     return503OnClosing: false,
     forceCloseConnections: false,
@@ -35,6 +48,8 @@ export async function openServer(gateway: Gateway, { host, port }: Address): Pro
     socket.once("close", () => sockets.delete(socket));
   });
   await app.register(patchbay, { gateway, paths: ["/", "/*"] });
+  // Methods that Fastify has no routes for come here.
+  app.setNotFoundHandler((request, reply) => handOver(gateway, request, reply));
   try {
     await app.listen({ host: bare(host), port });
   } catch (error) {

@@ -1,0 +1,38 @@
+import { connect } from "node:net";
+import { text } from "node:stream/consumers";
+import { describe, expect, it } from "vitest";
+import { parseConfig } from "../gateway/config.ts";
+import { openGateway } from "../gateway/gateway.ts";
+import { machineParts } from "./parts.ts";
+import { openServer, type Patience } from "./server.ts";
+
+/** What a server says to a few words on a bare connection. */
+async function answerTo(words: string, patience?: Patience): Promise<string> {
+  const gateway = openGateway(parseConfig({}), machineParts());
+  const server = await openServer(gateway, { host: "127.0.0.1", port: 0 }, patience);
+  const { hostname, port } = new URL(server.url);
+  const socket = connect(Number(port), hostname);
+  socket.write(words);
+  const said = await text(socket);
+  await server.close(0);
+  return said;
+}
+
+describe("a server", () => {
+  it("waits for a request that is slow to arrive, but not for ever", async () => {
+    const said = await answerTo(
+      'POST /v1/responses HTTP/1.1\r\nHost: x\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{"model":',
+      { requestMs: 30, checkMs: 10 },
+    );
+    expect(said).toMatch(/^HTTP\/1\.1 408 /);
+    expect(said).toContain('"code":"request.timeout"');
+  });
+
+  it("refuses methods that nobody has heard of in its own words", async () => {
+    const said = await answerTo(
+      "PROPFIND /v1/models HTTP/1.1\r\nHost: x\r\nconnection: close\r\n\r\n",
+    );
+    expect(said).toMatch(/^HTTP\/1\.1 405 /);
+    expect(said).toContain('"code":"request.method"');
+  });
+});
