@@ -3,6 +3,7 @@ import type { Emit, Stage } from "../stream/stage.ts";
 import type { Decision } from "../turn/decision.ts";
 import type { TextDelta, TurnEnd, TurnEvent } from "../turn/event.ts";
 import { Fault } from "../turn/fault.ts";
+import { isBySystem } from "../turn/item.ts";
 import { jsonOf } from "../turn/json.ts";
 import type { AnyName } from "../turn/names.ts";
 import { formatPath } from "../turn/path.ts";
@@ -77,7 +78,7 @@ export function withWords<Name extends AnyName>(
   { history }: Profile,
 ): readonly Item<Name>[] {
   const isLeading = (item: Item<Name> | undefined): item is Message =>
-    item?.type === "message" && (item.role === "system" || item.role === "developer");
+    item !== undefined && isBySystem(item);
   let last = -1;
   while (isLeading(items[last + 1])) last++;
   const before = items[last];

@@ -1,5 +1,6 @@
+import { isInstructions } from "./item.ts";
 import type { AnyName } from "./names.ts";
-import type { DialectName, Item, Message, Turn } from "./turn.ts";
+import type { DialectName, Item, Turn } from "./turn.ts";
 
 /** Where the client finds the format it asked for. */
 export const formatPath = (dialect: DialectName): string =>
@@ -16,10 +17,6 @@ export function itemPath<Name extends AnyName>(
   if (typeof turn.body.input === "string") return "input";
   return `input[${at - turn.items.slice(0, at).filter(isInstructions).length}]`;
 }
-
-/** Whether an item is a field of its own in its dialect. */
-export const isInstructions = <Name extends AnyName>(item: Item<Name>): item is Message =>
-  item.type === "message" && item.instructions === true;
 
 /** Chat says reasoning, text and calls that follow each other in one message. */
 function messageOf<Name extends AnyName>(items: readonly Item<Name>[], at: number): number {

@@ -1,3 +1,4 @@
+import { isByModel } from "../turn/item.ts";
 import type { AnyName } from "../turn/names.ts";
 import type { Item, Part, Turn } from "../turn/turn.ts";
 
@@ -18,10 +19,7 @@ export function modelTurns<Name extends AnyName>(items: readonly Item<Name>[]): 
   let turns = 0;
   let speaking = false;
   for (const item of items) {
-    const models =
-      item.type === "call" ||
-      item.type === "reasoning" ||
-      (item.type === "message" && item.role === "assistant");
+    const models = isByModel(item);
     if (models && !speaking) turns++;
     speaking = models;
   }

@@ -1,8 +1,8 @@
 import type { Answer } from "../../stream/fold.ts";
 import type { StopReason, TurnStart, Usage } from "../../turn/event.ts";
 import type { Fault } from "../../turn/fault.ts";
+import { isInstructions } from "../../turn/item.ts";
 import type { ClientName } from "../../turn/names.ts";
-import { isInstructions } from "../../turn/path.ts";
 import type { Fields, Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
 import { faultBody } from "../fault-body.ts";

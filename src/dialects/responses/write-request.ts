@@ -1,5 +1,6 @@
+import { isInstructions } from "../../turn/item.ts";
 import type { UpstreamName } from "../../turn/names.ts";
-import { formatPath, isInstructions, itemPath } from "../../turn/path.ts";
+import { formatPath, itemPath } from "../../turn/path.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Fields, Message, Reasoning, Turn } from "../../turn/turn.ts";
 import type { Target, Written } from "../dialect.ts";

@@ -1,3 +1,4 @@
+import { isByModel } from "../../turn/item.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Call, Item, Result } from "../../turn/turn.ts";
 import type { Notes } from "../notes.ts";
@@ -42,9 +43,7 @@ export function pairCalls(told: readonly Told[], options: PairOptions): readonly
       if (!answers.used.has(place))
         options.notes.note(options.path(at), "dropped", answers.why(place));
     } else if (group !== undefined && place < group.last) {
-      const isOwn =
-        item.type === "reasoning" || (item.type === "message" && item.role === "assistant");
-      (isOwn ? group.before : group.after).push({ item, at });
+      (isByModel(item) ? group.before : group.after).push({ item, at });
       options.notes.note(options.path(at), "repaired", "stood between calls and their results");
     } else {
       flush();

@@ -1,3 +1,4 @@
+import { isBySystem } from "../../turn/item.ts";
 import { isFields } from "../../turn/json.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { HistoryRule, Medium, Profile } from "../../turn/profile.ts";
@@ -67,8 +68,7 @@ export function areFit(
     if (empty === false && (item.parts.length === 0 || item.parts.some(isBlank))) return false;
     if (item.type === "result") return true;
     if (roles !== undefined && !roles.includes(item.role)) return false;
-    const isSystem = item.role === "system" || item.role === "developer";
-    return lateSystem !== false || !isSystem || at === 0;
+    return lateSystem !== false || !isBySystem(item) || at === 0;
   });
 }
 
@@ -145,7 +145,7 @@ export function fitRoles(told: readonly Told[], { rule, notes, path }: Options):
   const fitted: Told[] = [];
   for (const one of told) {
     const { item, at } = one;
-    if (item.type !== "message" || (item.role !== "system" && item.role !== "developer")) {
+    if (!isBySystem(item)) {
       ahead = false;
       fitted.push(one);
       continue;

@@ -1,3 +1,4 @@
+import { isByModel } from "../../turn/item.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Item, Reasoning } from "../../turn/turn.ts";
 import type { Notes } from "../notes.ts";
@@ -30,7 +31,7 @@ function thoughtless(items: readonly Item<UpstreamName>[]): number[] {
   let start: number | undefined;
   let known = false;
   for (const [place, item] of items.entries()) {
-    if (!isOwn(item)) {
+    if (!isByModel(item)) {
       start = undefined;
       continue;
     }
@@ -45,12 +46,6 @@ function thoughtless(items: readonly Item<UpstreamName>[]): number[] {
   }
   return places;
 }
-
-/** Whether the model itself said it. */
-const isOwn = (item: Item<UpstreamName>): boolean =>
-  item.type === "call" ||
-  item.type === "reasoning" ||
-  (item.type === "message" && item.role === "assistant");
 
 const isKnown = (item: Item<UpstreamName>): boolean =>
   item.type === "reasoning" &&

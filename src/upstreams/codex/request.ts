@@ -2,6 +2,7 @@ import { writeParams } from "../../dialects/params.ts";
 import { fieldsOf, listOf, textOf } from "../../dialects/loose.ts";
 import type { Decision } from "../../turn/decision.ts";
 import { Fault } from "../../turn/fault.ts";
+import { isBySystem } from "../../turn/item.ts";
 import { itemPath } from "../../turn/path.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
@@ -104,8 +105,7 @@ function writeHistory(
 
 /** What stands first and is text becomes the base instructions: the first thing the model is told. */
 function instructionsOf(first: Item<UpstreamName> | undefined): string | undefined {
-  if (first?.type !== "message") return undefined;
-  if (first.role !== "system" && first.role !== "developer") return undefined;
+  if (first === undefined || !isBySystem(first)) return undefined;
   const texts = first.parts.map((part) => (part.type === "text" ? part.text : undefined));
   if (texts.some((text) => text === undefined) || texts.join("") === "") return undefined;
   return texts.join("");
