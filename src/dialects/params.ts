@@ -6,7 +6,7 @@ import type { Profile } from "../turn/profile.ts";
 import type { DialectName, Fields, Params, Turn } from "../turn/turn.ts";
 import { effortRule, sayEffort } from "./effort.ts";
 import { fieldsOf } from "./loose.ts";
-import { invalid } from "./shape.ts";
+import { shaped } from "./shape.ts";
 
 type ParamRule = {
   /** Where each dialect keeps it; a dot goes into a group. None: the dialect has no word for it. */
@@ -153,11 +153,11 @@ export function readParams(
     if (value === null || value === undefined) continue;
     const name = group.get("");
     if (name === undefined) {
-      const rest = readGroup(key, check(fields, value, key), group, own, known);
+      const rest = readGroup(key, shaped(fields, value, key), group, own, known);
       if (Object.keys(rest).length > 0) extra[key] = rest;
       continue;
     }
-    const read = check(rules[name].type, value, key);
+    const read = shaped(rules[name].type, value, key);
     // Of two words for the same the newer one counts.
     if (rules[name].also !== key || known[name] === undefined) known[name] = read;
   }
@@ -178,17 +178,9 @@ function readGroup(
     const name = names.get(inner);
     if (name === undefined) {
       if (!own.has(path)) keep(rest, inner, value);
-    } else if (value !== null) known[name] = check(rules[name].type, value, path);
+    } else if (value !== null) known[name] = shaped(rules[name].type, value, path);
   }
   return rest;
-}
-
-function check<T>(type: z.ZodType<T>, value: unknown, path: string): T {
-  const read = type.safeParse(value);
-  if (read.success) return read.data;
-  const [issue] = read.error.issues;
-  const at = (issue?.path ?? []).map((key) => `[${String(key)}]`).join("");
-  throw invalid(path + at, issue?.message ?? "is not what it should be");
 }
 
 /** What a dialect calls a parameter; our own word where it has none. */

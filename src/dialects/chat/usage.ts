@@ -4,13 +4,13 @@ import { fieldsOf, listOf, numberOf } from "../loose.ts";
 
 /** The count of tokens in a frame or body, wherever an upstream puts it. */
 export function readUsage(raw: Fields): Usage | undefined {
-  const found =
+  return (
     counted(raw.usage) ??
     counted(fieldsOf(raw.x_groq)?.usage) ??
     listOf(raw.choices)
       ?.map((choice) => counted(fieldsOf(choice)?.usage))
-      .find((usage) => usage !== undefined);
-  return found;
+      .find((usage) => usage !== undefined)
+  );
 }
 
 function counted(value: unknown): Usage | undefined {
