@@ -2,7 +2,12 @@ import { z } from "zod";
 import { Fault } from "../turn/fault.ts";
 import { shaped } from "./shape.ts";
 
-const name = z.string({ error: "must be a string: the name of a model" });
+/** It goes into headers and logs, where a book does not belong. */
+const LONGEST = 512;
+
+const name = z
+  .string({ error: "must be a string: the name of a model" })
+  .max(LONGEST, { error: `must be ${LONGEST} characters at most` });
 
 /** The model that a request names. */
 export function readModel(model: unknown): string {

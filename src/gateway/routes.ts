@@ -113,8 +113,13 @@ function bodyOf({ house, exchange, caller }: Visit): Fields {
   });
 }
 
-const isStrict = ({ house, exchange }: Visit): boolean =>
-  house.config.tools.strict || headerOf(exchange.headers, "x-patchbay-strict") === "true";
+function isStrict({ house, exchange }: Visit): boolean {
+  const param = "x-patchbay-strict";
+  const said = headerOf(exchange.headers, param) ?? "";
+  if (/^(?:true|1|yes|on)$/i.test(said)) return true;
+  if (/^(?:false|0|no|off)?$/i.test(said)) return house.config.tools.strict;
+  throw new Fault("request.invalid", `\`${param}\` must be \`true\` or \`false\`.`, { param });
+}
 
 /** What would happen to the posted request, for the first place its model is to be had. */
 function servePlan(visit: Visit): void {
