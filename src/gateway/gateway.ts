@@ -29,9 +29,10 @@ export type Gateway = {
   readonly bodyLimit: number;
 };
 
-const PLANS_KEPT = 4096;
-/** In characters; up to twice as many are kept. */
-const ITEMS_KEPT = 8 * 1024 * 1024;
+const PLANS_KEPT = 1024;
+/** In characters, and what an item takes beside its own; up to twice as many are kept. */
+const ITEMS_KEPT = 2 * 1024 * 1024;
+const ITEM_WEIGHT = 256;
 
 /** A gateway for a checked configuration. It listens nowhere: a host gives it exchanges. */
 export function openGateway(config: Config, parts: Parts): Gateway {
@@ -98,7 +99,7 @@ const furnish = (config: Config, made: Parts & Pick<House, "metrics">, before?: 
   upstreams: openUpstreams(config, made, before),
   readBody: before?.readBody ?? bodyReader(),
   plans: before?.plans ?? memory(PLANS_KEPT),
-  items: before?.items ?? memory(ITEMS_KEPT, ({ length }) => length),
+  items: before?.items ?? memory(ITEMS_KEPT, ({ length }) => length + ITEM_WEIGHT),
   running: before?.running ?? new Roster(),
 });
 

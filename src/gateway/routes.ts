@@ -134,7 +134,7 @@ function servePastPlan(visit: Visit): void {
   if (past === undefined || past.caller !== visit.caller)
     throw new Fault(
       "plan.unknown",
-      `No plan is kept for \`${id.slice(0, 100)}\`; plans of the last few thousand answers are, until a restart.`,
+      `No plan is kept for \`${id.slice(0, 100)}\`; plans of the last thousand answers are, until a restart.`,
     );
   sendJson(visit, 200, { id, ...reportPlan(past.planned) });
 }
