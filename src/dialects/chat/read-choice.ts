@@ -292,9 +292,9 @@ function besideCall(raw: Fields): Fields | undefined {
   return extra;
 }
 
-const isOwnHeader = ({ id, type, function: fn, custom }: Fields): boolean =>
+const isOwnHeader = ({ id, type, function: named, custom }: Fields): boolean =>
   typeof id === "string" &&
-  (type === "custom" ? custom != null : type === "function" && fn != null);
+  (type === "custom" ? custom != null : type === "function" && named != null);
 
 /** A word, or how its absence was written. */
 const wordOf = (value: unknown): string | null | undefined =>

@@ -118,8 +118,8 @@ function readReasoning(
 }
 
 function readCall(raw: unknown, path: string): Call {
-  const { id, type, function: fn, custom, ...rest } = shaped(callSchema, raw, path);
-  if (custom != null && (type === "custom" || fn == null)) {
+  const { id, type, function: named, custom, ...rest } = shaped(callSchema, raw, path);
+  if (custom != null && (type === "custom" || named == null)) {
     const { name, input, ...inner } = custom;
     return {
       type: "call",
@@ -130,9 +130,9 @@ function readCall(raw: unknown, path: string): Call {
       ...extraOf({ ...rest, custom: unlessEmpty(inner) }),
     };
   }
-  if (fn == null)
+  if (named == null)
     throw invalid(`${path}.function`, "must be an object with `name` and `arguments`");
-  const { name, arguments: input, ...inner } = fn;
+  const { name, arguments: input, ...inner } = named;
   return {
     type: "call",
     id,

@@ -46,13 +46,13 @@ export const localShellKind: Kind = {
 function decode(text: string): string {
   const value = jsonOf(text);
   const said = isFields(value) ? value : { command: value ?? plainLine(text)?.trim() };
-  const command = argv(said.command ?? said.cmd);
+  const command = wordsOf(said.command ?? said.cmd);
   if (command === undefined) return text;
   const env = isFields(said.env) ? said.env : {};
   return JSON.stringify({ type: "exec", command, env, ...pick(said, OPTIONS) });
 }
 
-function argv(command: unknown): readonly string[] | undefined {
+function wordsOf(command: unknown): readonly string[] | undefined {
   if (isTexts(command) && command.length > 0) return command;
   if (typeof command !== "string" || command === "") return undefined;
   // A single word is a program; a line needs the shell it was written for.
