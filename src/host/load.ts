@@ -35,6 +35,8 @@ export type Loaded = {
       readonly config: Config;
       /** All it was read from. */
       readonly files: readonly string[];
+      /** The file is there and says nothing. */
+      readonly blank: boolean;
     }
   | { readonly ok: false; readonly findings: readonly Finding[] }
 );
@@ -79,7 +81,8 @@ function assemble(
   if (settled === undefined || findings.length > 0)
     return { ok: false, file, notes, findings: findings.toSorted(byPlace(file)) };
   const files = [...(file === undefined ? [] : [file]), ...scripts.files];
-  return { ok: true, file, files, notes, config: settlePaths(settled.config, directory) };
+  const config = settlePaths(settled.config, directory);
+  return { ok: true, file, files, notes, config, blank: source?.value === null };
 }
 
 /** In the order of the file; what stands elsewhere comes after it. */

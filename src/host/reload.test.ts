@@ -90,6 +90,23 @@ describe("a changed configuration", () => {
     ]);
   });
 
+  it("is not taken up while it says nothing: half of all editors begin with that", () => {
+    const changed = start();
+    for (const text of ["", "# soon\n"]) {
+      writeFileSync(file, text);
+      changed();
+    }
+    expect(taken).toEqual([]);
+    const problems = [`${file}: is empty; write \`{}\` if nothing is to be configured`];
+    expect(reported).toEqual([
+      { type: "reload", ok: false, problems },
+      { type: "reload", ok: false, problems },
+    ]);
+    writeFileSync(file, "{}\n");
+    changed();
+    expect(taken).toHaveLength(1);
+  });
+
   it("may not take the key from a door that is open to others", () => {
     const changed = start("0.0.0.0");
     writeFileSync(file, "server: { port: 1, keys: [] }\n");

@@ -64,7 +64,11 @@ export function reloader(
   return () => {
     const loaded = loadConfig(origin);
     if (!loaded.ok) return refuse(loaded.findings.map(findingLine));
-    const { config } = loaded;
+    const { config, blank } = loaded;
+    if (blank) {
+      const message = "is empty; write `{}` if nothing is to be configured";
+      return refuse([findingLine({ file: loaded.file, path: "", message })]);
+    }
     const text = JSON.stringify(config);
     if (text === running) return;
     // The door stays where it is until a restart, so it is that door which needs the key.
