@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ask, doors } from "./client.ts";
-import type { Body } from "./fake-upstream.ts";
-import { serve, type Served } from "./serve.ts";
+import { sayChat } from "./fake-model.ts";
+import { fakeUpstream, type Body } from "./fake-upstream.ts";
+import { onto, serve, type Served } from "./serve.ts";
 
 let served: Served;
 beforeAll(async () => {
@@ -57,5 +58,35 @@ describe.each(doors)("what is nested without end, at the %s door", (door) => {
         ? { response_format: { type: "json_schema", json_schema: { name: "x", schema: {} } } }
         : { text: { format: { type: "json_schema", name: "x", schema: {} } } };
     expect((await ask(served, door, { ...more, ...asked })).status).toBe(200);
+  });
+});
+
+describe("a pattern that might never be done", () => {
+  const text = `${"a".repeat(60)}!`;
+  const schema = {
+    type: "object",
+    properties: { a: { type: "string", pattern: "^(a|a)*$" }, b: { pattern: "(x+x+)+y" } },
+    required: ["a"],
+  };
+
+  it("holds up neither the demo", async () => {
+    const tools = [{ type: "function", function: { name: "f", parameters: schema } }];
+    const messages = [{ role: "user", content: text }];
+    const response = await ask(served, "chat", { messages, tools, tool_choice: "required" });
+    expect(response.status).toBe(200);
+  });
+
+  it("nor the check of an answer, whose schema holds otherwise", async () => {
+    const answers = [JSON.stringify({ a: text }), JSON.stringify({ b: text })];
+    await using upstream = await fakeUpstream(({ body }, at) =>
+      sayChat(body, { text: answers[at] ?? "" }),
+    );
+    await using other = await serve(onto("chat", upstream.url, { profile: "deepseek" }));
+    const json_schema = { name: "x", schema, strict: true };
+    const more = { response_format: { type: "json_schema", json_schema } };
+    expect((await ask(other, "chat", more)).status).toBe(200);
+    expect(await errorOf(await ask(other, "chat", more))).toMatchObject({
+      code: "upstream.format",
+    });
   });
 });

@@ -11,6 +11,7 @@ import type { Profile } from "../turn/profile.ts";
 import type { DialectName, Format, Item, JsonSchema, Message } from "../turn/turn.ts";
 import type { Decoder } from "./kinds/kind.ts";
 import { unfence } from "./unfence.ts";
+import { withoutWild } from "./wild.ts";
 
 /** A format as an upstream can be asked for it. */
 export type FormatPlan = {
@@ -173,7 +174,7 @@ function flawOf(text: string, { schema }: FormatCheck): string | undefined {
 
 function errorsIn(value: unknown, schema: JsonSchema): readonly OutputUnit[] {
   try {
-    return new Validator(schema, "2020-12").validate(value).errors;
+    return new Validator(withoutWild(schema), "2020-12").validate(value).errors;
   } catch {
     return []; // A schema that nobody can read holds nobody to anything.
   }

@@ -1,4 +1,5 @@
 import { isFields } from "../../turn/json.ts";
+import { isTame } from "../../turn/tame.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 
 /** Deep enough for any schema that a person wrote; a loop of references ends here. */
@@ -193,7 +194,9 @@ function decode(text: string): string {
   }
 }
 
+/** Nothing for what is no pattern, or one that might never be done. */
 export function regExp(pattern: string): RegExp | undefined {
+  if (!isTame(pattern)) return undefined;
   for (const flags of ["u", ""]) {
     try {
       return new RegExp(pattern, flags);
