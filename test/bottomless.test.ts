@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ask, doors } from "./client.ts";
+import { ask, bodyFor, doors, doorUrl } from "./client.ts";
 import { sayChat } from "./fake-model.ts";
 import { fakeUpstream, type Body } from "./fake-upstream.ts";
 import { onto, serve, type Served } from "./serve.ts";
@@ -60,6 +60,24 @@ describe.each(doors)("what is nested without end, at the %s door", (door) => {
     expect((await ask(served, door, { ...more, ...asked })).status).toBe(200);
   });
 });
+
+it.each([true, false])(
+  "refuses depths that an answer would repeat (stream: %s)",
+  async (stream) => {
+    const asked = JSON.stringify(bodyFor("responses", { stream, metadata: {} }));
+    const deep = `${'{"a":'.repeat(100_000)}{}${"}".repeat(100_000)}`;
+    const response = await fetch(doorUrl(served, "responses"), {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: asked.replace('"metadata":{}', `"metadata":${deep}`),
+    });
+    expect(response.status).toBe(400);
+    expect(await errorOf(response)).toMatchObject({
+      code: "request.invalid",
+      message: "The request is nested too deep; send it flatter.",
+    });
+  },
+);
 
 describe("a pattern that might never be done", () => {
   const text = `${"a".repeat(60)}!`;

@@ -24,7 +24,10 @@ export type DoorOptions = {
   told(status: number): void;
 };
 
-export type Door = Sink<TurnEvent<ClientName>>;
+export type Door = Sink<TurnEvent<ClientName>> & {
+  /** Whether the client has been told anything. */
+  shown(): boolean;
+};
 
 export const openDoor = (options: DoorOptions): Door =>
   options.turn.stream ? streamDoor(options) : wholeDoor(options);
@@ -71,9 +74,11 @@ function streamDoor(options: DoorOptions): Door {
     end() {
       if (refused !== undefined) return options.refused(refused, false);
       writer.end?.(gather);
+      shown = true;
       reply.end(text);
       options.told(200);
     },
+    shown: () => shown,
   };
 }
 
@@ -82,6 +87,7 @@ function wholeDoor(options: DoorOptions): Door {
   const { dialect, turn, context, reply } = options;
   const folded = folding<ClientName>();
   let begun = false;
+  let shown = false;
   let whole: Frame | undefined;
   return {
     each(event) {
@@ -100,8 +106,10 @@ function wholeDoor(options: DoorOptions): Door {
       const body =
         whole?.regular === true ? whole.data : dialect.writeAnswer(answer, turn, context);
       reply.head(200, { ...options.headers, "content-type": "application/json; charset=utf-8" });
+      shown = true;
       reply.end(body);
       options.told(200);
     },
+    shown: () => shown,
   };
 }

@@ -21,6 +21,8 @@ export type Run = Flow & {
   readonly mended: readonly Decision[];
   /** The answer's id as the client sees it. */
   id(): string;
+  /** Whether the client has been told anything. */
+  shown(): boolean;
   /** Stops the upstream and ends the answer with a failure, as if the upstream had said it. */
   interrupt(fault: Fault): void;
 };
@@ -68,6 +70,7 @@ export function run(house: House, job: Job, readied: Readied, retry: boolean, en
       const { start } = counted.seen;
       return (start?.dialect === job.turn.dialect ? start.id : undefined) ?? context.id;
     },
+    shown: () => door.shown(),
     interrupt(fault) {
       const emit = (event: TurnEvent<ClientName>): void => door.each(event);
       running.stop();

@@ -10,6 +10,8 @@ export function toFault(error: unknown, report: Report, requestId: string | unde
     error: error instanceof Error ? error.name : typeof error,
     frames: framesOf(error),
   });
+  if (isOverflow(error))
+    return new Fault("request.invalid", "The request is nested too deep; send it flatter.");
   return new Fault(
     "gateway.internal",
     `The gateway failed on this request; its log has the reason under ${requestId ?? "this moment"}.`,
@@ -17,6 +19,10 @@ export function toFault(error: unknown, report: Report, requestId: string | unde
     error,
   );
 }
+
+/** What a request can have done to us: all that goes into its depths does so on the stack. */
+const isOverflow = (error: unknown): boolean =>
+  error instanceof RangeError && /call stack/.test(error.message);
 
 /** Where an error was raised, without what it says. */
 export const framesOf = (error: unknown): string[] =>

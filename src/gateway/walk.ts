@@ -112,11 +112,12 @@ class Walk implements Running {
     this.#finish(this.#run === undefined ? "completed" : outcomeOf(this.#run.seen), status);
   }
 
-  /** Something of ours threw; if it throws again while that is told, the reply just ends. */
+  /** Something of ours threw; if it throws again while that is told, a reply under way just ends. */
   #crashed(fault: Fault): void {
     try {
       this.#run?.interrupt(fault);
     } catch {
+      if (this.#run?.shown() !== true) return this.#fail(fault);
       this.#job.reply.end();
       this.#finish("failed", fault.status, fault);
     }
