@@ -403,6 +403,12 @@ describe("a faulty request", () => {
     expect(fault.message).toContain(`\`${param}\``);
   });
 
+  it("for the other door is shown there", () => {
+    expect(faultOf(() => read({ messages: undefined, input: "Hi" })).message).toBe(
+      "`messages` is missing; a request with `input` goes to /v1/responses.",
+    );
+  });
+
   it.each([undefined, null, ""])("with the model %j names none", (model) => {
     expect(faultOf(() => read({ model }))).toMatchObject({
       code: "request.missing_model",

@@ -26,6 +26,8 @@ const own = new Set([
 
 export function readRequest(body: Fields): Turn {
   const model = readModel(body.model);
+  if (body.messages === undefined && body.input !== undefined)
+    throw invalid("messages", "is missing; a request with `input` goes to /v1/responses");
   const { messages, stream, stream_options, logprobs } = shaped(bodySchema, body, "");
   const { params, extra } = readParams("chat", body, own);
   const { include_usage, ...options } = stream_options ?? {};

@@ -63,8 +63,7 @@ function readItems(body: Fields, params: Params): Item[] {
       });
   }
   if (body.input === undefined || body.input === null) {
-    if (!isElsewhere(params))
-      throw invalid("input", "is missing; it must be a string or an array of items");
+    if (!isElsewhere(params)) throw invalid("input", `is missing; ${remedyFor(body)}`);
     return items;
   }
   const said = shaped(input, body.input, "input");
@@ -73,6 +72,11 @@ function readItems(body: Fields, params: Params): Item[] {
   else for (const [at, item] of said.entries()) items.push(readItem(item, `input[${at}]`));
   return items;
 }
+
+const remedyFor = ({ messages }: Fields): string =>
+  messages === undefined
+    ? "it must be a string or an array of items"
+    : "a request with `messages` goes to /v1/chat/completions";
 
 /** What the model is to answer may be kept at the upstream. */
 const isElsewhere = (params: Params): boolean =>

@@ -85,6 +85,9 @@ describe("a Responses request that is wrong", () => {
   });
 
   it("is told what belongs where", () => {
+    expect(faultOf({ model: "m", messages: [] }).message).toBe(
+      "`input` is missing; a request with `messages` goes to /v1/chat/completions.",
+    );
     expect(faultOf({ model: "m", input: 5 }).message).toBe(
       "`input` must be a string or an array, not a number.",
     );
