@@ -27,7 +27,6 @@ describe("a configuration", () => {
     expect(config.tools).toEqual({
       strict: false,
       disclosure: "auto",
-      output: "openai-json",
       block_max: 0,
       block_dedup: false,
       block_delimiter: "",

@@ -90,7 +90,10 @@ const toolsSchema = z.strictObject({
   disclosure: z
     .enum(["auto", "off", "eager", "native", "wrap", "append", "restart"])
     .default("auto"),
-  output: z.enum(["openai-json", "obsidian-xml"]).default("openai-json"),
+  /** How calls are shown; without it an answer is shown as the model gave it. */
+  output: z.enum(["openai-json", "obsidian-xml"]).optional(),
+  /** Whether `<use_tool>` in a model's text is a call; without it, as its profile says. */
+  text_calls: z.boolean().optional(),
   block_max: count.default(0),
   block_dedup: z.boolean().default(false),
   block_delimiter: z.string().default(""),

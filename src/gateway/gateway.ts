@@ -11,6 +11,7 @@ import type { Exchange, Reply } from "./exchange.ts";
 import { serveFetch } from "./fetch.ts";
 import type { House, Parts } from "./house.ts";
 import { Roster } from "./roster.ts";
+import { callRules } from "./rules.ts";
 import { findRoute, requestIdFor, type Visit } from "./routes.ts";
 import { toFault } from "./trouble.ts";
 import { openUpstreams } from "./upstreams.ts";
@@ -95,6 +96,7 @@ export function openGateway(config: Config, parts: Parts): Gateway {
 const furnish = (config: Config, made: Parts & Pick<House, "metrics">, before?: House): House => ({
   ...made,
   config,
+  rules: callRules(config),
   keys: keyring(config.server.keys),
   upstreams: openUpstreams(config, made, before),
   readBody: before?.readBody ?? bodyReader(),

@@ -3,6 +3,7 @@ import type { Memory } from "../store/memory.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { Report } from "../telemetry/happening.ts";
 import type { Clock, NewId } from "../turn/clock.ts";
+import type { CallRules } from "../turn/rules.ts";
 import type { Fields } from "../turn/turn.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
 import type { Caller } from "./admission.ts";
@@ -32,6 +33,8 @@ export type KeptItem = {
  */
 export type House = Parts & {
   readonly config: Config;
+  /** What it asks of calls. */
+  readonly rules: CallRules;
   /** Digests of the keys that let a caller in. */
   readonly keys: readonly Buffer[];
   readonly upstreams: ReadonlyMap<string, Upstream>;

@@ -1,5 +1,6 @@
 import { recallItems } from "../dialects/responses/references.ts";
 import { Fault } from "../turn/fault.ts";
+import type { CallRules } from "../turn/rules.ts";
 import type { Fields } from "../turn/turn.ts";
 import { headerOf, requestIdOf, requireJson, type Caller } from "./admission.ts";
 import { dialects } from "./dialects.ts";
@@ -8,6 +9,7 @@ import type { House } from "./house.ts";
 import { listModels } from "./models.ts";
 import { planRequest, reportPlan } from "./plan-report.ts";
 import type { Readied } from "./ready.ts";
+import { outputModes } from "./rules.ts";
 import { placeOf, selectChain } from "./select.ts";
 import { walk, type Job } from "./walk.ts";
 import { contentType as metricsType } from "../telemetry/registry.ts";
@@ -98,6 +100,7 @@ function serveTurn(visit: Visit, door: keyof typeof dialects): void {
     turn,
     chain: selectChain(turn.model, house.config, house.upstreams),
     strict: isStrict(visit),
+    rules: rulesFor(visit),
     reply: exchange.reply,
     headers: (readied) => turnHeaders(requestId, readied),
     refuse: (fault, headers) => visit.refuse(fault, headers),
@@ -119,6 +122,17 @@ function isStrict({ house, exchange }: Visit): boolean {
   if (/^(?:true|1|yes|on)$/i.test(said)) return true;
   if (/^(?:false|0|no|off)?$/i.test(said)) return house.config.tools.strict;
   throw new Fault("request.invalid", `\`${param}\` must be \`true\` or \`false\`.`, { param });
+}
+
+/** The house's rules for calls; how they are shown may be chosen for one request. */
+function rulesFor({ house, exchange }: Visit): CallRules {
+  const param = "x-proxy-output-mode";
+  const said = headerOf(exchange.headers, param) ?? "";
+  if (said === "") return house.rules;
+  const output = outputModes[said.trim().toLowerCase()];
+  if (output !== undefined) return { ...house.rules, output };
+  const message = `\`${param}\` must be \`openai-json\` or \`obsidian-xml\`.`;
+  throw new Fault("request.invalid", message, { param });
 }
 
 /** What would happen to the posted request, for the first place its model is to be had. */

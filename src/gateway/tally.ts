@@ -1,14 +1,17 @@
 import type { Stage } from "../stream/stage.ts";
-import type { Outcome } from "../telemetry/happening.ts";
+import type { CallFigures, Outcome } from "../telemetry/happening.ts";
 import type { Clock } from "../turn/clock.ts";
-import type { TurnEvent, TurnStart, Usage } from "../turn/event.ts";
+import type { StopReason, TurnEvent, TurnStart, Usage } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { ClientName } from "../turn/names.ts";
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** What a turn came to, counted as it goes by. */
 export type Tally = Stage<TurnEvent<ClientName>, TurnEvent<ClientName>> & {
   readonly seen: {
-    calls: number;
+    calls: Writable<CallFigures>;
+    stops: StopReason[];
     usage: Usage | undefined;
     fault: Fault | undefined;
     firstEvent: number | undefined;
@@ -20,7 +23,8 @@ export type Tally = Stage<TurnEvent<ClientName>, TurnEvent<ClientName>> & {
 
 export function tally(clock: Pick<Clock, "now">): Tally {
   const seen: Tally["seen"] = {
-    calls: 0,
+    calls: { given: 0, withheld: 0, repeated: 0, truncated: false },
+    stops: [],
     usage: undefined,
     fault: undefined,
     firstEvent: undefined,
@@ -36,12 +40,13 @@ export function tally(clock: Pick<Clock, "now">): Tally {
           seen.start = event;
           break;
         case "call-end":
-          if (event.complete) seen.calls++;
+          if (event.complete) seen.calls.given++;
           break;
         case "usage":
           seen.usage = event.usage;
           break;
         case "turn-end":
+          seen.stops[event.choice] = event.stop;
           if (event.stop === "length" || event.stop === "filter") seen.cutShort = true;
           break;
         case "turn-fail":

@@ -2,8 +2,9 @@ import type { Dialect } from "../dialects/dialect.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { kindOf } from "../tools/kinds/kinds.ts";
 import { summary, type Plan } from "../tools/plan.ts";
-import type { Outcome } from "../telemetry/happening.ts";
+import { noCalls, type Outcome } from "../telemetry/happening.ts";
 import { Fault } from "../turn/fault.ts";
+import type { CallRules } from "../turn/rules.ts";
 import type { Turn } from "../turn/turn.ts";
 import type { Caller } from "./admission.ts";
 import type { Reply } from "./exchange.ts";
@@ -24,6 +25,7 @@ export type Job = {
   readonly turn: Turn;
   readonly chain: readonly [Link, ...Link[]];
   readonly strict: boolean;
+  readonly rules: CallRules;
   readonly reply: Reply;
   /** What every reply to it says in its head. */
   headers(readied: Readied | undefined): Record<string, string>;
@@ -154,7 +156,9 @@ class Walk implements Running {
       outcome,
       status,
       fault: fault?.code,
-      calls: seen?.calls ?? 0,
+      calls: seen?.calls ?? noCalls,
+      rules: this.#job.rules,
+      stops: seen?.stops ?? [],
       usage: seen?.usage,
       plan: readied === undefined ? "" : summary(readied.plan),
       decisions: readied?.decisions.length ?? 0,

@@ -1,3 +1,4 @@
+import { outputModes } from "../gateway/rules.ts";
 import type { Finding } from "./config-file.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -62,14 +63,7 @@ export const flags: Readonly<Record<string, Flag>> = {
   PROXY_ENABLE_PARALLEL_TOOL_CALLS: { path: ["tools", "parallel"], ...flag },
   PROXY_OUTPUT_MODE: {
     path: ["tools", "output"],
-    ...oneOf({
-      "openai-json": "openai-json",
-      openai_json: "openai-json",
-      openai: "openai-json",
-      "obsidian-xml": "obsidian-xml",
-      obsidian_xml: "obsidian-xml",
-      obsidian: "obsidian-xml",
-    }),
+    ...oneOf(outputModes),
   },
   // Every answer is folded from a stream, so there is nothing left to force.
   PROXY_FORCE_JSONRPC_STREAM_FOR_NONSTREAM: flag,

@@ -1,5 +1,6 @@
-import type { Usage } from "../turn/event.ts";
+import type { StopReason, Usage } from "../turn/event.ts";
 import type { FaultCode } from "../turn/fault.ts";
+import type { CallRules } from "../turn/rules.ts";
 import type { DialectName } from "../turn/turn.ts";
 
 /**
@@ -24,13 +25,35 @@ export type TurnDone = {
   readonly outcome: Outcome;
   readonly status: number;
   readonly fault?: FaultCode | undefined;
-  readonly calls: number;
+  /** What became of its calls. */
+  readonly calls: CallFigures;
+  /** What the house asked of them. */
+  readonly rules: CallRules;
+  /** How each choice ended, in their order. */
+  readonly stops: readonly StopReason[];
   readonly usage?: Usage | undefined;
   readonly plan: string;
   readonly decisions: number;
   readonly ms: number;
   readonly firstEventMs?: number | undefined;
 };
+
+/**
+ * The calls of a turn, counted once: every header, comment, log line and metric
+ * that speaks of them is made from this.
+ */
+export type CallFigures = {
+  /** Complete calls given to the client, over all choices. */
+  readonly given: number;
+  /** Calls seen and not given, for a cap or a stop. */
+  readonly withheld: number;
+  /** Calls left out since they repeat an earlier one. */
+  readonly repeated: number;
+  /** Whether a cap or a stop withheld any, or ended a turn that might have made more. */
+  readonly truncated: boolean;
+};
+
+export const noCalls: CallFigures = { given: 0, withheld: 0, repeated: 0, truncated: false };
 
 /** An upstream failed before its first event and the next of the chain is tried. */
 export type Fallback = {

@@ -93,7 +93,7 @@ function hearTurn(numbers: Numbers, turn: TurnDone): void {
   numbers.duration.observe(turn.ms / 1000, door, upstream);
   if (turn.firstEventMs !== undefined)
     numbers.firstEvent.observe(turn.firstEventMs / 1000, door, upstream);
-  if (turn.calls > 0) numbers.calls.add(turn.calls, door);
+  if (turn.calls.given > 0) numbers.calls.add(turn.calls.given, door);
   if (usage === undefined) return;
   numbers.tokens.add(usage.input, upstream, "input");
   numbers.tokens.add(usage.output, upstream, "output");

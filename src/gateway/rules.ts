@@ -1,0 +1,26 @@
+import type { CallRules, OutputMode } from "../turn/rules.ts";
+import type { Config } from "./config.ts";
+
+/** All the names that an output mode goes by. */
+export const outputModes: Readonly<Record<string, OutputMode>> = {
+  "openai-json": "openai-json",
+  openai_json: "openai-json",
+  openai: "openai-json",
+  "obsidian-xml": "obsidian-xml",
+  obsidian_xml: "obsidian-xml",
+  obsidian: "obsidian-xml",
+};
+
+/** What a configuration asks of calls. Stopping after the first asks for stopping at all. */
+export const callRules = ({ tools }: Config): CallRules => ({
+  output: tools.output,
+  delimiter: tools.block_delimiter,
+  textCalls: tools.text_calls,
+  parallel: tools.parallel,
+  dedup: tools.block_dedup,
+  max: tools.block_max,
+  stopAfter: tools.stop_after || tools.stop_after_mode === "first",
+  stopMode: tools.stop_after_mode,
+  graceMs: tools.stop_after_grace_ms,
+  suppressTail: tools.suppress_tail,
+});
