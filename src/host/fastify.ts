@@ -1,10 +1,7 @@
-import { isUtf8 } from "node:buffer";
-import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyError, FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify";
-import type { Exchange, Reply } from "../gateway/exchange.ts";
-import { notUtf8, tooLarge } from "../gateway/fetch.ts";
 import type { Gateway } from "../gateway/gateway.ts";
 import { Fault } from "../turn/fault.ts";
+import { collectBody, exchangeOf } from "./node.ts";
 
 export type PatchbayOptions = {
   readonly gateway: Gateway;
@@ -22,168 +19,37 @@ const ownPaths = ["/v1/*", "/healthz", "/livez", "/readyz", "/metrics"];
 export const patchbay: FastifyPluginCallback<PatchbayOptions> = (app, options, done) => {
   const { gateway, paths = ownPaths } = options;
   const prefixLength = app.prefix === "/" ? 0 : app.prefix.length;
-  const serve = (request: FastifyRequest, reply: FastifyReply): void =>
-    handOver(gateway, request, reply, prefixLength);
+  // Past Fastify, which would close the connection after a body that failed: a
+  // client that still sends would be reset before it reads the answer.
+  const takeOver = ({ raw, body }: FastifyRequest, reply: FastifyReply) => {
+    reply.hijack();
+    return exchangeOf(raw, reply.raw, typeof body === "string" ? body : "", prefixLength);
+  };
   app.removeAllContentTypeParsers();
   // The limit is asked for each time: a new configuration may have moved it.
   app.addContentTypeParser("*", (_request, payload, parsed) =>
     collectBody(payload, gateway.bodyLimit, parsed),
   );
   app.setErrorHandler((error, request, reply) => {
-    const fault = error instanceof Fault ? error : bodyFault(error);
-    refuse(gateway, fault, request, reply, prefixLength);
+    const fault = error instanceof Fault ? error : faultOf(error);
+    gateway.refuse(takeOver(request, reply), fault);
   });
+  const handler = (request: FastifyRequest, reply: FastifyReply): void =>
+    gateway.handle(takeOver(request, reply));
   for (const url of paths)
-    app.route({ method: app.supportedMethods, url, handler: serve, exposeHeadRoute: false });
+    app.route({ method: app.supportedMethods, url, handler, exposeHeadRoute: false });
   done();
 };
 
-export function handOver(
-  gateway: Gateway,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  prefixLength = 0,
-): void {
-  reply.hijack();
-  gateway.handle(exchangeOf(request.raw, reply.raw, request.body, prefixLength));
-}
-
-/** The whole body as text. One too large is refused at once, and the rest of it read past. */
-function collectBody(
-  payload: IncomingMessage,
-  limit: number,
-  done: (error: Error | null, body?: string) => void,
-): void {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  if (Number(payload.headers["content-length"] ?? 0) > limit) return done(tooLarge(limit));
-  payload.on("data", (chunk: Buffer) => {
-    if (size > limit) return;
-    size += chunk.length;
-    if (size > limit) {
-      chunks.length = 0;
-      done(tooLarge(limit));
-    } else chunks.push(chunk);
-  });
-  payload.on("end", () => {
-    if (size > limit) return;
-    const body = wholeOf(chunks);
-    if (isUtf8(body)) done(null, body.toString());
-    else done(notUtf8());
-  });
-  payload.on("error", (error) => {
-    if (size <= limit) done(error);
-    size = Infinity;
-  });
-}
-
-const wholeOf = (chunks: readonly Buffer[]): Buffer =>
-  chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks);
-
-function bodyFault(error: unknown): Fault {
+/** What Fastify has against a request before the gateway sees it. */
+function faultOf(error: unknown): Fault {
   const { statusCode = 500 } = error as Partial<FastifyError>;
   if (statusCode === 415)
     return new Fault(
       "request.content_type",
       "The content type is none; send `content-type: application/json`.",
     );
-  return statusCode < 500 || (error as NodeJS.ErrnoException).code === "ECONNRESET"
-    ? new Fault(
-        "request.invalid",
-        "The body did not arrive as announced; check `content-length` and the encoding.",
-      )
+  return statusCode < 500
+    ? new Fault("request.invalid", "The request cannot be read; check its headers.", {}, error)
     : new Fault("gateway.internal", "The request could not be read.", {}, error);
 }
-
-/**
- * Answers past Fastify, which would close the connection after a body that
- * failed: a client that still sends would be reset before it reads the answer.
- */
-export function refuse(
-  gateway: Gateway,
-  fault: Fault,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  prefixLength = 0,
-): void {
-  reply.hijack();
-  gateway.refuse(exchangeOf(request.raw, reply.raw, "", prefixLength), fault);
-}
-
-function exchangeOf(
-  request: IncomingMessage,
-  response: ServerResponse,
-  body: unknown,
-  prefixLength: number,
-): Exchange {
-  const url = request.url ?? "/";
-  const mark = url.indexOf("?");
-  return {
-    method: request.method ?? "GET",
-    path: mark < 0 ? url.slice(prefixLength) : url.slice(prefixLength, mark),
-    query: mark < 0 ? "" : url.slice(mark + 1),
-    headers: request.headers,
-    body: typeof body === "string" ? body : "",
-    reply: new NodeReply(response),
-  };
-}
-
-/** A reply over Node's response. Made for every request, so it holds fields and no closures. */
-class NodeReply implements Reply {
-  readonly #response: ServerResponse;
-  #status = 200;
-  #headers: Readonly<Record<string, string>> = {};
-  #drained: (() => void) | undefined;
-  #left: (() => void) | undefined;
-
-  constructor(response: ServerResponse) {
-    this.#response = response;
-  }
-
-  /** Sent with the first of the body: only then is it known whether that is all of it. */
-  head(status: number, headers: Readonly<Record<string, string>>): void {
-    this.#status = status;
-    this.#headers = headers;
-  }
-
-  write(text: string): boolean {
-    const response = this.#response;
-    if (isOver(response)) return true;
-    if (!response.headersSent) response.writeHead(this.#status, this.#headers);
-    return response.write(text);
-  }
-
-  end(text?: string): void {
-    const response = this.#response;
-    if (isOver(response)) return;
-    if (!response.headersSent) {
-      const length = text === undefined ? 0 : Buffer.byteLength(text);
-      const headers = isBodiless(this.#status)
-        ? this.#headers
-        : { ...this.#headers, "content-length": String(length) };
-      response.writeHead(this.#status, headers);
-    }
-    if (text === undefined || text === "") response.end();
-    else response.end(text);
-  }
-
-  onDrain(then: () => void): void {
-    if (this.#drained === undefined) this.#response.on("drain", () => this.#drained?.());
-    this.#drained = then;
-  }
-
-  onLeave(then: () => void): void {
-    const response = this.#response;
-    if (response.destroyed) queueMicrotask(then);
-    else if (this.#left === undefined)
-      response.once("close", () => {
-        if (!response.writableFinished) this.#left?.();
-      });
-    this.#left = then;
-  }
-}
-
-// Writing to a response that is over would raise an error for nobody to catch.
-const isOver = (response: ServerResponse): boolean => response.destroyed || response.writableEnded;
-
-const isBodiless = (status: number): boolean => status === 204 || status === 304;

@@ -1,10 +1,12 @@
+import { lookup } from "node:dns/promises";
+import { once } from "node:events";
+import { createServer, type RequestListener, type Server as HttpServer } from "node:http";
 import type { Socket } from "node:net";
-import Fastify, { type FastifyInstance } from "fastify";
 import { faultBody } from "../dialects/fault-body.ts";
 import type { Gateway } from "../gateway/gateway.ts";
 import { Fault } from "../turn/fault.ts";
 import { systemClock } from "./clock.ts";
-import { handOver, patchbay, refuse } from "./fastify.ts";
+import { collectBody, exchangeOf } from "./node.ts";
 
 export type Address = { readonly host: string; readonly port: number };
 
@@ -22,59 +24,107 @@ export type Patience = {
   readonly checkMs: number;
 };
 
-/** Puts a gateway on a port of its own. */
+/**
+ * Puts a gateway on a port of its own. The gateway has routes, bodies and
+ * errors of its own, so a framework in between would only add its price.
+ */
 export async function openServer(
   gateway: Gateway,
   { host, port }: Address,
   { requestMs, checkMs }: Patience = { requestMs: 300_000, checkMs: 30_000 },
 ): Promise<Server> {
-  const app = Fastify({
-    logger: false,
+  const state: State = { gateway, servers: [], sockets: new Set(), closing: false };
+  const options = {
     requestTimeout: requestMs,
-    http: { connectionsCheckingInterval: checkMs, headersTimeout: Math.min(requestMs, 60_000) },
-    // The gateway itself answers while it stops, in the caller's dialect.
-    return503OnClosing: false,
-    forceCloseConnections: false,
-    routerOptions: { maxParamLength: 1024 },
-    clientErrorHandler: refuseGarbage,
-    frameworkErrors: (_error, request, reply) => {
-      const fault = new Fault("request.route", "The path is malformed; check its escapes.");
-      refuse(gateway, fault, request, reply);
-    },
-  });
-  const sockets = new Set<Socket>();
-  app.server.on("connection", (socket) => {
-    sockets.add(socket);
-    socket.once("close", () => sockets.delete(socket));
-  });
-  await app.register(patchbay, { gateway, paths: ["/", "/*"] });
-  // Methods that Fastify has no routes for come here.
-  app.setNotFoundHandler((request, reply) => handOver(gateway, request, reply));
+    headersTimeout: Math.min(requestMs, 60_000),
+    connectionsCheckingInterval: checkMs,
+    keepAliveTimeout: KEPT_MS,
+  };
+  const serve = listenerFor(state);
+  const listen = async (address: string, at: number): Promise<number> => {
+    const server = createServer(options, serve);
+    server.on("clientError", refuseGarbage);
+    server.on("connection", (socket) => {
+      state.sockets.add(socket);
+      socket.once("close", () => state.sockets.delete(socket));
+    });
+    server.listen(at, address);
+    await once(server, "listening");
+    state.servers.push(server);
+    return portOf(server);
+  };
+  const name = bare(host);
   try {
-    await app.listen({ host: bare(host), port });
+    const [first = name, ...others] = await addressesOf(name);
+    const taken = await listen(first, port);
+    // Whether a machine really has the other loopback address shows only here.
+    for (const other of others) await listen(other, taken).catch(() => {});
+    const url = `http://${name.includes(":") ? `[${name}]` : name}:${taken}`;
+    return { url, close: (graceMs) => close(state, graceMs) };
   } catch (error) {
-    await app.close();
     throw bindFault(error, { host, port });
   }
-  return { url: urlOf(app, host), close: (graceMs) => close(app, sockets, gateway, graceMs) };
 }
 
-async function close(
-  app: FastifyInstance,
-  sockets: ReadonlySet<Socket>,
-  gateway: Gateway,
-  graceMs: number,
-): Promise<void> {
+type State = {
+  readonly gateway: Gateway;
+  readonly servers: HttpServer[];
+  readonly sockets: Set<Socket>;
+  closing: boolean;
+};
+
+/** Clients pause between requests; a connection kept over that saves a handshake. */
+const KEPT_MS = 72_000;
+
+/** `localhost` is two addresses on most machines, and clients try either. */
+const addressesOf = async (name: string): Promise<string[]> =>
+  name === "localhost" ? (await lookup(name, { all: true })).map(({ address }) => address) : [name];
+
+const listenerFor =
+  (state: State): RequestListener =>
+  (request, response) => {
+    const { gateway } = state;
+    // The gateway itself answers while it stops, in the caller's dialect.
+    if (state.closing) response.shouldKeepAlive = false;
+    const refuse = (fault: Fault): void => gateway.refuse(exchangeOf(request, response, ""), fault);
+    if (!isDecodable(request.url ?? "/"))
+      return refuse(new Fault("request.route", "The path is malformed; check its escapes."));
+    if (request.method === "GET" || request.method === "HEAD")
+      return gateway.handle(exchangeOf(request, response, ""));
+    // The limit is asked for each time: a new configuration may have moved it.
+    collectBody(request, gateway.bodyLimit, (fault, body = "") => {
+      if (fault !== null) refuse(fault);
+      else gateway.handle(exchangeOf(request, response, body));
+    });
+  };
+
+function isDecodable(url: string): boolean {
+  if (!url.includes("%")) return true;
+  try {
+    decodeURI(url.split("?", 1)[0] ?? url);
+    return true;
+  } catch {
+    return false; // That it throws is all it has to say.
+  }
+}
+
+async function close(state: State, graceMs: number): Promise<void> {
+  const { gateway, servers, sockets } = state;
   const last = systemClock.now() + graceMs;
-  // To Node a connection is idle once its answer was handed over, though a slow
-  // reader has yet to get it; so who is done is decided below.
-  app.server.closeIdleConnections = () => {};
-  const closed = app.close();
+  state.closing = true;
+  const closed = servers.map((server) => {
+    // To Node a connection is idle once its answer was handed over, though a slow
+    // reader has yet to get it; so who is done is decided below.
+    server.closeIdleConnections = () => {};
+    return once(server.close(), "close");
+  });
   await gateway.close(graceMs);
   for (const socket of sockets) socket.destroySoon();
   const latest = Math.max(last, systemClock.now() + flushMs);
-  const callOff = systemClock.at(latest, () => app.server.closeAllConnections());
-  await closed;
+  const callOff = systemClock.at(latest, () => {
+    for (const server of servers) server.closeAllConnections();
+  });
+  await Promise.all(closed);
   callOff();
 }
 
@@ -83,11 +133,9 @@ const flushMs = 1000;
 
 const bare = (host: string): string => host.replaceAll(/^\[|\]$/g, "");
 
-function urlOf(app: FastifyInstance, host: string): string {
-  const address = app.server.address();
-  const port = typeof address === "object" && address !== null ? address.port : 0;
-  const name = bare(host);
-  return `http://${name.includes(":") ? `[${name}]` : name}:${port}`;
+function portOf(server: HttpServer): number {
+  const address = server.address();
+  return typeof address === "object" && address !== null ? address.port : 0;
 }
 
 function bindFault(error: unknown, { host, port }: Address): Fault {
