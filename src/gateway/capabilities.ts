@@ -4,7 +4,7 @@ import type { EffortRule, HistoryRule, NameRule, Profile, SchemaRule } from "../
 import { extendProfile } from "../upstreams/profiles/extend.ts";
 
 /** What configuration may override: all but who the profile is. */
-type Overridable = Omit<Profile, "name" | "dialect" | "models">;
+type Overridable = Omit<Profile, "name" | "provider" | "dialect" | "models">;
 
 const kind = z.enum(["native", "degrade", "ignore", "refuse"]);
 const paramNames = Object.keys(params) as [keyof typeof params, ...(keyof typeof params)[]];

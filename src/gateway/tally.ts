@@ -11,6 +11,7 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] };
 export type Tally = Stage<TurnEvent<ClientName>, TurnEvent<ClientName>> & {
   readonly seen: {
     calls: Writable<CallFigures>;
+    callsByChoice: number[];
     stops: StopReason[];
     usage: Usage | undefined;
     fault: Fault | undefined;
@@ -24,6 +25,7 @@ export type Tally = Stage<TurnEvent<ClientName>, TurnEvent<ClientName>> & {
 export function tally(clock: Pick<Clock, "now">): Tally {
   const seen: Tally["seen"] = {
     calls: { given: 0, withheld: 0, repeated: 0, truncated: false },
+    callsByChoice: [],
     stops: [],
     usage: undefined,
     fault: undefined,
@@ -40,7 +42,9 @@ export function tally(clock: Pick<Clock, "now">): Tally {
           seen.start = event;
           break;
         case "call-end":
-          if (event.complete) seen.calls.given++;
+          if (!event.complete) break;
+          seen.calls.given++;
+          seen.callsByChoice[event.choice] = (seen.callsByChoice[event.choice] ?? 0) + 1;
           break;
         case "usage":
           seen.usage = event.usage;

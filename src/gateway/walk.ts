@@ -57,10 +57,17 @@ class Walk implements Running {
   }
 
   begin(): void {
-    const { running, metrics } = this.#house;
-    const { reply, chain } = this.#job;
+    const { running, metrics, report } = this.#house;
+    const { requestId, turn, reply, chain } = this.#job;
     running.add(this);
     metrics.running(1);
+    report({
+      type: "begun",
+      requestId,
+      door: turn.dialect,
+      model: turn.model,
+      stream: turn.stream,
+    });
     reply.onDrain(() => this.#run?.resume());
     reply.onLeave(() => {
       this.#run?.stop();
@@ -144,25 +151,33 @@ class Walk implements Running {
   #report(outcome: Outcome, status: number, fault: Fault | undefined): void {
     const { requestId, turn, chain } = this.#job;
     const readied = this.#readied;
+    const link = readied?.link ?? chain[0];
     const seen = this.#run?.seen;
+    const at = this.#house.clock.now();
     this.#house.report({
       type: "turn",
+      at,
       requestId,
       door: turn.dialect,
       model: turn.model,
-      upstream: placeOf(readied?.link ?? chain[0]),
+      upstream: placeOf(link),
+      provider: link.upstream.profile.provider ?? link.upstream.name,
       stream: turn.stream,
       straight: readied?.straight ?? false,
       outcome,
       status,
       fault: fault?.code,
+      choices: turn.params.n ?? 1,
       calls: seen?.calls ?? noCalls,
+      callsByChoice: seen?.callsByChoice ?? [],
       rules: this.#job.rules,
       stops: seen?.stops ?? [],
       usage: seen?.usage,
+      answerId: seen?.start === undefined ? undefined : this.#run?.id(),
+      answerModel: seen?.start?.model,
       plan: readied === undefined ? "" : summary(readied.plan),
       decisions: readied?.decisions.length ?? 0,
-      ms: this.#house.clock.now() - this.#started,
+      ms: at - this.#started,
       firstEventMs: seen?.firstEvent === undefined ? undefined : seen.firstEvent - this.#started,
     });
   }

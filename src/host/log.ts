@@ -92,6 +92,8 @@ function gatheredWriter(descriptor: number): { add(line: string): void; flush():
 
 function levelOf(happening: Happening): LogLevel {
   switch (happening.type) {
+    case "begun":
+      return "debug";
     case "turn":
       return happening.outcome === "failed" ? "warn" : "info";
     case "reload":

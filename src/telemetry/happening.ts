@@ -7,31 +7,52 @@ import type { DialectName } from "../turn/turn.ts";
  * What the gateway reports. The core never logs: it reports, and the host
  * decides who hears it. Fields are flat and hold no content and no secrets.
  */
-export type Happening = TurnDone | Fallback | Refusal | Trouble | Reload | ChildSaid;
+export type Happening = TurnBegun | TurnDone | Fallback | Refusal | Trouble | Reload | ChildSaid;
 
 /** How a turn ended: `left` is a client that went away. */
 export type Outcome = "completed" | "incomplete" | "failed" | "left";
 
+/** A request has been read, and an upstream is about to be asked. */
+export type TurnBegun = {
+  readonly type: "begun";
+  readonly requestId: string;
+  readonly door: DialectName;
+  readonly model: string;
+  readonly stream: boolean;
+};
+
 export type TurnDone = {
   readonly type: "turn";
+  /** When it was over, in milliseconds since the epoch. */
+  readonly at: number;
   readonly requestId: string;
   readonly door: DialectName;
   readonly model: string;
   /** `upstream/model`, as asked for there. */
   readonly upstream: string;
+  /** Whose service that is, where its profile says; else the upstream's name. */
+  readonly provider: string;
   readonly stream: boolean;
   /** Whether the upstream's own frames were forwarded. */
   readonly straight: boolean;
   readonly outcome: Outcome;
   readonly status: number;
   readonly fault?: FaultCode | undefined;
+  /** How many answers were asked for. */
+  readonly choices: number;
   /** What became of its calls. */
   readonly calls: CallFigures;
+  /** The calls given, choice by choice. */
+  readonly callsByChoice: readonly number[];
   /** What the house asked of them. */
   readonly rules: CallRules;
   /** How each choice ended, in their order. */
   readonly stops: readonly StopReason[];
+  /** As the upstream counted; none if it did not. */
   readonly usage?: Usage | undefined;
+  /** The answer's id, and the model that the upstream says gave it. */
+  readonly answerId?: string | undefined;
+  readonly answerModel?: string | undefined;
   readonly plan: string;
   readonly decisions: number;
   readonly ms: number;

@@ -26,6 +26,7 @@ export function createMetrics(): Metrics {
           return numbers.fallbacks.add(1, upstreamOf(happening.from), happening.fault);
         case "child":
           return numbers.children.add(1, happening.upstream, happening.event);
+        case "begun":
         case "trouble":
         case "reload":
           return;

@@ -100,6 +100,8 @@ export type BuiltinTemplate = Fields;
 /** What an upstream can do, as data. Shared code asks it and never who the upstream is. */
 export type Profile = {
   readonly name: string;
+  /** Whose service it is, as OpenTelemetry's conventions call it; none: whoever runs the upstream. */
+  readonly provider?: string | undefined;
   readonly dialect: DialectName;
   readonly tools: {
     /** By kind; `*` answers for the kinds not named. */
@@ -135,7 +137,9 @@ export type Profile = {
 type Some<T> = { readonly [K in keyof T]?: T[K] | undefined };
 
 /** What a profile says otherwise than another. */
-export type Difference = Some<Omit<Profile, "name" | "dialect" | "tools" | "models">> & {
+export type Difference = Some<
+  Omit<Profile, "name" | "provider" | "dialect" | "tools" | "models">
+> & {
   readonly tools?:
     | (Some<Omit<Profile["tools"], "names">> & { readonly names?: Some<NameRule> | undefined })
     | undefined;

@@ -6,4 +6,7 @@ import { openaiResponses } from "./openai-responses.ts";
  * search among them: learn.microsoft.com, web search and tool search with the
  * Responses API. Read 2026-11. Inferred: that it has the other kinds too.
  */
-export const azureResponses = extendProfile(openaiResponses, { name: "azure-responses" });
+export const azureResponses = extendProfile(openaiResponses, {
+  name: "azure-responses",
+  provider: "azure.ai.openai",
+});

@@ -10,6 +10,7 @@ import { openai } from "./openai.ts";
  */
 export const azure = extendProfile(openai, {
   name: "azure",
+  provider: "azure.ai.openai",
   tools: {
     kinds: { custom: "degrade" },
     choice: ["auto", "none", "required", "function"],

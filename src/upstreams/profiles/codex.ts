@@ -12,6 +12,7 @@ import { NO_LIMIT } from "./extend.ts";
  */
 export const codex: Profile = {
   name: "codex",
+  provider: "openai",
   dialect: "codex",
   tools: {
     kinds: {

@@ -15,6 +15,7 @@ const on = { thinking: { type: "enabled" } };
  */
 export const deepseek = extendProfile(genericChat, {
   name: "deepseek",
+  provider: "deepseek",
   tools: { choice: ["auto", "none"], schema: { strict: false } },
   params: {
     ...openaiOnly,

@@ -15,6 +15,7 @@ import { genericChat } from "./generic-chat.ts";
  */
 export const gemini = extendProfile(genericChat, {
   name: "gemini",
+  provider: "gcp.gemini",
   tools: {
     names: { first: "A-Za-z_" },
     schema: {

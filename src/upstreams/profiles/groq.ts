@@ -12,6 +12,7 @@ import { genericChat } from "./generic-chat.ts";
  */
 export const groq = extendProfile(genericChat, {
   name: "groq",
+  provider: "groq",
   params: {
     ...openaiOnly,
     maxTokens: "max_completion_tokens",

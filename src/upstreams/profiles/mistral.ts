@@ -14,6 +14,7 @@ import { genericChat } from "./generic-chat.ts";
  */
 export const mistral = extendProfile(genericChat, {
   name: "mistral",
+  provider: "mistral_ai",
   tools: { cached: false },
   params: {
     ...openaiOnly,

@@ -21,6 +21,7 @@ const off = { thinking: { type: "disabled" } };
  */
 export const moonshot = extendProfile(genericChat, {
   name: "moonshot",
+  provider: "moonshot_ai",
   tools: {
     names: { first: "A-Za-z" },
     choice: ["auto", "none"],

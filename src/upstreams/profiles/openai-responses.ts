@@ -11,5 +11,6 @@ import { genericResponses } from "./generic-responses.ts";
  */
 export const openaiResponses = extendProfile(genericResponses, {
   name: "openai-responses",
+  provider: "openai",
   tools: { max: NO_LIMIT, deferred: true, schema: { anyRoot: false } },
 });

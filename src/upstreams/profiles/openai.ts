@@ -12,6 +12,7 @@ import { genericChat } from "./generic-chat.ts";
  */
 export const openai = extendProfile(genericChat, {
   name: "openai",
+  provider: "openai",
   tools: {
     kinds: { custom: "native" },
     choice: ["auto", "none", "required", "function", "allowed"],

@@ -25,7 +25,8 @@ const called = (id: string, output: unknown = "sunny"): Fields => ({
 
 describe("profiles", () => {
   it.each([...profiles.values()])("$name is complete and lawful", (profile) => {
-    const { name, dialect, ...capabilities } = profile;
+    const { name, dialect, provider, ...capabilities } = profile;
+    expect(provider ?? "its own").toMatch(/^[a-z][a-z._ ]+$/);
     expect(profileFor(name, dialect)).toBe(profile);
     expect(capabilitiesSchema.parse(capabilities)).toEqual(capabilities);
     const { kinds, names, choice } = profile.tools;

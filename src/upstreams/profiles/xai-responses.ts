@@ -12,6 +12,7 @@ import { grokEfforts } from "./xai.ts";
  */
 export const xaiResponses = extendProfile(genericResponses, {
   name: "xai-responses",
+  provider: "x_ai",
   tools: {
     kinds: {
       function: "native",

@@ -38,6 +38,7 @@ export const grokEfforts = {
  */
 export const xai = extendProfile(genericChat, {
   name: "xai",
+  provider: "x_ai",
   params: {
     ...openaiOnly,
     maxTokens: "max_completion_tokens",
