@@ -5,8 +5,10 @@ import { Fault } from "../turn/fault.ts";
 import type { CheckOptions } from "./commands/check.ts";
 import type { PlanOptions } from "./commands/plan.ts";
 import type { ServeOptions } from "./commands/serve.ts";
+import type { SmokeOptions } from "./commands/smoke.ts";
 import { logLevels } from "./log-level.ts";
 import { nodeProblem } from "./node-version.ts";
+import { mostAsked } from "./smoke/scene.ts";
 
 const { version, engines } = ownManifest();
 // Told before anything is loaded that an older one would stumble over.
@@ -28,6 +30,18 @@ function readPort(text: string): number {
   throw new InvalidArgumentError("Give a port from 0 (any free one) to 65535.");
 }
 
+function readSeconds(text: string): number {
+  const seconds = Number(text);
+  if (/^\d+(?:\.\d+)?$/.test(text) && seconds > 0 && seconds <= 86_400) return seconds;
+  throw new InvalidArgumentError("Give a number of seconds, such as 60.");
+}
+
+function readCalls(text: string): number {
+  const calls = Number(text);
+  if (/^\d+$/.test(text) && calls >= 1 && calls <= mostAsked) return calls;
+  throw new InvalidArgumentError(`Give a number of calls from 1 to ${mostAsked}.`);
+}
+
 const program = new Command("patchbay")
   .description("Every client's tools, on every model: a gateway in front of any model.")
   .version(version)
@@ -40,6 +54,7 @@ Examples:
   patchbay serve --config patchbay.yaml --port 8080
   patchbay check --config patchbay.yaml        every problem at once, each with its line and remedy
   patchbay plan request.json --model gpt-5.5   what would become of its tools and parameters
+  patchbay smoke --url http://127.0.0.1:11435  whether a running gateway brings bursts of tool calls through
   curl http://127.0.0.1:11435/v1/chat/completions -H 'content-type: application/json' \\
     -d '{"model":"demo","messages":[{"role":"user","content":"Hello"}]}'`,
   );
@@ -74,6 +89,28 @@ program
   .action(async (request: string, options: PlanOptions) =>
     (await import("./commands/plan.ts")).plan(request, options),
   );
+
+program
+  .command("smoke")
+  .description(
+    "ask a running gateway for several tool calls at once, in both dialects, streamed and whole, in both output modes; exit code 1 if fewer come or anything is inconsistent",
+  )
+  .option("--url <address>", "where it listens, with or without /v1", "http://127.0.0.1:11435")
+  .option("--key <key>", "its key; default: PATCHBAY_API_KEY or PROXY_API_KEY, if set")
+  .option("-m, --model <name>", "the model to ask; default: the first that GET /v1/models lists")
+  .option("--expect <number>", "how many calls every answer must have at least", readCalls, 2)
+  .option("--at-most <number>", "how many it may have, to see that a cap holds", readCalls)
+  .option("--timeout <seconds>", "how long one answer may take", readSeconds, 60)
+  .option("--json", "print what was seen as JSON")
+  .addHelpText(
+    "after",
+    `
+Examples:
+  patchbay smoke --url http://127.0.0.1:11435 --model gpt-5.5
+  patchbay smoke --expect 4                    a larger burst
+  patchbay smoke --expect 1 --at-most 1        after a rollback to single calls`,
+  )
+  .action(async (options: SmokeOptions) => (await import("./commands/smoke.ts")).smoke(options));
 
 try {
   await program.parseAsync();

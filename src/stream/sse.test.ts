@@ -25,6 +25,18 @@ describe("sseReader", () => {
     expect(read([text])).toEqual([whole("a")]);
   });
 
+  it("hands comments to whoever wants them, in their order", () => {
+    const heard: string[] = [];
+    const reader = sseReader(
+      (data) => void heard.push(data),
+      undefined,
+      (comment) => void heard.push(`: ${comment}`),
+    );
+    reader.feed("data: a\n\n: one\n\nda");
+    reader.feed("ta: b\n\n:two\n");
+    expect(heard).toEqual(["a", ": one", "b", ": two"]);
+  });
+
   it("says nothing of a name without data", () => {
     expect(read(["event: x\n\ndata: a\n\n"])).toEqual([whole("a")]);
   });

@@ -11,12 +11,17 @@ export type SseReader = {
 };
 
 /** Splits text into SSE frames, whatever the line ends, comments and slices. */
-export function sseReader(onFrame: OnFrame, longest = 16 * 1024 * 1024): SseReader {
+export function sseReader(
+  onFrame: OnFrame,
+  longest = 16 * 1024 * 1024,
+  onComment: (text: string) => void = () => {},
+): SseReader {
   let partial = false;
   let broken = false;
   const parser = createParser({
     maxBufferSize: longest,
     onEvent: (event) => onFrame(event.data, event.event, partial),
+    onComment,
     onError(error) {
       if (error.type !== "max-buffer-size-exceeded") return;
       broken = true;
