@@ -129,6 +129,20 @@ describe.skipIf(missing)("what the model behind the real codex app-server is tol
     expect(names).not.toContain("exec_command");
   });
 
+  it("is all of a long conversation, from the beginning to the end", async () => {
+    await using house = await openCodex(({ body }) => sayResponses(body, { text: "Hello." }));
+    const { completions } = house.client.chat;
+    const messages = Array.from({ length: 300 }, (_, at) => ({
+      role: at % 2 === 0 ? ("user" as const) : ("assistant" as const),
+      content: `${at} ${"word ".repeat(100)}`,
+    }));
+    const all = Array.from({ length: 12 }, () => completions.create({ model: "m", messages }));
+    await Promise.all(all);
+    expect(
+      house.model.heard.map((_, at) => (heardBy(house, at)["input"] as Body[]).length),
+    ).toEqual(all.map(() => messages.length));
+  });
+
   it("is told of no tools where the client wants none called", async () => {
     await using house = await openCodex(({ body }) => sayResponses(body, { text: "No." }));
     await house.client.chat.completions.create({

@@ -20,6 +20,7 @@ export type State = "open" | "calls" | "over";
 export const unheard: readonly string[] = [
   "thread/started",
   "thread/status/changed",
+  "thread/settings/updated",
   "thread/tokenUsage/updated",
   "thread/closed",
   "item/completed",

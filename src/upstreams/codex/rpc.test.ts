@@ -78,6 +78,23 @@ describe("requests to the app-server", () => {
     expect(await answer).toEqual({ at: "last" });
   });
 
+  it("go out with the next one, or after a while, where they are not urgent", async () => {
+    const { rpc, clock, sent } = open();
+    const methods = (): string[] => sent.map(({ method }) => method);
+    const ask = (method: string, urgent: boolean): void =>
+      void rpc.request(method, {}, { urgent }).catch(() => {}); // Nobody answers here.
+    ask("a", false);
+    await settled();
+    expect(methods()).toEqual([]);
+    ask("b", true);
+    await settled();
+    expect(methods()).toEqual(["a", "b"]);
+    ask("c", false);
+    await settled();
+    clock.move(100);
+    expect(methods()).toEqual(["a", "b", "c"]);
+  });
+
   it("fail as it says, and all at once when it is gone", async () => {
     const { rpc, hear } = open();
     const refused = rpc.request("a", {}).catch((error: unknown) => error);
@@ -120,6 +137,22 @@ describe("what the app-server says", () => {
       ["2", "object"],
     ]);
     expect(strays).toEqual(["unknown-request", "unknown-request"]);
+  });
+
+  it("is not even read where it is an item that its thread skips", () => {
+    const { rpc, hear, strays } = open();
+    const one = { ...listener(), skips: (turn: string) => turn === "told" };
+    rpc.watch("1", one);
+    const item = (turnId: string): unknown => ({
+      method: "rawResponseItem/completed",
+      params: { threadId: "1", turnId, item: {} },
+    });
+    hear(item("told"));
+    hear(item("said"));
+    // Written in another order it is read, and left to whoever knows better.
+    rpc.hear('{"params":{"turnId":"told","threadId":"1"},"method":"rawResponseItem/completed"}');
+    expect(one.heard).toEqual(["rawResponseItem/completed", "rawResponseItem/completed"]);
+    expect(strays).toEqual([]);
   });
 
   it("may be nonsense", () => {

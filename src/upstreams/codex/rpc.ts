@@ -13,6 +13,8 @@ export type Listener = {
   asked(id: RequestId, method: string, params: Fields): boolean;
   /** The other side is gone. */
   gone(fault: Fault): void;
+  /** Whether items of this turn are of no use to it. */
+  skips?(turn: string): boolean;
 };
 
 export type RpcOptions = {
@@ -41,6 +43,13 @@ export class RpcError extends Error {
   }
 }
 
+export type Asking = {
+  /** Others wait for something to go out with. */
+  readonly urgent?: boolean;
+  /** How often it is made again where the other side was overloaded. */
+  readonly retries?: number;
+};
+
 type Pending = {
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: Error) => void;
@@ -51,6 +60,16 @@ const OVERLOADED = -32001;
 const UNKNOWN_METHOD = -32601;
 const RETRIES = 6;
 const FIRST_WAIT = 50;
+/** So long what is not urgent waits for company. */
+const HELD_MS = 100;
+
+/**
+ * An item, by how such lines begin. The conversation that a thread is told is
+ * told back item by item, and is longer than everything else together: whoever
+ * does not need it need not read it. A line that begins otherwise is read.
+ */
+const RAW_ITEM = '{"method":"rawResponseItem/completed",';
+const itsTurn = /^\{"method":"[^"]*","params":\{"threadId":"([^"]*)","turnId":"([^"]*)"/;
 
 /** JSON-RPC as the app-server speaks it: one message a line, requests in both directions. */
 export class Rpc {
@@ -58,6 +77,8 @@ export class Rpc {
   readonly #pending = new Map<RequestId, Pending>();
   readonly #waiting: (() => void)[] = [];
   readonly #listeners = new Map<string, Listener>();
+  /** Lines that wait for others to go out with: a write costs more than what it says. */
+  #held: string[] = [];
   #lastId = 0;
   #fault: Fault | undefined;
 
@@ -66,12 +87,16 @@ export class Rpc {
   }
 
   /** Asks, and again for as long as the other side is overloaded. Rejects with an RpcError or a Fault. */
-  async request(method: string, params: Fields, timeout = this.#options.timeout): Promise<Fields> {
+  async request(
+    method: string,
+    params: Fields,
+    { urgent = true, retries = RETRIES }: Asking = {},
+  ): Promise<Fields> {
     for (let tried = 0; ; tried++) {
       try {
-        return fieldsOf(await this.#once(method, params, timeout)) ?? {};
+        return fieldsOf(await this.#once(method, params, urgent)) ?? {};
       } catch (error) {
-        const again = error instanceof RpcError && error.code === OVERLOADED && tried < RETRIES;
+        const again = error instanceof RpcError && error.code === OVERLOADED && tried < retries;
         if (!again) throw error;
         await this.#rest(FIRST_WAIT * 2 ** tried);
       }
@@ -86,8 +111,8 @@ export class Rpc {
     this.#say({ id, result });
   }
 
-  refuse(id: RequestId, message: string): void {
-    this.#say({ id, error: { code: UNKNOWN_METHOD, message } });
+  refuse(id: RequestId, message: string, urgent = true): void {
+    this.#say({ id, error: { code: UNKNOWN_METHOD, message } }, urgent);
   }
 
   /** Hears what is said of a thread until the returned function is called. */
@@ -98,6 +123,7 @@ export class Rpc {
 
   /** Takes one line of the other side. */
   hear(line: string): void {
+    if (line.startsWith(RAW_ITEM) && this.#isSkipped(line)) return;
     const message = fieldsOf(jsonOf(line));
     if (message === undefined) return this.#options.stray("malformed");
     const { id } = message;
@@ -129,12 +155,17 @@ export class Rpc {
     for (const listener of listeners) listener.gone(fault);
   }
 
-  async #once(method: string, params: Fields, timeout: number): Promise<unknown> {
+  #isSkipped(line: string): boolean {
+    const [, thread = "", turn = ""] = itsTurn.exec(line) ?? [];
+    return this.#listeners.get(thread)?.skips?.(turn) ?? false;
+  }
+
+  async #once(method: string, params: Fields, urgent: boolean): Promise<unknown> {
     while (this.#fault === undefined && this.#pending.size >= this.#options.most)
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     if (this.#fault !== undefined) throw this.#fault;
     const id = ++this.#lastId;
-    const { clock } = this.#options;
+    const { clock, timeout } = this.#options;
     return new Promise((resolve, reject) => {
       const calledOff = clock.at(clock.now() + timeout, () => {
         this.#pending.delete(id);
@@ -142,7 +173,7 @@ export class Rpc {
         reject(silent(method, timeout));
       });
       this.#pending.set(id, { resolve, reject, calledOff });
-      this.#say({ method, id, params });
+      this.#say({ method, id, params }, urgent);
     });
   }
 
@@ -175,8 +206,17 @@ export class Rpc {
     else listener.note(method, params);
   }
 
-  #say(message: Fields): void {
-    if (this.#fault === undefined) this.#options.send(JSON.stringify(message));
+  #say(message: Fields, urgent = true): void {
+    if (this.#fault !== undefined) return;
+    const { clock } = this.#options;
+    this.#held.push(JSON.stringify(message));
+    if (urgent) this.#speak();
+    else if (this.#held.length === 1) clock.at(clock.now() + HELD_MS, () => this.#speak());
+  }
+
+  #speak(): void {
+    if (this.#fault !== undefined) return;
+    for (const line of this.#held.splice(0)) this.#options.send(line);
   }
 
   #rest(ms: number): Promise<void> {

@@ -39,6 +39,9 @@ export type Answering = {
 
 const idle: Answering = { done: () => {} };
 
+/** `running`: its model or its calls are still under way. Urgent: a model is, or a place is wanted. */
+type Release = { readonly running: boolean; readonly urgent: boolean };
+
 /** A thread of Codex's for one conversation, as far as it is needed. */
 export class Thread implements Listener {
   readonly #options: ThreadOptions;
@@ -75,7 +78,8 @@ export class Thread implements Listener {
     try {
       await this.#begin(out);
       this.#beginning = false;
-      if (this.#unwanted || out.left()) this.release(this.#reader.state() !== "over");
+      const running = this.#reader.state() !== "over";
+      if (this.#unwanted || out.left()) this.release({ running, urgent: true });
     } catch (error) {
       this.#beginning = false;
       this.#fail(refused(error, this.#options.failing));
@@ -97,12 +101,16 @@ export class Thread implements Listener {
     const threadId = (this.#id = textOf(fieldsOf(thread)?.id) ?? "");
     this.#unwatch = rpc.watch(threadId, this);
     if (out.left()) return;
-    if (request.items.length > 0)
-      await rpc.request("thread/inject_items", { threadId, items: request.items });
-    if (out.left()) return;
     this.#stayAwake();
-    const { turn } = await rpc.request("turn/start", { threadId, input: [], ...request.options });
-    this.#turn = textOf(fieldsOf(turn)?.id);
+    const { items, options } = request;
+    // Both at once: what is said of one thread is done one after the other. If
+    // the first fails, so does all of it: what would be answered is not the conversation.
+    const [told, begun] = await Promise.allSettled([
+      items.length > 0 && rpc.request("thread/inject_items", { threadId, items }, { retries: 0 }),
+      rpc.request("turn/start", { threadId, input: [], ...options }),
+    ]);
+    if (begun.status === "fulfilled") this.#turn = textOf(fieldsOf(begun.value.turn)?.id);
+    for (const done of [told, begun]) if (done.status === "rejected") throw done.reason;
   }
 
   /**
@@ -164,7 +172,7 @@ export class Thread implements Listener {
     out.end();
     this.#watching?.();
     if (state !== "calls" || !this.#options.park(this, this.#reader.said))
-      return this.release(state === "calls");
+      return this.release({ running: state === "calls", urgent: false });
     this.#out = undefined;
     this.#leave();
   }
@@ -182,8 +190,13 @@ export class Thread implements Listener {
     this.#finish();
   }
 
+  /** Whatever does not belong to its turn, such as what it has just been told. */
+  skips(turn: string): boolean {
+    return turn !== this.#reader.turn();
+  }
+
   /** Ends whatever it does. It is never taken up again. */
-  release(running = true): void {
+  release(how: Release = { running: true, urgent: true }): void {
     if (this.#released) return;
     if (this.#beginning) {
       // What it is to let go of is not known yet.
@@ -192,18 +205,19 @@ export class Thread implements Listener {
     }
     this.#released = true;
     this.#out = undefined;
-    void this.#letGo(running).finally(() => this.#finish());
+    if (!how.urgent) this.#leave();
+    void this.#letGo(how).finally(() => this.#finish());
   }
 
-  async #letGo(running: boolean): Promise<void> {
+  async #letGo({ running, urgent }: Release): Promise<void> {
     const { rpc } = this.#options.server;
     if (this.#id === undefined) return;
     const threadId = this.#id;
     try {
       if (running && this.#turn !== undefined)
-        await rpc.request("turn/interrupt", { threadId, turnId: this.#turn });
-      for (const id of this.#slots.values()) rpc.refuse(id, "The turn is over.");
-      await rpc.request("thread/unsubscribe", { threadId });
+        await rpc.request("turn/interrupt", { threadId, turnId: this.#turn }, { urgent });
+      for (const id of this.#slots.values()) rpc.refuse(id, "The turn is over.", urgent);
+      await rpc.request("thread/unsubscribe", { threadId }, { urgent });
     } catch {
       // It was over already, or the process is: either way nothing is left to let go of.
     }
