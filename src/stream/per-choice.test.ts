@@ -60,7 +60,25 @@ describe("perChoice", () => {
   });
 
   it("says nothing after a failure", () => {
-    expect(runStage(perChoice(once), [text("a"), fail])).toEqual([text("a"), fail]);
+    expect(runStage(perChoice(once, 2), [text("a"), fail])).toEqual([text("a"), fail]);
+  });
+
+  it("lets no failure spoil choices that all have what they need", () => {
+    expect(runStage(perChoice(once), [text("a"), fail])).toEqual([text("a"), text("last")]);
+  });
+
+  it("lets a stage close what it holds open before a failure", () => {
+    const closing = (): EventStage => ({
+      each(event, emit) {
+        if (event.type === "turn-fail") emit(text("closed"));
+        emit(event);
+      },
+    });
+    expect(runStage(perChoice(closing), [text("a"), fail])).toEqual([
+      text("a"),
+      text("closed"),
+      fail,
+    ]);
   });
 
   it("is done when all choices are, also those that have not begun", () => {

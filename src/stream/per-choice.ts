@@ -5,8 +5,9 @@ import { earliest, wake, type Stage } from "./stage.ts";
 /**
  * Gives every choice of a turn a stage of its own, so that a rule about calls
  * or text never counts across choices. Events of the whole turn go by
- * untouched, and nothing follows a failure. `asked` is how many choices the
- * client wants: one that has not begun is not done either.
+ * untouched; a failure every stage hears of, to close what it holds open, and
+ * nothing follows it. `asked` is how many choices the client wants: one that has
+ * not begun is not done either. Once all are done no failure spoils them.
  */
 export function perChoice<Name extends AnyName>(
   make: () => Stage<TurnEvent<Name>, TurnEvent<Name>>,
@@ -18,10 +19,22 @@ export function perChoice<Name extends AnyName>(
     if (stage === undefined) stages.set(choice, (stage = make()));
     return stage;
   };
+  const isDone = (): boolean => {
+    if (stages.size < asked) return false;
+    for (const stage of stages.values()) if (stage.done?.() !== true) return false;
+    return true;
+  };
   return {
     each(event, emit) {
       if ("choice" in event) return stageOf(event.choice).each(event, emit);
-      if (event.type === "turn-fail") stages.clear();
+      if (event.type === "turn-fail") {
+        if (isDone()) return;
+        const say = (said: TurnEvent<Name>): void => {
+          if (said !== event) emit(said);
+        };
+        for (const stage of stages.values()) stage.each(event, say);
+        stages.clear();
+      }
       emit(event);
     },
     end(emit) {
@@ -35,10 +48,6 @@ export function perChoice<Name extends AnyName>(
     lapse(moment, emit) {
       for (const stage of stages.values()) wake(stage, moment, emit);
     },
-    done() {
-      if (stages.size < asked) return false;
-      for (const stage of stages.values()) if (stage.done?.() !== true) return false;
-      return true;
-    },
+    done: isDone,
   };
 }

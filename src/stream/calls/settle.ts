@@ -1,0 +1,80 @@
+import type { Clock } from "../../turn/clock.ts";
+import type { TurnEvent } from "../../turn/event.ts";
+import { isFields, jsonOf } from "../../turn/json.ts";
+import type { AnyName } from "../../turn/names.ts";
+import type { Emit, Stage } from "../stage.ts";
+
+type SettleOptions = {
+  readonly clock: Pick<Clock, "now">;
+  /** How long a call must have been silent; none: silence says nothing. */
+  readonly quietMs?: number | undefined;
+};
+
+/**
+ * Ends the calls of one choice as soon as they are over. A chat stream closes no
+ * call before the whole answer ends, which is too late for a rule that acts
+ * after a call. Arguments that are a whole JSON object have nothing left to say;
+ * if the model has gone on to something else, or has fallen silent, the call is
+ * over. It stands only where a rule asks for it: elsewhere the stream alone
+ * finishes a call.
+ */
+export function settle<Name extends AnyName>({
+  clock,
+  quietMs,
+}: SettleOptions): Stage<TurnEvent<Name>, TurnEvent<Name>> {
+  /** The arguments so far of the functions that are being called. */
+  const open = new Map<number, string>();
+  const over = new Set<number>();
+  let lastWord: number | undefined;
+
+  const settleWhole = (choice: number, emit: Emit<TurnEvent<Name>>): void => {
+    for (const [call, text] of open) {
+      if (!isWholeObject(text)) continue;
+      open.delete(call);
+      over.add(call);
+      emit({ type: "call-end", choice, call, complete: true });
+    }
+  };
+  let choice = 0;
+  return {
+    each(event, emit) {
+      switch (event.type) {
+        case "call-start":
+          choice = event.choice;
+          settleWhole(choice, emit);
+          if (event.kind === "function") open.set(event.call, "");
+          lastWord = clock.now();
+          break;
+        case "call-delta": {
+          if (over.has(event.call)) return; // White space: a whole object takes nothing else.
+          const text = open.get(event.call);
+          if (text !== undefined) open.set(event.call, text + event.text);
+          lastWord = clock.now();
+          break;
+        }
+        case "call-end":
+          if (over.has(event.call)) return;
+          open.delete(event.call);
+          break;
+        case "text-start":
+        case "reasoning-start":
+        case "item-start":
+          settleWhole(event.choice, emit);
+          break;
+        default:
+      }
+      emit(event);
+    },
+    due: () =>
+      quietMs === undefined || lastWord === undefined || open.size === 0
+        ? undefined
+        : lastWord + quietMs,
+    lapse(_moment, emit) {
+      lastWord = undefined;
+      settleWhole(choice, emit);
+    },
+  };
+}
+
+const isWholeObject = (text: string): boolean =>
+  text.trimEnd().endsWith("}") && isFields(jsonOf(text));

@@ -1,0 +1,155 @@
+import type { Clock } from "../../turn/clock.ts";
+import type { Decision } from "../../turn/decision.ts";
+import type { CallStart, TurnEvent } from "../../turn/event.ts";
+import type { AnyName } from "../../turn/names.ts";
+import type { CallRules } from "../../turn/rules.ts";
+import type { Fields } from "../../turn/turn.ts";
+import type { Emit, Stage } from "../stage.ts";
+
+export type StopRules = Pick<CallRules, "max" | "stopAfter" | "stopMode" | "graceMs">;
+
+export type StopOptions = {
+  readonly rules: StopRules;
+  readonly clock: Pick<Clock, "now">;
+  /** Where it is counted what a cap or a stop withheld. */
+  readonly figures: { withheld: number; truncated: boolean };
+  readonly report: (decision: Decision) => void;
+};
+
+/**
+ * How long a turn that may make no more calls is given to end by itself. Most
+ * say their end right behind the last call, and then nothing was cut.
+ */
+const LINGER_MS = 50;
+
+/**
+ * Caps the calls of one choice, and stops it after them. The cap withholds what
+ * is beyond it and lets the turn go on. Stopping cuts the choice: behind its
+ * first call, or once no other has begun for a while. A call under way is never
+ * cut. The stage is done when the choice was cut, which interrupts the upstream
+ * as soon as all choices are.
+ */
+export const createStopAfterToolsController = <Name extends AnyName>(
+  options: StopOptions,
+): Stage<TurnEvent<Name>, TurnEvent<Name>> => new StopAfterTools<Name>(options);
+
+class StopAfterTools<Name extends AnyName> implements Stage<TurnEvent<Name>, TurnEvent<Name>> {
+  readonly #options: StopOptions;
+  /** How many calls the choice may have. They are numbered in the order they begin. */
+  readonly #limit: number;
+  #choice = 0;
+  #given = 0;
+  readonly #open = new Set<number>();
+  /** When a call said something last. */
+  #lastWord = 0;
+  /** What else is open, in case the choice is cut. */
+  #block: "text" | "reasoning" | undefined;
+  readonly #items = new Map<number, Fields>();
+  /** Whether the model has gone on to speak behind its last call. */
+  #hasMovedOn = false;
+  #isCut = false;
+  #hasEnded = false;
+
+  constructor(options: StopOptions) {
+    const { max, stopAfter, stopMode } = options.rules;
+    this.#options = options;
+    this.#limit = stopAfter && stopMode === "first" ? 1 : max > 0 ? max : Infinity;
+  }
+
+  each(event: TurnEvent<Name>, emit: Emit<TurnEvent<Name>>): void {
+    switch (event.type) {
+      case "call-start":
+        return this.#begin(event, emit);
+      case "call-delta":
+      case "call-end":
+        if (event.call >= this.#limit || this.#isCut) return;
+        if (event.type === "call-end") this.#open.delete(event.call);
+        else this.#lastWord = this.#options.clock.now();
+        return emit(event);
+      case "turn-end":
+        if (this.#hasEnded) return;
+        this.#hasEnded = true;
+        return emit(this.#isCut ? { ...event, stop: "calls" } : event);
+      case "turn-fail":
+        this.#hasEnded = true;
+        return emit(event);
+      default:
+        this.#sayOther(event, emit);
+    }
+  }
+
+  end(emit: Emit<TurnEvent<Name>>): void {
+    if (!this.#isCut || this.#hasEnded) return;
+    this.#hasEnded = true;
+    emit({ type: "turn-end", choice: this.#choice, stop: "calls" });
+  }
+
+  due(): number | undefined {
+    const { stopAfter, graceMs } = this.#options.rules;
+    const isWaiting =
+      stopAfter && !this.#isCut && !this.#hasEnded && this.#given > 0 && this.#open.size === 0;
+    if (!isWaiting) return undefined;
+    return this.#lastWord + (this.#isFull() ? Math.min(LINGER_MS, graceMs) : graceMs);
+  }
+
+  lapse(_moment: number, emit: Emit<TurnEvent<Name>>): void {
+    this.#cut(emit);
+  }
+
+  done(): boolean {
+    return this.#isCut;
+  }
+
+  #isFull(): boolean {
+    return this.#given >= this.#limit;
+  }
+
+  #begin(event: CallStart<Name>, emit: Emit<TurnEvent<Name>>): void {
+    if (this.#isCut || this.#isFull()) return this.#withhold(event, emit);
+    this.#choice = event.choice;
+    this.#given++;
+    this.#open.add(event.call);
+    this.#lastWord = this.#options.clock.now();
+    this.#hasMovedOn = false;
+    emit(event);
+  }
+
+  #withhold({ name }: CallStart<Name>, emit: Emit<TurnEvent<Name>>): void {
+    const { figures, report, rules } = this.#options;
+    figures.withheld++;
+    figures.truncated = true;
+    const why =
+      this.#limit === Infinity
+        ? "the turn was stopped after its calls"
+        : `a choice may have ${this.#limit}`;
+    report({
+      path: "output",
+      action: "dropped",
+      reason: `a call of \`${name}\` is withheld: ${why}`,
+    });
+    if (rules.stopAfter && this.#open.size === 0) this.#cut(emit);
+  }
+
+  #sayOther(event: TurnEvent<Name>, emit: Emit<TurnEvent<Name>>): void {
+    if (this.#isCut) return;
+    if (event.type === "text-delta" && this.#given > 0) this.#hasMovedOn = true;
+    // A turn that is stopped once it is full has said all that it may.
+    if (this.#options.rules.stopAfter && this.#isFull() && this.#open.size === 0) return;
+    if (event.type === "text-start") this.#block = "text";
+    if (event.type === "reasoning-start") this.#block = "reasoning";
+    if (event.type === "text-end" || event.type === "reasoning-end") this.#block = undefined;
+    if (event.type === "item-start") this.#items.set(event.item, event.raw);
+    if (event.type === "item-end") this.#items.delete(event.item);
+    emit(event);
+  }
+
+  /** Nothing more of the choice is shown; what was being said is closed as cut off. */
+  #cut(emit: Emit<TurnEvent<Name>>): void {
+    if (this.#isCut) return;
+    this.#isCut = true;
+    const choice = this.#choice;
+    if (this.#block !== undefined) emit({ type: `${this.#block}-end`, choice, complete: false });
+    for (const [item, raw] of this.#items) emit({ type: "item-end", choice, item, raw });
+    if (!this.#hasMovedOn) this.#options.figures.truncated = true;
+  }
+}
