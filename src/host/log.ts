@@ -1,6 +1,7 @@
 import { write, writeSync } from "node:fs";
 import { framesOf } from "../gateway/trouble.ts";
 import type { Happening, Report } from "../telemetry/happening.ts";
+import { logFields } from "../telemetry/lines.ts";
 import { logLevels, type LogLevel } from "./log-level.ts";
 
 export type Log = {
@@ -27,14 +28,18 @@ const MOST_TEXT = 8 * 1024 * 1024;
 export function openLog(level: LogLevel, descriptor = 2): Log {
   const out = gatheredWriter(descriptor);
   const least = logLevels.indexOf(level);
+  const tells = (at: LogLevel): boolean => logLevels.indexOf(at) >= least;
   const line = (at: LogLevel, msg: string, fields: object): void => {
-    if (logLevels.indexOf(at) < least) return;
+    if (!tells(at)) return;
     out.add(`${JSON.stringify({ time: new Date().toISOString(), level: at, msg, ...fields })}\n`);
   };
   return {
     report(happening) {
+      const at = levelOf(happening);
+      if (!tells(at)) return;
+      if (happening.type === "turn") return line(at, "turn", logFields(happening));
       const { type, ...fields } = happening;
-      line(levelOf(happening), type, fields);
+      line(at, type, fields);
     },
     uncaught: (error) => line("error", "uncaught", errorFields(error)),
     note: (text) => line("info", text, {}),

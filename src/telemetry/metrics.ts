@@ -1,3 +1,4 @@
+import { figuresOf } from "./figures.ts";
 import type { Happening, TurnDone } from "./happening.ts";
 import { createRegistry, type Registry } from "./registry.ts";
 
@@ -9,6 +10,7 @@ export type Metrics = {
   text(): string;
 };
 
+const CALLS = [0, 1, 2, 4, 8, 16, 32, 64];
 const SECONDS = [0.005, 0.02, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
 
 /** The Prometheus view of what happens. Labels are names from the configuration, never a client's words. */
@@ -40,11 +42,13 @@ export function createMetrics(): Metrics {
   };
 }
 
+const place = ["door", "upstream"];
+const burst = [...place, "stop_after_tools_mode"];
+
 /** Every number there is. */
 const numbersIn = (registry: Registry) => ({
   turns: registry.counter("patchbay_turns_total", "Turns by door, upstream and outcome.", [
-    "door",
-    "upstream",
+    ...place,
     "outcome",
   ]),
   refusals: registry.counter(
@@ -61,7 +65,28 @@ const numbersIn = (registry: Registry) => ({
     "verdict",
     "kind",
   ]),
-  calls: registry.counter("patchbay_calls_total", "Tool calls delivered to clients.", ["door"]),
+  calls: registry.counter("tool_call_count_total", "Tool calls given to clients.", burst),
+  truncated: registry.counter(
+    "tool_call_truncated_total",
+    "Turns whose tool calls a cap or a stop cut short.",
+    burst,
+  ),
+  withheld: registry.counter(
+    "patchbay_tool_calls_withheld_total",
+    "Tool calls seen and not given, for a cap or a stop.",
+    place,
+  ),
+  repeated: registry.counter(
+    "patchbay_tool_calls_repeated_total",
+    "Tool calls left out since they repeat an earlier one.",
+    place,
+  ),
+  callsPerTurn: registry.histogram(
+    "patchbay_tool_calls_per_turn",
+    "Tool calls given in a turn.",
+    place,
+    CALLS,
+  ),
   tokens: registry.counter("patchbay_tokens_total", "Tokens as upstreams counted them.", [
     "upstream",
     "direction",
@@ -69,13 +94,13 @@ const numbersIn = (registry: Registry) => ({
   duration: registry.histogram(
     "patchbay_turn_seconds",
     "From request to the end of the answer.",
-    ["door", "upstream"],
+    place,
     SECONDS,
   ),
   firstEvent: registry.histogram(
     "patchbay_first_event_seconds",
     "From request to the upstream's first event.",
-    ["door", "upstream"],
+    place,
     SECONDS,
   ),
   children: registry.counter(
@@ -94,10 +119,22 @@ function hearTurn(numbers: Numbers, turn: TurnDone): void {
   numbers.duration.observe(turn.ms / 1000, door, upstream);
   if (turn.firstEventMs !== undefined)
     numbers.firstEvent.observe(turn.firstEventMs / 1000, door, upstream);
-  if (turn.calls.given > 0) numbers.calls.add(turn.calls.given, door);
+  countCalls(numbers, turn, upstream);
   if (usage === undefined) return;
   numbers.tokens.add(usage.input, upstream, "input");
   numbers.tokens.add(usage.output, upstream, "output");
+}
+
+/** Nothing is counted too: a rate can only be told of a number that was there before. */
+function countCalls(numbers: Numbers, turn: TurnDone, upstream: string): void {
+  const { door, calls } = turn;
+  const told = figuresOf(turn);
+  const mode = told.stop_after_tools_mode;
+  numbers.calls.add(told.tool_call_count_total, door, upstream, mode);
+  numbers.truncated.add(told.tool_call_truncated_total, door, upstream, mode);
+  numbers.withheld.add(calls.withheld, door, upstream);
+  numbers.repeated.add(calls.repeated, door, upstream);
+  numbers.callsPerTurn.observe(told.tool_call_count_total, door, upstream);
 }
 
 /** The upstream of an `upstream/model`: models may be as many as clients think of. */

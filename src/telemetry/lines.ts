@@ -1,0 +1,173 @@
+import type { StopReason } from "../turn/event.ts";
+import type { DialectName } from "../turn/turn.ts";
+import { figuresOf } from "./figures.ts";
+import type { Happening, TurnDone } from "./happening.ts";
+
+/** What a line says: flat, counts and names alone, no content. */
+export type Line = Readonly<Record<string, string | number | boolean | readonly number[] | null>>;
+
+/** The path behind each door. */
+const routes: Readonly<Partial<Record<DialectName, string>>> = {
+  chat: "/v1/chat/completions",
+  responses: "/v1/responses",
+  messages: "/v1/messages",
+};
+const routeOf = (door: DialectName): string => routes[door] ?? door;
+
+/** How a choice ended, as chat says it. */
+export const finishWords: Readonly<Record<StopReason, string>> = {
+  end: "stop",
+  calls: "tool_calls",
+  length: "length",
+  filter: "content_filter",
+};
+
+/** A turn in the log: what it came to, and why. */
+export const logFields = (turn: TurnDone): Readonly<Record<string, unknown>> => ({
+  requestId: turn.requestId,
+  door: turn.door,
+  model: turn.model,
+  upstream: turn.upstream,
+  stream: turn.stream,
+  straight: turn.straight,
+  outcome: turn.outcome,
+  status: turn.status,
+  fault: turn.fault,
+  stops: turn.stops.join(" "),
+  ...figuresOf(turn),
+  withheld: turn.calls.withheld,
+  repeated: turn.calls.repeated,
+  inputTokens: turn.usage?.input,
+  outputTokens: turn.usage?.output,
+  plan: turn.plan,
+  decisions: turn.decisions,
+  ms: turn.ms,
+  firstEventMs: turn.firstEventMs,
+});
+
+/** A turn in the usage log, in the fields of the older Codex proxy. Tokens nobody counted are null. */
+export const usageLine = (turn: TurnDone): Line => ({
+  ts: stamp(turn.at),
+  phase: "usage_summary",
+  event: "usage_summary",
+  component: "usage",
+  req_id: turn.requestId,
+  route: routeOf(turn.door),
+  method: "POST",
+  status_code: turn.status,
+  outcome: turn.outcome,
+  error_code: turn.fault ?? null,
+  requested_model: turn.model,
+  effective_model: turn.upstream,
+  stream: turn.stream,
+  prompt_tokens: turn.usage?.input ?? null,
+  completion_tokens: turn.usage?.output ?? null,
+  total_tokens: turn.usage?.total ?? null,
+  cached_tokens: turn.usage?.cached ?? null,
+  reasoning_tokens: turn.usage?.reasoning ?? null,
+  counts_source: turn.usage === undefined ? "none" : "event",
+  duration_ms: turn.ms,
+  time_to_first_token_ms: turn.firstEventMs ?? null,
+  emission_trigger: triggerOf(turn),
+  finish_reason: finishReason(turn),
+  has_tool_calls: turn.calls.given > 0,
+  ...figuresOf(turn),
+  tool_calls_withheld: turn.calls.withheld,
+  tool_calls_repeated: turn.calls.repeated,
+  choice_count: turn.choices,
+  output_mode: turn.rules.output ?? "openai-json",
+});
+
+/** What the event log says of a happening, one line for each; nothing of what is no turn's. */
+export function eventLines(happening: Happening, at: number): readonly Line[] {
+  switch (happening.type) {
+    case "begun":
+      return [
+        {
+          ...begin("http_ingress", "client_request", at, happening.requestId),
+          route: routeOf(happening.door),
+          method: "POST",
+          requested_model: happening.model,
+          stream: happening.stream,
+        },
+      ];
+    case "fallback":
+      return [
+        {
+          ...begin("backend_lifecycle", "fallback", at, happening.requestId),
+          from: happening.from,
+          to: happening.to,
+          error_code: happening.fault,
+        },
+      ];
+    case "refusal":
+      return [
+        {
+          ...begin("http_ingress", "refusal", at, happening.requestId),
+          route: happening.route,
+          status_code: happening.status,
+          error_code: happening.fault,
+        },
+      ];
+    case "turn":
+      return [summaryLine(happening), endLine(happening)];
+    case "trouble":
+    case "reload":
+    case "child":
+      return [];
+    default:
+      return happening satisfies never;
+  }
+}
+
+/** What became of a turn's calls, and by which rules. */
+const summaryLine = (turn: TurnDone): Line => ({
+  ...begin("client_egress", "tool_call_summary", turn.at, turn.requestId),
+  tool_calls_by_choice: byChoice(turn),
+  parallel_supported: turn.rules.parallel,
+  ...figuresOf(turn),
+  tool_calls_withheld: turn.calls.withheld,
+  tool_calls_repeated: turn.calls.repeated,
+});
+
+const endLine = (turn: TurnDone): Line => ({
+  ...begin(
+    "client_egress",
+    turn.stream ? "client_sse_done" : "client_json",
+    turn.at,
+    turn.requestId,
+  ),
+  outcome: turn.outcome,
+  status_code: turn.status,
+  error_code: turn.fault ?? null,
+  finish_reason: finishReason(turn),
+  effective_model: turn.upstream,
+  duration_ms: turn.ms,
+  time_to_first_token_ms: turn.firstEventMs ?? null,
+});
+
+const begin = (phase: string, kind: string, at: number, requestId: string) => ({
+  ts: stamp(at),
+  phase,
+  kind,
+  req_id: requestId,
+});
+
+const stamp = (at: number): string => new Date(at).toISOString();
+
+/** A count for every choice that was asked for, also for those that made no call. */
+const byChoice = ({ choices, callsByChoice }: TurnDone): readonly number[] =>
+  Array.from(
+    { length: Math.max(choices, callsByChoice.length) },
+    (_, at) => callsByChoice[at] ?? 0,
+  );
+
+/** How the first choice ended. */
+const finishReason = ({ stops: [stop] }: TurnDone): string | null =>
+  stop === undefined ? null : finishWords[stop];
+
+/** What made the line be written. */
+function triggerOf({ outcome, fault }: TurnDone): string {
+  if (outcome === "left") return "client_abort";
+  return fault ?? (outcome === "failed" ? "failed" : "turn_end");
+}

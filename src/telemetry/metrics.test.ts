@@ -1,0 +1,62 @@
+import { spawnSync } from "node:child_process";
+import { describe, expect, it } from "vitest";
+import { turnDone } from "../../test/turn-done.ts";
+import { createMetrics } from "./metrics.ts";
+
+const hasPromtool = spawnSync("promtool", ["--version"]).status === 0;
+
+function heard() {
+  const metrics = createMetrics();
+  const rules = { ...turnDone().rules, max: 2, stopMode: "first" as const };
+  metrics.hear(turnDone());
+  metrics.hear(
+    turnDone({
+      rules,
+      calls: { given: 2, withheld: 2, repeated: 1, truncated: true },
+      callsByChoice: [2],
+    }),
+  );
+  metrics.hear(turnDone({ outcome: "failed", status: 502, fault: "upstream.cut" }));
+  metrics.hear({
+    type: "refusal",
+    requestId: "r",
+    route: "/v1/x",
+    status: 404,
+    fault: "request.route",
+  });
+  metrics.tool("native", "function");
+  metrics.running(1);
+  return metrics;
+}
+
+describe("the metrics", () => {
+  it("count calls and cut turns by door, upstream and mode", () => {
+    const text = heard().text();
+    for (const line of [
+      'tool_call_count_total{door="chat",upstream="demo",stop_after_tools_mode="burst"} 8',
+      'tool_call_count_total{door="chat",upstream="demo",stop_after_tools_mode="first"} 2',
+      'tool_call_truncated_total{door="chat",upstream="demo",stop_after_tools_mode="burst"} 0',
+      'tool_call_truncated_total{door="chat",upstream="demo",stop_after_tools_mode="first"} 1',
+      'patchbay_tool_calls_withheld_total{door="chat",upstream="demo"} 2',
+      'patchbay_tool_calls_repeated_total{door="chat",upstream="demo"} 1',
+      'patchbay_tool_calls_per_turn_bucket{door="chat",upstream="demo",le="2"} 1',
+      'patchbay_tool_calls_per_turn_bucket{door="chat",upstream="demo",le="4"} 3',
+      'patchbay_turns_total{door="chat",upstream="demo",outcome="failed"} 1',
+    ])
+      expect(text.split("\n")).toContain(line);
+  });
+
+  it("have no room for a client's words", () => {
+    const metrics = createMetrics();
+    metrics.hear(turnDone({ model: "a-clients-word", upstream: "demo/another-word" }));
+    expect(metrics.text()).not.toContain("word");
+  });
+
+  it.skipIf(!hasPromtool)("are as Prometheus's own tool wants them", () => {
+    const { status, stdout, stderr } = spawnSync("promtool", ["check", "metrics"], {
+      input: heard().text(),
+      encoding: "utf8",
+    });
+    expect({ status, said: stdout + stderr }).toEqual({ status: 0, said: "" });
+  });
+});
