@@ -1,7 +1,8 @@
 import { parseConfig, type ConfigInput } from "./gateway/config.ts";
-import { openGateway, type Gateway } from "./gateway/gateway.ts";
+import type { Gateway } from "./gateway/gateway.ts";
 import type { Parts } from "./gateway/house.ts";
 import { machineParts } from "./host/parts.ts";
+import { openRecorded } from "./host/turn-files.ts";
 
 export { parseConfig } from "./gateway/config.ts";
 export type { Config, ConfigInput } from "./gateway/config.ts";
@@ -19,5 +20,5 @@ export type { FaultCode } from "./turn/fault.ts";
  * configuration.
  */
 export function createGateway(config: ConfigInput = {}, parts: Partial<Parts> = {}): Gateway {
-  return openGateway(parseConfig(config), { ...machineParts(), ...parts });
+  return openRecorded(parseConfig(config), { ...machineParts(), ...parts });
 }

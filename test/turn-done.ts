@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import type { TurnDone } from "../src/telemetry/happening.ts";
 
 /** A turn that made four calls, with what is said otherwise. */

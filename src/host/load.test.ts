@@ -116,7 +116,6 @@ describe("loading the configuration", () => {
       "tools.block_max is not followed yet; it is as if it were left out.",
       "tools.stop_after is not followed yet; it is as if it were left out.",
       "store.kind is not followed yet; it is as if it were left out.",
-      "telemetry.usage_log is not followed yet; it is as if it were left out.",
     ]);
     write("patchbay.yaml", "tools: { strict: true }\n");
     expect(load().notes).toEqual([]);

@@ -37,6 +37,8 @@ export type Loaded = {
       readonly files: readonly string[];
       /** The file is there and says nothing. */
       readonly blank: boolean;
+      /** Where a problem is that only shows elsewhere. */
+      readonly find: (problem: Problem) => Finding;
     }
   | { readonly ok: false; readonly findings: readonly Finding[] }
 );
@@ -82,7 +84,8 @@ function assemble(
     return { ok: false, file, notes, findings: findings.toSorted(byPlace(file)) };
   const files = [...(file === undefined ? [] : [file]), ...scripts.files];
   const config = settlePaths(settled.config, directory);
-  return { ok: true, file, files, notes, config, blank: source?.value === null };
+  const find = (problem: Problem): Finding => locate(problem, source, settings);
+  return { ok: true, file, files, notes, config, blank: source?.value === null, find };
 }
 
 /** In the order of the file; what stands elsewhere comes after it. */

@@ -51,9 +51,8 @@ function unfollowed(config: Config): string[] {
   );
 }
 
-const settings = ({ tools, store, telemetry }: Config): ReadonlyMap<string, unknown> =>
+const settings = ({ tools, store }: Config): ReadonlyMap<string, unknown> =>
   new Map<string, unknown>([
     ...Object.entries(tools).map(([key, value]) => [`tools.${key}`, value] as const),
     ["store.kind", store.kind],
-    ...Object.entries(telemetry).map(([key, value]) => [`telemetry.${key}`, value] as const),
   ]);

@@ -7,7 +7,15 @@ import type { DialectName } from "../turn/turn.ts";
  * What the gateway reports. The core never logs: it reports, and the host
  * decides who hears it. Fields are flat and hold no content and no secrets.
  */
-export type Happening = TurnBegun | TurnDone | Fallback | Refusal | Trouble | Reload | ChildSaid;
+export type Happening =
+  | TurnBegun
+  | TurnDone
+  | Fallback
+  | Refusal
+  | Trouble
+  | Reload
+  | Unwritable
+  | ChildSaid;
 
 /** How a turn ended: `left` is a client that went away. */
 export type Outcome = "completed" | "incomplete" | "failed" | "left";
@@ -110,6 +118,16 @@ export type Reload = {
   readonly type: "reload";
   readonly ok: boolean;
   readonly problems: readonly string[];
+};
+
+/** A file that the configuration names cannot be written. Requests are served all the same. */
+export type Unwritable = {
+  readonly type: "unwritable";
+  /** Where the configuration names it. */
+  readonly setting: string;
+  readonly path: string;
+  /** What is wrong, and the remedy. */
+  readonly problem: string;
 };
 
 /**

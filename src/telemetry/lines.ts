@@ -113,6 +113,7 @@ export function eventLines(happening: Happening, at: number): readonly Line[] {
       return [summaryLine(happening), endLine(happening)];
     case "trouble":
     case "reload":
+    case "unwritable":
     case "child":
       return [];
     default:

@@ -31,6 +31,7 @@ export function createMetrics(): Metrics {
         case "begun":
         case "trouble":
         case "reload":
+        case "unwritable":
           return;
         default:
           happening satisfies never;
@@ -65,28 +66,7 @@ const numbersIn = (registry: Registry) => ({
     "verdict",
     "kind",
   ]),
-  calls: registry.counter("tool_call_count_total", "Tool calls given to clients.", burst),
-  truncated: registry.counter(
-    "tool_call_truncated_total",
-    "Turns whose tool calls a cap or a stop cut short.",
-    burst,
-  ),
-  withheld: registry.counter(
-    "patchbay_tool_calls_withheld_total",
-    "Tool calls seen and not given, for a cap or a stop.",
-    place,
-  ),
-  repeated: registry.counter(
-    "patchbay_tool_calls_repeated_total",
-    "Tool calls left out since they repeat an earlier one.",
-    place,
-  ),
-  callsPerTurn: registry.histogram(
-    "patchbay_tool_calls_per_turn",
-    "Tool calls given in a turn.",
-    place,
-    CALLS,
-  ),
+  ...callNumbersIn(registry),
   tokens: registry.counter("patchbay_tokens_total", "Tokens as upstreams counted them.", [
     "upstream",
     "direction",
@@ -111,6 +91,32 @@ const numbersIn = (registry: Registry) => ({
   active: registry.gauge("patchbay_turns_running", "Turns under way."),
 });
 type Numbers = ReturnType<typeof numbersIn>;
+
+/** Those of tool calls. */
+const callNumbersIn = (registry: Registry) => ({
+  calls: registry.counter("tool_call_count_total", "Tool calls given to clients.", burst),
+  truncated: registry.counter(
+    "tool_call_truncated_total",
+    "Turns whose tool calls a cap or a stop cut short.",
+    burst,
+  ),
+  withheld: registry.counter(
+    "patchbay_tool_calls_withheld_total",
+    "Tool calls seen and not given, for a cap or a stop.",
+    place,
+  ),
+  repeated: registry.counter(
+    "patchbay_tool_calls_repeated_total",
+    "Tool calls left out since they repeat an earlier one.",
+    place,
+  ),
+  callsPerTurn: registry.histogram(
+    "patchbay_tool_calls_per_turn",
+    "Tool calls given in a turn.",
+    place,
+    CALLS,
+  ),
+});
 
 function hearTurn(numbers: Numbers, turn: TurnDone): void {
   const { door, usage } = turn;

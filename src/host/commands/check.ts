@@ -4,8 +4,9 @@ import { Fault } from "../../turn/fault.ts";
 import { aligned } from "../aligned.ts";
 import { findingLine, type Finding } from "../config-file.ts";
 import { environment } from "../env.ts";
-import { loadConfig } from "../load.ts";
+import { loadConfig, type Loaded } from "../load.ts";
 import { machineParts } from "../parts.ts";
+import { unwritable } from "../turn-files.ts";
 
 export type CheckOptions = {
   readonly config?: string | undefined;
@@ -15,7 +16,9 @@ export type CheckOptions = {
 /** `patchbay check`: every problem at once, or what the configuration comes to. */
 export async function check({ config: file, json = false }: CheckOptions): Promise<void> {
   const loaded = loadConfig({ file, env: environment(), directory: process.cwd() });
-  const findings = loaded.ok ? await openingFindings(loaded.config, loaded.file) : loaded.findings;
+  const findings = loaded.ok
+    ? [...unwritableFindings(loaded), ...(await openingFindings(loaded.config, loaded.file))]
+    : loaded.findings;
   if (findings.length > 0) {
     process.exitCode = 1;
     if (json) console.log(JSON.stringify({ ok: false, file: loaded.file, problems: findings }));
@@ -37,6 +40,14 @@ export async function check({ config: file, json = false }: CheckOptions): Promi
   const address = some && ` by name; ask for upstream/model, such as ${some.name}/MODEL`;
   const none = [[`none${address ?? ""}`]];
   console.log(["models:", ...aligned(places.length > 0 ? places : none)].join("\n"));
+}
+
+/** The files it names that could not be added to. Nothing is written. */
+function unwritableFindings({ config, find }: Extract<Loaded, { ok: true }>): Finding[] {
+  return Object.entries(config.telemetry).flatMap(([key, path]) => {
+    const message = path === undefined ? undefined : unwritable(path);
+    return message === undefined ? [] : [find({ path: ["telemetry", key], message })];
+  });
 }
 
 /** What only shows when the gateway is put together. Nobody is called. */

@@ -1,4 +1,3 @@
-import { openGateway } from "../../gateway/gateway.ts";
 import { systemClock } from "../clock.ts";
 import { findingLine } from "../config-file.ts";
 import { environment } from "../env.ts";
@@ -8,6 +7,7 @@ import { openLog, type Log } from "../log.ts";
 import { machineParts } from "../parts.ts";
 import { reloader, watchFile } from "../reload.ts";
 import { openServer, type Server } from "../server.ts";
+import { openRecorded } from "../turn-files.ts";
 
 export type ServeOptions = {
   readonly config?: string | undefined;
@@ -28,7 +28,7 @@ export async function serve({ config: file, host, port, logLevel }: ServeOptions
   }
   const { config } = loaded;
   const log = openLog(logLevel);
-  const gateway = openGateway(config, machineParts(log.report));
+  const gateway = openRecorded(config, machineParts(log.report));
   const server = await openServer(gateway, config.server);
   console.log(
     `Patchbay listens on ${server.url} (upstreams: ${Object.keys(config.upstreams).join(", ")})`,

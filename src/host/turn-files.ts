@@ -1,0 +1,124 @@
+import { accessSync, constants, mkdirSync, openSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import type { Config } from "../gateway/config.ts";
+import { openGateway, type Gateway } from "../gateway/gateway.ts";
+import type { Parts } from "../gateway/house.ts";
+import type { Happening, Report } from "../telemetry/happening.ts";
+import { eventLines, usageLine, type Line } from "../telemetry/lines.ts";
+import { gather, type Gathered } from "./gather.ts";
+
+/** A gateway whose turns are also written to the files that its configuration names. */
+export function openRecorded(config: Config, parts: Parts): Gateway {
+  const files = turnFiles(parts.report, () => parts.clock.now());
+  const gateway = openGateway(config, {
+    ...parts,
+    report(happening) {
+      files.hear(happening);
+      parts.report(happening);
+    },
+  });
+  files.follow(config.telemetry);
+  return {
+    handle: (exchange) => gateway.handle(exchange),
+    refuse: (exchange, fault) => gateway.refuse(exchange, fault),
+    fetch: (request) => gateway.fetch(request),
+    reconfigure(next) {
+      gateway.reconfigure(next);
+      files.follow(next.telemetry);
+    },
+    async close(graceMs) {
+      await gateway.close(graceMs);
+      files.follow({});
+    },
+    get bodyLimit() {
+      return gateway.bodyLimit;
+    },
+  };
+}
+
+type Paths = Partial<Config["telemetry"]>;
+
+/** The usage log and the event log, each only while the configuration names it. */
+function turnFiles(report: Report, now: () => number) {
+  const usage = lineFile("telemetry.usage_log", report);
+  const events = lineFile("telemetry.event_log", report);
+  return {
+    hear(happening: Happening): void {
+      if (happening.type === "turn") usage.add(() => [usageLine(happening)]);
+      events.add(() => eventLines(happening, now()));
+    },
+    follow({ usage_log, event_log }: Paths): void {
+      usage.follow(usage_log);
+      events.follow(event_log);
+    },
+  };
+}
+
+/** A file that lines are added to. A path that cannot be written is told once, and no turn is the worse for it. */
+function lineFile(setting: string, report: Report) {
+  let path: string | undefined;
+  let out: Gathered | undefined;
+  const flush = (): void => out?.flush();
+  const open = (at: string): Gathered | undefined => {
+    let told = false;
+    const tell = (error: unknown): void => {
+      if (!told) report({ type: "unwritable", setting, path: at, problem: problemOf(error) });
+      told = true;
+    };
+    try {
+      mkdirSync(dirname(at), { recursive: true });
+      return gather(openSync(at, "a"), tell);
+    } catch (error) {
+      return void tell(error);
+    }
+  };
+  return {
+    /** Nothing is made of what nobody reads. */
+    add(lines: () => readonly Line[]): void {
+      if (out !== undefined) for (const line of lines()) out.add(`${JSON.stringify(line)}\n`);
+    },
+    follow(next: string | undefined): void {
+      if (next === path) return;
+      out?.close();
+      process.off("exit", flush);
+      path = next;
+      out = next === undefined ? undefined : open(next);
+      if (out !== undefined) process.on("exit", flush);
+    },
+  };
+}
+
+const problems: Readonly<Record<string, string>> = {
+  EISDIR: "is a directory; name a file in it",
+  ENOTDIR: "stands below something that is no directory; choose another path",
+  EEXIST: "stands below something that is no directory; choose another path",
+  EACCES: "may not be written by this user; change its permissions, or choose another path",
+  EPERM: "may not be written by this user; change its permissions, or choose another path",
+  EROFS: "is on a file system that is read-only; choose another path",
+  ENOSPC: "is on a file system that is full; make room, or choose another path",
+};
+
+function problemOf(error: unknown): string {
+  const { code = "unknown error" } = error as NodeJS.ErrnoException;
+  return problems[code] ?? `cannot be written (${code}); check the path, or leave it out`;
+}
+
+/** Why a file could not be added to, found without making anything. */
+export function unwritable(path: string): string | undefined {
+  try {
+    const there = nearestThere(path);
+    const isWhole = there === path;
+    if (statSync(there).isDirectory() === isWhole) return problems[isWhole ? "EISDIR" : "ENOTDIR"];
+    accessSync(there, isWhole ? constants.W_OK : constants.W_OK | constants.X_OK);
+    return undefined;
+  } catch (error) {
+    return problemOf(error);
+  }
+}
+
+/** The path, or the last part of it that there is. */
+function nearestThere(path: string): string {
+  if (statSync(path, { throwIfNoEntry: false }) !== undefined) return path;
+  const above = dirname(path);
+  return above === path ? path : nearestThere(above);
+}
