@@ -24,7 +24,9 @@ const linesIn = (name: string): Record<string, unknown>[] =>
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 
 const scripted = {
-  upstreams: { s: { dialect: "scripted", script: [{ text: "Hi." }] } },
+  upstreams: {
+    s: { dialect: "scripted", script: { turns: [{ steps: [{ text: "Hi." }] }], after: "repeat" } },
+  },
   models: { "*": "s/s" },
 } as const satisfies ConfigInput;
 const withLogs = (usage_log?: string, event_log?: string) =>

@@ -5,7 +5,7 @@ import { openGateway, type Gateway } from "../gateway/gateway.ts";
 import type { Parts } from "../gateway/house.ts";
 import type { Happening, Report } from "../telemetry/happening.ts";
 import { eventLines, usageLine, type Line } from "../telemetry/lines.ts";
-import { gather, type Gathered } from "./gather.ts";
+import { Gathered } from "./gathered.ts";
 
 /** A gateway whose turns are also written to the files that its configuration names. */
 export function openRecorded(config: Config, parts: Parts): Gateway {
@@ -67,9 +67,10 @@ function lineFile(setting: string, report: Report) {
     };
     try {
       mkdirSync(dirname(at), { recursive: true });
-      return gather(openSync(at, "a"), tell);
+      return new Gathered(openSync(at, "a"), tell);
     } catch (error) {
-      return void tell(error);
+      tell(error);
+      return undefined;
     }
   };
   return {

@@ -1,0 +1,88 @@
+import { closeSync, write, writeSync } from "node:fs";
+
+/** Lines are gathered so long, or until there are so many: to write each by itself costs more than its turn. */
+const GATHER_MS = 200;
+const GATHER_TEXT = 65_536;
+/** What a reader that does not keep up may leave unread; beyond it lines are lost, and counted. */
+const MOST_TEXT = 8 * 1024 * 1024;
+
+/**
+ * Lines on their way to a file, a pipe or a terminal. Written in the background,
+ * one write at a time, so that a slow reader holds up nobody.
+ */
+export class Gathered {
+  readonly #descriptor: number;
+  readonly #failed: (error: NodeJS.ErrnoException) => void;
+  readonly #timer: NodeJS.Timeout;
+  #text = "";
+  #rest: Buffer = Buffer.alloc(0);
+  #writing = false;
+  #closing = false;
+  #lost = 0;
+
+  constructor(descriptor: number, failed: (error: NodeJS.ErrnoException) => void = () => {}) {
+    this.#descriptor = descriptor;
+    this.#failed = failed;
+    this.#timer = setInterval(() => this.#write(), GATHER_MS).unref();
+  }
+
+  add(line: string): void {
+    if (this.#text.length > MOST_TEXT) {
+      this.#lost++;
+      return;
+    }
+    if (this.#lost > 0)
+      this.#text += `{"level":"warn","msg":"log lines lost","lines":${this.#lost}}\n`;
+    this.#lost = 0;
+    this.#text += line;
+    if (this.#text.length > GATHER_TEXT) this.#write();
+  }
+
+  /** Writes out what is still held, at once. */
+  flush(): void {
+    try {
+      // What is being written is on its way.
+      const rest = this.#writing ? [] : [this.#rest];
+      writeSync(this.#descriptor, Buffer.concat([...rest, Buffer.from(this.#text)]));
+    } catch {
+      // Nothing can be said where even the log is gone.
+    }
+    this.#rest = Buffer.alloc(0);
+    this.#text = "";
+  }
+
+  /** Writes out what is held and lets go of the descriptor. */
+  close(): void {
+    clearInterval(this.#timer);
+    this.#closing = true;
+    // A number that is let go of may be another file's by the time a write under way gets to it.
+    if (!this.#writing) this.#letGo();
+  }
+
+  #letGo(): void {
+    this.flush();
+    closeSync(this.#descriptor);
+  }
+
+  #write(): void {
+    if (this.#writing || (this.#text === "" && this.#rest.length === 0)) return;
+    if (this.#rest.length === 0) {
+      this.#rest = Buffer.from(this.#text);
+      this.#text = "";
+    }
+    this.#writing = true;
+    write(this.#descriptor, this.#rest, (error, written) => this.#wrote(error, written));
+  }
+
+  #wrote(error: NodeJS.ErrnoException | null, written: number): void {
+    this.#writing = false;
+    // EAGAIN: a pipe that is full just now. Anything else: nobody reads it any more.
+    if (error === null) this.#rest = this.#rest.subarray(written);
+    else if (error.code !== "EAGAIN") {
+      this.#rest = Buffer.alloc(0);
+      this.#failed(error);
+    }
+    if (this.#closing) this.#letGo();
+    else if (this.#rest.length === 0 && this.#text.length > GATHER_TEXT) this.#write();
+  }
+}
