@@ -25,7 +25,7 @@ const linesIn = (name: string): Record<string, unknown>[] =>
 
 const scripted = {
   upstreams: {
-    s: { dialect: "scripted", script: { turns: [{ steps: [{ text: "Hi." }] }], after: "repeat" } },
+    s: { dialect: "scripted", script: [[{ text: "Hi." }]] },
   },
   models: { "*": "s/s" },
 } as const satisfies ConfigInput;
