@@ -1,29 +1,21 @@
 import { Fault } from "../../turn/fault.ts";
 import { aligned } from "../aligned.ts";
 import { environment } from "../env.ts";
-import { ask, firstModel, type Target } from "../smoke/ask.ts";
-import { blocksIn, disagreements, flawsOf, type Bounds } from "../smoke/judge.ts";
-import { scenes, type Scene } from "../smoke/scene.ts";
-import type { Seen } from "../smoke/seen.ts";
+import { blocksIn } from "../smoke/judge.ts";
+import { look, type Answer, type Look, type Report } from "../smoke/look.ts";
 
-export type SmokeOptions = {
-  readonly url: string;
+export type SmokeOptions = Omit<Look, "key"> & {
   readonly key?: string | undefined;
-  readonly model?: string | undefined;
-  /** How many calls every answer must have. */
-  readonly expect: number;
-  readonly atMost?: number | undefined;
-  /** For one request, in seconds. */
-  readonly timeout: number;
   readonly json?: boolean | undefined;
 };
 
 /** `patchbay smoke`: asks a running gateway for bursts of calls, in every way, and says what came. */
-export async function smoke(options: SmokeOptions): Promise<void> {
-  const { json = false } = options;
+export async function smoke({ json = false, ...options }: SmokeOptions): Promise<void> {
+  const { PATCHBAY_API_KEY, PROXY_API_KEY } = environment();
+  const key = options.key ?? (PATCHBAY_API_KEY || PROXY_API_KEY || undefined);
   let report: Report;
   try {
-    report = await look(options);
+    report = await look({ ...options, key });
   } catch (error) {
     if (!json || !(error instanceof Fault)) throw error;
     process.exitCode = 1;
@@ -32,40 +24,6 @@ export async function smoke(options: SmokeOptions): Promise<void> {
   }
   if (!report.ok) process.exitCode = 1;
   console.log(json ? JSON.stringify(toldAsJson(report)) : [...lines(report)].join("\n"));
-}
-
-type Answer = { readonly scene: Scene; readonly seen: Seen; readonly flaws: readonly string[] };
-
-type Report = {
-  readonly ok: boolean;
-  readonly url: string;
-  readonly model: string;
-  readonly least: number;
-  readonly answers: readonly Answer[];
-  /** What is wrong between answers. */
-  readonly problems: readonly string[];
-};
-
-async function look({ expect: least, atMost, ...options }: SmokeOptions): Promise<Report> {
-  const { PATCHBAY_API_KEY, PROXY_API_KEY } = environment();
-  const target: Target = {
-    url: options.url.replace(/\/+$/, "").replace(/\/v1$/, ""),
-    key: options.key ?? (PATCHBAY_API_KEY || PROXY_API_KEY || undefined),
-    timeoutMs: options.timeout * 1000,
-  };
-  const bounds: Bounds = { least, most: atMost ?? Infinity };
-  const model = options.model ?? (await firstModel(target));
-  // A burst is asked for even where one call is to come of it: so it shows that a cap holds.
-  const asked = { model, count: Math.max(2, least) };
-  const answers: Answer[] = [];
-  for (const scene of scenes) {
-    const seen = await ask(target, scene, asked);
-    answers.push({ scene, seen, flaws: [...seen.flaws, ...flawsOf(scene, seen, bounds)] });
-  }
-  // Answers that are wrong by themselves need not be held against each other.
-  const problems = disagreements(answers.filter(({ flaws }) => flaws.length === 0));
-  const ok = problems.length === 0 && answers.every(({ flaws }) => flaws.length === 0);
-  return { ok, url: target.url, model, least, answers, problems };
 }
 
 function* lines({ ok, url, model, least, answers, problems }: Report): Generator<string> {

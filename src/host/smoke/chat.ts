@@ -36,7 +36,8 @@ export function readChatStream(said: readonly Said[]): Seen {
 type Growing = { id: string; name: string; arguments: string };
 
 class ChatReading {
-  readonly #flaws: string[] = [];
+  /** Each is told once, however often it is met. */
+  readonly #flaws = new Set<string>();
   readonly #calls: Growing[] = [];
   readonly #finishes: string[] = [];
   #text = "";
@@ -48,21 +49,21 @@ class ChatReading {
   comment(text: string): void {
     const figures = figuresIn(text);
     if (figures === undefined) return;
-    if (this.#figures !== undefined) this.#flaws.push("the statistics comment comes twice");
+    if (this.#figures !== undefined) this.#flaws.add("the statistics comment comes twice");
     if (this.#finishes.length === 0)
-      this.#flaws.push("the statistics comment comes before the finish");
-    if (this.#counted) this.#flaws.push("the statistics comment comes after the usage");
-    if (this.#done) this.#flaws.push("the statistics comment comes after [DONE]");
+      this.#flaws.add("the statistics comment comes before the finish");
+    if (this.#counted) this.#flaws.add("the statistics comment comes after the usage");
+    if (this.#done) this.#flaws.add("the statistics comment comes after [DONE]");
     this.#figures = figures;
   }
 
   frame(data: string): void {
-    if (this.#done) return void this.#flaws.push("something follows [DONE]");
+    if (this.#done) return void this.#flaws.add("something follows [DONE]");
     if (data === "[DONE]") return void (this.#done = true);
     const chunk = fieldsIn(data);
-    if (chunk === undefined) return void this.#flaws.push("a frame is not JSON");
+    if (chunk === undefined) return void this.#flaws.add("a frame is not JSON");
     if (chunk.error !== undefined)
-      return void this.#flaws.push(`the stream failed: ${errorText(chunk)}`);
+      return void this.#flaws.add(`the stream failed: ${errorText(chunk)}`);
     const choice = fieldsOf(listOf(chunk.choices)?.[0]);
     if (choice === undefined) this.#counted ||= fieldsOf(chunk.usage) !== undefined;
     else this.#choice(choice);
@@ -73,10 +74,10 @@ class ChatReading {
     const entries = listOf(delta.tool_calls) ?? [];
     const words = textOf(delta.content) ?? "";
     if (this.#finishes.length > 0 && (entries.length > 0 || words !== ""))
-      this.#flaws.push("something is said after the finish");
+      this.#flaws.add("something is said after the finish");
     if (delta.role !== undefined) this.#roles++;
     else if (this.#roles === 0 && (entries.length > 0 || words !== ""))
-      this.#flaws.push("something is said before the role");
+      this.#flaws.add("something is said before the role");
     this.#text += words;
     for (const entry of entries) this.#fragment(fieldsOf(entry) ?? {});
     const finish = textOf(choice.finish_reason);
@@ -91,27 +92,27 @@ class ChatReading {
     const call = this.#calls[numberOf(index) ?? -1];
     if (call === undefined) {
       if (index !== this.#calls.length)
-        this.#flaws.push(
+        this.#flaws.add(
           `a call has index ${JSON.stringify(index)} where ${this.#calls.length} is next`,
         );
       this.#calls.push({ id: id ?? "", name: name ?? "", arguments: piece });
       return;
     }
     if ((id ?? call.id) !== call.id || (name ?? call.name) !== call.name)
-      this.#flaws.push(`call ${JSON.stringify(index)} changes its id or name`);
+      this.#flaws.add(`call ${JSON.stringify(index)} changes its id or name`);
     call.arguments += piece;
   }
 
   over(): Seen {
     const calls: readonly SeenCall[] = this.#calls;
-    if (this.#finishes.length > 1) this.#flaws.push("the finish comes more than once");
-    if (!this.#done) this.#flaws.push("the stream ends without [DONE]");
+    if (this.#finishes.length > 1) this.#flaws.add("the finish comes more than once");
+    if (!this.#done) this.#flaws.add("the stream ends without [DONE]");
     return {
       calls,
       text: this.#text,
       finish: this.#finishes[0] ?? "",
       figures: this.#figures,
-      flaws: this.#flaws,
+      flaws: [...this.#flaws],
     };
   }
 }

@@ -48,7 +48,7 @@ function* callFlaws(calls: readonly SeenCall[]): Generator<string> {
     else if (ids.has(id)) yield `call ${at} has the id of an earlier one, ${id}`;
     ids.add(id);
     if (name !== "get_weather") yield `call ${at} is for \`${name}\`, which was not declared`;
-    if (!validator.validate(jsonOf(input)).valid)
+    if (!validator.validate(jsonOf(input) ?? null).valid)
       yield `the arguments of call ${at} do not fit the declared schema: ${input.slice(0, 80)}`;
   }
 }

@@ -40,7 +40,8 @@ export function readResponsesStream(said: readonly Said[]): Seen {
 }
 
 class ResponsesReading {
-  readonly #flaws: string[] = [];
+  /** Each is told once, however often it is met. */
+  readonly #flaws = new Set<string>();
   readonly #added = new Set<string>();
   readonly #closed: SeenCall[] = [];
   readonly #grown = new Map<string, string>();
@@ -52,19 +53,19 @@ class ResponsesReading {
   comment(text: string): void {
     const figures = figuresIn(text);
     if (figures === undefined) return;
-    if (this.#figures !== undefined) this.#flaws.push("the statistics comment comes twice");
-    if (this.#done) this.#flaws.push("the statistics comment comes after [DONE]");
+    if (this.#figures !== undefined) this.#flaws.add("the statistics comment comes twice");
+    if (this.#done) this.#flaws.add("the statistics comment comes after [DONE]");
     this.#figures = figures;
   }
 
   frame(data: string): void {
-    if (this.#done) return void this.#flaws.push("something follows [DONE]");
+    if (this.#done) return void this.#flaws.add("something follows [DONE]");
     if (data === "[DONE]") return void (this.#done = true);
     const event = fieldsIn(data);
-    if (event === undefined) return void this.#flaws.push("a frame is not JSON");
-    if (this.#terminal !== undefined) this.#flaws.push("an event follows the terminal");
+    if (event === undefined) return void this.#flaws.add("a frame is not JSON");
+    if (this.#terminal !== undefined) this.#flaws.add("an event follows the terminal");
     if (event.sequence_number !== this.#next)
-      this.#flaws.push(
+      this.#flaws.add(
         `sequence number ${JSON.stringify(event.sequence_number)} stands where ${this.#next} is next`,
       );
     this.#next++;
@@ -76,7 +77,7 @@ class ResponsesReading {
     const item = fieldsOf(event.item);
     const itemId = textOf(event.item_id) ?? "";
     if (terminals.has(type)) this.#terminal = event;
-    else if (type === "error") this.#flaws.push(`the stream failed: ${errorText(event)}`);
+    else if (type === "error") this.#flaws.add(`the stream failed: ${errorText(event)}`);
     else if (type === "response.output_item.added") this.#added.add(textOf(item?.id) ?? "");
     else if (type === "response.function_call_arguments.delta")
       this.#grown.set(itemId, (this.#grown.get(itemId) ?? "") + (textOf(event.delta) ?? ""));
@@ -85,18 +86,18 @@ class ResponsesReading {
 
   #close(item: Fields): void {
     const id = textOf(item.id) ?? "";
-    if (!this.#added.has(id)) this.#flaws.push(`item ${id} is done and was never added`);
+    if (!this.#added.has(id)) this.#flaws.add(`item ${id} is done and was never added`);
     if (!isCall(item)) return;
     const call = callOf(item);
     const grown = this.#grown.get(id);
     if (grown !== undefined && grown !== call.arguments)
-      this.#flaws.push(`the deltas of call ${call.id} do not add up to its arguments`);
-    if (this.#figures !== undefined) this.#flaws.push("a call follows the statistics comment");
+      this.#flaws.add(`the deltas of call ${call.id} do not add up to its arguments`);
+    if (this.#figures !== undefined) this.#flaws.add("a call follows the statistics comment");
     this.#closed.push(call);
   }
 
   over(): Seen {
-    if (!this.#done) this.#flaws.push("the stream ends without [DONE]");
+    if (!this.#done) this.#flaws.add("the stream ends without [DONE]");
     const response = fieldsOf(this.#terminal?.response);
     if (response === undefined) {
       const flaws = [...this.#flaws, "the stream has no terminal event"];
@@ -104,7 +105,7 @@ class ResponsesReading {
     }
     const whole = readResponsesBody(response);
     if (JSON.stringify(whole.calls) !== JSON.stringify(this.#closed))
-      this.#flaws.push("the response at the end has other calls than the stream");
+      this.#flaws.add("the response at the end has other calls than the stream");
     const flaws = [...this.#flaws, ...whole.flaws];
     return { ...whole, calls: this.#closed, figures: this.#figures, flaws };
   }
