@@ -63,11 +63,19 @@ export function exchangeOf(
   };
 }
 
-/** A reply over Node's response. Made for every request, so it holds fields and no closures. */
+/**
+ * A reply over Node's response. Made for every request, so it holds fields and
+ * no closures. What it is given is held until this round of the event loop is
+ * over: each write may have to wake its reader, and writes that follow each
+ * other closely wake one reader of many only once.
+ */
 class NodeReply implements Reply {
   readonly #response: ServerResponse;
   #status = 200;
   #headers: Readonly<Record<string, string>> = {};
+  #held = "";
+  #waiting = false;
+  #ended = false;
   #drained: (() => void) | undefined;
   #left: (() => void) | undefined;
 
@@ -75,7 +83,7 @@ class NodeReply implements Reply {
     this.#response = response;
   }
 
-  /** Sent with the first of the body: only then is it known whether that is all of it. */
+  /** Said with the first of the body: only then is it known whether that is all of it. */
   head(status: number, headers: Readonly<Record<string, string>>): void {
     this.#status = status;
     this.#headers = headers;
@@ -83,23 +91,23 @@ class NodeReply implements Reply {
 
   write(text: string): boolean {
     const response = this.#response;
-    if (isOver(response)) return true;
+    if (this.#isOver()) return true;
     if (!response.headersSent) response.writeHead(this.#status, this.#headers);
-    return response.write(text);
+    this.#hold(text);
+    return this.#held.length < MOST_HELD ? !response.writableNeedDrain : this.#send();
   }
 
-  end(text?: string): void {
+  end(text = ""): void {
     const response = this.#response;
-    if (isOver(response)) return;
+    if (this.#isOver()) return;
     if (!response.headersSent) {
-      const length = text === undefined ? 0 : Buffer.byteLength(text);
       const headers = isBodiless(this.#status)
         ? this.#headers
-        : { ...this.#headers, "content-length": String(length) };
+        : { ...this.#headers, "content-length": String(Buffer.byteLength(text)) };
       response.writeHead(this.#status, headers);
     }
-    if (text === undefined || text === "") response.end();
-    else response.end(text);
+    this.#ended = true;
+    this.#hold(text);
   }
 
   onDrain(then: () => void): void {
@@ -116,9 +124,44 @@ class NodeReply implements Reply {
       });
     this.#left = then;
   }
+
+  release(): void {
+    if (this.#waiting && !this.#response.destroyed) this.#send();
+  }
+
+  // Writing to a response that is over would raise an error for nobody to catch.
+  #isOver(): boolean {
+    return this.#ended || this.#response.destroyed;
+  }
+
+  #hold(text: string): void {
+    this.#held += text;
+    if (this.#waiting) return;
+    this.#waiting = true;
+    if (waiting.push(this) === 1) setImmediate(releaseAll);
+  }
+
+  #send(): boolean {
+    const response = this.#response;
+    const text = this.#held;
+    this.#held = "";
+    this.#waiting = false;
+    if (!this.#ended) return response.write(text);
+    if (text === "") response.end();
+    else response.end(text);
+    return true;
+  }
 }
 
-// Writing to a response that is over would raise an error for nobody to catch.
-const isOver = (response: ServerResponse): boolean => response.destroyed || response.writableEnded;
+/** More than this is not held back. */
+const MOST_HELD = 16 * 1024;
+
+let waiting: NodeReply[] = [];
+
+function releaseAll(): void {
+  const all = waiting;
+  waiting = [];
+  for (const reply of all) reply.release();
+}
 
 const isBodiless = (status: number): boolean => status === 204 || status === 304;

@@ -2,6 +2,7 @@ import { lookup } from "node:dns/promises";
 import { once } from "node:events";
 import { createServer, type RequestListener, type Server as HttpServer } from "node:http";
 import type { Socket } from "node:net";
+import { setImmediate } from "node:timers/promises";
 import { faultBody } from "../dialects/fault-body.ts";
 import type { Gateway } from "../gateway/gateway.ts";
 import { Fault } from "../turn/fault.ts";
@@ -119,6 +120,8 @@ async function close(state: State, graceMs: number): Promise<void> {
     return once(server.close(), "close");
   });
   await gateway.close(graceMs);
+  // Replies hold their last words for one round of the event loop.
+  await setImmediate();
   for (const socket of sockets) socket.destroySoon();
   const latest = Math.max(last, systemClock.now() + flushMs);
   const callOff = systemClock.at(latest, () => {
