@@ -121,8 +121,8 @@ function reasonOf(error: unknown, target?: Target): string {
   if (isTimeout(error))
     return target === undefined ? "no end in time" : `no answer in ${target.timeoutMs / 1000} s`;
   const { cause, message } = error as Error;
-  const { code } = (cause ?? {}) as NodeJS.ErrnoException;
-  return code ?? message;
+  const deeper = cause as NodeJS.ErrnoException | undefined;
+  return deeper?.code ?? deeper?.message ?? message;
 }
 
 function refused({ url, key }: Target, status: number, text: string): Fault {
