@@ -74,12 +74,21 @@ export function resolve(root: JsonSchema, ref: string): JsonSchema | undefined {
   if (!ref.startsWith("#")) return undefined;
   let at: unknown = root;
   for (const step of ref.slice(1).split("/").slice(1)) {
-    const key = decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~");
+    const key = unquoted(step).replaceAll("~1", "/").replaceAll("~0", "~");
     if (isFields(at) && Object.hasOwn(at, key)) at = at[key];
     else if (Array.isArray(at)) at = at[Number(key)];
     else return undefined;
   }
   return isSchema(at) ? at : undefined;
+}
+
+/** A step of a reference, whose signs may be written as in a URL. */
+function unquoted(step: string): string {
+  try {
+    return decodeURIComponent(step);
+  } catch {
+    return step; // What is no such sign stands for itself.
+  }
 }
 
 /** Whether null is a value of the schema; if it cannot be told, it is taken to be. */
