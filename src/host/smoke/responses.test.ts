@@ -66,7 +66,7 @@ describe("a Responses stream", () => {
       [...numbered(added, closed, error, over), done],
     ],
     [
-      "a call follows the statistics comment",
+      "the statistics comment comes before the terminal",
       [...numbered(added), comment, ...numbered(added, closed, over).slice(1), done],
     ],
     [

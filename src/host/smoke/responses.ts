@@ -54,6 +54,8 @@ class ResponsesReading {
     const figures = figuresIn(text);
     if (figures === undefined) return;
     if (this.#figures !== undefined) this.#flaws.add("the statistics comment comes twice");
+    if (this.#terminal === undefined)
+      this.#flaws.add("the statistics comment comes before the terminal");
     if (this.#done) this.#flaws.add("the statistics comment comes after [DONE]");
     this.#figures = figures;
   }
@@ -92,7 +94,6 @@ class ResponsesReading {
     const grown = this.#grown.get(id);
     if (grown !== undefined && grown !== call.arguments)
       this.#flaws.add(`the deltas of call ${call.id} do not add up to its arguments`);
-    if (this.#figures !== undefined) this.#flaws.add("a call follows the statistics comment");
     this.#closed.push(call);
   }
 
