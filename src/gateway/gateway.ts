@@ -1,6 +1,7 @@
 import { bodyReader } from "../dialects/body.ts";
 import { faultBody } from "../dialects/fault-body.ts";
 import { memory } from "../store/memory.ts";
+import { usageMemory } from "../store/usage.ts";
 import type { Refusal } from "../telemetry/happening.ts";
 import { createMetrics } from "../telemetry/metrics.ts";
 import { until } from "../turn/clock.ts";
@@ -102,6 +103,7 @@ const furnish = (config: Config, made: Parts & Pick<House, "metrics">, before?: 
   readBody: before?.readBody ?? bodyReader(),
   plans: before?.plans ?? memory(PLANS_KEPT),
   items: before?.items ?? memory(ITEMS_KEPT, ({ length }) => length + ITEM_WEIGHT),
+  usage: before?.usage ?? usageMemory(),
   running: before?.running ?? new Roster(),
 });
 

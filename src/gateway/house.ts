@@ -1,5 +1,6 @@
 import type { bodyReader } from "../dialects/body.ts";
 import type { Memory } from "../store/memory.ts";
+import type { UsageStore } from "../store/usage.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { Report } from "../telemetry/happening.ts";
 import type { Clock, NewId } from "../turn/clock.ts";
@@ -44,6 +45,8 @@ export type House = Parts & {
   readonly plans: Memory<{ readonly caller: Caller; readonly planned: Planned }>;
   /** The items of past answers that a client may refer to, by their ids. */
   readonly items: Memory<KeptItem>;
+  /** What turns used, for those who ask. */
+  readonly usage: UsageStore;
   /** The turns under way, for a stop that waits. */
   readonly running: Roster;
 };

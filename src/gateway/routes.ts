@@ -10,9 +10,11 @@ import { listModels } from "./models.ts";
 import { planRequest, reportPlan } from "./plan-report.ts";
 import type { Readied } from "./ready.ts";
 import { outputModes } from "./rules.ts";
-import { placeOf, selectChain } from "./select.ts";
+import { placeOf, providerOf, selectChain, type Link } from "./select.ts";
+import { readUsageQuery, usageBody } from "./usage.ts";
 import { walk, type Job } from "./walk.ts";
 import { contentType as metricsType } from "../telemetry/registry.ts";
+import { startSpan, type TurnAhead } from "../telemetry/spans.ts";
 import { summary } from "../tools/plan.ts";
 
 /** A request on its way through a route. */
@@ -41,6 +43,7 @@ const routes: readonly Route[] = [
   { method: "GET", path: "/v1/responses", serve: refuseSocket },
   { method: "POST", path: "/v1/plan", serve: servePlan },
   { method: "GET", path: "/v1/plans/*", serve: servePastPlan },
+  { method: "GET", path: "/v1/usage", serve: serveUsage },
   { method: "GET", path: "/v1/models", serve: serveModels },
   { method: "GET", path: "/v1/models/*", serve: serveModel },
   {
@@ -93,20 +96,28 @@ function serveTurn(visit: Visit, door: keyof typeof dialects): void {
   requireJson(exchange.headers);
   const dialect = dialects[door];
   const turn = dialect.readRequest(bodyOf(visit));
+  const chain = selectChain(turn.model, house.config, house.upstreams);
   const job: Job = {
     requestId,
     caller,
     dialect,
     turn,
-    chain: selectChain(turn.model, house.config, house.upstreams),
+    chain,
     strict: isStrict(visit),
     rules: rulesFor(visit),
     reply: exchange.reply,
+    span: startSpan(ahead(chain[0], turn.stream), exchange.headers),
     headers: (readied) => turnHeaders(requestId, readied),
     refuse: (fault, headers) => visit.refuse(fault, headers),
   };
   walk(house, job);
 }
+
+const ahead = (link: Link, stream: boolean): TurnAhead => ({
+  upstream: placeOf(link),
+  provider: providerOf(link),
+  stream,
+});
 
 /** The body, with the items of past answers that it refers to. Nobody finds another caller's. */
 function bodyOf({ house, exchange, caller }: Visit): Fields {
@@ -168,6 +179,14 @@ const headerText = (text: string): string =>
     .slice(0, 256)
     .toWellFormed()
     .replaceAll(/[^\x20-\x7e]+/g, encodeURIComponent);
+
+/** What the caller's own turns used, added up; where no key is needed, everybody's. */
+async function serveUsage(visit: Visit): Promise<void> {
+  const { usage, clock } = visit.house;
+  const query = readUsageQuery(visit.exchange.query, clock.now());
+  const rows = await usage.read(visit.caller, query.start, query.end);
+  sendJson(visit, 200, usageBody(rows, query));
+}
 
 /** Codex tries a WebSocket first; 426 is the one answer that makes it use HTTP at once. */
 function refuseSocket(visit: Visit): void {

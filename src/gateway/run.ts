@@ -59,7 +59,11 @@ export function run(house: House, job: Job, readied: Readied, retry: boolean, en
       counted,
     ),
   );
-  const source = readied.prepared.open({ retry, requestId: job.requestId });
+  const source = readied.prepared.open({
+    retry,
+    requestId: job.requestId,
+    headers: job.span?.headers,
+  });
   const running = pump(guarded(source, ends.crashed), stages, door, clock);
   flow = running;
   return {

@@ -8,6 +8,10 @@ export type Link = { readonly upstream: Upstream; readonly model: string };
 /** `upstream/model`: how a link is written in the configuration, in headers and in the log. */
 export const placeOf = ({ upstream, model }: Link): string => `${upstream.name}/${model}`;
 
+/** Whose service it is; where nobody has said, the upstream's own name will do. */
+export const providerOf = ({ upstream }: Link): string =>
+  upstream.profile.provider ?? upstream.name;
+
 /** Where a model of this name is to be had, best first. */
 export function selectChain(
   name: string,

@@ -2,7 +2,8 @@ import type { Dialect } from "../dialects/dialect.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { kindOf } from "../tools/kinds/kinds.ts";
 import { summary, type Plan } from "../tools/plan.ts";
-import { noCalls, type Outcome } from "../telemetry/happening.ts";
+import { noCalls, type Outcome, type TurnDone } from "../telemetry/happening.ts";
+import type { TurnSpan } from "../telemetry/spans.ts";
 import { Fault } from "../turn/fault.ts";
 import type { CallRules } from "../turn/rules.ts";
 import type { Turn } from "../turn/turn.ts";
@@ -13,9 +14,10 @@ import { planned } from "./plan-report.ts";
 import { ready, type Readied } from "./ready.ts";
 import type { Running } from "./roster.ts";
 import { run, type Run } from "./run.ts";
-import { placeOf, type Link } from "./select.ts";
+import { placeOf, providerOf, type Link } from "./select.ts";
 import { outcomeOf } from "./tally.ts";
 import { toFault } from "./trouble.ts";
+import { usageEntry } from "./usage.ts";
 
 /** A request that has been read and may become a turn. */
 export type Job = {
@@ -27,6 +29,8 @@ export type Job = {
   readonly strict: boolean;
   readonly rules: CallRules;
   readonly reply: Reply;
+  /** Where somebody follows traces. */
+  readonly span?: TurnSpan | undefined;
   /** What every reply to it says in its head. */
   headers(readied: Readied | undefined): Record<string, string>;
   /** Answers with an error; only while nothing has been said. */
@@ -145,23 +149,31 @@ class Walk implements Running {
         caller: this.#job.caller,
         planned: planned(this.#readied, this.#run.mended),
       });
-    this.#report(outcome, status, fault);
+    this.#tell(this.#done(outcome, status, fault));
   }
 
-  #report(outcome: Outcome, status: number, fault: Fault | undefined): void {
+  /** All that is ever told of a turn is made of this one account of it. */
+  #tell(done: TurnDone): void {
+    const { report, usage, config } = this.#house;
+    report(done);
+    usage.add(usageEntry(done, this.#job.caller, config));
+    this.#job.span?.end(done);
+  }
+
+  #done(outcome: Outcome, status: number, fault: Fault | undefined): TurnDone {
     const { requestId, turn, chain } = this.#job;
     const readied = this.#readied;
     const link = readied?.link ?? chain[0];
     const seen = this.#run?.seen;
     const at = this.#house.clock.now();
-    this.#house.report({
+    return {
       type: "turn",
       at,
       requestId,
       door: turn.dialect,
       model: turn.model,
       upstream: placeOf(link),
-      provider: link.upstream.profile.provider ?? link.upstream.name,
+      provider: providerOf(link),
       stream: turn.stream,
       straight: readied?.straight ?? false,
       outcome,
@@ -179,7 +191,7 @@ class Walk implements Running {
       decisions: readied?.decisions.length ?? 0,
       ms: at - this.#started,
       firstEventMs: seen?.firstEvent === undefined ? undefined : seen.firstEvent - this.#started,
-    });
+    };
   }
 }
 

@@ -85,12 +85,16 @@ export function httpUpstream(given: HttpOptions): Upstream {
       const accept = turn.stream ? "text/event-stream" : "application/json";
       return { decisions, open };
 
-      function open({ retry, requestId }: OpenOptions) {
+      function open({ retry, requestId, headers: more = {} }: OpenOptions) {
         const request: Dispatcher.DispatchOptions = {
           ...common,
           method: "POST",
           path,
-          headers: [...headers, "accept", accept, "x-request-id", requestId],
+          headers: [
+            ...headers,
+            ...["accept", accept, "x-request-id", requestId],
+            ...Object.entries(more).flat(),
+          ],
           body: Buffer.from(text),
         };
         return retrying<Event>(

@@ -38,4 +38,6 @@ export type OpenOptions = {
   /** Whether to try again by itself before the first event; an earlier link of a chain does not. */
   readonly retry: boolean;
   readonly requestId: string;
+  /** What else the upstream is told where it speaks HTTP, such as whose trace this is part of. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
 };
