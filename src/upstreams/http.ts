@@ -85,7 +85,7 @@ export function httpUpstream(given: HttpOptions): Upstream {
       const accept = turn.stream ? "text/event-stream" : "application/json";
       return { decisions, open };
 
-      function open({ retry, requestId, headers: more = {} }: OpenOptions) {
+      function open({ retry, requestId, headers: more }: OpenOptions) {
         const request: Dispatcher.DispatchOptions = {
           ...common,
           method: "POST",
@@ -93,7 +93,7 @@ export function httpUpstream(given: HttpOptions): Upstream {
           headers: [
             ...headers,
             ...["accept", accept, "x-request-id", requestId],
-            ...Object.entries(more).flat(),
+            ...(more === undefined ? [] : Object.entries(more).flat()),
           ],
           body: Buffer.from(text),
         };
