@@ -61,8 +61,7 @@ export function openGateway(config: Config, parts: Parts): Gateway {
     const at = house;
     const requestId = requestIdFor(at, exchange);
     const refused = (error: unknown): void => refuse(exchange, error, requestId);
-    const turnAway: Visit["refuse"] = (fault, headers) =>
-      sendFault(exchange.reply, fault, { "x-request-id": requestId, ...headers });
+    const turnAway = turnerAway(exchange.reply, requestId);
     try {
       const { route, rest } = findRoute(exchange.method, exchange.path);
       if (stopping && route.open !== true) throw closing();
@@ -124,6 +123,12 @@ async function drained({ running, clock }: House, graceMs: number): Promise<void
   await until(clock, () => running.size === 0, clock.now() + graceMs);
   running.haltAll();
 }
+
+/** Apart from the exchange: what lives as long as a turn must not keep its body in memory. */
+const turnerAway =
+  (reply: Reply, requestId: string): Visit["refuse"] =>
+  (fault, headers) =>
+    sendFault(reply, fault, { "x-request-id": requestId, ...headers });
 
 function sendFault(reply: Reply, fault: Fault, headers: Readonly<Record<string, string>>): void {
   const { retryAfter, allow } = fault.detail;

@@ -25,7 +25,7 @@ export type Visit = {
   readonly caller: Caller;
   /** What a trailing `*` of the route's path stood for. */
   readonly rest: string;
-  refuse(fault: Fault, headers?: Readonly<Record<string, string>>): void;
+  readonly refuse: (fault: Fault, headers?: Readonly<Record<string, string>>) => void;
 };
 
 type Route = {
@@ -108,7 +108,7 @@ function serveTurn(visit: Visit, door: keyof typeof dialects): void {
     reply: exchange.reply,
     span: startSpan(ahead(chain[0], turn.stream), exchange.headers),
     headers: (readied) => turnHeaders(requestId, readied),
-    refuse: (fault, headers) => visit.refuse(fault, headers),
+    refuse: visit.refuse,
   };
   walk(house, job);
 }

@@ -24,6 +24,8 @@ export function collectBody(
   payload.on("end", () => {
     if (size > limit) return;
     const body = wholeOf(chunks);
+    // The request outlives its body by far.
+    chunks.length = 0;
     if (isUtf8(body)) done(null, body.toString());
     else done(notUtf8());
   });

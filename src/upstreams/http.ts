@@ -82,6 +82,8 @@ export function httpUpstream(given: HttpOptions): Upstream {
     prepare(turn, { model, straight }): Prepared {
       const to = { profile: modelProfile(profile, model), model, straight };
       const { text, decisions } = dialect.writeRequest(turn, to);
+      // Bytes and not text from here on: they are not moved about in memory while the turn lasts.
+      const body = Buffer.from(text);
       const accept = turn.stream ? "text/event-stream" : "application/json";
       return { decisions, open };
 
@@ -95,7 +97,7 @@ export function httpUpstream(given: HttpOptions): Upstream {
             ...["accept", accept, "x-request-id", requestId],
             ...(more === undefined ? [] : Object.entries(more).flat()),
           ],
-          body: Buffer.from(text),
+          body,
         };
         return retrying<Event>(
           (sink, fail) => {
