@@ -132,7 +132,44 @@ models:
   });
 });
 
+describe("files that cannot be written", () => {
+  it("are found by a check, with their line", async () => {
+    write("patchbay.yaml", "telemetry:\n  event_log: patchbay.yaml/events.ndjson\n");
+    const { code, err } = await patchbay(["check"], { TOKEN_LOG_PATH: directory }).over;
+    expect(code).toBe(1);
+    expect(err.replaceAll(directory, "")).toBe(
+      `telemetry.usage_log (from TOKEN_LOG_PATH): is a directory; name a file in it
+/patchbay.yaml:2:3 telemetry.event_log: stands below something that is no directory; choose another path
+`,
+    );
+  });
+
+  it("are told of once, and requests are served all the same", async () => {
+    write("patchbay.yaml", "telemetry:\n  usage_log: .\n");
+    const one = await serving();
+    await one.until("err", /"msg":"unwritable","setting":"telemetry.usage_log"/);
+    const response = await ask(one.url, "demo/demo");
+    expect(response.status).toBe(200);
+    await response.text();
+    one.child.kill("SIGTERM");
+    const { err } = await one.over;
+    expect(err.match(/unwritable/g)).toHaveLength(1);
+  });
+});
+
 describe("patchbay serve", () => {
+  it("writes out the last usage line before it stops", async () => {
+    write("patchbay.yaml", "telemetry:\n  usage_log: logs/usage.ndjson\n");
+    const one = await serving(["--log-level", "silent"]);
+    await (await ask(one.url, "demo/demo")).text();
+    one.child.kill("SIGTERM");
+    await one.over;
+    const lines = readFileSync(join(directory, "logs/usage.ndjson"), "utf8").trim().split("\n");
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
+      { event: "usage_summary", requested_model: "demo/demo", outcome: "completed" },
+    ]);
+  });
+
   it("prints one line, is ready, and stops on a signal", async () => {
     const one = await serving(["--log-level", "silent"]);
     expect(one.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
