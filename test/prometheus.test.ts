@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
+import { parseConfig } from "../src/gateway/config.ts";
 import { createMetrics } from "../src/telemetry/metrics.ts";
 import { ask, doors } from "./client.ts";
 import { eventually, missing, prometheus, promtool } from "./prometheus.ts";
@@ -102,7 +103,7 @@ describe("with Prometheus itself", () => {
     expect(promtool(["check", "metrics"], text)).toEqual({ status: 0, said: "" });
   });
 
-  it("a server scrapes the counters, loads the rules and can draw every panel", async () => {
+  it("a server scrapes the counters, with and without a cap, loads the rules and draws every panel", async () => {
     await using served = await serve({});
     await using server = await prometheus(new URL(served.url).host, [rules]);
     const up = await eventually(
@@ -126,6 +127,22 @@ describe("with Prometheus itself", () => {
       ['sum(patchbay_tool_calls_per_turn_bucket{le="4"})', 4],
       ['sum(patchbay_tools_total{verdict="native",kind="function"})', 4],
       ["patchbay_turns_running", 0],
+    ] as const)
+      expect(await server.query(expression), `the value of ${expression}`).toMatchObject([
+        { value },
+      ]);
+
+    served.gateway.reconfigure(parseConfig({ tools: { block_max: 2 } }));
+    await burst(served);
+    const cut = await eventually(
+      () => server.query("sum(tool_call_truncated_total)"),
+      ([one]) => one?.value === 4,
+    );
+    expect(cut).toMatchObject([{ value: 4 }]);
+    for (const [expression, value] of [
+      ["sum(tool_call_count_total)", 20],
+      ["sum(patchbay_tool_calls_withheld_total)", 4],
+      ['sum(patchbay_tool_calls_per_turn_bucket{le="2"})', 4],
     ] as const)
       expect(await server.query(expression), `the value of ${expression}`).toMatchObject([
         { value },

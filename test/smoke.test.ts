@@ -15,7 +15,7 @@ import {
   type Heard,
 } from "./fake-upstream.ts";
 import { loopback } from "./loopback.ts";
-import { serve } from "./serve.ts";
+import { onto, serve } from "./serve.ts";
 
 const smoke = (url: string, more: Partial<Look> = {}): Promise<Report> =>
   look({ url, key: undefined, expect: 2, timeout: 20, ...more });
@@ -50,6 +50,13 @@ describe("a gateway that brings bursts through", () => {
     const report = await smoke(served.url, { model: "any" });
     expect({ ok: report.ok, flaws: flaws(report) }).toEqual({ ok: true, flaws: [] });
     expect(new Set(counts(report))).toEqual(new Set([3]));
+  });
+
+  it.each(["chat", "responses"] as const)("and of a chain of two over %s", async (dialect) => {
+    await using far = await serve({});
+    await using near = await serve(onto(dialect, `${far.url}/v1`));
+    const report = await smoke(near.url, { model: "any", expect: 3 });
+    expect({ ok: report.ok, flaws: flaws(report) }).toEqual({ ok: true, flaws: [] });
   });
 
   it("and that a rollback to single calls holds", async () => {
