@@ -80,11 +80,12 @@ export function usageBody(
 ): Readonly<Record<string, unknown>> {
   const asked = model === undefined ? rows : rows.filter((row) => row.model === model);
   const began = ({ hour }: UsageRow): number => hour - (hour % groupMs[group]);
-  const buckets = [...Map.groupBy(asked, began)].map(([at, inside]) => ({
+  const bucket = (at: number, inside: readonly UsageRow[]): Readonly<Record<string, unknown>> => ({
     start: at,
     end: at + groupMs[group],
     ...summed(inside),
-  }));
+  });
+  const buckets = Array.from(Map.groupBy(asked, began), ([at, inside]) => bucket(at, inside));
   return { object: "usage", start, end, group, ...summed(asked), buckets };
 }
 

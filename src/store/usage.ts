@@ -46,7 +46,7 @@ export type UsageStore = {
 export const HOUR_MS = 3_600_000;
 
 /** Under this name goes what is beyond the bound of names. */
-export const OTHER = "other";
+const OTHER = "other";
 
 const HOURS_KEPT = 24 * 35;
 /** How many models a caller may have in an hour. */

@@ -92,11 +92,7 @@ export function httpUpstream(given: HttpOptions): Upstream {
           ...common,
           method: "POST",
           path,
-          headers: [
-            ...headers,
-            ...["accept", accept, "x-request-id", requestId],
-            ...(more === undefined ? [] : Object.entries(more).flat()),
-          ],
+          headers: [...headers, "accept", accept, "x-request-id", requestId, ...flat(more)],
           body,
         };
         return retrying<Event>(
@@ -134,6 +130,9 @@ const poolFor = (origin: string, timeouts: Timeouts, connections = 256): Pool =>
     bodyTimeout: timeouts.idle,
     keepAliveTimeout: KEPT_MS,
   });
+
+const flat = (headers: OpenOptions["headers"]): readonly string[] =>
+  headers === undefined ? [] : Object.entries(headers).flat();
 
 const pathOf = (base: URL, route: string): string =>
   base.pathname.replace(/\/+$/, "") + route + base.search;
