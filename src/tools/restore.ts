@@ -127,8 +127,10 @@ function admission(
   };
 }
 
+type Called = Pick<CallStart<UpstreamName>, "kind" | "name" | "namespace">;
+
 /** The tool that a call means. Models write names as they remember them, with a namespace or without. */
-function recognise(call: CallStart<UpstreamName>, identity: Identities): Bound | undefined {
+export function recognise(call: Called, identity: Identities): Bound | undefined {
   const exact = identity.byAlias(call);
   if (exact !== undefined) return exact;
   const { name, namespace } = call;

@@ -6,7 +6,7 @@ export type Child = {
   readonly from: number;
   readonly to: number;
   readonly content: string;
-  /** Whether its closing tag is there. */
+  /** Whether its closing tag is there, and no other's. */
   readonly closed: boolean;
 };
 
@@ -17,6 +17,8 @@ type Tag = {
   readonly to: number;
   /** The tag that closes it. */
   close?: Tag;
+  /** It has none of its own, and the next is taken for it. */
+  lent?: boolean;
 };
 
 const TAG = new RegExp(`<(/?)(${TAG_NAME})(?:[ \\t\\r\\n][^<>]*?)?(/?)>`, "uy");
@@ -44,7 +46,7 @@ export function childrenOf(text: string, isChild?: (tag: string) => boolean): re
       for (let next = tags[at]; next !== undefined && !isNext(next); next = tags[at]) at++;
       end = tags[at]?.from ?? text.length;
     }
-    const closed = tag.type === "empty" || close !== undefined;
+    const closed = tag.type === "empty" || (close !== undefined && tag.lent !== true);
     children.push({ tag: name, from, to: close?.to ?? end, content: text.slice(to, end), closed });
   }
   return children;
@@ -89,8 +91,10 @@ function paired(tags: Tag[]): readonly Tag[] {
   const closing = new Map<string, Tag>();
   for (const tag of tags.toReversed()) {
     if (tag.type === "close") closing.set(tag.name, tag);
-    const next = tag.type === "open" ? closing.get(tag.name) : undefined;
-    if (next !== undefined) tag.close ??= next;
+    const next = closing.get(tag.name);
+    if (tag.type !== "open" || tag.close !== undefined || next === undefined) continue;
+    tag.close = next;
+    tag.lent = true;
   }
   return tags;
 }

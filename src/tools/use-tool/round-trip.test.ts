@@ -4,6 +4,36 @@ import type { JsonSchema } from "../../turn/turn.ts";
 import { readUseTool } from "./read.ts";
 import { writeUseTool } from "./write.ts";
 
+const marks = ["<", ">", "&", '"', "'", " ", "\n", "\r", "\t", "\0", "\ud83d", "\ude00", "é", "名"];
+const tags = ["&lt;", "&#10;", "&amp;", "</use_tool>", "<use_tool>", "<![CDATA[", "]]>", "</a>"];
+const words = [
+  "_x0041_",
+  "_x",
+  "_",
+  "0041",
+  "-1.0",
+  "1e3",
+  "true",
+  "null",
+  "[",
+  "]",
+  "{",
+  "}",
+  "\\",
+];
+const names = ["a", "b", "name", "args", "arguments", "_args", "use_tool", "", "1", "0", "ключ"];
+const oddNames = [
+  "__proto__",
+  "constructor",
+  "_x_",
+  "_x0041_",
+  "_xABCD ",
+  "a b",
+  "a:b",
+  "<",
+  "a.b-c",
+];
+
 /** Any text at all: halves of characters, controls, markup and what looks like an escape. */
 const text = fc.oneof(
   fc.string({ unit: "grapheme" }),
@@ -11,33 +41,10 @@ const text = fc.oneof(
     .array(fc.nat({ max: 0xff_ff }), { maxLength: 8 })
     .map((codes) => String.fromCharCode(...codes)),
   fc
-    .array(
-      fc.constantFrom(
-        ...["<", ">", "&", '"', "'", " ", "\n", "\r", "\t", "\0", "\ud83d", "\ude00", "é", "名"],
-        ...["&lt;", "&#10;", "&amp;", "</use_tool>", "<use_tool>", "<![CDATA[", "]]>", "</a>"],
-        ...["_x0041_", "_x", "_", "0041", "-1.0", "1e3", "true", "null", "[", "]", "{", "}", "\\"],
-      ),
-      { maxLength: 8 },
-    )
+    .array(fc.constantFrom(...marks, ...tags, ...words), { maxLength: 8 })
     .map((parts) => parts.join("")),
 );
-const key = fc.oneof(
-  text,
-  fc.constantFrom(
-    ...["a", "b", "name", "args", "arguments", "_args", "use_tool", "", "1", "0", "a b", "a:b"],
-    ...[
-      "__proto__",
-      "constructor",
-      "_x_",
-      "_x0041_",
-      "_xABCD ",
-      "x y",
-      "<",
-      "ключ",
-      "key.with-dots",
-    ],
-  ),
-);
+const key = fc.oneof(text, fc.constantFrom(...names, ...oddNames));
 const number = fc.oneof(
   fc.integer().map(String),
   fc.constantFrom("12345678901234567890", "1.0", "1e3", "-0", "1E+400", "0.10"),

@@ -1,0 +1,187 @@
+import { BLOCK } from "./key.ts";
+import { isSpace } from "./text.ts";
+
+/**
+ * What a piece of text is: no part of a call; perhaps one; no part of one after
+ * all, with what was taken for it; or the end of one.
+ */
+export type Found = "text" | "held" | "released" | "closed";
+
+type State =
+  | "text"
+  /** In `<use_tool`. */
+  | "mark"
+  /** In the rest of that tag. */
+  | "tag"
+  | "blank"
+  | "attribute"
+  | "named"
+  | "equals"
+  | "value"
+  | "slash"
+  /** Between that tag and what follows. */
+  | "lead"
+  | "body"
+  /** In a body, where a tag may begin that matters. */
+  | "inner"
+  | "closing"
+  | "data";
+
+const OPEN = `<${BLOCK}`;
+const CLOSE = `</${BLOCK}`;
+const DATA = "<![CDATA[";
+
+/**
+ * Finds the blocks in a text that comes in pieces. Every character is looked at
+ * once, so that a block costs the same in however many pieces it comes. What is
+ * spoken of and not written, as in "the `<use_tool>` tag", is let go at once: a
+ * block begins with an element or an object, or has its name in the tag.
+ */
+export class BlockScan {
+  #state: State = "text";
+  /** How much of a mark has been seen, and which. */
+  #seen = 0;
+  #mark = OPEN;
+  #quote = "";
+  #named = false;
+  /** How many brackets stand at the end of a section so far. */
+  #brackets = 0;
+  /** How far the scan is in what it holds. */
+  #length = 0;
+  #inner = 0;
+
+  /** Whether what was read last may belong to a call. */
+  get holding(): boolean {
+    return this.#state !== "text";
+  }
+
+  /** Where in the block just closed the last tag stands that could open another; 0: nowhere. */
+  get inner(): number {
+    return this.#inner;
+  }
+
+  /** Nothing more comes of what it holds. */
+  reset(): void {
+    this.#state = "text";
+  }
+
+  /** Reads on from a place; gives how far, and what that was. */
+  read(text: string, from: number): { readonly found: Found; readonly to: number } {
+    if (this.#state === "text") {
+      const mark = text.indexOf("<", from);
+      if (mark !== from) return { found: "text", to: mark === -1 ? text.length : mark };
+      this.#begin();
+    }
+    let at = from;
+    const counted = this.#length;
+    while (at < text.length) {
+      at = this.#skip(text, at);
+      if (at === text.length) break;
+      this.#length = counted + at - from;
+      const next = this.#step(text.charAt(at), text.charCodeAt(at));
+      if (next === undefined) {
+        this.#state = "text";
+        return { found: "released", to: at };
+      }
+      at++;
+      if (next === "text") {
+        this.#state = next;
+        return { found: "closed", to: at };
+      }
+      this.#state = next;
+    }
+    this.#length = counted + at - from;
+    return { found: "held", to: at };
+  }
+
+  #begin(): void {
+    this.#state = "mark";
+    this.#seen = 0;
+    this.#named = false;
+    this.#length = 0;
+    this.#inner = 0;
+  }
+
+  /** Passes over what means nothing where the scan is. */
+  #skip(text: string, at: number): number {
+    if (this.#state === "body") return indexOrEnd(text, "<", at);
+    return this.#state === "data" && this.#brackets === 0 ? indexOrEnd(text, "]", at) : at;
+  }
+
+  /** What one character leads to: `text` closes the block, nothing lets it go. */
+  #step(char: string, code: number): State | undefined {
+    switch (this.#state) {
+      case "mark":
+        if (char !== OPEN.charAt(this.#seen)) return undefined;
+        return ++this.#seen === OPEN.length ? "tag" : "mark";
+      case "lead":
+        if (isSpace(code)) return "lead";
+        if (char === "<") return this.#maybe();
+        return char === "{" || this.#named ? "body" : undefined;
+      case "body":
+        return char === "<" ? this.#maybe() : "body";
+      case "inner":
+        return this.#follow(char);
+      case "closing":
+        if (char === ">") return "text";
+        return isSpace(code) ? "closing" : char === "<" ? this.#maybe() : "body";
+      case "data":
+        if (char === ">" && this.#brackets >= 2) return "body";
+        this.#brackets = char === "]" ? this.#brackets + 1 : 0;
+        return "data";
+      default:
+        return this.#stepTag(char, code);
+    }
+  }
+
+  /** Attributes, if there are any, and the end of the tag. */
+  #stepTag(char: string, code: number): State | undefined {
+    switch (this.#state) {
+      case "value":
+        return char === this.#quote ? "tag" : char === "<" ? undefined : "value";
+      case "slash":
+        return char === ">" ? "text" : undefined;
+      case "equals":
+        if (isSpace(code)) return "equals";
+        this.#quote = char;
+        this.#named = true;
+        return char === '"' || char === "'" ? "value" : undefined;
+      case "attribute":
+        if (isWord(char)) return "attribute";
+        return char === "=" ? "equals" : isSpace(code) ? "named" : undefined;
+      case "named":
+        return char === "=" ? "equals" : isSpace(code) ? "named" : undefined;
+      default:
+        if (char === ">") return "lead";
+        if (char === "/") return "slash";
+        if (isSpace(code)) return "blank";
+        return this.#state === "blank" && isWord(char) ? "attribute" : undefined;
+    }
+  }
+
+  #maybe(): State {
+    this.#seen = 1;
+    return "inner";
+  }
+
+  /** Follows one of the marks that matter in a body. */
+  #follow(char: string): State {
+    if (this.#seen === 1) this.#mark = char === "/" ? CLOSE : char === "!" ? DATA : OPEN;
+    if (char !== this.#mark.charAt(this.#seen)) return char === "<" ? this.#maybe() : "body";
+    if (++this.#seen < this.#mark.length) return "inner";
+    if (this.#mark === CLOSE) return "closing";
+    if (this.#mark === OPEN) {
+      this.#inner = this.#length - OPEN.length + 1;
+      return "body";
+    }
+    this.#brackets = 0;
+    return "data";
+  }
+}
+
+const isWord = (char: string): boolean => /[\w:.-]/.test(char);
+
+function indexOrEnd(text: string, mark: string, from: number): number {
+  const at = text.indexOf(mark, from);
+  return at === -1 ? text.length : at;
+}
