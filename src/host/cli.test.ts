@@ -57,8 +57,11 @@ function patchbay(args: readonly string[], env: Readonly<Record<string, string>>
 const write = (name: string, text: string): void => writeFileSync(join(directory, name), text);
 const listening = /^Patchbay listens on (http:\/\/\S+) \(upstreams: (.*)\)$/m;
 
-async function serving(args: readonly string[] = []): Promise<Patchbay & { url: string }> {
-  const one = patchbay(["serve", "--port", "0", ...args]);
+async function serving(
+  args: readonly string[] = [],
+  env: Readonly<Record<string, string>> = {},
+): Promise<Patchbay & { url: string }> {
+  const one = patchbay(["serve", "--port", "0", ...args], env);
   const [, url = ""] = await one.until("out", listening);
   return { ...one, url };
 }
@@ -249,6 +252,22 @@ describe("patchbay serve", () => {
     expect(err).toMatch(
       /^server\.host \(from --host\): listening on 0\.0\.0\.0 without a key.+set/,
     );
+  });
+});
+
+describe("patchbay smoke", () => {
+  it("sees a burst, and the way back to single calls by the environment", async () => {
+    const { url } = await serving();
+    expect((await patchbay(["smoke", "--url", url]).over).code).toBe(0);
+    const single = { PROXY_TOOL_BLOCK_MAX: "1", PROXY_STOP_AFTER_TOOLS_MODE: "first" };
+    const back = await serving([], single);
+    const { code, out } = await patchbay(["smoke", "--url", back.url]).over;
+    expect(code).toBe(1);
+    expect(out).toContain("1 call came where 2 were expected; the gateway withheld the others");
+    const held = await patchbay(["smoke", "--url", back.url, "--expect", "1", "--at-most", "1"])
+      .over;
+    expect(held.code).toBe(0);
+    expect(held.out).toContain("count=1 truncated=true mode=first");
   });
 });
 
