@@ -1,5 +1,5 @@
 import { figuresOf } from "./figures.ts";
-import type { Happening, TurnDone } from "./happening.ts";
+import type { Happening, Outcome, TurnDone } from "./happening.ts";
 import { createRegistry, type Registry } from "./registry.ts";
 
 export type Metrics = {
@@ -17,11 +17,12 @@ const SECONDS = [0.005, 0.02, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
 export function createMetrics(): Metrics {
   const registry = createRegistry();
   const numbers = numbersIn(registry);
+  const countTurn = turnCounters(numbers);
   return {
     hear(happening) {
       switch (happening.type) {
         case "turn":
-          return hearTurn(numbers, happening);
+          return countTurn(happening);
         case "refusal":
           return numbers.refusals.add(1, happening.fault);
         case "fallback":
@@ -118,29 +119,48 @@ const callNumbersIn = (registry: Registry) => ({
   ),
 });
 
-function hearTurn(numbers: Numbers, turn: TurnDone): void {
-  const { door, usage } = turn;
-  const upstream = upstreamOf(turn.upstream);
-  numbers.turns.add(1, door, upstream, turn.outcome);
-  numbers.duration.observe(turn.ms / 1000, door, upstream);
-  if (turn.firstEventMs !== undefined)
-    numbers.firstEvent.observe(turn.firstEventMs / 1000, door, upstream);
-  countCalls(numbers, turn, upstream);
-  if (usage === undefined) return;
-  numbers.tokens.add(usage.input, upstream, "input");
-  numbers.tokens.add(usage.output, upstream, "output");
+/** The numbers that turns of one door, upstream and mode count into, found once. */
+function turnCounter(numbers: Numbers, door: string, upstream: string, mode: string) {
+  const outcome = (name: Outcome) => numbers.turns.of(door, upstream, name);
+  const turns = new Map<Outcome, ReturnType<typeof outcome>>();
+  const calls = numbers.calls.of(door, upstream, mode);
+  const truncated = numbers.truncated.of(door, upstream, mode);
+  const withheld = numbers.withheld.of(door, upstream);
+  const repeated = numbers.repeated.of(door, upstream);
+  const callsPerTurn = numbers.callsPerTurn.of(door, upstream);
+  const duration = numbers.duration.of(door, upstream);
+  const firstEvent = numbers.firstEvent.of(door, upstream);
+  const input = numbers.tokens.of(upstream, "input");
+  const output = numbers.tokens.of(upstream, "output");
+  return (turn: TurnDone): void => {
+    const told = figuresOf(turn);
+    let ended = turns.get(turn.outcome);
+    if (ended === undefined) turns.set(turn.outcome, (ended = outcome(turn.outcome)));
+    ended.add(1);
+    duration.observe(turn.ms / 1000);
+    if (turn.firstEventMs !== undefined) firstEvent.observe(turn.firstEventMs / 1000);
+    // None is counted too: a rate can only be told of a number that was there before.
+    calls.add(told.tool_call_count_total);
+    truncated.add(told.tool_call_truncated_total);
+    withheld.add(turn.calls.withheld);
+    repeated.add(turn.calls.repeated);
+    callsPerTurn.observe(told.tool_call_count_total);
+    input.add(turn.usage?.input ?? 0);
+    output.add(turn.usage?.output ?? 0);
+  };
 }
 
-/** Nothing is counted too: a rate can only be told of a number that was there before. */
-function countCalls(numbers: Numbers, turn: TurnDone, upstream: string): void {
-  const { door, calls } = turn;
-  const told = figuresOf(turn);
-  const mode = told.stop_after_tools_mode;
-  numbers.calls.add(told.tool_call_count_total, door, upstream, mode);
-  numbers.truncated.add(told.tool_call_truncated_total, door, upstream, mode);
-  numbers.withheld.add(calls.withheld, door, upstream);
-  numbers.repeated.add(calls.repeated, door, upstream);
-  numbers.callsPerTurn.observe(told.tool_call_count_total, door, upstream);
+function turnCounters(numbers: Numbers): (turn: TurnDone) => void {
+  const known = new Map<string, (turn: TurnDone) => void>();
+  return (turn) => {
+    const upstream = upstreamOf(turn.upstream);
+    const mode = turn.rules.stopMode;
+    const key = `${turn.door} ${mode} ${upstream}`;
+    let count = known.get(key);
+    if (count === undefined)
+      known.set(key, (count = turnCounter(numbers, turn.door, upstream, mode)));
+    count(turn);
+  };
 }
 
 /** The upstream of an `upstream/model`: models may be as many as clients think of. */
