@@ -1,0 +1,17 @@
+import { expect, it } from "vitest";
+import { look } from "../../src/host/smoke/look.ts";
+import { sayResponses } from "../fake-model.ts";
+import { missing, openCodex } from "./house.ts";
+
+it.skipIf(missing)("bursts come through the real codex app-server, in every way", async () => {
+  const calls = ["Paris", "Zürich 🏔", "東京"].map((city, at) => ({
+    id: `call_${at}`,
+    name: "get_weather",
+    arguments: JSON.stringify({ city }),
+  }));
+  await using house = await openCodex(({ body }) => sayResponses(body, { calls }));
+  const { url } = house.served;
+  const report = await look({ url, key: undefined, model: "m", expect: 3, atMost: 3, timeout: 60 });
+  expect(report.answers.flatMap(({ flaws }) => flaws)).toEqual([]);
+  expect(report.ok).toBe(true);
+});
