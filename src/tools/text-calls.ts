@@ -266,16 +266,14 @@ class ChoiceText {
 
   /** Says what is no part of a call, white space only once it stands beside something. */
   #say(event: Exclude<Said, { readonly type: "text-start" }>, emit: Emit<Event>): void {
-    const isBlank = event.type === "text-delta" && event.text.trim() === "";
-    if (isBlank && !this.#worded) {
-      if (event.text !== "" || event.logprobs !== undefined) this.#blank.push(event);
-      return;
-    }
-    const blank = this.#blank;
-    this.#blank = [];
+    if (!this.#worded && event.type === "text-delta" && event.text.trim() === "")
+      return void this.#blank.push(event);
     this.#worded = true;
     this.#open(emit);
-    for (const delta of blank) emit(delta);
+    if (this.#blank.length > 0) {
+      for (const delta of this.#blank) emit(delta);
+      this.#blank = [];
+    }
     emit(event);
   }
 
