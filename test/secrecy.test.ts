@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openLog } from "../src/host/log.ts";
+import { eventLines, usageLine } from "../src/telemetry/lines.ts";
 import { ask, doors, doorUrl, type DoorName } from "./client.ts";
 import { chunk, sayChat } from "./fake-model.ts";
 import {
@@ -141,6 +142,10 @@ it("neither content nor secrets are reported, logged or counted", async () => {
   const metrics = await (await fetch(`${served.url}/metrics`)).text();
   expect(served.happenings.length).toBeGreaterThan(50);
   expect(lines.split("\n").length).toBeGreaterThan(50);
-  const all = JSON.stringify(served.happenings) + lines + metrics;
+  const files = served.happenings.flatMap((happening) => [
+    ...eventLines(happening, 0),
+    ...(happening.type === "turn" ? [usageLine(happening)] : []),
+  ]);
+  const all = JSON.stringify([served.happenings, files]) + lines + metrics;
   expect(found([CONTENT, ...KEYS], all)).toEqual([]);
 });
