@@ -1,5 +1,7 @@
 import { dialects } from "../src/gateway/dialects.ts";
+import { parseConfig } from "../src/gateway/config.ts";
 import { ready } from "../src/gateway/ready.ts";
+import { callRules } from "../src/gateway/rules.ts";
 import type { Decision } from "../src/turn/decision.ts";
 import type { Fields } from "../src/turn/turn.ts";
 import { modelProfile } from "../src/upstreams/profiles/models.ts";
@@ -7,6 +9,8 @@ import { profileFor } from "../src/upstreams/profiles/profiles.ts";
 import type { Upstream } from "../src/upstreams/upstream.ts";
 
 type Sent = Fields & { readonly messages: readonly Fields[] };
+
+const rules = callRules(parseConfig({}));
 
 /** What an upstream of a profile would be sent, and what was done to the request for it. */
 export function sending(
@@ -32,7 +36,7 @@ export function sending(
     },
     close: () => Promise.resolve(),
   };
-  const { decisions, straight } = ready(turn, { upstream, model }, false);
+  const { decisions, straight } = ready(turn, { upstream, model }, { strict: false, rules });
   return { body: JSON.parse(text) as Sent, decisions, straight };
 }
 

@@ -63,6 +63,7 @@ const tools = {
   parallel: z.boolean(),
   declares: z.enum(["turn", "thread"]),
   deferred: z.boolean(),
+  written: z.boolean(),
   cached: z.boolean(),
   schema: z.strictObject(schema).partial(),
   builtins: z.record(z.string(), fields),

@@ -15,6 +15,8 @@ export type DoorOptions = {
   readonly context: WriteContext;
   readonly reply: Reply;
   readonly headers: Readonly<Record<string, string>>;
+  /** What the head of a whole answer says of its calls. */
+  figures(): Readonly<Record<string, string>>;
   readonly straight: boolean;
   /** The reply is full: hold the upstream. */
   full(): void;
@@ -42,7 +44,9 @@ const STREAM_HEADERS = {
 function streamDoor(options: DoorOptions): Door {
   const { dialect, turn, context, reply } = options;
   const plain = dialect.writeEvents(turn, context);
-  const writer = options.straight ? straightLane(plain, turn) : plain;
+  const writer = options.straight
+    ? straightLane(plain, { usageWanted: turn.usageWanted, lastWords: context.lastWords })
+    : plain;
   let refused: Fault | undefined;
   let begun = false;
   let shown = false;
@@ -92,7 +96,7 @@ function wholeDoor(options: DoorOptions): Door {
   return {
     each(event) {
       if (event.type === "frame") {
-        if (event.whole === true) whole = event;
+        if (event.whole === true && options.straight) whole = event;
         return;
       }
       begun ||= event.type !== "turn-fail";
@@ -105,7 +109,11 @@ function wholeDoor(options: DoorOptions): Door {
       // An upstream that streamed anyway sent no body to forward: then the fold is the only one.
       const body =
         whole?.regular === true ? whole.data : dialect.writeAnswer(answer, turn, context);
-      reply.head(200, { ...options.headers, "content-type": "application/json; charset=utf-8" });
+      reply.head(200, {
+        ...options.headers,
+        ...options.figures(),
+        "content-type": "application/json; charset=utf-8",
+      });
       shown = true;
       reply.end(body);
       options.told(200);

@@ -5,6 +5,7 @@ import type { Fields } from "../turn/turn.ts";
 import { dialects } from "./dialects.ts";
 import type { House } from "./house.ts";
 import { ready, type Readied } from "./ready.ts";
+import { callRules } from "./rules.ts";
 import { placeOf, selectChain } from "./select.ts";
 
 /** A plan as clients and operators read it. It holds names and reasons, never content. */
@@ -112,5 +113,5 @@ export function planRequest(
 ): PlanReport {
   const turn = ("messages" in body ? dialects.chat : dialects.responses).readRequest(body);
   const [link] = selectChain(turn.model, config, upstreams);
-  return reportPlan(planned(ready(turn, link, strict)));
+  return reportPlan(planned(ready(turn, link, { strict, rules: callRules(config) })));
 }

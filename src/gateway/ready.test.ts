@@ -4,7 +4,11 @@ import type { Fields } from "../turn/turn.ts";
 import type { Profile } from "../turn/profile.ts";
 import { genericChat } from "../upstreams/profiles/generic-chat.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
+import { parseConfig } from "./config.ts";
 import { ready } from "./ready.ts";
+import { callRules } from "./rules.ts";
+
+const asked = { strict: false, rules: callRules(parseConfig({})) };
 
 /** Whether a chat request would be forwarded as it is to a chat upstream. */
 const isStraight = (body: Fields, over: Partial<Profile> = {}): boolean => {
@@ -19,7 +23,7 @@ const isStraight = (body: Fields, over: Partial<Profile> = {}): boolean => {
     messages: [{ role: "user", content: "Hi" }],
     ...body,
   });
-  return ready(turn, { upstream, model: "m" }, false).straight;
+  return ready(turn, { upstream, model: "m" }, asked).straight;
 };
 
 describe("the straight lane", () => {

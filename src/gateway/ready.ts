@@ -3,6 +3,7 @@ import { planTools, type Plan } from "../tools/plan.ts";
 import { isLossy, type Decision } from "../turn/decision.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Profile } from "../turn/profile.ts";
+import type { CallRules } from "../turn/rules.ts";
 import type { Turn } from "../turn/turn.ts";
 import { modelProfile } from "../upstreams/profiles/models.ts";
 import type { Prepared } from "../upstreams/upstream.ts";
@@ -17,19 +18,54 @@ export type Readied = {
   readonly prepared: Prepared;
   /** Same dialect on both sides and nothing to change: the upstream's frames go through untouched. */
   readonly straight: boolean;
+  /** Whether the house's rules for calls may change the answer: then its frames are not forwarded. */
+  readonly shaped: boolean;
+  /** Whether calls are looked for in the text of the answer. */
+  readonly readsText: boolean;
   readonly decisions: readonly Decision[];
 };
 
 /** Plans a turn for an upstream and writes its request. Nobody is called. */
-export function ready(turn: Turn, link: Link, strict: boolean): Readied {
+export function ready(asked: Turn, link: Link, { strict, rules }: Asked): Readied {
   const profile = modelProfile(link.upstream.profile, link.model);
+  const turn = rules.parallel ? asked : oneCallAtOnce(asked);
   const plan = planTools(turn, profile, { origin: placeOf(link) });
   const straight = plan.identical && profile.dialect === turn.dialect && takesParams(turn, profile);
   const prepared = link.upstream.prepare(plan.turn, { model: link.model, straight });
   const decisions =
     prepared.decisions.length === 0 ? plan.decisions : [...plan.decisions, ...prepared.decisions];
   if (strict && decisions.some(isLossy)) throw lossy(decisions.filter(isLossy));
-  return { link, profile, plan, prepared, straight, decisions };
+  const hasTools = plan.verdicts.length > 0;
+  const readsText = hasTools && readsCalls(rules, profile);
+  const shaped = readsText || (hasTools && mayShape(rules, turn));
+  return { link, profile, plan, prepared, straight, shaped, readsText, decisions };
+}
+
+/** What the house and the client ask of any upstream. */
+type Asked = { readonly strict: boolean; readonly rules: CallRules };
+
+/** Whoever asks for calls to be shown as text has a model that may write them so. */
+const readsCalls = ({ textCalls, output }: CallRules, profile: Profile): boolean =>
+  textCalls ?? (profile.tools.written === true || output === "obsidian-xml");
+
+const mayShape = (rules: CallRules, { stream, dialect }: Turn): boolean =>
+  rules.dedup ||
+  rules.max > 0 ||
+  rules.stopAfter ||
+  rules.suppressTail ||
+  rules.output === "obsidian-xml" ||
+  // A stream has shown its text before it knows of calls.
+  (rules.output === "openai-json" && !stream && dialect === "chat");
+
+/** The house has the last word on how many calls a model may make at once. */
+function oneCallAtOnce(turn: Turn): Turn {
+  if (turn.params.parallelCalls === false || turn.tools.length === 0) return turn;
+  const reason = "this gateway allows one call at a time (`tools.parallel: false`)";
+  return {
+    ...turn,
+    params: { ...turn.params, parallelCalls: false },
+    repairs: [...(turn.repairs ?? []), { path: "parallel_tool_calls", action: "reshaped", reason }],
+  };
 }
 
 function lossy(losses: readonly Decision[]): Fault {

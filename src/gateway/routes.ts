@@ -96,6 +96,7 @@ function serveTurn(visit: Visit, door: keyof typeof dialects): void {
   requireJson(exchange.headers);
   const dialect = dialects[door];
   const turn = dialect.readRequest(bodyOf(visit));
+  const rules = rulesFor(visit);
   const chain = selectChain(turn.model, house.config, house.upstreams);
   const job: Job = {
     requestId,
@@ -104,10 +105,10 @@ function serveTurn(visit: Visit, door: keyof typeof dialects): void {
     turn,
     chain,
     strict: isStrict(visit),
-    rules: rulesFor(visit),
+    rules,
     reply: exchange.reply,
     span: startSpan(ahead(chain[0], turn.stream), exchange.headers),
-    headers: (readied) => turnHeaders(requestId, readied),
+    headers: (readied) => turnHeaders(requestId, rules, readied),
     refuse: visit.refuse,
   };
   walk(house, job);
@@ -164,8 +165,15 @@ function servePastPlan(visit: Visit): void {
   sendJson(visit, 200, { id, ...reportPlan(past.planned) });
 }
 
-function turnHeaders(requestId: string, readied: Readied | undefined): Record<string, string> {
-  const headers: Record<string, string> = { "x-request-id": requestId };
+function turnHeaders(
+  requestId: string,
+  { stopMode }: CallRules,
+  readied: Readied | undefined,
+): Record<string, string> {
+  const headers: Record<string, string> = {
+    "x-request-id": requestId,
+    "x-codex-stop-after-tools-mode": stopMode,
+  };
   if (readied === undefined) return headers;
   const { link, plan } = readied;
   headers["x-patchbay-upstream"] = headerText(placeOf(link));

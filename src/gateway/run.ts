@@ -1,9 +1,8 @@
 import type { WriteContext } from "../dialects/dialect.ts";
-import { blocks } from "../stream/blocks.ts";
 import type { Flow, Source } from "../stream/flow.ts";
 import { pump } from "../stream/pump.ts";
-import { chain } from "../stream/stage.ts";
-import { restoreAnswer } from "../tools/answer.ts";
+import { sseComment } from "../stream/sse.ts";
+import { callComment, callHeaders } from "../telemetry/figures.ts";
 import type { Decision } from "../turn/decision.ts";
 import type { TurnEvent } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
@@ -11,6 +10,7 @@ import type { ClientName, UpstreamName } from "../turn/names.ts";
 import { openDoor } from "./door.ts";
 import type { House } from "./house.ts";
 import type { Readied } from "./ready.ts";
+import { answerStages } from "./stages.ts";
 import { tally, type Tally } from "./tally.ts";
 import type { Job } from "./walk.ts";
 
@@ -36,29 +36,35 @@ export type RunEnds = {
 };
 
 export function run(house: House, job: Job, readied: Readied, retry: boolean, ends: RunEnds): Run {
-  const { clock } = house;
+  const { clock, newId } = house;
+  const { rules } = job;
   const counted = tally(clock);
   const mended: Decision[] = [];
   let flow: Flow | undefined;
-  const context = writeContext(house, job, readied.straight);
+  const lastWords = (): string => {
+    const { calls } = counted.seen;
+    return calls.given > 0 || calls.truncated ? sseComment(callComment(calls, rules)) : "";
+  };
+  const straight = readied.straight && !readied.shaped;
+  const context = {
+    ...writeContext(house, job, readied.straight),
+    lastWords,
+    callsAlone: readied.shaped && rules.output === "openai-json",
+  };
   const door = openDoor({
     dialect: job.dialect,
     turn: job.turn,
     context,
     reply: job.reply,
     headers: job.headers(readied),
-    straight: readied.straight,
+    figures: () => callHeaders(counted.seen.calls, rules),
+    straight,
     full: () => flow?.pause(),
     refused: ends.refused,
     told: ends.told,
   });
-  const stages = chain(
-    blocks<UpstreamName>(job.turn.params.n),
-    chain(
-      restoreAnswer(readied.plan, (decision) => mended.push(decision)),
-      counted,
-    ),
-  );
+  const report = (decision: Decision): void => void mended.push(decision);
+  const stages = answerStages({ readied, rules, clock, newId, tally: counted, report });
   const source = readied.prepared.open({
     retry,
     requestId: job.requestId,

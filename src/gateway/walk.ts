@@ -88,11 +88,11 @@ class Walk implements Running {
   }
 
   #attempt(at: number, link: Link): void {
-    const { turn, strict, chain } = this.#job;
+    const { turn, chain } = this.#job;
     const isLast = chain[at + 1] === undefined;
     const refused = (fault: Fault, begun: boolean): void => this.#refused(at, fault, begun);
     try {
-      const readied = ready(turn, link, strict);
+      const readied = ready(turn, link, this.#job);
       this.#readied = readied;
       countTools(this.#house.metrics, readied.plan);
       this.#run = run(this.#house, this.#job, readied, isLast, {
@@ -175,7 +175,7 @@ class Walk implements Running {
       upstream: placeOf(link),
       provider: providerOf(link),
       stream: turn.stream,
-      straight: readied?.straight ?? false,
+      straight: readied !== undefined && readied.straight && !readied.shaped,
       outcome,
       status,
       fault: fault?.code,

@@ -110,14 +110,13 @@ describe("loading the configuration", () => {
   it("tells of settings that it knows and does not follow yet", () => {
     write(
       "patchbay.yaml",
-      "tools: { strict: true, disclosure: off, block_max: 3, parallel: true }\nstore: { kind: sqlite }\ntelemetry: { usage_log: usage.ndjson }\n",
+      "tools: { strict: true, disclosure: wrap, block_max: 3, parallel: true }\nstore: { kind: sqlite }\ntelemetry: { usage_log: usage.ndjson }\n",
     );
     expect(load({ PROXY_STOP_AFTER_TOOLS: "true" }).notes).toEqual([
-      "tools.block_max is not followed yet; it is as if it were left out.",
-      "tools.stop_after is not followed yet; it is as if it were left out.",
+      "tools.disclosure is not followed yet; it is as if it were left out.",
       "store.kind is not followed yet; it is as if it were left out.",
     ]);
-    write("patchbay.yaml", "tools: { strict: true }\n");
+    write("patchbay.yaml", "tools: { strict: true, disclosure: off }\n");
     expect(load().notes).toEqual([]);
   });
 

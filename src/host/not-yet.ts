@@ -38,21 +38,13 @@ export function settleNotYet(config: Config): {
   return { config: { ...config, upstreams, models }, notes, problems };
 }
 
-/** What is followed already, or asks for what is done anyway. */
-const followed: ReadonlySet<string> = new Set(["tools.strict", "tools.disclosure off"]);
-
 /** Settings that somebody made, and that nothing asks for. */
-function unfollowed(config: Config): string[] {
-  const usually = settings(parseConfig({}));
-  return [...settings(config)].flatMap(([path, value]) =>
-    value === usually.get(path) || followed.has(path) || followed.has(`${path} ${String(value)}`)
-      ? []
-      : [path],
-  );
+function unfollowed({ tools, store }: Config): string[] {
+  const usual = parseConfig({});
+  const isUsual =
+    tools.disclosure === usual.tools.disclosure || ["off", "eager"].includes(tools.disclosure);
+  return [
+    ...(isUsual ? [] : ["tools.disclosure"]),
+    ...(store.kind === usual.store.kind ? [] : ["store.kind"]),
+  ];
 }
-
-const settings = ({ tools, store }: Config): ReadonlyMap<string, unknown> =>
-  new Map<string, unknown>([
-    ...Object.entries(tools).map(([key, value]) => [`tools.${key}`, value] as const),
-    ["store.kind", store.kind],
-  ]);

@@ -13,7 +13,11 @@ export type EventWriter<Name extends AnyName> = Stage<TurnEvent<Name>, string> &
   resumeAt?(sequence: number): void;
 };
 
-type LaneOptions = { readonly usageWanted: boolean };
+type LaneOptions = {
+  readonly usageWanted: boolean;
+  /** What is said behind the end of the choices, before counts and sentinel. */
+  readonly lastWords?: (() => string) | undefined;
+};
 
 /**
  * The straight lane: while the upstream's frames need no repair they are
@@ -29,6 +33,7 @@ export const straight = <Name extends AnyName>(
 class StraightLane<Name extends AnyName> implements Stage<TurnEvent<Name>, string> {
   readonly #writer: EventWriter<Name>;
   readonly #usageWanted: boolean;
+  readonly #lastWords: LaneOptions["lastWords"];
   /** The writer's words since the last frame, while frames are forwarded. */
   #own = "";
   #forwarding = true;
@@ -40,9 +45,10 @@ class StraightLane<Name extends AnyName> implements Stage<TurnEvent<Name>, strin
   /** Whether the last words are the writer's to say. */
   #owing = false;
 
-  constructor(writer: EventWriter<Name>, { usageWanted }: LaneOptions) {
+  constructor(writer: EventWriter<Name>, { usageWanted, lastWords }: LaneOptions) {
     this.#writer = writer;
     this.#usageWanted = usageWanted;
+    this.#lastWords = lastWords;
   }
 
   each(event: TurnEvent<Name>, emit: Emit<string>): void {
@@ -78,6 +84,8 @@ class StraightLane<Name extends AnyName> implements Stage<TurnEvent<Name>, strin
       if (this.#own !== "") emit(this.#own);
       return;
     }
+    const words = this.#lastWords?.() ?? "";
+    if (words !== "") emit(words);
     const count = this.#usageWanted ? this.#count : undefined;
     if (count !== undefined) emit(sseFrame(count.data, count.name));
     emit(sseDone);

@@ -14,8 +14,17 @@ export type Decision = {
  * `reshaped`: sent in another form, restored on the way back.
  * `repaired`: a fault in the request was mended. `unused`: a hint about cost
  * or speed that the upstream does not take; the answer is the same without it.
+ * `noticed`: something of the answer is not as it was asked for, and was passed
+ * on as it is.
  */
-export type Action = "dropped" | "changed" | "renamed" | "reshaped" | "repaired" | "unused";
+export type Action =
+  | "dropped"
+  | "changed"
+  | "renamed"
+  | "reshaped"
+  | "repaired"
+  | "unused"
+  | "noticed";
 
 /** What strictness refuses: the request would not mean the same. */
 export const isLossy = (decision: Decision): boolean =>

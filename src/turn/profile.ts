@@ -113,6 +113,8 @@ export type Profile = {
     /** Whether tools may change with every turn, or are fixed when a thread starts. */
     readonly declares: "turn" | "thread";
     readonly deferred: boolean;
+    /** Whether the model writes calls into its text, as `<use_tool>` blocks. */
+    readonly written?: boolean | undefined;
     readonly cached: boolean;
     readonly schema?: SchemaRule | undefined;
     /** By kind, for native kinds that the upstream writes in its own way. */

@@ -109,6 +109,8 @@ class ChatWriter implements EventWriter<ClientName> {
 
   end(emit: Emit<string>): void {
     if (this.#failed) return;
+    const words = this.#context.lastWords?.() ?? "";
+    if (words !== "") emit(words);
     if (this.#turn.usageWanted && this.#usage !== undefined) {
       const usage = writeUsage(this.#usage);
       emit(sseFrame(JSON.stringify({ ...this.#headFields(), choices: [], usage })));

@@ -67,7 +67,7 @@ export function writeEvents(turn: Turn, context: WriteContext): EventWriter<Clie
       write(event);
     },
     end(emit) {
-      if (frame.isOver()) emit(sseDone);
+      if (frame.isOver()) emit((context.lastWords?.() ?? "") + sseDone);
     },
     resumeAt: (sequence) => line.resumeAt(sequence),
   };

@@ -2,11 +2,17 @@ import type { Clock } from "../../turn/clock.ts";
 import type { Decision } from "../../turn/decision.ts";
 import type { CallStart, TurnEvent } from "../../turn/event.ts";
 import type { AnyName } from "../../turn/names.ts";
-import type { CallRules } from "../../turn/rules.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { Emit, Stage } from "../stage.ts";
 
-export type StopRules = Pick<CallRules, "max" | "stopAfter" | "stopMode" | "graceMs">;
+export type StopRules = {
+  /** How many calls a choice may have. */
+  readonly limit: number;
+  /** Whether a choice that has them is stopped. */
+  readonly stops: boolean;
+  /** How long it is waited for another call before the choice is stopped; none: for ever. */
+  readonly graceMs?: number | undefined;
+};
 
 export type StopOptions = {
   readonly rules: StopRules;
@@ -23,11 +29,11 @@ export type StopOptions = {
 const LINGER_MS = 50;
 
 /**
- * Caps the calls of one choice, and stops it after them. The cap withholds what
- * is beyond it and lets the turn go on. Stopping cuts the choice: behind its
- * first call, or once no other has begun for a while. A call under way is never
- * cut. The stage is done when the choice was cut, which interrupts the upstream
- * as soon as all choices are.
+ * Limits the calls of one choice, and stops it after them. A limit alone
+ * withholds what is beyond it and lets the turn go on. Stopping cuts the choice:
+ * once it has all the calls it may have, or once no other has begun for a while.
+ * A call under way is never cut. The stage is done when the choice was cut, which
+ * interrupts the upstream as soon as all choices are.
  */
 export const createStopAfterToolsController = <Name extends AnyName>(
   options: StopOptions,
@@ -35,8 +41,6 @@ export const createStopAfterToolsController = <Name extends AnyName>(
 
 class StopAfterTools<Name extends AnyName> implements Stage<TurnEvent<Name>, TurnEvent<Name>> {
   readonly #options: StopOptions;
-  /** How many calls the choice may have. They are numbered in the order they begin. */
-  readonly #limit: number;
   #choice = 0;
   #given = 0;
   readonly #open = new Set<number>();
@@ -51,9 +55,7 @@ class StopAfterTools<Name extends AnyName> implements Stage<TurnEvent<Name>, Tur
   #hasEnded = false;
 
   constructor(options: StopOptions) {
-    const { max, stopAfter, stopMode } = options.rules;
     this.#options = options;
-    this.#limit = stopAfter && stopMode === "first" ? 1 : max > 0 ? max : Infinity;
   }
 
   each(event: TurnEvent<Name>, emit: Emit<TurnEvent<Name>>): void {
@@ -62,7 +64,8 @@ class StopAfterTools<Name extends AnyName> implements Stage<TurnEvent<Name>, Tur
         return this.#begin(event, emit);
       case "call-delta":
       case "call-end":
-        if (event.call >= this.#limit || this.#isCut) return;
+        // Calls are numbered in the order they begin.
+        if (event.call >= this.#options.rules.limit || this.#isCut) return;
         if (event.type === "call-end") this.#open.delete(event.call);
         else this.#lastWord = this.#options.clock.now();
         return emit(event);
@@ -85,11 +88,10 @@ class StopAfterTools<Name extends AnyName> implements Stage<TurnEvent<Name>, Tur
   }
 
   due(): number | undefined {
-    const { stopAfter, graceMs } = this.#options.rules;
-    const isWaiting =
-      stopAfter && !this.#isCut && !this.#hasEnded && this.#given > 0 && this.#open.size === 0;
-    if (!isWaiting) return undefined;
-    return this.#lastWord + (this.#isFull() ? Math.min(LINGER_MS, graceMs) : graceMs);
+    const { stops, graceMs = Infinity } = this.#options.rules;
+    const isWaiting = !this.#isCut && !this.#hasEnded && this.#given > 0 && this.#open.size === 0;
+    const patience = stops && this.#isFull() ? Math.min(LINGER_MS, graceMs) : graceMs;
+    return isWaiting && patience < Infinity ? this.#lastWord + patience : undefined;
   }
 
   lapse(_moment: number, emit: Emit<TurnEvent<Name>>): void {
@@ -101,7 +103,7 @@ class StopAfterTools<Name extends AnyName> implements Stage<TurnEvent<Name>, Tur
   }
 
   #isFull(): boolean {
-    return this.#given >= this.#limit;
+    return this.#given >= this.#options.rules.limit;
   }
 
   #begin(event: CallStart<Name>, emit: Emit<TurnEvent<Name>>): void {
@@ -119,22 +121,22 @@ class StopAfterTools<Name extends AnyName> implements Stage<TurnEvent<Name>, Tur
     figures.withheld++;
     figures.truncated = true;
     const why =
-      this.#limit === Infinity
+      rules.limit === Infinity
         ? "the turn was stopped after its calls"
-        : `a choice may have ${this.#limit}`;
+        : `a choice may have ${rules.limit}`;
     report({
       path: "output",
       action: "dropped",
       reason: `a call of \`${name}\` is withheld: ${why}`,
     });
-    if (rules.stopAfter && this.#open.size === 0) this.#cut(emit);
+    if (rules.stops && this.#open.size === 0) this.#cut(emit);
   }
 
   #sayOther(event: TurnEvent<Name>, emit: Emit<TurnEvent<Name>>): void {
     if (this.#isCut) return;
     if (event.type === "text-delta" && this.#given > 0) this.#hasMovedOn = true;
     // A turn that is stopped once it is full has said all that it may.
-    if (this.#options.rules.stopAfter && this.#isFull() && this.#open.size === 0) return;
+    if (this.#options.rules.stops && this.#isFull() && this.#open.size === 0) return;
     if (event.type === "text-start") this.#block = "text";
     if (event.type === "reasoning-start") this.#block = "reasoning";
     if (event.type === "text-end" || event.type === "reasoning-end") this.#block = undefined;

@@ -1,0 +1,86 @@
+import { blocks } from "../stream/blocks.ts";
+import { dedup } from "../stream/calls/dedup.ts";
+import { settle } from "../stream/calls/settle.ts";
+import {
+  createStopAfterToolsController,
+  type StopRules,
+} from "../stream/calls/stop-after-tools.ts";
+import { suppressTail } from "../stream/calls/tail.ts";
+import { perChoice } from "../stream/per-choice.ts";
+import { chain, type Stage } from "../stream/stage.ts";
+import { restoreAnswer } from "../tools/answer.ts";
+import { textCalls } from "../tools/text-calls.ts";
+import { showUseTool } from "../tools/use-tool/show.ts";
+import type { Clock, NewId } from "../turn/clock.ts";
+import type { Decision } from "../turn/decision.ts";
+import type { TurnEvent } from "../turn/event.ts";
+import type { ClientName, UpstreamName } from "../turn/names.ts";
+import type { CallRules } from "../turn/rules.ts";
+import type { Readied } from "./ready.ts";
+import type { Tally } from "./tally.ts";
+
+type Upstream = TurnEvent<UpstreamName>;
+type Client = TurnEvent<ClientName>;
+
+export type AnswerOptions = {
+  readonly readied: Readied;
+  readonly rules: CallRules;
+  readonly clock: Clock;
+  readonly newId: NewId;
+  readonly tally: Tally;
+  /** Hears what had to be done to the answer. */
+  readonly report: (decision: Decision) => void;
+};
+
+/**
+ * All stages between an upstream and a client, in their order: an answer is made
+ * lawful, its calls are restored, then the house's rules for calls hold, and last
+ * it is counted. Stages that have nothing to do are not there.
+ */
+export function answerStages(options: AnswerOptions): Stage<Upstream, Client> {
+  const { readied, tally, report } = options;
+  const { plan, shaped } = readied;
+  const restored = restoreAnswer(plan, report);
+  if (!shaped) return chain(blocks<UpstreamName>(plan.asked.params.n), chain(restored, tally));
+  return chain(lawful(options), chain(restored, chain(shape(options), tally)));
+}
+
+/** How long a call that looks complete must be silent before a stop may count on it. */
+const QUIET_MS = 100;
+
+function lawful({ readied, rules, clock, newId }: AnswerOptions): Stage<Upstream, Upstream> {
+  const { plan, readsText } = readied;
+  let stage: Stage<Upstream, Upstream> = blocks<UpstreamName>(plan.asked.params.n);
+  if (readsText) stage = chain(textCalls(plan.identity, newId), stage);
+  const { dedup: leavesOut, stopAfter, output, graceMs } = rules;
+  if (!leavesOut && !stopAfter && output !== "obsidian-xml") return stage;
+  const quietMs = stopAfter ? Math.min(QUIET_MS, graceMs) : undefined;
+  return chain(
+    stage,
+    perChoice(() => settle<UpstreamName>({ clock, quietMs })),
+  );
+}
+
+/**
+ * What the rules ask of each choice for itself. A stop counts the calls that the
+ * model makes, repeated or not; the cap, those that the client is given.
+ */
+function shape({ readied, rules, clock, tally, report }: AnswerOptions): Stage<Client, Client> {
+  const { asked } = readied.plan;
+  const { stopAfter: stops, stopMode, graceMs, max } = rules;
+  const figures = tally.seen.calls;
+  const limited = (limit: StopRules): Stage<Client, Client> =>
+    createStopAfterToolsController({ rules: limit, clock, figures, report });
+  const make = (): Stage<Client, Client> => {
+    const stages: Stage<Client, Client>[] = [];
+    if (stops) stages.push(limited({ limit: stopMode === "first" ? 1 : Infinity, stops, graceMs }));
+    if (rules.dedup) stages.push(dedup({ figures, report }));
+    if (max > 0) stages.push(limited({ limit: max, stops }));
+    if (rules.suppressTail) stages.push(suppressTail(report));
+    if (rules.output === "obsidian-xml") stages.push(showUseTool(asked, rules.delimiter));
+    return stages.reduce((first, second) => chain(first, second), same);
+  };
+  return perChoice(make, asked.params.n);
+}
+
+const same: Stage<Client, Client> = { each: (event, emit) => emit(event) };

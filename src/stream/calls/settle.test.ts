@@ -1,0 +1,85 @@
+import { describe, expect, it } from "vitest";
+import type { TurnEvent } from "../../turn/event.ts";
+import { upstreamName, type UpstreamName } from "../../turn/names.ts";
+import { settle } from "./settle.ts";
+
+type Event = TurnEvent<UpstreamName>;
+
+const start = (call: number, kind = "function"): Event => ({
+  type: "call-start",
+  choice: 0,
+  call,
+  id: `c${call}`,
+  kind,
+  name: upstreamName("look"),
+});
+const delta = (call: number, text: string): Event => ({
+  type: "call-delta",
+  choice: 0,
+  call,
+  text,
+});
+const end = (call: number): Event => ({ type: "call-end", choice: 0, call, complete: true });
+const talk: Event = { type: "text-start", choice: 0 };
+
+/** Plays events; a number is so many milliseconds of silence. */
+function play(script: readonly (Event | number)[], quietMs?: number): Event[] {
+  let now = 0;
+  const stage = settle<UpstreamName>({ clock: { now: () => now }, quietMs });
+  const said: Event[] = [];
+  const emit = (event: Event): void => void said.push(event);
+  for (const step of script) {
+    if (typeof step !== "number") {
+      stage.each(step, emit);
+      continue;
+    }
+    now += step;
+    const due = stage.due?.();
+    if (due !== undefined && due <= now) stage.lapse?.(due, emit);
+  }
+  stage.end?.(emit);
+  return said;
+}
+
+describe("settling", () => {
+  it("ends a call whose arguments are whole when the next begins or text does", () => {
+    const [a, b] = [delta(0, '{"a":'), delta(0, "1}")];
+    expect(play([start(0), a, b, start(1), delta(1, "{}"), talk])).toEqual([
+      start(0),
+      a,
+      b,
+      end(0),
+      start(1),
+      delta(1, "{}"),
+      end(1),
+      talk,
+    ]);
+  });
+
+  it("lets calls that are written side by side go on", () => {
+    const script = [start(0), delta(0, "{"), start(1), delta(1, "{"), delta(0, "}"), delta(1, "}")];
+    expect(play(script)).toEqual(script);
+  });
+
+  it("says an end once, and nothing of a call behind it", () => {
+    const script = [start(0), delta(0, "{}"), talk, delta(0, "\n"), end(0)];
+    expect(play(script)).toEqual([start(0), delta(0, "{}"), end(0), talk]);
+  });
+
+  it("takes silence behind whole arguments for an end where it is told to", () => {
+    expect(play([start(0), delta(0, "{}"), 99], 100)).toHaveLength(2);
+    expect(play([start(0), delta(0, "{}"), 100], 100)).toContainEqual(end(0));
+    expect(play([start(0), delta(0, "{}"), 9999])).toHaveLength(2);
+  });
+
+  it.each(["", "{", '{"a":"}', "[1]", "5", "{} and more"])(
+    "takes neither silence nor speech behind %j for one",
+    (said) => {
+      expect(play([start(0), delta(0, said), 9999, talk], 100)).not.toContainEqual(end(0));
+    },
+  );
+
+  it("never ends free text, which may always go on", () => {
+    expect(play([start(0, "custom"), delta(0, "{}"), 9999, talk], 100)).not.toContainEqual(end(0));
+  });
+});

@@ -1,0 +1,98 @@
+import type { Emit, Stage } from "../../stream/stage.ts";
+import type { CallStart, TextEnd, TurnEvent } from "../../turn/event.ts";
+import type { ClientName } from "../../turn/names.ts";
+import type { Callable, JsonSchema, Turn } from "../../turn/turn.ts";
+import { identityKey } from "../identity.ts";
+import { writeUseTool } from "./write.ts";
+
+type Event = TurnEvent<ClientName>;
+
+/**
+ * Shows every call of one choice a second time, as a block of text behind it.
+ * All text of the choice and all blocks stand in one message, which therefore
+ * stays open while calls are made.
+ */
+export function showUseTool(turn: Turn, delimiter: string): Stage<Event, Event> {
+  const schemaOf = declaredSchemas(turn);
+  const calls = new Map<number, { readonly start: CallStart<ClientName>; input: string }>();
+  let blocks = 0;
+  let isOpen = false;
+  /** How the upstream ended its text last. */
+  let ended: TextEnd | undefined;
+
+  const show = (start: CallStart<ClientName>, input: string, emit: Emit<Event>): void => {
+    const { choice, kind } = start;
+    if (!isOpen) emit({ type: "text-start", choice });
+    isOpen = true;
+    const block = writeUseTool(shownName(start), input, schemaOf(start), kind);
+    emit({ type: "text-delta", choice, text: blocks++ === 0 ? block : delimiter + block });
+  };
+  const close = (emit: Emit<Event>, choice: number): void => {
+    if (isOpen) emit(ended ?? { type: "text-end", choice });
+    isOpen = false;
+  };
+  let last = 0;
+  return {
+    each(event, emit) {
+      switch (event.type) {
+        case "text-start":
+          last = event.choice;
+          if (isOpen) return emit({ type: "text-break", choice: event.choice });
+          isOpen = true;
+          return emit(event);
+        case "text-end":
+          ended = event;
+          return;
+        case "call-start":
+          last = event.choice;
+          calls.set(event.call, { start: event, input: "" });
+          return emit(event);
+        case "call-delta": {
+          const call = calls.get(event.call);
+          if (call !== undefined) call.input += event.text;
+          return emit(event);
+        }
+        case "call-end": {
+          emit(event);
+          const call = calls.get(event.call);
+          if (call !== undefined && event.complete) show(call.start, call.input, emit);
+          return;
+        }
+        case "turn-end":
+        case "turn-fail":
+          close(emit, last);
+          return emit(event);
+        default:
+          emit(event);
+      }
+    },
+  };
+}
+
+/** A name in a block has no room for a namespace of its own. */
+const shownName = ({ namespace, name }: CallStart<ClientName>): string =>
+  namespace === undefined ? name : `${namespace}__${name}`;
+
+/** The schemas a client declared, found by its own names. */
+function declaredSchemas(turn: Turn): (start: CallStart<ClientName>) => JsonSchema | undefined {
+  let known: Map<string, JsonSchema | undefined> | undefined;
+  return (start) => {
+    known ??= new Map(
+      turn.tools.flatMap((tool) =>
+        tool.type === "namespace"
+          ? tool.tools.map((one) => entry(one, tool.name))
+          : [entry(tool, undefined)],
+      ),
+    );
+    return known.get(identityKey(start));
+  };
+}
+
+const entry = (
+  tool: Callable,
+  namespace: string | undefined,
+): readonly [string, JsonSchema | undefined] => {
+  const kind = tool.type === "builtin" ? tool.kind : tool.type;
+  const schema = tool.type === "function" ? tool.schema : undefined;
+  return [identityKey({ kind, namespace, name: tool.name }), schema];
+};

@@ -1,0 +1,83 @@
+import { parseConfig, type ConfigInput } from "../src/gateway/config.ts";
+import { openGateway } from "../src/gateway/gateway.ts";
+import type { Happening, TurnDone } from "../src/telemetry/happening.ts";
+import { stillClock } from "./still-clock.ts";
+
+/** What a client was told, when it was all said, and what the gateway reported. */
+export type Told = {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+  /** How long it took, by the clock. */
+  readonly ms: number;
+  readonly happenings: readonly Happening[];
+  readonly turn: TurnDone;
+  readonly metrics: string;
+};
+
+type Asking = {
+  readonly path: string;
+  readonly body: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The client leaves after so long. */
+  readonly leaveAt?: number;
+};
+
+/** Time passes in such steps. */
+const STEP_MS = 10;
+
+/** Asks a gateway whose clock stands still but for what the answer waits for. */
+export async function askStill(config: ConfigInput, asking: Asking): Promise<Told> {
+  const clock = stillClock(1_700_000_000_000);
+  const begun = clock.now();
+  const happenings: Happening[] = [];
+  let ids = 0;
+  const gateway = openGateway(parseConfig(config), {
+    clock,
+    newId: (prefix) => `${prefix}_${++ids}`,
+    random: () => 0.5,
+    report: (happening) => void happenings.push(happening),
+  });
+  let status = 0;
+  let headers: Readonly<Record<string, string>> = {};
+  let text = "";
+  let isOver = false;
+  let leave = (): void => {};
+  gateway.handle({
+    method: "POST",
+    path: asking.path,
+    query: "",
+    headers: { "content-type": "application/json", ...asking.headers },
+    body: JSON.stringify(asking.body),
+    reply: {
+      head(said, fields) {
+        status = said;
+        headers = fields;
+      },
+      write(piece) {
+        text += piece;
+        return true;
+      },
+      end(piece = "") {
+        text += piece;
+        isOver = true;
+      },
+      onDrain() {},
+      onLeave: (then) => void (leave = then),
+    },
+  });
+  for (let passed = 0; !isOver && passed < 100_000; passed += STEP_MS) {
+    await new Promise(setImmediate);
+    if (asking.leaveAt !== undefined && clock.now() - begun >= asking.leaveAt) {
+      leave();
+      break;
+    }
+    if (!isOver) clock.move(STEP_MS);
+  }
+  const ms = clock.now() - begun;
+  const turn = happenings.find((happening) => happening.type === "turn");
+  if (turn === undefined) throw new Error(`no turn was reported: ${text}`);
+  const metrics = await (await gateway.fetch(new Request("http://here/metrics"))).text();
+  await gateway.close(0);
+  return { status, headers, text, ms, happenings, turn, metrics };
+}
