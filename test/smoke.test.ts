@@ -206,10 +206,10 @@ describe("patchbay smoke", () => {
     expect({ code, err }).toEqual({ code: 0, err: "" });
     const rows = out.split("\n").map((line) => line.trim().replaceAll(/ {2,}/g, " | "));
     expect(rows).toContain(
-      "ok | chat | stream | obsidian-xml | 2: get_weather x2 | tool_calls | count=2 truncated=false mode=burst | 2",
+      "ok | chat | stream | obsidian-xml | 2: get_weather Paris, Zürich | tool_calls | count=2 truncated=false mode=burst | 2",
     );
     expect(rows).toContain(
-      "ok | responses | whole | openai-json | 2: get_weather x2 | completed | count=2 truncated=false mode=burst | 0",
+      "ok | responses | whole | openai-json | 2: get_weather Paris, Zürich | completed | count=2 truncated=false mode=burst | 0",
     );
     expect(out.trimEnd()).toMatch(/8 of 8 answers are as they should be\.$/);
   });

@@ -1,8 +1,9 @@
 import { Fault } from "../../turn/fault.ts";
 import { aligned } from "../aligned.ts";
 import { environment } from "../env.ts";
-import { blocksIn } from "../smoke/judge.ts";
+import { blocksIn, cityIn } from "../smoke/judge.ts";
 import { look, type Answer, type Look, type Report } from "../smoke/look.ts";
+import type { SeenCall } from "../smoke/seen.ts";
 
 export type SmokeOptions = Omit<Look, "key"> & {
   readonly key?: string | undefined;
@@ -47,15 +48,12 @@ function* lines({ ok, url, model, least, answers, problems }: Report): Generator
 
 function rowOf({ scene, seen, flaws }: Answer): readonly string[] {
   const { calls, figures } = seen;
-  const names = new Map<string, number>();
-  for (const { name } of calls) names.set(name, (names.get(name) ?? 0) + 1);
-  const listed = [...names].map(([name, times]) => (times > 1 ? `${name} x${times}` : name));
   return [
     flaws.length === 0 ? "ok" : "FAIL",
     scene.door,
     scene.stream ? "stream" : "whole",
     scene.output,
-    calls.length === 0 ? "0" : `${calls.length}: ${listed.join(", ")}`,
+    calls.length === 0 ? "0" : `${calls.length}: ${inOrder(calls)}`,
     seen.finish || "-",
     figures === undefined
       ? "-"
@@ -63,6 +61,14 @@ function rowOf({ scene, seen, flaws }: Answer): readonly string[] {
     String(blocksIn(seen.text).length),
   ];
 }
+
+/** The calls as they came, each name once for all that follow each other. */
+const inOrder = (calls: readonly SeenCall[]): string =>
+  calls
+    .map(({ name, arguments: input }, at) =>
+      calls[at - 1]?.name === name ? cityIn(input) : `${name} ${cityIn(input)}`,
+    )
+    .join(", ");
 
 const toldAsJson = ({ answers, least, ...report }: Report): object => ({
   ...report,

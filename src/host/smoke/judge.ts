@@ -74,7 +74,8 @@ function* textFlaws({ door, stream, output }: Scene, { calls, text }: Seen): Gen
     yield "`content` stands beside calls where `null` belongs";
 }
 
-const cityIn = (input: string): string => {
+/** What a call asks about. */
+export const cityIn = (input: string): string => {
   const value = jsonOf(input) as { readonly city?: unknown } | null | undefined;
   return typeof value?.city === "string" ? value.city : "?";
 };
