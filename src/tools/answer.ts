@@ -1,17 +1,20 @@
 import { chain, type Stage } from "../stream/stage.ts";
 import type { TurnEvent } from "../turn/event.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
+import { checkArguments, hasRewritten } from "./arguments.ts";
 import { keepFormat } from "./format.ts";
 import type { Plan } from "./plan.ts";
 import { sealReasoning } from "./reasoning.ts";
 import { restoreCalls, type Report } from "./restore.ts";
 
-/** All that a plan asks of the answer: calls restored, the format kept, reasoning marked as whose it is. */
+/** All that a plan asks of the answer: calls restored and looked at, the format kept, reasoning marked as whose it is. */
 export function restoreAnswer(
   plan: Plan,
   report?: Report,
 ): Stage<TurnEvent<UpstreamName>, TurnEvent<ClientName>> {
   let stages = restoreCalls(plan, report);
+  if (report !== undefined && hasRewritten(plan))
+    stages = chain(stages, checkArguments(plan, report));
   if (plan.check !== undefined) stages = chain(stages, keepFormat(plan.check));
   if (plan.seal !== undefined) stages = chain(stages, sealReasoning(plan.seal));
   return stages;

@@ -1,7 +1,13 @@
 import type { Decision } from "../turn/decision.ts";
 import type { UpstreamName } from "../turn/names.ts";
 import type { KindRule, Profile } from "../turn/profile.ts";
-import type { BuiltinTool, Callable, FunctionTool, NamespaceTool } from "../turn/turn.ts";
+import type {
+  BuiltinTool,
+  Callable,
+  FunctionTool,
+  JsonSchema,
+  NamespaceTool,
+} from "../turn/turn.ts";
 import type { Entry } from "./catalog.ts";
 import type { Binding, ToolIdentityMap } from "./identity.ts";
 import type { Form } from "./kinds/kind.ts";
@@ -34,6 +40,8 @@ export type Bound = Binding & {
   readonly item?: number | undefined;
   /** How its calls' inputs change form; none where they do not. */
   readonly form?: Form | undefined;
+  /** The client's own schema, where the upstream was given another. */
+  readonly original?: JsonSchema | undefined;
 };
 
 export type Identities = ToolIdentityMap<Bound>;
@@ -53,6 +61,8 @@ type Offer = {
   readonly restoredAs?: string | undefined;
   readonly group?: NamespaceTool | undefined;
   readonly form?: Form | undefined;
+  /** The client's own schema, where the upstream is given another that asks for less or otherwise. */
+  readonly original?: JsonSchema | undefined;
   /** The tool that is sent, but for its name. */
   readonly tool: Callable;
   readonly decisions: readonly Pick<Decision, "action" | "reason">[];
@@ -131,6 +141,7 @@ function declareFunction(tool: FunctionTool, profile: Profile): Declared {
   const decisions: Pick<Decision, "action" | "reason">[] = [];
   let sent = tool;
   let form: Form | undefined;
+  let original: JsonSchema | undefined;
   if (rule?.strict === false && tool.strict === true) {
     sent = { ...sent, strict: undefined };
     decisions.push({ action: "changed", reason: "strict cannot be asked for" });
@@ -139,13 +150,15 @@ function declareFunction(tool: FunctionTool, profile: Profile): Declared {
     const { schema, codec, reshaped, told } = compileSchema(tool.schema, rule);
     if (schema !== tool.schema) sent = { ...sent, schema };
     if (codec !== undefined) form = jsonForm(codec);
+    if (codec !== undefined || told.length > 0) original = tool.schema;
     for (const what of reshaped) decisions.push({ action: "reshaped", reason: `sends ${what}` });
     for (const what of told)
       decisions.push({ action: "changed", reason: `${what} is told in the description only` });
   }
   const reason =
     form === undefined ? "offered as it is" : "offered with a schema the upstream takes";
-  return { verdict: "native", reason, offer: { kind: "function", tool: sent, form, decisions } };
+  const offer = { kind: "function", tool: sent, form, original, decisions };
+  return { verdict: "native", reason, offer };
 }
 
 /** A function in place of a tool the upstream does not have. */
@@ -173,6 +186,8 @@ function declareStandIn({ tool, kind, name }: Entry, profile: Profile): Declared
     offer: {
       ...offer,
       form,
+      // What the client is given is no call of a function.
+      original: undefined,
       restoredAs: standIn.restoredAs,
       decisions: [
         { action: "reshaped", reason: `${kind} is sent as a function` },

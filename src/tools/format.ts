@@ -1,4 +1,3 @@
-import { Validator, type OutputUnit } from "@cfworker/json-schema";
 import type { Emit, Stage } from "../stream/stage.ts";
 import type { Decision } from "../turn/decision.ts";
 import type { TextDelta, TurnEnd, TurnEvent } from "../turn/event.ts";
@@ -10,8 +9,8 @@ import { formatPath } from "../turn/path.ts";
 import type { Profile } from "../turn/profile.ts";
 import type { DialectName, Format, Item, JsonSchema, Message } from "../turn/turn.ts";
 import type { Decoder } from "./kinds/kind.ts";
+import { errorsIn } from "./schema/check.ts";
 import { unfence } from "./unfence.ts";
-import { withoutWild } from "./wild.ts";
 
 /** A format as an upstream can be asked for it. */
 export type FormatPlan = {
@@ -167,17 +166,9 @@ function flawOf(text: string, { schema }: FormatCheck): string | undefined {
   if (value === undefined) return text.trim() === "" ? "it is empty." : "it is not JSON.";
   if (schema === undefined)
     return typeof value === "object" && value !== null ? undefined : "it is not a JSON object.";
-  const errors = errorsIn(value, schema);
-  const error = errors.at(-1);
+  // A schema that nobody can read holds nobody to anything.
+  const error = errorsIn(value, schema, text.length)?.at(-1);
   return error === undefined ? undefined : `at ${error.instanceLocation}, ${error.error}`;
-}
-
-function errorsIn(value: unknown, schema: JsonSchema): readonly OutputUnit[] {
-  try {
-    return new Validator(withoutWild(schema), "2020-12").validate(value).errors;
-  } catch {
-    return []; // A schema that nobody can read holds nobody to anything.
-  }
 }
 
 const unmet = (flaw: string): Fault =>

@@ -214,6 +214,7 @@ function bind(
     group: offer.group,
     item: isKept ? entry.item : undefined,
     form: offer.form,
+    original: offer.original,
   };
 }
 

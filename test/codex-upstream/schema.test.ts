@@ -1,0 +1,79 @@
+import { describe, expect, it } from "vitest";
+import { compileSchema } from "../../src/tools/schema/compile.ts";
+import type { Decision } from "../../src/turn/decision.ts";
+import { codex } from "../../src/upstreams/profiles/codex.ts";
+import { sayResponses } from "../fake-model.ts";
+import type { Body } from "../fake-upstream.ts";
+import { missing, openCodex } from "./house.ts";
+
+/** One of everything that Codex drops, bends or keeps in a schema. */
+const parameters = {
+  $schema: "https://json-schema.org/draft/2020-12/schema",
+  title: "Look",
+  type: "object",
+  description: "Where to look.",
+  properties: {
+    zeal: { type: "integer", minimum: 1, maximum: 5, default: 3, examples: [2] },
+    at: { type: "string", pattern: "^[a-z]+$", minLength: 2, description: "A place." },
+    day: { type: "string", format: "date" },
+    kind: { const: "tree" },
+    any: true,
+    mode: { enum: ["near", "far", null] },
+    tags: { type: "array", items: { type: "string" }, minItems: 1, maxItems: 3, uniqueItems: true },
+    extra: { type: "object", patternProperties: { "^x-": { type: "string" } } },
+    map: { type: "object", additionalProperties: { type: "number", exclusiveMaximum: 9 } },
+    either: { anyOf: [{ type: "string" }, { type: "array", items: { $ref: "#/$defs/node" } }] },
+    node: { $ref: "#/$defs/node" },
+    maybe: { type: ["string", "null"] },
+  },
+  required: ["at"],
+  additionalProperties: false,
+  $defs: {
+    node: { type: "object", properties: { next: { $ref: "#/$defs/node" }, n: { multipleOf: 2 } } },
+  },
+};
+const look = { type: "function", name: "look", parameters, strict: false } as const;
+const wrong = '{"at": "A1", "zeal": 12345678901234567890}';
+
+/** Without the one thing that Codex adds by itself: that an object has no properties of known names. */
+const bare = (schema: unknown): unknown =>
+  JSON.parse(JSON.stringify(schema), (key, value: unknown) =>
+    key === "properties" && JSON.stringify(value) === "{}" ? undefined : value,
+  );
+
+describe.skipIf(missing)("a schema that the real codex app-server cannot be given as it is", () => {
+  it("is rewritten by us alone, so that nothing of it is lost unseen", async () => {
+    await using house = await openCodex(({ body }) => sayResponses(body, { text: "Hello." }));
+    const { schema, told } = compileSchema(parameters, codex.tools.schema ?? {});
+    await house.client.responses.create({ model: "m", input: "Look.", tools: [look] });
+    const [tool] = (house.model.heard[0]?.body["tools"] ?? []) as Body[];
+    expect(bare(tool?.["parameters"])).toEqual(bare(schema));
+    expect(told).toEqual(expect.arrayContaining(["pattern", "minimum", "maximum", "format"]));
+    expect(JSON.stringify(schema)).toContain('pattern: \\"^[a-z]+$\\"');
+  });
+
+  it.each([false, true])(
+    "still says what arguments must be: they come as they are, and the plan tells of it (stream: %s)",
+    async (stream) => {
+      await using house = await openCodex(({ body }) =>
+        sayResponses(body, { calls: [{ id: "call_1", name: "look", arguments: wrong }] }),
+      );
+      const asked = { model: "m", input: "Look.", tools: [look] };
+      const { responses } = house.client;
+      const answer = stream
+        ? await responses.stream(asked).finalResponse()
+        : await responses.create(asked);
+      expect(answer.output).toMatchObject([{ type: "function_call", arguments: wrong }]);
+      const report = await fetch(`${house.served.url}/v1/plans/${answer.id}`);
+      const { decisions } = (await report.json()) as { readonly decisions: readonly Decision[] };
+      expect(decisions.filter(({ action }) => action === "noticed")).toEqual([
+        {
+          path: "output",
+          action: "noticed",
+          reason: expect.stringMatching(/a call of `look` break its schema at `#\/prop/) as unknown,
+        },
+      ]);
+      expect(JSON.stringify(decisions)).not.toContain("A1");
+    },
+  );
+});
