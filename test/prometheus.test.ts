@@ -88,7 +88,7 @@ describe("with Prometheus itself", () => {
   it("promtool takes the alert rules, and their tests pass", () => {
     for (const words of [
       ["check", "rules", rules],
-      ["test", "rules", join(folder, "alerts.test.yaml")],
+      ["test", "rules", join(import.meta.dirname, "alerts.yaml")],
     ]) {
       const { status, said } = promtool(words);
       expect({ status, said: status === 0 ? "" : said }).toEqual({ status: 0, said: "" });
