@@ -172,6 +172,24 @@ describe("a configuration", () => {
     ]);
   });
 
+  it("holds the numbers of a Codex upstream to what makes sense", () => {
+    const config = parseConfig({ upstreams: { codex: { dialect: "codex" } } });
+    expect(config.upstreams["codex"]).toMatchObject({
+      processes: 1,
+      seats: 32,
+      queue: 1_000,
+      parked: 64,
+      park_ms: 600_000,
+    });
+    const codex = { dialect: "codex", seats: 0, queue: -1, parked: 1.5, parkd: 1 };
+    expect(problemsOf({ upstreams: { codex } }).map((line) => line.split(":")[0])).toEqual([
+      "upstreams.codex.seats",
+      "upstreams.codex.queue",
+      "upstreams.codex.parked",
+      "upstreams.codex.parkd",
+    ]);
+  });
+
   it("wants models to lead to upstreams that are there", () => {
     expect(
       problemsOf({

@@ -49,12 +49,18 @@ const codexUpstream = z.strictObject({
   /** The child's CODEX_HOME. */
   home: text.default("./.patchbay/codex"),
   processes: z.int().positive().max(64).default(1),
+  /** How many turns a process carries at once; a core is busy with far fewer. */
+  seats: z.int().positive().max(1_000).default(32),
+  /** How many turns may wait for a seat; others are refused. */
+  queue: count.max(100_000).default(1_000),
   /** Where Codex itself finds its model; default: its own sign-in. */
   base_url: baseUrl.optional(),
   api_key: apiKey,
   timeouts: timeouts.prefault({}),
   /** How long a thread is kept for the results of its calls; 0: every request starts a fresh one. */
   park_ms: count.max(3_600_000).default(600_000),
+  /** How many threads are kept so; each costs some megabytes. */
+  parked: count.max(10_000).default(64),
   ...common,
 });
 

@@ -29,22 +29,22 @@ export type CodexOptions = {
   /** The child's CODEX_HOME. */
   readonly home: string;
   readonly processes: number;
+  /** So many turns a process carries at once, and so many may wait for that. */
+  readonly seats: number;
+  readonly queue: number;
   readonly provider: Provider;
   readonly models: readonly string[];
   /** Milliseconds: of one request to the child, and of silence in mid-answer. */
   readonly timeouts: { readonly connect: number; readonly idle: number };
   /** How long a thread may wait for the results of its calls; 0: not at all. */
   readonly parkMs: number;
+  /** How many threads may wait so. */
+  readonly parked: number;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
   readonly notice?: ((notice: Notice) => void) | undefined;
 };
 
-/** So many turns a process carries at once; a core is busy with far fewer. */
-const SEATS = 32;
-const QUEUE = 1_000;
-/** So many threads may wait for results; each costs some megabytes. */
-const PARKED = 64;
 const CLOSE_MS = 10_000;
 
 /** What the turns of one upstream share. */
@@ -59,12 +59,12 @@ type Shared = {
 
 /** The models that Codex can reach, by way of its app-server. */
 export function codexUpstream(options: CodexOptions): Upstream {
-  const { name, profile, clock, provider, home } = options;
+  const { profile, clock, provider, home } = options;
   const workers = openWorkers(options);
-  const pool = new Pool(workers, { seats: SEATS, queue: QUEUE, name });
+  const pool = new Pool(workers, options);
   const shared = share(pool, options);
   return {
-    name,
+    name: options.name,
     profile,
     prepare(turn, { model }) {
       const request = writeCodexRequest(turn, model, modelProfile(profile, model));
@@ -106,7 +106,7 @@ function openWorkers(options: CodexOptions): readonly Worker[] {
 }
 
 function share(pool: Pool, options: CodexOptions): Shared {
-  const { name, clock, provider, home, parkMs } = options;
+  const { name, clock, provider, home, parkMs, parked: most } = options;
   const { apiKey } = provider;
   const failing: CodexFailing = {
     name,
@@ -115,7 +115,7 @@ function share(pool: Pool, options: CodexOptions): Shared {
     signIn: needsLogin(provider) ? signIn(options) : undefined,
   };
   const threads = new Map<Thread, Worker>();
-  const lot = new Lot<Thread>({ clock, ttl: parkMs, most: PARKED });
+  const lot = new Lot<Thread>({ clock, ttl: parkMs, most });
   const newThread = (server: AppServer, request: CodexRequest): Thread =>
     new Thread({
       server,
@@ -125,7 +125,7 @@ function share(pool: Pool, options: CodexOptions): Shared {
       directory: home,
       idle: options.timeouts.idle,
       park(parked, said) {
-        if (parkMs === 0 || !willWait(said, parked.request)) return false;
+        if (parkMs === 0 || most === 0 || !willWait(said, parked.request)) return false;
         lot.park(keyOf(parked.request, said), parked);
         return true;
       },
