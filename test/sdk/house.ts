@@ -14,6 +14,7 @@ export const backs: readonly Back[] = [
 ];
 
 export type House = AsyncDisposable & {
+  readonly back: Back;
   readonly served: Served;
   /** What a fake upstream was asked; the demo tells nobody. */
   readonly heard: readonly Heard[];
@@ -24,7 +25,7 @@ export type House = AsyncDisposable & {
 export async function openHouse(back: Back): Promise<House> {
   if (back === "codex") {
     const codex = await openCodex(responsesToolLoop);
-    return { ...codex, heard: codex.model.heard };
+    return { ...codex, back, heard: codex.model.heard };
   }
   const upstream =
     back === "demo"
@@ -33,6 +34,7 @@ export async function openHouse(back: Back): Promise<House> {
   const config = upstream === undefined || back === "demo" ? {} : onto(back, upstream.url);
   const served = await serve(config);
   return {
+    back,
     served,
     heard: upstream?.heard ?? [],
     client: clientOf(served),

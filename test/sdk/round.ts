@@ -4,8 +4,17 @@ import type { Back, House, Toolbox } from "./house.ts";
 
 type Declared = { readonly name?: string; readonly function?: { readonly name: string } };
 
+/** Codex names its thread in every request to its model. */
+export const threadsOf = (heard: House["heard"]): number =>
+  new Set(heard.map(({ body }) => body["prompt_cache_key"] as unknown)).size;
+
 /** What came of a round: the calls, what the model was told, and what it said in the end. */
-export const roundOf = ({ heard }: House, box: Toolbox, text: string | null | undefined) => ({
+export const roundOf = (
+  { heard, back }: House,
+  box: Toolbox,
+  text: string | null | undefined,
+): unknown => ({
+  ...(back === "codex" && { threads: threadsOf(heard) }),
   called: box.called,
   requests: heard.map(({ body, text: sent }) => ({
     tools: ((body["tools"] ?? []) as Declared[]).map((tool) => tool.function?.name ?? tool.name),
@@ -17,6 +26,8 @@ export const roundOf = ({ heard }: House, box: Toolbox, text: string | null | un
 export function wantedRound(back: Back): unknown {
   if (back !== "demo")
     return {
+      // The second request goes on in the thread that waits for it.
+      ...(back === "codex" && { threads: 1 }),
       called: wantedInputs,
       requests: [
         { tools: toolNames, results: [] },
