@@ -262,7 +262,7 @@ describe("a burst of four slow calls and a tail", () => {
           "x-codex-tool-call-truncated": String(truncated),
         });
       expect(told.headers["x-codex-stop-after-tools-mode"]).toBe(figures.stop_after_tools_mode);
-      expect(told.turn.calls).toMatchObject({ given: count, truncated });
+      expect(told.turn.calls).toMatchObject({ given: count, truncated, stopped: isCut });
       expect(told.turn.outcome).toBe("completed");
       const totals = {
         tool_call_count_total: count,

@@ -15,7 +15,7 @@ export const turnDone = (over: Partial<TurnDone> = {}): TurnDone => ({
   outcome: "completed",
   status: 200,
   choices: 1,
-  calls: { given: 4, withheld: 0, repeated: 0, truncated: false },
+  calls: { given: 4, withheld: 0, repeated: 0, truncated: false, stopped: false },
   callsByChoice: [4],
   rules: {
     delimiter: "",
@@ -80,5 +80,6 @@ export const anyTurnDone: fc.Arbitrary<TurnDone> = fc
   })
   .map(({ made: [callsByChoice, withheld, repeated, truncated], ...rest }) => {
     const given = callsByChoice.reduce((sum, calls) => sum + calls, 0);
-    return turnDone({ ...rest, callsByChoice, calls: { given, withheld, repeated, truncated } });
+    const calls = { given, withheld, repeated, truncated, stopped: truncated };
+    return turnDone({ ...rest, callsByChoice, calls });
   });

@@ -1,5 +1,5 @@
 import type { Stage } from "../stream/stage.ts";
-import type { CallFigures, Outcome } from "../telemetry/happening.ts";
+import { noCalls, type CallFigures, type Outcome } from "../telemetry/happening.ts";
 import type { Clock } from "../turn/clock.ts";
 import type { StopReason, TurnEvent, TurnStart, Usage } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
@@ -24,7 +24,7 @@ export type Tally = Stage<TurnEvent<ClientName>, TurnEvent<ClientName>> & {
 
 export function tally(clock: Pick<Clock, "now">): Tally {
   const seen: Tally["seen"] = {
-    calls: { given: 0, withheld: 0, repeated: 0, truncated: false },
+    calls: { ...noCalls },
     callsByChoice: [],
     stops: [],
     usage: undefined,

@@ -59,7 +59,7 @@ describe("usage", () => {
         at: at("2026-03-05T09:00:00Z"),
         outcome: "failed",
         usage: undefined,
-        calls: { given: 1, withheld: 1, repeated: 0, truncated: true },
+        calls: { given: 1, withheld: 1, repeated: 0, truncated: true, stopped: false },
       }),
     ];
     for (const turn of turns) store.add(usageEntry(turn, "ann", config));

@@ -188,7 +188,7 @@ class Walk implements Running {
       answerId: seen?.start === undefined ? undefined : this.#run?.id(),
       answerModel: seen?.start?.model,
       plan: readied === undefined ? "" : summary(readied.plan),
-      decisions: readied?.decisions.length ?? 0,
+      decisions: (readied?.decisions.length ?? 0) + (this.#run?.mended.length ?? 0),
       ms: at - this.#started,
       firstEventMs: seen?.firstEvent === undefined ? undefined : seen.firstEvent - this.#started,
     };

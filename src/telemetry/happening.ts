@@ -80,9 +80,17 @@ export type CallFigures = {
   readonly repeated: number;
   /** Whether a cap or a stop withheld any, or ended a turn that might have made more. */
   readonly truncated: boolean;
+  /** Whether the upstream was interrupted because its calls had been made. */
+  readonly stopped: boolean;
 };
 
-export const noCalls: CallFigures = { given: 0, withheld: 0, repeated: 0, truncated: false };
+export const noCalls: CallFigures = {
+  given: 0,
+  withheld: 0,
+  repeated: 0,
+  truncated: false,
+  stopped: false,
+};
 
 /** An upstream failed before its first event and the next of the chain is tried. */
 export type Fallback = {

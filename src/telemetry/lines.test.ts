@@ -89,7 +89,7 @@ describe("the event lines", () => {
   it("sum up the calls of every choice, also of one that made none", () => {
     const callsByChoice: number[] = [];
     callsByChoice[1] = 2;
-    const calls = { given: 2, withheld: 1, repeated: 0, truncated: true };
+    const calls = { given: 2, withheld: 1, repeated: 0, truncated: true, stopped: false };
     const rules = { ...turnDone().rules, max: 2, stopAfter: true, suppressTail: true };
     const [summary] = eventLines(turnDone({ choices: 3, callsByChoice, calls, rules }), 0);
     expect(summary).toEqual({

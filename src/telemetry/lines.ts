@@ -168,7 +168,8 @@ const finishReason = ({ stops: [stop] }: TurnDone): string | null =>
   stop === undefined ? null : finishWords[stop];
 
 /** What made the line be written. */
-function triggerOf({ outcome, fault }: TurnDone): string {
+function triggerOf({ outcome, fault, calls }: TurnDone): string {
   if (outcome === "left") return "client_abort";
+  if (calls.stopped) return "stop_after_tools";
   return fault ?? (outcome === "failed" ? "failed" : "turn_end");
 }

@@ -12,7 +12,7 @@ function heard() {
   metrics.hear(
     turnDone({
       rules,
-      calls: { given: 2, withheld: 2, repeated: 1, truncated: true },
+      calls: { given: 2, withheld: 2, repeated: 1, truncated: true, stopped: true },
       callsByChoice: [2],
     }),
   );

@@ -46,11 +46,12 @@ const first: StopRules = { limit: 1, stops: true, graceMs: 300 };
 const burst: StopRules = { limit: Infinity, stops: true, graceMs: 300 };
 
 let now = 0;
-let figures = { withheld: 0, truncated: false };
+const none = { withheld: 0, truncated: false, stopped: false };
+let figures = { ...none };
 let decisions: Decision[] = [];
 beforeEach(() => {
   now = 1000;
-  figures = { withheld: 0, truncated: false };
+  figures = { ...none };
   decisions = [];
 });
 
@@ -101,7 +102,7 @@ describe("the cap", () => {
       const given = Math.min(max, 4);
       expect(calls(said)).toBe(given);
       expect(said.slice(3 * given)).toEqual([...text("tail"), over()]);
-      expect(figures).toEqual({ withheld: 4 - given, truncated: given < 4 });
+      expect(figures).toEqual({ ...none, withheld: 4 - given, truncated: given < 4 });
       expect(decisions).toHaveLength(4 - given);
     },
   );
@@ -123,13 +124,13 @@ describe("stopping after the first call", () => {
   it("cuts the choice as soon as another call begins", () => {
     const said = play(first, [...call(0), start(1), ...text("never seen"), over()]);
     expect(said).toEqual([...call(0), over()]);
-    expect(figures).toEqual({ withheld: 1, truncated: true });
+    expect(figures).toEqual({ withheld: 1, truncated: true, stopped: true });
   });
 
   it("shows nothing behind the call, and lets a turn that ends at once end by itself", () => {
     const said = play(first, [...call(0), ...text("tail"), 10, over()]);
     expect(said).toEqual([...call(0), over()]);
-    expect(figures).toEqual({ withheld: 0, truncated: false });
+    expect(figures).toEqual(none);
   });
 
   it("cuts a turn that does not end soon", () => {
@@ -193,7 +194,7 @@ describe("stopping after a burst", () => {
       { type: "text-end", choice: 0, complete: false },
       over(),
     ]);
-    expect(figures).toEqual({ withheld: 0, truncated: false });
+    expect(figures).toEqual({ ...none, stopped: true });
   });
 
   it("ends one choice without ending another", () => {
@@ -215,7 +216,7 @@ describe("stopping after a burst", () => {
     );
     expect([calls(said, 0), calls(said, 1)]).toEqual([1, 3]);
     expect(said.filter((event) => event.type === "turn-end")).toEqual([over(0), over(1)]);
-    expect(figures).toEqual({ withheld: 1, truncated: true });
+    expect(figures).toEqual({ withheld: 1, truncated: true, stopped: false });
   });
 
   it("does not wait for more once the cap is reached", () => {

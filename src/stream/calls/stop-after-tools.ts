@@ -18,7 +18,7 @@ export type StopOptions = {
   readonly rules: StopRules;
   readonly clock: Pick<Clock, "now">;
   /** Where it is counted what a cap or a stop withheld. */
-  readonly figures: { withheld: number; truncated: boolean };
+  readonly figures: { withheld: number; truncated: boolean; stopped: boolean };
   readonly report: (decision: Decision) => void;
 };
 
@@ -84,6 +84,7 @@ class StopAfterTools<Name extends AnyName> implements Stage<TurnEvent<Name>, Tur
   end(emit: Emit<TurnEvent<Name>>): void {
     if (!this.#isCut || this.#hasEnded) return;
     this.#hasEnded = true;
+    this.#options.figures.stopped = true;
     emit({ type: "turn-end", choice: this.#choice, stop: "calls" });
   }
 
