@@ -81,6 +81,12 @@ export const faults = {
     retry: true,
     what: "The request did not arrive in time.",
   },
+  "client.slow": {
+    status: 408,
+    type: "invalid_request_error",
+    retry: true,
+    what: "The answer was read slower than it came, and the upstream could not be slowed down.",
+  },
   "auth.missing": {
     status: 401,
     type: "authentication_error",

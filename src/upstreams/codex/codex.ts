@@ -46,6 +46,9 @@ export type CodexOptions = {
 };
 
 const CLOSE_MS = 10_000;
+/** So much of an answer waits for a client that reads slower than the model speaks; in bytes or so. */
+const MOST_HELD = 4 * 1024 * 1024;
+const weightOf = (event: Event): number => 64 + ("text" in event ? event.text.length : 0);
 
 /** What the turns of one upstream share. */
 type Shared = {
@@ -147,9 +150,13 @@ function answer(
     let thread: Thread | undefined;
     let seat: Seat | undefined;
     let leaveLine = (): void => {};
-    const out = outlet(sink, () => {
-      leaveLine();
-      thread?.release();
+    const out = outlet(sink, {
+      most: MOST_HELD,
+      weigh: weightOf,
+      stopped() {
+        leaveLine();
+        thread?.release();
+      },
     });
     const fail = (error: unknown): void => {
       seat?.leave();

@@ -9,15 +9,26 @@ export type Outlet<T> = Flow & {
   readonly left: () => boolean;
   /** Whether anything has been said. */
   readonly begun: () => boolean;
+  /** Whether more waits for a slow reader than may. */
+  readonly isFull: () => boolean;
+};
+
+export type OutletOptions<T> = {
+  /** The reader has left. */
+  readonly stopped: () => void;
+  /** What one event costs to keep, in bytes or so, and what all may. */
+  readonly weigh: (event: T) => number;
+  readonly most: number;
 };
 
 /**
  * All threads of a child share one pipe, so a slow reader cannot slow its own
- * thread alone: what comes for it while it is paused waits here, which is never
- * more than one answer.
+ * thread alone: what comes for it while it is paused waits here, up to a limit
+ * that whoever says it has to keep to.
  */
-export function outlet<T>(sink: Sink<T>, stopped: () => void): Outlet<T> {
+export function outlet<T>(sink: Sink<T>, { stopped, weigh, most }: OutletOptions<T>): Outlet<T> {
   let held: T[] = [];
+  let weight = 0;
   let paused = false;
   let ended = false;
   let begun = false;
@@ -31,6 +42,7 @@ export function outlet<T>(sink: Sink<T>, stopped: () => void): Outlet<T> {
     if (paused || over) return;
     const events = held;
     held = [];
+    weight = 0;
     for (const event of events) sink.each(event);
     if (events.length > 0) sink.flush();
     // What the flush brought about may be that the reader pauses or leaves.
@@ -49,6 +61,7 @@ export function outlet<T>(sink: Sink<T>, stopped: () => void): Outlet<T> {
       if (over || ended) return;
       begun = true;
       held.push(event);
+      if (paused) weight += weigh(event);
       soon();
     },
     end() {
@@ -70,5 +83,6 @@ export function outlet<T>(sink: Sink<T>, stopped: () => void): Outlet<T> {
     },
     left: () => left,
     begun: () => begun,
+    isFull: () => weight > most,
   };
 }

@@ -168,7 +168,7 @@ export class Thread implements Listener {
     this.#reader.note(method, params, out.emit);
     this.#turn ??= this.#reader.turn();
     const state = this.#reader.state();
-    if (state === "open") return;
+    if (state === "open") return out.isFull() ? this.#fail(slow(this.#options.failing)) : undefined;
     out.end();
     this.#watching?.();
     if (state !== "calls" || !this.#options.park(this, this.#reader.said))
@@ -277,6 +277,12 @@ const silent = ({ name }: CodexFailing, idle: number): Fault =>
   new Fault(
     "upstream.idle_timeout",
     `Upstream \`${name}\` said nothing for ${Math.round(idle / 1000)} s. Try again, or raise \`timeouts.idle\`.`,
+  );
+
+const slow = ({ name }: CodexFailing): Fault =>
+  new Fault(
+    "client.slow",
+    `The answer was read so slowly that too much of it was waiting, and upstream \`${name}\` cannot be slowed down; read faster, or ask for less.`,
   );
 
 /** What it means that Codex would not even begin. */
