@@ -63,7 +63,11 @@ function levelOf(happening: Happening): LogLevel {
   }
 }
 
-const childLevels: Readonly<Record<string, LogLevel>> = { started: "info", noise: "debug" };
+const childLevels: Readonly<Record<string, LogLevel>> = {
+  started: "info",
+  limits: "info",
+  noise: "debug",
+};
 
 function errorFields(error: unknown): Readonly<Record<string, unknown>> {
   if (!(error instanceof Error)) return { name: typeof error };

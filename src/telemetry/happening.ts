@@ -140,8 +140,8 @@ export type Unwritable = {
 
 /**
  * Something about a child process that serves an upstream: that it started or
- * is gone, that it wrote to its standard error (how much, never what), or that
- * it said something that belongs to nobody.
+ * is gone, that it wrote to its standard error (how much, never what), how much
+ * of its allowance is used, or that it said something that belongs to nobody.
  */
 export type ChildSaid = {
   readonly type: "child";
@@ -150,6 +150,8 @@ export type ChildSaid = {
   readonly pid?: number | undefined;
   readonly reason?: string | undefined;
   readonly bytes?: number | undefined;
+  /** Of what its account allows, how much is used: that of the allowance that is used most. */
+  readonly percent?: number | undefined;
 };
 
 export type Report = (happening: Happening) => void;

@@ -50,6 +50,16 @@ describe("an app-server that misbehaves", () => {
     expect(JSON.stringify(house.served.happenings)).not.toContain("secret");
   });
 
+  it("may be near the end of its allowance: that is told whenever it has changed", async () => {
+    await using house = await open({ base_url: undefined, api_key: undefined });
+    for (const model of ["limits-41.6", "limits-42.2", "limits-97"]) await ask(house, { model });
+    expect(
+      house.served.happenings.flatMap((one) =>
+        one.type === "child" && one.event === "limits" ? [one.percent] : [],
+      ),
+    ).toEqual([42, 97]);
+  });
+
   it("must be new enough to ask for several calls at once", async () => {
     await using house = await openCodex(() => json({}), { command: await standIn("0.163.0") });
     const { status, body } = await ask(house);

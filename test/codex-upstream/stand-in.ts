@@ -37,11 +37,17 @@ function misbehave(model: string, threadId: string): void {
     say({ method: "item/agentMessage/delta", params });
     say({ method: "item/unheard-of", id: 77, params: { threadId } });
   }
+  if (model.startsWith("limits-")) {
+    const primary = { usedPercent: Number(model.slice(7)), windowDurationMins: 300, resetsAt: 1 };
+    const secondary = { usedPercent: 3, windowDurationMins: 10_080, resetsAt: null };
+    say({ method: "account/rateLimits/updated", params: { rateLimits: { primary, secondary } } });
+  }
   if (model === "noisy") process.stderr.write("a secret of the client's\n");
 }
 
 const hear: Record<string, (message: Message) => void> = {
   initialize: ({ id }) => say({ id, result: { userAgent: `patchbay/${version} (stand-in)` } }),
+  "account/read": ({ id }) => say({ id, result: { account: { type: "chatgpt" } } }),
   "thread/start": ({ id, params }) => {
     if (params?.model === "mute") return;
     const thread = { id: `thread_${++threads}` };

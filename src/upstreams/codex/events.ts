@@ -16,6 +16,18 @@ export type Said = { text: string; readonly calls: SaidCall[] };
 /** `calls`: the model waits for results. `over`: nothing more comes. */
 export type State = "open" | "calls" | "over";
 
+/** What Codex says of its account, and all that is passed on of it. */
+export const RATE_LIMITS = "account/rateLimits/updated";
+
+/** How much of the fuller allowance is used, in whole percent. */
+export function readLimits(params: Fields): number | undefined {
+  const limits = fieldsOf(params.rateLimits);
+  const used = [limits?.primary, limits?.secondary].flatMap(
+    (one) => numberOf(fieldsOf(one)?.usedPercent) ?? [],
+  );
+  return used.length === 0 ? undefined : Math.round(Math.max(...used));
+}
+
 /** Notifications that no reader needs; the child is asked to keep them to itself. */
 export const unheard: readonly string[] = [
   "thread/started",
@@ -24,7 +36,6 @@ export const unheard: readonly string[] = [
   "thread/tokenUsage/updated",
   "thread/closed",
   "item/completed",
-  "account/rateLimits/updated",
   "remoteControl/status/changed",
   "configWarning",
 ];

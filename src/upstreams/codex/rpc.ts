@@ -26,6 +26,8 @@ export type RpcOptions = {
   readonly most: number;
   /** Something came that belongs to nobody. */
   readonly stray: (what: Stray) => void;
+  /** Something was said of the process, and of no thread. */
+  readonly aside?: ((method: string, params: Fields) => void) | undefined;
 };
 
 export type Stray = "malformed" | "unknown-thread" | "unknown-request" | "unknown-answer";
@@ -199,8 +201,7 @@ export class Rpc {
 
   #tell(method: string, params: Fields): void {
     const thread = textOf(params.threadId);
-    // What is said of no thread is about the process and bears on no turn.
-    if (thread === undefined) return;
+    if (thread === undefined) return this.#options.aside?.(method, params);
     const listener = this.#listeners.get(thread);
     if (listener === undefined) this.#options.stray("unknown-thread");
     else listener.note(method, params);

@@ -1,9 +1,10 @@
 import type { Clock } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
+import type { Fields } from "../../turn/turn.ts";
 import { textOf } from "../../dialects/loose.ts";
 import { version as ours } from "../version.ts";
 import { openChild } from "./child.ts";
-import { unheard } from "./events.ts";
+import { RATE_LIMITS, readLimits, unheard } from "./events.ts";
 import { furnishHome } from "./home.ts";
 import { findCommand } from "./command.ts";
 import { Rpc, type Stray } from "./rpc.ts";
@@ -14,6 +15,7 @@ export type Notice =
   | { readonly event: "started"; readonly pid: number | undefined }
   | { readonly event: "gone"; readonly reason: string }
   | { readonly event: "noise"; readonly bytes: number }
+  | { readonly event: "limits"; readonly percent: number }
   | { readonly event: Stray };
 
 export type ServerOptions = {
@@ -56,6 +58,7 @@ export async function startServer(options: ServerOptions, gone: () => void): Pro
     timeout,
     most: IN_FLIGHT,
     stray: (event) => notice({ event }),
+    aside: limitsTeller(notice),
   });
   const child = openChild({
     file,
@@ -98,7 +101,8 @@ async function greet(rpc: Rpc, options: ServerOptions): Promise<void> {
     capabilities: {
       experimentalApi: true,
       requestAttestation: false,
-      optOutNotificationMethods: unheard,
+      // Only an account that is signed in to has an allowance.
+      optOutNotificationMethods: needsLogin(options.provider) ? unheard : [...unheard, RATE_LIMITS],
     },
   });
   const [, theirs = ""] = /\/(\d+\.\d+\.\d+)/.exec(textOf(greeting.userAgent) ?? "") ?? [];
@@ -112,6 +116,17 @@ async function greet(rpc: Rpc, options: ServerOptions): Promise<void> {
   if (!needsLogin(options.provider)) return;
   const { account } = await rpc.request("account/read", {});
   if (account === null || account === undefined) throw signedOut(options);
+}
+
+/** Codex says how much is used with every answer; it is told again when it has changed. */
+function limitsTeller(notice: ServerOptions["notice"]): (method: string, params: Fields) => void {
+  let told: number | undefined;
+  return (method, params) => {
+    const percent = method === RATE_LIMITS ? readLimits(params) : undefined;
+    if (percent === undefined || percent === told) return;
+    told = percent;
+    notice({ event: "limits", percent });
+  };
 }
 
 const missing = ({ name, command }: ServerOptions): Fault =>
