@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { ask, doors, told } from "./client.ts";
 import { chunk, wantedCalls } from "./fake-model.ts";
 import { done, fakeUpstream, sse } from "./fake-upstream.ts";
@@ -34,4 +34,39 @@ it.each(doors)("calls whose fragments take turns stay apart at the %s door", asy
         Object.assign({ id, name, input, kind: "function", complete: true }),
       ),
     );
+});
+
+describe.each(doors)("a house that allows one call at a time, at the %s door", (door) => {
+  const calls = wantedCalls.map(({ id, name, arguments: input }, index) => ({
+    index,
+    id,
+    type: "function",
+    function: { name, arguments: input },
+  }));
+  const named = { name: wantedCalls[0]?.name, parameters: { type: "object" } };
+  const tools = [
+    door === "chat" ? { type: "function", function: named } : { type: "function", ...named },
+  ];
+
+  it.each([true, false])("asks for it, and holds to it (stream: %s)", async (stream) => {
+    await using upstream = await fakeUpstream(() =>
+      sse(chunk(0, { tool_calls: calls }), chunk(0, {}, "tool_calls"), done),
+    );
+    await using served = await serve({
+      ...onto("chat", upstream.url),
+      tools: { parallel: false },
+    });
+    const answer = await told(door, await ask(served, door, { stream, tools }));
+    expect(upstream.heard[0]?.body).toMatchObject({ parallel_tool_calls: false });
+    expect(answer.calls).toHaveLength(1);
+  });
+
+  it("leaves a request without tools alone", async () => {
+    await using upstream = await fakeUpstream(() =>
+      sse(chunk(0, { content: "Hello." }), chunk(0, {}, "stop"), done),
+    );
+    await using served = await serve({ ...onto("chat", upstream.url), tools: { parallel: false } });
+    expect((await told(door, await ask(served, door, { stream: true }))).text).toBe("Hello.");
+    expect(upstream.heard[0]?.body).not.toHaveProperty("parallel_tool_calls");
+  });
 });

@@ -65,8 +65,6 @@ export type WriteContext = {
   readonly newId: NewId;
   /** What a stream says behind the end of its choices and before counts and sentinel; may be nothing. */
   readonly lastWords?: (() => string) | undefined;
-  /** Whether an answer with calls shows nothing else, where a dialect has both in one message. */
-  readonly callsAlone?: boolean | undefined;
   /** Hears of every item of the answer that a client may refer to, and how long it is in writing. */
   readonly keep?: ((id: string, item: Fields, length: number) => void) | undefined;
 };

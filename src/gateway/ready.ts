@@ -7,6 +7,7 @@ import type { CallRules } from "../turn/rules.ts";
 import type { Turn } from "../turn/turn.ts";
 import { modelProfile } from "../upstreams/profiles/models.ts";
 import type { Prepared } from "../upstreams/upstream.ts";
+import { leavesOutText } from "./rules.ts";
 import { placeOf, type Link } from "./select.ts";
 
 /** A turn made ready for one upstream. */
@@ -31,13 +32,14 @@ export function ready(asked: Turn, link: Link, { strict, rules }: Asked): Readie
   const turn = rules.parallel ? asked : oneCallAtOnce(asked);
   const plan = planTools(turn, profile, { origin: placeOf(link) });
   const straight = plan.identical && profile.dialect === turn.dialect && takesParams(turn, profile);
-  const prepared = link.upstream.prepare(plan.turn, { model: link.model, straight });
-  const decisions =
-    prepared.decisions.length === 0 ? plan.decisions : [...plan.decisions, ...prepared.decisions];
-  if (strict && decisions.some(isLossy)) throw lossy(decisions.filter(isLossy));
   const hasTools = plan.verdicts.length > 0;
   const readsText = hasTools && readsCalls(rules, profile);
   const shaped = readsText || (hasTools && mayShape(rules, turn));
+  const sent = shaped && mustStream(rules) ? { ...plan.turn, stream: true } : plan.turn;
+  const prepared = link.upstream.prepare(sent, { model: link.model, straight });
+  const decisions =
+    prepared.decisions.length === 0 ? plan.decisions : [...plan.decisions, ...prepared.decisions];
+  if (strict && decisions.some(isLossy)) throw lossy(decisions.filter(isLossy));
   return { link, profile, plan, prepared, straight, shaped, readsText, decisions };
 }
 
@@ -48,14 +50,21 @@ type Asked = { readonly strict: boolean; readonly rules: CallRules };
 const readsCalls = ({ textCalls, output }: CallRules, profile: Profile): boolean =>
   textCalls ?? (profile.tools.written === true || output === "obsidian-xml");
 
-const mayShape = (rules: CallRules, { stream, dialect }: Turn): boolean =>
+const mayShape = (rules: CallRules, turn: Turn): boolean =>
   rules.dedup ||
   rules.max > 0 ||
   rules.stopAfter ||
   rules.suppressTail ||
   rules.output === "obsidian-xml" ||
-  // A stream has shown its text before it knows of calls.
-  (rules.output === "openai-json" && !stream && dialect === "chat");
+  leavesOutText(rules, turn);
+
+/**
+ * A whole body cannot be stopped within, and one of the chat dialect does not
+ * say whether text stood before or behind a call: then the upstream is asked
+ * for a stream, also where the client is not given one.
+ */
+const mustStream = ({ stopAfter, suppressTail, output }: CallRules): boolean =>
+  stopAfter || suppressTail || output === "obsidian-xml";
 
 /** The house has the last word on how many calls a model may make at once. */
 function oneCallAtOnce(turn: Turn): Turn {

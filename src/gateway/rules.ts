@@ -1,4 +1,5 @@
 import type { CallRules, OutputMode } from "../turn/rules.ts";
+import type { Turn } from "../turn/turn.ts";
 import type { Config } from "./config.ts";
 
 /** All the names that an output mode goes by. */
@@ -24,3 +25,10 @@ export const callRules = ({ tools }: Config): CallRules => ({
   graceMs: tools.stop_after_grace_ms,
   suppressTail: tools.suppress_tail,
 });
+
+/**
+ * Whether calls are shown without the text beside them. A stream has shown its
+ * text before it knows of calls, and in Responses the two are items of their own.
+ */
+export const leavesOutText = ({ output }: CallRules, { stream, dialect }: Turn): boolean =>
+  output === "openai-json" && !stream && dialect === "chat";

@@ -49,7 +49,6 @@ export function run(house: House, job: Job, readied: Readied, retry: boolean, en
   const context = {
     ...writeContext(house, job, readied.straight),
     lastWords,
-    callsAlone: readied.shaped && rules.output === "openai-json",
   };
   const door = openDoor({
     dialect: job.dialect,

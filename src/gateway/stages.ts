@@ -1,4 +1,5 @@
 import { blocks } from "../stream/blocks.ts";
+import { callsAlone } from "../stream/calls/alone.ts";
 import { dedup } from "../stream/calls/dedup.ts";
 import { settle } from "../stream/calls/settle.ts";
 import {
@@ -17,6 +18,7 @@ import type { TurnEvent } from "../turn/event.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
 import type { CallRules } from "../turn/rules.ts";
 import type { Readied } from "./ready.ts";
+import { leavesOutText } from "./rules.ts";
 import type { Tally } from "./tally.ts";
 
 type Upstream = TurnEvent<UpstreamName>;
@@ -77,6 +79,7 @@ function shape({ readied, rules, clock, tally, report }: AnswerOptions): Stage<C
     if (rules.dedup) stages.push(dedup({ figures, report }));
     if (max > 0) stages.push(limited({ limit: max, stops }));
     if (rules.suppressTail) stages.push(suppressTail(report));
+    if (leavesOutText(rules, asked)) stages.push(callsAlone(report));
     if (rules.output === "obsidian-xml") stages.push(showUseTool(asked, rules.delimiter));
     return stages.reduce((first, second) => chain(first, second), same);
   };

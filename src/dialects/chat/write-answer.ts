@@ -15,9 +15,7 @@ export function writeAnswer(answer: Answer<ClientName>, turn: Turn, context: Wri
     ...(answer.dialect === "chat" ? answer.extra : {}),
     ...answerHead(answer, turn, context),
     object: "chat.completion",
-    choices: answer.choices.map((choice) =>
-      writeChoice(context.callsAlone === true ? callsAlone(choice) : choice, legacy),
-    ),
+    choices: answer.choices.map((choice) => writeChoice(choice, legacy)),
     ...(answer.usage === undefined ? {} : { usage: writeUsage(answer.usage) }),
   });
 }
@@ -37,13 +35,6 @@ export function answerHead(
     ...(service_tier === undefined ? {} : { service_tier }),
     ...(system_fingerprint === undefined ? {} : { system_fingerprint }),
   };
-}
-
-/** What a choice says beside its calls is left out. */
-function callsAlone(choice: AnswerChoice<ClientName>): AnswerChoice<ClientName> {
-  const isCall = (item: Item): boolean => item.type === "call" && item.status !== "incomplete";
-  if (!choice.items.some(isCall)) return choice;
-  return { ...choice, items: choice.items.filter((item) => item.type !== "message") };
 }
 
 function writeChoice({ index, items, stop }: AnswerChoice<ClientName>, legacy: boolean): Fields {

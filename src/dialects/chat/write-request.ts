@@ -20,6 +20,7 @@ export function writeRequest(turn: Turn<UpstreamName>, to: Target): Written {
 function forward(turn: Turn<UpstreamName>, { profile, model }: Target): Written {
   const { tools, ...rest } = turn.body;
   const body: Record<string, unknown> = { ...rest, model };
+  if (turn.stream) body.stream = true;
   if (turn.stream && profile.streamUsage)
     body.stream_options = { ...fieldsOf(rest.stream_options), include_usage: true };
   addFields(body, profile);

@@ -105,7 +105,7 @@ export function writeOutputCall<Name extends AnyName>(
   if (status === "incomplete" && canRun(kind, item.input)) return undefined;
   // An item that came as one has what its upstream thinks usual.
   const usual = item.itemId === undefined ? kind.usual : undefined;
-  return { ...usual, ...writeCall(item, silently), id: itemId, status };
+  return { ...usual, ...writeCall({ ...item, itemId, status }, silently) };
 }
 
 export function writeResult(item: Result, report: Report): Fields {

@@ -17,7 +17,7 @@ type Drop = (path: string, reason: string) => void;
 /** Writes a request: the client's own where nothing is to change, else one from the turn. */
 export function writeRequest(turn: Turn<UpstreamName>, to: Target): Written {
   const { profile } = to;
-  if (to.straight) return { text: straightText(turn.body, to), decisions: [] };
+  if (to.straight) return { text: straightText(turn, to), decisions: [] };
   const { fields, decisions } = writeParams(turn, "responses", profile);
   const drop: Drop = (path, reason) => {
     if (!decisions.some((said) => said.path === path && said.reason === reason))
@@ -34,9 +34,10 @@ export function writeRequest(turn: Turn<UpstreamName>, to: Target): Written {
   return { text: withWrittenTools(body, turn, drop), decisions };
 }
 
-function straightText(asked: Fields, { profile, model }: Target): string {
-  const { tools, ...others } = asked;
+function straightText(turn: Turn<UpstreamName>, { profile, model }: Target): string {
+  const { tools, ...others } = turn.body;
   const body: Record<string, unknown> = { ...others, model };
+  if (turn.stream) body.stream = true;
   addFields(body, profile);
   return withOwnTools(body, tools);
 }

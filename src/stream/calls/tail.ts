@@ -59,4 +59,4 @@ const textEvents: ReadonlySet<string> = new Set([
   "text-end",
 ]);
 
-const isText = ({ type }: { readonly type: string }): boolean => textEvents.has(type);
+export const isText = ({ type }: { readonly type: string }): boolean => textEvents.has(type);
