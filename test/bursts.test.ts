@@ -308,3 +308,42 @@ describe("a burst of four slow calls and a tail", () => {
     },
   );
 });
+
+describe("calls in text", () => {
+  const block = writeUseTool("look", '{"city":"Rome"}', schemas.look);
+  const askText = async (tools: ConfigInput["tools"], body: object): Promise<Shown[]> => {
+    const told = await askStill(
+      {
+        upstreams: { actor: { dialect: "scripted", script: [[{ text: block }]] } },
+        models: { "*": "actor/scripted" },
+        tools,
+      },
+      {
+        path: "/v1/chat/completions",
+        body: {
+          model: "m",
+          messages: [{ role: "user", content: "Go." }],
+          tools: [{ type: "function", function: { name: "look", parameters: schemas.look } }],
+          ...body,
+        },
+      },
+    );
+    return readChat(told.text);
+  };
+  const asText: Shown = { calls: [], text: block, finish: "stop" };
+  const asCall = { calls: [{ name: "look", input: { city: "Rome" } }], finish: "tool_calls" };
+
+  it("are text unless somebody asks for more", async () => {
+    expect(await askText({}, {})).toEqual([asText]);
+    expect(await askText({ text_calls: true }, {})).toEqual([{ ...asCall, text: null }]);
+  });
+
+  it("are calls where calls are shown as text, unless that is switched off", async () => {
+    expect(await askText({ output: "obsidian-xml" }, {})).toEqual([{ ...asCall, text: block }]);
+    expect(await askText({ output: "obsidian-xml", text_calls: false }, {})).toEqual([asText]);
+  });
+
+  it("are text for a client that wants no calls", async () => {
+    expect(await askText({ text_calls: true }, { tool_choice: "none" })).toEqual([asText]);
+  });
+});

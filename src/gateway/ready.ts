@@ -33,7 +33,8 @@ export function ready(asked: Turn, link: Link, { strict, rules }: Asked): Readie
   const plan = planTools(turn, profile, { origin: placeOf(link) });
   const straight = plan.identical && profile.dialect === turn.dialect && takesParams(turn, profile);
   const hasTools = plan.verdicts.length > 0;
-  const readsText = hasTools && readsCalls(rules, profile);
+  // Who wants no calls wants to read what the model writes about them.
+  const readsText = hasTools && turn.choice?.type !== "none" && readsCalls(rules, profile);
   const shaped = readsText || (hasTools && mayShape(rules, turn));
   const sent = shaped && mustStream(rules) ? { ...plan.turn, stream: true } : plan.turn;
   const prepared = link.upstream.prepare(sent, { model: link.model, straight });

@@ -167,13 +167,14 @@ function servePastPlan(visit: Visit): void {
 
 function turnHeaders(
   requestId: string,
-  { stopMode }: CallRules,
+  { stopMode, output }: CallRules,
   readied: Readied | undefined,
 ): Record<string, string> {
   const headers: Record<string, string> = {
     "x-request-id": requestId,
     "x-codex-stop-after-tools-mode": stopMode,
   };
+  if (output !== undefined) headers["x-proxy-output-mode"] = output;
   if (readied === undefined) return headers;
   const { link, plan } = readied;
   headers["x-patchbay-upstream"] = headerText(placeOf(link));
