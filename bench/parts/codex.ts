@@ -14,13 +14,18 @@ const binary = join(root, "node_modules/.bin/codex");
 const mostCpu = 1;
 const WARM = 250;
 const PAIRS = 120;
+/** So many conversations at once, for CPU under load: a gateway seldom has only one. */
+const AT_ONCE = 8;
+/** How often the two kinds of load take turns. */
+const ROUNDS = 3;
 
 type Row = {
   readonly name: string;
   /** Milliseconds of each request. */
   readonly first: readonly number[];
   readonly second: readonly number[];
-  /** Milliseconds of Patchbay's own CPU per request. */
+  /** Milliseconds of Patchbay's own CPU per request: one conversation after the other, and several at once. */
+  readonly alone: number;
   readonly cpu: number;
 };
 
@@ -54,13 +59,14 @@ const show = (values: readonly number[]): string =>
   `${median(values).toFixed(0)} / ${quantile(values, 0.95).toFixed(0)}`;
 
 const sectionOf = (rows: readonly Row[]): Section => ({
-  title: "Through the Codex app-server, in milliseconds (median / 95th of 100)",
+  title: "Through the Codex app-server, in milliseconds (median / 95th of 120 rounds)",
   table: {
-    head: ["", "first request", "with results", "CPU of Patchbay"],
-    rows: rows.map(({ name, first, second, cpu }) => [
+    head: ["", "first request", "with results", "CPU, one by one", `CPU, ${AT_ONCE} at once`],
+    rows: rows.map(({ name, first, second, alone, cpu }) => [
       name,
       show(first),
       show(second),
+      alone.toFixed(2),
       cpu.toFixed(2),
     ]),
   },
@@ -68,7 +74,7 @@ const sectionOf = (rows: readonly Row[]): Section => ({
   checks: ["parked", "replay"].map((name): Check => {
     const cpu = rows.find((row) => row.name === name)?.cpu ?? NaN;
     return {
-      what: `CPU of Patchbay for a request through Codex, ${name}`,
+      what: `CPU of Patchbay for a request through Codex, ${name}, ${AT_ONCE} at once`,
       target: `<= ${mostCpu} ms`,
       measured: Number.isFinite(cpu) ? `${cpu.toFixed(2)} ms` : "-",
       verdict: verdict(cpu, cpu <= mostCpu),
@@ -95,14 +101,36 @@ async function measureRow(name: string, parkMs: number, model: number): Promise<
   const cli = join(root, "src/host/cli.ts");
   const args = ["--max-semi-space-size=4", cli, "serve", "--config", config, "--port", `${port}`];
   const pid = await startServer({ command: process.execPath, args, folder, port });
-  for (let at = 0; at < WARM; at++) await round(port);
-  const before = ownCpuSeconds(pid);
-  const rounds: Awaited<ReturnType<typeof round>>[] = [];
-  for (let at = 0; at < PAIRS; at++) rounds.push(await round(port));
-  const cpu = ((ownCpuSeconds(pid) - before) * 1000) / (PAIRS * 2);
+  await inTurn(port, WARM);
+  const rounds: Round[] = [];
+  const [alone, together]: [number[], number[]] = [[], []];
+  for (let at = 0; at < ROUNDS; at++) {
+    alone.push(
+      await cpuOf(pid, async () => void rounds.push(...(await inTurn(port, PAIRS / ROUNDS)))),
+    );
+    together.push(await cpuOf(pid, () => atOnce(port, PAIRS / ROUNDS)));
+  }
   process.kill(pid, "SIGTERM");
   const [first, second] = [rounds.map((one) => one.first), rounds.map((one) => one.second)];
-  return { name, first, second, cpu };
+  return { name, first, second, alone: median(alone), cpu: median(together) };
+}
+
+/** Milliseconds of CPU for each request of so many rounds. */
+async function cpuOf(pid: number, load: () => Promise<void>): Promise<number> {
+  const before = ownCpuSeconds(pid);
+  await load();
+  return ((ownCpuSeconds(pid) - before) * 1000) / ((PAIRS / ROUNDS) * 2);
+}
+
+async function inTurn(port: number, count: number): Promise<Round[]> {
+  const rounds: Round[] = [];
+  for (let at = 0; at < count; at++) rounds.push(await round(port));
+  return rounds;
+}
+
+async function atOnce(port: number, count: number): Promise<void> {
+  const each = Array.from({ length: AT_ONCE }, () => inTurn(port, count / AT_ONCE));
+  await Promise.all(each);
 }
 
 const tools = [
@@ -114,7 +142,9 @@ const tools = [
 ];
 const asked = { type: "message", role: "user", content: "What is there?" };
 
-async function round(port: number): Promise<{ readonly first: number; readonly second: number }> {
+type Round = { readonly first: number; readonly second: number };
+
+async function round(port: number): Promise<Round> {
   const start = performance.now();
   const { output } = await ask(port, [asked]);
   const between = performance.now();

@@ -16,6 +16,9 @@ export type Said = { text: string; readonly calls: SaidCall[] };
 /** `calls`: the model waits for results. `over`: nothing more comes. */
 export type State = "open" | "calls" | "over";
 
+/** An item as the model gave it, or as Codex was told it. */
+export const RAW_ITEM = "rawResponseItem/completed";
+
 /** What Codex says of its account, and all that is passed on of it. */
 export const RATE_LIMITS = "account/rateLimits/updated";
 
@@ -27,6 +30,18 @@ export function readLimits(params: Fields): number | undefined {
   );
   return used.length === 0 ? undefined : Math.round(Math.max(...used));
 }
+
+/** The notifications that a reader reads. */
+export const heard: ReadonlySet<string> = new Set([
+  "turn/started",
+  "item/started",
+  "item/agentMessage/delta",
+  "item/reasoning/summaryTextDelta",
+  "item/reasoning/textDelta",
+  RAW_ITEM,
+  "rawResponse/completed",
+  "turn/completed",
+]);
 
 /** Notifications that no reader needs; the child is asked to keep them to itself. */
 export const unheard: readonly string[] = [
@@ -97,7 +112,7 @@ export class AnswerReader {
         return this.#readThought(params, "summary");
       case "item/reasoning/textDelta":
         return this.#readThought(params, "content");
-      case "rawResponseItem/completed":
+      case RAW_ITEM:
         return this.#readItem(params);
       case "rawResponse/completed":
         return this.#readResponse(params);

@@ -139,9 +139,9 @@ describe("what the app-server says", () => {
     expect(strays).toEqual(["unknown-request", "unknown-request"]);
   });
 
-  it("is not even read where it is an item that its thread skips", () => {
+  it("is not even read where its thread skips it", () => {
     const { rpc, hear, strays } = open();
-    const one = { ...listener(), skips: (turn: string) => turn === "told" };
+    const one = { ...listener(), skips: (_: string, turn: unknown) => turn === "told" };
     rpc.watch("1", one);
     const item = (turnId: string): unknown => ({
       method: "rawResponseItem/completed",

@@ -13,8 +13,8 @@ export type Listener = {
   asked(id: RequestId, method: string, params: Fields): boolean;
   /** The other side is gone. */
   gone(fault: Fault): void;
-  /** Whether items of this turn are of no use to it. */
-  skips?(turn: string): boolean;
+  /** Whether a notification is of no use to it. */
+  skips?(method: string, turn: string | undefined): boolean;
 };
 
 export type RpcOptions = {
@@ -66,12 +66,12 @@ const FIRST_WAIT = 50;
 const HELD_MS = 100;
 
 /**
- * An item, by how such lines begin. The conversation that a thread is told is
- * told back item by item, and is longer than everything else together: whoever
- * does not need it need not read it. A line that begins otherwise is read.
+ * A notification, by how its line begins: its method, its thread and, where it
+ * comes next, its turn. Much of what is said nobody needs, above all the
+ * conversation, which a thread that is told it tells back item by item; it need
+ * not be read to know that. A line that begins otherwise is read.
  */
-const RAW_ITEM = '{"method":"rawResponseItem/completed",';
-const itsTurn = /^\{"method":"[^"]*","params":\{"threadId":"([^"]*)","turnId":"([^"]*)"/;
+const beginning = /^\{"method":"([^"]*)","params":\{"threadId":"([^"]*)"(?:,"turnId":"([^"]*)")?/;
 
 /** JSON-RPC as the app-server speaks it: one message a line, requests in both directions. */
 export class Rpc {
@@ -125,7 +125,7 @@ export class Rpc {
 
   /** Takes one line of the other side. */
   hear(line: string): void {
-    if (line.startsWith(RAW_ITEM) && this.#isSkipped(line)) return;
+    if (this.#isSkipped(line)) return;
     const message = fieldsOf(jsonOf(line));
     if (message === undefined) return this.#options.stray("malformed");
     const { id } = message;
@@ -158,8 +158,8 @@ export class Rpc {
   }
 
   #isSkipped(line: string): boolean {
-    const [, thread = "", turn = ""] = itsTurn.exec(line) ?? [];
-    return this.#listeners.get(thread)?.skips?.(turn) ?? false;
+    const [, method = "", thread = "", turn] = beginning.exec(line) ?? [];
+    return thread !== "" && this.#listeners.get(thread)?.skips?.(method, turn) === true;
   }
 
   async #once(method: string, params: Fields, urgent: boolean): Promise<unknown> {

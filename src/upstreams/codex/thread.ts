@@ -4,7 +4,7 @@ import type { TurnEvent } from "../../turn/event.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { AnswerReader, type Said } from "./events.ts";
+import { AnswerReader, heard, RAW_ITEM, type Said } from "./events.ts";
 import { faultOf, type CodexFailing } from "./faults.ts";
 import type { Outlet } from "./outlet.ts";
 import type { CodexRequest } from "./request.ts";
@@ -190,9 +190,10 @@ export class Thread implements Listener {
     this.#finish();
   }
 
-  /** Whatever does not belong to its turn, such as what it has just been told. */
-  skips(turn: string): boolean {
-    return turn !== this.#reader.turn();
+  /** Whatever comes when it is over, and items of no turn of its own: what it has just been told. */
+  skips(method: string, turn: string | undefined): boolean {
+    if (method === RAW_ITEM && turn !== this.#reader.turn()) return true;
+    return this.#released && heard.has(method);
   }
 
   /** Ends whatever it does. It is never taken up again. */
