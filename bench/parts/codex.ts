@@ -99,7 +99,7 @@ async function measureRow(name: string, parkMs: number, model: number): Promise<
     JSON.stringify({ upstreams: { codex: upstream }, models: { "*": "codex/*" } }),
   );
   const cli = join(root, "src/host/cli.ts");
-  const args = ["--max-semi-space-size=4", cli, "serve", "--config", config, "--port", `${port}`];
+  const args = ["--max-semi-space-size=8", cli, "serve", "--config", config, "--port", `${port}`];
   const pid = await startServer({ command: process.execPath, args, folder, port });
   await inTurn(port, WARM);
   const rounds: Round[] = [];

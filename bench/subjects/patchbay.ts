@@ -20,7 +20,7 @@ export const openPatchbay: OpenSubject = async (upstream) => {
   const folder = temporaryFolder();
   const config = join(folder, "patchbay.yaml");
   writeFileSync(config, configuration(port, upstream.port));
-  const args = ["--max-semi-space-size=4", cli, "serve", "--config", config];
+  const args = ["--max-semi-space-size=8", cli, "serve", "--config", config];
   const pid = await startServer({ command: process.execPath, args, folder, port });
   const face = { port, pid, headers: {} };
   return [

@@ -1,3 +1,4 @@
+import { setFlagsFromString } from "node:v8";
 import { systemClock } from "../clock.ts";
 import { findingLine } from "../config-file.ts";
 import { environment } from "../env.ts";
@@ -18,6 +19,8 @@ export type ServeOptions = {
 
 /** `patchbay serve`: runs until it is told to stop. */
 export async function serve({ config: file, host, port, logLevel }: ServeOptions): Promise<void> {
+  // Left to itself V8 lets more garbage gather than the gateway has in use.
+  setFlagsFromString("--heap-growing-percent=20");
   const origin: Origin = { file, host, port, env: environment(), directory: process.cwd() };
   const loaded = loadConfig(origin);
   for (const note of loaded.notes) console.error(note);
