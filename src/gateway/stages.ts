@@ -43,7 +43,7 @@ export function answerStages(options: AnswerOptions): Stage<Upstream, Client> {
   const { readied, tally, report } = options;
   const { plan, shaped } = readied;
   const restored = restoreAnswer(plan, report);
-  if (!shaped) return chain(blocks<UpstreamName>(plan.asked.params.n), chain(restored, tally));
+  if (!shaped) return chain(lawful(options), chain(restored, tally));
   return chain(lawful(options), chain(restored, chain(shape(options), tally)));
 }
 
@@ -54,13 +54,23 @@ function lawful({ readied, rules, clock, newId }: AnswerOptions): Stage<Upstream
   const { plan, readsText } = readied;
   let stage: Stage<Upstream, Upstream> = blocks<UpstreamName>(plan.asked.params.n);
   if (readsText) stage = chain(textCalls(plan.identity, newId), stage);
-  const { dedup: leavesOut, stopAfter, output, graceMs } = rules;
-  if (!leavesOut && !stopAfter && output !== "obsidian-xml") return stage;
-  const quietMs = stopAfter ? Math.min(QUIET_MS, graceMs) : undefined;
+  if (!needsEnds(rules, readied)) return stage;
+  const quietMs = rules.stopAfter ? Math.min(QUIET_MS, rules.graceMs) : undefined;
   return chain(
     stage,
     perChoice(() => settle<UpstreamName>({ clock, quietMs })),
   );
+}
+
+/**
+ * Whether anybody waits for the end of a call: a rule, or a client whose dialect
+ * tells it, where the upstream's has no word for it.
+ */
+function needsEnds(rules: CallRules, { plan, profile, shaped }: Readied): boolean {
+  if (plan.verdicts.length === 0) return false;
+  const { dedup: leavesOut, stopAfter, output } = rules;
+  if (shaped && (leavesOut || stopAfter || output === "obsidian-xml")) return true;
+  return profile.dialect === "chat" && plan.asked.dialect !== "chat" && plan.asked.stream;
 }
 
 /**

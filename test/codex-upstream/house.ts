@@ -8,7 +8,7 @@ import { onTestFinished } from "vitest";
 import { fakeUpstream, type Body, type FakeUpstream, type Model } from "../fake-upstream.ts";
 import { serve, type Served } from "../serve.ts";
 
-const command = fileURLToPath(new URL("../../node_modules/.bin/codex", import.meta.url));
+export const command = fileURLToPath(new URL("../../node_modules/.bin/codex", import.meta.url));
 export const missing = !existsSync(command);
 if (missing)
   process.stderr.write("codex app-server is not judged: @openai/codex is not installed\n");

@@ -13,10 +13,11 @@ type SettleOptions = {
 /**
  * Ends the calls of one choice as soon as they are over. A chat stream closes no
  * call before the whole answer ends, which is too late for a rule that acts
- * after a call. Arguments that are a whole JSON object have nothing left to say;
- * if the model has gone on to something else, or has fallen silent, the call is
- * over. It stands only where a rule asks for it: elsewhere the stream alone
- * finishes a call.
+ * after a call, and for a client that runs each call when it is told of its end.
+ * Arguments that are a whole JSON object have nothing left to say; if the model
+ * has gone on to something else, or has fallen silent, the call is over. That
+ * they are whole never is enough: something must have come behind them. Silence
+ * counts only where a rule asks for it.
  */
 export function settle<Name extends AnyName>({
   clock,
