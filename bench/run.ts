@@ -13,6 +13,7 @@ import { soak } from "./parts/soak.ts";
 import { endAll, startWorker } from "./processes.ts";
 import { printChecks, printSection } from "./report.ts";
 import { scenarios } from "./scenarios.ts";
+import { openBare } from "./subjects/bare.ts";
 import { openDirect } from "./subjects/direct.ts";
 import { openNginx } from "./subjects/nginx.ts";
 import { openPatchbay } from "./subjects/patchbay.ts";
@@ -24,6 +25,7 @@ const parts: readonly Part[] = [planning, cost, latency, codex, linear, soak];
 
 const contenders: Readonly<Record<string, OpenSubject>> = {
   nginx: openNginx,
+  bare: openBare,
   portkey: openPortkey,
   patchbay: openPatchbay,
 };
