@@ -83,7 +83,9 @@ export function dedup<Name extends AnyName>(
 const callKey = <Name extends AnyName>(
   { kind, namespace, name }: CallStart<Name>,
   input: string,
-): string => JSON.stringify([kind, namespace, name, canonicalJson(input)]);
+): string =>
+  // The input of a custom tool is text, which says only itself.
+  JSON.stringify([kind, namespace, name, kind === "custom" ? input : canonicalJson(input)]);
 
 /** One text for all that say the same; what is no JSON says only itself. */
 export function canonicalJson(text: string): string {
@@ -96,8 +98,10 @@ export function canonicalJson(text: string): string {
 
 /** Keys in order; a number too long to be told from its neighbours stays as it is written. */
 function canonicalValue(_key: string, value: unknown, context?: { source?: string }): unknown {
-  if (typeof value === "number")
-    return Number.isInteger(value) && !Number.isSafeInteger(value) ? [context?.source] : value;
+  if (typeof value === "number") return isTellable(value) ? value : { number: context?.source };
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   return { "": Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)) };
 }
+
+const isTellable = (value: number): boolean =>
+  Number.isSafeInteger(value) || (Number.isFinite(value) && !Number.isInteger(value));

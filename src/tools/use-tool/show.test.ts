@@ -107,11 +107,18 @@ describe("showing calls as text", () => {
     expect(show(events)).toEqual(events);
   });
 
-  it("closes its message before a failure", () => {
+  it("closes its message as cut off before a failure, though the model had ended its text", () => {
     const fail: Event = { type: "turn-fail", fault: new Fault("upstream.cut", "it broke") };
-    expect(show([...call(0, input), fail]).slice(-2)).toEqual([
-      { type: "text-end", choice: 0 },
-      fail,
+    const closed = [{ type: "text-end", choice: 0, complete: false }, fail];
+    expect(show([...call(0, input), fail]).slice(-2)).toEqual(closed);
+    expect(show([...text("One."), ...call(0, input), fail]).slice(-2)).toEqual(closed);
+  });
+
+  it("closes its message as cut off if a call was, since its block is missing", () => {
+    const events = [...text("One."), ...call(0, '{"co', { complete: false }), over];
+    expect(show(events).slice(-2)).toEqual([
+      { type: "text-end", choice: 0, complete: false },
+      over,
     ]);
   });
 });

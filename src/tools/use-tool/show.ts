@@ -19,6 +19,8 @@ export function showUseTool(turn: Turn, delimiter: string): Stage<Event, Event> 
   let isOpen = false;
   /** How the upstream ended its text last. */
   let ended: TextEnd | undefined;
+  /** Whether a call has no block, since it was cut off. */
+  let isCut = false;
 
   const show = (start: CallStart<ClientName>, input: string, emit: Emit<Event>): void => {
     const { choice, kind } = start;
@@ -28,7 +30,8 @@ export function showUseTool(turn: Turn, delimiter: string): Stage<Event, Event> 
     emit({ type: "text-delta", choice, text: blocks++ === 0 ? block : delimiter + block });
   };
   const close = (emit: Emit<Event>, choice: number): void => {
-    if (isOpen) emit(ended ?? { type: "text-end", choice });
+    const end = ended ?? { type: "text-end", choice };
+    if (isOpen) emit(isCut ? { ...end, complete: false } : end);
     isOpen = false;
   };
   let last = 0;
@@ -56,10 +59,12 @@ export function showUseTool(turn: Turn, delimiter: string): Stage<Event, Event> 
           emit(event);
           const call = calls.get(event.call);
           if (call !== undefined && event.complete) show(call.start, call.input, emit);
+          isCut ||= !event.complete;
           return;
         }
         case "turn-end":
         case "turn-fail":
+          isCut ||= event.type === "turn-fail";
           close(emit, last);
           return emit(event);
         default:
