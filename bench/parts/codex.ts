@@ -12,7 +12,7 @@ import { verdict } from "../report.ts";
 const root = join(import.meta.dirname, "../..");
 const binary = join(root, "node_modules/.bin/codex");
 const mostCpu = 1;
-const WARM = 250;
+const WARM = 480;
 const PAIRS = 120;
 /** So many conversations at once, for CPU under load: a gateway seldom has only one. */
 const AT_ONCE = 8;
@@ -101,7 +101,7 @@ async function measureRow(name: string, parkMs: number, model: number): Promise<
   const cli = join(root, "src/host/cli.ts");
   const args = ["--max-semi-space-size=8", cli, "serve", "--config", config, "--port", `${port}`];
   const pid = await startServer({ command: process.execPath, args, folder, port });
-  await inTurn(port, WARM);
+  await atOnce(port, WARM);
   const rounds: Round[] = [];
   const [alone, together]: [number[], number[]] = [[], []];
   for (let at = 0; at < ROUNDS; at++) {

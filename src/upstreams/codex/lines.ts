@@ -19,11 +19,15 @@ export function lineReader({ longest, each, skipped }: LineOptions): (chunk: Buf
     else pieces = [];
   };
   const close = (): void => {
-    const line = held > longest ? undefined : Buffer.concat(pieces).toString();
+    const [first] = pieces;
+    // Most lines come in one piece, and that need not be copied.
+    const line = pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces);
+    const isTooLong = held > longest;
     pieces = [];
     held = 0;
-    if (line === undefined) skipped();
-    else if (line.trim() !== "") each(line);
+    if (isTooLong) return skipped();
+    const text = line.toString();
+    if (text.trim() !== "") each(text);
   };
 
   return (chunk) => {
