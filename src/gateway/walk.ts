@@ -166,6 +166,9 @@ class Walk implements Running {
     const link = readied?.link ?? chain[0];
     const seen = this.#run?.seen;
     const at = this.#house.clock.now();
+    // Of a whole answer that failed or that nobody waited for, nothing was given.
+    const isGiven = turn.stream || outcome === "completed" || outcome === "incomplete";
+    const calls = seen?.calls ?? noCalls;
     return {
       type: "turn",
       at,
@@ -180,8 +183,8 @@ class Walk implements Running {
       status,
       fault: fault?.code,
       choices: turn.params.n ?? 1,
-      calls: seen?.calls ?? noCalls,
-      callsByChoice: seen?.callsByChoice ?? [],
+      calls: isGiven ? calls : { ...calls, given: 0 },
+      callsByChoice: isGiven ? (seen?.callsByChoice ?? []) : [],
       rules: this.#job.rules,
       stops: seen?.stops ?? [],
       usage: seen?.usage,

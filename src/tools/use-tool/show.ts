@@ -6,6 +6,7 @@ import { identityKey } from "../identity.ts";
 import { writeUseTool } from "./write.ts";
 
 type Event = TurnEvent<ClientName>;
+type Called = { readonly start: CallStart<ClientName>; input: string };
 
 /**
  * Shows every call of one choice a second time, as a block of text behind it.
@@ -14,7 +15,7 @@ type Event = TurnEvent<ClientName>;
  */
 export function showUseTool(turn: Turn, delimiter: string): Stage<Event, Event> {
   const schemaOf = declaredSchemas(turn);
-  const calls = new Map<number, { readonly start: CallStart<ClientName>; input: string }>();
+  const calls = new Map<number, Called>();
   let blocks = 0;
   let isOpen = false;
   /** How the upstream ended its text last. */
@@ -22,14 +23,14 @@ export function showUseTool(turn: Turn, delimiter: string): Stage<Event, Event> 
   /** Whether a call has no block, since it was cut off. */
   let isCut = false;
 
-  const show = (start: CallStart<ClientName>, input: string, emit: Emit<Event>): void => {
+  const show = ({ start, input }: Called, emit: Emit<Event>): void => {
     const { choice, kind } = start;
     if (!isOpen) emit({ type: "text-start", choice });
     isOpen = true;
     const block = writeUseTool(shownName(start), input, schemaOf(start), kind);
     emit({ type: "text-delta", choice, text: blocks++ === 0 ? block : delimiter + block });
   };
-  const close = (emit: Emit<Event>, choice: number): void => {
+  const close = (choice: number, emit: Emit<Event>): void => {
     const end = ended ?? { type: "text-end", choice };
     if (isOpen) emit(isCut ? { ...end, complete: false } : end);
     isOpen = false;
@@ -40,9 +41,9 @@ export function showUseTool(turn: Turn, delimiter: string): Stage<Event, Event> 
       switch (event.type) {
         case "text-start":
           last = event.choice;
-          if (isOpen) return emit({ type: "text-break", choice: event.choice });
+          emit(isOpen ? { type: "text-break", choice: last } : event);
           isOpen = true;
-          return emit(event);
+          return;
         case "text-end":
           ended = event;
           return;
@@ -50,28 +51,30 @@ export function showUseTool(turn: Turn, delimiter: string): Stage<Event, Event> 
           last = event.choice;
           calls.set(event.call, { start: event, input: "" });
           return emit(event);
-        case "call-delta": {
-          const call = calls.get(event.call);
-          if (call !== undefined) call.input += event.text;
+        case "call-delta":
+          grow(calls.get(event.call), event.text);
           return emit(event);
-        }
         case "call-end": {
           emit(event);
           const call = calls.get(event.call);
-          if (call !== undefined && event.complete) show(call.start, call.input, emit);
           isCut ||= !event.complete;
+          if (call !== undefined && event.complete) show(call, emit);
           return;
         }
         case "turn-end":
         case "turn-fail":
           isCut ||= event.type === "turn-fail";
-          close(emit, last);
+          close(last, emit);
           return emit(event);
         default:
           emit(event);
       }
     },
   };
+}
+
+function grow(call: Called | undefined, text: string): void {
+  if (call !== undefined) call.input += text;
 }
 
 /** A name in a block has no room for a namespace of its own. */
