@@ -219,6 +219,13 @@ describe("stopping after a burst", () => {
     expect(figures).toEqual({ withheld: 1, truncated: true, stopped: false });
   });
 
+  it("takes a choice for whole that made no more calls while another went on", () => {
+    const said = play(burst, [...call(0, 0), ...call(0, 1), 250, ...call(1, 1), 250, over(0)], 2);
+    expect([calls(said, 0), calls(said, 1)]).toEqual([1, 2]);
+    expect(said.at(-1)).toEqual(over(0));
+    expect(figures).toEqual(none);
+  });
+
   it("does not wait for more once the cap is reached", () => {
     const said = play({ ...burst, limit: 2 }, [...call(0), ...call(1), 60, ...call(2), over()]);
     expect(calls(said)).toBe(2);

@@ -85,6 +85,8 @@ class StopAfterTools<Name extends AnyName> implements Stage<TurnEvent<Name>, Tur
     if (!this.#isCut || this.#hasEnded) return;
     this.#hasEnded = true;
     this.#options.figures.stopped = true;
+    // Where the upstream ran on for another choice, it is known whether more calls would have come.
+    if (!this.#hasMovedOn) this.#options.figures.truncated = true;
     emit({ type: "turn-end", choice: this.#choice, stop: "calls" });
   }
 
@@ -153,6 +155,5 @@ class StopAfterTools<Name extends AnyName> implements Stage<TurnEvent<Name>, Tur
     const choice = this.#choice;
     if (this.#block !== undefined) emit({ type: `${this.#block}-end`, choice, complete: false });
     for (const [item, raw] of this.#items) emit({ type: "item-end", choice, item, raw });
-    if (!this.#hasMovedOn) this.#options.figures.truncated = true;
   }
 }
