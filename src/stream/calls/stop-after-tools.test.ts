@@ -131,6 +131,21 @@ describe("stopping after the first call", () => {
     const said = play(first, [...call(0), ...text("tail"), 10, over()]);
     expect(said).toEqual([...call(0), over()]);
     expect(figures).toEqual(none);
+    expect(decisions).toMatchObject([{ path: "output", action: "dropped" }]);
+  });
+
+  it("has nothing to tell of a turn that ends behind its call", () => {
+    expect(play(first, [...call(0), 10, over()])).toEqual([...call(0), over()]);
+    expect(decisions).toEqual([]);
+  });
+
+  it("lets what was begun before the call was over come to its end", () => {
+    const raw = { type: "web_search_call" };
+    const begun: Event = { type: "item-start", choice: 0, item: 0, raw };
+    const ended: Event = { type: "item-end", choice: 0, item: 0, raw };
+    const [opened, words, closed] = text("meanwhile") as [Event, Event, Event];
+    const said = play(first, [begun, start(0), opened, end(0), ended, words, closed, over()]);
+    expect(said).toEqual([begun, start(0), opened, end(0), ended, words, closed, over()]);
   });
 
   it("cuts a turn that does not end soon", () => {

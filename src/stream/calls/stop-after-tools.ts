@@ -53,6 +53,7 @@ class StopAfterTools<Name extends AnyName> implements Stage<TurnEvent<Name>, Tur
   #hasMovedOn = false;
   #isCut = false;
   #hasEnded = false;
+  #hasToldStop = false;
 
   constructor(options: StopOptions) {
     this.#options = options;
@@ -139,7 +140,8 @@ class StopAfterTools<Name extends AnyName> implements Stage<TurnEvent<Name>, Tur
     if (this.#isCut) return;
     if (event.type === "text-delta" && this.#given > 0) this.#hasMovedOn = true;
     // A turn that is stopped once it is full has said all that it may.
-    if (this.#options.rules.stops && this.#isFull() && this.#open.size === 0) return;
+    const isThrough = this.#options.rules.stops && this.#isFull() && this.#open.size === 0;
+    if (isThrough && !this.#goesOn(event)) return this.#tellStop();
     if (event.type === "text-start") this.#block = "text";
     if (event.type === "reasoning-start") this.#block = "reasoning";
     if (event.type === "text-end" || event.type === "reasoning-end") this.#block = undefined;
@@ -148,10 +150,38 @@ class StopAfterTools<Name extends AnyName> implements Stage<TurnEvent<Name>, Tur
     emit(event);
   }
 
+  /** Whether it belongs to what has begun already, and has to be closed by whoever began it. */
+  #goesOn(event: TurnEvent<Name>): boolean {
+    switch (event.type) {
+      case "text-delta":
+      case "text-break":
+      case "text-note":
+      case "refusal-delta":
+      case "text-end":
+        return this.#block === "text";
+      case "reasoning-delta":
+      case "reasoning-end":
+        return this.#block === "reasoning";
+      case "item-note":
+      case "item-end":
+        return this.#items.has(event.item);
+      default:
+        return false;
+    }
+  }
+
+  #tellStop(): void {
+    if (this.#hasToldStop) return;
+    this.#hasToldStop = true;
+    const reason = "what follows the calls is left out: the turn is stopped after them";
+    this.#options.report({ path: "output", action: "dropped", reason });
+  }
+
   /** Nothing more of the choice is shown; what was being said is closed as cut off. */
   #cut(emit: Emit<TurnEvent<Name>>): void {
     if (this.#isCut) return;
     this.#isCut = true;
+    this.#tellStop();
     const choice = this.#choice;
     if (this.#block !== undefined) emit({ type: `${this.#block}-end`, choice, complete: false });
     for (const [item, raw] of this.#items) emit({ type: "item-end", choice, item, raw });
