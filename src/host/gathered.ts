@@ -40,15 +40,16 @@ export class Gathered {
 
   /** Writes out what is still held, at once. */
   flush(): void {
+    // What is being written is on its way, and how much of it is left shows afterwards.
+    const rest = this.#writing ? [] : [this.#rest];
+    const held = Buffer.concat([...rest, Buffer.from(this.#text)]);
+    if (!this.#writing) this.#rest = Buffer.alloc(0);
+    this.#text = "";
     try {
-      // What is being written is on its way.
-      const rest = this.#writing ? [] : [this.#rest];
-      writeSync(this.#descriptor, Buffer.concat([...rest, Buffer.from(this.#text)]));
+      writeSync(this.#descriptor, held);
     } catch {
       // Nothing can be said where even the log is gone.
     }
-    this.#rest = Buffer.alloc(0);
-    this.#text = "";
   }
 
   /** Writes out what is held and lets go of the descriptor. */
@@ -56,7 +57,9 @@ export class Gathered {
     clearInterval(this.#timer);
     this.#closing = true;
     // A number that is let go of may be another file's by the time a write under way gets to it.
-    if (!this.#writing) this.#letGo();
+    if (!this.#writing) return this.#letGo();
+    // The process may be over before that write is.
+    this.flush();
   }
 
   #letGo(): void {
