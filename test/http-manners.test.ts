@@ -107,6 +107,18 @@ describe("the header that asks for strictness", () => {
   });
 });
 
+describe("the header that chooses an output mode", () => {
+  it.each(["xml", "constructor", "__proto__"])("is not guessed at: %s", async (mode) => {
+    const response = await fetch(doorUrl(served, "chat"), {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-proxy-output-mode": mode },
+      body: JSON.stringify(bodyFor("chat")),
+    });
+    expect(response.status).toBe(400);
+    expect(await errorOf(response)).toMatchObject({ param: "x-proxy-output-mode" });
+  });
+});
+
 describe("the name of a model", () => {
   const ask = (model: string): Promise<Response> =>
     fetch(doorUrl(served, "chat"), {

@@ -141,7 +141,7 @@ function rulesFor({ house, exchange }: Visit): CallRules {
   const param = "x-proxy-output-mode";
   const said = headerOf(exchange.headers, param) ?? "";
   if (said === "") return house.rules;
-  const output = outputModes[said.trim().toLowerCase()];
+  const output = outputModes.get(said.trim().toLowerCase());
   if (output !== undefined) return { ...house.rules, output };
   const message = `\`${param}\` must be \`openai-json\` or \`obsidian-xml\`.`;
   throw new Fault("request.invalid", message, { param });

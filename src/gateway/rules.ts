@@ -3,14 +3,14 @@ import type { Turn } from "../turn/turn.ts";
 import type { Config } from "./config.ts";
 
 /** All the names that an output mode goes by. */
-export const outputModes: Readonly<Record<string, OutputMode>> = {
-  "openai-json": "openai-json",
-  openai_json: "openai-json",
-  openai: "openai-json",
-  "obsidian-xml": "obsidian-xml",
-  obsidian_xml: "obsidian-xml",
-  obsidian: "obsidian-xml",
-};
+export const outputModes: ReadonlyMap<string, OutputMode> = new Map([
+  ["openai-json", "openai-json"],
+  ["openai_json", "openai-json"],
+  ["openai", "openai-json"],
+  ["obsidian-xml", "obsidian-xml"],
+  ["obsidian_xml", "obsidian-xml"],
+  ["obsidian", "obsidian-xml"],
+]);
 
 /** What a configuration asks of calls. Stopping after the first asks for stopping at all. */
 export const callRules = ({ tools }: Config): CallRules => ({

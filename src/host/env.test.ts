@@ -60,6 +60,7 @@ describe("environment flags", () => {
       PORT: "70000",
       PROXY_TOOL_BLOCK_MAX: "-1",
       PROXY_STOP_AFTER_TOOLS: "maybe",
+      PROXY_STOP_AFTER_TOOLS_MODE: "constructor",
       PROXY_OUTPUT_MODE: "xml",
       PROXY_FORCE_JSONRPC_STREAM_FOR_NONSTREAM: "?",
     });
@@ -67,6 +68,7 @@ describe("environment flags", () => {
       "environment variable PORT: `70000` is not a port, 0 to 65535; change it or unset it",
       "environment variable PROXY_TOOL_BLOCK_MAX: `-1` is not a whole number, 0 or more; change it or unset it",
       "environment variable PROXY_STOP_AFTER_TOOLS: `maybe` is not `true` or `false`; change it or unset it",
+      "environment variable PROXY_STOP_AFTER_TOOLS_MODE: `constructor` is not `first` or `burst`; change it or unset it",
       "environment variable PROXY_OUTPUT_MODE: `xml` is not `openai-json` or `obsidian-xml`; change it or unset it",
       "environment variable PROXY_FORCE_JSONRPC_STREAM_FOR_NONSTREAM: `?` is not `true` or `false`; change it or unset it",
     ]);

@@ -23,9 +23,9 @@ const count = {
   read: (said: string) => (/^\d{1,9}$/.test(said.trim()) ? Number(said) : undefined),
   wants: "a whole number, 0 or more",
 };
-const oneOf = (words: Readonly<Record<string, string>>): Pick<Flag, "read" | "wants"> => ({
-  read: (said) => words[said.trim().toLowerCase()],
-  wants: [...new Set(Object.values(words))].map((word) => `\`${word}\``).join(" or "),
+const oneOf = (words: ReadonlyMap<string, string>): Pick<Flag, "read" | "wants"> => ({
+  read: (said) => words.get(said.trim().toLowerCase()),
+  wants: [...new Set(words.values())].map((word) => `\`${word}\``).join(" or "),
 });
 
 /**
@@ -56,7 +56,7 @@ export const flags: Readonly<Record<string, Flag>> = {
   PROXY_STOP_AFTER_TOOLS: { path: ["tools", "stop_after"], ...flag },
   PROXY_STOP_AFTER_TOOLS_MODE: {
     path: ["tools", "stop_after_mode"],
-    ...oneOf({ first: "first", burst: "burst" }),
+    ...oneOf(new Map(["first", "burst"].map((mode) => [mode, mode]))),
   },
   PROXY_STOP_AFTER_TOOLS_GRACE_MS: { path: ["tools", "stop_after_grace_ms"], ...count },
   PROXY_SUPPRESS_TAIL_AFTER_TOOLS: { path: ["tools", "suppress_tail"], ...flag },
