@@ -61,6 +61,15 @@ describe("POST /v1/plan", () => {
     expect(await response.json()).toMatchObject({ straight: true, lossy: false, tools: [] });
   });
 
+  it("does not call an answer forwarded that the house's rules for calls may change", async () => {
+    const tools = [{ type: "function", function: { name: "look", parameters: {} } }];
+    const body = { model: "any", messages: [{ role: "user", content: "Hello" }], tools };
+    const planned = async (headers: Record<string, string>): Promise<unknown> =>
+      (await gateway.fetch(post("/v1/plan", body, headers))).json();
+    expect(await planned({})).toMatchObject({ straight: true });
+    expect(await planned({ "x-proxy-output-mode": "obsidian" })).toMatchObject({ straight: false });
+  });
+
   it("refuses under strictness, and names every loss", async () => {
     const response = await gateway.fetch(
       post("/v1/plan", request, { "x-patchbay-strict": "true" }),

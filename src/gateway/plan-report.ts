@@ -4,8 +4,7 @@ import { isLossy, type Action, type Decision } from "../turn/decision.ts";
 import type { Fields } from "../turn/turn.ts";
 import { dialects } from "./dialects.ts";
 import type { House } from "./house.ts";
-import { ready, type Readied } from "./ready.ts";
-import { callRules } from "./rules.ts";
+import { ready, type Asked, type Readied } from "./ready.ts";
 import { placeOf, selectChain } from "./select.ts";
 
 /** A plan as clients and operators read it. It holds names and reasons, never content. */
@@ -109,9 +108,9 @@ function parameterReport(
 export function planRequest(
   body: Fields,
   { config, upstreams }: Pick<House, "config" | "upstreams">,
-  strict: boolean,
+  asked: Asked,
 ): PlanReport {
   const turn = ("messages" in body ? dialects.chat : dialects.responses).readRequest(body);
   const [link] = selectChain(turn.model, config, upstreams);
-  return reportPlan(planned(ready(turn, link, { strict, rules: callRules(config) })));
+  return reportPlan(planned(ready(turn, link, asked)));
 }

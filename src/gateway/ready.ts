@@ -17,10 +17,10 @@ export type Readied = {
   readonly profile: Profile;
   readonly plan: Plan;
   readonly prepared: Prepared;
+  /** Whether the house's rules for calls may change the answer. */
+  readonly shaped: boolean;
   /** Same dialect on both sides and nothing to change: the upstream's frames go through untouched. */
   readonly straight: boolean;
-  /** Whether the house's rules for calls may change the answer: then its frames are not forwarded. */
-  readonly shaped: boolean;
   /** Whether calls are looked for in the text of the answer. */
   readonly readsText: boolean;
   readonly decisions: readonly Decision[];
@@ -31,21 +31,23 @@ export function ready(asked: Turn, link: Link, { strict, rules }: Asked): Readie
   const profile = modelProfile(link.upstream.profile, link.model);
   const turn = rules.parallel ? asked : oneCallAtOnce(asked);
   const plan = planTools(turn, profile, { origin: placeOf(link) });
-  const straight = plan.identical && profile.dialect === turn.dialect && takesParams(turn, profile);
+  // The request may be forwarded as it is also where the answer is not.
+  const alike = plan.identical && profile.dialect === turn.dialect && takesParams(turn, profile);
   const hasTools = plan.verdicts.length > 0;
   // Who wants no calls wants to read what the model writes about them.
   const readsText = hasTools && turn.choice?.type !== "none" && readsCalls(rules, profile);
   const shaped = readsText || (hasTools && mayShape(rules, turn));
   const sent = shaped && mustStream(rules) ? { ...plan.turn, stream: true } : plan.turn;
-  const prepared = link.upstream.prepare(sent, { model: link.model, straight });
+  const prepared = link.upstream.prepare(sent, { model: link.model, straight: alike });
   const decisions =
     prepared.decisions.length === 0 ? plan.decisions : [...plan.decisions, ...prepared.decisions];
   if (strict && decisions.some(isLossy)) throw lossy(decisions.filter(isLossy));
-  return { link, profile, plan, prepared, straight, shaped, readsText, decisions };
+  const straight = alike && !shaped;
+  return { link, profile, plan, prepared, shaped, straight, readsText, decisions };
 }
 
 /** What the house and the client ask of any upstream. */
-type Asked = { readonly strict: boolean; readonly rules: CallRules };
+export type Asked = { readonly strict: boolean; readonly rules: CallRules };
 
 /** Whoever asks for calls to be shown as text has a model that may write them so. */
 const readsCalls = ({ textCalls, output }: CallRules, profile: Profile): boolean =>

@@ -150,7 +150,8 @@ function rulesFor({ house, exchange }: Visit): CallRules {
 /** What would happen to the posted request, for the first place its model is to be had. */
 function servePlan(visit: Visit): void {
   requireJson(visit.exchange.headers);
-  sendJson(visit, 200, planRequest(bodyOf(visit), visit.house, isStrict(visit)));
+  const asked = { strict: isStrict(visit), rules: rulesFor(visit) };
+  sendJson(visit, 200, planRequest(bodyOf(visit), visit.house, asked));
 }
 
 function servePastPlan(visit: Visit): void {

@@ -45,11 +45,8 @@ export function run(house: House, job: Job, readied: Readied, retry: boolean, en
     const { calls } = counted.seen;
     return calls.given > 0 || calls.truncated ? sseComment(callComment(calls, rules)) : "";
   };
-  const straight = readied.straight && !readied.shaped;
-  const context = {
-    ...writeContext(house, job, readied.straight),
-    lastWords,
-  };
+  const { straight } = readied;
+  const context = { ...writeContext(house, job, straight), lastWords };
   const door = openDoor({
     dialect: job.dialect,
     turn: job.turn,
@@ -101,7 +98,7 @@ function writeContext(house: House, job: Job, straight: boolean): WriteContext {
 
 /**
  * Clients that let answers be stored refer to their items instead of sending
- * them again. An upstream that is sent requests as they are keeps its own.
+ * them again. An upstream whose answers go through untouched keeps its own.
  */
 function keeper({ items }: House, { caller, turn }: Job, straight: boolean): WriteContext["keep"] {
   if (straight || turn.params.store === false) return undefined;

@@ -178,7 +178,7 @@ class Walk implements Running {
       upstream: placeOf(link),
       provider: providerOf(link),
       stream: turn.stream,
-      straight: readied !== undefined && readied.straight && !readied.shaped,
+      straight: readied?.straight ?? false,
       outcome,
       status,
       fault: fault?.code,

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { bodyReader } from "../../dialects/body.ts";
 import type { Config } from "../../gateway/config.ts";
 import { planRequest, type PlanReport } from "../../gateway/plan-report.ts";
+import { callRules } from "../../gateway/rules.ts";
 import { openUpstreams } from "../../gateway/upstreams.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { Fields } from "../../turn/turn.ts";
@@ -53,7 +54,8 @@ function readRequest(file: string): Fields {
 async function planWith(config: Config, body: Fields, strict: boolean): Promise<PlanReport> {
   const upstreams = openUpstreams(config, machineParts());
   try {
-    return planRequest(body, { config, upstreams }, strict || config.tools.strict);
+    const asked = { strict: strict || config.tools.strict, rules: callRules(config) };
+    return planRequest(body, { config, upstreams }, asked);
   } finally {
     await Promise.all([...upstreams.values()].map((upstream) => upstream.close()));
   }
