@@ -3,6 +3,7 @@ import type { Flow, Source } from "../stream/flow.ts";
 import { pump } from "../stream/pump.ts";
 import { sseComment } from "../stream/sse.ts";
 import { callComment, callHeaders } from "../telemetry/figures.ts";
+import type { Clock } from "../turn/clock.ts";
 import type { Decision } from "../turn/decision.ts";
 import type { TurnEvent } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
@@ -66,7 +67,8 @@ export function run(house: House, job: Job, readied: Readied, retry: boolean, en
     requestId: job.requestId,
     headers: job.span?.headers,
   });
-  const running = pump(guarded(source, ends.crashed), stages, door, clock);
+  const { crashed } = ends;
+  const running = pump(guarded(source, crashed), stages, door, guardedClock(clock, crashed));
   flow = running;
   return {
     ...running,
@@ -144,3 +146,16 @@ function guarded(
     });
   };
 }
+
+/** The same for a moment that a stage waited for. */
+const guardedClock = (clock: Clock, crashed: (error: unknown) => void): Clock => ({
+  now: () => clock.now(),
+  at: (moment, then) =>
+    clock.at(moment, () => {
+      try {
+        then();
+      } catch (error) {
+        crashed(error);
+      }
+    }),
+});
