@@ -4,7 +4,8 @@ import type { Happening } from "../telemetry/happening.ts";
 import { parseConfig } from "./config.ts";
 import { openGateway } from "./gateway.ts";
 
-it("ends a turn, and not the process, when something fails at a moment that a rule waits for", async () => {
+/** Asks for a call behind which the upstream falls silent, and then breaks the reply. */
+async function breakReply() {
   const clock = stillClock();
   const happenings: Happening[] = [];
   const config = parseConfig({
@@ -45,6 +46,11 @@ it("ends a turn, and not the process, when something fails at a moment that a ru
   });
   await new Promise(setImmediate);
   isBroken = true;
+  return { clock, gateway, happenings };
+}
+
+it("ends a turn, and not the process, when something fails at a moment that a rule waits for", async () => {
+  const { clock, gateway, happenings } = await breakReply();
   expect(() => clock.move(1000)).not.toThrow();
   expect(happenings).toMatchObject([
     { type: "begun" },
@@ -52,4 +58,10 @@ it("ends a turn, and not the process, when something fails at a moment that a ru
     { type: "turn", outcome: "failed", fault: "gateway.internal" },
   ]);
   await gateway.close(0);
+});
+
+it("stops all the same when a turn cannot be told that it is stopped", async () => {
+  const { gateway, happenings } = await breakReply();
+  await gateway.close(0);
+  expect(happenings.at(-1)).toMatchObject({ outcome: "failed", fault: "gateway.stopping" });
 });

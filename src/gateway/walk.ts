@@ -82,7 +82,7 @@ class Walk implements Running {
 
   halt(): void {
     this.#halted = true;
-    this.#run?.interrupt(
+    this.#breakOff(
       new Fault("gateway.stopping", "The gateway is shutting down; send the request again."),
     );
   }
@@ -98,7 +98,7 @@ class Walk implements Running {
       this.#run = run(this.#house, this.#job, readied, isLast, {
         refused,
         told: (status) => this.#told(status),
-        crashed: (error) => this.#crashed(this.#faultOf(error)),
+        crashed: (error) => this.#breakOff(this.#faultOf(error)),
       });
     } catch (error) {
       refused(this.#faultOf(error), false);
@@ -125,8 +125,8 @@ class Walk implements Running {
     this.#finish(this.#run === undefined ? "completed" : outcomeOf(this.#run.seen), status);
   }
 
-  /** Something of ours threw; if it throws again while that is told, a reply under way just ends. */
-  #crashed(fault: Fault): void {
+  /** Ends it with a failure of ours; if something throws while that is told, a reply under way just ends. */
+  #breakOff(fault: Fault): void {
     try {
       this.#run?.interrupt(fault);
     } catch {
