@@ -1,8 +1,17 @@
 import { expect, it } from "vitest";
 import { stillClock } from "../../test/still-clock.ts";
+import { createGateway } from "../index.ts";
 import type { Happening } from "../telemetry/happening.ts";
 import { parseConfig } from "./config.ts";
 import { openGateway } from "./gateway.ts";
+
+const asking = (stream: boolean): string =>
+  JSON.stringify({
+    model: "m",
+    stream,
+    messages: [{ role: "user", content: "Hi" }],
+    tools: [{ type: "function", function: { name: "look" } }],
+  });
 
 /** Asks for a call behind which the upstream falls silent, and then breaks the reply. */
 async function breakReply() {
@@ -27,12 +36,7 @@ async function breakReply() {
     path: "/v1/chat/completions",
     query: "",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({
-      model: "m",
-      stream: true,
-      messages: [{ role: "user", content: "Hi" }],
-      tools: [{ type: "function", function: { name: "look" } }],
-    }),
+    body: asking(true),
     reply: {
       head() {},
       write() {
@@ -64,4 +68,23 @@ it("stops all the same when a turn cannot be told that it is stopped", async () 
   const { gateway, happenings } = await breakReply();
   await gateway.close(0);
   expect(happenings.at(-1)).toMatchObject({ outcome: "failed", fault: "gateway.stopping" });
+});
+
+it("tells of an answer only so much that a model without end fills no memory", async () => {
+  const steps = Array.from({ length: 3000 }, () => ({ call: { name: "look" } }));
+  const gateway = createGateway({
+    upstreams: { s: { dialect: "scripted", script: [steps] } },
+    models: { "*": "s/s" },
+    tools: { block_max: 1 },
+  });
+  const post = new Request("http://gateway/v1/chat/completions", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: asking(false),
+  });
+  const { id } = (await (await gateway.fetch(post)).json()) as { id: string };
+  const plan = await gateway.fetch(new Request(`http://gateway/v1/plans/${id}`));
+  const { decisions } = (await plan.json()) as { decisions: { reason: string }[] };
+  expect(decisions).toHaveLength(1001);
+  expect(decisions.at(-1)?.reason).toBe("1999 more decisions like these are not told one by one");
 });

@@ -19,7 +19,7 @@ import type { Job } from "./walk.ts";
 export type Run = Flow & {
   readonly seen: Tally["seen"];
   /** What had to be done to the answer. */
-  readonly mended: readonly Decision[];
+  mended(): readonly Decision[];
   /** The answer's id as the client sees it. */
   id(): string;
   /** Whether the client has been told anything. */
@@ -40,7 +40,7 @@ export function run(house: House, job: Job, readied: Readied, retry: boolean, en
   const { clock, newId } = house;
   const { rules } = job;
   const counted = tally(clock);
-  const mended: Decision[] = [];
+  const mended = mending();
   let flow: Flow | undefined;
   const lastWords = (): string => {
     const { calls } = counted.seen;
@@ -60,7 +60,7 @@ export function run(house: House, job: Job, readied: Readied, retry: boolean, en
     refused: ends.refused,
     told: ends.told,
   });
-  const report = (decision: Decision): void => void mended.push(decision);
+  const { report } = mended;
   const stages = answerStages({ readied, rules, clock, newId, tally: counted, report });
   const source = readied.prepared.open({
     retry,
@@ -73,7 +73,7 @@ export function run(house: House, job: Job, readied: Readied, retry: boolean, en
   return {
     ...running,
     seen: counted.seen,
-    mended,
+    mended: mended.all,
     id() {
       const { start } = counted.seen;
       return (start?.dialect === job.turn.dialect ? start.id : undefined) ?? context.id;
@@ -87,6 +87,26 @@ export function run(house: House, job: Job, readied: Readied, retry: boolean, en
       stages.end?.(emit);
       door.flush();
       door.end();
+    },
+  };
+}
+
+/** So many decisions are told of one answer: a model that does not stop must not fill memory with them. */
+const MOST_TOLD = 1000;
+
+/** Gathers what had to be done to an answer. */
+function mending() {
+  const told: Decision[] = [];
+  let untold = 0;
+  return {
+    report: (decision: Decision): void => {
+      if (told.length < MOST_TOLD) told.push(decision);
+      else untold++;
+    },
+    all: (): readonly Decision[] => {
+      if (untold === 0) return told;
+      const reason = `${untold} more decisions like these are not told one by one`;
+      return [...told, { path: "output", action: "dropped", reason }];
     },
   };
 }

@@ -147,7 +147,7 @@ class Walk implements Running {
     if (this.#readied !== undefined && this.#run !== undefined)
       plans.remember(this.#run.id(), {
         caller: this.#job.caller,
-        planned: planned(this.#readied, this.#run.mended),
+        planned: planned(this.#readied, this.#run.mended()),
       });
     this.#tell(this.#done(outcome, status, fault));
   }
@@ -191,7 +191,7 @@ class Walk implements Running {
       answerId: seen?.start === undefined ? undefined : this.#run?.id(),
       answerModel: seen?.start?.model,
       plan: readied === undefined ? "" : summary(readied.plan),
-      decisions: (readied?.decisions.length ?? 0) + (this.#run?.mended.length ?? 0),
+      decisions: (readied?.decisions.length ?? 0) + (this.#run?.mended().length ?? 0),
       ms: at - this.#started,
       firstEventMs: seen?.firstEvent === undefined ? undefined : seen.firstEvent - this.#started,
     };
