@@ -40,7 +40,9 @@ type Row = { readonly [Key in keyof typeof dimensions]: (typeof dimensions)[Key]
 const rows = (Object.keys(dimensions) as (keyof Row)[])
   .reduce<Partial<Row>[]>(
     (known, key) =>
-      known.flatMap((row) => dimensions[key].map((value) => ({ ...row, [key]: value }))),
+      known.flatMap((row) =>
+        dimensions[key].map((value) => Object.assign({}, row, { [key]: value })),
+      ),
     [{}],
   )
   .map((row) => row as Row)
@@ -106,7 +108,7 @@ function ask(row: Row): Promise<Told> {
     model: "m",
     stream,
     input: "Go.",
-    tools: functions.map((one) => ({ type: "function", ...one })),
+    tools: functions.map((one) => Object.assign({ type: "function" }, one)),
   };
   return askStill(configOf(row), {
     path: door === "chat" ? "/v1/chat/completions" : "/v1/responses",

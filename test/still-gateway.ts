@@ -41,7 +41,7 @@ export async function askStill(config: ConfigInput, asking: Asking): Promise<Tol
   let status = 0;
   let headers: Readonly<Record<string, string>> = {};
   let text = "";
-  let isOver = false;
+  const state = { isOver: false };
   let leave = (): void => {};
   gateway.handle({
     method: "POST",
@@ -60,19 +60,19 @@ export async function askStill(config: ConfigInput, asking: Asking): Promise<Tol
       },
       end(piece = "") {
         text += piece;
-        isOver = true;
+        state.isOver = true;
       },
       onDrain() {},
       onLeave: (then) => void (leave = then),
     },
   });
-  for (let passed = 0; !isOver && passed < 100_000; passed += STEP_MS) {
+  for (let passed = 0; !state.isOver && passed < 100_000; passed += STEP_MS) {
     await new Promise(setImmediate);
     if (asking.leaveAt !== undefined && clock.now() - begun >= asking.leaveAt) {
       leave();
       break;
     }
-    if (!isOver) clock.move(STEP_MS);
+    if (!state.isOver) clock.move(STEP_MS);
   }
   const ms = clock.now() - begun;
   const turn = happenings.find((happening) => happening.type === "turn");
