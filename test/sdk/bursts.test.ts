@@ -226,7 +226,8 @@ describe.each(["chat", "responses"] as const)("a burst of three, made by a %s up
       expect(said.endsWith(ending)).toBe(true);
     });
 
-    it.runIf(hasSchema && door === "responses")("keeps to the Open Responses schema", async () => {
+    if (door === "chat") return; // The schema is of the other door.
+    it.skipIf(!hasSchema)("keeps to the Open Responses schema", async () => {
       const response = await ask(served, door, { stream, tools: named[door] }, { headers });
       const text = await response.text();
       const faults = stream
