@@ -50,7 +50,13 @@ export function answerStages(options: AnswerOptions): Stage<Upstream, Client> {
 /** How long a call that looks complete must be silent before a stop may count on it. */
 const QUIET_MS = 100;
 
-function lawful({ readied, rules, clock, newId }: AnswerOptions): Stage<Upstream, Upstream> {
+function lawful({
+  readied,
+  rules,
+  clock,
+  newId,
+  report,
+}: AnswerOptions): Stage<Upstream, Upstream> {
   const { plan, readsText } = readied;
   let stage: Stage<Upstream, Upstream> = blocks<UpstreamName>(plan.asked.params.n);
   if (readsText) stage = chain(textCalls(plan.identity, newId), stage);
@@ -58,7 +64,7 @@ function lawful({ readied, rules, clock, newId }: AnswerOptions): Stage<Upstream
   const quietMs = rules.stopAfter ? Math.min(QUIET_MS, rules.graceMs) : undefined;
   return chain(
     stage,
-    perChoice(() => settle<UpstreamName>({ clock, quietMs })),
+    perChoice(() => settle<UpstreamName>({ clock, quietMs, report })),
   );
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { Decision } from "../../turn/decision.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import { settle } from "./settle.ts";
@@ -23,9 +24,13 @@ const end = (call: number): Event => ({ type: "call-end", choice: 0, call, compl
 const talk: Event = { type: "text-start", choice: 0 };
 
 /** Plays events; a number is so many milliseconds of silence. */
-function play(script: readonly (Event | number)[], quietMs?: number): Event[] {
+function play(
+  script: readonly (Event | number)[],
+  quietMs?: number,
+  report: (decision: Decision) => void = () => expect.unreachable(),
+): Event[] {
   let now = 0;
-  const stage = settle<UpstreamName>({ clock: { now: () => now }, quietMs });
+  const stage = settle<UpstreamName>({ clock: { now: () => now }, quietMs, report });
   const said: Event[] = [];
   const emit = (event: Event): void => void said.push(event);
   for (const step of script) {
@@ -64,6 +69,20 @@ describe("settling", () => {
   it("says an end once, and nothing of a call behind it", () => {
     const script = [start(0), delta(0, "{}"), talk, delta(0, "\n"), end(0)];
     expect(play(script)).toEqual([start(0), delta(0, "{}"), end(0), talk]);
+  });
+
+  it("tells what else than white space came behind the end of a call", () => {
+    const decisions: Decision[] = [];
+    const script = [start(0), delta(0, "{}"), talk, delta(0, '{"a":'), delta(0, "1}"), end(0)];
+    const report = (decision: Decision): void => void decisions.push(decision);
+    expect(play(script, undefined, report)).toEqual([start(0), delta(0, "{}"), end(0), talk]);
+    expect(decisions).toEqual([
+      {
+        path: "output",
+        action: "dropped",
+        reason: "what came behind the whole arguments of a call is left out",
+      },
+    ]);
   });
 
   it("takes silence behind whole arguments for an end where it is told to", () => {

@@ -1,5 +1,6 @@
 import type { Clock } from "../../turn/clock.ts";
-import type { TurnEvent } from "../../turn/event.ts";
+import type { Decision } from "../../turn/decision.ts";
+import type { CallDelta, TurnEvent } from "../../turn/event.ts";
 import { isFields, jsonOf } from "../../turn/json.ts";
 import type { AnyName } from "../../turn/names.ts";
 import type { Emit, Stage } from "../stage.ts";
@@ -8,6 +9,7 @@ type SettleOptions = {
   readonly clock: Pick<Clock, "now">;
   /** How long a call must have been silent; none: silence says nothing. */
   readonly quietMs?: number | undefined;
+  readonly report: (decision: Decision) => void;
 };
 
 /**
@@ -22,6 +24,7 @@ type SettleOptions = {
 export function settle<Name extends AnyName>({
   clock,
   quietMs,
+  report,
 }: SettleOptions): Stage<TurnEvent<Name>, TurnEvent<Name>> {
   /** The arguments so far of the functions that are being called. */
   const open = new Map<number, string>();
@@ -36,6 +39,7 @@ export function settle<Name extends AnyName>({
       emit({ type: "call-end", choice, call, complete: true });
     }
   };
+  const leaveOut = leavingOut(report);
   let choice = 0;
   return {
     each(event, emit) {
@@ -47,7 +51,7 @@ export function settle<Name extends AnyName>({
           lastWord = clock.now();
           break;
         case "call-delta": {
-          if (over.has(event.call)) return; // White space: a whole object takes nothing else.
+          if (over.has(event.call)) return leaveOut(event);
           const text = open.get(event.call);
           if (text !== undefined) open.set(event.call, text + event.text);
           lastWord = clock.now();
@@ -74,6 +78,17 @@ export function settle<Name extends AnyName>({
       lastWord = undefined;
       settleWhole(choice, emit);
     },
+  };
+}
+
+/** Tells once of a call that something was left out of it; white space is all that a whole object still takes. */
+function leavingOut(report: SettleOptions["report"]): (delta: CallDelta) => void {
+  const told = new Set<number>();
+  return ({ call, text }) => {
+    if (text.trim() === "" || told.has(call)) return;
+    told.add(call);
+    const reason = "what came behind the whole arguments of a call is left out";
+    report({ path: "output", action: "dropped", reason });
   };
 }
 
