@@ -8,7 +8,7 @@ import { flags } from "../src/host/env.ts";
 import { logLevels } from "../src/host/log-level.ts";
 import { usageMemory } from "../src/store/usage.ts";
 import { figuresOf } from "../src/telemetry/figures.ts";
-import type { Happening } from "../src/telemetry/happening.ts";
+import type { ChildSaid, Happening } from "../src/telemetry/happening.ts";
 import { eventLines, logFields, usageLine } from "../src/telemetry/lines.ts";
 import { createMetrics } from "../src/telemetry/metrics.ts";
 import { ask, doors } from "./client.ts";
@@ -48,6 +48,16 @@ const settings = (["server", "tools", "telemetry"] as const).flatMap((section) =
 });
 
 const turn = turnDone({ outcome: "failed", fault: "upstream.cut" });
+/** With every field that one may have. */
+const child: Required<ChildSaid> = {
+  type: "child",
+  upstream: "codex",
+  event: "gone",
+  pid: 1,
+  reason: "exit 1",
+  bytes: 2,
+  percent: 3,
+};
 const happenings: readonly Happening[] = [
   { type: "begun", requestId: "r", door: "chat", model: "m", stream: true },
   turn,
@@ -63,7 +73,7 @@ const happenings: readonly Happening[] = [
   { type: "trouble", requestId: "r", error: "TypeError", frames: [] },
   { type: "reload", ok: true, problems: [] },
   { type: "unwritable", setting: "telemetry.usage_log", path: "/x", problem: "is full" },
-  { type: "child", upstream: "codex", event: "gone", pid: 1, reason: "exit 1", bytes: 2 },
+  child,
 ];
 
 describe("what operators read", () => {
