@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
@@ -26,6 +27,23 @@ describe("a server", () => {
     );
     expect(said).toMatch(/^HTTP\/1\.1 408 /);
     expect(said).toContain('"code":"request.timeout"');
+  });
+
+  it("hears a request out that is arriving when it is stopped, and says that it stops", async () => {
+    const gateway = openGateway(parseConfig({}), machineParts());
+    const server = await openServer(gateway, { host: "127.0.0.1", port: 0 });
+    const { hostname, port } = new URL(server.url);
+    const socket = connect(Number(port), hostname);
+    const said = text(socket);
+    const head = "POST /v1/responses HTTP/1.1\r\nHost: x\r\nexpect: 100-continue";
+    socket.write(`${head}\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n`);
+    // That it may go on says that it has been heard.
+    await once(socket, "readable");
+    const closed = server.close(60_000);
+    await new Promise(setImmediate);
+    socket.write("{}");
+    expect(await said).toContain('"code":"gateway.stopping"');
+    await closed;
   });
 
   it("refuses methods that nobody has heard of in its own words", async () => {

@@ -5,6 +5,7 @@ import type { Socket } from "node:net";
 import { setImmediate } from "node:timers/promises";
 import { faultBody } from "../dialects/fault-body.ts";
 import type { Gateway } from "../gateway/gateway.ts";
+import { until } from "../turn/clock.ts";
 import { Fault } from "../turn/fault.ts";
 import { systemClock } from "./clock.ts";
 import { collectBody, exchangeOf } from "./node.ts";
@@ -34,7 +35,7 @@ export async function openServer(
   { host, port }: Address,
   { requestMs, checkMs }: Patience = { requestMs: 300_000, checkMs: 30_000 },
 ): Promise<Server> {
-  const state: State = { gateway, servers: [], sockets: new Set(), closing: false };
+  const state: State = { gateway, servers: [], sockets: new Set(), arriving: 0, closing: false };
   const options = {
     requestTimeout: requestMs,
     headersTimeout: Math.min(requestMs, 60_000),
@@ -71,6 +72,8 @@ type State = {
   readonly gateway: Gateway;
   readonly servers: HttpServer[];
   readonly sockets: Set<Socket>;
+  /** Requests whose bodies are on their way. */
+  arriving: number;
   closing: boolean;
 };
 
@@ -93,7 +96,9 @@ const listenerFor =
     if (request.method === "GET" || request.method === "HEAD")
       return gateway.handle(exchangeOf(request, response, ""));
     // The limit is asked for each time: a new configuration may have moved it.
+    state.arriving++;
     collectBody(request, gateway.bodyLimit, (fault, body = "") => {
+      state.arriving--;
       if (fault !== null) refuse(fault);
       else gateway.handle(exchangeOf(request, response, body));
     });
@@ -120,6 +125,8 @@ async function close(state: State, graceMs: number): Promise<void> {
     return once(server.close(), "close");
   });
   await gateway.close(graceMs);
+  // Who is still sending a request is owed an answer too: that it goes elsewhere.
+  await until(systemClock, () => state.arriving === 0, last);
   // Replies hold their last words for one round of the event loop.
   await setImmediate();
   for (const socket of sockets) socket.destroySoon();
