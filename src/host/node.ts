@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import type { Exchange, Reply } from "../gateway/exchange.ts";
 import { notUtf8, tooLarge } from "../gateway/fetch.ts";
 import { Fault } from "../turn/fault.ts";
@@ -94,7 +95,10 @@ class NodeReply implements Reply {
   write(text: string): boolean {
     const response = this.#response;
     if (this.#isOver()) return true;
-    if (!response.headersSent) response.writeHead(this.#status, this.#headers);
+    if (!response.headersSent) {
+      response.writeHead(this.#status, this.#headers);
+      if (response.socket !== null) speaking.add(response.socket);
+    }
     this.#hold(text);
     return this.#held.length < MOST_HELD ? !response.writableNeedDrain : this.#send();
   }
@@ -107,7 +111,7 @@ class NodeReply implements Reply {
         ? this.#headers
         : { ...this.#headers, "content-length": String(Buffer.byteLength(text)) };
       response.writeHead(this.#status, headers);
-    }
+    } else if (response.socket !== null) speaking.delete(response.socket);
     this.#ended = true;
     this.#hold(text);
   }
@@ -154,6 +158,11 @@ class NodeReply implements Reply {
     return true;
   }
 }
+
+const speaking = new WeakSet<Socket>();
+
+/** Whether a connection is in the middle of an answer: whatever else is said there would be taken for a part of it. */
+export const isSpeaking = (socket: Socket): boolean => speaking.has(socket);
 
 /** More than this is not held back. */
 const MOST_HELD = 16 * 1024;

@@ -46,6 +46,33 @@ describe("a server", () => {
     await closed;
   });
 
+  it("says nothing of what is not HTTP in the middle of an answer", async () => {
+    const script = [["Hello.", { hang: true }]] as const;
+    const config = parseConfig({
+      upstreams: { s: { dialect: "scripted", script } },
+      models: { "*": "s/s" },
+    });
+    const server = await openServer(openGateway(config, machineParts()), {
+      host: "127.0.0.1",
+      port: 0,
+    });
+    const { hostname, port } = new URL(server.url);
+    const socket = connect(Number(port), hostname);
+    let said = "";
+    socket.setEncoding("utf8").on("data", (piece: string) => void (said += piece));
+    socket.on("error", () => {}); // Whoever speaks no HTTP may be cut off.
+    const body = '{"model":"m","stream":true,"input":"Hi"}';
+    socket.write(
+      `POST /v1/responses HTTP/1.1\r\nHost: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    );
+    await once(socket, "data");
+    socket.write("\u0000 this is no request\r\n\r\n");
+    await once(socket, "close");
+    expect(said).toContain("response.created");
+    expect(said).not.toContain("400 Bad Request");
+    await server.close(0);
+  });
+
   it("refuses methods that nobody has heard of in its own words", async () => {
     const said = await answerTo(
       "PROPFIND /v1/models HTTP/1.1\r\nHost: x\r\nconnection: close\r\n\r\n",

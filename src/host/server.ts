@@ -8,7 +8,7 @@ import type { Gateway } from "../gateway/gateway.ts";
 import { until } from "../turn/clock.ts";
 import { Fault } from "../turn/fault.ts";
 import { systemClock } from "./clock.ts";
-import { collectBody, exchangeOf } from "./node.ts";
+import { collectBody, exchangeOf, isSpeaking } from "./node.ts";
 
 export type Address = { readonly host: string; readonly port: number };
 
@@ -163,7 +163,8 @@ function bindFault(error: unknown, { host, port }: Address): Fault {
 
 /** What is not HTTP never becomes a request, so it is answered on the bare socket. */
 function refuseGarbage(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
+  if (error.code === "ECONNRESET" || !socket.writable || isSpeaking(socket))
+    return void socket.destroy();
   const [status, fault] = garbageFault(error.code);
   const body = JSON.stringify(faultBody(fault));
   socket.end(
