@@ -59,7 +59,7 @@ function lawful({
 }: AnswerOptions): Stage<Upstream, Upstream> {
   const { plan, readsText } = readied;
   let stage: Stage<Upstream, Upstream> = blocks<UpstreamName>(plan.asked.params.n);
-  if (readsText) stage = chain(textCalls(plan.identity, newId), stage);
+  if (readsText) stage = chain(textCalls(plan.identity, newId, report), stage);
   if (!needsEnds(rules, readied)) return stage;
   const quietMs = rules.stopAfter ? Math.min(QUIET_MS, rules.graceMs) : undefined;
   return chain(

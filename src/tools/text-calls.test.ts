@@ -4,6 +4,7 @@ import { broken } from "../../test/lawful.ts";
 import { ask, builtin, custom, fn, namespace, plain, restored, whole } from "../../test/turns.ts";
 import { blocks } from "../stream/blocks.ts";
 import { chain, runStage } from "../stream/stage.ts";
+import type { Decision } from "../turn/decision.ts";
 import type { TurnEvent } from "../turn/event.ts";
 import { Fault } from "../turn/fault.ts";
 import { upstreamName, type UpstreamName } from "../turn/names.ts";
@@ -73,6 +74,16 @@ function shown(events: readonly Event[]): string[] {
   return lines;
 }
 const run = (...events: readonly Event[]): string[] => shown(runStage(stage(), events));
+
+it("tells of every call that was text", () => {
+  const decisions: Decision[] = [];
+  const told = textCalls(plan.identity, counter(), (one) => void decisions.push(one));
+  const block = "<use_tool><name>look</name></use_tool>";
+  runStage(told, [say(`So: ${block}`), start(0), say("<use_tool><name>none</name></use_tool>")]);
+  expect(decisions).toEqual([
+    { path: "output", action: "reshaped", reason: "a call of `look` was written as text" },
+  ]);
+});
 const told = (...pieces: readonly string[]): string[] => run(...pieces.map((piece) => say(piece)));
 
 const block = (q: string): string => writeUseTool("look", JSON.stringify({ q }), schema);

@@ -5,7 +5,7 @@ import { isFields } from "../turn/json.ts";
 import { upstreamName, type UpstreamName } from "../turn/names.ts";
 import type { Bound, Identities } from "./declare.ts";
 import { isCalledByName } from "./identity.ts";
-import { recognise } from "./restore.ts";
+import { recognise, type Report } from "./restore.ts";
 import { readUseTool, type Takes } from "./use-tool/read.ts";
 import { BlockScan } from "./use-tool/scan.ts";
 
@@ -18,13 +18,20 @@ type Written = { readonly bound: Bound; readonly input: string };
 /** Reads a block; nothing if no declared tool is called by it. */
 type Read = (block: string) => Written | undefined;
 
+/** What the choices of a turn share. */
+type Means = { readonly read: Read; readonly newId: NewId; readonly report: Report };
+
 /**
  * Takes the calls that a model writes in its text for calls. It stands before
  * the stage that makes events lawful. Text that may be a call is held until that
  * is settled; what turns out to be none goes on as it came. Reasoning is not
  * looked at: a model may think of a call and not make it.
  */
-export function textCalls(identity: Identities, newId: NewId): Stage<Event, Event> {
+export function textCalls(
+  identity: Identities,
+  newId: NewId,
+  report: Report = () => {},
+): Stage<Event, Event> {
   const choices = new Map<number, ChoiceText>();
   const read = reading(identity);
   /** Whether frames have said anything else, or at another time, than we do. */
@@ -37,7 +44,10 @@ export function textCalls(identity: Identities, newId: NewId): Stage<Event, Even
       if ("choice" in event) {
         let choice = choices.get(event.choice);
         if (choice === undefined)
-          choices.set(event.choice, (choice = new ChoiceText(event.choice, read, newId)));
+          choices.set(
+            event.choice,
+            (choice = new ChoiceText(event.choice, { read, newId, report })),
+          );
         choice.each(event, emit);
         bent ||= choice.isBent();
         return;
@@ -76,8 +86,7 @@ function reading(identity: Identities): Read {
  */
 class ChoiceText {
   readonly #index: number;
-  readonly #read: Read;
-  readonly #newId: NewId;
+  readonly #means: Means;
   readonly #scan = new BlockScan();
   /** What may belong to a call, and the annotations that came meanwhile. */
   #held: (TextDelta | TextNote)[] = [];
@@ -95,10 +104,9 @@ class ChoiceText {
   #calls = 0;
   #changed = false;
 
-  constructor(index: number, read: Read, newId: NewId) {
+  constructor(index: number, means: Means) {
     this.#index = index;
-    this.#read = read;
-    this.#newId = newId;
+    this.#means = means;
   }
 
   /** Whether it has said or is about to say anything else than it was told. */
@@ -201,11 +209,11 @@ class ChoiceText {
   /** A block is there: a call, or text like any other. */
   #close(emit: Emit<Event>): void {
     const block = this.#held.map((one) => (one.type === "text-delta" ? one.text : "")).join("");
-    const written = this.#read(block);
+    const written = this.#means.read(block);
     if (written !== undefined) return this.#take(written, emit);
     // A block that was never closed reaches into the next one.
     const { inner } = this.#scan;
-    const last = inner === 0 ? undefined : this.#read(block.slice(inner));
+    const last = inner === 0 ? undefined : this.#means.read(block.slice(inner));
     if (last === undefined) return this.#release(emit);
     this.#releaseUpTo(inner, emit);
     this.#take(last, emit);
@@ -220,7 +228,9 @@ class ChoiceText {
     this.#held = [];
     this.#blank = [];
     const call = this.#calls++;
-    const id = this.#newId("call");
+    const id = this.#means.newId("call");
+    const reason = `a call of \`${bound.client.name}\` was written as text`;
+    this.#means.report({ path: "output", action: "reshaped", reason });
     emit({
       type: "call-start",
       choice,
