@@ -114,6 +114,16 @@ describe("the files of turns", () => {
     ]);
   });
 
+  it("are tried again when the configuration is taken up anew", async () => {
+    mkdirSync(at("folder"));
+    const gateway = open(withLogs(at("folder")));
+    rmSync(at("folder"), { recursive: true });
+    gateway.reconfigure(withLogs(at("folder")));
+    await ask(gateway, "one", hello);
+    await gateway.close(0);
+    expect(linesIn("folder").map((line) => line.req_id)).toEqual(["one"]);
+  });
+
   it("also tell of a request that never became a turn", async () => {
     const gateway = open();
     await ask(gateway, "one", "{");

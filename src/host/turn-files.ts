@@ -79,7 +79,8 @@ function lineFile(setting: string, report: Report) {
       if (out !== undefined) for (const line of lines()) out.add(`${JSON.stringify(line)}\n`);
     },
     follow(next: string | undefined): void {
-      if (next === path) return;
+      // One that could not be opened may be by now.
+      if (next === path && out !== undefined) return;
       out?.close();
       process.off("exit", flush);
       path = next;
