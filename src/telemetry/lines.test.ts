@@ -38,7 +38,7 @@ describe("the usage line", () => {
       tool_calls_withheld: 0,
       tool_calls_repeated: 0,
       choice_count: 1,
-      output_mode: "openai-json",
+      output_mode: null,
     });
   });
 

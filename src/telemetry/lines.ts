@@ -75,7 +75,7 @@ export const usageLine = (turn: TurnDone): Line => ({
   tool_calls_withheld: turn.calls.withheld,
   tool_calls_repeated: turn.calls.repeated,
   choice_count: turn.choices,
-  output_mode: turn.rules.output ?? "openai-json",
+  output_mode: turn.rules.output ?? null,
 });
 
 /** What the event log says of a happening, one line for each; nothing of what is no turn's. */

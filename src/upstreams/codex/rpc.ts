@@ -48,8 +48,6 @@ export class RpcError extends Error {
 export type Asking = {
   /** Others wait for something to go out with. */
   readonly urgent?: boolean;
-  /** How often it is made again where the other side was overloaded. */
-  readonly retries?: number;
 };
 
 type Pending = {
@@ -89,16 +87,12 @@ export class Rpc {
   }
 
   /** Asks, and again for as long as the other side is overloaded. Rejects with an RpcError or a Fault. */
-  async request(
-    method: string,
-    params: Fields,
-    { urgent = true, retries = RETRIES }: Asking = {},
-  ): Promise<Fields> {
+  async request(method: string, params: Fields, { urgent = true }: Asking = {}): Promise<Fields> {
     for (let tried = 0; ; tried++) {
       try {
         return fieldsOf(await this.#once(method, params, urgent)) ?? {};
       } catch (error) {
-        const again = error instanceof RpcError && error.code === OVERLOADED && tried < retries;
+        const again = error instanceof RpcError && error.code === OVERLOADED && tried < RETRIES;
         if (!again) throw error;
         await this.#rest(FIRST_WAIT * 2 ** tried);
       }

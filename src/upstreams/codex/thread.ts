@@ -100,17 +100,13 @@ export class Thread implements Listener {
     });
     const threadId = (this.#id = textOf(fieldsOf(thread)?.id) ?? "");
     this.#unwatch = rpc.watch(threadId, this);
+    const { items, options } = request;
+    if (items.length > 0 && !out.left())
+      await rpc.request("thread/inject_items", { threadId, items });
     if (out.left()) return;
     this.#stayAwake();
-    const { items, options } = request;
-    // Both at once: what is said of one thread is done one after the other. If
-    // the first fails, so does all of it: what would be answered is not the conversation.
-    const [told, begun] = await Promise.allSettled([
-      items.length > 0 && rpc.request("thread/inject_items", { threadId, items }, { retries: 0 }),
-      rpc.request("turn/start", { threadId, input: [], ...options }),
-    ]);
-    if (begun.status === "fulfilled") this.#turn = textOf(fieldsOf(begun.value.turn)?.id);
-    for (const done of [told, begun]) if (done.status === "rejected") throw done.reason;
+    const { turn } = await rpc.request("turn/start", { threadId, input: [], ...options });
+    this.#turn = textOf(fieldsOf(turn)?.id);
   }
 
   /**
