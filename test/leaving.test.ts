@@ -195,6 +195,9 @@ it("lets turns under way end when it closes, and takes no new ones", async () =>
   let text = (await reader?.read())?.value ?? "";
   const closing = served.gateway.close(10_000);
   expect((await ask(served, "chat")).status).toBe(503);
+  const open = ["/readyz", "/livez", "/healthz", "/metrics"];
+  const states = await Promise.all(open.map((path) => fetch(served.url + path)));
+  expect(states.map(({ status }) => status)).toEqual([503, 200, 200, 200]);
   more.resolve();
   for (let step = await reader?.read(); step?.done === false; step = await reader?.read())
     text += step.value;

@@ -64,7 +64,7 @@ export function openGateway(config: Config, parts: Parts): Gateway {
     const turnAway = turnerAway(exchange.reply, requestId);
     try {
       const { route, rest } = findRoute(exchange.method, exchange.path);
-      if (stopping && route.open !== true) throw closing();
+      if (stopping && route.always !== true) throw closing();
       const caller = route.open === true ? "" : authorize(exchange.headers, at.keys);
       route
         .serve({ house: at, exchange, requestId, caller, rest, refuse: turnAway })

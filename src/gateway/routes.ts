@@ -34,6 +34,8 @@ type Route = {
   readonly path: string;
   /** Whether it is served without a key. */
   readonly open?: true;
+  /** Whether it is served while the gateway stops. */
+  readonly always?: true;
   readonly serve: (visit: Visit) => void | Promise<void>;
 };
 
@@ -50,16 +52,18 @@ const routes: readonly Route[] = [
     method: "GET",
     path: "/healthz",
     open: true,
+    always: true,
     serve: (visit) => sendJson(visit, 200, { status: "ok" }),
   },
   {
     method: "GET",
     path: "/livez",
     open: true,
+    always: true,
     serve: (visit) => sendJson(visit, 200, { status: "ok" }),
   },
   { method: "GET", path: "/readyz", open: true, serve: serveReadiness },
-  { method: "GET", path: "/metrics", open: true, serve: serveMetrics },
+  { method: "GET", path: "/metrics", open: true, always: true, serve: serveMetrics },
 ];
 
 const exact = new Map(routes.map((route) => [`${route.method} ${route.path}`, route]));
