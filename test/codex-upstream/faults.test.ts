@@ -1,6 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { sayResponses } from "../fake-model.ts";
-import { cut, frame, hang, json, sse, type Answer, type Model } from "../fake-upstream.ts";
+import {
+  cut,
+  fakeUpstream,
+  frame,
+  hang,
+  json,
+  sse,
+  type Answer,
+  type Model,
+} from "../fake-upstream.ts";
 import { until } from "../loopback.ts";
 import { ask, childEvents, missing, openCodex, pidOf } from "./house.ts";
 
@@ -71,6 +80,12 @@ describe.skipIf(missing)("what goes wrong behind the real codex app-server", () 
   });
 });
 
+/** Where nobody listens any more. */
+async function closedUrl(): Promise<string> {
+  await using gone = await fakeUpstream(halfThenWhole);
+  return gone.url;
+}
+
 /** Answers the first request by halves and then no more, and every other one whole. */
 const halfThenWhole: Model = ({ body }, at) =>
   at === 0 ? sse(...half, hang) : sayResponses(body, { text: "Fine." });
@@ -108,6 +123,13 @@ describe.skipIf(missing)("the real codex app-server", () => {
     await house.model.heard[0]?.closed;
     expect(house.model.heard[0]?.abandoned()).toBe(true);
     expect((await ask(house)).body["choices"]?.[0].message.content).toBe("Fine.");
+  });
+
+  it("says at once that nobody answers behind it, where Codex would wait without end", async () => {
+    await using house = await openCodex(halfThenWhole, { base_url: await closedUrl() });
+    const { status, body } = await ask(house);
+    expect([status, body["error"]?.code]).toEqual([502, "upstream.unreachable"]);
+    expect(body["error"]?.message).toMatch(/cannot reach its model.*`base_url`/);
   });
 
   it("says how to sign in where nobody has", async () => {

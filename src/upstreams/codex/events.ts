@@ -19,6 +19,12 @@ export type State = "open" | "calls" | "over";
 /** An item as the model gave it, or as Codex was told it. */
 export const RAW_ITEM = "rawResponseItem/completed";
 
+/**
+ * An error of a turn. One that will be retried is not followed by the turn's
+ * end: streams are never taken up again, so that Codex waits for its network.
+ */
+export const RETRYING = "error";
+
 /** What Codex says of its account, and all that is passed on of it. */
 export const RATE_LIMITS = "account/rateLimits/updated";
 

@@ -17,6 +17,9 @@ type Row = {
   readonly openai?: string;
 };
 
+const lost: Row = { code: "upstream.cut", did: "lost its model in mid-answer" };
+const unreached: Row = { code: "upstream.unreachable", did: "cannot reach its model" };
+
 /** The kinds of failure that Codex names. */
 const rows: Readonly<Record<string, Row>> = {
   contextWindowExceeded: {
@@ -38,10 +41,10 @@ const rows: Readonly<Record<string, Row>> = {
   unauthorized: { code: "upstream.auth", did: "was not let in" },
   internalServerError: { code: "upstream.failed", did: "had an error" },
   badRequest: { code: "upstream.refused", did: "rejected the request" },
-  responseStreamDisconnected: { code: "upstream.cut", did: "lost its model in mid-answer" },
-  responseStreamConnectionFailed: { code: "upstream.unreachable", did: "cannot reach its model" },
+  responseStreamDisconnected: lost,
+  responseStreamConnectionFailed: unreached,
   responseTooManyFailedAttempts: { code: "upstream.failed", did: "gave up on its model" },
-  httpConnectionFailed: { code: "upstream.unreachable", did: "cannot reach its model" },
+  httpConnectionFailed: unreached,
 };
 
 /**
@@ -68,6 +71,26 @@ export function faultOf(error: Fields | undefined, failing: CodexFailing): Fault
   return shown(
     failing,
     named(isCut ? "responseStreamDisconnected" : kind, body ?? message, failing),
+  );
+}
+
+/**
+ * Codex cannot reach its model and waits until it can, without end. Whoever
+ * waits for the answer is told instead, and the next upstream may be asked.
+ */
+export function outOfReach(
+  error: Fields | undefined,
+  failing: CodexFailing,
+  begun: boolean,
+): Fault {
+  const details = textOf(error?.additionalDetails)?.slice(0, 2000);
+  const { code, did } = begun ? lost : unreached;
+  return shown(
+    failing,
+    new Fault(
+      code,
+      `Upstream \`${failing.name}\` ${did}${details === undefined ? "" : ` (${details})`}. Check its \`base_url\` and the network.`,
+    ),
   );
 }
 

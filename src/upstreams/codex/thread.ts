@@ -4,8 +4,8 @@ import type { TurnEvent } from "../../turn/event.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { AnswerReader, heard, RAW_ITEM, type Said } from "./events.ts";
-import { faultOf, type CodexFailing } from "./faults.ts";
+import { AnswerReader, heard, RAW_ITEM, RETRYING, type Said } from "./events.ts";
+import { faultOf, outOfReach, type CodexFailing } from "./faults.ts";
 import type { Outlet } from "./outlet.ts";
 import type { CodexRequest } from "./request.ts";
 import type { Continuation } from "./parked.ts";
@@ -160,6 +160,8 @@ export class Thread implements Listener {
   note(method: string, params: Fields): void {
     const out = this.#out;
     if (out === undefined) return;
+    if (method === RETRYING && params.willRetry === true)
+      return this.#fail(outOfReach(fieldsOf(params.error), this.#options.failing, out.begun()));
     this.#lastHeard = this.#options.clock.now();
     this.#reader.note(method, params, out.emit);
     this.#turn ??= this.#reader.turn();
