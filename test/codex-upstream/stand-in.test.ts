@@ -70,6 +70,22 @@ describe("an app-server that misbehaves", () => {
     expect(await readiness.json()).toMatchObject({ upstreams: { codex: "upstream.unreachable" } });
   });
 
+  it("may be something else: it is said what to run to see why", async () => {
+    await using house = await openCodex(() => json({}), { command: "/bin/false" });
+    const { status, body } = await ask(house);
+    expect(status).toBe(502);
+    expect(body["error"]?.message).toMatch(
+      /did not start \(exit 1\); run `CODEX_HOME=\S+ \S*\/false app-server` by hand/,
+    );
+  });
+
+  it("is no loss when it is let go of", async () => {
+    const house = await open();
+    expect((await ask(house)).status).toBe(200);
+    await house[Symbol.asyncDispose]();
+    expect([childEvents(house, "started"), childEvents(house, "gone")]).toEqual([1, 0]);
+  });
+
   it("is missed by its name where it is not there", async () => {
     await using house = await openCodex(() => json({}), { command: "/no/such/codex" });
     const { status, body } = await ask(house);

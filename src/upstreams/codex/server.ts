@@ -51,6 +51,7 @@ export async function startServer(options: ServerOptions, gone: () => void): Pro
   if (file === undefined) throw missing(options);
   furnishHome(home, provider, environment);
   let greeted = false;
+  let closing = false;
   const ended = Promise.withResolvers<void>();
   const rpc = new Rpc({
     send: (line) => child.send(line),
@@ -68,11 +69,12 @@ export async function startServer(options: ServerOptions, gone: () => void): Pro
     line: (line) => rpc.hear(line),
     noise: (bytes) => notice({ event: "noise", bytes }),
     gone(reason) {
-      notice({ event: "gone", reason });
+      // One that was let go of is no loss to tell of.
+      if (!closing) notice({ event: "gone", reason });
       ended.resolve();
       // First, so that a turn that is tried again does not come back here.
       if (greeted) gone();
-      rpc.fail(greeted ? died(name, reason) : stillborn(name, reason));
+      rpc.fail(greeted ? died(name, reason) : stillborn({ name, home, file, reason }));
     },
   });
   try {
@@ -87,6 +89,7 @@ export async function startServer(options: ServerOptions, gone: () => void): Pro
     pid: child.pid,
     rpc,
     async close() {
+      closing = true;
       child.end();
       const calledOff = clock.at(clock.now() + CLOSE_MS, () => child.kill());
       await ended.promise;
@@ -142,10 +145,17 @@ export const signIn = ({ name, home }: Pick<ServerOptions, "name" | "home">): st
 const signedOut = (options: ServerOptions): Fault =>
   new Fault("upstream.auth", `Codex is not signed in. ${signIn(options)}`);
 
-const stillborn = (name: string, reason: string): Fault =>
+type Stillborn = {
+  readonly name: string;
+  readonly home: string;
+  readonly file: string;
+  readonly reason: string;
+};
+
+const stillborn = ({ name, home, file, reason }: Stillborn): Fault =>
   new Fault(
     "upstream.unreachable",
-    `The Codex process of upstream \`${name}\` did not start (${reason}); run \`codex app-server\` by hand to see why.`,
+    `The Codex process of upstream \`${name}\` did not start (${reason}); run \`CODEX_HOME=${home} ${file} app-server\` by hand to see why.`,
   );
 
 const died = (name: string, reason: string): Fault =>
