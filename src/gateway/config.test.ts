@@ -87,7 +87,7 @@ describe("a configuration", () => {
     expect(
       problemsOf({
         server: { port: "x", host: 5, keys: "k", body_limit: 1.5 },
-        upstreams: { a: { dialect: "chat" }, b: null },
+        upstreams: { a: { dialect: "chat" }, b: null, e: { dialect: "codex", command: ["codex"] } },
         models: { c: 5, d: [] },
         tools: { strict: "yes", block_max: -1, output: "openai_json" },
         store: { kind: "redis" },
@@ -99,6 +99,7 @@ describe("a configuration", () => {
       "server.body_limit: must be a whole number",
       "upstreams.a.base_url: is missing; it must be text",
       "upstreams.b: is empty; it must be a group of keys, or leave the key out",
+      "upstreams.e.command: must be text, not a list",
       "models.c: must be `upstream/model`, or a list of them",
       "models.d: is an empty list; name at least one",
       "tools.strict: must be `true` or `false`, not text",

@@ -108,7 +108,8 @@ function wrongType(expected: string, value: unknown): string {
   if (value === undefined) return `is missing; it must be ${wanted}`;
   if (value === null) return `is empty; it must be ${wanted}, or leave the key out`;
   if (expected === "int" && typeof value === "number") return "must be a whole number";
-  if (expected === "string") return `must be text, not ${typeName(value)}; put it in quotes`;
+  if (expected === "string" && typeof value !== "object")
+    return `must be text, not ${typeName(value)}; put it in quotes`;
   return `must be ${wanted}, not ${typeName(value)}`;
 }
 

@@ -64,7 +64,8 @@ function momentIn(said: URLSearchParams, name: string): number | undefined {
   const hasZone = !text.includes("T") || /(?:Z|[+-]\d\d:?\d\d)$/i.test(text);
   const moment = /^\d{4}-/.test(text) ? Date.parse(hasZone ? text : `${text}Z`) : Number.NaN;
   if (!Number.isNaN(moment)) return moment;
-  const remedy = "a date such as `2026-01-31` or `2026-01-31T12:00:00Z`, or milliseconds";
+  const remedy =
+    "a date such as `2026-01-31` or `2026-01-31T12:00:00Z`, or seconds or milliseconds";
   throw wrong(name, `must be ${remedy} since 1970`);
 }
 

@@ -113,6 +113,17 @@ models:
     expect(out).toContain("models:\n  none by name; ask for upstream/model, such as far/MODEL\n");
   });
 
+  it("says which rules for calls hold, whoever set them", async () => {
+    write("patchbay.yaml", "tools: { block_max: 4, stop_after: false, block_delimiter: '' }\n");
+    const env = { PROXY_TOOL_BLOCK_MAX: "1", PROXY_STOP_AFTER_TOOLS_MODE: "first" };
+    const { out } = await patchbay(["check"], env).over;
+    expect(out).toContain("\ntools:\n  block_max        1\n  stop_after_mode  first\n");
+    const json = await patchbay(["check", "--json"], env).over;
+    expect(JSON.parse(json.out)).toMatchObject({
+      tools: { block_max: 1, stop_after_mode: "first", stop_after: false },
+    });
+  });
+
   it("tells every problem and fails", async () => {
     write("bad.yaml", "server:\n  prot: 1\n  host: 0.0.0.0\nmodels:\n  a: nowhere/x\n");
     const { code, out, err } = await patchbay(["check", "--config", "bad.yaml"]).over;

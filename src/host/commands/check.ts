@@ -1,4 +1,4 @@
-import type { Config } from "../../gateway/config.ts";
+import { parseConfig, type Config } from "../../gateway/config.ts";
 import { openGateway } from "../../gateway/gateway.ts";
 import { Fault } from "../../turn/fault.ts";
 import { aligned } from "../aligned.ts";
@@ -27,9 +27,9 @@ export async function check({ config: file, json = false }: CheckOptions): Promi
   }
   if (!loaded.ok) return;
   for (const note of loaded.notes) console.error(note);
-  const { upstreams, models } = summary(loaded.config);
+  const { upstreams, models, tools } = summary(loaded.config);
   if (json) {
-    console.log(JSON.stringify({ ok: true, file: loaded.file, upstreams, models }));
+    console.log(JSON.stringify({ ok: true, file: loaded.file, upstreams, models, tools }));
     return;
   }
   console.log(`${loaded.file ?? "No file: zero configuration"}: no problems.`);
@@ -40,6 +40,16 @@ export async function check({ config: file, json = false }: CheckOptions): Promi
   const address = some && ` by name; ask for upstream/model, such as ${some.name}/MODEL`;
   const none = [[`none${address ?? ""}`]];
   console.log(["models:", ...aligned(places.length > 0 ? places : none)].join("\n"));
+  const rules = unusual(tools);
+  if (rules.length > 0) console.log(["tools:", ...aligned(rules)].join("\n"));
+}
+
+/** The rules that are not as they are by themselves. */
+function unusual(tools: Config["tools"]): string[][] {
+  const usual = new Map<string, unknown>(Object.entries(parseConfig({}).tools));
+  return Object.entries(tools)
+    .filter(([key, value]) => value !== undefined && value !== usual.get(key))
+    .map(([key, value]) => [key, key === "block_delimiter" ? JSON.stringify(value) : `${value}`]);
 }
 
 /** The files it names that could not be added to. Nothing is written. */
@@ -67,13 +77,13 @@ type Row = {
   readonly base_url?: string | undefined;
 };
 
-function summary(config: Config): { upstreams: Row[]; models: Config["models"] } {
+function summary(config: Config): { upstreams: Row[] } & Pick<Config, "models" | "tools"> {
   const upstreams = Object.entries(config.upstreams).map(([name, upstream]) => ({
     name,
     dialect: upstream.dialect,
     base_url: "base_url" in upstream ? withoutSecrets(upstream.base_url) : undefined,
   }));
-  return { upstreams, models: config.models };
+  return { upstreams, models: config.models, tools: config.tools };
 }
 
 /** Some providers take the key in the address. */

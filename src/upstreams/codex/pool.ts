@@ -63,6 +63,6 @@ export class Pool {
 const full = (name: string): Fault =>
   new Fault(
     "upstream.overloaded",
-    `Upstream \`${name}\` has as many turns as it can take, and as many waiting as may wait; try again, or raise \`processes\` or \`queue\`.`,
+    `Upstream \`${name}\` has as many turns as it can take, and as many waiting as may wait; try again, or raise \`processes\`, \`seats\` or \`queue\`.`,
     { retryAfter: "5" },
   );
