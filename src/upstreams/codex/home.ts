@@ -9,22 +9,26 @@ import {
 } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { catalogText, configText, needsLogin, type Provider } from "./settings.ts";
+import { catalogText, configText, needsLogin, WRITTEN, type Provider } from "./settings.ts";
 
 /**
  * Makes the child's home ready: our configuration, our catalog and, where Codex
- * goes by its own sign-in, a way to the one the user has already.
+ * goes by its own sign-in, a way to the one the user has already. False: it is
+ * somebody's own, and left as it is.
  */
 export function furnishHome(
   home: string,
   provider: Provider,
   env: Readonly<Record<string, string | undefined>>,
-): void {
+): boolean {
+  const config = join(home, "config.toml");
+  if (existsSync(config) && !readFileSync(config, "utf8").startsWith(WRITTEN)) return false;
   mkdirSync(home, { recursive: true, mode: 0o700 });
   const catalog = join(home, "patchbay-models.json");
   put(catalog, catalogText());
-  put(join(home, "config.toml"), configText(catalog));
+  put(config, configText(catalog));
   if (needsLogin(provider)) shareLogin(home, env);
+  return true;
 }
 
 /** Codex reads its files whenever a thread starts, so they are never half written. */

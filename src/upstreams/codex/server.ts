@@ -7,6 +7,7 @@ import { openChild } from "./child.ts";
 import { RATE_LIMITS, readLimits, unheard } from "./events.ts";
 import { furnishHome } from "./home.ts";
 import { findCommand } from "./command.ts";
+import { emptyLog } from "./own-log.ts";
 import { Rpc, type Stray } from "./rpc.ts";
 import { childEnvironment, needsLogin, startArguments, type Provider } from "./settings.ts";
 
@@ -16,6 +17,7 @@ export type Notice =
   | { readonly event: "gone"; readonly reason: string }
   | { readonly event: "noise"; readonly bytes: number }
   | { readonly event: "limits"; readonly percent: number }
+  | { readonly event: "keeps-log"; readonly reason: string }
   | { readonly event: Stray };
 
 export type ServerOptions = {
@@ -49,7 +51,7 @@ export async function startServer(options: ServerOptions, gone: () => void): Pro
   const { name, home, provider, environment, clock, timeout, notice } = options;
   const file = findCommand(options.command, environment["PATH"] ?? "");
   if (file === undefined) throw missing(options);
-  furnishHome(home, provider, environment);
+  if (!furnishHome(home, provider, environment)) throw taken(options);
   let greeted = false;
   let closing = false;
   const ended = Promise.withResolvers<void>();
@@ -85,6 +87,8 @@ export async function startServer(options: ServerOptions, gone: () => void): Pro
     throw error;
   }
   notice({ event: "started", pid: child.pid });
+  const reason = await emptyLog(home);
+  if (reason !== undefined) notice({ event: "keeps-log", reason });
   return {
     pid: child.pid,
     rpc,
@@ -136,6 +140,12 @@ const missing = ({ name, command }: ServerOptions): Fault =>
   new Fault(
     "upstream.unreachable",
     `Upstream \`${name}\` needs Codex, and there is no \`${command}\` to run. Install it (npm install -g @openai/codex), or name it in \`upstreams.${name}.command\`.`,
+  );
+
+const taken = ({ name, home }: ServerOptions): Fault =>
+  new Fault(
+    "upstream.unreachable",
+    `Upstream \`${name}\` would have to replace ${home}/config.toml, which Patchbay did not write. Give \`upstreams.${name}.home\` a folder of its own; a sign-in in ~/.codex is found from there.`,
   );
 
 /** How to get in. */

@@ -15,11 +15,14 @@ const HUGE = 1_000_000_000;
 export const needsLogin = ({ baseUrl, apiKey }: Provider): boolean =>
   baseUrl === undefined && apiKey === undefined;
 
+/** How a configuration of ours begins. */
+export const WRITTEN = "# Written by Patchbay";
+
 /**
  * What makes Codex a model and nothing else: no tools of its own, no words of
  * its own, nothing looked up outside, nothing shortened behind our back.
  */
-export const configText = (catalog: string): string => `# Written by Patchbay at every start.
+export const configText = (catalog: string): string => `${WRITTEN} at every start.
 model_catalog_json = ${JSON.stringify(catalog)}
 check_for_update_on_startup = false
 web_search = "disabled"

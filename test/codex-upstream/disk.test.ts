@@ -1,0 +1,38 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { responsesToolLoop } from "../fake-model.ts";
+import { ask, childEvents, missing, openCodex } from "./house.ts";
+
+function ownHome(): string {
+  const home = mkdtempSync(join(tmpdir(), "patchbay-codex-disk-"));
+  onTestFinished(() => rmSync(home, { recursive: true, force: true, maxRetries: 5 }));
+  return home;
+}
+
+describe.skipIf(missing)("the home of the real codex app-server", () => {
+  it("has a log that takes nothing, where Codex would write calls and their results", async () => {
+    const home = ownHome();
+    await using house = await openCodex(responsesToolLoop, { home });
+    expect((await ask(house)).status).toBe(200);
+    expect(childEvents(house, "keeps-log")).toBe(0);
+    const logs = readdirSync(home).filter((name) => /^logs_.*\.sqlite$/.test(name));
+    expect(logs).toHaveLength(1);
+    using log = new DatabaseSync(join(home, logs[0] ?? ""), { timeout: 2000 });
+    log.exec("INSERT INTO logs (ts, ts_nanos, level, target) VALUES (1, 1, 'INFO', 'said')");
+    expect(log.prepare("SELECT count(*) AS lines FROM logs").get()).toEqual({ lines: 0 });
+  });
+
+  it("is not taken from somebody who has put his own configuration there", async () => {
+    const home = ownHome();
+    const theirs = 'model = "mine"\n';
+    writeFileSync(join(home, "config.toml"), theirs);
+    await using house = await openCodex(responsesToolLoop, { home });
+    const { status, body } = await ask(house);
+    expect([status, body["error"]?.code]).toEqual([502, "upstream.unreachable"]);
+    expect(body["error"]?.message).toMatch(/config\.toml.*`upstreams\.codex\.home`/);
+    expect(readFileSync(join(home, "config.toml"), "utf8")).toBe(theirs);
+  });
+});
