@@ -267,6 +267,12 @@ describe("patchbay serve", () => {
 });
 
 describe("patchbay smoke", () => {
+  it("says that no answer could have both so many calls and so few", async () => {
+    const { code, err } = await patchbay(["smoke", "--at-most", "1"]).over;
+    expect(code).toBe(1);
+    expect(err).toBe("`--at-most 1` is less than `--expect 2`; give `--expect 1` too.\n");
+  });
+
   it("sees a burst, and the way back to single calls by the environment", async () => {
     const { url } = await serving();
     expect((await patchbay(["smoke", "--url", url]).over).code).toBe(0);

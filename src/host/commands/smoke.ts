@@ -16,6 +16,7 @@ export async function smoke({ json = false, ...options }: SmokeOptions): Promise
   const key = options.key ?? (PATCHBAY_API_KEY || PROXY_API_KEY || undefined);
   let report: Report;
   try {
+    refuseContradiction(options);
     report = await look({ ...options, key });
   } catch (error) {
     if (!json || !(error instanceof Fault)) throw error;
@@ -25,6 +26,14 @@ export async function smoke({ json = false, ...options }: SmokeOptions): Promise
   }
   if (!report.ok) process.exitCode = 1;
   console.log(json ? JSON.stringify(toldAsJson(report)) : [...lines(report)].join("\n"));
+}
+
+function refuseContradiction({ expect, atMost }: SmokeOptions): void {
+  if (atMost === undefined || atMost >= expect) return;
+  throw new Fault(
+    "request.invalid",
+    `\`--at-most ${atMost}\` is less than \`--expect ${expect}\`; give \`--expect ${atMost}\` too.`,
+  );
 }
 
 function* lines({ ok, url, model, least, answers, problems }: Report): Generator<string> {
