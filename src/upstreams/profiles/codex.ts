@@ -1,5 +1,5 @@
 import type { Profile } from "../../turn/profile.ts";
-import { NO_LIMIT } from "./extend.ts";
+import { functionsOnly, NO_LIMIT } from "./extend.ts";
 
 /**
  * Codex by its app-server, 0.164 or newer, made a model and nothing else. From
@@ -15,16 +15,7 @@ export const codex: Profile = {
   provider: "openai",
   dialect: "codex",
   tools: {
-    kinds: {
-      function: "native",
-      web_search: "ignore",
-      file_search: "ignore",
-      code_interpreter: "ignore",
-      computer_use: "ignore",
-      image_generation: "ignore",
-      mcp: "ignore",
-      "*": "degrade",
-    },
+    kinds: functionsOnly,
     max: NO_LIMIT,
     names: {
       chars: "A-Za-z0-9_-",

@@ -19,6 +19,18 @@ export function extendProfile(
 /** So many tools that only the upstream itself knows when it is too many. */
 export const NO_LIMIT = 1_000_000;
 
+/** Kinds of tool where functions are all there is: what others run for the client is left out. */
+export const functionsOnly = {
+  function: "native",
+  web_search: "ignore",
+  file_search: "ignore",
+  code_interpreter: "ignore",
+  computer_use: "ignore",
+  image_generation: "ignore",
+  mcp: "ignore",
+  "*": "degrade",
+} as const satisfies Profile["tools"]["kinds"];
+
 /** Efforts of an upstream that thinks as much as it likes, and always. */
 export const ungraded = {
   medium: {},

@@ -1,20 +1,12 @@
 import type { Profile } from "../../turn/profile.ts";
+import { functionsOnly } from "./extend.ts";
 
 /** Any server that speaks Chat Completions, known no better. */
 export const genericChat: Profile = {
   name: "generic-chat",
   dialect: "chat",
   tools: {
-    kinds: {
-      function: "native",
-      web_search: "ignore",
-      file_search: "ignore",
-      code_interpreter: "ignore",
-      computer_use: "ignore",
-      image_generation: "ignore",
-      mcp: "ignore",
-      "*": "degrade",
-    },
+    kinds: functionsOnly,
     max: 128,
     names: { chars: "A-Za-z0-9_-", max: 64 },
     choice: ["auto", "none", "required", "function"],
