@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { ConfigInput } from "../src/gateway/config.ts";
 import { eventLines, logFields, usageLine } from "../src/telemetry/lines.ts";
 import { writeUseTool } from "../src/tools/use-tool/write.ts";
+import { crossed, type RowOf } from "./crossed.ts";
 import { askStill, type Told } from "./still-gateway.ts";
 
 /** Four slow calls, the third of which repeats the first in other words, and a tail. */
@@ -34,19 +35,10 @@ const dimensions = {
   n: [1, 3],
   calls: ["structured", "textual"],
 } as const;
-type Row = { readonly [Key in keyof typeof dimensions]: (typeof dimensions)[Key][number] };
+type Row = RowOf<typeof dimensions>;
 
-/** Every combination there is. The Responses API has no `n`. */
-const rows = (Object.keys(dimensions) as (keyof Row)[])
-  .reduce<Partial<Row>[]>(
-    (known, key) =>
-      known.flatMap((row) =>
-        dimensions[key].map((value) => Object.assign({}, row, { [key]: value })),
-      ),
-    [{}],
-  )
-  .map((row) => row as Row)
-  .filter(({ door, n }) => door === "chat" || n === 1);
+// The Responses API has no `n`.
+const rows = crossed(dimensions).filter(({ door, n }) => door === "chat" || n === 1);
 
 /** What the rules say of a row, in plain words. */
 function expected({ max, stop, suppressTail, dedup }: Row) {

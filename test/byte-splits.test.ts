@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ask, doors, type DoorName } from "./client.ts";
 import { fakeUpstream, type FakeUpstream, type Step } from "./fake-upstream.ts";
 import { recordings, type Recording } from "./recordings.ts";
-import { serve, type Served } from "./serve.ts";
+import { ontoBoth, serve, type Served } from "./serve.ts";
 import { framesOf } from "./told.ts";
 
 /** Short streams with all that streams have: text beyond ASCII, calls, reasoning, counts. */
@@ -46,10 +46,7 @@ let served: Served;
 beforeAll(async () => {
   const headers = { "content-type": "text/event-stream" };
   upstream = await fakeUpstream(() => ({ headers, steps: wire }));
-  const to = { base_url: upstream.url, retries: 0 };
-  served = await serve({
-    upstreams: { chat: { dialect: "chat", ...to }, responses: { dialect: "responses", ...to } },
-  });
+  served = await serve(ontoBoth(upstream.url));
 });
 afterAll(async () => {
   await served[Symbol.asyncDispose]();

@@ -14,7 +14,7 @@ import {
 } from "./fake-upstream.ts";
 import { recordings, refusals, type Recording } from "./recordings.ts";
 import { unsealed } from "./responses-reader.ts";
-import { serve, type Served } from "./serve.ts";
+import { ontoBoth, serve, type Served } from "./serve.ts";
 import type { Told } from "./told.ts";
 
 /** Plays the recording whose number is the model's name. */
@@ -33,10 +33,7 @@ let upstream: FakeUpstream;
 let served: Served;
 beforeAll(async () => {
   upstream = await fakeUpstream(replay);
-  const to = { base_url: upstream.url, retries: 0 };
-  served = await serve({
-    upstreams: { chat: { dialect: "chat", ...to }, responses: { dialect: "responses", ...to } },
-  });
+  served = await serve(ontoBoth(upstream.url));
 });
 afterAll(async () => {
   await served[Symbol.asyncDispose]();

@@ -6,6 +6,7 @@ import { parseConfig, type ConfigInput } from "../src/gateway/config.ts";
 import { burstInChat, burstInResponses, type Part } from "./burst-model.ts";
 import { ask, doors, readBody, readStream, type DoorName } from "./client.ts";
 import { command, missing } from "./codex-upstream/house.ts";
+import { crossed, type RowOf } from "./crossed.ts";
 import type { SaidCall } from "./fake-model.ts";
 import { fakeUpstream, type Body, type FakeUpstream } from "./fake-upstream.ts";
 import { serve, type Served } from "./serve.ts";
@@ -40,22 +41,14 @@ const dimensions = {
   dedup: [false, true],
   suppressTail: [false, true],
 } as const;
-type Row = { readonly [Key in keyof typeof dimensions]: (typeof dimensions)[Key][number] };
+type Row = RowOf<typeof dimensions>;
 const bursts: Readonly<Record<Row["burst"], readonly { call: SaidCall }[]>> = {
   two: four.slice(0, 2),
   four,
   eight,
 };
 
-const rows = (Object.keys(dimensions) as (keyof Row)[])
-  .reduce<Partial<Row>[]>(
-    (known, key) =>
-      known.flatMap((row) =>
-        dimensions[key].map((value) => Object.assign({}, row, { [key]: value })),
-      ),
-    [{}],
-  )
-  .map((row) => row as Row)
+const rows = crossed(dimensions)
   // All rules on the burst that has something for each of them; of the others, what they add.
   .filter(({ burst, dedup, suppressTail }) => burst === "four" || (!dedup && !suppressTail));
 

@@ -44,3 +44,11 @@ export const onto = (
   upstreams: { fake: { dialect, base_url: url, retries: 0, ...more } },
   models: { "*": "fake/*" },
 });
+
+/** The same for whoever says which of the two it is to be: `chat/m`, `responses/m`. */
+export function ontoBoth(url: string): ConfigInput {
+  const to = { base_url: url, retries: 0 };
+  return {
+    upstreams: { chat: { dialect: "chat", ...to }, responses: { dialect: "responses", ...to } },
+  };
+}

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ask, doors, told, type DoorName } from "./client.ts";
 import { sayChat, sayResponses, wantedCalls } from "./fake-model.ts";
 import { fakeUpstream, sse, type Body, type FakeUpstream, type Step } from "./fake-upstream.ts";
-import { serve, type Served } from "./serve.ts";
+import { ontoBoth, serve, type Served } from "./serve.ts";
 import type { Told } from "./told.ts";
 
 let wire: Step[] = [];
@@ -11,10 +11,7 @@ let upstream: FakeUpstream;
 let served: Served;
 beforeAll(async () => {
   upstream = await fakeUpstream(() => sse(...wire));
-  const to = { base_url: upstream.url, retries: 0 };
-  served = await serve({
-    upstreams: { chat: { dialect: "chat", ...to }, responses: { dialect: "responses", ...to } },
-  });
+  served = await serve(ontoBoth(upstream.url));
 });
 afterAll(async () => {
   await served[Symbol.asyncDispose]();
