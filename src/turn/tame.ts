@@ -11,6 +11,8 @@ type Piece = {
 const FEW = 16;
 /** Longer ones nobody writes by hand. */
 const LONGEST = 1000;
+/** In so many ways a text may be parted, beside those of endless repetitions. */
+const MOST_WAYS = 100_000;
 /** Each may go through the text once more. */
 const MOST_ENDLESS = 4;
 
@@ -28,6 +30,7 @@ export function isTame(pattern: string): boolean {
     alternatives !== undefined &&
     reader.at === pattern.length &&
     reader.endless <= MOST_ENDLESS &&
+    waysOf(alternatives) <= MOST_WAYS &&
     alternatives.every((pieces) => pieces.every(isPieceTame))
   );
 }
@@ -35,9 +38,22 @@ export function isTame(pattern: string): boolean {
 function isPieceTame({ group, most }: Piece): boolean {
   if (group === undefined) return true;
   if (most > FEW && !isParted(group)) return false;
-  // What is repeated a few times is tame only if it is always as long.
+  // What is repeated a few times has so many ways more, and may hold nothing endless.
   if (most > 1 && most <= FEW && !isParted(group) && group.flat().some(isEndless)) return false;
   return group.every((pieces) => pieces.every(isPieceTame));
+}
+
+/** How many ways there are to hold bounded repetitions and alternatives against a text. */
+const waysOf = (alternatives: readonly (readonly Piece[])[]): number =>
+  alternatives.reduce(
+    (sum, pieces) => sum + pieces.reduce((ways, one) => ways * waysIn(one), 1),
+    0,
+  );
+
+function waysIn({ least, most, group }: Piece): number {
+  // What is repeated without end is parted in one way, or not tame at all.
+  if (most > FEW) return 1;
+  return (most - least + 1) * (group === undefined ? 1 : waysOf(group) ** most);
 }
 
 const isVaried = ({ least, most, group }: Piece): boolean =>
@@ -53,12 +69,29 @@ function isParted(group: NonNullable<Piece["group"]>): boolean {
     if (first?.source === undefined || first.least !== first.most || first.least === 0)
       return false;
     if (rest.some((piece) => piece.group !== undefined && isVaried(piece))) return false;
+    if (!isOneWay(rest)) return false;
     firsts.push(first.source);
   }
   const varied = group.flat().flatMap((piece) => (isVaried(piece) ? (piece.source ?? []) : []));
   return (
     firsts.every((one, at) => firsts.slice(at + 1).every((other) => isApart(one, other))) &&
     varied.every((one) => firsts.every((first) => isApart(one, first)))
+  );
+}
+
+/** Whether a text is these pieces in one way only: what varies ends where the next begins. */
+function isOneWay(pieces: readonly Piece[]): boolean {
+  if (pieces.filter(isVaried).length < 2) return true;
+  return pieces.every(
+    (piece, at) =>
+      !isVaried(piece) ||
+      pieces
+        .slice(at + 1)
+        .every(({ source, group }) =>
+          group === undefined
+            ? source === undefined || piece.source === undefined || isApart(piece.source, source)
+            : false,
+        ),
   );
 }
 
