@@ -53,6 +53,27 @@ describe("requests to the app-server", () => {
     expect(strays).toEqual(["unknown-answer"]);
   });
 
+  it("are given up each in its own time, and make room for those that wait", async () => {
+    const { rpc, clock, sent } = open(2);
+    const given: string[] = [];
+    const ask = (method: string): void =>
+      void rpc.request(method, {}).catch(() => void given.push(method));
+    ask("a");
+    clock.move(600);
+    ask("b");
+    ask("c");
+    clock.move(400);
+    await settled();
+    expect([given, sent.map(({ method }) => method)]).toEqual([["a"], ["a", "b", "c"]]);
+    clock.move(600);
+    await settled();
+    expect(given).toEqual(["a", "b"]);
+    clock.move(400);
+    await settled();
+    expect(given).toEqual(["a", "b", "c"]);
+    expect(clock.waiting()).toBe(0);
+  });
+
   it("wait their turn", async () => {
     const { rpc, sent, hear } = open(1);
     const both = Promise.all([rpc.request("a", {}), rpc.request("b", {})]);
@@ -145,7 +166,7 @@ describe("what the app-server says", () => {
     rpc.watch("1", one);
     const item = (turnId: string): unknown => ({
       method: "rawResponseItem/completed",
-      params: { threadId: "1", turnId, item: {} },
+      params: { threadId: "1", turnId, item: { text: "long ".repeat(500) } },
     });
     hear(item("told"));
     hear(item("said"));

@@ -50,10 +50,15 @@ export type Asking = {
   readonly urgent?: boolean;
 };
 
-type Pending = {
-  readonly resolve: (result: unknown) => void;
+type Question = {
+  readonly method: string;
+  readonly params: Fields;
+  readonly urgent: boolean;
+  readonly resolve: (result: Fields) => void;
   readonly reject: (error: Error) => void;
-  readonly calledOff: () => void;
+  tried: number;
+  /** When it is given up. */
+  due: number;
 };
 
 const OVERLOADED = -32001;
@@ -62,20 +67,26 @@ const RETRIES = 6;
 const FIRST_WAIT = 50;
 /** So long what is not urgent waits for company. */
 const HELD_MS = 100;
+/** Characters; a line from here on is looked at before it is read. */
+const LONG = 2_000;
 
 /**
  * A notification, by how its line begins: its method, its thread and, where it
  * comes next, its turn. Much of what is said nobody needs, above all the
  * conversation, which a thread that is told it tells back item by item; it need
- * not be read to know that. A line that begins otherwise is read.
+ * not be read to know that. A line that begins otherwise is read, as is one so
+ * short that reading it costs no more than this.
  */
 const beginning = /^\{"method":"([^"]*)","params":\{"threadId":"([^"]*)"(?:,"turnId":"([^"]*)")?/;
 
 /** JSON-RPC as the app-server speaks it: one message a line, requests in both directions. */
 export class Rpc {
   readonly #options: RpcOptions;
-  readonly #pending = new Map<RequestId, Pending>();
-  readonly #waiting: (() => void)[] = [];
+  /** Oldest first, which is also the order in which they are given up. */
+  readonly #pending = new Map<RequestId, Question>();
+  readonly #waiting: Question[] = [];
+  /** One alarm for all that is pending: most of it is answered long before. */
+  #alarm: (() => void) | undefined;
   readonly #listeners = new Map<string, Listener>();
   /** Lines that wait for others to go out with: a write costs more than what it says. */
   #held: string[] = [];
@@ -87,16 +98,10 @@ export class Rpc {
   }
 
   /** Asks, and again for as long as the other side is overloaded. Rejects with an RpcError or a Fault. */
-  async request(method: string, params: Fields, { urgent = true }: Asking = {}): Promise<Fields> {
-    for (let tried = 0; ; tried++) {
-      try {
-        return fieldsOf(await this.#once(method, params, urgent)) ?? {};
-      } catch (error) {
-        const again = error instanceof RpcError && error.code === OVERLOADED && tried < RETRIES;
-        if (!again) throw error;
-        await this.#rest(FIRST_WAIT * 2 ** tried);
-      }
-    }
+  request(method: string, params: Fields, { urgent = true }: Asking = {}): Promise<Fields> {
+    return new Promise((resolve, reject) =>
+      this.#ask({ method, params, urgent, resolve, reject, tried: 0, due: 0 }),
+    );
   }
 
   notify(method: string): void {
@@ -139,51 +144,69 @@ export class Rpc {
   fail(fault: Fault): void {
     if (this.#fault !== undefined) return;
     this.#fault = fault;
-    const pending = [...this.#pending.values()];
+    this.#alarm?.();
+    const asked = [...this.#pending.values(), ...this.#waiting.splice(0)];
     this.#pending.clear();
-    for (const { reject, calledOff } of pending) {
-      calledOff();
-      reject(fault);
-    }
-    for (const wake of this.#waiting.splice(0)) wake();
+    for (const { reject } of asked) reject(fault);
     const listeners = [...this.#listeners.values()];
     this.#listeners.clear();
     for (const listener of listeners) listener.gone(fault);
   }
 
   #isSkipped(line: string): boolean {
+    if (line.length < LONG) return false;
     const [, method = "", thread = "", turn] = beginning.exec(line) ?? [];
     return thread !== "" && this.#listeners.get(thread)?.skips?.(method, turn) === true;
   }
 
-  async #once(method: string, params: Fields, urgent: boolean): Promise<unknown> {
-    while (this.#fault === undefined && this.#pending.size >= this.#options.most)
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    if (this.#fault !== undefined) throw this.#fault;
-    const id = ++this.#lastId;
+  #ask(question: Question): void {
+    if (this.#fault !== undefined) return question.reject(this.#fault);
+    if (this.#pending.size >= this.#options.most) return void this.#waiting.push(question);
     const { clock, timeout } = this.#options;
-    return new Promise((resolve, reject) => {
-      const calledOff = clock.at(clock.now() + timeout, () => {
-        this.#pending.delete(id);
-        this.#waiting.shift()?.();
-        reject(silent(method, timeout));
-      });
-      this.#pending.set(id, { resolve, reject, calledOff });
-      this.#say({ method, id, params }, urgent);
-    });
+    const { method, params, urgent } = question;
+    const id = ++this.#lastId;
+    question.due = clock.now() + timeout;
+    this.#pending.set(id, question);
+    this.#alarm ??= clock.at(question.due, () => this.#giveUp());
+    this.#say({ method, id, params }, urgent);
+  }
+
+  #askNext(): void {
+    const next = this.#waiting.shift();
+    if (next !== undefined) this.#ask(next);
+  }
+
+  #giveUp(): void {
+    const { clock, timeout } = this.#options;
+    const now = clock.now();
+    for (const [id, { method, due, reject }] of this.#pending) {
+      if (due > now) break;
+      this.#pending.delete(id);
+      reject(silent(method, timeout));
+    }
+    const [next] = this.#pending.values();
+    this.#alarm = next && clock.at(next.due, () => this.#giveUp());
+    for (let room = this.#options.most - this.#pending.size; room > 0; room--) this.#askNext();
   }
 
   #settle(id: RequestId, message: Fields): void {
-    const pending = this.#pending.get(id);
+    const question = this.#pending.get(id);
     // The answer to a request that was given up.
-    if (pending === undefined) return this.#options.stray("unknown-answer");
+    if (question === undefined) return this.#options.stray("unknown-answer");
     this.#pending.delete(id);
-    pending.calledOff();
-    this.#waiting.shift()?.();
+    this.#askNext();
     const error = fieldsOf(message.error);
-    if (error === undefined) return pending.resolve(message.result);
+    if (error === undefined) return question.resolve(fieldsOf(message.result) ?? {});
+    const code = numberOf(error.code) ?? 0;
+    if (code === OVERLOADED && question.tried < RETRIES) return this.#askLater(question);
     const said = textOf(error.message) ?? "no reason given";
-    pending.reject(new RpcError(numberOf(error.code) ?? 0, said, fieldsOf(error.data)));
+    question.reject(new RpcError(code, said, fieldsOf(error.data)));
+  }
+
+  #askLater(question: Question): void {
+    const { clock } = this.#options;
+    const wait = FIRST_WAIT * 2 ** question.tried++;
+    clock.at(clock.now() + wait, () => this.#ask(question));
   }
 
   #serve(id: RequestId, method: string, params: Fields): void {
@@ -212,11 +235,6 @@ export class Rpc {
   #speak(): void {
     if (this.#fault !== undefined) return;
     for (const line of this.#held.splice(0)) this.#options.send(line);
-  }
-
-  #rest(ms: number): Promise<void> {
-    const { clock } = this.#options;
-    return new Promise((resolve) => void clock.at(clock.now() + ms, resolve));
   }
 }
 
