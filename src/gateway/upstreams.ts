@@ -70,6 +70,7 @@ function openUpstream(name: string, config: UpstreamConfig, parts: Parts): Upstr
         parked: config.parked,
         environment: parts.environment ?? {},
         clock: parts.clock,
+        random: parts.random,
         notice: (notice) => parts.report({ type: "child", upstream: name, ...notice }),
       });
     case "messages":

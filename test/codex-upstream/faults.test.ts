@@ -15,8 +15,8 @@ import { ask, childEvents, missing, openCodex, pidOf } from "./house.ts";
 
 const failed = (code: string, message: string): Answer =>
   sse(frame({ type: "response.failed", response: { id: "resp_1", error: { code, message } } }));
-const refused = (status: number, code: string): Answer =>
-  json({ error: { message: `said ${code}`, code, type: "some_error" } }, status);
+const refused = (status: number, code: string, headers: Record<string, string> = {}): Answer =>
+  json({ error: { message: `said ${code}`, code, type: "some_error" } }, status, headers);
 const half = [
   frame({
     type: "response.output_item.added",
@@ -24,13 +24,16 @@ const half = [
   }),
   frame({ type: "response.output_text.delta", item_id: "msg_1", delta: "Half" }),
 ];
-const incomplete = frame({
-  type: "response.incomplete",
-  response: { id: "resp_1", incomplete_details: { reason: "max_output_tokens" } },
-});
+const incomplete = (reason: string): string =>
+  frame({
+    type: "response.incomplete",
+    response: { id: "resp_1", incomplete_details: { reason } },
+  });
 
 const cases: readonly (readonly [string, number, string, Answer])[] = [
   ["a 400", 400, "bad_thing", refused(400, "bad_thing")],
+  ["a 400 in plain words", 400, "upstream.refused", json("no", 400)],
+  ["a 400 without words", 400, "upstream.refused", json("", 400)],
   ["a 401", 401, "upstream.auth", refused(401, "invalid_api_key")],
   ["a 403", 403, "upstream.forbidden", refused(403, "forbidden")],
   ["a 404", 404, "model_not_found", refused(404, "model_not_found")],
@@ -38,6 +41,9 @@ const cases: readonly (readonly [string, number, string, Answer])[] = [
   ["a 429 for good", 429, "insufficient_quota", refused(429, "insufficient_quota")],
   ["a 500", 502, "upstream.failed", refused(500, "oh")],
   ["a 503", 503, "upstream.overloaded", refused(503, "oh")],
+  ["a limit", 429, "rate_limit_exceeded", failed("rate_limit_exceeded", "try again in 20s")],
+  ["a bad prompt", 400, "upstream.refused", failed("invalid_prompt", "flagged")],
+  ["a policy", 400, "cyber_policy", failed("cyber_policy", "flagged")],
   ["a long talk", 400, "context_length_exceeded", failed("context_length_exceeded", "too long")],
   ["overload", 503, "upstream.overloaded", failed("server_is_overloaded", "busy")],
   ["a failure of its own", 502, "upstream.cut", failed("server_error", "no")],
@@ -61,13 +67,24 @@ describe.skipIf(missing)("what goes wrong behind the real codex app-server", () 
     expect(childEvents(house, "started")).toBe(1);
   });
 
-  it("is an end where the answer ran into its limit", async () => {
-    await using house = await openCodex(() => sse(...half, incomplete));
+  it.each([
+    ["ran into its limit", "max_output_tokens", "length"],
+    ["was filtered", "content_filter", "content_filter"],
+  ])("is an end where the answer %s", async (_, reason, finish) => {
+    await using house = await openCodex(() => sse(...half, incomplete(reason)));
     const { body } = await ask(house);
     expect(body["choices"]?.[0]).toMatchObject({
-      finish_reason: "length",
+      finish_reason: finish,
       message: { content: "Half" },
     });
+  });
+
+  it("is tried again where it may pass, but not for as long as it asks to be left alone", async () => {
+    await using house = await openCodex(({ body }, at) =>
+      at < 2 ? refused(503, "oh", { "retry-after": "60" }) : sayResponses(body, { text: "Fine." }),
+    );
+    expect((await ask(house)).body["choices"]?.[0].message.content).toBe("Fine.");
+    expect(house.model.heard).toHaveLength(3);
   });
 
   it("is told in the stream once that has begun", async () => {

@@ -5,7 +5,9 @@ import { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import { modelProfile } from "../profiles/models.ts";
+import { retrying } from "../retry.ts";
 import type { Upstream } from "../upstream.ts";
+import { attemptOf } from "./attempt.ts";
 import { bundledModels } from "./bundled.ts";
 import { findCommand } from "./command.ts";
 import type { CodexFailing } from "./faults.ts";
@@ -42,10 +44,14 @@ export type CodexOptions = {
   readonly parked: number;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
+  /** From 0 up to 1, to spread retries. */
+  readonly random: () => number;
   readonly notice?: ((notice: Notice) => void) | undefined;
 };
 
 const CLOSE_MS = 10_000;
+/** How often a turn is tried again that failed before its first word. */
+const RETRIES = 2;
 /** So much of an answer waits for a client that reads slower than the model speaks; in bytes or so. */
 const MOST_HELD = 4 * 1024 * 1024;
 const weightOf = (event: Event): number => 64 + ("text" in event ? event.text.length : 0);
@@ -71,7 +77,16 @@ export function codexUpstream(options: CodexOptions): Upstream {
     profile,
     prepare(turn, { model }) {
       const request = writeCodexRequest(turn, model, modelProfile(profile, model));
-      return { decisions: request.decisions, open: ({ retry }) => answer(request, retry, shared) };
+      return {
+        decisions: request.decisions,
+        open: ({ retry }) =>
+          retrying(attemptOf(answer(request, retry, shared)), {
+            retries: retry ? RETRIES : 0,
+            clock,
+            random: options.random,
+            failed: (fault) => ({ type: "turn-fail", fault }),
+          }),
+      };
     },
     async models() {
       // Only OpenAI's own address is known to have the models that Codex is built for.

@@ -222,11 +222,9 @@ export class AnswerReader {
           : { type: "turn-fail", fault: unsaid(this.#failing) },
       );
     const outcome = faultOf(fieldsOf(ended.error), this.#failing);
-    if (outcome === "length") {
-      this.#begin();
-      return this.#emit({ type: "turn-end", choice: 0, stop: "length" });
-    }
-    this.#emit({ type: "turn-fail", fault: outcome });
+    if (outcome instanceof Fault) return this.#emit({ type: "turn-fail", fault: outcome });
+    this.#begin();
+    this.#emit({ type: "turn-end", choice: 0, stop: outcome });
   }
 
   #begin(): void {

@@ -19,6 +19,7 @@ type Row = {
 
 const lost: Row = { code: "upstream.cut", did: "lost its model in mid-answer" };
 const unreached: Row = { code: "upstream.unreachable", did: "cannot reach its model" };
+const refused: Row = { code: "upstream.refused", did: "rejected the request" };
 
 /** The kinds of failure that Codex names. */
 const rows: Readonly<Record<string, Row>> = {
@@ -32,7 +33,14 @@ const rows: Readonly<Record<string, Row>> = {
     did: "has used up its allowance",
     openai: "insufficient_quota",
   },
+  rateLimitExceeded: {
+    code: "upstream.rate_limited",
+    did: "asks to slow down",
+    openai: "rate_limit_exceeded",
+  },
   serverOverloaded: { code: "upstream.overloaded", did: "is overloaded" },
+  flexUnavailable: { code: "upstream.overloaded", did: "has no room for this service tier" },
+  policyCapacityUnavailable: { code: "upstream.overloaded", did: "is overloaded" },
   modelNotFound: {
     code: "upstream.not_found",
     did: "has no such model",
@@ -40,20 +48,34 @@ const rows: Readonly<Record<string, Row>> = {
   },
   unauthorized: { code: "upstream.auth", did: "was not let in" },
   internalServerError: { code: "upstream.failed", did: "had an error" },
-  badRequest: { code: "upstream.refused", did: "rejected the request" },
+  badRequest: refused,
+  cyberPolicy: { ...refused, openai: "cyber_policy" },
+  misalignmentPolicyViolation: { ...refused, openai: "misalignment_policy_violation" },
   responseStreamDisconnected: lost,
   responseStreamConnectionFailed: unreached,
   responseTooManyFailedAttempts: { code: "upstream.failed", did: "gave up on its model" },
   httpConnectionFailed: unreached,
 };
 
-/**
- * What a failed turn means. Running into the limit of tokens is no failure but
- * an end; Codex has no other word for it.
- */
-export function faultOf(error: Fields | undefined, failing: CodexFailing): Fault | "length" {
+/** What ends an answer before it is whole and is no failure; Codex has no other word for it. */
+const ends: Readonly<Record<string, "length" | "filter">> = {
+  max_output_tokens: "length",
+  content_filter: "filter",
+};
+
+/** What Codex says of itself under no other name; what it passes on of its model comes bare. */
+const OWN_ERROR = /^(?:fatal error|internal error)/i;
+
+/** What a failed turn means. */
+export function faultOf(
+  error: Fields | undefined,
+  failing: CodexFailing,
+): Fault | "length" | "filter" {
   const message = plain(textOf(error?.message) ?? "");
-  if (/incomplete response.*max_output_tokens/i.test(message)) return "length";
+  const [isIncomplete, reason = ""] =
+    /incomplete response returned, reason: (\w*)/i.exec(message) ?? [];
+  const end = Object.hasOwn(ends, reason) ? ends[reason] : undefined;
+  if (end !== undefined) return end;
   if (error === undefined)
     return new Fault(
       "upstream.cut",
@@ -61,13 +83,15 @@ export function faultOf(error: Fields | undefined, failing: CodexFailing): Fault
     );
   const { kind, status } = readKind(error.codexErrorInfo);
   const body = bodyIn(message);
-  const said =
-    status ?? statusIn(textOf(error.message) ?? "") ?? (body && kind === "other" ? 400 : 0);
+  const isCut =
+    kind === "other" && (isIncomplete !== undefined || message.startsWith("stream disconnected"));
+  // A refusal of the request comes as it is, and nothing says that it is one.
+  const isRefusal = kind === "other" && !isCut && !OWN_ERROR.test(message);
+  const said = status ?? statusIn(textOf(error.message) ?? "") ?? (isRefusal ? 400 : 0);
   if (said === 401 && failing.signIn !== undefined)
     return new Fault("upstream.auth", `Codex's sign-in was not accepted. ${failing.signIn}`);
   if (said >= 400)
     return refusal(failing, { status: said, headers: {}, body: body ?? message, now: 0 }).fault;
-  const isCut = kind === "other" && message.startsWith("stream disconnected");
   return shown(
     failing,
     named(isCut ? "responseStreamDisconnected" : kind, body ?? message, failing),
@@ -112,7 +136,19 @@ function named(kind: string, message: string, { name, signIn }: CodexFailing): F
   const words = (readError(message).message ?? message).slice(0, 2000);
   return new Fault(code, `Upstream \`${name}\` ${did}${words === "" ? "." : `: ${words}`}`, {
     upstreamCode: openai,
+    retryAfter: code === "upstream.rate_limited" ? waitIn(words) : undefined,
   });
+}
+
+const seconds: Readonly<Record<string, number>> = { ms: 0.001, s: 1, m: 60, h: 3600, d: 86_400 };
+
+/** How long to wait, in whole seconds, where the words say so: `1m30s`, `250ms`. */
+function waitIn(words: string): string | undefined {
+  const [, span] = /try again in ((?:\d+(?:\.\d+)?(?:ms|[smhd]))+)/i.exec(words) ?? [];
+  if (span === undefined) return undefined;
+  const pieces = [...span.toLowerCase().matchAll(/([\d.]+)([a-z]+)/g)];
+  const sum = pieces.reduce((all, [, n, unit = ""]) => all + Number(n) * (seconds[unit] ?? 0), 0);
+  return String(Math.ceil(sum));
 }
 
 /** A word, or an object whose one key is the word and may hold the status. */
@@ -130,7 +166,9 @@ function bodyIn(message: string): string | undefined {
   return isFields(jsonOf(text)) ? text : undefined;
 }
 
+/** The status as Codex tells it; a refusal's own words may speak of others. */
 const statusIn = (message: string): number | undefined => {
-  const [, status] = /\b(?:status|HTTP)\b\D{0,8}\b([45]\d\d)\b/i.exec(message) ?? [];
+  const [, status] =
+    /^(?:unexpected status|exceeded retry limit, last status:) ([45]\d\d)\b/.exec(message) ?? [];
   return status === undefined ? undefined : Number(status);
 };

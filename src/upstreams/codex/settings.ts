@@ -103,13 +103,14 @@ export const catalogText = (): string =>
 /**
  * How the child is started. The provider stands here and not in the file, so
  * that upstreams with one home keep their own. A stream that breaks is not
- * taken up again: what was said of it has been passed on already.
+ * taken up again: what was said of it has been passed on already. Nor is a
+ * request sent again: Codex would wait for as long as its model asks it to.
  */
 export function startArguments({ baseUrl, apiKey }: Provider): string[] {
   const provider: Record<string, string | number | boolean> = {
     name: "Patchbay",
     wire_api: "responses",
-    request_max_retries: 2,
+    request_max_retries: 0,
     stream_max_retries: 0,
     supports_websockets: false,
   };

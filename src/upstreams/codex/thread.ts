@@ -303,5 +303,5 @@ function refused(error: unknown, failing: CodexFailing): Fault {
       `Upstream \`${failing.name}\` takes no text this long; send less.`,
     );
   const fault = faultOf({ message: message.slice(0, 1000), codexErrorInfo: "badRequest" }, failing);
-  return fault === "length" ? new Fault("upstream.refused", message) : fault;
+  return fault instanceof Fault ? fault : new Fault("upstream.refused", message);
 }
