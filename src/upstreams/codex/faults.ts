@@ -154,7 +154,7 @@ function waitIn(words: string): string | undefined {
 /** A word, or an object whose one key is the word and may hold the status. */
 function readKind(info: unknown): { readonly kind: string; readonly status?: number | undefined } {
   if (typeof info === "string") return { kind: info };
-  const [kind, detail] = Object.entries(fieldsOf(info) ?? {})[0] ?? ["other", undefined];
+  const [kind, detail] = Object.entries(fieldsOf(info) ?? {})[0] ?? ["", undefined];
   return { kind, status: numberOf(fieldsOf(detail)?.httpStatusCode) };
 }
 
