@@ -13,7 +13,7 @@ import { findCommand } from "./command.ts";
 import type { CodexFailing } from "./faults.ts";
 import { Lot } from "./lot.ts";
 import { outlet } from "./outlet.ts";
-import { continuationOf, keyOf, willWait } from "./parked.ts";
+import { continuationOf, keyOf } from "./parked.ts";
 import { Pool, type Seat } from "./pool.ts";
 import { writeCodexRequest, type CodexRequest } from "./request.ts";
 import { signIn, startServer, type AppServer, type Notice } from "./server.ts";
@@ -143,7 +143,7 @@ function share(pool: Pool, options: CodexOptions): Shared {
       directory: home,
       idle: options.timeouts.idle,
       park(parked, said) {
-        if (parkMs === 0 || most === 0 || !willWait(said, parked.request)) return false;
+        if (parkMs === 0 || most === 0) return false;
         lot.park(keyOf(parked.request, said), parked);
         return true;
       },

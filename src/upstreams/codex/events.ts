@@ -8,7 +8,13 @@ import { faultOf, type CodexFailing } from "./faults.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
-export type SaidCall = { readonly id: string; readonly name: string; readonly input: string };
+export type SaidCall = {
+  readonly id: string;
+  readonly name: string;
+  readonly input: string;
+  /** It is of a function without a namespace: Codex was told of no others, and asks for no others. */
+  readonly plain: boolean;
+};
 
 /** What the model said in one answer, for who has to recognise it later. */
 export type Said = { text: string; readonly calls: SaidCall[] };
@@ -189,6 +195,7 @@ export class AnswerReader {
       id: textOf(item.call_id) ?? "",
       name: textOf(item.name) ?? "",
       input: typeof input === "string" ? input : "",
+      plain: !custom && textOf(item.namespace) === undefined,
     };
     const call = this.said.calls.length;
     this.said.calls.push(made);

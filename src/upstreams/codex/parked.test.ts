@@ -37,8 +37,8 @@ const first = request([user("Hi")]);
 const said = {
   text: "Let me see.",
   calls: [
-    { id: "a", name: "look", input: '{"x":1,"y":2}' },
-    { id: "b", name: "look", input: "{}" },
+    { id: "a", name: "look", input: '{"x":1,"y":2}', plain: true },
+    { id: "b", name: "look", input: "{}", plain: true },
   ],
 };
 const key = keyOf(first, said);
@@ -48,9 +48,16 @@ describe("a request that goes on", () => {
   it("is known by what was told and said, with or without the reasoning", () => {
     const plain = continuationOf(request([...goneOn, result("a"), result("b")]));
     expect(plain?.key).toBe(key);
-    expect([...(plain?.answers.keys() ?? [])].toSorted()).toEqual(["a", "b"]);
     const items = [user("Hi"), thought, ...goneOn.slice(1), result("a"), result("b")];
     expect(continuationOf(request(items))?.key).toBe(key);
+  });
+
+  it("has its answers in the order of the calls, whatever their ids are by now", () => {
+    const again = [...goneOn.slice(0, 2), call("a_2", '{"x":1,"y":2}'), call("b_2")];
+    const items = [...again, result("b_2", "second"), result("a_2", "first")];
+    const further = continuationOf(request(items));
+    expect(further?.key).toBe(key);
+    expect(further?.answers.flat().map(({ text }) => text)).toEqual(["first", "second"]);
   });
 
   it("may say more after the results, if the user says it", () => {
@@ -65,7 +72,7 @@ describe("a request that goes on", () => {
   it("brings images as images", () => {
     const image = { type: "input_image", image_url: "data:image/png;base64,x" };
     const items = [...goneOn, result("a", [image]), result("b")];
-    expect(continuationOf(request(items))?.answers.get("a")).toEqual([
+    expect(continuationOf(request(items))?.answers[0]).toEqual([
       { type: "inputImage", imageUrl: "data:image/png;base64,x" },
     ]);
   });
@@ -94,9 +101,9 @@ describe("a request that goes on", () => {
 
 describe("calls that Codex waits for", () => {
   const offered = request([], { dynamicTools: [{ name: "look" }] });
-  const one = (name: string, input: string, id = "a") => ({
+  const one = (name: string, input: string, id = "a", plain = true) => ({
     text: "",
-    calls: [{ id, name, input }],
+    calls: [{ id, name, input, plain }],
   });
 
   it("are of tools it knows, with arguments it can read, each with an id of its own", () => {
@@ -104,6 +111,7 @@ describe("calls that Codex waits for", () => {
     expect(willWait(one("other", "{}"), offered)).toBe(false);
     expect(willWait(one("look", "{"), offered)).toBe(false);
     expect(willWait(one("look", "{}", ""), offered)).toBe(false);
+    expect(willWait(one("look", "{}", "a", false), offered)).toBe(false);
     const [twice] = one("look", "{}").calls;
     expect(willWait({ text: "", calls: twice ? [twice, twice] : [] }, offered)).toBe(false);
   });

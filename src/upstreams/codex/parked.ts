@@ -9,8 +9,8 @@ import type { CodexRequest } from "./request.ts";
 export type Continuation = {
   /** What the thread must have heard and said so far. */
   readonly key: string;
-  /** By call id: `contentItems` for each call. */
-  readonly answers: ReadonlyMap<string, readonly Fields[]>;
+  /** The `contentItems` of each call, in their order: ids are not always the ones that the model gave. */
+  readonly answers: readonly (readonly Fields[])[];
   /** What the user says beyond the results: the input of one `turn/steer` for each message. */
   readonly more: readonly (readonly Fields[])[];
 };
@@ -37,11 +37,12 @@ export function continuationOf(request: CodexRequest): Continuation | undefined 
   const said: Said = { text: "", calls: [] };
   for (; items[at - 1]?.type === "function_call"; at--) said.calls.unshift(callIn(items[at - 1]));
   for (; isOwnMessage(items[at - 1]); at--) said.text = textIn(items[at - 1]) + said.text;
-  const answered = said.calls.length > 0 && said.calls.every(({ id }) => answers.has(id));
+  const inOrder = said.calls.map(({ id }) => answers.get(id)).filter((one) => one !== undefined);
+  const answered = said.calls.length > 0 && inOrder.length === said.calls.length;
   if (!answered || answers.size !== said.calls.length || more.includes(undefined)) return undefined;
   return {
     key: hashOf(request, items.slice(0, at), said),
-    answers,
+    answers: inOrder,
     more: more.filter((input) => input !== undefined),
   };
 }
@@ -55,7 +56,7 @@ export function willWait({ calls }: Said, { thread }: CodexRequest): boolean {
   return (
     ids.size === calls.length &&
     !ids.has("") &&
-    calls.every(({ name, input }) => names.has(name) && jsonOf(input) !== undefined)
+    calls.every(({ name, input, plain }) => plain && names.has(name) && jsonOf(input) !== undefined)
   );
 }
 
@@ -63,7 +64,7 @@ const spoken = (items: readonly Fields[]): readonly Fields[] =>
   items.filter((item) => item.type !== "reasoning");
 
 function hashOf({ thread, options }: CodexRequest, before: readonly Fields[], said: Said): string {
-  const calls = said.calls.map(({ id, name, input }) => [id, name, ordered(jsonOf(input))]);
+  const calls = said.calls.map(({ name, input }) => [name, ordered(jsonOf(input))]);
   const text = JSON.stringify([thread, options, before, said.text, calls]);
   return createHash("sha256").update(text).digest("base64");
 }
@@ -81,6 +82,7 @@ const callIn = (item: Fields | undefined): SaidCall => ({
   id: textOf(item?.call_id) ?? "",
   name: textOf(item?.name) ?? "",
   input: textOf(item?.arguments) ?? "",
+  plain: true,
 });
 
 const isOwnMessage = (item: Fields | undefined): boolean =>

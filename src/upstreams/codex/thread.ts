@@ -8,7 +8,7 @@ import { AnswerReader, heard, RAW_ITEM, RETRYING, type Said } from "./events.ts"
 import { faultOf, outOfReach, type CodexFailing } from "./faults.ts";
 import type { Outlet } from "./outlet.ts";
 import type { CodexRequest } from "./request.ts";
-import type { Continuation } from "./parked.ts";
+import { willWait, type Continuation } from "./parked.ts";
 import { RpcError, type Listener, type RequestId } from "./rpc.ts";
 import type { AppServer } from "./server.ts";
 
@@ -57,8 +57,8 @@ export class Thread implements Listener {
   #unwanted = false;
   /** The calls that Codex waits for, by call id. */
   readonly #slots = new Map<string, RequestId>();
-  /** What such calls are answered with that Codex has not asked for yet. */
-  #answers: ReadonlyMap<string, readonly Fields[]> = new Map();
+  /** What such calls are answered with that Codex has not asked for yet; a later call may have the same id. */
+  readonly #answers = new Map<string, readonly Fields[]>();
   #answering = idle;
 
   /** What it was last told: all it knows, whichever way it was told. */
@@ -137,9 +137,10 @@ export class Thread implements Listener {
       return true;
     }
     this.#out = out;
+    for (const [at, { id }] of this.#reader.said.calls.entries())
+      this.#answers.set(id, answers[at] ?? []);
     this.#reader = new AnswerReader(this.#options.failing, this.#options.request.model, turn);
     this.#stayAwake();
-    this.#answers = answers;
     for (const [callId, slot] of this.#slots) this.#fill(slot, callId);
     return true;
   }
@@ -152,6 +153,7 @@ export class Thread implements Listener {
   #fill(slot: RequestId, callId: string): boolean {
     const contentItems = this.#answers.get(callId);
     if (contentItems === undefined) return false;
+    this.#answers.delete(callId);
     this.#slots.delete(callId);
     this.#options.server.rpc.answer(slot, { contentItems, success: true });
     return true;
@@ -169,8 +171,12 @@ export class Thread implements Listener {
     if (state === "open") return out.isFull() ? this.#fail(slow(this.#options.failing)) : undefined;
     out.end();
     this.#watching?.();
-    if (state !== "calls" || !this.#options.park(this, this.#reader.said))
-      return this.release({ running: state === "calls", urgent: false });
+    const { said } = this.#reader;
+    const running = state === "calls";
+    const waits = running && willWait(said, this.request);
+    // One that does not wait asks its model again at once, unless it is stopped before.
+    if (!waits || !this.#options.park(this, said))
+      return this.release({ running, urgent: running && !waits });
     this.#out = undefined;
     this.#leave();
   }
