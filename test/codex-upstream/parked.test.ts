@@ -130,9 +130,31 @@ describe.skipIf(missing)("a second request with the results of the calls of a fi
     const stray = result("call_unheard_of", "x");
     const none = await ask(house, { messages: [asked, stray], tools });
     expect([none.status, none.body["error"]?.code]).toEqual([400, "tool_outputs_unmatched"]);
+    const other = await ask(house, { messages: [asked, message, stray], tools });
+    expect([other.status, other.body["error"]?.code]).toEqual([400, "tool_outputs_unmatched"]);
     const some = await ask(house, { messages: [asked, message, ...told, stray], tools });
     expect(text(some.body)).toBe(finalText);
     expect(isParked(house)).toBe(true);
+  });
+
+  it("answers a call whose id the model has used before with its own result", async () => {
+    await using house = await openCodex(({ body }) => {
+      const outputs = (body["input"] as Body[]).flatMap(({ output }) => (output as string) ?? []);
+      if (outputs.length === 3) return sayResponses(body, { text: outputs.join() });
+      const input = `{"city":"${outputs.length}"}`;
+      return sayResponses(body, { calls: [{ id: "call_1", name: "get_time", arguments: input }] });
+    });
+    const messages: Body[] = [asked];
+    for (let at = 0; at <= 3; at++) {
+      const { body } = await ask(house, { messages, tools });
+      const message = body["choices"]?.[0].message as Body;
+      const calls = (message["tool_calls"] ?? []) as Body[];
+      messages.push(message, ...calls.map(({ id }) => result(id as string, `${at}`)));
+    }
+    expect(messages.at(-1)?.["content"]).toBe("0,1,2");
+    // Nobody but us has asked the model, and all in one thread.
+    expect(house.model.heard).toHaveLength(4);
+    expect(new Set(threadsOf(house)).size).toBe(1);
   });
 
   it("goes on over a third and a fourth", async () => {
@@ -201,6 +223,23 @@ describe.skipIf(missing)("a second request that cannot go on in the same thread"
     expect(status).toBe(200);
     expect(text(body)).toBe(finalText);
     expect(isParked(house)).toBe(false);
+  });
+
+  it.each([
+    ["is of no tool", { name: "unheard_of", arguments: "{}" }],
+    ["cannot be read", { name: "get_time", arguments: "{oh" }],
+  ])("starts afresh after a call that %s, which Codex would answer by itself", async (_, made) => {
+    await using house = await openCodex(({ body }, at) =>
+      at === 0
+        ? sayResponses(body, { calls: [{ id: "call_1", ...made }] })
+        : sayResponses(body, { text: finalText }),
+    );
+    const first = await ask(house, { messages: [asked], tools });
+    const message = first.body["choices"]?.[0].message as Body;
+    const messages = [asked, message, result("call_1", "No such thing.")];
+    expect(text((await ask(house, { messages, tools })).body)).toBe(finalText);
+    expect(isParked(house)).toBe(false);
+    expect(lastInput(house).at(-1)).toMatchObject({ output: "No such thing." });
   });
 
   it("starts afresh where nothing may be parked", async () => {

@@ -72,11 +72,15 @@ export function writeCodexRequest(
  */
 function requireMatch(turn: Turn<UpstreamName>): void {
   const sent = listOf(turn.dialect === "chat" ? turn.body.messages : turn.body.input) ?? [];
-  const at = sent.findIndex((one) => {
-    const item = fieldsOf(one);
-    return item?.role === "tool" || textOf(item?.type)?.endsWith("_call_output") === true;
-  });
-  if (at < 0 || turn.items.some((item) => item.type === "result")) return;
+  const results = sent.map(fieldsOf).map((item) => (isResult(item) ? item : undefined));
+  const at = results.findIndex((item) => item !== undefined);
+  if (at < 0) return;
+  // A call that nobody answered has a result by now too, so only what was sent can say.
+  const calls = turn.items.filter((item) => item.type === "call");
+  const ids = new Set(calls.flatMap(({ id, itemId }) => [id, itemId ?? id]));
+  const answers = (item: Fields | undefined): boolean =>
+    [item?.tool_call_id, item?.call_id, item?.id].some((id) => ids.has(textOf(id) ?? ""));
+  if (results.some(answers)) return;
   throw new Fault(
     "request.invalid",
     "None of the tool results belongs to a call of the conversation. Send the calls they answer along with them.",
@@ -86,6 +90,9 @@ function requireMatch(turn: Turn<UpstreamName>): void {
     },
   );
 }
+
+const isResult = (item: Fields | undefined): boolean =>
+  item?.role === "tool" || textOf(item?.type)?.endsWith("_call_output") === true;
 
 function writeHistory(
   turn: Turn<UpstreamName>,
