@@ -1,6 +1,22 @@
 import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, textOf } from "../loose.ts";
 
+/** Where an answer keeps what was thought, as plain text. */
+export const thoughtFields = [
+  "reasoning_content",
+  "reasoning",
+  "reasoning_text",
+  "thinking",
+] as const;
+
+export function thoughtIn(delta: Fields): string | undefined {
+  for (const field of thoughtFields) {
+    const text = textOf(delta[field]);
+    if (text !== undefined) return text;
+  }
+  return undefined;
+}
+
 /** Where an entry of `reasoning_details` keeps what is streamed in pieces. */
 const grows = ["text", "summary", "data"] as const;
 
@@ -36,7 +52,7 @@ export function detailsText(details: readonly unknown[]): string {
   return details
     .map((raw) => {
       const detail = fieldsOf(raw);
-      return textOf(detail?.text) ?? textOf(detail?.summary) ?? "";
+      return textOf(detail?.text) ?? textOf(detail?.summary) ?? textOf(detail?.thinking) ?? "";
     })
     .join("");
 }

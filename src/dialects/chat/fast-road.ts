@@ -4,6 +4,7 @@ import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, listOf } from "../loose.ts";
 import { Stencils, type Hole } from "../stencil.ts";
+import { thoughtFields } from "./details.ts";
 import type { FrameLane } from "./frame-lane.ts";
 import type { ChoiceReader, Spoken } from "./read-choice.ts";
 
@@ -65,7 +66,7 @@ function placeOf(raw: Fields, spoken: Spoken): readonly string[] | undefined {
     case "refusal-delta":
       return [...inDelta, "refusal"];
     case "reasoning-delta": {
-      const key = ["reasoning_content", "reasoning"].find((one) => delta?.[one] === spoken.text);
+      const key = thoughtFields.find((one) => delta?.[one] === spoken.text);
       return key === undefined ? undefined : [...inDelta, key];
     }
     case "call-delta": {

@@ -47,6 +47,21 @@ describe("a stream of somebody else", () => {
     ["says calls and makes none", [role, text("a"), calls, done], ["a", "end"]],
     ["shouts", [role, text("a"), delta({}, "MAX_TOKENS"), done], ["a", "length"]],
     ["ends with an empty reason first", [role, text("a"), delta({}, ""), stop, done], ["a", "end"]],
+    [
+      "says what filter it was",
+      [role, text("a"), delta({}, "content_filter: PROHIBITED_CONTENT"), done],
+      ["a", "filter"],
+    ],
+    [
+      "has an object for a reason",
+      [role, text("a"), chunk([{ index: 0, delta: {}, finish_reason: { type: "length" } }]), done],
+      ["a", "length"],
+    ],
+    [
+      "has a reason that every object knows",
+      [role, text("a"), delta({}, "constructor"), done],
+      ["a", "end"],
+    ],
     ["has a reason of its own", [role, text("a"), delta({}, "whatever"), done], ["a", "end"]],
     [
       "has content in parts",
@@ -216,7 +231,34 @@ describe("a stream of somebody else", () => {
       ],
       ["a", "end"],
     ],
-    ["sends text beside the delta", [chunk([{ index: 0, text: "a" }]), stop], ["a", "end"]],
+    [
+      "sends text for deltas",
+      [chunk([{ index: 0, text: "a" }]), chunk([{ index: 0, text: "b" }]), stop],
+      ["ab", "end"],
+    ],
+    [
+      "says a call in the old form too",
+      [
+        role,
+        delta({
+          tool_calls: [
+            { index: 0, id: "a", type: "function", function: { name: "f", arguments: "{" } },
+          ],
+          function_call: { name: "f", arguments: "{" },
+        }),
+        delta({
+          tool_calls: [{ index: 0, function: { arguments: "}" } }],
+          function_call: { arguments: "}" },
+        }),
+        calls,
+      ],
+      whole,
+    ],
+    [
+      "repeats all of the text beside each delta",
+      [chunk([{ index: 0, delta: { content: "a" }, message: { content: "a" } }]), stop],
+      ["a", "end"],
+    ],
     [
       "sends choices that are not",
       [role, chunk([null as unknown as Fields]), text("a"), stop],

@@ -9,8 +9,9 @@ import { fieldsOf, listOf, textOf } from "../loose.ts";
 import { saidError } from "../said-error.ts";
 import { nameless } from "../unreadable.ts";
 import { isWholeAnnotation, readAnnotation } from "./citations.ts";
-import { addDetails, detailsText } from "./details.ts";
+import { addDetails, detailsText, thoughtIn } from "./details.ts";
 import { readFinish } from "./finish.ts";
+import { readSaidPart } from "./said-part.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
@@ -28,6 +29,8 @@ export class ChoiceReader {
   #hasRole = false;
   #hasReasoning = false;
   #hasText = false;
+  /** In the form of today. */
+  #hasCalls = false;
   #told = false;
   #finished = false;
   #emit: Emit<Event> = () => {};
@@ -114,11 +117,12 @@ export class ChoiceReader {
   #readEntry(raw: Fields, whole: boolean): void {
     const message = fieldsOf(raw.message);
     if (whole && message !== undefined) return this.#readDelta(message, raw, true);
-    const delta = fieldsOf(raw.delta);
+    const delta = fieldsOf(raw.delta) ?? textDelta(raw);
+    // Beside a delta, a message makes readers take the text twice.
+    if (delta !== raw.delta || message !== undefined) this.#regular = false;
     if (delta !== undefined) return this.#readDelta(delta, raw, false);
-    this.#regular = false;
     // A message that sums up what was already streamed says nothing new.
-    if (!this.#told) this.#readDelta(message ?? { content: raw.text }, raw, true);
+    if (!this.#told && message !== undefined) this.#readDelta(message, raw, true);
   }
 
   #readDelta(delta: Fields, raw: Fields, whole: boolean): void {
@@ -126,12 +130,7 @@ export class ChoiceReader {
     this.#readReasoning(delta, whole);
     const logprobs = listOf(fieldsOf(raw.logprobs)?.content);
     this.#readContent(delta.content, logprobs?.length === 0 ? undefined : logprobs);
-    const refusal = textOf(delta.refusal);
-    if (refusal !== undefined) {
-      this.#seal();
-      this.#hasText = true;
-      this.#say({ type: "refusal-delta", choice: this.#index, text: refusal });
-    }
+    this.#sayRefusal(textOf(delta.refusal) ?? "");
     this.#readAnnotations(delta.annotations);
     this.#readCalls(delta, whole);
   }
@@ -146,10 +145,11 @@ export class ChoiceReader {
 
   #readReasoning(delta: Fields, whole: boolean): void {
     const more = listOf(delta.reasoning_details);
-    const text = textOf(delta.reasoning_content) ?? textOf(delta.reasoning);
+    const text = thoughtIn(delta);
     this.#hasReasoning ||= text !== undefined;
     // Who says it in both ways is heard once.
-    this.#sayReasoning(text ?? (this.#hasReasoning ? "" : detailsText(more ?? [])));
+    const blocks = more ?? listOf(delta.thinking_blocks) ?? [];
+    this.#sayReasoning(text ?? (this.#hasReasoning ? "" : detailsText(blocks)));
     if (more === undefined || more.length === 0) return;
     this.#plain = false;
     if (!whole) return addDetails(this.#details, more);
@@ -160,10 +160,11 @@ export class ChoiceReader {
     if (typeof content === "string") return this.#sayText(content, logprobs);
     if (content === undefined || content === null) return;
     this.#regular = false;
-    for (const part of listOf(content) ?? []) {
-      const thinking = fieldsOf(part)?.thinking;
-      if (thinking === undefined) this.#sayText(textOf(fieldsOf(part)?.text ?? part) ?? "");
-      else this.#sayReasoning(textOf(thinking) ?? detailsText(listOf(thinking) ?? []));
+    for (const part of listOf(content) ?? [content]) {
+      const { type, text } = readSaidPart(part);
+      if (type === "reasoning") this.#sayReasoning(text);
+      else if (type === "refusal") this.#sayRefusal(text);
+      else this.#sayText(text);
     }
   }
 
@@ -190,8 +191,11 @@ export class ChoiceReader {
       }
       this.#calls.each(fragment, this.#sayCall);
     }
+    this.#hasCalls ||= list.length > 0;
     const legacy = fieldsOf(delta.function_call);
-    if (legacy !== undefined) {
+    if (legacy !== undefined && this.#hasCalls) this.#regular = false;
+    // Some say a call in the old form too, for whoever knows no other.
+    else if (legacy !== undefined) {
       this.#plain = false;
       const { name, arguments: input } = legacy;
       this.#calls.each({ index: 0, kind: "function", name: textOf(name), input }, this.#sayCall);
@@ -201,7 +205,7 @@ export class ChoiceReader {
 
   #readEnd(reason: unknown): void {
     if (reason === undefined || reason === null) return;
-    const word = textOf(reason);
+    const word = textOf(reason) ?? textOf(fieldsOf(reason)?.type);
     this.#plain = false;
     if (word === undefined || this.#finished) {
       this.#regular = false;
@@ -211,7 +215,7 @@ export class ChoiceReader {
     // Whether calls were made is a fact, and what a client goes by.
     const made = this.#calls.made();
     const isTrue = stop === "calls" ? made : stop !== "end" || !made;
-    if (!isOwn || !isTrue) this.#regular = false;
+    if (word !== reason || !isOwn || !isTrue) this.#regular = false;
     if (stop instanceof Fault) this.#fail(stop);
     else this.#end(stop);
   }
@@ -242,6 +246,13 @@ export class ChoiceReader {
     this.#say(logprobs === undefined ? delta : { ...delta, logprobs });
   }
 
+  #sayRefusal(text: string): void {
+    if (text === "") return;
+    this.#seal();
+    this.#hasText = true;
+    this.#say({ type: "refusal-delta", choice: this.#index, text });
+  }
+
   #sayReasoning(text: string): void {
     if (text === "") return;
     const choice = this.#index;
@@ -266,6 +277,10 @@ export class ChoiceReader {
     this.#say({ type: "turn-fail", fault });
   }
 }
+
+/** What a choice says in the form of old completions. */
+const textDelta = ({ message, text }: Fields): Fields | undefined =>
+  message == null && typeof text === "string" ? { content: text } : undefined;
 
 function fragmentOf(raw: Fields, at: number, whole: boolean): Fragment {
   const custom = fieldsOf(raw.custom);

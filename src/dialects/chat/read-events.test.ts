@@ -238,6 +238,11 @@ describe("a stream", () => {
       [role, chunk([{ index: 0, delta: {}, error: { code: 502 }, finish_reason: "error" }])],
       "upstream.failed",
     ],
+    [
+      "ends in a call that could not be read",
+      [role, text("a"), delta({}, "function_call_filter: MALFORMED_FUNCTION_CALL"), done],
+      "upstream.said_error",
+    ],
     ["ends in an error", [role, text("a"), delta({}, "error"), done], "upstream.said_error"],
     [
       "ends for want of resources",

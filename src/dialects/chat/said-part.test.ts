@@ -1,0 +1,23 @@
+import { expect, it } from "vitest";
+import { readSaidPart } from "./said-part.ts";
+
+const hm = { type: "reasoning", text: "hm" };
+
+it.each([
+  ["a text", { type: "text", text: "a" }, { type: "text", text: "a" }],
+  [
+    "a text by its name in Responses",
+    { type: "output_text", text: "a" },
+    { type: "text", text: "a" },
+  ],
+  ["a bare text", "a", { type: "text", text: "a" }],
+  ["a refusal", { type: "refusal", refusal: "no" }, { type: "refusal", text: "no" }],
+  ["thinking", { type: "thinking", thinking: "hm", signature: "s" }, hm],
+  ["thinking in parts", { type: "thinking", thinking: [{ type: "text", text: "hm" }] }, hm],
+  ["reasoning as a text", { type: "reasoning", text: "hm" }, hm],
+  ["reasoning by its own name", { type: "reasoning", reasoning: "hm" }, hm],
+  ["a summary", { type: "reasoning", summary: [{ type: "summary_text", text: "hm" }] }, hm],
+  ["something else", { type: "reference", reference_ids: [1] }, { type: "text", text: "" }],
+])("knows %s", (_, part, said) => {
+  expect(readSaidPart(part)).toEqual(said);
+});
