@@ -7,7 +7,7 @@ import { exampleOf } from "./example.ts";
 import { callables, wishes, type Callable, type Wish } from "./fit.ts";
 import { hintsFrom } from "./hints.ts";
 import { matching } from "./pattern.ts";
-import { regExp } from "./schema.ts";
+import { matches } from "./schema.ts";
 
 type MadeCall = { readonly callable: Callable; readonly input: string };
 
@@ -98,7 +98,7 @@ function inGrammar(format: unknown): string | undefined {
   const grammar = isFields(format.grammar) ? format.grammar : format;
   const { syntax, definition } = grammar;
   if (syntax !== "regex" || typeof definition !== "string") return undefined;
-  const shape = regExp(`^(?:${definition})$`);
-  for (const text of matching(definition)) if (shape?.test(text) === true) return text;
+  const whole = `^(?:${definition})$`;
+  for (const text of matching(definition)) if (matches(whole, text) === true) return text;
   return undefined;
 }

@@ -1,5 +1,5 @@
 import { isFields } from "../../turn/json.ts";
-import { isTame } from "../../turn/tame.ts";
+import { patternSteps } from "../../turn/pattern-steps.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 
 /** Deep enough for any schema that a person wrote; a loop of references ends here. */
@@ -87,8 +87,7 @@ function fitsString(schema: Fields, value: unknown): boolean {
   const length = Array.from(value).length;
   if (length < count(schema.minLength, 0) || length > count(schema.maxLength, Infinity))
     return false;
-  if (typeof schema.pattern === "string" && regExp(schema.pattern)?.test(value) === false)
-    return false;
+  if (typeof schema.pattern === "string" && matches(schema.pattern, value) === false) return false;
   const format = typeof schema.format === "string" ? formats[schema.format] : undefined;
   return format === undefined || format.shape.test(value);
 }
@@ -160,7 +159,7 @@ export function propertySchemas(schema: Fields, name: string): unknown[] {
   if (isFields(properties) && Object.hasOwn(properties, name)) found.push(properties[name]);
   if (isFields(patternProperties))
     for (const [pattern, part] of Object.entries(patternProperties))
-      if (regExp(pattern)?.test(name) === true) found.push(part);
+      if (matches(pattern, name) === true) found.push(part);
   return found.length > 0 ? found : [additionalProperties ?? true];
 }
 
@@ -194,12 +193,15 @@ function decode(text: string): string {
   }
 }
 
-/** Nothing for what is no pattern, or one that might never be done. */
-export function regExp(pattern: string): RegExp | undefined {
-  if (!isTame(pattern)) return undefined;
+/** A text is held against no pattern that takes more steps. */
+const MOST_STEPS = 10_000;
+
+/** Whether a text is as a pattern asks; undefined for what is no pattern, or might not be done soon. */
+export function matches(pattern: string, text: string): boolean | undefined {
+  if (!(patternSteps(pattern)(text.length) <= MOST_STEPS)) return undefined;
   for (const flags of ["u", ""]) {
     try {
-      return new RegExp(pattern, flags);
+      return new RegExp(pattern, flags).test(text);
     } catch {
       continue; // Some patterns are lawful only without the flag, some not at all.
     }
