@@ -300,7 +300,7 @@ const isIdle = (rule: ParamRule, value: unknown): boolean =>
 /** What the client said and we did not understand: given back to its own dialect, else reported. */
 export function writeExtra<Name extends AnyName>(
   turn: Turn<Name>,
-  dialect: HttpDialect,
+  dialect: DialectName,
   body: Record<string, unknown>,
 ): Decision[] {
   const { dialect: from, fields: extra } = turn.extra;

@@ -80,7 +80,7 @@ const overridable = {
   params: z.partialRecord(z.enum(paramNames), z.string().min(1).nullable()),
   effort: z.record(z.string(), z.strictObject(effort).partial()),
   fields,
-  formats: z.array(z.enum(["text", "json", "schema"])),
+  formats: z.array(z.enum(["text", "json", "schema", "strict"])),
   reasoning: z.enum(["reasoning_content", "reasoning", "reasoning_details", "items", "none"]),
   streamUsage: z.boolean(),
   history: z.strictObject(history).partial(),

@@ -10,6 +10,7 @@ import type { Profile } from "../turn/profile.ts";
 import type { DialectName, Format, Item, JsonSchema, Message } from "../turn/turn.ts";
 import type { Decoder } from "./kinds/kind.ts";
 import { errorsIn } from "./schema/check.ts";
+import { isStrict } from "./schema/strict.ts";
 import { unfence } from "./unfence.ts";
 
 /** A format as an upstream can be asked for it. */
@@ -36,7 +37,7 @@ export function planFormat(
   dialect: DialectName,
 ): FormatPlan {
   if (format?.type !== "schema" && format?.type !== "json") return { format, decisions: [] };
-  if (profile.formats.includes(format.type)) return { format, decisions: [] };
+  if (takesFormat(format, profile)) return { format, decisions: [] };
   const path = formatPath(dialect);
   const hasJson = profile.formats.includes("json");
   if (format.type !== "schema")
@@ -62,6 +63,13 @@ export function planFormat(
     ],
   };
 }
+
+/** One that nobody wants strict is asked for strictly only if that changes nothing. */
+const takesFormat = (format: Format, { formats }: Profile): boolean =>
+  formats.some((one) => one === format.type) ||
+  (format.type === "schema" &&
+    formats.includes("strict") &&
+    (format.strict === true || isStrict(format.schema)));
 
 const changed = (path: string, reason: string): Decision => ({ path, action: "changed", reason });
 

@@ -127,7 +127,8 @@ export type Profile = {
   readonly effort?: Readonly<Record<string, EffortRule>> | undefined;
   /** What every request must say; a field that the client sets itself is left alone, and null is none. */
   readonly fields?: Fields | undefined;
-  readonly formats: readonly ("text" | "json" | "schema")[];
+  /** `strict`: to a schema, and always strictly, so that not every schema will do. */
+  readonly formats: readonly ("text" | "json" | "schema" | "strict")[];
   /** How the upstream wants past reasoning back, if at all. */
   readonly reasoning: "reasoning_content" | "reasoning" | "reasoning_details" | "items" | "none";
   /** Whether `stream_options.include_usage` may be asked for. */

@@ -129,6 +129,35 @@ describe.skipIf(missing)("what the model behind the real codex app-server is tol
     expect(names).not.toContain("exec_command");
   });
 
+  it("is no format that Codex would make stricter than the client wants it", async () => {
+    await using house = await openCodex(({ body }) => sayResponses(body, { text: "{}" }));
+    const schema = { type: "object", properties: { a: { type: "string" } } };
+    const asked = {
+      model: "m",
+      messages: [{ role: "user" as const, content: "Hi", name: "ann" }],
+      response_format: {
+        type: "json_schema" as const,
+        json_schema: { name: "a", description: "An a.", schema },
+      },
+      of_tomorrow: 1,
+    };
+    await house.client.chat.completions.create(asked);
+    const body = heardBy(house);
+    expect(body["text"]?.format).toBeUndefined();
+    expect(JSON.stringify(body["input"])).toContain("JSON that matches the schema below");
+    const plan = await fetch(`${house.served.url}/v1/plan`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(asked),
+    });
+    const { decisions } = (await plan.json()) as { decisions: Body[] };
+    expect(decisions.map(({ path, action }) => [path, action])).toEqual([
+      ["response_format", "changed"],
+      ["messages[0]", "dropped"],
+      ["of_tomorrow", "dropped"],
+    ]);
+  });
+
   it("is all of a long conversation, from the beginning to the end", async () => {
     await using house = await openCodex(({ body }) => sayResponses(body, { text: "Hello." }));
     const { completions } = house.client.chat;

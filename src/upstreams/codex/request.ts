@@ -1,9 +1,9 @@
-import { writeParams } from "../../dialects/params.ts";
+import { writeExtra, writeParams } from "../../dialects/params.ts";
 import { fieldsOf, listOf, textOf } from "../../dialects/loose.ts";
 import type { Decision } from "../../turn/decision.ts";
 import { Fault } from "../../turn/fault.ts";
 import { isBySystem } from "../../turn/item.ts";
-import { itemPath } from "../../turn/path.ts";
+import { formatPath, itemPath } from "../../turn/path.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Fields, Item, Turn } from "../../turn/turn.ts";
@@ -45,6 +45,7 @@ export function writeCodexRequest(
   if (developer !== undefined) decisions.push(askedInWords);
   const { include, verbosity, ...params } = fields;
   noteIncludes(include, decisions);
+  decisions.push(...writeExtra(turn, "codex", {}));
   return {
     model,
     thread: {
@@ -60,7 +61,7 @@ export function writeCodexRequest(
       summary: "none",
       ...(effort !== undefined && { effort }),
       ...params,
-      ...(turn.format?.type === "schema" && { outputSchema: turn.format.schema }),
+      ...writeFormat(turn, decisions),
     },
     decisions,
   };
@@ -116,6 +117,20 @@ function instructionsOf(first: Item<UpstreamName> | undefined): string | undefin
   const texts = first.parts.map((part) => (part.type === "text" ? part.text : undefined));
   if (texts.some((text) => text === undefined) || texts.join("") === "") return undefined;
   return texts.join("");
+}
+
+/** Codex names the schema itself and has no other place for what is said of it. */
+function writeFormat({ format, dialect }: Turn<UpstreamName>, decisions: Decision[]): Fields {
+  const decide = (action: Decision["action"], reason: string): void =>
+    void decisions.push({ path: formatPath(dialect), action, reason });
+  if (format?.type === "opaque") decide("dropped", "Codex has no such format");
+  if (format?.type !== "schema") return {};
+  decide("renamed", "Codex gives the schema a name of its own");
+  const { schema, description } = format;
+  const isTold = typeof schema === "object" && schema.description === undefined;
+  if (description === undefined || !isTold) return { outputSchema: schema };
+  decide("reshaped", "the description is told in the schema");
+  return { outputSchema: { ...schema, description } };
 }
 
 /** It always asks for sealed reasoning, and for nothing else. */

@@ -1,0 +1,36 @@
+import { isFields } from "../../turn/json.ts";
+import type { Fields, JsonSchema } from "../../turn/turn.ts";
+import { isSchema, typesIn } from "./parts.ts";
+
+/** What a strict schema may say beside what is looked into here. */
+const harmless: ReadonlySet<string> = new Set(
+  `$ref $schema additionalProperties const description enum exclusiveMaximum exclusiveMinimum format
+  maxItems maximum minItems minimum multipleOf pattern required title type`.split(/\s+/),
+);
+
+/**
+ * Whether models can be held to a schema strictly, as the API means it: objects
+ * are closed and have all of their properties. What it may not know is not.
+ */
+export function isStrict(schema: JsonSchema): boolean {
+  return typeof schema === "object" && typesIn(schema).join() === "object" && isKept(schema);
+}
+
+function isKept(schema: unknown): boolean {
+  if (!isSchema(schema) || typeof schema === "boolean") return false;
+  if (typesIn(schema).includes("object") && !isClosed(schema)) return false;
+  return Object.entries(schema).every(([word, value]) => {
+    if (word === "properties" || word === "$defs" || word === "definitions")
+      return isFields(value) && Object.values(value).every(isKept);
+    if (word === "anyOf") return Array.isArray(value) && value.every(isKept);
+    if (word === "items") return isKept(value);
+    return harmless.has(word);
+  });
+}
+
+function isClosed({ properties = {}, required = [], additionalProperties }: Fields): boolean {
+  if (!isFields(properties) || !Array.isArray(required) || additionalProperties !== false)
+    return false;
+  const named = new Set<unknown>(required);
+  return Object.keys(properties).every((key) => named.has(key));
+}
