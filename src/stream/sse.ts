@@ -23,6 +23,8 @@ export function sseReader(
     onEvent: (event) => onFrame(event.data, event.event, partial),
     onComment,
     onError(error) {
+      // Some say what went wrong in a field of that name, which a stream does not have.
+      if (error.field === "error") onFrame(error.value ?? "", "error", partial);
       if (error.type !== "max-buffer-size-exceeded") return;
       broken = true;
       throw new Fault(
