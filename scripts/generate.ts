@@ -264,7 +264,7 @@ upstreams:
 | \`params\` | what it calls a parameter; null: it has none, and the loss is reported |
 | \`effort\` | by reasoning effort, \`*\` for the rest: its word for it (\`as\`, null: none), \`fields\` that say it besides, and whether it is materially another (\`changed\`); without a rule an effort is told as it is |
 | \`fields\` | what every request says unless the client says it itself; null: not |
-| \`formats\` | \`text\`, \`json\` (any JSON), \`schema\` (to a schema) |
+| \`formats\` | \`text\`, \`json\` (any JSON), \`schema\` (to a schema), \`strict\` (to a schema, always strictly) |
 | \`reasoning\` | the field in which it wants its past reasoning back |
 | \`streamUsage\` | whether \`stream_options.include_usage\` may be asked for |
 | \`models\` | what is otherwise for the models that \`match\`: any of these fields; the later count before the earlier |
