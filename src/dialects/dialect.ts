@@ -12,6 +12,8 @@ import type { DialectName, Fields, Turn } from "../turn/turn.ts";
 /** A wire language, both ways on both sides. All of it is pure. */
 export type Dialect = {
   readonly name: DialectName;
+  /** Whether a stream tells the end of each call when it comes, and not only that of the whole answer. */
+  readonly endsCalls: boolean;
   /** Throws a Fault that names the field. */
   readRequest(body: Fields): Turn;
   writeRequest(turn: Turn<UpstreamName>, to: Target): Written;

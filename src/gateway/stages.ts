@@ -17,6 +17,7 @@ import type { Decision } from "../turn/decision.ts";
 import type { TurnEvent } from "../turn/event.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
 import type { CallRules } from "../turn/rules.ts";
+import { endsCalls } from "./dialects.ts";
 import type { Readied } from "./ready.ts";
 import { leavesOutText } from "./rules.ts";
 import type { Tally } from "./tally.ts";
@@ -76,7 +77,7 @@ function needsEnds(rules: CallRules, { plan, profile, shaped }: Readied): boolea
   if (plan.verdicts.length === 0) return false;
   const { dedup: leavesOut, stopAfter, output } = rules;
   if (shaped && (leavesOut || stopAfter || output === "obsidian-xml")) return true;
-  return profile.dialect === "chat" && plan.asked.dialect !== "chat" && plan.asked.stream;
+  return plan.asked.stream && endsCalls(plan.asked.dialect) && !endsCalls(profile.dialect);
 }
 
 /**

@@ -9,6 +9,7 @@ import { writeRequest } from "./write-request.ts";
 /** OpenAI Chat Completions, and whoever calls itself compatible. */
 export const chat: Dialect = {
   name: "chat",
+  endsCalls: false,
   readRequest,
   writeRequest,
   readEvents: (context) => readEvents(context),

@@ -9,6 +9,7 @@ import { writeRequest } from "./write-request.ts";
 /** The OpenAI Responses API. */
 export const responses: Dialect = {
   name: "responses",
+  endsCalls: true,
   readRequest,
   writeRequest,
   readEvents,

@@ -1,0 +1,24 @@
+import { expect, it } from "vitest";
+import { clientName } from "../turn/names.ts";
+import { dialects, endsCalls } from "./dialects.ts";
+
+it.each(Object.values(dialects))(
+  "$name says of itself whether its streams tell the end of a call",
+  ({ name, readRequest, writeEvents, ...dialect }) => {
+    const request = { model: "m", input: "Hi", messages: [{ role: "user", content: "Hi" }] };
+    const context = { id: "x", created: 7, now: () => 7, newId: (prefix: string) => prefix };
+    const writer = writeEvents(readRequest({ ...request, stream: true }), context);
+    const at = { choice: 0, call: 0 };
+    const call = { ...at, kind: "function", id: "a", name: clientName("look") } as const;
+    writer.each({ type: "turn-start" }, () => {});
+    writer.each({ type: "call-start", ...call }, () => {});
+    let said = "";
+    writer.each({ type: "call-end", ...at, complete: true }, (text) => (said += text));
+    expect(dialect.endsCalls).toBe(said !== "");
+    expect(endsCalls(name)).toBe(dialect.endsCalls);
+  },
+);
+
+it("takes upstreams without a dialect of ours at their word", () => {
+  expect(endsCalls("codex")).toBe(true);
+});
