@@ -19,15 +19,24 @@ const AT_ONCE = 8;
 /** How often the two kinds of load take turns. */
 const ROUNDS = 3;
 
+/** How long a thread may wait for the results of its calls. */
+const kinds = [
+  ["parked", 600_000],
+  ["replay", 0],
+] as const;
+
 type Row = {
   readonly name: string;
   /** Milliseconds of each request. */
   readonly first: readonly number[];
   readonly second: readonly number[];
   /** Milliseconds of Patchbay's own CPU per request: one conversation after the other, and several at once. */
-  readonly alone: number;
-  readonly cpu: number;
+  readonly alone: Cost;
+  readonly together: Cost;
 };
+
+/** A request through Codex, and one that the demo upstream answered meanwhile: what any turn costs here. */
+type Cost = { readonly codex: number; readonly demo: number };
 
 /**
  * What a round with one call takes through Codex: a request that is answered
@@ -42,15 +51,15 @@ export const codex: Part = {
     const model = await openModel();
     const { port } = model.address() as AddressInfo;
     const rows: Row[] = [];
-    for (const [name, parkMs] of [
-      ["parked", 600_000],
-      ["replay", 0],
-    ] as const) {
-      say(`codex: ${name}`);
-      rows.push(await measureRow(name, parkMs, port));
+    try {
+      for (const [name, parkMs] of kinds) {
+        say(`codex: ${name}`);
+        rows.push(await measureRow(name, parkMs, port));
+      }
+    } finally {
+      model.closeAllConnections();
+      model.close();
     }
-    model.closeAllConnections();
-    model.close();
     return sectionOf(rows);
   },
 };
@@ -61,18 +70,25 @@ const show = (values: readonly number[]): string =>
 const sectionOf = (rows: readonly Row[]): Section => ({
   title: "Through the Codex app-server, in milliseconds (median / 95th of 120 rounds)",
   table: {
-    head: ["", "first request", "with results", "CPU, one by one", `CPU, ${AT_ONCE} at once`],
-    rows: rows.map(({ name, first, second, alone, cpu }) => [
+    head: [
+      "",
+      "first request",
+      "with results",
+      "CPU, one by one",
+      "of any turn",
+      `CPU, ${AT_ONCE} at once`,
+      "of any turn",
+    ],
+    rows: rows.map(({ name, first, second, alone, together }) => [
       name,
       show(first),
       show(second),
-      alone.toFixed(2),
-      cpu.toFixed(2),
+      ...[alone, together].flatMap(({ codex, demo }) => [codex.toFixed(2), demo.toFixed(2)]),
     ]),
   },
   figures: rows,
-  checks: ["parked", "replay"].map((name): Check => {
-    const cpu = rows.find((row) => row.name === name)?.cpu ?? NaN;
+  checks: kinds.map(([name]): Check => {
+    const cpu = rows.find((row) => row.name === name)?.together.codex ?? NaN;
     return {
       what: `CPU of Patchbay for a request through Codex, ${name}, ${AT_ONCE} at once`,
       target: `<= ${mostCpu} ms`,
@@ -82,54 +98,74 @@ const sectionOf = (rows: readonly Row[]): Section => ({
   }),
 });
 
+/** A gateway onto Codex, and one onto the demo upstream. */
+type Gateways = { readonly codex: Gateway; readonly demo: Gateway };
+type Gateway = { readonly port: number; readonly pid: number };
+
 async function measureRow(name: string, parkMs: number, model: number): Promise<Row> {
+  const home = join(temporaryFolder(), "home");
+  const base_url = `http://127.0.0.1:${model}/v1`;
+  const codex = { dialect: "codex", command: binary, home, base_url, api_key: "x" };
+  const gateways: Gateways = {
+    codex: await openGateway({ ...codex, park_ms: parkMs }),
+    demo: await openGateway({ dialect: "scripted" }),
+  };
+  await atOnce(gateways, WARM);
+  const rounds: Round[] = [];
+  const [alone, together]: [Cost[], Cost[]] = [[], []];
+  for (let at = 0; at < ROUNDS; at++) {
+    alone.push(
+      await costOf(
+        gateways,
+        async () => void rounds.push(...(await inTurn(gateways, PAIRS / ROUNDS))),
+      ),
+    );
+    together.push(await costOf(gateways, () => atOnce(gateways, PAIRS / ROUNDS)));
+  }
+  for (const { pid } of Object.values(gateways)) process.kill(pid, "SIGTERM");
+  const [first, second] = [rounds.map((one) => one.first), rounds.map((one) => one.second)];
+  return { name, first, second, alone: middle(alone), together: middle(together) };
+}
+
+const middle = (costs: readonly Cost[]): Cost => ({
+  codex: median(costs.map(({ codex }) => codex)),
+  demo: median(costs.map(({ demo }) => demo)),
+});
+
+async function openGateway(upstream: object): Promise<Gateway> {
   const port = await freePort();
   const folder = temporaryFolder();
   const config = join(folder, "patchbay.yaml");
-  const upstream = {
-    dialect: "codex",
-    command: binary,
-    home: join(folder, "home"),
-    base_url: `http://127.0.0.1:${model}/v1`,
-    api_key: "x",
-    park_ms: parkMs,
-  };
-  writeFileSync(
-    config,
-    JSON.stringify({ upstreams: { codex: upstream }, models: { "*": "codex/*" } }),
-  );
+  writeFileSync(config, JSON.stringify({ upstreams: { one: upstream }, models: { "*": "one/*" } }));
   const cli = join(root, "src/host/cli.ts");
   const args = ["--max-semi-space-size=8", cli, "serve", "--config", config, "--port", `${port}`];
-  const pid = await startServer({ command: process.execPath, args, folder, port });
-  await atOnce(port, WARM);
-  const rounds: Round[] = [];
-  const [alone, together]: [number[], number[]] = [[], []];
-  for (let at = 0; at < ROUNDS; at++) {
-    alone.push(
-      await cpuOf(pid, async () => void rounds.push(...(await inTurn(port, PAIRS / ROUNDS)))),
-    );
-    together.push(await cpuOf(pid, () => atOnce(port, PAIRS / ROUNDS)));
-  }
-  process.kill(pid, "SIGTERM");
-  const [first, second] = [rounds.map((one) => one.first), rounds.map((one) => one.second)];
-  return { name, first, second, alone: median(alone), cpu: median(together) };
+  return { port, pid: await startServer({ command: process.execPath, args, folder, port }) };
 }
 
 /** Milliseconds of CPU for each request of so many rounds. */
-async function cpuOf(pid: number, load: () => Promise<void>): Promise<number> {
-  const before = ownCpuSeconds(pid);
+async function costOf({ codex, demo }: Gateways, load: () => Promise<void>): Promise<Cost> {
+  const spent = (): readonly [number, number] => [
+    ownCpuSeconds(codex.pid),
+    ownCpuSeconds(demo.pid),
+  ];
+  const before = spent();
   await load();
-  return ((ownCpuSeconds(pid) - before) * 1000) / ((PAIRS / ROUNDS) * 2);
+  const after = spent();
+  const requests = (PAIRS / ROUNDS) * 2;
+  return {
+    codex: ((after[0] - before[0]) * 1000) / requests,
+    demo: ((after[1] - before[1]) * 1000) / requests,
+  };
 }
 
-async function inTurn(port: number, count: number): Promise<Round[]> {
+async function inTurn(gateways: Gateways, count: number): Promise<Round[]> {
   const rounds: Round[] = [];
-  for (let at = 0; at < count; at++) rounds.push(await round(port));
+  for (let at = 0; at < count; at++) rounds.push(await round(gateways));
   return rounds;
 }
 
-async function atOnce(port: number, count: number): Promise<void> {
-  const each = Array.from({ length: AT_ONCE }, () => inTurn(port, count / AT_ONCE));
+async function atOnce(gateways: Gateways, count: number): Promise<void> {
+  const each = Array.from({ length: AT_ONCE }, () => inTurn(gateways, count / AT_ONCE));
   await Promise.all(each);
 }
 
@@ -144,26 +180,29 @@ const asked = { type: "message", role: "user", content: "What is there?" };
 
 type Round = { readonly first: number; readonly second: number };
 
-async function round(port: number): Promise<Round> {
+async function round({ codex, demo }: Gateways): Promise<Round> {
   const start = performance.now();
-  const { output } = await ask(port, [asked]);
+  const { output } = await ask(codex, [asked]);
   const between = performance.now();
   const result = { type: "function_call_output", call_id: "call_1", output: "a tree" };
-  const answer = await ask(port, [asked, ...output, result]);
+  const told = [asked, ...output, result];
+  const answer = await ask(codex, told);
+  const end = performance.now();
   if (output[0]?.type !== "function_call" || answer.output[0]?.type !== "message")
     throw new Error("a round through Codex went wrong");
-  return { first: between - start, second: performance.now() - between };
+  for (const input of [[asked], told]) await ask(demo, input);
+  return { first: between - start, second: end - between };
 }
 
 type Answer = { readonly output: readonly { readonly type: string }[] };
 
-async function ask(port: number, input: readonly unknown[]): Promise<Answer> {
+async function ask({ port }: Gateway, input: readonly unknown[]): Promise<Answer> {
   const response = await fetch(`http://127.0.0.1:${port}/v1/responses`, {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ model: "m", input, tools }),
   });
-  if (!response.ok) throw new Error(`through Codex: ${response.status} ${await response.text()}`);
+  if (!response.ok) throw new Error(`the gateway said ${response.status} ${await response.text()}`);
   return (await response.json()) as Answer;
 }
 
