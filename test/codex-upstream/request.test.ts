@@ -158,6 +158,30 @@ describe.skipIf(missing)("what the model behind the real codex app-server is tol
     ]);
   });
 
+  it("has half a character replaced and a remote image told in words: Codex takes neither", async () => {
+    await using house = await openCodex(({ body }) => sayResponses(body, { text: "Hello." }));
+    await house.client.responses.create({
+      model: "m",
+      instructions: "\ud83d first",
+      input: [
+        {
+          role: "user",
+          content: [
+            { type: "input_text", text: "cut \ud83d \u0000" },
+            { type: "input_image", image_url: "https://example.com/a.png", detail: "auto" },
+          ],
+        },
+      ],
+    });
+    const said = (heardBy(house)["input"] as Body[]).map(({ content }) =>
+      (content as Body[]).map(({ text }) => text as string),
+    );
+    expect(said).toEqual([
+      ["\ufffd first"],
+      ["cut \ufffd \u0000", "(Here was image that cannot be shown.)"],
+    ]);
+  });
+
   it("is all of a long conversation, from the beginning to the end", async () => {
     await using house = await openCodex(({ body }) => sayResponses(body, { text: "Hello." }));
     const { completions } = house.client.chat;

@@ -52,6 +52,31 @@ describe.skipIf(missing)("a schema that the real codex app-server cannot be give
     expect(JSON.stringify(schema)).toContain('pattern: \\"^[a-z]+$\\"');
   });
 
+  it("is left open, and that told, where it is nested deeper than Codex reads", async () => {
+    await using house = await openCodex(({ body }) => sayResponses(body, { text: "Hello." }));
+    const nested = (depth: number): object => {
+      let schema: object = { type: "string" };
+      for (let at = 0; at < depth; at++) schema = { type: "object", properties: { in: schema } };
+      return schema;
+    };
+    const tools = [40, 90, 200].map((depth) => ({
+      type: "function" as const,
+      name: `look_${depth}`,
+      parameters: nested(depth) as Record<string, unknown>,
+      strict: false,
+    }));
+    const answer = await house.client.responses.create({ model: "m", input: "Look.", tools });
+    const heard = (house.model.heard[0]?.body["tools"] ?? []) as Body[];
+    expect(heard.map((tool) => JSON.stringify(tool).includes('"in"'))).toEqual([
+      true,
+      false,
+      false,
+    ]);
+    const report = await fetch(`${house.served.url}/v1/plans/${answer.id}`);
+    const { decisions } = (await report.json()) as { readonly decisions: readonly Decision[] };
+    expect(decisions.filter(({ path }) => path === "tools")).toHaveLength(2);
+  });
+
   it.each([false, true])(
     "still says what arguments must be: they come as they are, and the plan tells of it (stream: %s)",
     async (stream) => {

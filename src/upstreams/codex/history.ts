@@ -76,7 +76,7 @@ function writeImage(
 ): Fields | undefined {
   if (url?.startsWith("data:") !== true) {
     lose("dropped", "Codex takes images only as data URLs");
-    return undefined;
+    return { type: "input_text", text: "(Here was image that cannot be shown.)" };
   }
   if (detail === "low") lose("changed", "Codex has no low detail for images");
   const kept = detail === undefined || detail === "low" ? undefined : detail;

@@ -9,7 +9,7 @@ import type { Profile } from "../../turn/profile.ts";
 import type { Fields, Item, Turn } from "../../turn/turn.ts";
 import { writeItem } from "./history.ts";
 import { readModel } from "./model.ts";
-import { dynamicTools } from "./tools.ts";
+import { dynamicTools, isReadable } from "./tools.ts";
 
 /** All that Codex is told for one turn. */
 export type CodexRequest = {
@@ -40,7 +40,9 @@ export function writeCodexRequest(
   const { fields, decisions } = writeParams(turn, "responses", profile);
   const { model, effort } = readModel(name);
   const { items, base } = writeHistory(turn, decisions);
-  const tools = dynamicTools(turn);
+  const tools = dynamicTools(turn, (reason) =>
+    decisions.push({ path: "tools", action: "changed", reason }),
+  );
   const developer = turn.choice?.type === "required" && tools.length > 0 ? MUST_CALL : undefined;
   if (developer !== undefined) decisions.push(askedInWords);
   const { include, verbosity, ...params } = fields;
@@ -125,6 +127,12 @@ function writeFormat({ format, dialect }: Turn<UpstreamName>, decisions: Decisio
     void decisions.push({ path: formatPath(dialect), action, reason });
   if (format?.type === "opaque") decide("dropped", "Codex has no such format");
   if (format?.type !== "schema") return {};
+  if (!isReadable(format.schema))
+    throw new Fault(
+      "request.unsupported",
+      `The schema of \`${formatPath(dialect)}\` is nested deeper than Codex can read; make it flatter.`,
+      { param: formatPath(dialect) },
+    );
   decide("renamed", "Codex gives the schema a name of its own");
   const { schema, description } = format;
   const isTold = typeof schema === "object" && schema.description === undefined;

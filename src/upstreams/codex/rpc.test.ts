@@ -43,6 +43,21 @@ describe("requests to the app-server", () => {
     expect(await both).toEqual([{ of: "a" }, { of: "b" }]);
   });
 
+  it("have no half characters in them, which the other side cannot read", () => {
+    const lines: string[] = [];
+    const rpc = new Rpc({
+      send: (line) => void lines.push(line),
+      clock: stillClock(),
+      timeout: 1_000,
+      most: 8,
+      stray: () => {},
+    });
+    rpc.answer(7, { "\ud83dkey": "cut \ud83d", whole: "😀 \\ud83d \u0000" });
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
+      { id: 7, result: { "\ufffdkey": "cut \ufffd", whole: "😀 \\ud83d \u0000" } },
+    ]);
+  });
+
   it("are given up when no answer comes, and a late one is counted", async () => {
     const { rpc, clock, hear, strays } = open();
     const failed = rpc.request("a", {}).catch((error: unknown) => error);

@@ -227,7 +227,7 @@ export class Rpc {
   #say(message: Fields, urgent = true): void {
     if (this.#fault !== undefined) return;
     const { clock } = this.#options;
-    this.#held.push(JSON.stringify(message));
+    this.#held.push(lineOf(message));
     if (urgent) this.#speak();
     else if (this.#held.length === 1) clock.at(clock.now() + HELD_MS, () => this.#speak());
   }
@@ -236,6 +236,16 @@ export class Rpc {
     if (this.#fault !== undefined) return;
     for (const line of this.#held.splice(0)) this.#options.send(line);
   }
+}
+
+/**
+ * A message as a line. Half a character, as a text has that was cut off in the
+ * middle of one, is JSON here, but not to the other side, which would not answer.
+ */
+function lineOf(message: Fields): string {
+  const line = JSON.stringify(message);
+  if (!line.includes("\\ud")) return line;
+  return line.replace(/\\(?:ud[89a-f][\da-f]{2}|.)/g, (one) => (one.length > 2 ? "\\ufffd" : one));
 }
 
 const silent = (method: string, timeout: number): Fault =>

@@ -27,6 +27,13 @@ describe("dynamic tools", () => {
     ]);
   });
 
+  it("are functions that do not say so, but none without a name", () => {
+    const untyped = { function: { name: "lookup" } };
+    const nameless = { type: "function", function: { description: "d" } };
+    const tools = [untyped, nameless, { name: "lookup" }, null, "lookup"];
+    expect(buildDynamicTools(tools).map(({ name }) => name)).toEqual(["lookup"]);
+  });
+
   it("are none where none may be called, and one where one must be", () => {
     const tools = [chatTool("a"), chatTool("b")];
     const names = (choice: unknown) => buildDynamicTools(tools, choice).map(({ name }) => name);

@@ -33,8 +33,9 @@ export function buildDynamicTools(
 /** Chat keeps the function in a field of its own; Responses does not. */
 function readFunction(definition: unknown): DynamicTool | undefined {
   const outer = fieldsOf(definition);
-  if (outer?.type !== "function") return undefined;
-  const inner: Fields = fieldsOf(outer.function) ?? outer;
+  const inner = fieldsOf(outer?.function) ?? outer;
+  const type = outer?.type ?? (inner === outer ? undefined : "function");
+  if (inner === undefined || type !== "function") return undefined;
   const name = textOf(inner.name);
   if (name === undefined) return undefined;
   return dynamicTool(name, textOf(inner.description), inner.parameters);
@@ -51,13 +52,35 @@ const dynamicTool = (
   inputSchema: fieldsOf(schema) ?? anyObject,
 });
 
-/** The tools of a planned turn: all are functions by now. */
-export function dynamicTools({ tools, choice }: Turn<UpstreamName>): DynamicTool[] {
+/** The tools of a planned turn: all are functions by now. `lose` hears of schemas that cannot be told. */
+export function dynamicTools(
+  { tools, choice }: Turn<UpstreamName>,
+  lose: (reason: string) => void,
+): DynamicTool[] {
   if (choice?.type === "none") return [];
-  return tools
-    .filter(isFunction)
-    .map((tool) => dynamicTool(tool.name, tool.description, tool.schema));
+  return tools.filter(isFunction).map(({ name, description, schema }) => {
+    if (isReadable(schema)) return dynamicTool(name, description, schema);
+    lose(`the schema of \`${name}\` is nested deeper than Codex can read, so it is left open`);
+    return dynamicTool(name, description, anyObject);
+  });
 }
+
+/** So deep may be nested what stands in a message of ours; Codex gives no answer to what is deeper. */
+const DEEPEST = 100;
+const readable = new WeakMap<object, boolean>();
+
+/** Whether Codex can read a schema. The same ones come with every request of a client. */
+export function isReadable(schema: unknown): boolean {
+  if (typeof schema !== "object" || schema === null) return true;
+  const known = readable.get(schema) ?? isWithin(schema, DEEPEST);
+  readable.set(schema, known);
+  return known;
+}
+
+const isWithin = (value: unknown, depth: number): boolean =>
+  typeof value !== "object" ||
+  value === null ||
+  (depth > 0 && Object.values(value).every((inner) => isWithin(inner, depth - 1)));
 
 const isFunction = (
   tool: Tool<UpstreamName>,
