@@ -24,6 +24,8 @@ export function findingLine({ file, line, column, path, message }: Finding): str
 export type ConfigFile = {
   readonly value: unknown;
   readonly findings: readonly Finding[];
+  /** The variables of the environment that it asks for. */
+  readonly variables: ReadonlySet<string>;
   /** Whether the value at the path came from the environment, and so is text whatever it means. */
   refers(path: Problem["path"]): boolean;
   find(problem: Problem): Finding;
@@ -42,7 +44,11 @@ export function readConfigFile(
   lookUp: (name: string) => string | undefined,
 ): ConfigFile {
   const lines = new LineCounter();
-  const masked = maskReferences(text, lookUp);
+  const variables = new Set<string>();
+  const masked = maskReferences(text, (name) => {
+    variables.add(name);
+    return lookUp(name);
+  });
   const document = parseDocument(masked.text, { lineCounter: lines, prettyErrors: false });
   const findings: Finding[] = [];
   const placeAt = (offset: number): Place => {
@@ -64,6 +70,7 @@ export function readConfigFile(
   return {
     value,
     findings,
+    variables,
     refers: (path) => reading.referring.has(JSON.stringify(path)),
     find: ({ path, message }) => ({
       file,

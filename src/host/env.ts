@@ -1,3 +1,4 @@
+import { nearest } from "../gateway/nearest.ts";
 import { outputModes } from "../gateway/rules.ts";
 import type { Finding } from "./config-file.ts";
 
@@ -98,6 +99,31 @@ export function readFlags(env: Environment): {
   }
   return { settings, findings };
 }
+
+/**
+ * What is named like one of these variables and is none of them, nor one that a
+ * file refers to. Others name theirs so too, so it is told of only where its
+ * value would do under the name that was most likely meant.
+ */
+export function misspelt(env: Environment, referred: ReadonlySet<string>): string[] {
+  return Object.entries(env).flatMap(([name, said = ""]) => {
+    if (said === "" || !family.test(name) || flags[name] !== undefined || referred.has(name))
+      return [];
+    const near = nearest(name.replace(family, ""), [...meant.keys()]);
+    const known = meant.get(near ?? "");
+    if (known === undefined || flags[known]?.read(said) === undefined) return [];
+    return [`${name} is set, but nothing reads it; did you mean ${known}?`];
+  });
+}
+
+const family = /^(?:PATCHBAY|PROXY)_/;
+
+/** By the name without its family. Where two name one thing, the first is the one to tell of. */
+const meant: ReadonlyMap<string, string> = new Map(
+  Object.keys(flags)
+    .toReversed()
+    .map((name) => [name.replace(family, ""), name]),
+);
 
 /** Lays the environment's values over what a file says. */
 export function applySettings(

@@ -120,6 +120,16 @@ describe("loading the configuration", () => {
     expect(load().notes).toEqual([]);
   });
 
+  it("tells of a variable that is misspelt, unless the file has a use for it", () => {
+    const env = { PATCHBAY_KEYS: "a", PATCHBAY_APIKEY: "b" };
+    write("patchbay.yaml", "server: { keys: [${PATCHBAY_APIKEY}] }\n");
+    expect(load(env).notes).toEqual([]);
+    write("patchbay.yaml", "server: { keys: [c] }\n");
+    expect(load(env).notes).toEqual([
+      "PATCHBAY_APIKEY is set, but nothing reads it; did you mean PATCHBAY_API_KEY?",
+    ]);
+  });
+
   it("takes the first file of the search order", () => {
     expect(load().file).toBeUndefined();
     mkdirSync(join(directory, "home", "patchbay"), { recursive: true });
@@ -248,6 +258,9 @@ describe("listening beyond this machine", () => {
       /^server\.host \(from HOST\): listening on ::/,
     );
     expect(linesOf(load({}, { host: "10.0.0.1" }))[0]).toMatch(/^server\.host \(from --host\)/);
+    expect(linesOf(load({}, { host: "" }))).toEqual([
+      "server.host (from --host): is empty; give it a value or leave the key out",
+    ]);
   });
 
   it.each(["127.0.0.1", "127.8.8.8", "localhost", "::1", "[::1]", "::ffff:127.0.0.1"])(

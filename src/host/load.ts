@@ -9,7 +9,7 @@ import type { Fields } from "../turn/turn.ts";
 import { profileFor, profiles } from "../upstreams/profiles/profiles.ts";
 import { bindProblem } from "./bind.ts";
 import { readConfigFile, type ConfigFile, type Finding } from "./config-file.ts";
-import { applySettings, readFlags, type Environment, type Setting } from "./env.ts";
+import { applySettings, misspelt, readFlags, type Environment, type Setting } from "./env.ts";
 import { settleNotYet } from "./not-yet.ts";
 import { readScripts, settlePaths } from "./paths.ts";
 import { zeroConfig } from "./providers.ts";
@@ -79,7 +79,8 @@ function assemble(
     // A value that could not even be read has been told; what it is not is no news.
     if (!source?.findings.some(({ path }) => path === finding.path)) findings.push(finding);
   }
-  const notes = [...(zero?.notes ?? []), ...(settled?.notes ?? [])];
+  const notes = [...misspelt(origin.env, source?.variables ?? new Set())];
+  notes.push(...(zero?.notes ?? []), ...(settled?.notes ?? []));
   if (settled === undefined || findings.length > 0)
     return { ok: false, file, notes, findings: findings.toSorted(byPlace(file)) };
   const files = [...(file === undefined ? [] : [file]), ...scripts.files];
@@ -118,7 +119,7 @@ const fromHere =
 function doorProblems(raw: unknown): Problem[] {
   const server = isFields(raw) && isFields(raw.server) ? raw.server : {};
   const { host = "127.0.0.1", keys = [] } = server;
-  if (typeof host !== "string" || !Array.isArray(keys)) return [];
+  if (typeof host !== "string" || host === "" || !Array.isArray(keys)) return [];
   const given = keys.filter((key): key is string => typeof key === "string" && key !== "");
   const message = bindProblem(host, given);
   return message === undefined ? [] : [{ path: ["server", "host"], message }];

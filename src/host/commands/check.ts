@@ -19,6 +19,7 @@ export async function check({ config: file, json = false }: CheckOptions): Promi
   const findings = loaded.ok
     ? [...unwritableFindings(loaded), ...(await openingFindings(loaded.config, loaded.file))]
     : loaded.findings;
+  for (const note of loaded.notes) console.error(note);
   if (findings.length > 0) {
     process.exitCode = 1;
     if (json) console.log(JSON.stringify({ ok: false, file: loaded.file, problems: findings }));
@@ -26,7 +27,6 @@ export async function check({ config: file, json = false }: CheckOptions): Promi
     return;
   }
   if (!loaded.ok) return;
-  for (const note of loaded.notes) console.error(note);
   const { upstreams, models, tools } = summary(loaded.config);
   if (json) {
     console.log(JSON.stringify({ ok: true, file: loaded.file, upstreams, models, tools }));
