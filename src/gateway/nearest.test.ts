@@ -14,6 +14,7 @@ describe("the nearest word", () => {
 
   it("is none where all are far", () => {
     expect(nearest("zebra", ["host", "port"])).toBeUndefined();
+    expect(nearest("x", ["a", "b"])).toBeUndefined();
     expect(nearest("x", [])).toBeUndefined();
   });
 });

@@ -2,8 +2,8 @@
 export function nearest(word: string, known: readonly string[]): string | undefined {
   const asked = plain(word);
   let best: string | undefined;
-  // A third of the letters may differ: more than that is another word.
-  let least = Math.max(1, Math.floor(asked.length / 3)) + 1;
+  // A third of the letters may differ, and never all: more than that is another word.
+  let least = Math.min(Math.max(1, Math.floor(asked.length / 3)) + 1, asked.length);
   for (const candidate of known) {
     const far = distance(asked, plain(candidate));
     if (far >= least) continue;
