@@ -163,4 +163,34 @@ describe("choices that do not do the same", () => {
     expect(choices[0]?.message["content"]).toBe("Only words.");
     expect(told.turn.calls).toMatchObject({ given: given.reduce((a, b) => a + b), truncated });
   });
+
+  it.each([true, false])(
+    "stop the upstream once some have ended and the others were stopped, stream=%s",
+    async (stream) => {
+      const called = { index: 0, id: "a", type: "function" } as const;
+      const call = { ...called, function: { name: "look", arguments: '{"a":"1"}' } };
+      await using upstream = await fakeUpstream(({ closed }) =>
+        sse(
+          chunk(1, { role: "assistant", content: null, tool_calls: [call] }),
+          chunk(0, { role: "assistant", content: "Only words." }),
+          chunk(0, {}, "length"),
+          closed,
+        ),
+      );
+      const tools = { stop_after: true, stop_after_grace_ms: 20 };
+      await using served = await serve({ ...onto("chat", upstream.url), tools });
+      const answer = await ask(served, "chat", { n: 2, stream, tools: [look.chat] });
+      const text = await answer.text();
+      expect(text.match(/"finish_reason":"\w+"/g)?.toSorted()).toEqual([
+        '"finish_reason":"length"',
+        '"finish_reason":"tool_calls"',
+      ]);
+      await upstream.heard[0]?.closed;
+      expect(upstream.heard[0]?.abandoned()).toBe(true);
+      expect(served.turns()[0]).toMatchObject({
+        outcome: "incomplete",
+        calls: { given: 1, truncated: true, stopped: true },
+      });
+    },
+  );
 });

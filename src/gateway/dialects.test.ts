@@ -4,10 +4,11 @@ import { dialects, endsCalls } from "./dialects.ts";
 
 it.each(Object.values(dialects))(
   "$name says of itself whether its streams tell the end of a call",
-  ({ name, readRequest, writeEvents, ...dialect }) => {
+  (dialect) => {
     const request = { model: "m", input: "Hi", messages: [{ role: "user", content: "Hi" }] };
     const context = { id: "x", created: 7, now: () => 7, newId: (prefix: string) => prefix };
-    const writer = writeEvents(readRequest({ ...request, stream: true }), context);
+    const turn = dialect.readRequest({ ...request, stream: true });
+    const writer = dialect.writeEvents(turn, context);
     const at = { choice: 0, call: 0 };
     const call = { ...at, kind: "function", id: "a", name: clientName("look") } as const;
     writer.each({ type: "turn-start" }, () => {});
@@ -15,7 +16,7 @@ it.each(Object.values(dialects))(
     let said = "";
     writer.each({ type: "call-end", ...at, complete: true }, (text) => (said += text));
     expect(dialect.endsCalls).toBe(said !== "");
-    expect(endsCalls(name)).toBe(dialect.endsCalls);
+    expect(endsCalls(dialect.name)).toBe(dialect.endsCalls);
   },
 );
 

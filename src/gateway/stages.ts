@@ -7,7 +7,7 @@ import {
   type StopRules,
 } from "../stream/calls/stop-after-tools.ts";
 import { suppressTail } from "../stream/calls/tail.ts";
-import { perChoice } from "../stream/per-choice.ts";
+import { perChoice, type PerChoice } from "../stream/per-choice.ts";
 import { chain, type Stage } from "../stream/stage.ts";
 import { restoreAnswer } from "../tools/answer.ts";
 import { textCalls } from "../tools/text-calls.ts";
@@ -45,21 +45,19 @@ export function answerStages(options: AnswerOptions): Stage<Upstream, Client> {
   const { plan, shaped } = readied;
   const restored = restoreAnswer(plan, report);
   if (!shaped) return chain(lawful(options), chain(restored, tally));
-  return chain(lawful(options), chain(restored, chain(shape(options), tally)));
+  const rules = shape(options);
+  return chain(lawful(options, rules.isDone), chain(restored, chain(rules, tally)));
 }
 
 /** How long a call that looks complete must be silent before a stop may count on it. */
 const QUIET_MS = 100;
 
-function lawful({
-  readied,
-  rules,
-  clock,
-  newId,
-  report,
-}: AnswerOptions): Stage<Upstream, Upstream> {
+function lawful(
+  { readied, rules, clock, newId, report }: AnswerOptions,
+  isStopped?: (choice: number) => boolean,
+): Stage<Upstream, Upstream> {
   const { plan, readsText } = readied;
-  let stage: Stage<Upstream, Upstream> = blocks<UpstreamName>(plan.asked.params.n);
+  let stage: Stage<Upstream, Upstream> = blocks<UpstreamName>(plan.asked.params.n, isStopped);
   if (readsText) stage = chain(textCalls(plan.identity, newId, report), stage);
   if (!needsEnds(rules, readied)) return stage;
   const quietMs = rules.stopAfter ? Math.min(QUIET_MS, rules.graceMs) : undefined;
@@ -84,7 +82,7 @@ function needsEnds(rules: CallRules, { plan, profile, shaped }: Readied): boolea
  * What the rules ask of each choice for itself. A stop counts the calls that the
  * model makes, repeated or not; the cap, those that the client is given.
  */
-function shape({ readied, rules, clock, tally, report }: AnswerOptions): Stage<Client, Client> {
+function shape({ readied, rules, clock, tally, report }: AnswerOptions): PerChoice<ClientName> {
   const { asked } = readied.plan;
   const { stopAfter: stops, stopMode, graceMs, max } = rules;
   const figures = tally.seen.calls;

@@ -383,6 +383,34 @@ describe("blocks", () => {
     });
   });
 
+  describe("a choice that a rule behind has stopped", () => {
+    const stopped = (of: number, asked = 2) => blocks<UpstreamName>(asked, (one) => one === of);
+
+    it("has no end to wait for, and its end is not ours to tell", () => {
+      const said = runStage(stopped(1), [start, text("a"), text("b", 1), stop("length")]);
+      expect(said.filter(({ type }) => type.startsWith("turn-"))).toEqual([start, stop("length")]);
+    });
+
+    it("is spoiled by no failure, once the others have ended", () => {
+      const said = runStage(stopped(1), [start, text("b", 1), text("a"), stop(), fail]);
+      expect(said.at(-1)).toEqual(stop());
+      expect(runStage(stopped(1), [start, text("b", 1), text("a"), fail]).at(-1)).toEqual(fail);
+    });
+
+    it("makes the upstream dispensable when the others have ended, and not before", () => {
+      const stage = stopped(1);
+      const then = (...events: Event[]): boolean | undefined => {
+        for (const event of events) stage.each(event, () => {});
+        return stage.done?.();
+      };
+      expect(then(start, text("b", 1))).toBe(false);
+      expect(then(text("a"))).toBe(false);
+      expect(then(stop())).toBe(true);
+      // What has ended everywhere has nothing left to interrupt, and counts to tell.
+      expect(then(stop("calls", 1))).toBe(false);
+    });
+  });
+
   it("is not slowed by a choice with an absurd number", () => {
     expect(brief(run([text("a", 4_000_000_000), stop("end", 4_000_000_000)]))).toHaveLength(5);
   });

@@ -31,24 +31,32 @@ type Cut = "none" | "last" | "all";
  * and closes blocks, holds each choice's end back until the stream is over
  * (text and counts may follow a finish), and lets nothing pass a failure. A
  * stream that ends before its choices did becomes a failure. `asked` is how
- * many choices the client wants.
+ * many choices the client wants. `isStopped` tells of those that a rule behind
+ * has stopped, who says their end too: once they are all that has not ended,
+ * nothing more is needed.
  */
-export const blocks = <Name extends AnyName>(asked = 1): Stage<TurnEvent<Name>, TurnEvent<Name>> =>
-  new Blocks<Name>(asked);
+export const blocks = <Name extends AnyName>(
+  asked = 1,
+  isStopped: (choice: number) => boolean = () => false,
+): Stage<TurnEvent<Name>, TurnEvent<Name>> => new Blocks<Name>(asked, isStopped);
 
 class Blocks<Name extends AnyName> implements Stage<TurnEvent<Name>, TurnEvent<Name>> {
   readonly #asked: number;
+  readonly #isStopped: (choice: number) => boolean;
   readonly #choices = new Map<number, Choice>();
   #last: Choice | undefined;
   #started = false;
   #failed = false;
+  /** How many choices have ended. */
+  #ended = 0;
   /** The choices that ended since the last frame. */
   #stops: number[] = [];
   /** Frames that came before anything was said: they wait, since nothing has begun. */
   #early: Frame[] = [];
 
-  constructor(asked: number) {
+  constructor(asked: number, isStopped: (choice: number) => boolean) {
     this.#asked = asked;
+    this.#isStopped = isStopped;
   }
 
   each(event: TurnEvent<Name>, emit: Emit<TurnEvent<Name>>): void {
@@ -71,7 +79,7 @@ class Blocks<Name extends AnyName> implements Stage<TurnEvent<Name>, TurnEvent<N
         return this.#stop(event.choice, event.stop);
       case "turn-fail":
         // What comes after every choice has ended can no longer spoil the answer.
-        if (this.#choices.size < this.#asked || !this.#allStopped()) this.#fail(event.fault, emit);
+        if (this.#choices.size < this.#asked || !this.#isOver()) this.#fail(event.fault, emit);
         return;
       default:
         say(this.#choice(event.choice), event, emit);
@@ -81,12 +89,19 @@ class Blocks<Name extends AnyName> implements Stage<TurnEvent<Name>, TurnEvent<N
   end(emit: Emit<TurnEvent<Name>>): void {
     if (this.#failed) return;
     if (this.#choices.size === 0) return this.#fail(empty(), emit);
-    if (!this.#allStopped()) return this.#fail(cutOff(), emit);
+    if (!this.#isOver()) return this.#fail(cutOff(), emit);
     for (const choice of this.#choices.values()) {
+      if (choice.stop === undefined) continue;
       const stop = settleStop(choice);
       closeAll(choice, isCut(stop) ? "last" : "none", emit);
       emit({ type: "turn-end", choice: choice.index, stop });
     }
+  }
+
+  done(): boolean {
+    const { size } = this.#choices;
+    // An answer whose choices have all ended has counts to tell yet.
+    return size >= this.#asked && this.#ended < size && this.#isOver();
   }
 
   #choice(index: number): Choice {
@@ -97,8 +112,10 @@ class Blocks<Name extends AnyName> implements Stage<TurnEvent<Name>, TurnEvent<N
     return choice;
   }
 
-  #allStopped(): boolean {
-    for (const choice of this.#choices.values()) if (choice.stop === undefined) return false;
+  /** Whether every choice that began has ended, or was stopped. */
+  #isOver(): boolean {
+    for (const { index, stop } of this.#choices.values())
+      if (stop === undefined && !this.#isStopped(index)) return false;
     return this.#choices.size > 0;
   }
 
@@ -111,7 +128,10 @@ class Blocks<Name extends AnyName> implements Stage<TurnEvent<Name>, TurnEvent<N
 
   #stop(index: number, stop: StopReason): void {
     const choice = this.#choice(index);
-    if (choice.stop === undefined) this.#stops.push(index);
+    if (choice.stop === undefined) {
+      this.#ended++;
+      this.#stops.push(index);
+    }
     // Upstreams may say it twice; being cut off is not taken back.
     if (choice.stop === undefined || !isCut(choice.stop)) choice.stop = stop;
   }

@@ -2,6 +2,11 @@ import type { TurnEvent } from "../turn/event.ts";
 import type { AnyName } from "../turn/names.ts";
 import { earliest, wake, type Stage } from "./stage.ts";
 
+export type PerChoice<Name extends AnyName> = Stage<TurnEvent<Name>, TurnEvent<Name>> & {
+  /** Whether one choice needs nothing more. */
+  readonly isDone: (choice: number) => boolean;
+};
+
 /**
  * Gives every choice of a turn a stage of its own, so that a rule about calls
  * or text never counts across choices. Events of the whole turn go by
@@ -12,23 +17,24 @@ import { earliest, wake, type Stage } from "./stage.ts";
 export function perChoice<Name extends AnyName>(
   make: () => Stage<TurnEvent<Name>, TurnEvent<Name>>,
   asked = 1,
-): Stage<TurnEvent<Name>, TurnEvent<Name>> {
+): PerChoice<Name> {
   const stages = new Map<number, Stage<TurnEvent<Name>, TurnEvent<Name>>>();
   const stageOf = (choice: number): Stage<TurnEvent<Name>, TurnEvent<Name>> => {
     let stage = stages.get(choice);
     if (stage === undefined) stages.set(choice, (stage = make()));
     return stage;
   };
-  const isDone = (): boolean => {
+  const isDone = (choice: number): boolean => stages.get(choice)?.done?.() === true;
+  const areDone = (): boolean => {
     if (stages.size < asked) return false;
-    for (const stage of stages.values()) if (stage.done?.() !== true) return false;
+    for (const choice of stages.keys()) if (!isDone(choice)) return false;
     return true;
   };
   return {
     each(event, emit) {
       if ("choice" in event) return stageOf(event.choice).each(event, emit);
       if (event.type === "turn-fail") {
-        if (isDone()) return;
+        if (areDone()) return;
         const say = (said: TurnEvent<Name>): void => {
           if (said !== event) emit(said);
         };
@@ -48,6 +54,7 @@ export function perChoice<Name extends AnyName>(
     lapse(moment, emit) {
       for (const stage of stages.values()) wake(stage, moment, emit);
     },
-    done: isDone,
+    done: areDone,
+    isDone,
   };
 }
