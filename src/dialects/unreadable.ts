@@ -10,3 +10,7 @@ export const malformed = (did: string): Fault =>
 /** A call that nobody can answer. */
 export const nameless = (): Fault =>
   new Fault("upstream.malformed", "The upstream called a tool without naming it; try again.");
+
+/** Whether a frame only keeps the connection open: it has a name, and what belongs to an answer is an object. */
+export const isBeat = (data: string, name: string | undefined): boolean =>
+  name !== undefined && name !== "error" && !data.trimStart().startsWith("{");

@@ -281,6 +281,14 @@ describe("a stream", () => {
     expect(reader.done()).toBe(true);
   });
 
+  it("may beat time", () => {
+    const reader = readEvents({ newId: () => "", frames: false });
+    const said: Event[] = [];
+    for (const data of ["1700", "ping", "{}"])
+      reader.frame(data, "ping", false, (event) => void said.push(event));
+    expect(said).toEqual([]);
+  });
+
   it("hears nothing after the sentinel", () => {
     expect(read([role, text("a"), stop, done, text("b"), "garbage"]).events.at(-1)).toEqual({
       type: "turn-end",

@@ -7,12 +7,12 @@ import type { Fields } from "../../turn/turn.ts";
 import type { EventReader, ReadContext } from "../dialect.ts";
 import { fieldsIn, fieldsOf, listOf, numberOf, textOf } from "../loose.ts";
 import { bareError, saidError, strayError } from "../said-error.ts";
-import { malformed } from "../unreadable.ts";
+import { isBeat, malformed } from "../unreadable.ts";
 import { readLink } from "./citations.ts";
 import { fastRoad, type FastRoad } from "./fast-road.ts";
 import { frameLane, type FrameLane } from "./frame-lane.ts";
 import { ChoiceReader } from "./read-choice.ts";
-import { readUsage } from "./usage.ts";
+import { isWholeUsage, readUsage } from "./usage.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
@@ -52,7 +52,7 @@ class ChatReader implements EventReader {
     const raw = fieldsIn(data);
     if (raw !== undefined) return this.#readChunk(raw, data, name);
     // A frame that the end of the connection cut short says nothing; that it was cut will show.
-    if (partial) return;
+    if (partial || isBeat(data, name)) return;
     this.#fail(
       name === "error"
         ? bareError({ message: trimmed })
@@ -213,7 +213,7 @@ class ChatReader implements EventReader {
     const usage = readUsage(raw);
     if (usage !== undefined) this.#emit({ type: "usage", usage });
     const counted = usage !== undefined;
-    return { counted, regular: raw.usage == null ? !counted : counted };
+    return { counted, regular: raw.usage == null ? !counted : isWholeUsage(raw.usage) };
   }
 
   #fail(fault: Fault): void {

@@ -1,5 +1,6 @@
 import type { Usage } from "../../turn/event.ts";
 import type { Fields } from "../../turn/turn.ts";
+import { counted } from "../counted.ts";
 import { fieldsOf, listOf, numberOf } from "../loose.ts";
 
 /** The count of tokens in a frame or body, wherever an upstream puts it. */
@@ -13,26 +14,11 @@ export function readUsage(raw: Fields): Usage | undefined {
   );
 }
 
-function counted(value: unknown): Usage | undefined {
-  const usage = fieldsOf(value);
-  if (usage === undefined) return undefined;
-  const input = numberOf(usage.prompt_tokens) ?? numberOf(usage.input_tokens);
-  const output = numberOf(usage.completion_tokens) ?? numberOf(usage.output_tokens);
-  const total = numberOf(usage.total_tokens);
-  if (input === undefined && output === undefined && total === undefined) return undefined;
-  const inputDetails = fieldsOf(usage.prompt_tokens_details);
-  const outputDetails = fieldsOf(usage.completion_tokens_details);
-  return {
-    input: input ?? 0,
-    output: output ?? 0,
-    total: total ?? (input ?? 0) + (output ?? 0),
-    cached:
-      numberOf(inputDetails?.cached_tokens) ??
-      numberOf(usage.prompt_cache_hit_tokens) ??
-      numberOf(usage.cached_tokens),
-    reasoning: numberOf(outputDetails?.reasoning_tokens) ?? numberOf(usage.reasoning_tokens),
-  };
-}
+/** Whether a chat reader would take a count as it is. */
+export const isWholeUsage = (value: unknown): boolean =>
+  ["prompt_tokens", "completion_tokens", "total_tokens"].every(
+    (key) => numberOf(fieldsOf(value)?.[key]) !== undefined,
+  );
 
 export function writeUsage({ input, output, total, cached, reasoning }: Usage): Fields {
   return {

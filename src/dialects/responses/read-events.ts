@@ -3,14 +3,14 @@ import type { Frame, StopReason, TurnEvent } from "../../turn/event.ts";
 import type { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
+import { counted } from "../counted.ts";
 import type { EventReader, ReadContext } from "../dialect.ts";
 import { fieldsIn, fieldsOf, numberOf, textOf } from "../loose.ts";
 import { bareError } from "../said-error.ts";
-import { malformed } from "../unreadable.ts";
+import { isBeat, malformed } from "../unreadable.ts";
 import { frameParser } from "./fast-road.ts";
 import { isComplete } from "./complete.ts";
 import { OutputReader } from "./read-output.ts";
-import { readUsage } from "./usage.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
@@ -68,8 +68,10 @@ class ResponsesReader implements EventReader {
     this.#emit = emit;
     this.#regular = true;
     const raw = this.#parse(data);
-    const type = raw === undefined ? lifecycleType(data, name) : (textOf(raw.type) ?? name);
-    if (raw === undefined) return this.#unreadable(type, partial);
+    // A frame that the end of the connection cut short says nothing; that it was cut will show.
+    if (raw === undefined) return partial ? undefined : this.#unreadable(data, name);
+    const type = typeOf(raw, name);
+    if (raw.type !== type) this.#bent();
     const sequence = this.#count(raw.sequence_number);
     const ends = this.#read(type, raw);
     if (!this.#frames) return;
@@ -107,6 +109,9 @@ class ResponsesReader implements EventReader {
       case "response.failed":
       case "response.cancelled":
         return this.#end(fieldsOf(raw.response) ?? {}, type.slice("response.".length));
+      case "response.done":
+        this.#bent();
+        return this.#end(fieldsOf(raw.response) ?? {}, "completed");
       case "response.output_item.added":
         this.#begin();
         this.#output.added(raw);
@@ -186,8 +191,8 @@ class ResponsesReader implements EventReader {
     else if (textOf(response.id) !== this.#id) this.#bent();
     const isCut = status === "incomplete";
     this.#output.end(response.output, !isCut);
-    const usage = fieldsOf(response.usage);
-    if (usage !== undefined) this.#emit({ type: "usage", usage: readUsage(usage) });
+    const usage = counted(response.usage);
+    if (usage !== undefined) this.#emit({ type: "usage", usage });
     const stop = isCut ? cutBy(fieldsOf(response.incomplete_details)) : "end";
     this.#emit({ type: "turn-end", choice: 0, stop });
     this.#over = true;
@@ -208,11 +213,11 @@ class ResponsesReader implements EventReader {
     if (this.#frames) emit({ type: "frame", data: "[DONE]", regular, ends: "done" });
   }
 
-  /** A frame that the end of the connection cut short says nothing; that it was cut will show. */
-  #unreadable(type: string | undefined, partial: boolean): void {
-    if (partial) return;
+  #unreadable(data: string, name: string | undefined): void {
+    if (isBeat(data, name)) return;
+    if (name === "error") return void this.#fail(bareError({ message: data }));
     // It could only have repeated the request, and what is lost is not the answer's.
-    if (type !== undefined) return this.#begin();
+    if (isLifecycle(data, name)) return this.#begin();
     this.#fail(malformed("sent a frame that is not a JSON object"));
   }
 
@@ -226,17 +231,19 @@ class ResponsesReader implements EventReader {
 
 export const readEvents = (context: ReadContext): EventReader => new ResponsesReader(context);
 
+/** An error that has a type of its own is an error by the name of its event. */
+const typeOf = ({ type }: Fields, name: string | undefined): string | undefined =>
+  name === "error" ? name : (textOf(type) ?? name);
+
 const isSpoken = (type: string): boolean =>
   /^response\.(output_text|refusal|content_part|reasoning|function_call_arguments|custom_tool_call_input)/.test(
     type,
   );
 
-/** The type of a frame that cannot be parsed, if it is one that opens an answer. */
-function lifecycleType(data: string, name: string | undefined): string | undefined {
+/** Whether a frame that cannot be parsed is one that opens an answer. */
+function isLifecycle(data: string, name: string | undefined): boolean {
   const type = name ?? /^\s*\{\s*"type"\s*:\s*"([^"]*)"/.exec(data)?.[1];
-  return type !== undefined && /^response\.(created|queued|in_progress)$/.test(type)
-    ? type
-    : undefined;
+  return type !== undefined && /^response\.(created|queued|in_progress)$/.test(type);
 }
 
 const cutBy = (details: Fields | undefined): StopReason =>
