@@ -5,6 +5,7 @@ import {
   choice,
   remainder,
   filledList,
+  inPlace,
   type ItemReader,
   type Teller,
   type Telling,
@@ -39,14 +40,14 @@ export class MessageReader implements ItemReader {
       case "response.content_part.added":
         return this.#add(raw);
       case "response.output_text.done":
-        return this.#finish(this.#part(raw, "text"), raw);
+        return this.#finish(this.#part(raw, "text", raw.text), raw);
       case "response.refusal.done":
-        return this.#finish(this.#part(raw, "refusal"), raw);
+        return this.#finish(this.#part(raw, "refusal", raw.refusal), raw);
       case "response.content_part.done": {
         const fields = fieldsOf(raw.part);
         const done = typeOf(fields);
         if (fields === undefined || done === undefined) return this.#to.bent();
-        return this.#finish(this.#part(raw, done), fields);
+        return this.#finish(this.#part(raw, done, fields.text ?? fields.refusal), fields);
       }
       case "response.output_text.annotation.added":
         this.#part(raw, "text").notes++;
@@ -56,14 +57,16 @@ export class MessageReader implements ItemReader {
 
   close(raw: Fields | undefined, complete: boolean): void {
     const { content } = raw ?? (this.#parts.size === 0 ? this.#first : {});
-    const parts = listOf(content) ?? [];
+    const parts = this.#partsOf(content);
     if (parts.length < this.#parts.size) this.#to.bent();
+    const told = inPlace(this.#parts, parts.length);
     for (const [index, entry] of parts.entries()) {
       const fields = fieldsOf(entry);
       const type = typeOf(fields);
       if (fields === undefined || type === undefined) continue;
-      if (!this.#parts.has(index)) this.#to.late();
-      this.#finish(this.#parts.get(index) ?? this.#open(index, type), fields);
+      const part = told(index);
+      if (part === undefined) this.#to.late();
+      this.#finish(part ?? this.#open(index, type), fields);
     }
     const extra = raw && extraOf(raw, known);
     this.#to.say({ type: "text-end", choice, ...(!complete && { complete }), ...extra });
@@ -72,6 +75,12 @@ export class MessageReader implements ItemReader {
   ripe(): boolean {
     for (const part of this.#parts.values()) if (!part.done) return false;
     return this.#parts.size > 0;
+  }
+
+  #partsOf(content: unknown): readonly unknown[] {
+    if (typeof content !== "string") return listOf(content) ?? [];
+    this.#to.bent();
+    return content === "" ? [] : [{ type: "output_text", text: content }];
   }
 
   #add(raw: Fields): void {
@@ -96,12 +105,18 @@ export class MessageReader implements ItemReader {
     return index;
   }
 
-  /** The part an event is about, opened if nobody announced it. */
-  #part(raw: Fields, type: PartType): Part {
+  /**
+   * The part an event is about, opened if nobody announced it. Some count their
+   * deltas where parts are counted, so a part goes on until it is done; `whole`
+   * is what it came to, if the event says.
+   */
+  #part(raw: Fields, type: PartType, whole?: unknown): Part {
     const index = this.#index(raw) ?? this.#last;
     const found = this.#parts.get(index);
     if (found?.type === type) return found;
     this.#to.bent();
+    const last = found === undefined ? this.#parts.get(this.#last) : undefined;
+    if (last?.type === type && (!last.done || whole === last.said)) return last;
     return this.#open(found === undefined ? index : this.#parts.size, type);
   }
 

@@ -20,6 +20,10 @@ type Slot = {
   /** As it was announced. */
   readonly first: Fields;
   readonly reader: ItemReader;
+  /** The first id that its events have in place of its own. */
+  alias: string | undefined;
+  /** Whether there have been events about it. */
+  heard: boolean;
   closed: boolean;
   /** As it was when it was done. */
   last: Fields | undefined;
@@ -33,8 +37,9 @@ export type OutputOptions = {
 };
 
 /**
- * The output items of one answer. Events find theirs by output index, else by
- * item id, else they are about the last one: ids rotate, indexes are left out.
+ * The output items of one answer. Events find theirs by output index, unless
+ * their id is that of another item, else by item id, else they are about the
+ * last one: ids rotate, indexes are left out, shared or one too high.
  */
 export class OutputReader {
   readonly #to: OutputOptions;
@@ -70,7 +75,7 @@ export class OutputReader {
     const item = this.#item(raw);
     if (item === undefined) return;
     const id = textOf(item.id);
-    let slot = this.#find(raw, id, (found) => found.type === item.type);
+    let slot = this.#calling(raw, item) ?? this.#find(raw, id, (found) => found.type === item.type);
     if (slot === undefined) {
       this.#to.bent();
       slot = this.#open(item, raw.output_index);
@@ -95,6 +100,7 @@ export class OutputReader {
     const slot =
       this.#find(raw, id, ({ type }) => suits(type, suited)) ?? this.#unannounced(suited[0], raw);
     if (slot === undefined) return;
+    this.#learn(slot, id, raw.output_index);
     if (id === undefined || id !== slot.id) this.#to.bent();
     else if (slot === this.#at(raw.output_index))
       this.#before = { type, index: raw.output_index, id, slot };
@@ -107,20 +113,21 @@ export class OutputReader {
    * what has not been told of is told now, what is open is closed.
    */
   end(output: unknown, complete: boolean): void {
-    const items = listOf(output)?.map(fieldsOf) ?? [];
-    const left = new Set(this.#slots);
+    const items = (listOf(output) ?? []).flatMap((entry) => {
+      const item = fieldsOf(entry);
+      return item === undefined || textOf(item.type) === undefined ? [] : [item];
+    });
+    const { known, left } = this.#match(items);
     const answered = new Set(
-      items.map((item) => item?.type === "shell_call_output" && item.call_id),
+      items.map((item) => item.type === "shell_call_output" && item.call_id),
     );
     for (const item of items) {
-      if (item === undefined || textOf(item.type) === undefined) continue;
-      let slot = this.#match(item, left);
+      let slot = known.get(item);
       if (slot === undefined) {
         this.#to.late();
         const isAnswered = item.type === "shell_call" && answered.has(item.call_id);
         slot = this.#open(item, this.#slots.length, isAnswered);
       }
-      left.delete(slot);
       if (slot.id !== textOf(item.id) || !isOwnItem(item, slot.first)) this.#to.bent();
       if (slot.last !== undefined && !agrees(item, slot.last)) this.#to.bent();
       if (slot.closed) continue;
@@ -137,13 +144,26 @@ export class OutputReader {
     return item;
   }
 
-  #match(item: Fields, left: ReadonlySet<Slot>): Slot | undefined {
-    const byId = this.#byId.get(textOf(item.id) ?? "");
-    if (byId !== undefined && left.has(byId) && byId.type === item.type) return byId;
-    const callId = textOf(item.call_id);
-    for (const slot of left)
-      if (slot.type === item.type && (callId === undefined || slot.callId === callId)) return slot;
-    return undefined;
+  /** Which of the items have been told of: by their ids, else by what they are. */
+  #match(items: readonly Fields[]): { known: Map<Fields, Slot>; left: ReadonlySet<Slot> } {
+    const known = new Map<Fields, Slot>();
+    const left = new Set(this.#slots);
+    const tests: readonly ((slot: Slot, item: Fields) => boolean)[] = [
+      (slot, item) => slot.id !== undefined && slot.id === textOf(item.id),
+      (slot, item) => slot.callId !== undefined && slot.callId === textOf(item.call_id),
+      (slot, item) => textOf(item.call_id) === undefined || isRenamed(slot, item),
+    ];
+    for (const test of tests)
+      for (const item of items) {
+        if (known.has(item)) continue;
+        for (const slot of left) {
+          if (slot.type !== item.type || !test(slot, item)) continue;
+          known.set(item, slot);
+          left.delete(slot);
+          break;
+        }
+      }
+    return { known, left };
   }
 
   #open(item: Fields, index: unknown, isAnswered = false): Slot {
@@ -159,6 +179,8 @@ export class OutputReader {
       callId: textOf(item.call_id),
       first: item,
       reader: readerOf(id === given ? item : { ...item, id }, this.#teller(), isAnswered),
+      alias: undefined,
+      heard: false,
       closed: false,
       last: undefined,
     };
@@ -182,13 +204,36 @@ export class OutputReader {
 
   #find(raw: Fields, id: string | undefined, isSuited: (slot: Slot) => boolean): Slot | undefined {
     const byIndex = this.#at(raw.output_index);
-    if (byIndex !== undefined && isSuited(byIndex)) return byIndex;
-    this.#to.bent();
     const byId = this.#byId.get(id ?? "");
+    const isOther = byId !== undefined && byId !== byIndex && isSuited(byId);
+    if (byIndex !== undefined && isSuited(byIndex) && (!isOther || byIndex.first.id === id))
+      return byIndex;
+    this.#to.bent();
     if (byId !== undefined && isSuited(byId)) return byId;
-    if (typeof raw.output_index === "number" || id !== undefined) return undefined;
     const last = this.#slots.at(-1);
-    return last !== undefined && isSuited(last) ? last : undefined;
+    if (last === undefined || !isSuited(last)) return undefined;
+    if (typeof raw.output_index !== "number" && id === undefined) return last;
+    if (last.closed || last.callId !== undefined) return undefined;
+    // An item may be announced in one place and told of in another, or counted on when it ends.
+    return !last.heard || (id === undefined && !last.reader.ripe()) ? last : undefined;
+  }
+
+  /** The call that an item is the end of, where only the id of the call says so. */
+  #calling(raw: Fields, item: Fields): Slot | undefined {
+    const callId = textOf(item.call_id);
+    if (callId === undefined || typeof raw.output_index === "number") return undefined;
+    return this.#slots.find(
+      (slot) => slot.callId === callId && slot.type === item.type && !slot.closed,
+    );
+  }
+
+  /** What else an item goes by. */
+  #learn(slot: Slot, id: string | undefined, index: unknown): void {
+    slot.heard = true;
+    if (typeof index === "number" && !this.#byIndex.has(index)) this.#byIndex.set(index, slot);
+    if (id === undefined || slot.alias !== undefined || this.#byId.has(id)) return;
+    slot.alias = id;
+    this.#byId.set(id, slot);
   }
 
   /** An event about an item that nobody announced; undefined if it cannot be told which. */
@@ -249,6 +294,10 @@ class Floor {
     for (const { owner, event } of waiting) this.say(owner, event);
   }
 }
+
+/** Whether an item is a call that was told of under other ids. */
+const isRenamed = (slot: Slot, item: Fields): boolean =>
+  slot.first.name === item.name && slot.last !== undefined && agrees(item, slot.last);
 
 function itemOf(raw: Fields): Fields | undefined {
   const item = fieldsOf(raw.item);

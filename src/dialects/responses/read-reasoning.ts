@@ -5,12 +5,15 @@ import {
   choice,
   remainder,
   filledList,
+  inPlace,
   type ItemReader,
   type Teller,
   type Telling,
 } from "./telling.ts";
 
 type Side = "summary" | "content";
+/** A paragraph, and which one of its side. */
+type Paragraph = Telling & { readonly part: number };
 type Step = { readonly of: Side; readonly does: "add" | "say" | "finish" };
 
 /** Also under the names of the open schema and of older servers. */
@@ -32,14 +35,17 @@ const steps: Readonly<Record<string, Step>> = {
 /** The fields that are told anew. An empty content would be left out, and is kept as it is. */
 const said = (raw: Fields): string[] => [
   "encrypted_content",
-  ...(filledList(raw.content) ? ["content"] : []),
+  ...((filledList(raw.content) ?? textOf(raw.content)) ? ["content"] : []),
 ];
 
 /** Reads reasoning: a summary and a content, each in paragraphs. */
 export class ReasoningReader implements ItemReader {
   readonly #first: Fields;
   readonly #to: Teller;
-  readonly #sides = { summary: new Map<number, Telling>(), content: new Map<number, Telling>() };
+  readonly #sides = {
+    summary: new Map<number, Paragraph>(),
+    content: new Map<number, Paragraph>(),
+  };
 
   constructor(first: Fields, to: Teller) {
     this.#first = first;
@@ -54,19 +60,21 @@ export class ReasoningReader implements ItemReader {
     const { of, does } = step;
     const index = numberOf(of === "summary" ? raw.summary_index : raw.content_index);
     if (index === undefined) this.#to.bent();
-    const part = index ?? Math.max(0, this.#sides[of].size - 1);
     switch (does) {
       case "add":
-        if (this.#sides[of].has(part)) this.#to.bent();
-        else this.#open(of, part);
+        if (index !== undefined && this.#sides[of].has(index)) this.#to.bent();
+        else this.#open(of, index);
         return;
       case "say": {
         if (typeof raw.delta !== "string") return this.#to.bent();
-        this.#telling(of, part).said += raw.delta;
-        return this.#to.say({ type: "reasoning-delta", choice, of, part, text: raw.delta });
+        const paragraph = this.#paragraph(of, index);
+        paragraph.said += raw.delta;
+        return this.#say(of, paragraph, raw.delta);
       }
-      case "finish":
-        return this.#finish(of, part, raw.text ?? fieldsOf(raw.part)?.text);
+      case "finish": {
+        const whole = raw.text ?? fieldsOf(raw.part)?.text;
+        return this.#finish(of, this.#paragraph(of, index, whole), whole);
+      }
       default:
         does satisfies never;
     }
@@ -93,32 +101,45 @@ export class ReasoningReader implements ItemReader {
     return summary.size + content.size > 0;
   }
 
-  #open(of: Side, part: number): Telling {
-    if (part !== this.#sides[of].size) this.#to.bent();
-    const telling = { said: "", done: false };
-    this.#sides[of].set(part, telling);
-    return telling;
+  #open(of: Side, index = this.#sides[of].size): Paragraph {
+    const side = this.#sides[of];
+    if (index !== side.size) this.#to.bent();
+    const paragraph = { said: "", done: false, part: side.size };
+    side.set(index, paragraph);
+    return paragraph;
   }
 
-  /** The paragraph an event is about, opened if nobody announced it. */
-  #telling(of: Side, part: number): Telling {
-    const found = this.#sides[of].get(part);
-    if (found === undefined) this.#to.bent();
-    return found ?? this.#open(of, part);
+  /**
+   * The paragraph an event is about, opened if nobody announced it. Some count
+   * their deltas where paragraphs of content are counted, so one goes on until
+   * it is done; `whole` is what it came to, if the event says.
+   */
+  #paragraph(of: Side, index: number | undefined, whole?: unknown): Paragraph {
+    const side = this.#sides[of];
+    const found = index === undefined ? undefined : side.get(index);
+    if (found !== undefined) return found;
+    this.#to.bent();
+    const last = index === undefined || of === "content" ? [...side.values()].at(-1) : undefined;
+    if (last !== undefined && (index === undefined || !last.done || whole === last.said))
+      return last;
+    return this.#open(of, index);
   }
 
-  #finish(of: Side, part: number, whole: unknown): void {
-    const text = remainder(this.#telling(of, part), whole, this.#to);
-    if (text !== "") this.#to.say({ type: "reasoning-delta", choice, of, part, text });
+  #say(of: Side, { part }: Paragraph, text: string): void {
+    this.#to.say({ type: "reasoning-delta", choice, of, part, text });
   }
 
-  #finishAll(of: Side, paragraphs: unknown): void {
-    for (const [part, entry] of listOf(paragraphs)?.entries() ?? []) {
-      if (!this.#sides[of].has(part)) {
-        this.#to.late();
-        this.#open(of, part);
-      }
-      this.#finish(of, part, fieldsOf(entry)?.text);
+  #finish(of: Side, paragraph: Paragraph, whole: unknown): void {
+    const text = remainder(paragraph, whole, this.#to);
+    if (text !== "") this.#say(of, paragraph, text);
+  }
+
+  #finishAll(of: Side, said: unknown): void {
+    const paragraphs = listOf(said) ?? (textOf(said) === undefined ? [] : [said]);
+    const known = inPlace(this.#sides[of], paragraphs.length);
+    for (const [place, entry] of paragraphs.entries()) {
+      if (known(place) === undefined) this.#to.late();
+      this.#finish(of, known(place) ?? this.#open(of), fieldsOf(entry)?.text ?? entry);
     }
   }
 }

@@ -51,6 +51,22 @@ export function remainder(telling: Telling, whole: unknown, to: Teller): string 
   return more;
 }
 
+/**
+ * Finds what was told by its place in the whole. Where an index lies beyond
+ * that, it is no index, and what was told stands in the order it was told in.
+ */
+export function inPlace<T>(
+  told: ReadonlyMap<number, T>,
+  length: number,
+): (place: number) => T | undefined {
+  for (const index of told.keys())
+    if (index >= length) {
+      const list = [...told.values()];
+      return (place) => list[place];
+    }
+  return (place) => told.get(place);
+}
+
 /** A list that holds something: an empty one is how the API says "none". */
 export function filledList(value: unknown): readonly unknown[] | undefined {
   const list = listOf(value);
