@@ -172,6 +172,20 @@ describe("patchbay plan", () => {
     expect(stdout).toMatch(/native=1 degraded=1 deferred=0 ignored=1 refused=0/);
   });
 
+  it("shows every loss that strictness would name", async () => {
+    const strict = { ...request.tools[0], strict: true };
+    const asked = { ...request, truncation: undefined, tools: [strict] };
+    writeFileSync(join(folder, "strict.json"), JSON.stringify(asked));
+    const { stdout } = await promisify(execFile)(process.execPath, [cli, "plan", "strict.json"], {
+      cwd: folder,
+    });
+    expect(stdout).toMatch(
+      /^ {2}files\.read +function +native +files_read +offered without `strict`$/m,
+    );
+    expect(stdout).toMatch(/^ {2}tools\[0\] +changed +strict cannot be asked for$/m);
+    expect(stdout).toMatch(/; strictness would refuse this$/m);
+  });
+
   it("prints JSON when asked, and refuses under strictness", async () => {
     const { stdout } = await run("--json");
     expect(JSON.parse(stdout)).toMatchObject({ object: "plan", lossy: true });

@@ -155,8 +155,9 @@ function declareFunction(tool: FunctionTool, profile: Profile): Declared {
     for (const what of told)
       decisions.push({ action: "changed", reason: `${what} is told in the description only` });
   }
-  const reason =
-    form === undefined ? "offered as it is" : "offered with a schema the upstream takes";
+  let reason = "offered as it is";
+  if (sent !== tool) reason = "offered without `strict`";
+  if (sent.schema !== tool.schema) reason = "offered with a schema the upstream takes";
   const offer = { kind: "function", tool: sent, form, original, decisions };
   return { verdict: "native", reason, offer };
 }

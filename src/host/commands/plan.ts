@@ -4,6 +4,7 @@ import type { Config } from "../../gateway/config.ts";
 import { planRequest, type PlanReport } from "../../gateway/plan-report.ts";
 import { callRules } from "../../gateway/rules.ts";
 import { openUpstreams } from "../../gateway/upstreams.ts";
+import { isLossy, type Decision } from "../../turn/decision.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { aligned } from "../aligned.ts";
@@ -61,6 +62,15 @@ async function planWith(config: Config, body: Fields, strict: boolean): Promise<
   }
 }
 
+/** Whether the tables have it: what was done to a tool without loss shows in its verdict and name. */
+function isTold(decision: Decision, { tools, parameters }: PlanReport): boolean {
+  const { path, reason } = decision;
+  if (!path.startsWith("tools[")) return parameters.some((one) => one.path === path);
+  return (
+    !isLossy(decision) || tools.some((one) => one.path === path && one.reason.includes(reason))
+  );
+}
+
 function* lines(report: PlanReport, asked: unknown): Generator<string> {
   const { upstream, profile, straight, verdicts, tools, parameters } = report;
   yield `${String(asked)} -> ${upstream} (profile ${profile})${straight ? ", forwarded as it is" : ""}`;
@@ -80,10 +90,7 @@ function* lines(report: PlanReport, asked: unknown): Generator<string> {
     ...parameters.map((one) => [one.path, one.verdict, one.upstream_name ?? "-", one.reason]),
   ];
   if (parameters.length > 0) yield* ["", ...aligned(settings)];
-  const told = new Set(parameters.map(({ path }) => path));
-  const others = report.decisions.filter(
-    ({ path }) => !told.has(path) && !path.startsWith("tools["),
-  );
+  const others = report.decisions.filter((decision) => !isTold(decision, report));
   if (others.length > 0)
     yield* [
       "",
