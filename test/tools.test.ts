@@ -255,10 +255,13 @@ describe("what becomes of tools", () => {
     const plan = (await (await fetch(`${served.url}/v1/plans/${id as string}`)).json()) as Body;
     expect(plan["verdicts"]).toMatchObject({ native: 0, degraded: 2 });
     expect(plan["decisions"]).toContainEqual({
-      path: "output",
+      path: "output.choices[0].calls[1]",
       action: "dropped",
       reason: "a call of `patch` is withheld: only one call at once was allowed",
     });
+    // Nobody cut the turn short: the client wanted no more.
+    const [turn] = served.turns();
+    expect(turn?.calls).toMatchObject({ given: 1, withheld: 1, truncated: false });
   });
 
   it("holds for the rest of the conversation", async () => {

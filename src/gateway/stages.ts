@@ -43,7 +43,7 @@ export type AnswerOptions = {
 export function answerStages(options: AnswerOptions): Stage<Upstream, Client> {
   const { readied, tally, report } = options;
   const { plan, shaped } = readied;
-  const restored = restoreAnswer(plan, report);
+  const restored = restoreAnswer(plan, report, tally.seen.calls);
   if (!shaped) return chain(lawful(options), chain(restored, tally));
   const rules = shape(options);
   return chain(lawful(options, rules.isDone), chain(restored, chain(rules, tally)));

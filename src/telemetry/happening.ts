@@ -74,7 +74,7 @@ export type TurnDone = {
 export type CallFigures = {
   /** Complete calls given to the client, over all choices. */
   readonly given: number;
-  /** Calls seen and not given, for a cap or a stop. */
+  /** Calls seen and not given: for a cap or a stop, or because the request did not allow them. */
   readonly withheld: number;
   /** Calls left out since they repeat an earlier one. */
   readonly repeated: number;

@@ -103,7 +103,7 @@ const callNumbersIn = (registry: Registry) => ({
   ),
   withheld: registry.counter(
     "patchbay_tool_calls_withheld_total",
-    "Tool calls seen and not given, for a cap or a stop.",
+    "Tool calls seen and not given: for a cap or a stop, or not allowed by the request.",
     place,
   ),
   repeated: registry.counter(

@@ -5,14 +5,15 @@ import { checkArguments, hasRewritten } from "./arguments.ts";
 import { keepFormat } from "./format.ts";
 import type { Plan } from "./plan.ts";
 import { sealReasoning } from "./reasoning.ts";
-import { restoreCalls, type Report } from "./restore.ts";
+import { restoreCalls, type Figures, type Report } from "./restore.ts";
 
 /** All that a plan asks of the answer: calls restored and looked at, the format kept, reasoning marked as whose it is. */
 export function restoreAnswer(
   plan: Plan,
   report?: Report,
+  figures?: Figures,
 ): Stage<TurnEvent<UpstreamName>, TurnEvent<ClientName>> {
-  let stages = restoreCalls(plan, report);
+  let stages = restoreCalls(plan, report, figures);
   if (report !== undefined && hasRewritten(plan))
     stages = chain(stages, checkArguments(plan, report));
   if (plan.check !== undefined) stages = chain(stages, keepFormat(plan.check));

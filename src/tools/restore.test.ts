@@ -130,7 +130,11 @@ describe("restoring calls", () => {
     const { calls, reports } = restored(plan(), calling("nope", ["{}"]));
     expect(calls).toMatchObject([{ kind: "function", name: "nope", input: "{}" }]);
     expect(reports).toEqual([
-      { path: "output", action: "repaired", reason: "`nope` was called and is not declared" },
+      {
+        path: "output.choices[0].calls[0]",
+        action: "repaired",
+        reason: "`nope` was called and is not declared",
+      },
     ]);
   });
 
@@ -170,7 +174,7 @@ describe("restoring calls", () => {
     expect(calls).toMatchObject([{ name: "look" }]);
     expect(reports).toEqual([
       {
-        path: "output",
+        path: "output.choices[0].calls[1]",
         action: "dropped",
         reason: "a call of `files_read` is withheld: only one call at once was allowed",
       },

@@ -2,6 +2,7 @@ import type { Emit, Stage } from "../stream/stage.ts";
 import type { Action, Decision } from "../turn/decision.ts";
 import type { CallDelta, CallEnd, CallStart, TurnEnd, TurnEvent } from "../turn/event.ts";
 import { clientName, type ClientName, type UpstreamName } from "../turn/names.ts";
+import { callPath } from "../turn/path.ts";
 import type { Bound, Identities } from "./declare.ts";
 import type { Decoder } from "./kinds/kind.ts";
 import { customKind } from "./kinds/custom.ts";
@@ -11,6 +12,9 @@ type Event = TurnEvent<ClientName>;
 
 /** Hears what had to be done to an answer. */
 export type Report = (decision: Decision) => void;
+
+/** Where it is counted what the client was not given. */
+export type Figures = { withheld: number };
 
 /** A call on its way back. */
 type Passing = {
@@ -30,9 +34,10 @@ type Calls = { readonly passing: (Passing | undefined)[]; given: number; withhel
 export function restoreCalls(
   plan: Plan,
   report: Report = () => {},
+  figures: Figures = { withheld: 0 },
 ): Stage<TurnEvent<UpstreamName>, Event> {
   const choices: (Calls | undefined)[] = [];
-  const admit = admission(plan, report);
+  const admit = admission(plan, report, figures);
   /** Whether what the client is given differs from what the last frame said. */
   let bent = false;
 
@@ -97,10 +102,10 @@ type Admitted = { readonly started: CallStart<ClientName> | undefined; readonly 
 function admission(
   plan: Plan,
   report: Report,
+  figures: Figures,
 ): (event: CallStart<UpstreamName>, calls: Calls) => Admitted {
   const { limits, identity } = plan;
   const newId = idsBeside(plan);
-  const say = (action: Action, reason: string): void => report({ path: "output", action, reason });
   const forbidden = (bound: Bound | undefined, calls: Calls): string | undefined => {
     if (limits.allowed !== undefined && (bound === undefined || !limits.allowed.has(bound)))
       return limits.allowed.size === 0 ? "no tool was to be called" : "it is not an allowed tool";
@@ -109,10 +114,13 @@ function admission(
   };
   return (event, calls) => {
     const bound = recognise(event, identity);
+    const say = (action: Action, reason: string): void =>
+      report({ path: callPath(event), action, reason });
     if (bound === undefined) say("repaired", `\`${event.name}\` was called and is not declared`);
     const why = forbidden(bound, calls);
     if (why !== undefined) {
       calls.withheld++;
+      figures.withheld++;
       say("dropped", `a call of \`${event.name}\` is withheld: ${why}`);
       return { started: undefined, passing: { call: undefined, decoder: undefined } };
     }

@@ -1,3 +1,4 @@
+import type { CallEnd } from "./event.ts";
 import { isInstructions } from "./item.ts";
 import type { AnyName } from "./names.ts";
 import type { DialectName, Item, Turn } from "./turn.ts";
@@ -38,3 +39,7 @@ function placeOf<Name extends AnyName>(
   if (item.type === "message") return item.role === "assistant" ? "text" : undefined;
   return item.type === "reasoning" || item.type === "call" ? item.type : undefined;
 }
+
+/** Where a call stands in what the model said: the client may have been given fewer. */
+export const callPath = ({ choice, call }: Pick<CallEnd, "choice" | "call">): string =>
+  `output.choices[${choice}].calls[${call}]`;

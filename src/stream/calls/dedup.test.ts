@@ -45,7 +45,7 @@ describe("leaving out repeated calls", () => {
     expect(figures.repeated).toBe(1);
     expect(decisions).toEqual([
       {
-        path: "output",
+        path: "output.choices[0].calls[1]",
         action: "dropped",
         reason: "a call of `look` is left out: it repeats an earlier one",
       },

@@ -1,6 +1,7 @@
 import type { Decision } from "../../turn/decision.ts";
 import type { CallEnd, CallStart, TurnEvent } from "../../turn/event.ts";
 import type { AnyName } from "../../turn/names.ts";
+import { callPath } from "../../turn/path.ts";
 import type { Emit, Stage } from "../stage.ts";
 
 type DedupOptions = {
@@ -35,7 +36,7 @@ export function dedup<Name extends AnyName>(
     if (end.complete && made.has(key)) {
       options.figures.repeated++;
       const reason = `a call of \`${start.name}\` is left out: it repeats an earlier one`;
-      return options.report({ path: "output", action: "dropped", reason });
+      return options.report({ path: callPath(start), action: "dropped", reason });
     }
     made.add(key);
     const number = given++;

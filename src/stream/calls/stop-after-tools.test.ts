@@ -125,6 +125,7 @@ describe("stopping after the first call", () => {
     const said = play(first, [...call(0), start(1), ...text("never seen"), over()]);
     expect(said).toEqual([...call(0), over()]);
     expect(figures).toEqual({ withheld: 1, truncated: true, stopped: true });
+    expect(decisions[0]).toMatchObject({ path: "output.choices[0].calls[1]", action: "dropped" });
   });
 
   it("shows nothing behind the call, and lets a turn that ends at once end by itself", () => {

@@ -2,6 +2,7 @@ import type { Clock } from "../../turn/clock.ts";
 import type { Decision } from "../../turn/decision.ts";
 import type { CallStart, TurnEvent } from "../../turn/event.ts";
 import type { AnyName } from "../../turn/names.ts";
+import { callPath } from "../../turn/path.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { Emit, Stage } from "../stage.ts";
 
@@ -120,7 +121,7 @@ class StopAfterTools<Name extends AnyName> implements Stage<TurnEvent<Name>, Tur
     emit(event);
   }
 
-  #withhold({ name }: CallStart<Name>, emit: Emit<TurnEvent<Name>>): void {
+  #withhold(event: CallStart<Name>, emit: Emit<TurnEvent<Name>>): void {
     const { figures, report, rules } = this.#options;
     figures.withheld++;
     figures.truncated = true;
@@ -129,9 +130,9 @@ class StopAfterTools<Name extends AnyName> implements Stage<TurnEvent<Name>, Tur
         ? "the turn was stopped after its calls"
         : `a choice may have ${rules.limit}`;
     report({
-      path: "output",
+      path: callPath(event),
       action: "dropped",
-      reason: `a call of \`${name}\` is withheld: ${why}`,
+      reason: `a call of \`${event.name}\` is withheld: ${why}`,
     });
     if (rules.stops && this.#open.size === 0) this.#cut(emit);
   }
