@@ -13,7 +13,7 @@ export function collectBody(
 ): void {
   const chunks: Buffer[] = [];
   let size = 0;
-  if (Number(payload.headers["content-length"] ?? 0) > limit) return done(tooLarge(limit));
+  if (announcedOf(payload) > limit) return done(tooLarge(limit));
   payload.on("data", (chunk: Buffer) => {
     if (size > limit) return;
     size += chunk.length;
@@ -35,6 +35,10 @@ export function collectBody(
     size = Infinity;
   });
 }
+
+/** How long its body is, as far as it says so. */
+export const announcedOf = ({ headers }: IncomingMessage): number =>
+  Number(headers["content-length"] ?? 0);
 
 const cutOff = (error: Error): Fault =>
   new Fault(

@@ -73,6 +73,21 @@ describe("a server", () => {
     await server.close(0);
   });
 
+  it("asks for no body that it would refuse", async () => {
+    const said = await answerTo(
+      "POST /v1/responses HTTP/1.1\r\nHost: x\r\nexpect: 100-continue\r\ncontent-type: application/json\r\ncontent-length: 999999999\r\n\r\n",
+    );
+    expect(said).toMatch(/^HTTP\/1\.1 413 /);
+    expect(said).toContain('"code":"request.too_large"');
+  });
+
+  it("passes over what else is expected of it", async () => {
+    const said = await answerTo(
+      "GET /livez HTTP/1.1\r\nHost: x\r\nexpect: the-unexpected\r\nconnection: close\r\n\r\n",
+    );
+    expect(said).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
   it("refuses methods that nobody has heard of in its own words", async () => {
     const said = await answerTo(
       "PROPFIND /v1/models HTTP/1.1\r\nHost: x\r\nconnection: close\r\n\r\n",

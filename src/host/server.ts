@@ -8,7 +8,7 @@ import type { Gateway } from "../gateway/gateway.ts";
 import { until } from "../turn/clock.ts";
 import { Fault } from "../turn/fault.ts";
 import { systemClock } from "./clock.ts";
-import { collectBody, exchangeOf, isSpeaking } from "./node.ts";
+import { announcedOf, collectBody, exchangeOf, isSpeaking } from "./node.ts";
 
 export type Address = { readonly host: string; readonly port: number };
 
@@ -46,6 +46,14 @@ export async function openServer(
   const listen = async (address: string, at: number): Promise<number> => {
     const server = createServer(options, serve);
     server.on("clientError", refuseGarbage);
+    // Who asks before sending a body is spared one that would be refused, and then has none to send.
+    server.on("checkContinue", (request, response) => {
+      if (announcedOf(request) > gateway.bodyLimit) response.shouldKeepAlive = false;
+      else response.writeContinue();
+      serve(request, response);
+    });
+    // Whatever else is expected may be passed over.
+    server.on("checkExpectation", serve);
     server.on("connection", (socket) => {
       state.sockets.add(socket);
       socket.once("close", () => state.sockets.delete(socket));
