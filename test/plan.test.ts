@@ -70,6 +70,40 @@ describe("POST /v1/plan", () => {
     expect(await planned({ "x-proxy-output-mode": "obsidian" })).toMatchObject({ straight: false });
   });
 
+  it("says which of the house's rules hold for the calls in the answer", async () => {
+    const house = createGateway({
+      ...config,
+      tools: { parallel: false, block_max: 2, stop_after: true, stop_after_grace_ms: 200 },
+    });
+    const planned = async (body: object, headers = {}): Promise<unknown> =>
+      (await house.fetch(post("/v1/plan", body, headers))).json();
+    const rules = [
+      {
+        path: "tools.parallel",
+        value: false,
+        reason: "a choice is given its first call alone",
+      },
+      { path: "tools.block_max", value: 2, reason: "a choice is given no more calls than 2" },
+      {
+        path: "tools.stop_after_mode",
+        value: "burst",
+        reason: "a choice is ended when no call has followed another for 200 ms",
+      },
+    ];
+    expect(await planned(request)).toMatchObject({ rules });
+    expect(await planned(request, { "x-proxy-output-mode": "obsidian" })).toMatchObject({
+      rules: [
+        ...rules,
+        { path: "tools.output", value: "obsidian-xml" },
+        { path: "tools.text_calls" },
+      ],
+    });
+    expect(await planned({ ...request, tools: [] })).toMatchObject({ rules: [] });
+    expect(await (await gateway.fetch(post("/v1/plan", request))).json()).toMatchObject({
+      rules: [],
+    });
+  });
+
   it("refuses under strictness, and names every loss", async () => {
     const response = await gateway.fetch(
       post("/v1/plan", request, { "x-patchbay-strict": "true" }),

@@ -1,10 +1,12 @@
 import { listParams } from "../dialects/params.ts";
 import { countVerdicts, type ToolVerdict, type Verdict } from "../tools/plan.ts";
 import { isLossy, type Action, type Decision } from "../turn/decision.ts";
+import type { CallRules, StopMode } from "../turn/rules.ts";
 import type { Fields } from "../turn/turn.ts";
 import { dialects } from "./dialects.ts";
 import type { House } from "./house.ts";
 import { ready, type Asked, type Readied } from "./ready.ts";
+import { leavesOutText } from "./rules.ts";
 import { placeOf, selectChain } from "./select.ts";
 
 /** A plan as clients and operators read it. It holds names and reasons, never content. */
@@ -20,6 +22,8 @@ export type PlanReport = {
   readonly verdicts: Readonly<Record<Verdict, number>>;
   readonly tools: readonly ToolReport[];
   readonly parameters: readonly ParameterReport[];
+  /** What the house asks of the calls in the answer; nothing where there are no tools. */
+  readonly rules: readonly RuleReport[];
   /** Whatever was done to the request, the answer's repairs among them once there is one. */
   readonly decisions: readonly Decision[];
 };
@@ -42,24 +46,59 @@ export type ParameterReport = {
   readonly reason: string;
 };
 
+/** A rule of the house that may change the answer, by the name of its setting. */
+export type RuleReport = {
+  readonly path: string;
+  readonly value: string | number | boolean;
+  readonly reason: string;
+};
+
 /** What is kept of a turn made ready: all that its report needs, and nothing of what was said. */
 export type Planned = Pick<Readied, "link" | "profile" | "straight" | "decisions"> & {
   readonly tools: readonly ToolVerdict[];
   readonly parameters: ReturnType<typeof listParams>;
+  readonly rules: readonly RuleReport[];
 };
 
 /** `mended` is what had to be done to the answer, once there is one. */
 export const planned = (
-  { link, profile, plan, straight, decisions }: Readied,
-  mended: readonly Decision[] = [],
-): Planned => ({
-  link,
-  profile,
-  straight,
-  decisions: mended.length === 0 ? decisions : [...decisions, ...mended],
-  tools: plan.verdicts,
-  parameters: listParams(plan.turn, profile),
-});
+  readied: Readied,
+  { rules, mended = [] }: { readonly rules: CallRules; readonly mended?: readonly Decision[] },
+): Planned => {
+  const { link, profile, plan, straight, decisions } = readied;
+  return {
+    link,
+    profile,
+    straight,
+    decisions: mended.length === 0 ? decisions : [...decisions, ...mended],
+    tools: plan.verdicts,
+    parameters: listParams(plan.turn, profile),
+    rules: listRules(rules, readied),
+  };
+};
+
+/** The rules that hold for the calls of a turn, if it may have any. */
+function listRules(rules: CallRules, { plan, readsText }: Readied): readonly RuleReport[] {
+  if (plan.verdicts.length === 0) return [];
+  const { parallel, max, stopAfter, stopMode, graceMs, dedup, suppressTail, output = "" } = rules;
+  const list: RuleReport[] = [];
+  const hold = (setting: string, value: RuleReport["value"], reason: string): void =>
+    void list.push({ path: `tools.${setting}`, value, reason });
+  if (!parallel) hold("parallel", false, "a choice is given its first call alone");
+  if (max > 0) hold("block_max", max, `a choice is given no more calls than ${max}`);
+  if (stopAfter) hold("stop_after_mode", stopMode, stopReason(stopMode, graceMs));
+  if (dedup) hold("block_dedup", true, "calls that repeat an earlier one are left out");
+  if (suppressTail) hold("suppress_tail", true, "text behind the last call is left out");
+  if (output === "obsidian-xml") hold("output", output, "calls are shown as text too");
+  if (leavesOutText(rules, plan.asked)) hold("output", output, "an answer with calls has no text");
+  if (readsText) hold("text_calls", true, "calls that the model writes as text are taken for such");
+  return list;
+}
+
+const stopReason = (mode: StopMode, graceMs: number): string =>
+  mode === "first"
+    ? "a choice is ended behind its first call"
+    : `a choice is ended when no call has followed another for ${graceMs} ms`;
 
 export function reportPlan(of: Planned): PlanReport {
   const { link, profile, tools, straight, decisions } = of;
@@ -72,6 +111,7 @@ export function reportPlan(of: Planned): PlanReport {
     verdicts: countVerdicts(tools),
     tools: tools.map(toolReport),
     parameters: of.parameters.map(({ path, target }) => parameterReport(path, target, decisions)),
+    rules: of.rules,
     decisions,
   };
 }
@@ -112,5 +152,5 @@ export function planRequest(
 ): PlanReport {
   const turn = ("messages" in body ? dialects.chat : dialects.responses).readRequest(body);
   const [link] = selectChain(turn.model, config, upstreams);
-  return reportPlan(planned(ready(turn, link, asked)));
+  return reportPlan(planned(ready(turn, link, asked), asked));
 }

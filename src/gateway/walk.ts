@@ -147,7 +147,7 @@ class Walk implements Running {
     if (this.#readied !== undefined && this.#run !== undefined)
       plans.remember(this.#run.id(), {
         caller: this.#job.caller,
-        planned: planned(this.#readied, this.#run.mended()),
+        planned: planned(this.#readied, { rules: this.#job.rules, mended: this.#run.mended() }),
       });
     this.#tell(this.#done(outcome, status, fault));
   }
