@@ -28,7 +28,15 @@ type Patchbay = {
 
 /** The command in a process of its own, in an empty directory with an empty environment. */
 function patchbay(args: readonly string[], env: Readonly<Record<string, string>> = {}): Patchbay {
-  const child = spawn(process.execPath, [join(import.meta.dirname, "cli.ts"), ...args], {
+  return started(process.execPath, [join(import.meta.dirname, "cli.ts"), ...args], env);
+}
+
+function started(
+  command: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Patchbay {
+  const child = spawn(command, args, {
     cwd: directory,
     env: { XDG_CONFIG_HOME: directory, HOME: directory, ...env },
     stdio: ["ignore", "pipe", "pipe"],
@@ -216,6 +224,15 @@ describe("patchbay serve", () => {
     one.child.kill("SIGINT");
     await expect(ended).rejects.toThrow("terminated");
     expect((await one.over).code).toBe(1);
+  });
+
+  it("stops with the shell that started it, where it was told to", async () => {
+    const command = `"$NODE" "$CLI" serve --port 0 --with-parent; true`;
+    const env = { NODE: process.execPath, CLI: join(import.meta.dirname, "cli.ts") };
+    const shell = started("/bin/sh", ["-c", command], env);
+    await shell.until("out", listening);
+    shell.child.kill();
+    expect((await shell.over).err).toContain('"msg":"stopping with its parent"');
   });
 
   it("takes up a changed file, and keeps what runs when the new one is bad", async () => {

@@ -14,11 +14,13 @@ export type ServeOptions = {
   readonly config?: string | undefined;
   readonly host?: string | undefined;
   readonly port?: number | undefined;
+  readonly withParent?: boolean | undefined;
   readonly logLevel: LogLevel;
 };
 
 /** `patchbay serve`: runs until it is told to stop. */
-export async function serve({ config: file, host, port, logLevel }: ServeOptions): Promise<void> {
+export async function serve(options: ServeOptions): Promise<void> {
+  const { config: file, host, port, withParent = false, logLevel } = options;
   // Left to itself V8 lets more garbage gather than the gateway has in use.
   setFlagsFromString("--heap-growing-percent=20");
   const origin: Origin = { file, host, port, env: environment(), directory: process.cwd() };
@@ -37,7 +39,9 @@ export async function serve({ config: file, host, port, logLevel }: ServeOptions
     `Patchbay listens on ${server.url} (upstreams: ${Object.keys(config.upstreams).join(", ")})`,
   );
   keepServing(log);
-  stopOnSignals(server, config.server.shutdown_grace_ms, log);
+  const stop = stopper(server, config.server.shutdown_grace_ms, log);
+  stopOnSignals(stop);
+  if (withParent) stopWithParent(stop);
   const takeUp = reloader({ ...origin, file: loaded.file }, config, gateway, log);
   for (const path of loaded.files) watchFile(path, systemClock, takeUp);
 }
@@ -49,13 +53,15 @@ function keepServing(log: Log): void {
   process.on("exit", log.flush);
 }
 
-/** The first signal lets running streams end; the second does not wait. */
-function stopOnSignals(server: Server, graceMs: number, log: Log): void {
+type Stopper = { readonly stopping: () => boolean; readonly stop: (why: string) => void };
+
+/** Lets running streams end, and then the process. */
+function stopper(server: Server, graceMs: number, log: Log): Stopper {
   let stopping = false;
-  const stop = (signal: NodeJS.Signals): void => {
-    if (stopping) process.exit(1);
+  const stop = (why: string): void => {
+    if (stopping) return;
     stopping = true;
-    log.note(`stopping on ${signal}`);
+    log.note(`stopping ${why}`);
     server.close(graceMs).then(
       () => process.exit(0),
       (error: unknown) => {
@@ -64,6 +70,27 @@ function stopOnSignals(server: Server, graceMs: number, log: Log): void {
       },
     );
   };
-  process.on("SIGTERM", stop);
-  process.on("SIGINT", stop);
+  return { stopping: () => stopping, stop };
 }
+
+/** The first signal lets running streams end; the second does not wait. */
+function stopOnSignals({ stopping, stop }: Stopper): void {
+  const heed = (signal: NodeJS.Signals): void => {
+    if (stopping()) process.exit(1);
+    stop(`on ${signal}`);
+  };
+  process.on("SIGTERM", heed);
+  process.on("SIGINT", heed);
+}
+
+/** A shell that is ended passes nothing on; that it is gone shows in who the parent is. */
+function stopWithParent({ stop }: Stopper): void {
+  const parent = process.ppid;
+  const look = setInterval(() => {
+    if (process.ppid !== parent) stop("with its parent");
+  }, lookMs);
+  look.unref();
+}
+
+/** How often the parent is looked for. */
+const lookMs = 250;
