@@ -267,6 +267,30 @@ describe("calls as others send them", () => {
       [told("f", '{"a":1}', "a"), told("f", '{"a":2}', "call_new0")],
     ],
     [
+      "the whole call once more",
+      [
+        { ...head, index: 0, input: '{"a":1}' },
+        { ...head, index: 0, input: '{"a":1}' },
+      ],
+      one,
+    ],
+    [
+      "one index and one id for two calls",
+      [
+        { ...head, index: 0, input: '{"a":1}' },
+        { ...head, index: 0, input: '{"a":2}' },
+      ],
+      [told("f", '{"a":1}', "a"), told("f", '{"a":2}', "call_new0")],
+    ],
+    [
+      "one index, no ids, two equal calls",
+      [
+        { index: 0, name: "f", input: '{"a":1}' },
+        { index: 0, name: "f", input: '{"a":1}' },
+      ],
+      [told("f", '{"a":1}', "call_new0"), told("f", '{"a":1}', "call_new1")],
+    ],
+    [
       "an index that jumps",
       [
         { ...head, index: 3, input: '{"a":1}' },

@@ -71,7 +71,7 @@ export class CallAssembly {
     } else if (isOdd(slot, fragment)) this.#repaired = true;
     this.#learn(slot, fragment);
     if (kind != null && kind !== slot.kind) this.#repaired = true;
-    if (text !== "") this.#add(slot, text, emit);
+    if (text !== "" && !isRepeat(slot, fragment)) this.#add(slot, text, emit);
     if (isReady(slot) && slot.held !== "") this.#start(slot, emit);
   }
 
@@ -217,12 +217,28 @@ function isNext(slot: Slot, fragment: Fragment): boolean {
   if (otherId && (otherName || slot.kind === "custom")) return true;
   if (slot.empty) return !hasIndex && (otherId || (otherName && !name.startsWith(slot.name)));
   if (slot.kind === "custom" || !isClosed(slot.extent)) return false;
-  return otherId || otherName || inputText(fragment.input).trim() !== "";
+  if (otherId || otherName) return true;
+  return inputText(fragment.input).trim() !== "" && !isRepeat(slot, fragment);
+}
+
+/** Whether a fragment says all of a call once more, as some do at the end. */
+function isRepeat({ kind, given, name, extent }: Slot, fragment: Fragment): boolean {
+  if (isBlank(fragment.id) || fragment.id !== given || fragment.name !== name) return false;
+  const text = inputText(fragment.input);
+  return (
+    kind !== "custom" &&
+    text.length === extent.length + extent.unread.length &&
+    isClosed(extent) &&
+    read({ ...newExtent(), unread: text }).sum === extent.sum
+  );
 }
 
 /** How far a JSON text has got. What was not read yet waits, since the question is rare. */
 type Extent = {
   unread: string;
+  /** How much was read, and what it sums up to. */
+  length: number;
+  sum: number;
   opened: boolean;
   depth: number;
   quoted: boolean;
@@ -231,6 +247,8 @@ type Extent = {
 
 const newExtent = (): Extent => ({
   unread: "",
+  length: 0,
+  sum: 0,
   opened: false,
   depth: 0,
   quoted: false,
@@ -247,8 +265,10 @@ function isClosed(extent: Extent): boolean {
 function read(extent: Extent): Extent {
   const { unread } = extent;
   extent.unread = "";
+  extent.length += unread.length;
   for (let at = 0; at < unread.length; at++) {
     const char = unread.charCodeAt(at);
+    extent.sum = (Math.imul(extent.sum, 31) + char) | 0;
     if (extent.escaped) extent.escaped = false;
     else if (extent.quoted) {
       if (char === 0x5c) extent.escaped = true;

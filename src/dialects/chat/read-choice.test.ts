@@ -80,6 +80,23 @@ describe("a stream of somebody else", () => {
     ["has content that is a number", [role, delta({ content: 5 }), text("a"), stop], ["a", "end"]],
     ["numbers calls from 1", [role, head(1, "a", "f"), args(1, "{}"), calls], whole],
     [
+      "numbers calls in words",
+      [
+        role,
+        piece({ index: "0", id: "a", type: "function", function: { name: "f", arguments: "" } }),
+        piece({ index: "1", id: "b", type: "function", function: { name: "g", arguments: "" } }),
+        piece({ index: "0", function: { arguments: "{}" } }),
+        piece({ index: "1", function: { arguments: "[]" } }),
+        calls,
+      ],
+      ["f#a{}", "g#b[]", "calls"],
+    ],
+    [
+      "says the whole call once more",
+      [role, head(0, "a", "f"), args(0, "{}"), head(0, "a", "f", "{}"), calls],
+      whole,
+    ],
+    [
       "does not number calls",
       [role, piece({ id: "a", type: "function", function: { name: "f", arguments: "{}" } }), calls],
       whole,

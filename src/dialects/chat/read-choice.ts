@@ -181,8 +181,11 @@ export class ChoiceReader {
     const list = listOf(delta.tool_calls) ?? [delta.tool_calls].filter((one) => one != null);
     for (const [at, entry] of list.entries()) {
       const raw = fieldsOf(entry);
-      if (raw === undefined || list !== delta.tool_calls) this.#regular = false;
-      if (raw === undefined) continue;
+      if (typeof raw?.index === "string" || list !== delta.tool_calls) this.#regular = false;
+      if (raw === undefined) {
+        this.#regular = false;
+        continue;
+      }
       const fragment = fragmentOf(raw, at, whole);
       if (textOf(fragment.name) !== undefined) {
         // A header repeated with every piece is weighed each time anew.
@@ -287,7 +290,7 @@ function fragmentOf(raw: Fields, at: number, whole: boolean): Fragment {
   const body = fieldsOf(raw.function) ?? custom ?? raw;
   const { index, id, type } = raw;
   return {
-    index: typeof index === "number" ? index : whole ? at : undefined,
+    index: indexOf(index) ?? (whole ? at : undefined),
     id: typeof id === "number" ? String(id) : wordOf(id),
     kind: wordOf(type) ?? (custom === undefined ? undefined : "custom"),
     name: wordOf(body.name),
@@ -295,6 +298,12 @@ function fragmentOf(raw: Fields, at: number, whole: boolean): Fragment {
     beside: at > 0,
     extra: besideCall(raw),
   };
+}
+
+/** A number, also where it is written as a text. */
+function indexOf(value: unknown): number | undefined {
+  if (typeof value === "number") return value;
+  return typeof value === "string" && /^\d{1,4}$/.test(value) ? Number(value) : undefined;
 }
 
 const callFields = new Set("index id type function custom name arguments input".split(" "));
