@@ -21,6 +21,20 @@ import { readRequest } from "./read-request.ts";
 import { writeEvents } from "./write-events.ts";
 
 describe("a Responses stream", () => {
+  it("shows the first choice it hears of, whatever its number", () => {
+    const said = write([
+      start,
+      { type: "text-delta", choice: 1, text: "Hi" },
+      { type: "text-delta", choice: 2, text: "Ho" },
+      { type: "turn-end", choice: 1, stop: "end" },
+      { type: "turn-end", choice: 2, stop: "end" },
+    ]);
+    expect(responseOf(said)).toMatchObject({
+      status: "completed",
+      output: [{ content: [{ text: "Hi" }] }],
+    });
+  });
+
   it("tells a text from its announcement to its end", () => {
     const said = write([start, text("Hel"), text("lo"), end]);
     expect(types(said)).toEqual([

@@ -24,7 +24,8 @@ export function writeEvents(turn: Turn, context: WriteContext): EventWriter<Clie
   const items = shelf(line, context);
   const folded = folding<ClientName>();
   const frame = frameWriter(line, (start) => resource(turn, start, context));
-  const blocks = blockWriter(line, items, () => folded.items(0).at(-1));
+  let shown: number | undefined;
+  const blocks = blockWriter(line, items, () => folded.items(shown ?? 0).at(-1));
   const calls = callsWriter(line, items);
   const hosted = hostedWriter(line, items);
 
@@ -62,7 +63,8 @@ export function writeEvents(turn: Turn, context: WriteContext): EventWriter<Clie
 
   return {
     each(event, emit) {
-      if ("choice" in event && event.choice !== 0) return;
+      // Some number their only choice otherwise than from 0.
+      if ("choice" in event && event.choice !== (shown ??= event.choice)) return;
       line.to(emit);
       write(event);
     },
