@@ -47,6 +47,21 @@ const settings = (["server", "tools", "telemetry"] as const).flatMap((section) =
   }));
 });
 
+/** The keys of the upstreams that speak HTTP, with what they are by themselves. */
+function upstreamKeys({ upstreams }: typeof config): [key: string, value: unknown][] {
+  const [schema] = configSchema.shape.upstreams.unwrap().valueType.options;
+  const { a: usual = {} } = upstreams;
+  return Object.keys(schema.shape).flatMap((key): [string, unknown][] => {
+    const value = (usual as Readonly<Record<string, unknown>>)[key];
+    if (key === "dialect" || key === "base_url") return [[key, undefined]];
+    if (typeof value !== "object" || value === null) return [[key, value]];
+    const inner = Object.entries(value);
+    return inner.length === 0
+      ? [[key, undefined]]
+      : inner.map(([name, said]) => [`${key}.${name}`, said]);
+  });
+}
+
 const turn = turnDone({ outcome: "failed", fault: "upstream.cut" });
 /** With every field that one may have. */
 const child: Required<ChildSaid> = {
@@ -84,6 +99,20 @@ describe("what operators read", () => {
     const isNone = value === undefined || (Array.isArray(value) && value.length === 0);
     const shown = value === "" ? '`""`' : `\`${String(value)}\``;
     expect(fallback).toBe(isNone ? "none" : shown);
+  });
+
+  it.each(
+    upstreamKeys(parseConfig({ upstreams: { a: { dialect: "chat", base_url: "http://a" } } })),
+  )("has %s of upstreams over HTTP with its default", (key, value) => {
+    const [, fallback] = rows.get(key) ?? [];
+    expect(fallback).toBe(value === undefined ? "none" : `\`${String(value)}\``);
+  });
+
+  it("has every route", async () => {
+    await using served = await serve({});
+    const text = await (await fetch(`${served.url}/v1/nothing`)).text();
+    const [, list = ""] = /the routes are (.*?)\./.exec(text) ?? [];
+    expect(unsaid(list.split(", "))).toEqual([]);
   });
 
   it("has every variable of the environment", () => {
