@@ -1,8 +1,11 @@
+import type { Clock } from "../turn/clock.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
 import type { Config } from "./config.ts";
 
 /** How long an upstream's own list is believed. */
 const FRESH_MS = 300_000;
+/** How long it may take; then others are listed without it. */
+const PATIENCE_MS = 5_000;
 
 type Listed = { readonly at: number; readonly names: Promise<readonly string[]> };
 const lists = new WeakMap<Upstream, Listed>();
@@ -11,14 +14,14 @@ const lists = new WeakMap<Upstream, Listed>();
 export async function listModels(
   config: Config,
   upstreams: ReadonlyMap<string, Upstream>,
-  now: number,
+  clock: Clock,
 ): Promise<readonly { readonly id: string; readonly owner: string }[]> {
   const named = Object.keys(config.models)
     .filter((name) => name !== "*")
     .map((id) => ({ id, owner: "patchbay" }));
   const listed = await Promise.all(
     [...upstreams.values()].map(async (upstream) =>
-      (await ownModels(upstream, now)).map((model) => ({
+      (await ownModels(upstream, clock)).map((model) => ({
         id: `${upstream.name}/${model}`,
         owner: upstream.name,
       })),
@@ -28,13 +31,25 @@ export async function listModels(
 }
 
 /** An upstream that does not answer lists nothing; that must not hide the others. */
-function ownModels(upstream: Upstream, now: number): Promise<readonly string[]> {
+function ownModels(upstream: Upstream, clock: Clock): Promise<readonly string[]> {
+  const now = clock.now();
   const known = lists.get(upstream);
-  if (known !== undefined && now - known.at < FRESH_MS) return known.names;
+  if (known !== undefined && now - known.at < FRESH_MS) return inTime(known, clock);
   const names = (upstream.models?.() ?? Promise.resolve([])).catch(() => {
     lists.delete(upstream);
     return [];
   });
-  lists.set(upstream, { at: now, names });
-  return names;
+  const listed = { at: now, names };
+  lists.set(upstream, listed);
+  return inTime(listed, clock);
 }
+
+/** What it lists, or nothing as long as it is late: it is not asked again meanwhile. */
+const inTime = ({ at, names }: Listed, clock: Clock): Promise<readonly string[]> =>
+  new Promise((resolve) => {
+    const callOff = clock.at(at + PATIENCE_MS, () => resolve([]));
+    void names.then((all) => {
+      callOff();
+      resolve(all);
+    });
+  });

@@ -216,14 +216,14 @@ function refuseSocket(visit: Visit): void {
 
 async function serveModels(visit: Visit): Promise<void> {
   const { config, upstreams, clock } = visit.house;
-  const models = await listModels(config, upstreams, clock.now());
+  const models = await listModels(config, upstreams, clock);
   sendJson(visit, 200, { object: "list", data: models.map(modelBody) });
 }
 
 async function serveModel(visit: Visit): Promise<void> {
   const { config, upstreams, clock } = visit.house;
   const id = decoded(visit.rest);
-  const models = await listModels(config, upstreams, clock.now());
+  const models = await listModels(config, upstreams, clock);
   const model = models.find((known) => known.id === id);
   if (model === undefined)
     throw new Fault(

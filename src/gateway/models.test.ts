@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import { stillClock } from "../../test/still-clock.ts";
+import type { Upstream } from "../upstreams/upstream.ts";
+import { parseConfig } from "./config.ts";
+import { listModels } from "./models.ts";
+
+const config = parseConfig({
+  upstreams: { quick: { dialect: "scripted" }, silent: { dialect: "scripted" } },
+  models: { "*": "quick/x", best: "quick/x" },
+});
+/** Of an upstream only what it lists matters here. */
+const listing = (name: string, models: () => Promise<string[]>): [string, Upstream] => [
+  name,
+  { name, models } as unknown as Upstream,
+];
+
+describe("the list of models", () => {
+  it("waits for no upstream that does not list its own in time, and has them once it did", async () => {
+    const clock = stillClock();
+    const late = Promise.withResolvers<string[]>();
+    let asked = 0;
+    const upstreams = new Map([
+      listing("quick", () => Promise.resolve(["one"])),
+      listing("silent", () => (asked++, late.promise)),
+    ]);
+    /** What is listed when so much time has passed, and no more happens by itself. */
+    const list = async (ms: number): Promise<string[]> => {
+      const models = listModels(config, upstreams, clock);
+      await new Promise(setImmediate);
+      clock.move(ms);
+      return (await models).map(({ id }) => id);
+    };
+
+    expect(await list(5_000)).toEqual(["best", "quick/one"]);
+    expect(await list(0)).toEqual(["best", "quick/one"]);
+    late.resolve(["two"]);
+    expect(await list(0)).toEqual(["best", "quick/one", "silent/two"]);
+    expect(asked).toBe(1);
+    expect(clock.waiting()).toBe(0);
+  });
+
+  it("asks an upstream anew that failed", async () => {
+    const clock = stillClock();
+    const answers = [Promise.reject(new Error("down")), Promise.resolve(["one"])];
+    const upstreams = new Map([listing("quick", () => answers.shift() ?? Promise.resolve([]))]);
+    expect(await listModels(config, upstreams, clock)).toHaveLength(1);
+    expect(await listModels(config, upstreams, clock)).toHaveLength(2);
+  });
+});
