@@ -105,7 +105,7 @@ describe("what operators read", () => {
     upstreamKeys(parseConfig({ upstreams: { a: { dialect: "chat", base_url: "http://a" } } })),
   )("has %s of upstreams over HTTP with its default", (key, value) => {
     const [, fallback] = rows.get(key) ?? [];
-    expect(fallback).toBe(value === undefined ? "none" : `\`${String(value)}\``);
+    expect(fallback).toBe(value === undefined ? "none" : `\`${JSON.stringify(value)}\``);
   });
 
   it("has every route", async () => {
