@@ -284,6 +284,15 @@ describe("patchbay serve", () => {
 });
 
 describe("patchbay smoke", () => {
+  it.each(["127.0.0.1:11435", "localhost:11435", "gateway"])(
+    "says how to write an address such as %s",
+    async (url) => {
+      const { code, err } = await patchbay(["smoke", "--url", url]).over;
+      expect(code).toBe(1);
+      expect(err).toContain("Write it whole, such as http://127.0.0.1:11435.");
+    },
+  );
+
   it("says that no answer could have both so many calls and so few", async () => {
     const { code, err } = await patchbay(["smoke", "--at-most", "1"]).over;
     expect(code).toBe(1);

@@ -30,6 +30,11 @@ function readPort(text: string): number {
   throw new InvalidArgumentError("Give a port from 0 (any free one) to 65535.");
 }
 
+function readAddress(text: string): string {
+  if (/^https?:$/.test(URL.parse(text)?.protocol ?? "")) return text;
+  throw new InvalidArgumentError("Write it whole, such as http://127.0.0.1:11435.");
+}
+
 function readSeconds(text: string): number {
   const seconds = Number(text);
   if (/^\d+(?:\.\d+)?$/.test(text) && seconds > 0 && seconds <= 86_400) return seconds;
@@ -96,7 +101,12 @@ program
   .description(
     "ask a running gateway for several tool calls at once, in both dialects, streamed and whole, in both output modes; exit code 1 if fewer come or anything is inconsistent",
   )
-  .option("--url <address>", "where it listens, with or without /v1", "http://127.0.0.1:11435")
+  .option(
+    "--url <address>",
+    "where it listens, with or without /v1",
+    readAddress,
+    "http://127.0.0.1:11435",
+  )
   .option("--key <key>", "its key; default: PATCHBAY_API_KEY or PROXY_API_KEY, if set")
   .option("-m, --model <name>", "the model to ask; default: the first that GET /v1/models lists")
   .option("--expect <number>", "how many calls every answer must have at least", readCalls, 2)
