@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Fields, Part, Role } from "../../turn/turn.ts";
+import { fieldsOf, numberOf } from "../loose.ts";
 import { shaped } from "../shape.ts";
 import { extraOf, given, ownExtra, type Report } from "./fields.ts";
 
@@ -143,8 +144,30 @@ export function writeOutputPart(part: Part): Fields | undefined {
   return {
     type: "output_text",
     text: part.text,
-    annotations: part.annotations ?? [],
+    annotations: (part.annotations ?? []).flatMap((one) => writeAnnotation(one) ?? []),
     logprobs: writeLogprobs(part.logprobs),
+  };
+}
+
+const annotationTypes = new Set<unknown>([
+  "url_citation",
+  "file_citation",
+  "container_file_citation",
+  "file_path",
+]);
+
+/** The API has these annotations and no others, and its readers want every field of a citation. */
+export function writeAnnotation(annotation: unknown): Fields | undefined {
+  const fields = fieldsOf(annotation);
+  if (fields === undefined || !annotationTypes.has(fields.type)) return undefined;
+  if (fields.type !== "url_citation") return fields;
+  const { url, title, start_index: start, end_index: end } = fields;
+  if (typeof url !== "string") return undefined;
+  return {
+    ...fields,
+    title: typeof title === "string" ? title : url,
+    start_index: numberOf(start) ?? 0,
+    end_index: numberOf(end) ?? 0,
   };
 }
 

@@ -12,7 +12,7 @@ import type {
 import type { Fields, Item, Message, Part, Reasoning } from "../../turn/turn.ts";
 import { writeOutputItem } from "./items.ts";
 import { DELTA_TAIL, frameHead, type Line, type Place, type Shelf } from "./line.ts";
-import { writeLogprobs, writeOutputPart } from "./parts.ts";
+import { writeAnnotation, writeLogprobs, writeOutputPart } from "./parts.ts";
 
 type BlockEvent =
   | TextStart
@@ -68,7 +68,7 @@ export function blockWriter(
 type MessageWriter = {
   text(event: TextDelta): void;
   refusal(text: string): void;
-  note(annotation: unknown): void;
+  note(said: unknown): void;
   end(): void;
 };
 
@@ -121,7 +121,9 @@ function messageWriter(line: Line, items: Shelf, message: Message): MessageWrite
       follow();
       line.delta(head, text, DELTA_TAIL);
     },
-    note(annotation) {
+    note(said) {
+      const annotation = writeAnnotation(said);
+      if (annotation === undefined) return;
       follow();
       const fields = `"annotation_index":${notes++},"annotation":${JSON.stringify(annotation)}`;
       line.say("response.output_text.annotation.added", `${where},${fields}`);

@@ -104,6 +104,7 @@ describe("a Responses stream", () => {
       text("one"),
       { type: "text-break", choice },
       text("two"),
+      { type: "text-note", choice, annotation: { type: "file", file: { name: "f.pdf" } } },
       { type: "text-note", choice, annotation: { type: "url_citation", url: "u" } },
       { type: "refusal-delta", choice, text: "no" },
       end,
@@ -124,7 +125,11 @@ describe("a Responses stream", () => {
       "response.content_part.done",
     ]);
     expect(named(said, "response.output_text.annotation.added")).toMatchObject([
-      { content_index: 1, annotation_index: 0, annotation: { url: "u" } },
+      {
+        content_index: 1,
+        annotation_index: 0,
+        annotation: { type: "url_citation", url: "u", title: "u", start_index: 0, end_index: 0 },
+      },
     ]);
     expect(named(said, "response.refusal.done")).toMatchObject([
       { content_index: 2, refusal: "no" },
