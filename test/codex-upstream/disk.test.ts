@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { responsesToolLoop } from "../fake-model.ts";
@@ -23,6 +24,18 @@ describe.skipIf(missing)("the home of the real codex app-server", () => {
     using log = new DatabaseSync(join(home, logs[0] ?? ""), { timeout: 2000 });
     log.exec("INSERT INTO logs (ts, ts_nanos, level, target) VALUES (1, 1, 'INFO', 'said')");
     expect(log.prepare("SELECT count(*) AS lines FROM logs").get()).toEqual({ lines: 0 });
+  });
+
+  it.each([
+    ["a file", () => fileURLToPath(import.meta.url)],
+    ["in a file", () => join(fileURLToPath(import.meta.url), "home")],
+    ["where there can be no folders", () => "/proc/patchbay-home"],
+  ])("is named, with what to do, where it is %s", async (_, home) => {
+    await using house = await openCodex(responsesToolLoop, { home: home() });
+    const { status, body } = await ask(house);
+    expect([status, body["error"]?.code]).toEqual([502, "upstream.unreachable"]);
+    expect(body["error"]?.message).toContain(home());
+    expect(body["error"]?.message).toMatch(/cannot write to its home.*`upstreams\.codex\.home`/);
   });
 
   it("is not taken from somebody who has put his own configuration there", async () => {

@@ -24,6 +24,14 @@ describe("an app-server that misbehaves", () => {
     );
   });
 
+  it("may be something else, that says what nobody can read", async () => {
+    const more = { command: await standIn("none"), timeouts: { connect: 400 } };
+    await using house = await open(more);
+    const { status, body } = await ask(house);
+    expect([status, body["error"]?.code]).toEqual([502, "upstream.unreachable"]);
+    expect(body["error"]?.message).toMatch(/did not start \(it did not answer\); run `CODEX_HOME=/);
+  });
+
   it("may not answer at all: the request is given up, and the next one works", async () => {
     await using house = await open({ timeouts: { connect: 400 } });
     const { status, body } = await ask(house, { model: "mute" });

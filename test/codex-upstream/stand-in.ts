@@ -46,7 +46,10 @@ function misbehave(model: string, threadId: string): void {
 }
 
 const hear: Record<string, (message: Message) => void> = {
-  initialize: ({ id }) => say({ id, result: { userAgent: `patchbay/${version} (stand-in)` } }),
+  initialize: ({ id }) => {
+    if (version === "none") return void process.stdout.write("What?\n");
+    say({ id, result: { userAgent: `patchbay/${version} (stand-in)` } });
+  },
   "account/read": ({ id }) => say({ id, result: { account: { type: "chatgpt" } } }),
   "thread/start": ({ id, params }) => {
     if (params?.model === "mute") return;

@@ -51,7 +51,7 @@ export async function startServer(options: ServerOptions, gone: () => void): Pro
   const { name, home, provider, environment, clock, timeout, notice } = options;
   const file = findCommand(options.command, environment["PATH"] ?? "");
   if (file === undefined) throw missing(options);
-  if (!furnishHome(home, provider, environment)) throw taken(options);
+  if (!furnish(options)) throw taken(options);
   let greeted = false;
   let closing = false;
   const ended = Promise.withResolvers<void>();
@@ -84,7 +84,8 @@ export async function startServer(options: ServerOptions, gone: () => void): Pro
     greeted = true;
   } catch (error) {
     child.kill();
-    throw error;
+    const isMute = error instanceof Fault && error.code === "upstream.headers_timeout";
+    throw isMute ? stillborn({ name, home, file, reason: "it did not answer" }) : error;
   }
   notice({ event: "started", pid: child.pid });
   const reason = await emptyLog(home);
@@ -123,6 +124,20 @@ async function greet(rpc: Rpc, options: ServerOptions): Promise<void> {
   if (!needsLogin(options.provider)) return;
   const { account } = await rpc.request("account/read", {});
   if (account === null || account === undefined) throw signedOut(options);
+}
+
+function furnish({ name, home, provider, environment }: ServerOptions): boolean {
+  try {
+    return furnishHome(home, provider, environment);
+  } catch (error) {
+    const { code } = error as { readonly code?: unknown };
+    throw new Fault(
+      "upstream.unreachable",
+      `Upstream \`${name}\` cannot write to its home ${home} (${typeof code === "string" ? code : "error"}). Make that a folder it may write to, or name another in \`upstreams.${name}.home\`.`,
+      {},
+      error,
+    );
+  }
 }
 
 /** Codex says how much is used with every answer; it is told again when it has changed. */
