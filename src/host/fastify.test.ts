@@ -294,6 +294,30 @@ describe("a client", () => {
 });
 
 describe("the plugin in another's app", () => {
+  it("says the headers that the app has set, on answers whole and in pieces", async () => {
+    const app = Fastify();
+    open.push({ close: () => app.close() });
+    app.addHook("onRequest", async (_request, reply) => {
+      reply.header("access-control-allow-origin", "*").header("x-both", "the app's");
+    });
+    const gateway = gatewayThat(({ path, reply }) => {
+      reply.head(200, { "x-both": "the gateway's" });
+      if (path === "/v1/pieces") reply.write("a");
+      reply.end("b");
+    }, 10);
+    await app.register(patchbay, { gateway });
+    const url = await app.listen({ host: "127.0.0.1", port: 0 });
+    for (const path of ["whole", "pieces"]) {
+      const { headers } = await fetch(`${url}/v1/${path}`);
+      expect(headers.get("access-control-allow-origin")).toBe("*");
+      expect(headers.get("x-both")).toBe("the gateway's");
+    }
+    const large = await fetch(`${url}/v1/whole`, { method: "POST", body: "x".repeat(11) });
+    expect(large.status).toBe(413);
+    expect(large.headers.get("access-control-allow-origin")).toBe("*");
+    expect(large.headers.get("connection")).toBe("keep-alive");
+  });
+
   it("serves its own routes under a prefix and leaves the rest of the app alone", async () => {
     const app = Fastify();
     app.post("/own", (request) => ({ parsed: request.body }));

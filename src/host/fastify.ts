@@ -23,6 +23,9 @@ export const patchbay: FastifyPluginCallback<PatchbayOptions> = (app, options, d
   // client that still sends would be reset before it reads the answer.
   const takeOver = ({ raw, body }: FastifyRequest, reply: FastifyReply) => {
     reply.hijack();
+    // What the app's hooks have set, leave for other origins say, goes out with the answer.
+    for (const [name, value] of Object.entries(reply.getHeaders()))
+      if (value !== undefined && name !== "connection") reply.raw.setHeader(name, value);
     return exchangeOf(raw, reply.raw, typeof body === "string" ? body : "", prefixLength);
   };
   app.removeAllContentTypeParsers();
