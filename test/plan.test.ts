@@ -206,6 +206,13 @@ describe("patchbay plan", () => {
     expect(stdout).toMatch(/native=1 degraded=1 deferred=0 ignored=1 refused=0/);
   });
 
+  it("shows the house's rules for calls that hold", async () => {
+    const ruled = { ...config, tools: { block_max: 2 } };
+    writeFileSync(join(folder, "ruled.json"), JSON.stringify(ruled));
+    const { stdout } = await run("--config", "ruled.json");
+    expect(stdout).toMatch(/^ {2}rule +value +reason\n {2}tools\.block_max +2 +\S/m);
+  });
+
   it("shows every loss that strictness would name", async () => {
     const strict = { ...request.tools[0], strict: true };
     const asked = { ...request, truncation: undefined, tools: [strict] };

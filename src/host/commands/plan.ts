@@ -72,33 +72,35 @@ function isTold(decision: Decision, { tools, parameters }: PlanReport): boolean 
 }
 
 function* lines(report: PlanReport, asked: unknown): Generator<string> {
-  const { upstream, profile, straight, verdicts, tools, parameters } = report;
+  const { upstream, profile, straight, verdicts } = report;
   yield `${String(asked)} -> ${upstream} (profile ${profile})${straight ? ", forwarded as it is" : ""}`;
-  const rows = [
-    ["tool", "kind", "verdict", "upstream name", "reason"],
-    ...tools.map((tool) => [
-      [tool.namespace, tool.name].filter((part) => part !== null).join("."),
-      tool.kind,
-      tool.verdict,
-      tool.upstream_name ?? "-",
-      tool.reason,
-    ]),
-  ];
-  if (tools.length > 0) yield* ["", ...aligned(rows)];
-  const settings = [
-    ["parameter", "verdict", "upstream name", "reason"],
-    ...parameters.map((one) => [one.path, one.verdict, one.upstream_name ?? "-", one.reason]),
-  ];
-  if (parameters.length > 0) yield* ["", ...aligned(settings)];
-  const others = report.decisions.filter((decision) => !isTold(decision, report));
-  if (others.length > 0)
-    yield* [
-      "",
-      ...aligned([
-        ["also", "action", "reason"],
-        ...others.map((one) => [one.path, one.action, one.reason]),
-      ]),
-    ];
+  for (const [head, ...rows] of tables(report))
+    if (rows.length > 0) yield* ["", ...aligned([head, ...rows])];
   const counts = Object.entries(verdicts).map(([verdict, count]) => `${verdict}=${count}`);
   yield* ["", `${counts.join(" ")}${report.lossy ? "; strictness would refuse this" : ""}`];
+}
+
+type Table = readonly [head: readonly string[], ...rows: (readonly string[])[]];
+
+function tables(report: PlanReport): readonly Table[] {
+  const { tools, parameters, rules, decisions } = report;
+  const others = decisions.filter((decision) => !isTold(decision, report));
+  return [
+    [
+      ["tool", "kind", "verdict", "upstream name", "reason"],
+      ...tools.map((tool) => [
+        [tool.namespace, tool.name].filter((part) => part !== null).join("."),
+        tool.kind,
+        tool.verdict,
+        tool.upstream_name ?? "-",
+        tool.reason,
+      ]),
+    ],
+    [
+      ["parameter", "verdict", "upstream name", "reason"],
+      ...parameters.map((one) => [one.path, one.verdict, one.upstream_name ?? "-", one.reason]),
+    ],
+    [["rule", "value", "reason"], ...rules.map((one) => [one.path, String(one.value), one.reason])],
+    [["also", "action", "reason"], ...others.map((one) => [one.path, one.action, one.reason])],
+  ];
 }

@@ -20,7 +20,8 @@ export type ServeOptions = {
 
 /** `patchbay serve`: runs until it is told to stop. */
 export async function serve(options: ServeOptions): Promise<void> {
-  const { config: file, host, port, withParent = false, logLevel } = options;
+  const { config: file, host, port, logLevel } = options;
+  const parent = options.withParent === true ? process.ppid : undefined;
   // Left to itself V8 lets more garbage gather than the gateway has in use.
   setFlagsFromString("--heap-growing-percent=20");
   const origin: Origin = { file, host, port, env: environment(), directory: process.cwd() };
@@ -35,13 +36,13 @@ export async function serve(options: ServeOptions): Promise<void> {
   const log = openLog(logLevel);
   const gateway = openRecorded(config, machineParts(log.report));
   const server = await openServer(gateway, config.server);
-  console.log(
-    `Patchbay listens on ${server.url} (upstreams: ${Object.keys(config.upstreams).join(", ")})`,
-  );
   keepServing(log);
   const stop = stopper(server, config.server.shutdown_grace_ms, log);
   stopOnSignals(stop);
-  if (withParent) stopWithParent(stop);
+  if (parent !== undefined) stopWithParent(stop, parent);
+  console.log(
+    `Patchbay listens on ${server.url} (upstreams: ${Object.keys(config.upstreams).join(", ")})`,
+  );
   const takeUp = reloader({ ...origin, file: loaded.file }, config, gateway, log);
   for (const path of loaded.files) watchFile(path, systemClock, takeUp);
 }
@@ -84,8 +85,7 @@ function stopOnSignals({ stopping, stop }: Stopper): void {
 }
 
 /** A shell that is ended passes nothing on; that it is gone shows in who the parent is. */
-function stopWithParent({ stop }: Stopper): void {
-  const parent = process.ppid;
+function stopWithParent({ stop }: Stopper, parent: number): void {
   const look = setInterval(() => {
     if (process.ppid !== parent) stop("with its parent");
   }, lookMs);
