@@ -318,6 +318,19 @@ describe("the plugin in another's app", () => {
     expect(large.headers.get("connection")).toBe("keep-alive");
   });
 
+  it("leaves errors of the app's hooks to the app", async () => {
+    const app = Fastify();
+    open.push({ close: () => app.close() });
+    app.addHook("onRequest", async () => {
+      throw Object.assign(new Error("Sign in first."), { statusCode: 401, code: "FST_JWT" });
+    });
+    await app.register(patchbay, { gateway: gatewayThat(echo) });
+    const url = await app.listen({ host: "127.0.0.1", port: 0 });
+    const refused = await fetch(`${url}/v1/models`);
+    expect(refused.status).toBe(401);
+    expect(await refused.json()).toMatchObject({ message: "Sign in first." });
+  });
+
   it("serves its own routes under a prefix and leaves the rest of the app alone", async () => {
     const app = Fastify();
     app.post("/own", (request) => ({ parsed: request.body }));

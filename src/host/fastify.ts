@@ -35,6 +35,8 @@ export const patchbay: FastifyPluginCallback<PatchbayOptions> = (app, options, d
   );
   app.setErrorHandler((error, request, reply) => {
     const fault = error instanceof Fault ? error : faultOf(error);
+    // An error of the app's own hooks is for the app's own handler.
+    if (fault === undefined) throw error;
     gateway.refuse(takeOver(request, reply), fault);
   });
   const handler = (request: FastifyRequest, reply: FastifyReply): void =>
@@ -44,9 +46,10 @@ export const patchbay: FastifyPluginCallback<PatchbayOptions> = (app, options, d
   done();
 };
 
-/** What Fastify has against a request before the gateway sees it. */
-function faultOf(error: unknown): Fault {
-  const { statusCode = 500 } = error as Partial<FastifyError>;
+/** What Fastify itself has against a body before the gateway sees it. */
+function faultOf(error: unknown): Fault | undefined {
+  const { code = "", statusCode = 500 } = error as Partial<FastifyError>;
+  if (!String(code).startsWith("FST_ERR_CTP_")) return undefined;
   if (statusCode === 415)
     return new Fault(
       "request.content_type",
