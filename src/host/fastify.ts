@@ -1,4 +1,4 @@
-import type { FastifyError, FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify";
 import type { Gateway } from "../gateway/gateway.ts";
 import { Fault } from "../turn/fault.ts";
 import { collectBody, exchangeOf } from "./node.ts";
@@ -48,8 +48,8 @@ export const patchbay: FastifyPluginCallback<PatchbayOptions> = (app, options, d
 
 /** What Fastify itself has against a body before the gateway sees it. */
 function faultOf(error: unknown): Fault | undefined {
-  const { code = "", statusCode = 500 } = error as Partial<FastifyError>;
-  if (!String(code).startsWith("FST_ERR_CTP_")) return undefined;
+  const { code, statusCode = 500 } = error as { code?: unknown; statusCode?: number };
+  if (typeof code !== "string" || !code.startsWith("FST_ERR_CTP_")) return undefined;
   if (statusCode === 415)
     return new Fault(
       "request.content_type",
