@@ -1,6 +1,9 @@
+import { execFile } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
 import { afterAll, describe, expect, it } from "vitest";
 import { loadConfig } from "../src/host/load.ts";
 import { serve } from "./serve.ts";
@@ -54,6 +57,18 @@ describe("what a reader copies", () => {
           },
         },
       ],
+    });
+  });
+
+  it("and the library's first example, which says hello", async () => {
+    const [, example = ""] = /^```ts\n(.*?)^```/ms.exec(read("docs/library.md")) ?? [];
+    const file = join(folder, "example.ts");
+    const entry = pathToFileURL(join(root, "src/index.ts")).href;
+    writeFileSync(file, example.replace('"patchbay"', JSON.stringify(entry)));
+    const { stdout } = await promisify(execFile)(process.execPath, [file]);
+    expect(JSON.parse(stdout)).toMatchObject({
+      status: "completed",
+      output: [{ content: [{ text: "Hello." }] }],
     });
   });
 
