@@ -47,8 +47,8 @@ function misbehave(model: string, threadId: string): void {
 
 const hear: Record<string, (message: Message) => void> = {
   initialize: ({ id }) => {
-    if (version === "none") return void process.stdout.write("What?\n");
-    say({ id, result: { userAgent: `patchbay/${version} (stand-in)` } });
+    if (version === "none") process.stdout.write("What?\n");
+    else say({ id, result: { userAgent: `patchbay/${version} (stand-in)` } });
   },
   "account/read": ({ id }) => say({ id, result: { account: { type: "chatgpt" } } }),
   "thread/start": ({ id, params }) => {

@@ -96,6 +96,23 @@ describe("the events of an app-server", () => {
     expect(reader.said.calls.map(({ id }) => id)).toEqual(["a", "b"]);
   });
 
+  it("are calls with ids also where the model gave none, which nobody waits for", () => {
+    const { events, reader } = read(started, raw(call("a", "{}")), raw(call("", "{}")), whole);
+    expect(events.map(brief).filter((one) => one.startsWith("call-start"))).toEqual([
+      "call-start a",
+      "call-start call_1",
+    ]);
+    expect(reader.said.calls.map(({ plain }) => plain)).toEqual([true, false]);
+  });
+
+  it("count the tokens of all answers where Codex goes on by itself", () => {
+    const notes = [started, raw(message("One.")), whole, raw(message("Two.")), whole] as const;
+    const { events } = read(...notes, ended({ status: "completed" }));
+    expect(events.findLast(({ type }) => type === "usage")).toMatchObject({
+      usage: { input: 6, output: 4, total: 10, cached: 2 },
+    });
+  });
+
   it("are not the conversation that was injected, nor the results", () => {
     const { events } = read(
       raw(message("before"), "auto-compact-0"),

@@ -12,7 +12,7 @@ export type SaidCall = {
   readonly id: string;
   readonly name: string;
   readonly input: string;
-  /** It is of a function without a namespace: Codex was told of no others, and asks for no others. */
+  /** It has an id, and is of a function without a namespace: Codex asks for no others. */
   readonly plain: boolean;
 };
 
@@ -91,6 +91,8 @@ export class AnswerReader {
   #state: State = "open";
   #started = false;
   #spoken = false;
+  /** What all answers of the model have cost so far. */
+  #used: Usage | undefined;
   #open: Open | undefined;
   #emit: Emit<Event> = () => {};
 
@@ -191,13 +193,14 @@ export class AnswerReader {
   #sayCall(item: Fields): void {
     const custom = item.type === "custom_tool_call";
     const input = custom ? item.input : item.arguments;
+    const call = this.said.calls.length;
+    const id = textOf(item.call_id) ?? "";
     const made = {
-      id: textOf(item.call_id) ?? "",
+      id: id || `call_${call}`,
       name: textOf(item.name) ?? "",
       input: typeof input === "string" ? input : "",
-      plain: !custom && textOf(item.namespace) === undefined,
+      plain: !custom && id !== "" && textOf(item.namespace) === undefined,
     };
-    const call = this.said.calls.length;
     this.said.calls.push(made);
     this.#spoken = true;
     this.#begin();
@@ -212,8 +215,9 @@ export class AnswerReader {
   /** One answer of the model is whole. Without calls Codex may still go on by itself. */
   #readResponse(params: Fields): void {
     const usage = readUsage(fieldsOf(params.usage));
+    if (usage !== undefined) this.#used = added(this.#used, usage);
     if (this.#spoken) this.#begin();
-    if (this.#spoken && usage !== undefined) this.#emit({ type: "usage", usage });
+    if (this.#spoken && this.#used !== undefined) this.#emit({ type: "usage", usage: this.#used });
     if (this.said.calls.length === 0) return;
     this.#state = "calls";
     this.#emit({ type: "turn-end", choice: 0, stop: "calls" });
@@ -266,6 +270,17 @@ const unsaid = ({ name }: CodexFailing): Fault =>
     "upstream.empty",
     `Upstream \`${name}\` passed nothing on: the model said nothing, or refused, which Codex does not tell.`,
   );
+
+function added(before: Usage | undefined, usage: Usage): Usage {
+  if (before === undefined) return usage;
+  return {
+    input: before.input + usage.input,
+    output: before.output + usage.output,
+    total: before.total + usage.total,
+    cached: (before.cached ?? 0) + (usage.cached ?? 0),
+    reasoning: (before.reasoning ?? 0) + (usage.reasoning ?? 0),
+  };
+}
 
 function readUsage(usage: Fields | undefined): Usage | undefined {
   const input = numberOf(usage?.inputTokens);

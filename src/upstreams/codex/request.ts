@@ -36,8 +36,8 @@ export function writeCodexRequest(
   name: string,
   profile: Profile,
 ): CodexRequest {
-  requireMatch(turn);
   const { fields, decisions } = writeParams(turn, "responses", profile);
+  requireMatch(turn);
   const { model, effort } = readModel(name);
   const { items, base } = writeHistory(turn, decisions);
   const tools = dynamicTools(turn, (reason) =>
