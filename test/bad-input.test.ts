@@ -316,6 +316,17 @@ describe("the gateway", () => {
     }
   });
 
+  it.each([
+    ["/chat/completions", true],
+    ["/v1/v1/chat/completions", true],
+    ["/openai/deployments/gpt/chat/completions", true],
+    ["/v1/embeddings", false],
+    ["/v1/responses/resp_1", false],
+  ])("says for %s how a base URL ends: %s", async (path, isSaid) => {
+    const response = await fetch(served.url + path, { headers: { "x-api-key": KEY } });
+    expect((await errorOf(response)).message.includes("base URL ends in /v1")).toBe(isSaid);
+  });
+
   it("answers an upgrade with 426, so that Codex goes on over HTTP", async () => {
     const { host } = new URL(served.url);
     const said = await raw(

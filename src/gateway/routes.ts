@@ -86,9 +86,12 @@ export function findRoute(method: string, path: string): { route: Route; rest: s
   const list = offered.map((one) => `${one.method} ${one.path}`).join(", ");
   throw new Fault(
     "request.route",
-    `There is no ${path.slice(0, 200)} here. A client's base URL ends in /v1; the routes are ${list}.`,
+    `There is no ${path.slice(0, 200)} here; the routes are ${list}.${isMisled(place) ? " A client's base URL ends in /v1." : ""}`,
   );
 }
+
+/** Whether a path looks as if its client had the base URL wrong: without its `/v1`, twice with it, or below something. */
+const isMisled = (path: string): boolean => !/^\/v1\/(?!v1(?:\/|$))/.test(path);
 
 const covers = (pattern: string, path: string): boolean =>
   pattern.endsWith("*")
