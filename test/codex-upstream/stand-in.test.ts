@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { json } from "../fake-upstream.ts";
-import { ask, childEvents, openCodex, standIn, type CodexHouse } from "./house.ts";
+import { ask, childEvents, openCodex, pidOf, standIn, type CodexHouse } from "./house.ts";
 
 const open = async (more = {}): Promise<CodexHouse> =>
   openCodex(() => json({}), { command: await standIn(), ...more });
@@ -37,6 +37,17 @@ describe("an app-server that misbehaves", () => {
     const { status, body } = await ask(house, { model: "mute" });
     expect([status, body["error"]?.code]).toEqual([504, "upstream.headers_timeout"]);
     expect((await ask(house)).status).toBe(200);
+  });
+
+  it("may stop for good: it is replaced once it has not answered twice", async () => {
+    await using house = await open({ timeouts: { connect: 300 } });
+    expect((await ask(house)).status).toBe(200);
+    process.kill(pidOf(house), "SIGSTOP");
+    expect((await ask(house)).status).toBe(504);
+    // That the thread before was let go of may not have been answered either.
+    await ask(house);
+    expect((await ask(house)).status).toBe(200);
+    expect(childEvents(house, "started")).toBe(2);
   });
 
   it("may fall silent in mid-answer", async () => {

@@ -68,6 +68,30 @@ describe("requests to the app-server", () => {
     expect(strays).toEqual(["unknown-answer"]);
   });
 
+  it("are a sign that the other side has stopped where two in a row hear nothing", async () => {
+    const clock = stillClock();
+    let stopped = 0;
+    const rpc = new Rpc({
+      send: () => {},
+      clock,
+      timeout: 1_000,
+      most: 8,
+      stray: () => {},
+      stopped: () => void stopped++,
+    });
+    const giveUp = async (): Promise<void> => {
+      const failed = rpc.request("a", {}).catch(() => {});
+      clock.move(1_000);
+      await failed;
+    };
+    await giveUp();
+    rpc.hear('{"method":"x","params":{}}');
+    await giveUp();
+    expect(stopped).toBe(0);
+    await giveUp();
+    expect(stopped).toBe(1);
+  });
+
   it("are given up each in its own time, and make room for those that wait", async () => {
     const { rpc, clock, sent } = open(2);
     const given: string[] = [];

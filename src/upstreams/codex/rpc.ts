@@ -26,6 +26,8 @@ export type RpcOptions = {
   readonly most: number;
   /** Something came that belongs to nobody. */
   readonly stray: (what: Stray) => void;
+  /** Requests are given up and nothing at all is said: the other side has stopped. */
+  readonly stopped?: (() => void) | undefined;
   /** Something was said of the process, and of no thread. */
   readonly aside?: ((method: string, params: Fields) => void) | undefined;
 };
@@ -65,6 +67,8 @@ const OVERLOADED = -32001;
 const UNKNOWN_METHOD = -32601;
 const RETRIES = 6;
 const FIRST_WAIT = 50;
+/** One request may get lost; with so many in a row that is no accident. */
+const MOST_UNHEARD = 2;
 /** So long what is not urgent waits for company. */
 const HELD_MS = 100;
 /** Characters; a line from here on is looked at before it is read. */
@@ -91,6 +95,8 @@ export class Rpc {
   /** Lines that wait for others to go out with: a write costs more than what it says. */
   #held: string[] = [];
   #lastId = 0;
+  /** How many requests were given up since anything was heard. */
+  #unheard = 0;
   #fault: Fault | undefined;
 
   constructor(options: RpcOptions) {
@@ -124,6 +130,7 @@ export class Rpc {
 
   /** Takes one line of the other side. */
   hear(line: string): void {
+    this.#unheard = 0;
     if (this.#isSkipped(line)) return;
     const message = fieldsOf(jsonOf(line));
     if (message === undefined) return this.#options.stray("malformed");
@@ -182,8 +189,10 @@ export class Rpc {
     for (const [id, { method, due, reject }] of this.#pending) {
       if (due > now) break;
       this.#pending.delete(id);
+      this.#unheard++;
       reject(silent(method, timeout));
     }
+    if (this.#unheard >= MOST_UNHEARD) this.#options.stopped?.();
     const [next] = this.#pending.values();
     this.#alarm = next && clock.at(next.due, () => this.#giveUp());
     for (let room = this.#options.most - this.#pending.size; room > 0; room--) this.#askNext();

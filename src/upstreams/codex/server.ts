@@ -61,6 +61,7 @@ export async function startServer(options: ServerOptions, gone: () => void): Pro
     timeout,
     most: IN_FLIGHT,
     stray: (event) => notice({ event }),
+    stopped: () => child.kill(),
     aside: limitsTeller(notice),
   });
   const child = openChild({
