@@ -33,8 +33,11 @@ export function readScripts(raw: Fields, directory: string): Scripts {
       problems.push({ path: ["upstreams", name, "script"], message });
       continue;
     }
-    files.push(file);
-    findings.push(...scriptFindings(script, file));
+    // Several upstreams may follow one script.
+    if (!files.includes(file)) {
+      files.push(file);
+      findings.push(...scriptFindings(script, file));
+    }
     upstreams[name] = { ...upstream, script };
   }
   return { raw: { ...raw, upstreams }, files, problems, findings };
