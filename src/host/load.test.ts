@@ -183,7 +183,10 @@ describe("loading the configuration", () => {
     write("demo.yaml", "turns:\n  - stepz: []\n");
     const demo = "{ dialect: scripted, script: demo.yaml }";
     write("patchbay.yaml", `upstreams: { demo: ${demo}, again: ${demo} }\n`);
-    expect(linesOf(load())).toEqual([expect.stringMatching(/^demo\.yaml:2 turns\[0\]/)]);
+    expect(linesOf(load())).toEqual([
+      "demo.yaml:2 turns[0]: has no `stepz`",
+      "demo.yaml:2 turns[0].steps: is missing; it must be a list",
+    ]);
   });
 
   it("accepts the example of the manual", () => {

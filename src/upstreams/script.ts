@@ -274,10 +274,23 @@ function checkValue(
   return { ok: false, problems };
 }
 
-const sentence = (issue: z.core.$ZodIssue): string =>
-  issue.code === "unrecognized_keys"
-    ? `has no ${issue.keys.map((key) => `\`${key}\``).join(", ")}`
-    : issue.message.replace(/^Invalid input: /, "");
+function sentence(issue: z.core.$ZodIssue): string {
+  if (issue.code === "unrecognized_keys")
+    return `has no ${issue.keys.map((key) => `\`${key}\``).join(", ")}`;
+  if (issue.code !== "invalid_type") return issue.message.replace(/^Invalid input: /, "");
+  const wanted = `must be ${typeWords[issue.expected] ?? issue.expected}`;
+  return issue.message.endsWith("received undefined") ? `is missing; it ${wanted}` : wanted;
+}
+
+const typeWords: Readonly<Record<string, string>> = {
+  array: "a list",
+  boolean: "`true` or `false`",
+  int: "a whole number",
+  number: "a number",
+  object: "a group of keys",
+  record: "a group of keys",
+  string: "text",
+};
 
 /** Where the innermost thing on the path that is there begins. */
 function offsetOf(document: Document, path: readonly (string | number)[]): number | undefined {

@@ -333,7 +333,7 @@ describe("a script that is wrong", () => {
   it("names the line and the field", () => {
     expect(problems("- - text: hi\n  - txt: hi\n- steps:\n    - call: { nam: f }\n")).toEqual([
       "2: turns.0.steps.1 is no step; a step is one of text, refusal, reasoning, call, calls, usage, delay, raw, error, stop, cut, hang",
-      "4: turns.1.steps.0.call.name expected string, received undefined",
+      "4: turns.1.steps.0.call.name is missing; it must be text",
       "4: turns.1.steps.0.call has no `nam`",
     ]);
     expect(problems('turns:\n  - when:\n      user: "/(/"\n    steps: []\nturn: 1\n')).toEqual([
