@@ -184,8 +184,8 @@ describe("loading the configuration", () => {
     const demo = "{ dialect: scripted, script: demo.yaml }";
     write("patchbay.yaml", `upstreams: { demo: ${demo}, again: ${demo} }\n`);
     expect(linesOf(load())).toEqual([
-      "demo.yaml:2 turns[0]: has no `stepz`",
       "demo.yaml:2 turns[0].steps: is missing; it must be a list",
+      "demo.yaml:2 turns[0]: has no `stepz`",
     ]);
   });
 
