@@ -8,6 +8,7 @@ import type { EventReader, ReadContext } from "../dialect.ts";
 import { fieldsIn, fieldsOf, numberOf, textOf } from "../loose.ts";
 import { bareError } from "../said-error.ts";
 import { isBeat, malformed } from "../unreadable.ts";
+import { eventTypes } from "./event-types.ts";
 import { frameParser } from "./fast-road.ts";
 import { isComplete } from "./complete.ts";
 import { OutputReader } from "./read-output.ts";
@@ -125,7 +126,7 @@ class ResponsesReader implements EventReader {
       case undefined:
         return this.#untyped(raw);
       default:
-        if (!this.#started) this.#bent();
+        if (!this.#started || !eventTypes.has(type)) this.#bent();
         // An event we do not know is none of ours unless it is about an item.
         if (raw.output_index === undefined && raw.item_id === undefined && !isSpoken(type))
           return raw.error === undefined || raw.error === null

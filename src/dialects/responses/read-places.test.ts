@@ -259,6 +259,13 @@ describe("a Responses stream in other forms", () => {
     expect(frame?.regular).toBe(false);
   });
 
+  it("is forwarded with the API's own events only, since readers fail on others", () => {
+    const frames = (type: string): boolean[] =>
+      framesOf(read(created, { type }, added(openMessage))).map(({ regular }) => regular);
+    expect(frames("keepalive")).toEqual([true, true, true]);
+    expect(frames("response.novelty")).toEqual([true, false, true]);
+  });
+
   it("may beat time", () => {
     expect(named("1700", "ping").map(({ type }) => type)).toEqual(["turn-start", "frame"]);
     expect(failOf(created, "1700")?.code).toBe("upstream.malformed");
