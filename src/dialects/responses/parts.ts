@@ -171,6 +171,16 @@ export function writeAnnotation(annotation: unknown): Fields | undefined {
   };
 }
 
+/** Whether an annotation can be shown as it is. */
+export function isOwnAnnotation(annotation: unknown): boolean {
+  const fields = fieldsOf(annotation);
+  const shown = writeAnnotation(annotation);
+  return (
+    shown !== undefined &&
+    ["title", "start_index", "end_index"].every((key) => shown[key] === fields?.[key])
+  );
+}
+
 /** Chat may leave out the bytes and alternatives that Responses requires. */
 export const writeLogprobs = (logprobs: readonly unknown[] | undefined): readonly unknown[] =>
   logprobs?.map((entry) => withBytes(entry, { top_logprobs: [] })) ?? [];

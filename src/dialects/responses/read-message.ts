@@ -1,6 +1,7 @@
 import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, listOf, numberOf, textOf } from "../loose.ts";
 import { extraOf } from "./fields.ts";
+import { isOwnAnnotation } from "./parts.ts";
 import {
   choice,
   remainder,
@@ -51,7 +52,7 @@ export class MessageReader implements ItemReader {
       }
       case "response.output_text.annotation.added":
         this.#part(raw, "text").notes++;
-        this.#to.say({ type: "text-note", choice, annotation: raw.annotation });
+        this.#note(raw.annotation);
     }
   }
 
@@ -140,8 +141,13 @@ export class MessageReader implements ItemReader {
     for (const annotation of listOf(raw.annotations)?.slice(part.notes) ?? []) {
       this.#to.late();
       part.notes++;
-      this.#to.say({ type: "text-note", choice, annotation });
+      this.#note(annotation);
     }
+  }
+
+  #note(annotation: unknown): void {
+    if (!isOwnAnnotation(annotation)) this.#to.bent();
+    this.#to.say({ type: "text-note", choice, annotation });
   }
 }
 

@@ -266,6 +266,23 @@ describe("a Responses stream in other forms", () => {
     expect(frames("response.novelty")).toEqual([true, false, true]);
   });
 
+  it("is forwarded with the API's own annotations only", () => {
+    const regular = (annotation: Fields): boolean | undefined =>
+      framesOf(
+        read(
+          created,
+          added(openMessage),
+          part,
+          of("output_text.annotation.added", { content_index: 0, annotation_index: 0, annotation }),
+        ),
+      ).at(-1)?.regular;
+    const place = { start_index: 0, end_index: 1 };
+    expect(regular({ type: "url_citation", url: "u", title: "t", ...place })).toBe(true);
+    expect(regular({ type: "file_citation", file_id: "f", filename: "n", index: 0 })).toBe(true);
+    expect(regular({ type: "url_citation", url: "u" })).toBe(false);
+    expect(regular({ type: "novelty" })).toBe(false);
+  });
+
   it("may beat time", () => {
     expect(named("1700", "ping").map(({ type }) => type)).toEqual(["turn-start", "frame"]);
     expect(failOf(created, "1700")?.code).toBe("upstream.malformed");
