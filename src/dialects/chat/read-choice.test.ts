@@ -272,6 +272,26 @@ describe("a stream of somebody else", () => {
       whole,
     ],
     [
+      "says its calls only when it sums up",
+      [
+        role,
+        text("a"),
+        chunk([
+          {
+            index: 0,
+            finish_reason: "tool_calls",
+            message: {
+              role: "assistant",
+              content: "a",
+              tool_calls: [{ id: "a", type: "function", function: { name: "f", arguments: "{}" } }],
+            },
+          },
+        ]),
+        done,
+      ],
+      ["a", ...whole],
+    ],
+    [
       "repeats all of the text beside each delta",
       [chunk([{ index: 0, delta: { content: "a" }, message: { content: "a" } }]), stop],
       ["a", "end"],

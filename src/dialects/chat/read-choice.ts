@@ -121,8 +121,10 @@ export class ChoiceReader {
     // Beside a delta, a message makes readers take the text twice.
     if (delta !== raw.delta || message !== undefined) this.#regular = false;
     if (delta !== undefined) return this.#readDelta(delta, raw, false);
-    // A message that sums up what was already streamed says nothing new.
-    if (!this.#told && message !== undefined) this.#readDelta(message, raw, true);
+    if (message === undefined) return;
+    // A message that sums up what was already streamed says nothing new, but for calls.
+    if (!this.#told) this.#readDelta(message, raw, true);
+    else if (!this.#calls.made()) this.#readCalls(message, true);
   }
 
   #readDelta(delta: Fields, raw: Fields, whole: boolean): void {
