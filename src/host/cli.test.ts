@@ -226,9 +226,12 @@ describe("patchbay serve", () => {
     expect((await one.over).code).toBe(1);
   });
 
-  it("stops with the shell that started it, where it was told to", async () => {
-    const command = `"$NODE" "$CLI" serve --port 0 --with-parent; true`;
-    const env = { NODE: process.execPath, CLI: join(import.meta.dirname, "cli.ts") };
+  it.each([
+    ["where it was told to", "--with-parent", {}],
+    ["where that is npx's", "", { npm_lifecycle_event: "npx" }],
+  ])("stops with the shell that started it, %s", async (_, option, more) => {
+    const command = `"$NODE" "$CLI" serve --port 0 ${option}; true`;
+    const env = { ...more, NODE: process.execPath, CLI: join(import.meta.dirname, "cli.ts") };
     const shell = started("/bin/sh", ["-c", command], env);
     await shell.until("out", listening);
     shell.child.kill();

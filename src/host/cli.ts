@@ -71,7 +71,10 @@ program
   .addOption(configOption())
   .option("--host <address>", "where to listen; default: 127.0.0.1")
   .option("--port <number>", "default: 11435; 0 takes any free one", readPort)
-  .option("--with-parent", "stop when the process that started it is gone, as `npm start` does")
+  .option(
+    "--with-parent",
+    "stop when the process that started it is gone, as with npx and npm start",
+  )
   .addOption(
     new Option("--log-level <level>", "JSON lines on stderr").choices(logLevels).default("info"),
   )

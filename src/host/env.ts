@@ -7,6 +7,9 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** The only place where the process's environment is read. */
 export const environment = (): Environment => process.env;
 
+/** Whether npx runs us, whose shell passes no signal on. */
+export const isByNpx = (env: Environment): boolean => env["npm_lifecycle_event"] === "npx";
+
 type Flag = {
   /** Where it stands in the configuration; none: it is accepted and has nothing to switch. */
   readonly path?: readonly [string, string];

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { systemClock } from "../clock.ts";
 import { findingLine } from "../config-file.ts";
-import { environment } from "../env.ts";
+import { environment, isByNpx } from "../env.ts";
 import { loadConfig, type Origin } from "../load.ts";
 import type { LogLevel } from "../log-level.ts";
 import { openLog, type Log } from "../log.ts";
@@ -20,11 +20,12 @@ export type ServeOptions = {
 
 /** `patchbay serve`: runs until it is told to stop. */
 export async function serve(options: ServeOptions): Promise<void> {
-  const { config: file, host, port, logLevel } = options;
-  const parent = options.withParent === true ? process.ppid : undefined;
+  const env = environment();
+  const { config: file, host, port, withParent = isByNpx(env), logLevel } = options;
+  const parent = withParent ? process.ppid : undefined;
   // Left to itself V8 lets more garbage gather than the gateway has in use.
   setFlagsFromString("--heap-growing-percent=20");
-  const origin: Origin = { file, host, port, env: environment(), directory: process.cwd() };
+  const origin: Origin = { file, host, port, env, directory: process.cwd() };
   const loaded = loadConfig(origin);
   for (const note of loaded.notes) console.error(note);
   if (!loaded.ok) {
