@@ -108,3 +108,18 @@ describe("the items of an answer", () => {
     }
   });
 });
+
+it("keeps a picture that stands beside the text", async () => {
+  const url = "data:image/webp;base64,UklGRg==";
+  const image = { type: "image_url", image_url: { url } };
+  await using here = await scene(() => whole({ content: "Look:", images: [image] }, "stop"));
+  for (const { output } of await askBothWays(here, {}))
+    expect(output).toMatchObject([
+      { type: "message", content: [{ text: "Look:" }] },
+      { type: "image_generation_call", status: "completed", result: "UklGRg==" },
+    ]);
+  for (const stream of [true, false]) {
+    const text = await (await ask(here, "chat", { stream })).text();
+    expect(text).toContain(`"images":[${JSON.stringify(image)}]`);
+  }
+});

@@ -11,6 +11,7 @@ import { nameless } from "../unreadable.ts";
 import { isWholeAnnotation, readAnnotation } from "./citations.ts";
 import { addDetails, detailsText, thoughtIn } from "./details.ts";
 import { readFinish } from "./finish.ts";
+import { imageItem, imagesIn } from "./images.ts";
 import { readSaidPart } from "./said-part.ts";
 
 type Event = TurnEvent<UpstreamName>;
@@ -24,7 +25,9 @@ export type Spoken = Extract<
 /** Reads one choice of an answer, whatever shape its pieces have. */
 export class ChoiceReader {
   readonly #index: number;
+  readonly #newId: NewId;
   readonly #calls: CallAssembly;
+  #images = 0;
   #details: Fields[] = [];
   #hasRole = false;
   #hasReasoning = false;
@@ -41,6 +44,7 @@ export class ChoiceReader {
 
   constructor(index: number, newId: NewId) {
     this.#index = index;
+    this.#newId = newId;
     this.#calls = new CallAssembly(index, newId);
   }
 
@@ -134,6 +138,7 @@ export class ChoiceReader {
     this.#readContent(delta.content, logprobs?.length === 0 ? undefined : logprobs);
     this.#sayRefusal(textOf(delta.refusal) ?? "");
     this.#readAnnotations(delta.annotations);
+    for (const url of imagesIn(delta.images)) this.#sayImage(url);
     this.#readCalls(delta, whole);
   }
 
@@ -262,6 +267,15 @@ export class ChoiceReader {
     if (text === "") return;
     const choice = this.#index;
     this.#say({ type: "reasoning-delta", choice, text, of: "content", part: 0 });
+  }
+
+  #sayImage(url: string): void {
+    this.#seal();
+    this.#plain = false;
+    const { first, last } = imageItem(url, this.#newId("ig"));
+    const about = { choice: this.#index, item: this.#images++ };
+    this.#say({ type: "item-start", ...about, raw: first });
+    this.#say({ type: "item-end", ...about, raw: last });
   }
 
   readonly #sayCall = (event: Event): void => {

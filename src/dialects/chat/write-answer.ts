@@ -4,6 +4,7 @@ import type { Call, Fields, Item, Part, Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
 import { writeAnnotation } from "./citations.ts";
 import { writeFinish } from "./finish.ts";
+import { writeImage } from "./images.ts";
 import { declaresFunctions } from "./old-form.ts";
 import { ownExtra } from "./schema.ts";
 import { writeUsage } from "./usage.ts";
@@ -47,6 +48,9 @@ function writeChoice({ index, items, stop }: AnswerChoice<ClientName>, legacy: b
   const called = legacy ? rest : (calls as Call[]);
   const refusal = refusalOf(parts);
   const content = texts.map((part) => part.text).join("");
+  const images = items.flatMap((item) =>
+    item.type === "opaque" ? (writeImage(item.raw) ?? []) : [],
+  );
   return {
     index,
     message: {
@@ -57,6 +61,7 @@ function writeChoice({ index, items, stop }: AnswerChoice<ClientName>, legacy: b
         .flatMap((part) => part.annotations ?? [])
         .flatMap((one) => writeAnnotation(one) ?? []),
       ...writeReasoning(items),
+      ...(images.length > 0 ? { images } : {}),
       ...(legacy && first !== undefined
         ? { function_call: { name: first.name, arguments: first.input } }
         : {}),

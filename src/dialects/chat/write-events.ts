@@ -3,6 +3,7 @@ import type { Emit } from "../../stream/stage.ts";
 import type { EventWriter } from "../../stream/straight.ts";
 import type {
   CallStart,
+  ItemEnd,
   ReasoningDelta,
   TextDelta,
   TextNote,
@@ -17,6 +18,7 @@ import type { WriteContext } from "../dialect.ts";
 import { faultBody } from "../fault-body.ts";
 import { writeAnnotation } from "./citations.ts";
 import { writeFinish } from "./finish.ts";
+import { writeImage } from "./images.ts";
 import { declaresFunctions } from "./old-form.ts";
 import { ownExtra } from "./schema.ts";
 import { answerHead } from "./write-answer.ts";
@@ -83,6 +85,8 @@ class ChatWriter implements EventWriter<ClientName> {
         if (event.details !== undefined)
           this.#say(emit, event.choice, { reasoning_details: event.details });
         return;
+      case "item-end":
+        return this.#sayItem(event, emit);
       case "usage":
         this.#usage = event.usage;
         return;
@@ -99,7 +103,6 @@ class ChatWriter implements EventWriter<ClientName> {
       case "call-end":
       case "item-start":
       case "item-note":
-      case "item-end":
       case "frame":
         return;
       default:
@@ -137,6 +140,14 @@ class ChatWriter implements EventWriter<ClientName> {
     this.#choice(event.choice, emit);
     const annotation = writeAnnotation(event.annotation);
     if (annotation !== undefined) this.#say(emit, event.choice, { annotations: [annotation] });
+  }
+
+  /** Of what an upstream works on itself, chat can show pictures. */
+  #sayItem({ choice, raw }: ItemEnd, emit: Emit<string>): void {
+    const image = writeImage(raw);
+    if (image === undefined) return;
+    this.#choice(choice, emit);
+    this.#say(emit, choice, { images: [image] });
   }
 
   #sayCall(event: CallStart<ClientName>, emit: Emit<string>): void {

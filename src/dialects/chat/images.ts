@@ -1,0 +1,36 @@
+import type { Fields } from "../../turn/turn.ts";
+import { fieldsOf, listOf, textOf } from "../loose.ts";
+
+/** What an item that holds a picture is called; the API of that name has the word, chat has none. */
+const TYPE = "image_generation_call";
+
+/** The pictures of a message, as some give them beside its text: the address of each. */
+export const imagesIn = (images: unknown): readonly string[] =>
+  (listOf(images) ?? []).flatMap((entry) => {
+    const image = fieldsOf(entry)?.image_url;
+    return textOf(fieldsOf(image)?.url) ?? textOf(image) ?? [];
+  });
+
+/** A picture as an item, as it is announced and as it is when it is done. */
+export function imageItem(url: string, id: string): { first: Fields; last: Fields } {
+  const [, format, data] = /^data:image\/([^;,]+);base64,(.*)$/s.exec(url) ?? [];
+  const item = { type: TYPE, id };
+  return {
+    first: { ...item, status: "in_progress", result: null },
+    last: {
+      ...item,
+      status: "completed",
+      result: data ?? url,
+      ...(format !== undefined && { output_format: format }),
+    },
+  };
+}
+
+/** The picture that an item holds, if it holds one, as it stands beside a text. */
+export function writeImage(item: Fields): Fields | undefined {
+  const result = textOf(item.result);
+  if (item.type !== TYPE || result === undefined) return undefined;
+  const format = textOf(item.output_format) ?? "png";
+  const url = /^https?:/.test(result) ? result : `data:image/${format};base64,${result}`;
+  return { type: "image_url", image_url: { url } };
+}
