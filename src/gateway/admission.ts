@@ -29,7 +29,10 @@ export function authorize(headers: Exchange["headers"], keys: readonly Buffer[])
     for (const lock of keys) if (timingSafeEqual(hash, lock)) caller ??= hash.toString("hex");
   }
   if (caller !== undefined) return caller;
-  throw new Fault("auth.wrong", "The key is not one of this gateway's (`server.keys`).");
+  throw new Fault(
+    "auth.wrong",
+    "The key is none of this gateway's; send one of its `server.keys`, or PATCHBAY_API_KEY where that is set.",
+  );
 }
 
 export function headerOf(headers: Exchange["headers"], name: string): string | undefined {
