@@ -323,6 +323,17 @@ describe("a stream of somebody else", () => {
   });
 
   it.each<[string, (Fields | string)[], unknown]>([
+    [
+      "speaks",
+      [
+        role,
+        delta({ audio: { id: "audio_1", transcript: "a" } }),
+        delta({ audio: { data: "UklGRg==" } }),
+        delta({ audio: { transcript: "b" } }),
+        stop,
+      ],
+      ["ab", "end"],
+    ],
     ["counts with the end", [role, text("a"), { ...stop, usage }], ["a", "end", counted]],
     [
       "counts as it goes",

@@ -135,7 +135,10 @@ export class ChoiceReader {
     this.#readRole(delta.role);
     this.#readReasoning(delta, whole);
     const logprobs = listOf(fieldsOf(raw.logprobs)?.content);
-    this.#readContent(delta.content, logprobs?.length === 0 ? undefined : logprobs);
+    // What is spoken is told as text; only frames that are forwarded carry the sound.
+    const spoken = textOf(fieldsOf(delta.audio)?.transcript);
+    const content = textOf(delta.content) === undefined ? (spoken ?? delta.content) : delta.content;
+    this.#readContent(content, logprobs?.length === 0 ? undefined : logprobs);
     this.#sayRefusal(textOf(delta.refusal) ?? "");
     this.#readAnnotations(delta.annotations);
     for (const url of imagesIn(delta.images)) this.#sayImage(url);
