@@ -10,6 +10,11 @@ it.each([
     { type: "output_text", text: "a" },
     { type: "text", text: "a" },
   ],
+  [
+    "a text that says it is no thought",
+    { type: "text", text: "a", thinking: null },
+    { type: "text", text: "a" },
+  ],
   ["a bare text", "a", { type: "text", text: "a" }],
   ["a refusal", { type: "refusal", refusal: "no" }, { type: "refusal", text: "no" }],
   ["thinking", { type: "thinking", thinking: "hm", signature: "s" }, hm],

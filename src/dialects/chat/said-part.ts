@@ -13,7 +13,7 @@ export function readSaidPart(raw: unknown): SaidPart {
   if (part === undefined) return { type: "text", text: textOf(raw) ?? "" };
   if (part.type === "refusal") return { type: "refusal", text: textOf(part.refusal) ?? "" };
   const { thinking, reasoning, summary } = part;
-  const isThought = thinking !== undefined || /^(?:reasoning|thinking)/.test(String(part.type));
+  const isThought = thinking != null || /^(?:reasoning|thinking)/.test(String(part.type));
   const text = textOf(part.text);
   if (!isThought) return { type: "text", text: text ?? "" };
   const thought = thinking ?? reasoning ?? summary;
