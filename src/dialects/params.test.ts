@@ -237,15 +237,16 @@ describe("parameters", () => {
     });
 
     it("are refused where the answer would be to another question", () => {
-      for (const body of [
-        { previous_response_id: "r" },
-        { conversation: {} },
-        { background: true },
-        { prompt: {} },
-      ]) {
+      for (const [body, remedy] of [
+        [{ previous_response_id: "r" }, "send the conversation itself"],
+        [{ conversation: {} }, "send the conversation itself"],
+        [{ background: true }, "wait for the answer"],
+        [{ prompt: {} }, "send its text itself"],
+      ] as const) {
         const fault = faultOf(() => cross("responses", body, "chat"));
         expect(fault.code).toBe("request.unsupported");
         expect(fault.detail.param).toBe(Object.keys(body)[0]);
+        expect(fault.message).toContain(`Leave it out, and ${remedy}`);
       }
     });
 

@@ -17,14 +17,15 @@ type ParamRule = {
   readonly type: z.ZodType;
   /** What asks for no more than happens without it, so that nothing is lost where it is left out. */
   readonly idle?: unknown;
-  /** Without it the answer would be to another question: refuse rather than drop. */
-  readonly vital?: true;
+  /** Without it the answer would be to another question: refuse rather than drop, and say what to do instead. */
+  readonly vital?: string;
   /** It bears on cost or speed, never on the answer. */
   readonly hint?: true;
   /** Members of a list that are seen to here, so that no upstream has to. */
   readonly met?: readonly string[];
 };
 
+const wholeAsked = "send the conversation itself in the request";
 const text = z.string({ error: "must be a string" });
 const texts = z.array(text, { error: "must be an array of strings" });
 const flag = z.boolean({ error: "must be true or false" });
@@ -103,10 +104,10 @@ export const params = {
   audio: { chat: "audio", type: fields },
   prediction: { chat: "prediction", type: fields },
   webSearch: { chat: "web_search_options", type: fields },
-  previousResponse: { responses: "previous_response_id", type: text, vital: true },
-  conversation: { responses: "conversation", type: z.unknown(), vital: true },
-  background: { responses: "background", type: flag, idle: false, vital: true },
-  prompt: { responses: "prompt", type: fields, vital: true },
+  previousResponse: { responses: "previous_response_id", type: text, vital: wholeAsked },
+  conversation: { responses: "conversation", type: z.unknown(), vital: wholeAsked },
+  background: { responses: "background", type: flag, idle: false, vital: "wait for the answer" },
+  prompt: { responses: "prompt", type: fields, vital: "send its text itself in the request" },
 } as const satisfies { readonly [P in keyof Required<Params>]: ParamRule };
 
 type ParamName = keyof Params;
@@ -274,10 +275,10 @@ export function addFields(body: Record<string, unknown>, { fields }: Profile): v
 function dropped(path: string, rule: ParamRule, value: unknown, profile: Profile): Decision[] {
   const lost = unmet(rule, value);
   if (isIdle(rule, lost)) return [];
-  if (rule.vital === true)
+  if (rule.vital !== undefined)
     throw new Fault(
       "request.unsupported",
-      `\`${path}\` needs an upstream that has it, and the ${profile.name} profile does not. Leave it out, or send the conversation itself in the request.`,
+      `\`${path}\` needs an upstream that has it, and the ${profile.name} profile does not. Leave it out, and ${rule.vital}.`,
       { param: path },
     );
   const none = `the ${profile.name} profile has no such parameter`;
@@ -295,7 +296,7 @@ function unmet({ met }: ParamRule, value: unknown): unknown {
 /** Whether a value asks for nothing, as an empty list does. */
 const isIdle = (rule: ParamRule, value: unknown): boolean =>
   (rule.idle !== undefined && JSON.stringify(rule.idle) === JSON.stringify(value)) ||
-  (rule.vital !== true && typeof value === "object" && Object.keys(value ?? {}).length === 0);
+  (rule.vital === undefined && typeof value === "object" && Object.keys(value ?? {}).length === 0);
 
 /** What the client said and we did not understand: given back to its own dialect, else reported. */
 export function writeExtra<Name extends AnyName>(
