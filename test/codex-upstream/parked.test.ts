@@ -130,6 +130,8 @@ describe.skipIf(missing)("a second request with the results of the calls of a fi
     const stray = result("call_unheard_of", "x");
     const none = await ask(house, { messages: [asked, stray], tools });
     expect([none.status, none.body["error"]?.code]).toEqual([400, "tool_outputs_unmatched"]);
+    const old = { role: "function", name: "get_time", content: "x" };
+    expect((await ask(house, { messages: [asked, old], tools })).status).toBe(400);
     const other = await ask(house, { messages: [asked, message, stray], tools });
     expect([other.status, other.body["error"]?.code]).toEqual([400, "tool_outputs_unmatched"]);
     const some = await ask(house, { messages: [asked, message, ...told, stray], tools });

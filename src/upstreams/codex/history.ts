@@ -35,6 +35,7 @@ export function writeItem(item: Item<UpstreamName>, lose: Lose): Fields | undefi
 function writeMessage({ role, parts, phase }: Message, lose: Lose): Fields | undefined {
   const content = parts.map((part) => writePart(part, role === "assistant", lose));
   const said = content.filter((part) => part !== undefined);
+  if (parts.length === 0) lose("dropped", "Codex takes no message without content");
   if (said.length === 0) return undefined;
   return {
     type: "message",

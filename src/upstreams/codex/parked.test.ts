@@ -77,6 +77,15 @@ describe("a request that goes on", () => {
     ]);
   });
 
+  it("may show images as well, in the detail that was asked for", () => {
+    const image = { type: "input_image", image_url: "data:image/png;base64,x" };
+    const shown = [image, { ...image, detail: "high" }];
+    const items = [...goneOn, result("a"), result("b"), { ...user(""), content: shown }];
+    expect(continuationOf(request(items))?.more).toEqual([
+      ["auto", "high"].map((detail) => ({ type: "image", url: image.image_url, detail })),
+    ]);
+  });
+
   it.each<[string, readonly Fields[], Fields?]>([
     ["other words before", [user("Ho"), ...goneOn.slice(1), result("a"), result("b")]],
     [

@@ -106,7 +106,9 @@ function steering(item: Fields): readonly Fields[] | undefined {
   if (item.type !== "message" || item.role !== "user") return undefined;
   return (listOf(item.content) ?? []).map((one): Fields => {
     const part = fieldsOf(one);
-    if (part?.type === "input_image") return { type: "image", url: part.image_url };
+    // Codex has its own default, which costs more than the API's.
+    if (part?.type === "input_image")
+      return { type: "image", url: part.image_url, detail: part.detail ?? "auto" };
     return { type: "text", text: textOf(part?.text) ?? "" };
   });
 }

@@ -82,6 +82,8 @@ function requireMatch(turn: Turn<UpstreamName>): void {
   const calls = turn.items.filter((item) => item.type === "call");
   const ids = new Set(calls.flatMap(({ id, itemId }) => [id, itemId ?? id]));
   const answers = (item: Fields | undefined): boolean =>
+    // The old form has no ids.
+    (item?.role === "function" && calls.length > 0) ||
     [item?.tool_call_id, item?.call_id, item?.id].some((id) => ids.has(textOf(id) ?? ""));
   if (results.some(answers)) return;
   throw new Fault(
@@ -95,7 +97,9 @@ function requireMatch(turn: Turn<UpstreamName>): void {
 }
 
 const isResult = (item: Fields | undefined): boolean =>
-  item?.role === "tool" || textOf(item?.type)?.endsWith("_call_output") === true;
+  item?.role === "tool" ||
+  item?.role === "function" ||
+  textOf(item?.type)?.endsWith("_call_output") === true;
 
 function writeHistory(
   turn: Turn<UpstreamName>,
