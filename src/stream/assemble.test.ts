@@ -241,6 +241,24 @@ describe("calls as others send them", () => {
       [told("f", "", "call_new0"), told("f", "", "call_new1")],
     ],
     [
+      "one index, two calls beside each other without arguments",
+      [
+        { ...head, index: 0, input: "" },
+        { ...head, id: "b", index: 0, input: "", beside: true },
+      ],
+      [told("f", "", "a"), told("f", "", "b")],
+    ],
+    [
+      "ids that rotate, in pieces beside each other",
+      [
+        { ...head, index: 0, input: '{"a"' },
+        { ...next, index: 1, input: '{"b"', beside: true },
+        { ...head, id: "a2", index: 0, input: ":1}" },
+        { ...next, id: "b2", index: 1, input: ":2}", beside: true },
+      ],
+      two,
+    ],
+    [
       "no index, two calls without arguments",
       [
         { ...head, input: "" },

@@ -120,7 +120,8 @@ export class CallAssembly {
     const slot = this.#byIndex.get(index);
     // Two calls under one index take turns by id; one id under two indexes is two calls.
     const isKnown = known !== undefined && (slot !== undefined || isBlank(fragment.name));
-    return ongoing(isKnown ? known : slot, fragment);
+    const found = isKnown ? known : slot;
+    return found === this.#last && isTwin(found, fragment) ? undefined : ongoing(found, fragment);
   }
 
   #open({ id, index, kind }: Fragment): Slot {
@@ -193,6 +194,10 @@ export class CallAssembly {
 /** The call that a fragment found, unless it opens the next one. */
 const ongoing = (slot: Slot | undefined, fragment: Fragment): Slot | undefined =>
   slot === undefined || isNext(slot, fragment) ? undefined : slot;
+
+/** Whether a fragment beside the last one, of the same index, is about another call. */
+const isTwin = (last: Slot | undefined, { beside, id, name }: Fragment): boolean =>
+  beside === true && !isBlank(id) && !isBlank(name) && !isBlank(last?.given) && id !== last?.given;
 
 /** Whether a fragment to a known call says more than the OpenAI API would. */
 const isOdd = (slot: Slot, { index, id, name, kind }: Fragment): boolean =>
