@@ -48,6 +48,34 @@ describe("a process", () => {
     expect(seen.starts).toBe(1);
   });
 
+  it("serves as soon as it has been mended, though it was asked for before", async () => {
+    const { worker, clock } = starting("upstream.auth", "well");
+    await expect(worker.server()).rejects.toMatchObject({ code: "upstream.auth" });
+    await expect(worker.server()).rejects.toMatchObject({ code: "upstream.auth" });
+    clock.move(30_000);
+    expect(await worker.trouble()).toBe(undefined);
+    expect((await worker.server()).pid).toBe(2);
+  });
+
+  it("is given a rest when it dies again and again, and then is not waited for", async () => {
+    const { worker, seen, clock } = starting("well");
+    for (let death = 0; death < 4; death++) {
+      const server = worker.server();
+      await settled();
+      clock.move(2_000);
+      await server;
+      seen.die();
+    }
+    await expect(worker.server()).rejects.toThrow(/ends again and again/);
+    expect(await worker.trouble()).toMatchObject({ code: "upstream.unreachable" });
+    clock.move(30_000);
+    expect((await worker.server()).pid).toBe(5);
+    expect(await worker.trouble()).toBe(undefined);
+    clock.move(60_000);
+    seen.die();
+    expect((await worker.server()).pid).toBe(6);
+  });
+
   it("is given up for a while when it keeps failing", async () => {
     const { worker, seen, clock } = starting("upstream.unreachable");
     const ask = async (): Promise<unknown> => {

@@ -11,13 +11,17 @@ const MOST_FAILURES = 4;
 const TRIES = 2;
 const FIRST_WAIT = 100;
 const LONGEST_WAIT = 30_000;
+/** One that lived as long as this did not die of how it was started. */
+const LONG_LIFE = 60_000;
 
 /** One place for a process: started when it is needed, and again when it has died. */
 export class Worker {
   readonly #start: Start;
   readonly #clock: Clock;
   #server: Promise<AppServer> | undefined;
+  /** Starts that failed and lives that were short, in a row. */
   #failures = 0;
+  #started = 0;
   #rested = 0;
   #trouble: Fault | undefined;
   #closed = false;
@@ -31,7 +35,11 @@ export class Worker {
 
   /** The running process, if need be a new one. */
   server(): Promise<AppServer> {
-    return (this.#server ??= this.#begin());
+    if (this.#server !== undefined) return this.#server;
+    const server = (this.#server = this.#begin());
+    // Whoever asks after this one has failed has it tried anew.
+    server.catch(() => void (this.#server === server && (this.#server = undefined)));
+    return server;
   }
 
   /** Why it cannot serve just now. One that has not been started is, to find out. */
@@ -51,10 +59,7 @@ export class Worker {
     for (let tried = 1; ; tried++) {
       if (this.#clock.now() < this.#rested) {
         // Nobody is kept waiting for what only an operator can mend.
-        if (this.#trouble !== undefined && this.#isHopeless(this.#trouble)) {
-          this.#server = undefined;
-          throw this.#trouble;
-        }
+        if (this.#trouble !== undefined && this.#isHopeless(this.#trouble)) throw this.#trouble;
         await new Promise<void>((resolve) => void this.#clock.at(this.#rested, resolve));
       }
       try {
@@ -64,7 +69,6 @@ export class Worker {
         this.#trouble = trouble;
         this.#rest();
         if (tried < TRIES && !this.#isHopeless(trouble)) continue;
-        this.#server = undefined;
         throw trouble;
       }
     }
@@ -75,7 +79,7 @@ export class Worker {
       throw new Fault("gateway.stopping", "The upstream is being closed; try again.");
     const server = await this.#start(() => this.#lost());
     this.#trouble = undefined;
-    this.#failures = 0;
+    this.#started = this.#clock.now();
     return server;
   }
 
@@ -83,10 +87,14 @@ export class Worker {
     return this.#closed || this.#failures >= MOST_FAILURES || !faults[code].retry;
   }
 
-  /** One death is an accident; the next start follows at once. */
+  /** One death is an accident, and the next start follows at once; several in a row are none. */
   #lost(): void {
     this.#server = undefined;
-    if (this.#failures > 0) this.#rest();
+    if (this.#clock.now() - this.#started >= LONG_LIFE) this.#failures = 0;
+    if (this.#failures > 0) {
+      this.#trouble = shortLived;
+      this.#rest();
+    } else this.#failures = 1;
   }
 
   #rest(): void {
@@ -95,6 +103,11 @@ export class Worker {
     this.#rested = this.#clock.now() + wait;
   }
 }
+
+const shortLived = new Fault(
+  "upstream.unreachable",
+  "Codex ends again and again soon after it was started, and is given a rest; the log says how it ends. Try again later.",
+);
 
 const unstartable = (error: unknown): Fault =>
   new Fault(
