@@ -402,6 +402,20 @@ describe("the demo's words", () => {
     });
   });
 
+  it("come at once, however long the words and whatever the schema", async () => {
+    const names = ["days", "path", "email", "expression", "from", "query"];
+    const properties = Object.fromEntries(names.map((name) => [name, text]));
+    const schema = { type: "object", properties, required: names };
+    const format = { type: "schema", name: "report", schema } as const;
+    for (const sign of ["a", "1", " ", "A. "])
+      expect(JSON.parse(textOf(await ask(sign.repeat(300_000), { format })))).toHaveProperty(
+        "days",
+      );
+    const double = { allOf: [{ $ref: "#/$defs/a" }, { $ref: "#/$defs/a" }] };
+    const endless = tool("get_weather", { a: { $ref: "#/$defs/a" } }, { $defs: { a: double } });
+    expect(callsOf(await ask("Weather in Paris?", { tools: [endless] }))).toHaveLength(1);
+  });
+
   it("are thought over when effort is asked for", async () => {
     const types = async (effort?: string): Promise<Set<string>> =>
       new Set((await events("Hi!", { params: { effort } })).map((event) => event.type));

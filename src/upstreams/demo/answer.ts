@@ -5,7 +5,7 @@ import { lastUserIndex, lastUserText, textOf } from "../turn-text.ts";
 import type { Callable } from "./fit.ts";
 import { exampleOf } from "./example.ts";
 import { hintsFrom, plainName, type Facts } from "./hints.ts";
-import { named } from "./words.ts";
+import { heard, named } from "./words.ts";
 
 type Answered = { readonly call: Call<UpstreamName> | undefined; readonly result: Result };
 
@@ -26,7 +26,7 @@ export function answerText(turn: Turn<UpstreamName>, offered: readonly Callable[
     case "json":
       return JSON.stringify({ answer: words });
     case "schema": {
-      const about = named(lastUserText(turn));
+      const about = named(heard(lastUserText(turn)));
       const found = exampleOf(turn.format.schema, hintsFrom(about, factsOf(results, words)));
       return JSON.stringify(found === undefined ? {} : found.value);
     }

@@ -221,6 +221,15 @@ describe("an example of a schema", () => {
     expect(exampleOf({ type: "integer", minimum: 3, maximum: 2 }, silent)).toBe(undefined);
   });
 
+  it("ends on what takes more looks, or more room, than anybody has", () => {
+    const double = { allOf: [{ $ref: "#/$defs/a" }, { $ref: "#/$defs/a" }] };
+    const twice = { $ref: "#/$defs/a", $defs: { a: double } };
+    expect(exampleOf(twice, silent)).toBe(undefined);
+    expect(fits(twice, {}, twice)).toBe(false);
+    expect(fits({ not: twice }, {}, { not: twice, ...twice })).toBe(false);
+    expect(exampleOf({ type: "string", minLength: 1e9 }, silent)).toBe(undefined);
+  });
+
   it("knows the older spellings too", () => {
     expect(
       made({ type: "number", minimum: 3, exclusiveMinimum: true, maximum: 3.5 }),

@@ -3,6 +3,7 @@ import type { Fields, JsonSchema } from "../../turn/turn.ts";
 import { gather, type Gathered } from "./merge.ts";
 import { matching } from "./pattern.ts";
 import {
+  allLooks,
   canonical,
   count,
   fits,
@@ -13,6 +14,7 @@ import {
   range,
   requiredOf,
   typesOf,
+  type Looks,
 } from "./schema.ts";
 
 /** Where values come from before any are made up. */
@@ -25,9 +27,10 @@ export type Hints = {
 
 /** A value that satisfies the schema, drawn from the hints where they fit; none if none is found. */
 export function exampleOf(schema: JsonSchema, hints: Hints): { value: unknown } | undefined {
+  const looks = allLooks();
   // Shallow first: a recursive schema has deep values, and nobody wants them.
   for (const deepest of [3, 6, 12, 24]) {
-    const search: Search = { root: schema, hints, deepest, left: 1_000 };
+    const search: Search = { root: schema, hints, deepest, looks, left: 1_000 };
     const found = find(schema, { name: "", order: 0, depth: 0, search });
     if (found !== undefined) return found;
   }
@@ -38,6 +41,7 @@ type Search = {
   readonly root: JsonSchema;
   readonly hints: Hints;
   readonly deepest: number;
+  readonly looks: Looks;
   /** How many more values may be tried. */
   left: number;
 };
@@ -55,7 +59,7 @@ type Values = Generator<unknown, void, undefined>;
 function find(schema: unknown, place: Place): { value: unknown } | undefined {
   const { search } = place;
   for (const value of candidates(schema, place)) {
-    if (fits(schema, value, search.root)) return { value };
+    if (fits(schema, value, search.root, search.looks)) return { value };
     if (--search.left <= 0) return undefined;
   }
   return undefined;
@@ -64,7 +68,7 @@ function find(schema: unknown, place: Place): { value: unknown } | undefined {
 function* candidates(schema: unknown, place: Place): Values {
   const { search } = place;
   if (place.depth > search.deepest || --search.left <= 0) return;
-  const gathered = gather(schema, { flat: {}, choices: [] }, search.root);
+  const gathered = gather(schema, { flat: {}, choices: [] }, search);
   if (gathered !== undefined) yield* chosen(gathered, place);
 }
 
@@ -80,7 +84,7 @@ function* chosen({ flat, choices }: Gathered, place: Place, taken = 0): Values {
   const branches = place.depth < 2 ? first : first.toSorted((a, b) => refers(a) - refers(b));
   for (const branch of branches) {
     if (--place.search.left <= 0) return;
-    const gathered = gather(branch, { flat, choices: rest }, place.search.root);
+    const gathered = gather(branch, { flat, choices: rest }, place.search);
     if (gathered !== undefined) yield* chosen(gathered, place, taken + 1);
   }
 }
@@ -139,11 +143,15 @@ function ofType(type: string, flat: Fields, place: Place): Iterable<unknown> {
   }
 }
 
+/** A text that has to be longer is not made: it would take all memory there is. */
+const LONGEST = 100_000;
+
 function* strings(flat: Fields): Values {
   const { format, pattern } = flat;
   if (typeof format === "string" && formats[format]) yield formats[format].sample;
   if (typeof pattern === "string") yield* matching(pattern);
   const least = count(flat.minLength, 0);
+  if (least > LONGEST) return;
   const most = Math.min(count(flat.maxLength, Infinity), Math.max(least, 10_000));
   const sized = (text: string): string =>
     Array.from(text.repeat(Math.ceil(Math.max(least, 1) / text.length)))
@@ -203,13 +211,14 @@ function items(flat: Fields, size: number, place: Place): unknown[] | undefined 
 }
 
 function findNew(schema: unknown, place: Place, seen: Set<string>): { value: unknown } | undefined {
+  const { search } = place;
   for (const value of candidates(schema, place)) {
     const text = canonical(value);
-    if (!seen.has(text) && fits(schema, value, place.search.root)) {
+    if (!seen.has(text) && fits(schema, value, search.root, search.looks)) {
       seen.add(text);
       return { value };
     }
-    if (--place.search.left <= 0) return undefined;
+    if (--search.left <= 0) return undefined;
   }
   return undefined;
 }

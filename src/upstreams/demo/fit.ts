@@ -3,7 +3,7 @@ import type { UpstreamName } from "../../turn/names.ts";
 import type { CustomTool, Fields, FunctionTool, Tool } from "../../turn/turn.ts";
 import { isFreeText } from "./hints.ts";
 import { requiredOf, typesOf } from "./schema.ts";
-import { meaningful, named, type Named } from "./words.ts";
+import { heard, meaningful, named, type Named } from "./words.ts";
 
 /** A tool that can be called, with the group it stands in. */
 export type Callable = {
@@ -26,8 +26,6 @@ const FITTING = 1;
 /** A word of the tool's own name. */
 const CLEAR = 3;
 const MOST = 16;
-/** Whoever writes more than this wants more than the demo can give. */
-const LONGEST = 4_000;
 
 /**
  * The calls that a text wishes for. Each clause goes to the tool it shares most
@@ -35,7 +33,7 @@ const LONGEST = 4_000;
  * lists several things for a tool that takes one becomes several calls.
  */
 export function wishes(said: string, offered: readonly Callable[], must: boolean): Wish[] {
-  const text = said.slice(0, LONGEST);
+  const text = heard(said);
   const weigh = scale(offered);
   const groups: { callable: Callable; from: number; to: number }[] = [];
   for (const { from, to } of clauses(text)) {

@@ -1,20 +1,20 @@
 import { isFields } from "../../turn/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
-import { resolve } from "./schema.ts";
+import { resolve, type Looks } from "./schema.ts";
 
 /** A schema without references and alternatives, and the alternatives that are still to be taken. */
 export type Gathered = { readonly flat: Fields; readonly choices: readonly (readonly unknown[])[] };
 
 const DEEPEST = 32;
 
-/** Adds all that a schema says to what is gathered; undefined if nothing can satisfy it. */
+/** Adds all that a schema says to what is gathered; undefined if nothing can satisfy it, or it has no end. */
 export function gather(
   schema: unknown,
   into: Gathered,
-  root: JsonSchema,
+  from: { readonly root: JsonSchema; readonly looks: Looks },
   depth = 0,
 ): Gathered | undefined {
-  if (schema === false) return undefined;
+  if (schema === false || --from.looks.left <= 0) return undefined;
   if (!isFields(schema) || depth > DEEPEST) return into;
   const { $ref, allOf, anyOf, oneOf, if: condition, then, else: otherwise, ...rest } = schema;
   const choices = [...into.choices];
@@ -24,8 +24,8 @@ export function gather(
     choices.push([{ allOf: [condition, then ?? true] }, otherwise ?? true]);
   let gathered: Gathered | undefined = { flat: merge(into.flat, rest), choices };
   const parts: unknown[] = Array.isArray(allOf) ? [...allOf] : [];
-  if (typeof $ref === "string") parts.unshift(resolve($ref, root));
-  for (const part of parts) gathered = gathered && gather(part, gathered, root, depth + 1);
+  if (typeof $ref === "string") parts.unshift(resolve($ref, from.root));
+  for (const part of parts) gathered = gathered && gather(part, gathered, from, depth + 1);
   return gathered;
 }
 

@@ -5,11 +5,30 @@ import type { Fields, JsonSchema } from "../../turn/turn.ts";
 /** Deep enough for any schema that a person wrote; a loop of references ends here. */
 const DEEPEST = 64;
 
-/** Whether a value satisfies a schema. Keywords it does not know never stand in the way. */
-export function fits(schema: unknown, value: unknown, root: JsonSchema, depth = 0): boolean {
+/** How many parts of schemas may still be looked at: references can ask for more than anybody can wait for. */
+export type Looks = { left: number };
+
+export const allLooks = (): Looks => ({ left: 100_000 });
+
+/**
+ * Whether a value is seen to satisfy a schema. Keywords it does not know never
+ * stand in the way; that there were not enough looks does.
+ */
+export const fits = (
+  schema: unknown,
+  value: unknown,
+  root: JsonSchema,
+  looks: Looks = allLooks(),
+): boolean => holds(schema, value, { root, looks, depth: 0 }) && looks.left > 0;
+
+type Within = { readonly root: JsonSchema; readonly looks: Looks; readonly depth: number };
+
+function holds(schema: unknown, value: unknown, within: Within): boolean {
+  const { root, looks, depth } = within;
   if (schema === false) return false;
-  if (!isFields(schema) || depth > DEEPEST) return true;
-  const inner = (part: unknown, at: unknown = value): boolean => fits(part, at, root, depth + 1);
+  if (!isFields(schema) || depth > DEEPEST || --looks.left <= 0) return true;
+  const deeper = { root, looks, depth: depth + 1 };
+  const inner = (part: unknown, at: unknown = value): boolean => holds(part, at, deeper);
   if (typeof schema.$ref === "string" && !inner(resolve(schema.$ref, root))) return false;
   return (
     fitsType(schema, value) &&

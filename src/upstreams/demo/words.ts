@@ -12,6 +12,12 @@ const common = new Set(
     .filter(Boolean),
 );
 
+/** Whoever writes more wants more than the demo can give, and to look through it all would take long. */
+const LONGEST = 4_000;
+
+/** What the demo takes in of a text. */
+export const heard = (text: string): string => text.slice(0, LONGEST);
+
 /** Brings the forms of a word together, roughly: most differ only behind their sixth letter. */
 function stem(word: string): string {
   const short = word.replace(/['’]s$/, "");
