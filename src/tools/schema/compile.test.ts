@@ -241,6 +241,16 @@ describe("compileSchema", () => {
     expect(roundTrip(schema, { maps: false }, value)).toEqual(value);
   });
 
+  it.each(["allOf", "anyOf"])("is soon done with references that double, in %s", (word) => {
+    const to = (at: number): JsonSchema => ({ $ref: `#/$defs/d${at}` });
+    const $defs = Object.fromEntries(
+      Array.from({ length: 40 }, (_, at) => [`d${at}`, { [word]: [to(at + 1), to(at + 1)] }]),
+    );
+    const schema = { type: "object", properties: { a: to(0) }, $defs: { ...$defs, d40: {} } };
+    for (const rule of Object.values(rules))
+      expect(compileSchema(schema, rule).schema).toHaveProperty("properties.a");
+  });
+
   it("wraps arguments that are no plain object", () => {
     const schema = { anyOf: [{ type: "string" }, { type: "array", items: { type: "string" } }] };
     const { schema: sent, codec } = compileSchema(schema, { anyRoot: false });

@@ -91,17 +91,25 @@ function unquoted(step: string): string {
   }
 }
 
-/** Whether null is a value of the schema; if it cannot be told, it is taken to be. */
+/**
+ * Whether null is a value of the schema; if it cannot be told, it is taken to
+ * be. `refs` is what is known of references: each is followed once.
+ */
 export function acceptsNull(
   schema: JsonSchema,
   root: JsonSchema,
-  seen: readonly string[] = [],
+  refs = new Map<string, boolean>(),
 ): boolean {
   if (typeof schema === "boolean") return schema;
   const { $ref: ref } = schema;
   if (typeof ref === "string") {
-    const target = seen.includes(ref) ? undefined : resolve(root, ref);
-    return target === undefined || acceptsNull(target, root, [...seen, ref]);
+    const known = refs.get(ref);
+    if (known !== undefined) return known;
+    refs.set(ref, true);
+    const target = resolve(root, ref);
+    const accepts = target === undefined || acceptsNull(target, root, refs);
+    refs.set(ref, accepts);
+    return accepts;
   }
   if (schema.nullable === true) return true;
   if ("const" in schema) return schema.const === null;
@@ -110,11 +118,11 @@ export function acceptsNull(
   if (types.length > 0 && !types.includes("null")) return false;
   const some = (key: string): boolean =>
     !Array.isArray(schema[key]) ||
-    schemasIn(schema[key]).some((one) => acceptsNull(one, root, seen));
+    schemasIn(schema[key]).some((one) => acceptsNull(one, root, refs));
   return (
     some("anyOf") &&
     some("oneOf") &&
-    schemasIn(schema.allOf).every((one) => acceptsNull(one, root, seen))
+    schemasIn(schema.allOf).every((one) => acceptsNull(one, root, refs))
   );
 }
 
