@@ -4,12 +4,14 @@ import { bodyFor, doors, doorUrl, type DoorName } from "./client.ts";
 import type { Body } from "./fake-upstream.ts";
 import { serve, type Served } from "./serve.ts";
 
+const config = {
+  upstreams: { demo: { dialect: "scripted" } },
+  models: { m: "demo/demo" },
+} as const;
+
 let served: Served;
 beforeAll(async () => {
-  served = await serve({
-    upstreams: { demo: { dialect: "scripted" } },
-    models: { m: "demo/demo" },
-  });
+  served = await serve(config);
 });
 afterAll(() => served[Symbol.asyncDispose]());
 
@@ -151,5 +153,58 @@ describe("the name of a model", () => {
       param: "model",
       message: "`model` must be 512 characters at most.",
     });
+  });
+});
+
+type PageInit = Pick<RequestInit, "method" | "body"> & {
+  readonly headers?: Readonly<Record<string, string>>;
+};
+
+describe("a page in a browser", () => {
+  const from = (origin: string, at: Served = served, init: PageInit = {}): Promise<Response> =>
+    fetch(doorUrl(at, "chat"), {
+      method: "POST",
+      body: JSON.stringify(bodyFor("chat")),
+      ...init,
+      headers: { "content-type": "application/json", origin, ...init.headers },
+    });
+  const own = "http://localhost:5173";
+
+  it("of this machine may ask, read the answer, and is told so beforehand", async () => {
+    const asked = {
+      "access-control-request-method": "POST",
+      "access-control-request-headers": "x",
+    };
+    const before = await from(own, served, { method: "OPTIONS", headers: asked, body: null });
+    expect(before.status).toBe(204);
+    const answer = await from(own);
+    expect(answer.status).toBe(200);
+    for (const { headers } of [before, answer])
+      expect(headers.get("access-control-allow-origin")).toBe(own);
+    expect(before.headers.get("access-control-allow-headers")).toBe("x");
+    expect(before.headers.get("access-control-allow-methods")).toContain("POST");
+    // Refusals too are for it to read.
+    expect((await from(own, served, { body: "{" })).headers.get("vary")).toBe("origin");
+  });
+
+  it.each(["https://example.com", "null"])(
+    "of %s is refused where anybody may enter",
+    async (origin) => {
+      const response = await from(origin);
+      expect(response.status).toBe(403);
+      expect(response.headers.get("access-control-allow-origin")).toBeNull();
+      expect(await errorOf(response)).toMatchObject({
+        code: "auth.origin",
+        message: `Pages of ${origin} may not use this gateway; name that in \`server.origins\`, or set \`server.keys\`.`,
+      });
+    },
+  );
+
+  it("of elsewhere needs a key where there are keys, and is shown nothing", async () => {
+    await using locked = await serve({ ...config, server: { keys: ["k"] } });
+    expect((await from("https://example.com", locked)).status).toBe(401);
+    const entered = await from("https://example.com", locked, { headers: { "x-api-key": "k" } });
+    expect(entered.status).toBe(200);
+    expect(entered.headers.get("access-control-allow-origin")).toBeNull();
   });
 });

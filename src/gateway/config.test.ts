@@ -21,6 +21,7 @@ describe("a configuration", () => {
       host: "127.0.0.1",
       port: 11435,
       keys: [],
+      origins: [],
       body_limit: 33554432,
       shutdown_grace_ms: 25000,
     });

@@ -77,6 +77,14 @@ const upstreamSchema = z.discriminatedUnion("dialect", [
   scriptedUpstream,
 ]);
 
+const origin = z
+  .string()
+  .regex(
+    /^(?:\*|[a-z][a-z\d+.-]*:\/\/[^/\s]+\/?)$/i,
+    "must be an origin such as https://chat.example.com, or `*`",
+  )
+  .transform((said) => said.toLowerCase().replace(/\/$/, ""));
+
 const serverSchema = z.strictObject({
   host: text.default("127.0.0.1"),
   port: count.max(65_535).default(11_435),
@@ -85,6 +93,8 @@ const serverSchema = z.strictObject({
     .array(z.string().nullable())
     .default([])
     .transform((keys) => keys.filter((key): key is string => key !== null && key !== "")),
+  /** Whose pages may use it in a browser, beside those of this machine; `*`: anybody's. */
+  origins: z.array(origin).default([]),
   /** Bytes. */
   body_limit: z.int().positive().default(33_554_432),
   /** How long a stop waits for the turns under way. */

@@ -11,6 +11,7 @@ import type { Config } from "./config.ts";
 import type { Exchange, Reply } from "./exchange.ts";
 import { serveFetch } from "./fetch.ts";
 import type { House, Parts } from "./house.ts";
+import { standingOf, type Standing } from "./origins.ts";
 import { Roster } from "./roster.ts";
 import { callRules } from "./rules.ts";
 import { findRoute, requestIdFor, type Visit } from "./routes.ts";
@@ -29,6 +30,8 @@ export type Gateway = {
   /** Refuses new requests, waits for the turns under way, and lets go. */
   close(graceMs: number): Promise<void>;
   readonly bodyLimit: number;
+  /** How a page of this origin stands to it, for hosts that browsers reach. */
+  standing(origin: string): Standing;
 };
 
 const PLANS_KEPT = 1024;
@@ -89,6 +92,7 @@ export function openGateway(config: Config, parts: Parts): Gateway {
     get bodyLimit() {
       return house.config.server.body_limit;
     },
+    standing: (origin) => standingOf(origin, house.config.server),
   };
 }
 

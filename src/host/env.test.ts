@@ -14,6 +14,7 @@ describe("environment flags", () => {
     ["PORT", "0", "server", "port", 0],
     ["PATCHBAY_API_KEY", "a", "server", "keys", ["a"]],
     ["PROXY_API_KEY", "b", "server", "keys", ["b"]],
+    ["PROXY_CORS_ALLOWED_ORIGINS", "https://a.b, *", "server", "origins", ["https://a.b", "*"]],
     ["PROXY_TOOL_BLOCK_MAX", "3", "tools", "block_max", 3],
     ["PROXY_TOOL_BLOCK_DEDUP", "yes", "tools", "block_dedup", true],
     ["PROXY_TOOL_BLOCK_DELIMITER", "true", "tools", "block_delimiter", "\n\n"],

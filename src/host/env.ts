@@ -50,6 +50,11 @@ export const flags: Readonly<Record<string, Flag>> = {
   },
   PATCHBAY_API_KEY: keys,
   PROXY_API_KEY: keys,
+  PROXY_CORS_ALLOWED_ORIGINS: {
+    path: ["server", "origins"],
+    read: (said) => said.split(",").flatMap((one) => one.trim() || []),
+    wants: "a list of origins",
+  },
   PROXY_TOOL_BLOCK_MAX: { path: ["tools", "block_max"], ...count },
   PROXY_TOOL_BLOCK_DEDUP: { path: ["tools", "block_dedup"], ...flag },
   PROXY_TOOL_BLOCK_DELIMITER: {
@@ -140,7 +145,7 @@ export function applySettings(
     const group = over[section] ?? {};
     // A section that is no group is a problem of its own, and found as such.
     if (typeof group !== "object" || Array.isArray(group)) continue;
-    if (Array.isArray(value)) given.push(...(value as string[]));
+    if (path === keys.path) given.push(...(value as string[]));
     else over[section] = { ...group, [key]: value };
   }
   return given.length === 0 ? over : withKeys(over, given);

@@ -22,6 +22,7 @@ function gatewayThat(handle: (exchange: Exchange) => void, bodyLimit = 1_000_000
       reply.end(JSON.stringify(faultBody(fault)));
     },
     bodyLimit,
+    standing: () => "refused",
     fetch: () => Promise.reject(new Error("not asked for")),
     reconfigure() {},
     close: () => Promise.resolve(),

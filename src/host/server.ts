@@ -8,6 +8,7 @@ import type { Gateway } from "../gateway/gateway.ts";
 import { until } from "../turn/clock.ts";
 import { Fault } from "../turn/fault.ts";
 import { systemClock } from "./clock.ts";
+import { allow, foreign, isPreflight, letRead } from "./pages.ts";
 import { announcedOf, collectBody, exchangeOf, isSpeaking } from "./node.ts";
 
 export type Address = { readonly host: string; readonly port: number };
@@ -96,11 +97,18 @@ const listenerFor =
   (state: State): RequestListener =>
   (request, response) => {
     const { gateway } = state;
+    const { origin } = request.headers;
     // The gateway itself answers while it stops, in the caller's dialect.
     if (state.closing) response.shouldKeepAlive = false;
     const refuse = (fault: Fault): void => gateway.refuse(exchangeOf(request, response, ""), fault);
     if (!isDecodable(request.url ?? "/"))
       return refuse(new Fault("request.route", "The path is malformed; check its escapes."));
+    if (origin !== undefined) {
+      const standing = gateway.standing(origin);
+      if (standing === "refused") return refuse(foreign(origin));
+      if (standing === "welcome") letRead(response, origin);
+      if (standing === "welcome" && isPreflight(request)) return allow(request, response);
+    }
     if (request.method === "GET" || request.method === "HEAD")
       return gateway.handle(exchangeOf(request, response, ""));
     // The limit is asked for each time: a new configuration may have moved it.

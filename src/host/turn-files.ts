@@ -33,6 +33,7 @@ export function openRecorded(config: Config, parts: Parts): Gateway {
     get bodyLimit() {
       return gateway.bodyLimit;
     },
+    standing: (origin) => gateway.standing(origin),
   };
 }
 

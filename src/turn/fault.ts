@@ -99,6 +99,12 @@ export const faults = {
     retry: false,
     what: "The key is not one of the gateway's.",
   },
+  "auth.origin": {
+    status: 403,
+    type: "permission_error",
+    retry: false,
+    what: "A page from elsewhere asked in a browser, and the gateway has no keys.",
+  },
   "model.unknown": {
     status: 404,
     type: "not_found_error",
