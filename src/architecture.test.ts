@@ -5,16 +5,18 @@ import { describe, expect, it } from "vitest";
 /** Each room and the rooms it may import from. */
 const rooms: Record<string, readonly string[]> = {
   turn: [],
+  schema: ["turn"],
   stream: ["turn"],
-  tools: ["turn", "stream"],
+  tools: ["turn", "schema", "stream"],
   dialects: ["turn", "stream"],
   disclosure: ["turn", "tools", "stream"],
-  upstreams: ["turn", "stream", "dialects"],
+  upstreams: ["turn", "schema", "stream", "dialects"],
   store: ["turn"],
   telemetry: ["turn"],
   gateway: ["turn", "stream", "tools", "dialects", "disclosure", "upstreams", "store", "telemetry"],
   host: [
     "turn",
+    "schema",
     "stream",
     "tools",
     "dialects",
@@ -26,7 +28,7 @@ const rooms: Record<string, readonly string[]> = {
   ],
 };
 /** Rooms without I/O, clock, randomness or environment. */
-const pure = new Set(["turn", "stream", "tools", "dialects", "disclosure"]);
+const pure = new Set(["turn", "schema", "stream", "tools", "dialects", "disclosure"]);
 
 /** What a file's imports break, as sentences. */
 function broken(file: string, text: string): string[] {

@@ -1,3 +1,4 @@
+import { errorsIn } from "../schema/check.ts";
 import type { Stage } from "../stream/stage.ts";
 import type { TurnEvent } from "../turn/event.ts";
 import { jsonOf } from "../turn/json.ts";
@@ -5,7 +6,6 @@ import type { ClientName } from "../turn/names.ts";
 import type { JsonSchema } from "../turn/turn.ts";
 import type { Plan } from "./plan.ts";
 import type { Report } from "./restore.ts";
-import { errorsIn } from "./schema/check.ts";
 
 /** A call of a tool whose schema the upstream was not given as it is. */
 type Watched = { readonly name: string; readonly schema: JsonSchema; text: string };

@@ -1,3 +1,4 @@
+import { errorsIn } from "../schema/check.ts";
 import type { Emit, Stage } from "../stream/stage.ts";
 import type { Decision } from "../turn/decision.ts";
 import type { TextDelta, TurnEnd, TurnEvent } from "../turn/event.ts";
@@ -9,7 +10,6 @@ import { formatPath } from "../turn/path.ts";
 import type { Profile } from "../turn/profile.ts";
 import type { DialectName, Format, Item, JsonSchema, Message } from "../turn/turn.ts";
 import type { Decoder } from "./kinds/kind.ts";
-import { errorsIn } from "./schema/check.ts";
 import { isStrict } from "./schema/strict.ts";
 import { unfence } from "./unfence.ts";
 

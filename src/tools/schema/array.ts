@@ -1,6 +1,6 @@
+import { isSchema, schemasIn } from "../../schema/parts.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 import { list, tuple } from "./codec.ts";
-import { isSchema, schemasIn } from "./parts.ts";
 import { asText, limit, takes, type Node, type Within, type Writing } from "./writing.ts";
 
 export function writeArray(schema: Fields, writing: Writing, within: Within): Node {

@@ -1,6 +1,7 @@
+import { resolve, schemasIn } from "../../schema/parts.ts";
 import { isFields } from "../../turn/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
-import { merged, narrowed, resolve, schemasIn } from "./parts.ts";
+import { merged, narrowed } from "./merge.ts";
 import { unionCodec } from "./union.ts";
 import { asText, limit, takes, type Node, type Within, type Writing } from "./writing.ts";
 

@@ -1,8 +1,8 @@
+import { resolve } from "../../schema/parts.ts";
 import { isFields } from "../../turn/json.ts";
 import type { SchemaRule } from "../../turn/profile.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 import { wrapped, type Codec } from "./codec.ts";
-import { resolve } from "./parts.ts";
 import { writeSchema } from "./write.ts";
 import { describe, type Node, type Writing } from "./writing.ts";
 

@@ -1,8 +1,8 @@
+import { acceptsNull, isSchema } from "../../schema/parts.ts";
 import { isFields } from "../../turn/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 import { createProviderNameAllocator } from "../names.ts";
 import { entries, fieldwise, type Field, type Rest } from "./codec.ts";
-import { acceptsNull, isSchema } from "./parts.ts";
 import { asText, describe, limit, takes, type Node, type Within, type Writing } from "./writing.ts";
 
 /** The key under which properties without a name of their own are sent. */

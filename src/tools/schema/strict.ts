@@ -1,6 +1,6 @@
+import { isSchema, typesIn } from "../../schema/parts.ts";
 import { isFields } from "../../turn/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
-import { isSchema, typesIn } from "./parts.ts";
 
 /** What a strict schema may say beside what is looked into here. */
 const harmless: ReadonlySet<string> = new Set(

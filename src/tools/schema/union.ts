@@ -1,7 +1,7 @@
+import { isOfType, isSchema, schemasIn, typesIn } from "../../schema/parts.ts";
 import { isFields } from "../../turn/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 import type { Codec } from "./codec.ts";
-import { isOfType, isSchema, schemasIn, typesIn } from "./parts.ts";
 
 /** One alternative of a union, as the client wrote it and as the upstream is given it. */
 export type Branch = {

@@ -1,6 +1,6 @@
+import { typeOfValue } from "../../schema/parts.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { texts } from "./codec.ts";
-import { typeOfValue } from "./parts.ts";
 import { asText, limit, type Node, type Writing } from "./writing.ts";
 
 /** A schema that lists its values: an `enum`, or a `const`, which is an `enum` of one. */

@@ -1,9 +1,9 @@
+import { impliedTypes, resolve, typesIn } from "../../schema/parts.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 import { apply, type Codec } from "./codec.ts";
 import { writeAll, writeTypes, writeUnion } from "./combine.ts";
 import { writeArray } from "./array.ts";
 import { writeObject } from "./object.ts";
-import { impliedTypes, resolve, typesIn } from "./parts.ts";
 import { writeValues } from "./values.ts";
 import { asText, limit, type Node, type Within, type Writing } from "./writing.ts";
 

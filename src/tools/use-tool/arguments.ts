@@ -1,5 +1,3 @@
-import { isFields, jsonOf } from "../../turn/json.ts";
-import type { Fields, JsonSchema } from "../../turn/turn.ts";
 import {
   impliedTypes,
   isOfType,
@@ -8,7 +6,9 @@ import {
   schemasIn,
   typeOfValue,
   typesIn,
-} from "../schema/parts.ts";
+} from "../../schema/parts.ts";
+import { isFields, jsonOf } from "../../turn/json.ts";
+import type { Fields, JsonSchema } from "../../turn/turn.ts";
 import { compact } from "./json-text.ts";
 
 /** What an argument may be, as far as text has to be told from JSON. */

@@ -1,5 +1,5 @@
+import { patternSteps } from "../../schema/pattern-steps.ts";
 import { isFields } from "../../turn/json.ts";
-import { patternSteps } from "../../turn/pattern-steps.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 
 /** Deep enough for any schema that a person wrote; a loop of references ends here. */

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { JsonSchema } from "../../turn/turn.ts";
+import type { JsonSchema } from "../turn/turn.ts";
 import { errorsIn } from "./check.ts";
 
 const placesIn = (value: unknown, schema: JsonSchema): readonly string[] | undefined =>

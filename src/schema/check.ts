@@ -1,7 +1,7 @@
 import { Validator, type OutputUnit } from "@cfworker/json-schema";
-import { isFields } from "../../turn/json.ts";
-import { patternSteps } from "../../turn/pattern-steps.ts";
-import type { Fields, JsonSchema } from "../../turn/turn.ts";
+import { isFields } from "../turn/json.ts";
+import type { Fields, JsonSchema } from "../turn/turn.ts";
+import { patternSteps } from "./pattern-steps.ts";
 import { rebuilt } from "./rebuild.ts";
 
 /** Patterns and references can ask for more than anybody can wait for; beyond so many looks one gives up. */

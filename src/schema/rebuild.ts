@@ -1,5 +1,5 @@
-import { isFields } from "../../turn/json.ts";
-import type { Fields } from "../../turn/turn.ts";
+import { isFields } from "../turn/json.ts";
+import type { Fields } from "../turn/turn.ts";
 
 /** What is no schema, whatever it looks like. */
 const DATA: ReadonlySet<string> = new Set(["const", "enum", "default"]);
