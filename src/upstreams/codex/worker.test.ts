@@ -57,23 +57,30 @@ describe("a process", () => {
     expect((await worker.server()).pid).toBe(2);
   });
 
-  it("is given a rest when it dies again and again, and then is not waited for", async () => {
+  it("is given a rest when it dies again and again, but always started in the end", async () => {
     const { worker, seen, clock } = starting("well");
-    for (let death = 0; death < 4; death++) {
+    const rests: number[] = [];
+    for (let death = 0; death < 9; death++) {
+      const began = clock.now();
       const server = worker.server();
-      await settled();
-      clock.move(2_000);
+      for (; seen.starts === death; clock.move(100)) await settled();
       await server;
+      rests.push(clock.now() - began);
       seen.die();
     }
-    await expect(worker.server()).rejects.toThrow(/ends again and again/);
-    expect(await worker.trouble()).toMatchObject({ code: "upstream.unreachable" });
-    clock.move(30_000);
-    expect((await worker.server()).pid).toBe(5);
-    expect(await worker.trouble()).toBe(undefined);
-    clock.move(60_000);
-    seen.die();
-    expect((await worker.server()).pid).toBe(6);
+    expect(rests.slice(0, 2).every((rest) => rest <= 100)).toBe(true);
+    expect(rests.toSorted((one, other) => one - other)).toEqual(rests);
+    expect(rests.at(-1)).toBeLessThanOrEqual(2_100);
+    expect(rests.at(-1)).toBeGreaterThan(1_000);
+  });
+
+  it("is started at once when it dies after a long life", async () => {
+    const { worker, seen, clock } = starting("well");
+    for (let life = 1; life < 5; life++) {
+      expect((await worker.server()).pid).toBe(life);
+      clock.move(60_000);
+      seen.die();
+    }
   });
 
   it("is given up for a while when it keeps failing", async () => {

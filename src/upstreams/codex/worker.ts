@@ -11,6 +11,8 @@ const MOST_FAILURES = 4;
 const TRIES = 2;
 const FIRST_WAIT = 100;
 const LONGEST_WAIT = 30_000;
+/** So long those who need one wait that could be started and died. */
+const LONGEST_REST = 2_000;
 /** One that lived as long as this did not die of how it was started. */
 const LONG_LIFE = 60_000;
 
@@ -91,23 +93,16 @@ export class Worker {
   #lost(): void {
     this.#server = undefined;
     if (this.#clock.now() - this.#started >= LONG_LIFE) this.#failures = 0;
-    if (this.#failures > 0) {
-      this.#trouble = shortLived;
-      this.#rest();
-    } else this.#failures = 1;
+    if (this.#failures > 0) this.#rest(LONGEST_REST);
+    else this.#failures = 1;
   }
 
-  #rest(): void {
+  #rest(longest = LONGEST_WAIT): void {
     this.#failures++;
-    const wait = Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** this.#failures);
+    const wait = Math.min(longest, FIRST_WAIT * 2 ** this.#failures);
     this.#rested = this.#clock.now() + wait;
   }
 }
-
-const shortLived = new Fault(
-  "upstream.unreachable",
-  "Codex ends again and again soon after it was started, and is given a rest; the log says how it ends. Try again later.",
-);
 
 const unstartable = (error: unknown): Fault =>
   new Fault(
