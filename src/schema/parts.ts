@@ -34,13 +34,18 @@ export const typesIn = (schema: Fields): readonly string[] => {
   return Array.isArray(type) ? type.filter((one) => typeof one === "string") : [];
 };
 
+/** The only values of a schema, where it lists them. */
+export function valuesIn(schema: Fields): readonly unknown[] | undefined {
+  if ("const" in schema) return [schema.const];
+  return Array.isArray(schema.enum) ? schema.enum : undefined;
+}
+
+export const requiredIn = (schema: Fields): readonly string[] =>
+  Array.isArray(schema.required) ? schema.required.map(String) : [];
+
 /** The types of a schema that names none, told from its keywords. */
 export function impliedTypes(schema: Fields): readonly string[] {
-  const values = Array.isArray(schema.enum)
-    ? schema.enum
-    : "const" in schema
-      ? [schema.const]
-      : undefined;
+  const values = valuesIn(schema);
   if (values !== undefined) return [...new Set(values.map(typeOfValue))];
   for (const word of Object.keys(schema)) {
     const type = typeOfWord.get(word);

@@ -1,4 +1,11 @@
-import { isOfType, isSchema, schemasIn, typesIn } from "../../schema/parts.ts";
+import {
+  isOfType,
+  isSchema,
+  requiredIn,
+  schemasIn,
+  typesIn,
+  valuesIn,
+} from "../../schema/parts.ts";
 import { isFields } from "../../turn/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 import type { Codec } from "./codec.ts";
@@ -53,19 +60,13 @@ const overlap = (one: string, other: string): boolean =>
   one === other || (isNumeric(one) && isNumeric(other));
 const isNumeric = (type: string): boolean => type === "number" || type === "integer";
 
-const valuesOf = (schema: unknown): readonly unknown[] | undefined => {
-  if (!isFields(schema)) return undefined;
-  if ("const" in schema) return [schema.const];
-  return Array.isArray(schema.enum) ? schema.enum : undefined;
-};
+const valuesOf = (schema: unknown): readonly unknown[] | undefined =>
+  isFields(schema) ? valuesIn(schema) : undefined;
 
 function valuesApart(one: unknown, other: unknown): boolean {
   const [mine, theirs] = [valuesOf(one), valuesOf(other)];
   return mine !== undefined && theirs !== undefined && mine.every((v) => !theirs.includes(v));
 }
-
-const requiredIn = (schema: Fields): readonly string[] =>
-  Array.isArray(schema.required) ? schema.required.map(String) : [];
 
 /** Whether `one` has no place for something that `other` requires. */
 function lacks(one: Fields, other: Fields): boolean {

@@ -6,6 +6,7 @@ import {
   schemasIn,
   typeOfValue,
   typesIn,
+  valuesIn,
 } from "../../schema/parts.ts";
 import { isFields, jsonOf } from "../../turn/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
@@ -163,11 +164,7 @@ function shapeOf(
 /** What a schema says by itself. Its keywords tell the type only where nothing else does. */
 function ownShape(schema: Fields, isCombined: boolean): Shape {
   const { items } = schema;
-  const values = Array.isArray(schema.enum)
-    ? schema.enum
-    : "const" in schema
-      ? [schema.const]
-      : undefined;
+  const values = valuesIn(schema);
   let types = typesIn(schema);
   if (values !== undefined) types = [...new Set(values.map(typeOfValue))];
   else if (types.length === 0 && !isCombined) types = impliedTypes(schema);

@@ -1,3 +1,4 @@
+import { requiredIn, typeOfWord } from "../../schema/parts.ts";
 import { isFields } from "../../turn/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 import { gather, type Gathered } from "./merge.ts";
@@ -12,7 +13,6 @@ import {
   own,
   propertySchemas,
   range,
-  requiredOf,
   typesOf,
   type Looks,
 } from "./schema.ts";
@@ -107,22 +107,14 @@ function* plain(flat: Fields, place: Place): Values {
   for (const type of likelyTypes(flat)) yield* ofType(type, flat, place);
 }
 
-const telling: readonly (readonly [string, RegExp])[] = [
-  ["object", /^(properties|required|additionalProperties|patternProperties|(min|max)Properties)$/],
-  ["array", /^(items|prefixItems|contains|(min|max)Items|uniqueItems)$/],
-  ["number", /^(minimum|maximum|multipleOf|exclusive(Min|Max)imum)$/],
-  ["string", /^(pattern|format|(min|max)Length)$/],
-];
-
 /** The types that are allowed; where none is said, the ones whose keywords are used come first. */
 function likelyTypes(flat: Fields): readonly string[] {
   const types = typesOf(flat);
   if (types !== undefined)
     return types.toSorted((a, b) => Number(a === "null") - Number(b === "null"));
-  const keys = Object.keys(flat);
-  const told = telling.filter(([, words]) => keys.some((key) => words.test(key)));
+  const told = Object.keys(flat).flatMap((word) => typeOfWord.get(word) ?? []);
   const all = ["string", "number", "object", "array", "boolean", "null"];
-  return [...new Set([...told.map(([type]) => type), ...all])];
+  return [...new Set([...told, ...all])];
 }
 
 function ofType(type: string, flat: Fields, place: Place): Iterable<unknown> {
@@ -225,7 +217,7 @@ function findNew(schema: unknown, place: Place, seen: Set<string>): { value: unk
 
 function* objects(flat: Fields, place: Place): Values {
   const properties = isFields(flat.properties) ? flat.properties : {};
-  const required = new Set(requiredOf(flat));
+  const required = new Set(requiredIn(flat));
   const named = Object.keys(properties);
   const { hints } = place.search;
   const wanted = named.filter((name) => {
@@ -258,7 +250,7 @@ function dependents(flat: Fields, names: readonly string[]): string[] {
 }
 
 function object(flat: Fields, names: readonly string[], place: Place): Fields | undefined {
-  const required = requiredOf(flat);
+  const required = requiredIn(flat);
   const orders = new Map<string, number>();
   const entries: [string, unknown][] = [];
   for (const name of names) {

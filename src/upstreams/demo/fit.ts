@@ -1,8 +1,9 @@
+import { requiredIn } from "../../schema/parts.ts";
 import { isFields } from "../../turn/json.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { CustomTool, Fields, FunctionTool, Tool } from "../../turn/turn.ts";
 import { isFreeText } from "./hints.ts";
-import { requiredOf, typesOf } from "./schema.ts";
+import { typesOf } from "./schema.ts";
 import { heard, meaningful, named, type Named } from "./words.ts";
 
 /** A tool that can be called, with the group it stands in. */
@@ -157,7 +158,7 @@ function onlyParameter(
 ): { name: string; type: "string" | "number" } | undefined {
   if (!isFields(tool.schema)) return undefined;
   const properties = propertiesOf(tool.schema);
-  const required = requiredOf(tool.schema);
+  const required = requiredIn(tool.schema);
   const names = required.length > 0 ? required : Object.keys(properties).slice(0, 1);
   const open = names.filter((name) => {
     const schema = properties[name];

@@ -1,6 +1,6 @@
 import { isFields } from "../../turn/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
-import { resolve, type Looks } from "./schema.ts";
+import { referred, type Looks } from "./schema.ts";
 
 /** A schema without references and alternatives, and the alternatives that are still to be taken. */
 export type Gathered = { readonly flat: Fields; readonly choices: readonly (readonly unknown[])[] };
@@ -24,7 +24,7 @@ export function gather(
     choices.push([{ allOf: [condition, then ?? true] }, otherwise ?? true]);
   let gathered: Gathered | undefined = { flat: merge(into.flat, rest), choices };
   const parts: unknown[] = Array.isArray(allOf) ? [...allOf] : [];
-  if (typeof $ref === "string") parts.unshift(resolve($ref, from.root));
+  if (typeof $ref === "string") parts.unshift(referred($ref, from.root));
   for (const part of parts) gathered = gathered && gather(part, gathered, from, depth + 1);
   return gathered;
 }

@@ -1,3 +1,4 @@
+import { isOfType, requiredIn, resolve, typesIn } from "../../schema/parts.ts";
 import { patternSteps } from "../../schema/pattern-steps.ts";
 import { isFields } from "../../turn/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
@@ -29,7 +30,7 @@ function holds(schema: unknown, value: unknown, within: Within): boolean {
   if (!isFields(schema) || depth > DEEPEST || --looks.left <= 0) return true;
   const deeper = { root, looks, depth: depth + 1 };
   const inner = (part: unknown, at: unknown = value): boolean => holds(part, at, deeper);
-  if (typeof schema.$ref === "string" && !inner(resolve(schema.$ref, root))) return false;
+  if (typeof schema.$ref === "string" && !inner(referred(schema.$ref, root))) return false;
   return (
     fitsType(schema, value) &&
     fitsLiteral(schema, value) &&
@@ -43,31 +44,16 @@ function holds(schema: unknown, value: unknown, within: Within): boolean {
 
 type Inner = (part: unknown, at?: unknown) => boolean;
 
+/** The types that a schema names, with the older word for null; undefined if it names none. */
 export function typesOf(schema: Fields): readonly string[] | undefined {
-  const { type } = schema;
-  const types =
-    typeof type === "string" ? [type] : Array.isArray(type) ? type.map(String) : undefined;
-  return types !== undefined && schema.nullable === true ? [...types, "null"] : types;
+  const types = typesIn(schema);
+  if (types.length === 0 && !Array.isArray(schema.type)) return undefined;
+  return schema.nullable === true ? [...types, "null"] : types;
 }
 
 function fitsType(schema: Fields, value: unknown): boolean {
   const types = typesOf(schema);
-  return types === undefined || types.some((type) => isOfType(type, value));
-}
-
-function isOfType(type: string, value: unknown): boolean {
-  switch (type) {
-    case "null":
-      return value === null;
-    case "array":
-      return Array.isArray(value);
-    case "object":
-      return isFields(value);
-    case "integer":
-      return Number.isInteger(value);
-    default:
-      return typeof value === type;
-  }
+  return types === undefined || types.some((type) => isOfType(value, type));
 }
 
 function fitsLiteral(schema: Fields, value: unknown): boolean {
@@ -155,7 +141,7 @@ function fitsObject(schema: Fields, value: Fields, inner: Inner): boolean {
   const names = Object.keys(value);
   if (names.length < count(schema.minProperties, 0)) return false;
   if (names.length > count(schema.maxProperties, Infinity)) return false;
-  if (!requiredOf(schema).every((name) => Object.hasOwn(value, name))) return false;
+  if (!requiredIn(schema).every((name) => Object.hasOwn(value, name))) return false;
   for (const name of names) {
     if (Object.hasOwn(schema, "propertyNames") && !inner(schema.propertyNames, name)) return false;
     if (!propertySchemas(schema, name).every((part) => inner(part, value[name]))) return false;
@@ -167,9 +153,6 @@ function fitsObject(schema: Fields, value: Fields, inner: Inner): boolean {
   }
   return true;
 }
-
-export const requiredOf = (schema: Fields): readonly string[] =>
-  Array.isArray(schema.required) ? schema.required.map(String) : [];
 
 /** All that a schema says of one property. */
 export function propertySchemas(schema: Fields, name: string): unknown[] {
@@ -193,24 +176,8 @@ function fitsCombined(schema: Fields, inner: Inner): boolean {
 }
 
 /** What a reference points at; one that points nowhere asks for nothing. */
-export function resolve(reference: string, root: JsonSchema): unknown {
-  if (!reference.startsWith("#")) return true;
-  let here: unknown = root;
-  for (const step of reference.slice(1).split("/").slice(1)) {
-    const key = decode(step).replaceAll("~1", "/").replaceAll("~0", "~");
-    if (typeof here !== "object" || here === null || !Object.hasOwn(here, key)) return true;
-    here = (here as Fields)[key];
-  }
-  return here;
-}
-
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text; // It was not encoded.
-  }
-}
+export const referred = (reference: string, root: JsonSchema): JsonSchema =>
+  resolve(root, reference) ?? true;
 
 /** A text is held against no pattern that takes more steps. */
 const MOST_STEPS = 10_000;
