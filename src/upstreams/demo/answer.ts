@@ -2,7 +2,7 @@ import { isFields, jsonOf } from "../../turn/json.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Call, Part, Result, Turn } from "../../turn/turn.ts";
 import { lastUserIndex, lastUserText, textOf } from "../turn-text.ts";
-import type { Callable } from "./fit.ts";
+import type { Callable } from "./wishes.ts";
 import { exampleOf } from "./example.ts";
 import { hintsFrom, plainName, type Facts } from "./hints.ts";
 import { heard, named } from "./words.ts";

@@ -4,7 +4,7 @@ import type { Choice, Turn } from "../../turn/turn.ts";
 import { lastUserIndex, lastUserText } from "../turn-text.ts";
 import { answerText, resultsOf } from "./answer.ts";
 import { exampleOf } from "./example.ts";
-import { callables, wishes, type Callable, type Wish } from "./fit.ts";
+import { callables, wishes, type Callable, type Wish } from "./wishes.ts";
 import { hintsFrom } from "./hints.ts";
 import { matching } from "./pattern.ts";
 import { matches } from "./schema.ts";
