@@ -11,3 +11,11 @@ export function jsonOf(text: string): unknown {
     return undefined; // Others write what they like; the caller says what that means.
   }
 }
+
+/** The same value with the keys of its objects in order: equal values have one text then. */
+export function ordered(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(ordered);
+  if (!isFields(value)) return value;
+  const keys = Object.keys(value).toSorted();
+  return Object.fromEntries(keys.map((key) => [key, ordered(value[key])]));
+}

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { fieldsOf, listOf, textOf } from "../../dialects/loose.ts";
-import { jsonOf } from "../../turn/json.ts";
+import { jsonOf, ordered } from "../../turn/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { Said, SaidCall } from "./events.ts";
 import type { CodexRequest } from "./request.ts";
@@ -64,18 +64,10 @@ const spoken = (items: readonly Fields[]): readonly Fields[] =>
   items.filter((item) => item.type !== "reasoning");
 
 function hashOf({ thread, options }: CodexRequest, before: readonly Fields[], said: Said): string {
+  // Clients may write arguments anew, so they are compared as values.
   const calls = said.calls.map(({ name, input }) => [name, ordered(jsonOf(input))]);
   const text = JSON.stringify([thread, options, before, said.text, calls]);
   return createHash("sha256").update(text).digest("base64");
-}
-
-/** Clients may write arguments anew, so they are compared as values. */
-function ordered(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(ordered);
-  const fields = fieldsOf(value);
-  if (fields === undefined) return value;
-  const keys = Object.keys(fields).toSorted();
-  return keys.map((key) => [key, ordered(fields[key])]);
 }
 
 const callIn = (item: Fields | undefined): SaidCall => ({

@@ -1,6 +1,6 @@
 import { isOfType, requiredIn, resolve, typesIn } from "../../schema/parts.ts";
 import { patternSteps } from "../../schema/pattern-steps.ts";
-import { isFields } from "../../turn/json.ts";
+import { isFields, ordered } from "../../turn/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 
 /** Deep enough for any schema that a person wrote; a loop of references ends here. */
@@ -28,6 +28,7 @@ function holds(schema: unknown, value: unknown, within: Within): boolean {
   const { root, looks, depth } = within;
   if (schema === false) return false;
   if (!isFields(schema) || depth > DEEPEST || --looks.left <= 0) return true;
+  if (Array.isArray(schema.enum)) looks.left -= schema.enum.length;
   const deeper = { root, looks, depth: depth + 1 };
   const inner = (part: unknown, at: unknown = value): boolean => holds(part, at, deeper);
   if (typeof schema.$ref === "string" && !inner(referred(schema.$ref, root))) return false;
@@ -201,13 +202,8 @@ export const own = (fields: Fields, name: string): unknown =>
 export const count = (value: unknown, otherwise: number): number =>
   typeof value === "number" ? value : otherwise;
 
-const same = (a: unknown, b: unknown): boolean => a === b || canonical(a) === canonical(b);
+const same = (a: unknown, b: unknown): boolean =>
+  a === b || (typeof a === "object" && typeof b === "object" && canonical(a) === canonical(b));
 
-/** JSON text that is the same for equal values, whatever the order of their keys. */
-export function canonical(value: unknown): string {
-  return JSON.stringify(value, (_, inner: unknown) =>
-    isFields(inner)
-      ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : inner,
-  );
-}
+/** JSON text that is the same for equal values. */
+export const canonical = (value: unknown): string => JSON.stringify(ordered(value));
