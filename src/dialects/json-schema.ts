@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isFields } from "../turn/json.ts";
+import { isFields, isWithin } from "../turn/json.ts";
 import type { Fields } from "../turn/turn.ts";
 
 /** Providers take a few tens. Whoever walks a schema does so on the stack, and that has an end. */
@@ -10,12 +10,6 @@ export const jsonSchema = z
   .custom<Fields | boolean>((value) => isFields(value) || typeof value === "boolean", {
     error: "must be a JSON Schema: an object",
   })
-  .refine((value) => fitsWithin(value, DEEPEST), {
+  .refine((value) => isWithin(value, DEEPEST), {
     error: `must not be nested deeper than ${DEEPEST} levels`,
   });
-
-function fitsWithin(value: unknown, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return true;
-  if (levels === 0) return false;
-  return Object.values(value).every((inner) => fitsWithin(inner, levels - 1));
-}

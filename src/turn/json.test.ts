@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
-import { ordered } from "./json.ts";
+import { isWithin, ordered } from "./json.ts";
 
 const text = (value: unknown): string => JSON.stringify(ordered(value));
 
@@ -23,4 +23,13 @@ it.each([
   [1, "1"],
 ])("tells %j from %j", (one, other) => {
   expect(text(one)).not.toBe(text(other));
+});
+
+it("counts how deep a value is nested", () => {
+  expect([isWithin(1, 0), isWithin([], 0), isWithin([[1]], 1), isWithin([{ a: 1 }], 2)]).toEqual([
+    true,
+    false,
+    false,
+    true,
+  ]);
 });

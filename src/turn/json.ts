@@ -12,6 +12,12 @@ export function jsonOf(text: string): unknown {
   }
 }
 
+/** Whether nothing in a value is nested deeper than so many levels. */
+export function isWithin(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  return levels > 0 && Object.values(value).every((inner) => isWithin(inner, levels - 1));
+}
+
 /** The same value with the keys of its objects in order: equal values have one text then. */
 export function ordered(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(ordered);

@@ -1,4 +1,5 @@
 import { fieldsOf, textOf } from "../../dialects/loose.ts";
+import { isWithin } from "../../turn/json.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields, Tool, Turn } from "../../turn/turn.ts";
 
@@ -76,11 +77,6 @@ export function isReadable(schema: unknown): boolean {
   readable.set(schema, known);
   return known;
 }
-
-const isWithin = (value: unknown, depth: number): boolean =>
-  typeof value !== "object" ||
-  value === null ||
-  (depth > 0 && Object.values(value).every((inner) => isWithin(inner, depth - 1)));
 
 const isFunction = (
   tool: Tool<UpstreamName>,
