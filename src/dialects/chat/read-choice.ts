@@ -1,4 +1,3 @@
-import { CallAssembly, type Fragment } from "../../stream/assemble.ts";
 import type { Emit } from "../../stream/stage.ts";
 import type { NewId } from "../../turn/clock.ts";
 import type { StopReason, TurnEvent } from "../../turn/event.ts";
@@ -8,6 +7,7 @@ import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, listOf, textOf } from "../loose.ts";
 import { saidError } from "../said-error.ts";
 import { nameless } from "../unreadable.ts";
+import { CallAssembly, type Fragment } from "./assembly.ts";
 import { isWholeAnnotation, readAnnotation } from "./citations.ts";
 import { addDetails, detailsText, thoughtIn } from "./details.ts";
 import { readFinish } from "./finish.ts";

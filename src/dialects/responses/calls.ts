@@ -1,6 +1,8 @@
 import { z } from "zod";
+import { jsonOf } from "../../turn/json.ts";
 import { clientName, type AnyName } from "../../turn/names.ts";
 import type { Call, Fields, Item, Result } from "../../turn/turn.ts";
+import { inputText } from "../loose.ts";
 import { invalid, shaped } from "../shape.ts";
 import {
   extraOf,
@@ -11,7 +13,7 @@ import {
   statusKey,
   type Report,
 } from "./fields.ts";
-import { canRun, inputText, kindOf, valueOf, type CallKind } from "./kinds.ts";
+import { canRun, kindOf, valueOf, type CallKind } from "./kinds.ts";
 import { readContent, writeContent } from "./parts.ts";
 
 const id = z.string().nullish();
@@ -149,12 +151,9 @@ function textOf(parts: Result["parts"], report: Report): string {
 
 /** What each command said, or the tools that were found: a list either way. */
 function valueOutput(kind: CallKind, said: string): unknown {
-  try {
-    const list: unknown = JSON.parse(said);
-    if (Array.isArray(list)) return list;
-  } catch {
-    // Plain text, as a client of another dialect would have it.
-  }
+  const list = jsonOf(said);
+  if (Array.isArray(list)) return list;
   if (kind.kind !== "shell") return [];
+  // Plain text, as a client of another dialect has it.
   return [{ stdout: said, stderr: "", outcome: { type: "exit", exit_code: 0 } }];
 }

@@ -1,3 +1,4 @@
+import { jsonOf } from "../../turn/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 
 /**
@@ -124,13 +125,8 @@ export function isHosted(raw: Fields): boolean {
 /** The value that an input stands for. */
 export function valueOf(kind: CallKind, text: string): unknown {
   if (kind.wrap === undefined) return text;
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null) return value;
-  } catch {
-    // Text that is no value is made one.
-  }
-  return kind.wrap(text);
+  const value = jsonOf(text);
+  return typeof value === "object" && value !== null ? value : kind.wrap(text);
 }
 
 /**
@@ -138,18 +134,5 @@ export function valueOf(kind: CallKind, text: string): unknown {
  * arguments that do not parse keep it from that: free text is always some
  * input, half a value would be made a whole one, and no arguments are none.
  */
-export function canRun(kind: CallKind, text: string): boolean {
-  if (kind.kind !== "function" || text.trim() === "") return true;
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** A field's text, as a call's `input` has it. */
-export function inputText(value: unknown): string {
-  if (typeof value === "string") return value;
-  return value === undefined || value === null ? "" : JSON.stringify(value);
-}
+export const canRun = (kind: CallKind, text: string): boolean =>
+  kind.kind !== "function" || text.trim() === "" || jsonOf(text) !== undefined;

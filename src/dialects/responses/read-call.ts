@@ -1,9 +1,9 @@
 import { upstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { textOf } from "../loose.ts";
+import { inputText, textOf } from "../loose.ts";
 import { nameless } from "../unreadable.ts";
 import { extraOf } from "./fields.ts";
-import { inputText, type CallKind } from "./kinds.ts";
+import type { CallKind } from "./kinds.ts";
 import { choice, remainder, type ItemReader, type Teller, type Telling } from "./telling.ts";
 
 const known = ["type", "id", "call_id", "name", "namespace", "status"];

@@ -1,8 +1,9 @@
-import type { NewId } from "../turn/clock.ts";
-import type { CallDelta, CallStart } from "../turn/event.ts";
-import { upstreamName, type UpstreamName } from "../turn/names.ts";
-import type { Fields } from "../turn/turn.ts";
-import type { Emit } from "./stage.ts";
+import type { Emit } from "../../stream/stage.ts";
+import type { NewId } from "../../turn/clock.ts";
+import type { CallDelta, CallStart } from "../../turn/event.ts";
+import { upstreamName, type UpstreamName } from "../../turn/names.ts";
+import type { Fields } from "../../turn/turn.ts";
+import { inputText } from "../loose.ts";
 
 /** A piece of a call as chat upstreams send them: any of it may be missing, null or empty. */
 export type Fragment = {
@@ -302,8 +303,3 @@ const kindOf = (kind: string | null | undefined): string =>
 
 const isBlank = (text: string | null | undefined): text is "" | null | undefined =>
   text === undefined || text === null || text === "";
-
-function inputText(input: unknown): string {
-  if (typeof input === "string") return input;
-  return input === undefined || input === null ? "" : JSON.stringify(input);
-}

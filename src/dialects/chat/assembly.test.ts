@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { CallDelta, CallStart } from "../turn/event.ts";
-import type { UpstreamName } from "../turn/names.ts";
-import { CallAssembly, type Fragment } from "./assemble.ts";
+import type { CallDelta, CallStart } from "../../turn/event.ts";
+import type { UpstreamName } from "../../turn/names.ts";
+import { CallAssembly, type Fragment } from "./assembly.ts";
 
 type Told = { id: string; kind: string; name: string; input: string };
 
