@@ -48,7 +48,8 @@ function writeMessage({ role, parts, phase }: Message, lose: Lose): Fields | und
 
 function writeOutput({ parts }: Result, lose: Lose): unknown {
   const [first] = parts;
-  if (parts.length === 1 && first?.type === "text") return first.text;
+  if (first === undefined) return "";
+  if (parts.length === 1 && first.type === "text") return first.text;
   return parts.map((part) => writePart(part, false, lose)).filter((part) => part !== undefined);
 }
 
