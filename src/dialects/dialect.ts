@@ -4,7 +4,6 @@ import type { EventWriter } from "../stream/straight.ts";
 import type { NewId } from "../turn/clock.ts";
 import type { Decision } from "../turn/decision.ts";
 import type { TurnEvent } from "../turn/event.ts";
-import type { Fault } from "../turn/fault.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
 import type { Profile } from "../turn/profile.ts";
 import type { DialectName, Fields, Turn } from "../turn/turn.ts";
@@ -21,8 +20,6 @@ export type Dialect = {
   writeEvents(turn: Turn, context: WriteContext): EventWriter<ClientName>;
   /** The body of a non-stream answer; never called with a failed one. */
   writeAnswer(answer: Answer<ClientName>, turn: Turn, context: WriteContext): string;
-  /** The body of an HTTP error. */
-  writeFault(fault: Fault): string;
 };
 
 export type Target = {

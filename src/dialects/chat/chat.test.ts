@@ -1,18 +1,5 @@
 import { expect, it } from "vitest";
-import { Fault } from "../../turn/fault.ts";
 import { chat } from "./chat.ts";
-
-it("says a fault in the words of its clients", () => {
-  const fault = new Fault("model.unknown", "There is no model `x`.", { param: "model" });
-  expect(JSON.parse(chat.writeFault(fault))).toEqual({
-    error: {
-      message: "There is no model `x`.",
-      type: "not_found_error",
-      param: "model",
-      code: "model.unknown",
-    },
-  });
-});
 
 it("takes a megabyte of arguments in single characters", () => {
   const chunk = (delta: unknown, finish_reason: string | null = null): string =>

@@ -1,5 +1,4 @@
 import type { Dialect } from "../dialect.ts";
-import { faultBody } from "../fault-body.ts";
 import { readEvents } from "./read-events.ts";
 import { readRequest } from "./read-request.ts";
 import { writeAnswer } from "./write-answer.ts";
@@ -15,5 +14,4 @@ export const chat: Dialect = {
   readEvents: (context) => readEvents(context),
   writeEvents,
   writeAnswer,
-  writeFault: (fault) => JSON.stringify(faultBody(fault)),
 };

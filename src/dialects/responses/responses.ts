@@ -1,5 +1,4 @@
 import type { Dialect } from "../dialect.ts";
-import { faultBody } from "../fault-body.ts";
 import { readEvents } from "./read-events.ts";
 import { readRequest } from "./read-request.ts";
 import { writeAnswer } from "./resource.ts";
@@ -15,5 +14,4 @@ export const responses: Dialect = {
   readEvents,
   writeEvents,
   writeAnswer,
-  writeFault: (fault) => JSON.stringify(faultBody(fault)),
 };
