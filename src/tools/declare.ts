@@ -1,6 +1,6 @@
 import type { Decision } from "../turn/decision.ts";
 import type { UpstreamName } from "../turn/names.ts";
-import type { KindRule, Profile } from "../turn/profile.ts";
+import { takesFrom, type KindRule, type Profile } from "../turn/profile.ts";
 import type {
   BuiltinTool,
   Callable,
@@ -86,7 +86,7 @@ export function planToolDeclaration(entry: Entry, profile: Profile, isFirst = tr
     if (of === "refuse") return refused(what, profile);
     if (of === "ignore") return ignored(what, profile, kind);
   }
-  const isNative = rule === "native" || isForeign(entry, profile);
+  const isNative = rule === "native" || isBetweenThem(entry, profile);
   const own = isNative ? declareNative(entry, profile) : declareStandIn(entry, profile);
   if (own.offer === undefined || entry.group === undefined) return own;
   if (groupRule === "native") return { ...own, offer: { ...own.offer, group: entry.group } };
@@ -94,7 +94,7 @@ export function planToolDeclaration(entry: Entry, profile: Profile, isFirst = tr
 }
 
 /** A tool we do not know, of a client that speaks the upstream's own language, is between the two. */
-const isForeign = ({ tool, kind }: Entry, profile: Profile): boolean =>
+const isBetweenThem = ({ tool, kind }: Entry, profile: Profile): boolean =>
   tool.type === "builtin" && kindOf(kind) === undefined && tool.dialect === profile.dialect;
 
 const refused = (what: string, profile: Profile): Declared => ({
@@ -125,7 +125,7 @@ function declareBuiltin(tool: BuiltinTool, profile: Profile): Declared {
     const offer = { kind, tool: { ...tool, dialect, raw }, decisions: [reshaped, ...said] };
     return { verdict: "native", reason: `the upstream has ${kind} in a form of its own`, offer };
   }
-  const isOwn = tool.dialect === dialect || dialect === "scripted";
+  const isOwn = takesFrom(tool.dialect, profile);
   if (!isOwn && kindOf(kind) === undefined)
     return {
       verdict: "ignored",

@@ -1,7 +1,5 @@
-import type { NameRule } from "../turn/profile.ts";
+import type { IdRule } from "../turn/profile.ts";
 import { hash, isLawful } from "./names.ts";
-
-export type IdRule = NameRule & { readonly exact?: boolean | undefined };
 
 /** Gives every id of a conversation the form an upstream wants; the same id always the same form. */
 export function idAllocator(rule: IdRule | undefined): (id: string) => string {

@@ -15,6 +15,9 @@ export type NameRule = {
   readonly codec?: "bend" | "hash" | undefined;
 };
 
+/** `exact`: all ids have the same length, which is `max`. */
+export type IdRule = NameRule & { readonly exact?: boolean | undefined };
+
 export type ChoiceForm = "auto" | "none" | "required" | "function" | "allowed";
 
 /**
@@ -73,8 +76,8 @@ export type HistoryRule = {
   readonly resultNames?: boolean | undefined;
   /** What stands for the reasoning before calls where none is known, if calls are refused without any. */
   readonly reasoningWithCalls?: string | undefined;
-  /** What call ids must look like; `exact` if all have the same length. */
-  readonly ids?: (NameRule & { readonly exact?: boolean | undefined }) | undefined;
+  /** What call ids must look like. */
+  readonly ids?: IdRule | undefined;
 };
 
 export type Medium = "image" | "file" | "audio";
@@ -136,6 +139,10 @@ export type Profile = {
   /** What is otherwise for some models; of several that say something of a model, the later count. */
   readonly models?: readonly ModelDifference[] | undefined;
 };
+
+/** Whether what only one dialect has can be sent to an upstream as it is: one that speaks it, or a script, which plays any. */
+export const takesFrom = (dialect: DialectName, to: Pick<Profile, "dialect">): boolean =>
+  to.dialect === dialect || to.dialect === "scripted";
 
 type Some<T> = { readonly [K in keyof T]?: T[K] | undefined };
 

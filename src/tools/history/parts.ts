@@ -1,7 +1,7 @@
 import { isBySystem } from "../../turn/item.ts";
 import { isFields } from "../../turn/json.ts";
 import type { UpstreamName } from "../../turn/names.ts";
-import type { HistoryRule, Medium, Profile } from "../../turn/profile.ts";
+import { takesFrom, type HistoryRule, type Medium, type Profile } from "../../turn/profile.ts";
 import type { Item, Message, Part, Result } from "../../turn/turn.ts";
 import type { Notes } from "../notes.ts";
 import type { Told } from "./translate.ts";
@@ -74,9 +74,9 @@ export function areFit(
 
 const isBlank = (part: Part): boolean => part.type === "text" && part.text.trim() === "";
 
-function isFit(part: Part, media: readonly Medium[] | undefined, { dialect }: Profile): boolean {
+function isFit(part: Part, media: readonly Medium[] | undefined, profile: Profile): boolean {
   if (part.type === "text" || part.type === "refusal") return true;
-  if (part.type === "opaque") return part.dialect === dialect || dialect === "scripted";
+  if (part.type === "opaque") return takesFrom(part.dialect, profile);
   return media === undefined || media.includes(part.type);
 }
 

@@ -1,6 +1,6 @@
 import { itemPath } from "../../turn/path.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
-import type { Profile } from "../../turn/profile.ts";
+import { takesFrom, type Profile } from "../../turn/profile.ts";
 import type { Call, Extra, Item, Opaque, Reasoning, Result, Turn } from "../../turn/turn.ts";
 import { toolsIn } from "../catalog.ts";
 import { readDeclaration } from "../declarations.ts";
@@ -109,7 +109,7 @@ function recall(item: Reasoning, at: number, telling: Telling): Reasoning | unde
 function keepOpaque(item: Opaque, at: number, telling: Telling): Opaque | undefined {
   const { turn, set, profile, notes } = telling;
   if (set.emptied.has(at)) return undefined;
-  if (item.dialect === profile.dialect || profile.dialect === "scripted") return item;
+  if (takesFrom(item.dialect, profile)) return item;
   // The tools it brought are known; whether they are offered is said with them.
   if (toolsIn(item) !== undefined) return undefined;
   const { type } = item.raw;

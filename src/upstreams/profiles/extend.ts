@@ -16,7 +16,7 @@ export function extendProfile(
   return models.length === 0 ? profile : { ...profile, models };
 }
 
-/** So many tools that only the upstream itself knows when it is too many. */
+/** So many, of tools say, that only the upstream itself knows when it is too many. */
 export const NO_LIMIT = 1_000_000;
 
 /** Kinds of tool where functions are all there is: what others run for the client is left out. */

@@ -1,4 +1,5 @@
 import type { Profile } from "../../turn/profile.ts";
+import { NO_LIMIT } from "./extend.ts";
 
 /** A script can say anything, so nothing has to be changed for it. */
 export const scripted: Profile = {
@@ -6,8 +7,8 @@ export const scripted: Profile = {
   dialect: "scripted",
   tools: {
     kinds: { "*": "native" },
-    max: 1_000_000,
-    names: { chars: "\\s\\S", max: 1_000_000 },
+    max: NO_LIMIT,
+    names: { chars: "\\s\\S", max: NO_LIMIT },
     choice: ["auto", "none", "required", "function", "allowed"],
     parallel: true,
     declares: "turn",
