@@ -1,7 +1,13 @@
 import type { Stage } from "../stream/stage.ts";
 import { noCalls, type CallFigures, type Outcome } from "../telemetry/happening.ts";
 import type { Clock } from "../turn/clock.ts";
-import type { StopReason, TurnEvent, TurnStart, Usage } from "../turn/event.ts";
+import {
+  isCut,
+  type StopReason,
+  type TurnEvent,
+  type TurnStart,
+  type Usage,
+} from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { ClientName } from "../turn/names.ts";
 
@@ -51,7 +57,7 @@ export function tally(clock: Pick<Clock, "now">): Tally {
           break;
         case "turn-end":
           seen.stops[event.choice] = event.stop;
-          if (event.stop === "length" || event.stop === "filter") seen.cutShort = true;
+          if (isCut(event.stop)) seen.cutShort = true;
           break;
         case "turn-fail":
           seen.fault = event.fault;

@@ -1,4 +1,10 @@
-import type { Frame, StopReason, TurnEvent, TurnStart } from "../turn/event.ts";
+import {
+  isCut,
+  type Frame,
+  type StopReason,
+  type TurnEvent,
+  type TurnStart,
+} from "../turn/event.ts";
 import { Fault } from "../turn/fault.ts";
 import type { AnyName } from "../turn/names.ts";
 import type { Fields } from "../turn/turn.ts";
@@ -297,8 +303,6 @@ function closeAll<Name extends AnyName>(
     emit({ type: "item-end", choice: index, item, raw });
   }
 }
-
-const isCut = (stop: StopReason): boolean => stop === "length" || stop === "filter";
 
 /** Providers disagree on what they call a stop for calls; whether calls were made is a fact. */
 function settleStop({ stop, calls }: Choice): StopReason {

@@ -5,6 +5,9 @@ import type { DialectName, Extra, Fields } from "./turn.ts";
 /** `calls`: the model waits for results. `filter`: the provider stopped it. */
 export type StopReason = "end" | "calls" | "length" | "filter";
 
+/** Whether more would have come. */
+export const isCut = (stop: StopReason): boolean => stop === "length" || stop === "filter";
+
 export type Usage = {
   readonly input: number;
   readonly output: number;
@@ -14,8 +17,8 @@ export type Usage = {
 };
 
 /**
- * What a turn says while it runs. Every event but the frame of a whole turn
- * carries its `choice`, for `n > 1`.
+ * What a turn says while it runs. What belongs to one of `n` answers carries its
+ * `choice`; the start, the count, a failure and frames are the whole turn's.
  *
  * A reader may leave out starts and ends it was not told of; the `blocks` stage
  * adds them. After it: a block is opened before its deltas and closed once, all

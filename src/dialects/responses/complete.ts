@@ -1,5 +1,6 @@
 import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, listOf } from "../loose.ts";
+import { isStatus } from "./fields.ts";
 
 /** What every response object of the API has, at any moment. */
 const always = [
@@ -56,7 +57,6 @@ const ofItems: Readonly<Record<string, readonly string[]>> = {
   function_call: ["id", "call_id", "name", "arguments", "status"],
   custom_tool_call: ["id", "call_id", "name", "input"],
 };
-const statuses = new Set<unknown>(["in_progress", "completed", "incomplete"]);
 /** What of them must not change while they are made. */
 const lasting = ["id", "role", "call_id", "name"];
 
@@ -73,7 +73,7 @@ export function isOwnItem(item: Fields, first: Fields = item): boolean {
 function isFilled(key: string, value: unknown): boolean {
   if (key === "summary") return Array.isArray(value);
   if (key === "content") return listOf(value)?.every(isOwnPart) === true;
-  return key === "status" ? statuses.has(value) : typeof value === "string";
+  return key === "status" ? isStatus(value) : typeof value === "string";
 }
 
 function isOwnPart(part: unknown): boolean {

@@ -36,11 +36,12 @@ export function ownExtra(extra: Extra | undefined, report: Report): Fields {
   return {};
 }
 
-const statuses = new Set<unknown>(["in_progress", "completed", "incomplete"]);
+export const isStatus = (value: unknown): value is Status =>
+  value === "in_progress" || value === "completed" || value === "incomplete";
 
 export const readStatus = (raw: Fields): { status?: Status } =>
-  statuses.has(raw.status) ? { status: raw.status as Status } : {};
+  isStatus(raw.status) ? { status: raw.status } : {};
 
 /** A status we have no word for, such as `failed`, stays among the rest. */
 export const statusKey = (raw: Fields): string[] =>
-  raw.status === null || statuses.has(raw.status) ? ["status"] : [];
+  raw.status === null || isStatus(raw.status) ? ["status"] : [];

@@ -1,5 +1,5 @@
 import type { Answer } from "../../stream/fold.ts";
-import type { StopReason, TurnStart, Usage } from "../../turn/event.ts";
+import { isCut, type StopReason, type TurnStart, type Usage } from "../../turn/event.ts";
 import type { Fault } from "../../turn/fault.ts";
 import { isInstructions } from "../../turn/item.ts";
 import type { ClientName } from "../../turn/names.ts";
@@ -131,7 +131,7 @@ function errorOf(fault: Fault): Fields {
 }
 
 export const statusOf = (stop: StopReason): "completed" | "incomplete" =>
-  stop === "length" || stop === "filter" ? "incomplete" : "completed";
+  isCut(stop) ? "incomplete" : "completed";
 
 /** The response object of a whole answer. It has one choice; of several the first is shown. */
 export function writeAnswer(answer: Answer<ClientName>, turn: Turn, context: WriteContext): string {
