@@ -1,4 +1,4 @@
-import { Validator } from "@cfworker/json-schema";
+import { errorsIn } from "../../schema/check.ts";
 import { jsonOf } from "../../turn/json.ts";
 import { schema, sceneName, type Scene } from "./scene.ts";
 import type { Seen, SeenCall } from "./seen.ts";
@@ -8,8 +8,6 @@ export type Bounds = { readonly least: number; readonly most: number };
 
 /** A `<use_tool>` block, as far as our own tool needs it. */
 export type Block = { readonly name: string; readonly city: string };
-
-const validator = new Validator(schema);
 
 /** What is wrong with an answer, beside its form. */
 export function flawsOf(scene: Scene, seen: Seen, bounds: Bounds): string[] {
@@ -48,7 +46,7 @@ function* callFlaws(calls: readonly SeenCall[]): Generator<string> {
     else if (ids.has(id)) yield `call ${at} has the id of an earlier one, ${id}`;
     ids.add(id);
     if (name !== "get_weather") yield `call ${at} is for \`${name}\`, which was not declared`;
-    if (!validator.validate(jsonOf(input) ?? null).valid)
+    if (errorsIn(jsonOf(input) ?? null, schema, input.length)?.length !== 0)
       yield `the arguments of call ${at} do not fit the declared schema: ${input.slice(0, 80)}`;
   }
 }

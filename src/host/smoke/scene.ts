@@ -1,4 +1,3 @@
-import type { Schema } from "@cfworker/json-schema";
 import type { OutputMode } from "../../turn/rules.ts";
 import type { Fields } from "../../turn/turn.ts";
 
@@ -42,7 +41,7 @@ const cities = [
 export const mostAsked = cities.length;
 
 /** What a call's arguments must be. */
-export const schema: Schema = {
+export const schema: Fields = {
   type: "object",
   properties: { city: { type: "string", description: "The name of the city" } },
   required: ["city"],
