@@ -369,7 +369,7 @@ describe("planTools", () => {
     );
     const many = Array.from({ length: 3 }, (_, at) => fn(`t${at}`));
     expect(() => planTools(ask({ tools: many }), withTools({ max: 2 }))).toThrow(
-      "The plain profile takes at most 2 tools, and the request has 3. Declare fewer, or switch on `tools.disclosure`",
+      "The plain profile takes at most 2 tools, and the request has 3. Declare fewer, choose another model, or raise `capabilities.tools.max`",
     );
     const { plan, fault } = previewTools(ask({ tools: [builtin("mcp")] }), refusing);
     expect(plan.verdicts).toMatchObject([{ verdict: "refused" }]);

@@ -252,7 +252,7 @@ function tooMany(count: number, profile: Profile): Fault | undefined {
   if (count <= max) return undefined;
   return new Fault(
     "tools.too_many",
-    `The ${profile.name} profile takes at most ${max} tools, and the request has ${count}. Declare fewer, or switch on \`tools.disclosure\` so that the rest is offered on demand.`,
+    `The ${profile.name} profile takes at most ${max} tools, and the request has ${count}. Declare fewer, choose another model, or raise \`capabilities.tools.max\` of the upstream if it takes more.`,
     { param: "tools" },
   );
 }
