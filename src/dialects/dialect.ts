@@ -64,6 +64,8 @@ export type WriteContext = {
   readonly newId: NewId;
   /** What a stream says behind the end of its choices and before counts and sentinel; may be nothing. */
   readonly lastWords?: (() => string) | undefined;
+  /** Hears what of the answer could not be written. */
+  readonly report?: ((decision: Decision) => void) | undefined;
   /** Hears of every item of the answer that a client may refer to, and how long it is in writing. */
   readonly keep?: ((id: string, item: Fields, length: number) => void) | undefined;
 };

@@ -47,7 +47,8 @@ export function run(house: House, job: Job, readied: Readied, retry: boolean, en
     return calls.given > 0 || calls.truncated ? sseComment(callComment(calls, rules)) : "";
   };
   const { straight } = readied;
-  const context = { ...writeContext(house, job, straight), lastWords };
+  const { report } = mended;
+  const context = { ...writeContext(house, job, straight), lastWords, report };
   const door = openDoor({
     dialect: job.dialect,
     turn: job.turn,
@@ -60,7 +61,6 @@ export function run(house: House, job: Job, readied: Readied, retry: boolean, en
     refused: ends.refused,
     told: ends.told,
   });
-  const { report } = mended;
   const stages = answerStages({ readied, rules, clock, newId, tally: counted, report });
   const source = readied.prepared.open({
     retry,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ask, doors, told } from "../client.ts";
 import { chunk, sayChat, sayResponses, type SaidCall } from "../fake-model.ts";
-import { done, sse, type Body, type Model } from "../fake-upstream.ts";
+import { done, json, sse, type Body, type Model } from "../fake-upstream.ts";
 import { readResponsesEvents } from "../responses-reader.ts";
 import {
   askBothWays,
@@ -228,3 +228,30 @@ describe("a past search of the provider's own", () => {
     ]);
   });
 });
+
+it.each([true, false])(
+  "a search that the provider made is told of where a chat answer cannot show it (streamed: %s)",
+  async (stream) => {
+    const item = { type: "web_search_call", id: "ws_1", status: "completed", action: {} };
+    const response = { id: "resp_1", object: "response", status: "completed", model: "m" };
+    const events = [
+      { type: "response.created", response: { ...response, status: "in_progress", output: [] } },
+      { type: "response.output_item.added", output_index: 0, item },
+      { type: "response.output_item.done", output_index: 0, item },
+      { type: "response.completed", response: { ...response, output: [item] } },
+    ];
+    const model: Model = () =>
+      stream
+        ? sse(...events.map((event) => `data: ${JSON.stringify(event)}\n\n`))
+        : json({ ...response, output: [item] });
+    await using here = await scene(model, { dialect: "responses" });
+    const answer = await ask(here, "chat", { stream });
+    const [, id] = /"id":"(chatcmpl[^"]+)"/.exec(await answer.text()) ?? [];
+    const plan = await fetch(`${here.url}/v1/plans/${id}`);
+    expect(((await plan.json()) as Body)["decisions"]).toContainEqual({
+      path: "output.choices[0]",
+      action: "dropped",
+      reason: "a chat answer has no form for `web_search_call`",
+    });
+  },
+);

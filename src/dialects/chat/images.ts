@@ -1,4 +1,5 @@
 import type { Fields } from "../../turn/turn.ts";
+import type { WriteContext } from "../dialect.ts";
 import { fieldsOf, listOf, textOf } from "../loose.ts";
 
 /** What an item that holds a picture is called; the API of that name has the word, chat has none. */
@@ -33,4 +34,21 @@ export function writeImage(item: Fields): Fields | undefined {
   const format = textOf(item.output_format) ?? "png";
   const url = /^https?:/.test(result) ? result : `data:image/${format};base64,${result}`;
   return { type: "image_url", image_url: { url } };
+}
+
+/** Of what an upstream works on itself, chat can show pictures; that it cannot show the rest is told. */
+export function writeHosted(
+  item: Fields,
+  choice: number,
+  { report }: WriteContext,
+): Fields | undefined {
+  const image = writeImage(item);
+  const type = (textOf(item.type) ?? "item").slice(0, 60);
+  if (image === undefined)
+    report?.({
+      path: `output.choices[${choice}]`,
+      action: "dropped",
+      reason: `a chat answer has no form for \`${type}\``,
+    });
+  return image;
 }

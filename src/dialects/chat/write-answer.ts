@@ -4,7 +4,7 @@ import type { Call, Fields, Item, Part, Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
 import { writeAnnotation } from "./citations.ts";
 import { writeFinish } from "./finish.ts";
-import { writeImage } from "./images.ts";
+import { writeHosted } from "./images.ts";
 import { declaresFunctions } from "./old-form.ts";
 import { ownExtra } from "./schema.ts";
 import { writeUsage } from "./usage.ts";
@@ -16,7 +16,7 @@ export function writeAnswer(answer: Answer<ClientName>, turn: Turn, context: Wri
     ...(answer.dialect === "chat" ? answer.extra : {}),
     ...answerHead(answer, turn, context),
     object: "chat.completion",
-    choices: answer.choices.map((choice) => writeChoice(choice, legacy)),
+    choices: answer.choices.map((choice) => writeChoice(choice, legacy, context)),
     ...(answer.usage === undefined ? {} : { usage: writeUsage(answer.usage) }),
   });
 }
@@ -38,7 +38,11 @@ export function answerHead(
   };
 }
 
-function writeChoice({ index, items, stop }: AnswerChoice<ClientName>, legacy: boolean): Fields {
+function writeChoice(
+  { index, items, stop }: AnswerChoice<ClientName>,
+  legacy: boolean,
+  context: WriteContext,
+): Fields {
   const parts = items.flatMap((item) => (item.type === "message" ? item.parts : []));
   const texts = parts.filter((part) => part.type === "text");
   const logprobs = texts.flatMap((part) => part.logprobs ?? []);
@@ -49,7 +53,7 @@ function writeChoice({ index, items, stop }: AnswerChoice<ClientName>, legacy: b
   const refusal = refusalOf(parts);
   const content = texts.map((part) => part.text).join("");
   const images = items.flatMap((item) =>
-    item.type === "opaque" ? (writeImage(item.raw) ?? []) : [],
+    item.type === "opaque" ? (writeHosted(item.raw, index, context) ?? []) : [],
   );
   return {
     index,

@@ -18,7 +18,7 @@ import type { WriteContext } from "../dialect.ts";
 import { faultBody } from "../fault-body.ts";
 import { writeAnnotation } from "./citations.ts";
 import { writeFinish } from "./finish.ts";
-import { writeImage } from "./images.ts";
+import { writeHosted } from "./images.ts";
 import { declaresFunctions } from "./old-form.ts";
 import { ownExtra } from "./schema.ts";
 import { answerHead } from "./write-answer.ts";
@@ -142,9 +142,8 @@ class ChatWriter implements EventWriter<ClientName> {
     if (annotation !== undefined) this.#say(emit, event.choice, { annotations: [annotation] });
   }
 
-  /** Of what an upstream works on itself, chat can show pictures. */
   #sayItem({ choice, raw }: ItemEnd, emit: Emit<string>): void {
-    const image = writeImage(raw);
+    const image = writeHosted(raw, choice, this.#context);
     if (image === undefined) return;
     this.#choice(choice, emit);
     this.#say(emit, choice, { images: [image] });
