@@ -113,12 +113,14 @@ export type Profile = {
     readonly names: NameRule;
     readonly choice: readonly ChoiceForm[];
     readonly parallel: boolean;
-    /** Whether tools may change with every turn, or are fixed when a thread starts. */
+    /** Whether tools may change with every turn, or are fixed when a thread starts. Like the next two, for tools on demand. */
     readonly declares: "turn" | "thread";
+    /** Whether the upstream loads tools itself that are marked as deferred. */
     readonly deferred: boolean;
+    /** Whether the upstream caches the beginning of a prompt, where the tools stand. */
+    readonly cached: boolean;
     /** Whether the model writes calls into its text, as `<use_tool>` blocks. */
     readonly written?: boolean | undefined;
-    readonly cached: boolean;
     readonly schema?: SchemaRule | undefined;
     /** By kind, for native kinds that the upstream writes in its own way. */
     readonly builtins?: Readonly<Record<string, BuiltinTemplate>> | undefined;
