@@ -183,6 +183,12 @@ describe("an example of a schema", () => {
     );
   });
 
+  it("is found though most of what is tried at each of many places does not do", () => {
+    const four = (items: Fields): Fields => ({ type: "array", items, minItems: 4, maxItems: 4 });
+    const list = four(four({ not: { type: "string" } }));
+    expect(judge.validate(list, made(list))).toBe(true);
+  });
+
   it("takes hints where they fit and makes up the rest", () => {
     const hints: Hints = {
       values: (asked, _, order) =>

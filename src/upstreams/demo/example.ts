@@ -30,7 +30,7 @@ export function exampleOf(schema: JsonSchema, hints: Hints): { value: unknown } 
   const looks = allLooks();
   // Shallow first: a recursive schema has deep values, and nobody wants them.
   for (const deepest of [3, 6, 12, 24]) {
-    const search: Search = { root: schema, hints, deepest, looks, left: 1_000 };
+    const search: Search = { root: schema, hints, deepest, looks, left: 10_000 };
     const found = find(schema, { name: "", order: 0, depth: 0, search });
     if (found !== undefined) return found;
   }
@@ -135,8 +135,8 @@ function ofType(type: string, flat: Fields, place: Place): Iterable<unknown> {
   }
 }
 
-/** A text that has to be longer is not made: it would take all memory there is. */
-const LONGEST = 100_000;
+/** No longer text is made: a few thousand of them would take all memory there is. */
+const LONGEST = 10_000;
 
 function* strings(flat: Fields): Values {
   const { format, pattern } = flat;
@@ -144,7 +144,7 @@ function* strings(flat: Fields): Values {
   if (typeof pattern === "string") yield* matching(pattern);
   const least = count(flat.minLength, 0);
   if (least > LONGEST) return;
-  const most = Math.min(count(flat.maxLength, Infinity), Math.max(least, 10_000));
+  const most = Math.min(count(flat.maxLength, Infinity), LONGEST);
   const sized = (text: string): string =>
     Array.from(text.repeat(Math.ceil(Math.max(least, 1) / text.length)))
       .slice(0, Math.max(least, Math.min(text.length, most)))
