@@ -1,5 +1,6 @@
 import { Validator, type OutputUnit } from "@cfworker/json-schema";
 import { isFields } from "../turn/json.ts";
+import { kept } from "../turn/kept.ts";
 import type { Fields, JsonSchema } from "../turn/turn.ts";
 import { patternSteps } from "./pattern-steps.ts";
 import { rebuilt } from "./rebuild.ts";
@@ -57,16 +58,12 @@ function longestIn(value: unknown): number {
   return Array.isArray(value) ? longest : Math.max(longest, names);
 }
 
-const validators = new WeakMap<object, Validator>();
+const newValidator = (schema: JsonSchema): Validator =>
+  new Validator(rebuilt(schema, counted), "2020-12");
+const keptValidator = kept<Fields, Validator>(newValidator);
 
-/** Agents send the same schemas for hours. */
-function validatorOf(schema: JsonSchema): Validator {
-  const known = isFields(schema) ? validators.get(schema) : undefined;
-  if (known !== undefined) return known;
-  const validator = new Validator(rebuilt(schema, counted), "2020-12");
-  if (isFields(schema)) validators.set(schema, validator);
-  return validator;
-}
+const validatorOf = (schema: JsonSchema): Validator =>
+  isFields(schema) ? keptValidator(schema) : newValidator(schema);
 
 const looseValidatorOf = (schema: JsonSchema, measure: Measure): Validator =>
   new Validator(

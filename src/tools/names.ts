@@ -1,3 +1,4 @@
+import { kept } from "../turn/kept.ts";
 import { upstreamName, type UpstreamName } from "../turn/names.ts";
 import type { NameRule } from "../turn/profile.ts";
 
@@ -148,23 +149,14 @@ type Law = {
   /** What is put before a name whose first character may not be first. */
   readonly start: string;
 };
-const laws = new WeakMap<NameRule, Law>();
 
-function lawOf(rule: NameRule): Law {
-  let law = laws.get(rule);
-  if (law === undefined) {
-    const { chars, first = chars } = rule;
-    law = {
-      whole: new RegExp(`^[${first}][${chars}]*$`, "u"),
-      char: new RegExp(`^[${chars}]$`, "u"),
-      first: new RegExp(`^[${first}]`, "u"),
-      filler: firstOf("_-.x", chars),
-      start: firstOf("_tTx", first),
-    };
-    laws.set(rule, law);
-  }
-  return law;
-}
+const lawOf = kept(({ chars, first = chars }: NameRule): Law => ({
+  whole: new RegExp(`^[${first}][${chars}]*$`, "u"),
+  char: new RegExp(`^[${chars}]$`, "u"),
+  first: new RegExp(`^[${first}]`, "u"),
+  filler: firstOf("_-.x", chars),
+  start: firstOf("_tTx", first),
+}));
 
 const firstOf = (candidates: string, chars: string): string =>
   new RegExp(`[${chars}]`, "u").exec(candidates)?.[0] ?? "0";

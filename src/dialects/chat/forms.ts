@@ -1,11 +1,10 @@
 import type { Decision } from "../../turn/decision.ts";
 import { isFields } from "../../turn/json.ts";
+import { kept } from "../../turn/kept.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { isOldMessage, oldFields } from "./old-form.ts";
 
 const none: readonly Decision[] = [];
-/** By the array, as the tools are read. */
-const known = new WeakMap<readonly unknown[], readonly Decision[]>();
 
 const repaired = (path: string, reason: string): Decision => ({ path, action: "repaired", reason });
 
@@ -27,16 +26,11 @@ export function strayForms(body: Fields, messages: readonly unknown[]): readonly
   return found.length === 0 ? none : found;
 }
 
-function strayTools(tools: readonly unknown[]): readonly Decision[] {
-  let stray = known.get(tools);
-  if (stray === undefined) {
-    stray = tools.flatMap((tool, at) =>
-      isNested(tool) ? [] : [repaired(`tools[${at}]`, "chat keeps what a tool is under its type")],
-    );
-    known.set(tools, stray);
-  }
-  return stray;
-}
+const strayTools = kept((tools: readonly unknown[]): readonly Decision[] =>
+  tools.flatMap((tool, at) =>
+    isNested(tool) ? [] : [repaired(`tools[${at}]`, "chat keeps what a tool is under its type")],
+  ),
+);
 
 const strayParts: ReadonlySet<unknown> = new Set([
   "input_text",

@@ -1,4 +1,5 @@
 import type { Decision } from "../../turn/decision.ts";
+import { kept } from "../../turn/kept.ts";
 import { clientName, type UpstreamName } from "../../turn/names.ts";
 import type { CustomTool, Fields, FunctionTool, Tool } from "../../turn/turn.ts";
 import { fieldsOf } from "../loose.ts";
@@ -6,31 +7,28 @@ import { invalid, shaped } from "../shape.ts";
 import { customSchema, extraOf, functionSchema, ownExtra, toolSchema } from "./schema.ts";
 
 const none: readonly Tool[] = [];
-/** Agents send the same tools with every request, and `bodyReader` gives the same array for them. */
-const known = new WeakMap<readonly unknown[], readonly Tool[]>();
 
 /** Reads `tools`, or `functions` as they were before. Null is "none". */
 export function readTools(tools: unknown, functions: unknown): readonly Tool[] {
-  if (tools !== undefined && tools !== null) return readList(tools, "tools", readTool);
-  if (functions !== undefined && functions !== null)
-    return readList(functions, "functions", readFunction);
+  if (tools !== undefined && tools !== null) return readList(tools, "tools");
+  if (functions !== undefined && functions !== null) return readList(functions, "functions");
   return none;
 }
 
-function readList(
-  value: unknown,
-  path: string,
-  read: (raw: unknown, path: string) => Tool,
-): readonly Tool[] {
+function readList(value: unknown, path: keyof typeof lists): readonly Tool[] {
   if (!Array.isArray(value)) throw invalid(path, `must be an array of ${path}`);
-  const list: readonly unknown[] = value;
-  let tools = known.get(list);
-  if (tools === undefined) {
-    tools = list.length === 0 ? none : list.map((raw, at) => read(raw, `${path}[${at}]`));
-    known.set(list, tools);
-  }
-  return tools;
+  return value.length === 0 ? none : lists[path](value);
 }
+
+/** `bodyReader` gives the same array for the same tools. */
+const lists = {
+  tools: kept((list: readonly unknown[]): readonly Tool[] =>
+    list.map((raw, at) => readTool(raw, `tools[${at}]`)),
+  ),
+  functions: kept((list: readonly unknown[]): readonly Tool[] =>
+    list.map((raw, at) => readFunction(raw, `functions[${at}]`)),
+  ),
+};
 
 /** Chat nests what it says of a tool under its type; the Responses API does not, and clients mix them up. */
 function readTool(raw: unknown, path: string): Tool {
@@ -89,24 +87,18 @@ function withOuter<T extends FunctionTool | CustomTool>(tool: T, type: string, o
 }
 
 type WrittenTools = { readonly text: string | undefined; readonly decisions: readonly Decision[] };
-const written = new WeakMap<readonly Tool<UpstreamName>[], WrittenTools>();
 
-/** The tools as JSON text, made once for each list. */
-export function writeTools(tools: readonly Tool<UpstreamName>[]): WrittenTools {
-  let known = written.get(tools);
-  if (known === undefined) {
-    const decisions: Decision[] = [];
-    const list = tools.flatMap((tool, at) => {
-      const said = writeTool(tool);
-      if (typeof said !== "string") return [said];
-      decisions.push({ path: `tools[${at}]`, action: "dropped", reason: said });
-      return [];
-    });
-    known = { text: list.length === 0 ? undefined : JSON.stringify(list), decisions };
-    written.set(tools, known);
-  }
-  return known;
-}
+/** The tools as JSON text. */
+export const writeTools = kept((tools: readonly Tool<UpstreamName>[]): WrittenTools => {
+  const decisions: Decision[] = [];
+  const list = tools.flatMap((tool, at) => {
+    const said = writeTool(tool);
+    if (typeof said !== "string") return [said];
+    decisions.push({ path: `tools[${at}]`, action: "dropped", reason: said });
+    return [];
+  });
+  return { text: list.length === 0 ? undefined : JSON.stringify(list), decisions };
+});
 
 /** A tool in chat's words, or why chat has none. */
 function writeTool(tool: Tool<UpstreamName>): Fields | string {

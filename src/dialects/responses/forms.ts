@@ -1,10 +1,9 @@
 import type { Decision } from "../../turn/decision.ts";
 import { isFields } from "../../turn/json.ts";
+import { kept } from "../../turn/kept.ts";
 import type { Fields } from "../../turn/turn.ts";
 
 const none: readonly Decision[] = [];
-/** By the array, as the tools are read. */
-const known = new WeakMap<readonly unknown[], readonly Decision[]>();
 
 const repaired = (path: string, reason: string): Decision => ({ path, action: "repaired", reason });
 const unnested = (path: string, what: string): Decision =>
@@ -29,16 +28,9 @@ export function strayForms({ input, tools, tool_choice, text }: Fields): readonl
   return found.length === 0 ? none : found;
 }
 
-function strayTools(tools: readonly unknown[]): readonly Decision[] {
-  let stray = known.get(tools);
-  if (stray === undefined) {
-    stray = tools.flatMap((tool, at) =>
-      isFlat(tool) ? [] : [unnested(`tools[${at}]`, "what a tool is")],
-    );
-    known.set(tools, stray);
-  }
-  return stray;
-}
+const strayTools = kept((tools: readonly unknown[]): readonly Decision[] =>
+  tools.flatMap((tool, at) => (isFlat(tool) ? [] : [unnested(`tools[${at}]`, "what a tool is")])),
+);
 
 const isStrayPart = (part: unknown): boolean =>
   isFields(part) &&

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { clientName, type AnyName } from "../../turn/names.ts";
+import { kept } from "../../turn/kept.ts";
+import { clientName, type AnyName, type UpstreamName } from "../../turn/names.ts";
 import type { Callable, CustomTool, Fields, FunctionTool, Tool } from "../../turn/turn.ts";
 import { jsonSchema } from "../json-schema.ts";
 import { invalid, shaped } from "../shape.ts";
@@ -26,20 +27,15 @@ const namespaceFields = z.looseObject({
 });
 const mcpFields = z.looseObject({ server_label: name });
 
-/** Lists read before, by the array: the body reader gives the same one for the same text. */
-const known = new WeakMap<object, readonly Tool[]>();
 const none: readonly Tool[] = [];
 
-export function readTools(raw: unknown): readonly Tool[] {
-  if (raw === undefined || raw === null) return none;
-  const entries = shaped(list, raw, "tools");
-  let tools = known.get(raw);
-  if (tools === undefined) {
-    tools = entries.map((entry, at) => readTool(entry, `tools[${at}]`));
-    known.set(raw, tools);
-  }
-  return tools;
-}
+export const readTools = (raw: unknown): readonly Tool[] =>
+  raw === undefined || raw === null ? none : readList(raw);
+
+/** The body reader gives the same array for the same text. */
+const readList = kept((raw: object): readonly Tool[] =>
+  shaped(list, raw, "tools").map((entry, at) => readTool(entry, `tools[${at}]`)),
+);
 
 function readTool(raw: unknown, path: string): Tool {
   const tool = shaped(anyTool, raw, path);
@@ -184,35 +180,23 @@ function withoutSecrets(raw: Fields): Fields {
 }
 
 type Written = { readonly text: string; readonly reasons: readonly string[] };
-const requests = new WeakMap<object, Written>();
-const echoes = new WeakMap<object, string>();
+type WriteTools = (tools: readonly Tool<UpstreamName>[]) => Written;
 
-/**
- * The tools as JSON text for a request, made once per list. `strict` is what
- * the client's dialect means by saying nothing, where it differs from ours.
- */
-export function toolsText<Name extends AnyName>(
-  tools: readonly Tool<Name>[],
-  strict: boolean | undefined,
-): Written {
-  let written = requests.get(tools);
-  if (written === undefined) {
+const toolsWriter = (strict?: boolean): WriteTools =>
+  kept((tools) => {
     const reasons: string[] = [];
     const report = (reason: string): void => void reasons.push(reason);
     const fields = tools.map((tool) => writeTool(tool, { strict, report }));
-    written = { text: JSON.stringify(fields.filter((tool) => tool !== undefined)), reasons };
-    requests.set(tools, written);
-  }
-  return written;
-}
+    return { text: JSON.stringify(fields.filter((tool) => tool !== undefined)), reasons };
+  });
+
+/** The tools as JSON text for a request of a client of this dialect. */
+export const ownToolsText = toolsWriter();
+/** The same for a client of another: a function that does not say so is strict here and nowhere else. */
+export const othersToolsText = toolsWriter(false);
 
 /** The tools as an answer repeats them. */
-export function echoText(tools: readonly Tool[]): string {
-  let text = echoes.get(tools);
-  if (text === undefined) {
-    const to = { strict: true, echo: true, report: silently };
-    text = JSON.stringify(tools.map((tool) => writeTool(tool, to)));
-    echoes.set(tools, text);
-  }
-  return text;
-}
+export const echoText = kept((tools: readonly Tool[]): string => {
+  const to = { strict: true, echo: true, report: silently };
+  return JSON.stringify(tools.map((tool) => writeTool(tool, to)));
+});

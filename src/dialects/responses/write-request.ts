@@ -10,7 +10,7 @@ import { writeChoice } from "./choice.ts";
 import { writeFormat } from "./format.ts";
 import { writeItem } from "./items.ts";
 import { LOGPROBS } from "./read-request.ts";
-import { toolsText } from "./tools.ts";
+import { othersToolsText, ownToolsText } from "./tools.ts";
 
 type Drop = (path: string, reason: string) => void;
 
@@ -44,8 +44,8 @@ function straightText(turn: Turn<UpstreamName>, { profile, model }: Target): str
 
 function withWrittenTools(body: Fields, turn: Turn<UpstreamName>, drop: Drop): string {
   if (turn.tools.length === 0) return JSON.stringify(body);
-  // Where nothing is said a function is strict here and nowhere else.
-  const { text, reasons } = toolsText(turn.tools, turn.dialect === "responses" ? undefined : false);
+  const write = turn.dialect === "responses" ? ownToolsText : othersToolsText;
+  const { text, reasons } = write(turn.tools);
   for (const reason of reasons) drop("tools", reason);
   return withTools(body, text);
 }

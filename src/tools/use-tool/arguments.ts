@@ -9,6 +9,7 @@ import {
   valuesIn,
 } from "../../schema/parts.ts";
 import { isFields, jsonOf } from "../../turn/json.ts";
+import { kept } from "../../turn/kept.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 import { compact } from "./json-text.ts";
 
@@ -34,14 +35,8 @@ export type Arguments = {
   element(key: string): Shape;
 };
 
-const known = new WeakMap<Fields, Arguments>();
-
-export function argumentsOf(schema: JsonSchema | undefined): Arguments {
-  if (!isFields(schema)) return unknownArguments;
-  let found = known.get(schema);
-  if (found === undefined) known.set(schema, (found = readSchema(schema)));
-  return found;
-}
+export const argumentsOf = (schema: JsonSchema | undefined): Arguments =>
+  isFields(schema) ? readSchema(schema) : unknownArguments;
 
 /** Why both sides agree: the shape alone says how a text is read, and the writer asks the reader. */
 export function readValue(text: string, shape: Shape): string {
@@ -71,7 +66,7 @@ const unknownArguments: Arguments = {
   element: () => anything,
 };
 
-function readSchema(root: Fields): Arguments {
+const readSchema = kept((root: Fields): Arguments => {
   const properties = new Map<string, JsonSchema[]>();
   const others: JsonSchema[] = [];
   gather(root, { root, properties, others, seen: new Set() });
@@ -98,7 +93,7 @@ function readSchema(root: Fields): Arguments {
       return of.items === undefined ? anything : shapesIn(of.items);
     },
   };
-}
+});
 
 function wholeTag(declares: (key: string) => boolean): string {
   if (!declares(WHOLE)) return WHOLE;

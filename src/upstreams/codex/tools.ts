@@ -1,5 +1,6 @@
 import { fieldsOf, textOf } from "../../dialects/loose.ts";
 import { isWithin } from "../../turn/json.ts";
+import { kept } from "../../turn/kept.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields, Tool, Turn } from "../../turn/turn.ts";
 
@@ -68,15 +69,12 @@ export function dynamicTools(
 
 /** So deep may be nested what stands in a message of ours; Codex gives no answer to what is deeper. */
 const DEEPEST = 100;
-const readable = new WeakMap<object, boolean>();
 
-/** Whether Codex can read a schema. The same ones come with every request of a client. */
-export function isReadable(schema: unknown): boolean {
-  if (typeof schema !== "object" || schema === null) return true;
-  const known = readable.get(schema) ?? isWithin(schema, DEEPEST);
-  readable.set(schema, known);
-  return known;
-}
+/** Whether Codex can read a schema. */
+export const isReadable = (schema: unknown): boolean =>
+  typeof schema !== "object" || schema === null || isShallow(schema);
+
+const isShallow = kept((schema: object): boolean => isWithin(schema, DEEPEST));
 
 const isFunction = (
   tool: Tool<UpstreamName>,

@@ -1,4 +1,5 @@
-import type { Difference, ModelDifference, Profile } from "../../turn/profile.ts";
+import { kept } from "../../turn/kept.ts";
+import type { Difference, Profile } from "../../turn/profile.ts";
 import { extendProfile } from "./extend.ts";
 
 /** How many names of models are remembered for one profile; they may be the clients' own. */
@@ -15,30 +16,27 @@ type Known = {
   readonly made: Map<string, Profile>;
 };
 
-const known = new WeakMap<Profile, Known>();
-
 /**
  * The profile that holds for a model. For the same profile and model it is the
  * very same object, so that whoever works on it can keep the result by identity.
  */
 export function modelProfile(profile: Profile, model: string): Profile {
   if (profile.models === undefined || model.length > LONGEST) return profile;
-  let kept = known.get(profile);
-  if (kept === undefined) known.set(profile, (kept = learn(profile.models)));
-  let found = kept.byModel.get(model);
+  const known = learn(profile);
+  let found = known.byModel.get(model);
   if (found === undefined) {
-    found = make(profile, kept, model);
-    if (kept.byModel.size >= MOST) kept.byModel.clear();
-    kept.byModel.set(model, found);
+    found = make(profile, known, model);
+    if (known.byModel.size >= MOST) known.byModel.clear();
+    known.byModel.set(model, found);
   }
   return found;
 }
 
-const learn = (models: readonly ModelDifference[]): Known => ({
+const learn = kept(({ models = [] }: Profile): Known => ({
   entries: models.map(({ match, ...difference }) => ({ match: patternOf(match), difference })),
   byModel: new Map(),
   made: new Map(),
-});
+}));
 
 function make(profile: Profile, { entries, made }: Known, model: string): Profile {
   const fitting = entries.filter(({ match }) => match.test(model));
