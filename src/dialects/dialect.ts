@@ -2,7 +2,7 @@ import type { Answer } from "../stream/fold.ts";
 import type { Emit } from "../stream/stage.ts";
 import type { EventWriter } from "../stream/straight.ts";
 import type { NewId } from "../turn/clock.ts";
-import type { Decision } from "../turn/decision.ts";
+import type { Decision, OnDecision } from "../turn/decision.ts";
 import type { TurnEvent } from "../turn/event.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
 import type { Profile } from "../turn/profile.ts";
@@ -65,7 +65,7 @@ export type WriteContext = {
   /** What a stream says behind the end of its choices and before counts and sentinel; may be nothing. */
   readonly lastWords?: (() => string) | undefined;
   /** Hears what of the answer could not be written. */
-  readonly report?: ((decision: Decision) => void) | undefined;
+  readonly report?: OnDecision | undefined;
   /** Hears of every item of the answer that a client may refer to, and how long it is in writing. */
   readonly keep?: ((id: string, item: Fields, length: number) => void) | undefined;
 };

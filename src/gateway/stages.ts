@@ -13,7 +13,7 @@ import { restoreAnswer } from "../tools/answer.ts";
 import { textCalls } from "../tools/text-calls.ts";
 import { showUseTool } from "../tools/use-tool/show.ts";
 import type { Clock, NewId } from "../turn/clock.ts";
-import type { Decision } from "../turn/decision.ts";
+import type { OnDecision } from "../turn/decision.ts";
 import type { TurnEvent } from "../turn/event.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
 import type { CallRules } from "../turn/rules.ts";
@@ -31,8 +31,7 @@ export type AnswerOptions = {
   readonly clock: Clock;
   readonly newId: NewId;
   readonly tally: Tally;
-  /** Hears what had to be done to the answer. */
-  readonly report: (decision: Decision) => void;
+  readonly report: OnDecision;
 };
 
 /**

@@ -1,16 +1,17 @@
 import { chain, type Stage } from "../stream/stage.ts";
+import type { OnDecision } from "../turn/decision.ts";
 import type { TurnEvent } from "../turn/event.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
 import { checkArguments, hasRewritten } from "./arguments.ts";
 import { keepFormat } from "./format.ts";
 import type { Plan } from "./plan.ts";
 import { sealReasoning } from "./reasoning.ts";
-import { restoreCalls, type Figures, type Report } from "./restore.ts";
+import { restoreCalls, type Figures } from "./restore.ts";
 
 /** All that a plan asks of the answer: calls restored and looked at, the format kept, reasoning marked as whose it is. */
 export function restoreAnswer(
   plan: Plan,
-  report?: Report,
+  report?: OnDecision,
   figures?: Figures,
 ): Stage<TurnEvent<UpstreamName>, TurnEvent<ClientName>> {
   let stages = restoreCalls(plan, report, figures);

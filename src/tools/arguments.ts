@@ -1,11 +1,11 @@
 import { errorsIn } from "../schema/check.ts";
 import type { Stage } from "../stream/stage.ts";
+import type { OnDecision } from "../turn/decision.ts";
 import type { TurnEvent } from "../turn/event.ts";
 import { jsonOf } from "../turn/json.ts";
 import type { ClientName } from "../turn/names.ts";
 import type { JsonSchema } from "../turn/turn.ts";
 import type { Plan } from "./plan.ts";
-import type { Report } from "./restore.ts";
 
 /** A call of a tool whose schema the upstream was not given as it is. */
 type Watched = { readonly name: string; readonly schema: JsonSchema; text: string };
@@ -21,7 +21,7 @@ export const hasRewritten = ({ identity }: Plan): boolean =>
  */
 export function checkArguments(
   { identity }: Plan,
-  report: Report,
+  report: OnDecision,
 ): Stage<TurnEvent<ClientName>, TurnEvent<ClientName>> {
   const choices: (Watched | undefined)[][] = [];
   return {

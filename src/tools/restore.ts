@@ -1,5 +1,5 @@
 import type { Emit, Stage } from "../stream/stage.ts";
-import type { Action, Decision } from "../turn/decision.ts";
+import type { Action, OnDecision } from "../turn/decision.ts";
 import type { CallDelta, CallEnd, CallStart, TurnEnd, TurnEvent } from "../turn/event.ts";
 import { clientName, type ClientName, type UpstreamName } from "../turn/names.ts";
 import { callPath } from "../turn/path.ts";
@@ -9,9 +9,6 @@ import { customKind } from "./kinds/custom.ts";
 import type { Plan } from "./plan.ts";
 
 type Event = TurnEvent<ClientName>;
-
-/** Hears what had to be done to an answer. */
-export type Report = (decision: Decision) => void;
 
 /** Where it is counted what the client was not given. */
 export type Figures = { withheld: number };
@@ -33,7 +30,7 @@ type Calls = { readonly passing: (Passing | undefined)[]; given: number; withhel
  */
 export function restoreCalls(
   plan: Plan,
-  report: Report = () => {},
+  report: OnDecision = () => {},
   figures: Figures = { withheld: 0 },
 ): Stage<TurnEvent<UpstreamName>, Event> {
   const choices: (Calls | undefined)[] = [];
@@ -101,7 +98,7 @@ type Admitted = { readonly started: CallStart<ClientName> | undefined; readonly 
 /** Decides whether a call is passed on, and as what. */
 function admission(
   plan: Plan,
-  report: Report,
+  report: OnDecision,
   figures: Figures,
 ): (event: CallStart<UpstreamName>, calls: Calls) => Admitted {
   const { limits, identity } = plan;

@@ -1,11 +1,12 @@
 import type { Emit, Stage } from "../stream/stage.ts";
 import type { NewId } from "../turn/clock.ts";
+import type { OnDecision } from "../turn/decision.ts";
 import type { TextDelta, TextNote, TextStart, TurnEvent } from "../turn/event.ts";
 import { isFields } from "../turn/json.ts";
 import { upstreamName, type UpstreamName } from "../turn/names.ts";
 import type { Bound, Identities } from "./declare.ts";
 import { isCalledByName } from "./identity.ts";
-import { recognise, type Report } from "./restore.ts";
+import { recognise } from "./restore.ts";
 import { readUseTool, type Takes } from "./use-tool/read.ts";
 import { BlockScan } from "./use-tool/scan.ts";
 
@@ -19,7 +20,7 @@ type Written = { readonly bound: Bound; readonly input: string };
 type Read = (block: string) => Written | undefined;
 
 /** What the choices of a turn share. */
-type Means = { readonly read: Read; readonly newId: NewId; readonly report: Report };
+type Means = { readonly read: Read; readonly newId: NewId; readonly report: OnDecision };
 
 /**
  * Takes the calls that a model writes in its text for calls. It stands before
@@ -30,7 +31,7 @@ type Means = { readonly read: Read; readonly newId: NewId; readonly report: Repo
 export function textCalls(
   identity: Identities,
   newId: NewId,
-  report: Report = () => {},
+  report: OnDecision = () => {},
 ): Stage<Event, Event> {
   const choices = new Map<number, ChoiceText>();
   const read = reading(identity);

@@ -8,6 +8,9 @@ export type Decision = {
   readonly reason: string;
 };
 
+/** Hears of what had to be done to an answer, while it is given. */
+export type OnDecision = (decision: Decision) => void;
+
 /**
  * `dropped`: not sent. `changed`: sent with another meaning or form.
  * `renamed`: sent under another name, restored on the way back.

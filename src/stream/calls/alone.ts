@@ -1,4 +1,4 @@
-import type { Decision } from "../../turn/decision.ts";
+import type { OnDecision } from "../../turn/decision.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { AnyName } from "../../turn/names.ts";
 import type { Stage } from "../stage.ts";
@@ -9,7 +9,7 @@ import { isText } from "./tail.ts";
  * at the end, so this is for answers that are given as a whole.
  */
 export function callsAlone<Name extends AnyName>(
-  report: (decision: Decision) => void,
+  report: OnDecision,
 ): Stage<TurnEvent<Name>, TurnEvent<Name>> {
   const waiting: TurnEvent<Name>[] = [];
   let hasCalled = false;

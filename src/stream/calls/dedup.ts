@@ -1,4 +1,4 @@
-import type { Decision } from "../../turn/decision.ts";
+import type { OnDecision } from "../../turn/decision.ts";
 import type { CallEnd, CallStart, TurnEvent } from "../../turn/event.ts";
 import type { AnyName } from "../../turn/names.ts";
 import { callPath } from "../../turn/path.ts";
@@ -7,7 +7,7 @@ import type { Emit, Stage } from "../stage.ts";
 type DedupOptions = {
   /** Where the calls left out are counted. */
   readonly figures: { repeated: number };
-  readonly report: (decision: Decision) => void;
+  readonly report: OnDecision;
 };
 
 /** A call that waits for its end: only then is it known whether it repeats another. */

@@ -1,5 +1,5 @@
 import type { Clock } from "../../turn/clock.ts";
-import type { Decision } from "../../turn/decision.ts";
+import type { OnDecision } from "../../turn/decision.ts";
 import type { CallDelta, TurnEvent } from "../../turn/event.ts";
 import { isFields, jsonOf } from "../../turn/json.ts";
 import type { AnyName } from "../../turn/names.ts";
@@ -9,7 +9,7 @@ type SettleOptions = {
   readonly clock: Pick<Clock, "now">;
   /** How long a call must have been silent; none: silence says nothing. */
   readonly quietMs?: number | undefined;
-  readonly report: (decision: Decision) => void;
+  readonly report: OnDecision;
 };
 
 /**

@@ -1,5 +1,5 @@
 import type { Clock } from "../../turn/clock.ts";
-import type { Decision } from "../../turn/decision.ts";
+import type { OnDecision } from "../../turn/decision.ts";
 import type { CallStart, TurnEvent } from "../../turn/event.ts";
 import type { AnyName } from "../../turn/names.ts";
 import { callPath } from "../../turn/path.ts";
@@ -20,7 +20,7 @@ export type StopOptions = {
   readonly clock: Pick<Clock, "now">;
   /** Where it is counted what a cap or a stop withheld. */
   readonly figures: { withheld: number; truncated: boolean; stopped: boolean };
-  readonly report: (decision: Decision) => void;
+  readonly report: OnDecision;
 };
 
 /**

@@ -1,4 +1,4 @@
-import type { Decision } from "../../turn/decision.ts";
+import type { OnDecision } from "../../turn/decision.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { AnyName } from "../../turn/names.ts";
 import type { Emit, Stage } from "../stage.ts";
@@ -8,7 +8,7 @@ import type { Emit, Stage } from "../stage.ts";
  * last is known at the end, so what follows one waits until another begins.
  */
 export function suppressTail<Name extends AnyName>(
-  report: (decision: Decision) => void,
+  report: OnDecision,
 ): Stage<TurnEvent<Name>, TurnEvent<Name>> {
   let waiting: TurnEvent<Name>[] = [];
   let hasCalled = false;
