@@ -4,13 +4,14 @@ import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Item, Turn } from "../../turn/turn.ts";
 import { idAllocator, isLawfulId } from "../ids.ts";
-import { takeNotes, type Notes } from "../notes.ts";
+import { takeNotes } from "../notes.ts";
 import type { Toolset } from "../toolset.ts";
 import { areNamed, fitNames } from "./names.ts";
 import { isPaired, pairCalls } from "./pairs.ts";
 import { areFit, fitParts, fitRoles } from "./parts.ts";
 import { areThoughtOut, fitThoughts } from "./thoughts.ts";
-import { translate, type Told } from "./translate.ts";
+import type { Mending, Told } from "./told.ts";
+import { translate } from "./translate.ts";
 
 export type HistoryPlan = {
   /** The very same list where nothing changes. */
@@ -32,7 +33,9 @@ export function planHistory(
   const items = translated?.map(({ item }) => item) ?? same;
   if (isSound(items, profile)) return { items, decisions: notes.decisions() };
   const told = translated ?? same.map((item, at) => ({ item, at }));
-  const mended = mend(told, profile, notes, (at) => itemPath(turn, at));
+  const { history: rule = {} } = profile;
+  const path = (at: number): string => itemPath(turn, at);
+  const mended = mend(told, { rule, profile, notes, path });
   return {
     items: mended === told ? items : mended.map(({ item }) => item),
     decisions: notes.decisions(),
@@ -54,34 +57,19 @@ function isSound(items: readonly Item<UpstreamName>[], profile: Profile): boolea
   );
 }
 
-function mend(
-  told: readonly Told[],
-  profile: Profile,
-  notes: Notes,
-  path: (at: number) => string,
-): readonly Told[] {
-  const { history: rule = {} } = profile;
-  const { parallel } = profile.tools;
-  const options = { rule, profile, notes, path };
-  const paired = rule.paired === true ? pairCalls(told, { notes, path, parallel }) : told;
-  const fitted = fitRoles(fitParts(paired, options), options);
+function mend(told: readonly Told[], mending: Mending): readonly Told[] {
+  const { rule } = mending;
   const { reasoningWithCalls: blank } = rule;
-  const thought = blank === undefined ? fitted : fitThoughts(fitted, blank, options);
-  const identified =
-    rule.paired === true || rule.ids !== undefined
-      ? fitIds(thought, profile, notes, path)
-      : thought;
-  return fitNames(identified, options);
+  const paired = rule.paired === true ? pairCalls(told, mending) : told;
+  const fitted = fitRoles(fitParts(paired, mending), mending);
+  const thought = blank === undefined ? fitted : fitThoughts(fitted, blank, mending);
+  const isIdentified = rule.paired === true || rule.ids !== undefined;
+  return fitNames(isIdentified ? fitIds(thought, mending) : thought, mending);
 }
 
 /** Call ids in the upstream's form, each used once. Pairs stay pairs, so results follow their calls. */
-function fitIds(
-  told: readonly Told[],
-  { history: rule }: Profile,
-  notes: Notes,
-  path: (at: number) => string,
-): readonly Told[] {
-  const allocate = idAllocator(rule?.ids);
+function fitIds(told: readonly Told[], { rule, notes, path }: Mending): readonly Told[] {
+  const allocate = idAllocator(rule.ids);
   /** The ids given to the calls of one client id: those without a result yet, and the last with one. */
   const known = new Map<string, { readonly open: string[]; last: string }>();
   let changed = false;

@@ -1,14 +1,7 @@
 import type { UpstreamName } from "../../turn/names.ts";
 import type { HistoryRule } from "../../turn/profile.ts";
 import type { Item, Result } from "../../turn/turn.ts";
-import type { Notes } from "../notes.ts";
-import type { Told } from "./translate.ts";
-
-type Options = {
-  readonly rule: HistoryRule;
-  readonly notes: Notes;
-  readonly path: (at: number) => string;
-};
+import type { Mending, Told } from "./told.ts";
 
 /** Whether messages and results say the names that the upstream takes and wants. */
 export function areNamed(items: readonly Item<UpstreamName>[], rule: HistoryRule): boolean {
@@ -20,7 +13,7 @@ export function areNamed(items: readonly Item<UpstreamName>[], rule: HistoryRule
 }
 
 /** Results under the names that the upstream knows their tools by, and no names where it takes none. */
-export function fitNames(told: readonly Told[], { rule, notes, path }: Options): readonly Told[] {
+export function fitNames(told: readonly Told[], { rule, notes, path }: Mending): readonly Told[] {
   const naming = namer(rule);
   let changed = false;
   const fitted = told.map((one): Told => {

@@ -1,15 +1,7 @@
 import { isByModel } from "../../turn/item.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Call, Item, Result } from "../../turn/turn.ts";
-import type { Notes } from "../notes.ts";
-import type { Told } from "./translate.ts";
-
-export type PairOptions = {
-  readonly notes: Notes;
-  readonly path: (at: number) => string;
-  /** Whether a message may make several calls at once. */
-  readonly parallel: boolean;
-};
+import type { Mending, Told } from "./told.ts";
 
 type ToldCall = { readonly item: Call<UpstreamName>; readonly at: number };
 type ToldResult = { readonly item: Result; readonly at: number };
@@ -22,12 +14,12 @@ const UNANSWERED = "There is no result: the call was broken off.";
  * answered once, in the order of the calls, and nothing in between. The same
  * conversation always gives the same.
  */
-export function pairCalls(told: readonly Told[], options: PairOptions): readonly Told[] {
-  const answers = answersOf(told, options);
+export function pairCalls(told: readonly Told[], mending: Mending): readonly Told[] {
+  const answers = answersOf(told, mending);
   const paired: Told[] = [];
   let group: Group | undefined;
   const flush = (): void => {
-    if (group !== undefined) paired.push(...closeGroup(group, options));
+    if (group !== undefined) paired.push(...closeGroup(group, mending));
     group = undefined;
   };
   for (const [place, { item, at }] of told.entries()) {
@@ -41,10 +33,10 @@ export function pairCalls(told: readonly Told[], options: PairOptions): readonly
       group.last = Math.max(group.last, answer?.place ?? place);
     } else if (item.type === "result") {
       if (!answers.used.has(place))
-        options.notes.note(options.path(at), "dropped", answers.why(place));
+        mending.notes.note(mending.path(at), "dropped", answers.why(place));
     } else if (group !== undefined && place < group.last) {
       (isByModel(item) ? group.before : group.after).push({ item, at });
-      options.notes.note(options.path(at), "repaired", "stood between calls and their results");
+      mending.notes.note(mending.path(at), "repaired", "stood between calls and their results");
     } else {
       flush();
       paired.push({ item, at });
@@ -63,7 +55,8 @@ type Group = {
   last: number;
 };
 
-function closeGroup(group: Group, { notes, path, parallel }: PairOptions): Told[] {
+function closeGroup(group: Group, { notes, path, profile }: Mending): Told[] {
+  const { parallel } = profile.tools;
   const answered = group.calls.map(({ call, answer }): [Told, Told] => {
     if (answer !== undefined) return [call, answer];
     const { item, at } = call;
@@ -91,7 +84,7 @@ type Answers = {
 };
 
 /** Pairs calls and results by id; where an id is used again, in order. */
-function answersOf(told: readonly Told[], { notes, path }: PairOptions): Answers {
+function answersOf(told: readonly Told[], { notes, path }: Mending): Answers {
   const waiting = new Map<string, number[]>();
   const known = new Set<string>();
   for (const [place, { item }] of told.entries()) {

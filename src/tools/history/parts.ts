@@ -3,23 +3,15 @@ import { isFields } from "../../turn/json.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import { takesFrom, type HistoryRule, type Medium, type Profile } from "../../turn/profile.ts";
 import type { Item, Message, Part, Result } from "../../turn/turn.ts";
-import type { Notes } from "../notes.ts";
-import type { Told } from "./translate.ts";
-
-type Options = {
-  readonly rule: HistoryRule;
-  readonly profile: Profile;
-  readonly notes: Notes;
-  readonly path: (at: number) => string;
-};
+import type { Mending, Told } from "./told.ts";
 
 /**
  * What messages and results hold, as far as the upstream takes it. An image in
  * a result that may only hold text follows as a message of the user's, behind
  * all results of its group.
  */
-export function fitParts(told: readonly Told[], options: Options): readonly Told[] {
-  const { rule } = options;
+export function fitParts(told: readonly Told[], mending: Mending): readonly Told[] {
+  const { rule } = mending;
   const fitted: Told[] = [];
   let following: { parts: Part[]; at: number } | undefined;
   let changed = false;
@@ -37,8 +29,8 @@ export function fitParts(told: readonly Told[], options: Options): readonly Told
       continue;
     }
     const media = item.type === "result" ? rule.resultMedia : rule.media;
-    const sorted = sortParts(item, media, options, at);
-    const kept = rule.empty === false ? notEmpty(item, sorted.kept, options, at) : sorted.kept;
+    const sorted = sortParts(item, media, mending, at);
+    const kept = rule.empty === false ? notEmpty(item, sorted.kept, mending, at) : sorted.kept;
     if (sorted.moved.length > 0)
       following = { at, parts: [...(following?.parts ?? []), ...label(item), ...sorted.moved] };
     if (kept === item.parts) fitted.push(one);
@@ -85,7 +77,7 @@ type Sorted = { readonly kept: readonly Part[]; readonly moved: readonly Part[] 
 function sortParts(
   item: Message | Result,
   media: readonly Medium[] | undefined,
-  { rule, profile, notes, path }: Options,
+  { rule, profile, notes, path }: Mending,
   at: number,
 ): Sorted {
   const fits = (part: Part): boolean => isFit(part, media, profile);
@@ -125,7 +117,7 @@ function partName(part: Part): string {
 function notEmpty(
   item: Message | Result,
   parts: readonly Part[],
-  { notes, path }: Options,
+  { notes, path }: Mending,
   at: number,
 ): readonly Part[] | undefined {
   if (!parts.every(isBlank)) {
@@ -138,7 +130,7 @@ function notEmpty(
 }
 
 /** Messages under roles that the upstream knows, and at places where it takes them. */
-export function fitRoles(told: readonly Told[], { rule, notes, path }: Options): readonly Told[] {
+export function fitRoles(told: readonly Told[], { rule, notes, path }: Mending): readonly Told[] {
   const { roles, lateSystem } = rule;
   if (roles === undefined && lateSystem !== false) return told;
   let ahead = true;

@@ -1,8 +1,7 @@
 import { isByModel } from "../../turn/item.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Item, Reasoning } from "../../turn/turn.ts";
-import type { Notes } from "../notes.ts";
-import type { Told } from "./translate.ts";
+import type { Mending, Told } from "./told.ts";
 
 /** Whether every turn of the model's that makes calls begins with reasoning. */
 export const areThoughtOut = (items: readonly Item<UpstreamName>[]): boolean =>
@@ -12,7 +11,7 @@ export const areThoughtOut = (items: readonly Item<UpstreamName>[]): boolean =>
 export function fitThoughts(
   told: readonly Told[],
   blank: string,
-  { notes, path }: { readonly notes: Notes; readonly path: (at: number) => string },
+  { notes, path }: Mending,
 ): readonly Told[] {
   const places = new Set(thoughtless(told.map(({ item }) => item)));
   if (places.size === 0) return told;

@@ -12,9 +12,7 @@ import { createProviderNameAllocator } from "../names.ts";
 import type { Notes } from "../notes.ts";
 import { recallReasoning } from "../reasoning.ts";
 import type { Toolset } from "../toolset.ts";
-
-/** An item under the upstream's names, and where it came from. */
-export type Told = { readonly item: Item<UpstreamName>; readonly at: number };
+import type { Told } from "./told.ts";
 
 type To = {
   readonly profile: Profile;
