@@ -18,7 +18,7 @@ export type Parts = {
   readonly newId: NewId;
   readonly random: () => number;
   readonly report: Report;
-  /** What a child process may be given of; never read anywhere else. */
+  /** What a child process may be given of, and which proxies there are; never read anywhere else. */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
 };
 

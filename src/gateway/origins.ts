@@ -1,5 +1,5 @@
 import type { Config } from "./config.ts";
-import { isLoopback } from "./loopback.ts";
+import { isLoopback } from "../upstreams/loopback.ts";
 
 /**
  * How a browser's page stands to the gateway. `welcome`: it may ask and read

@@ -3,6 +3,7 @@ import { codexUpstream } from "../upstreams/codex/codex.ts";
 import { demoUpstream } from "../upstreams/demo.ts";
 import { httpUpstream } from "../upstreams/http.ts";
 import { profileFor, profiles } from "../upstreams/profiles/profiles.ts";
+import { proxyFor } from "../upstreams/proxy.ts";
 import { scriptedUpstream } from "../upstreams/scripted.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Profile } from "../turn/profile.ts";
@@ -46,6 +47,7 @@ function openUpstream(name: string, config: UpstreamConfig, parts: Parts): Upstr
         timeouts: config.timeouts,
         retries: config.retries,
         connections: config.connections,
+        proxy: proxyFor(new URL(config.base_url), parts.environment ?? {}),
         ...parts,
       });
     case "scripted": {

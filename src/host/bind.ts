@@ -1,4 +1,4 @@
-import { isLoopback } from "../gateway/loopback.ts";
+import { isLoopback } from "../upstreams/loopback.ts";
 
 /** What is wrong with listening there, if anything: an open gateway must not leave the machine. */
 export function bindProblem(host: string, keys: readonly string[]): string | undefined {

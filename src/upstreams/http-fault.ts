@@ -213,6 +213,7 @@ const reasons: readonly (readonly [RegExp, string])[] = [
   [/^(ENOTFOUND|EAI_\w+)$/, "its host name cannot be resolved"],
   [/^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/, "it closed the connection before it answered"],
   [/^(EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL)$/, "there is no way to it from here"],
+  [/^UND_ERR_(ABORTED|PRX_\w+)$/, "the proxy would not pass it on"],
   [/CERT|SIGNATURE|ALTNAME/, "its certificate is not trusted"],
   [/SSL|TLS|EPROTO/, "it does not speak TLS"],
   [/INVALID_ARG/, "the request could not be written; a header or the path has a bad character"],

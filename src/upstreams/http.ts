@@ -1,4 +1,4 @@
-import { Pool, type Dispatcher } from "undici";
+import { Pool, ProxyAgent, type Dispatcher } from "undici";
 import type { Dialect } from "../dialects/dialect.ts";
 import type { Clock, NewId } from "../turn/clock.ts";
 import type { TurnEvent } from "../turn/event.ts";
@@ -37,6 +37,8 @@ export type HttpOptions = {
   readonly retries?: number | undefined;
   /** How many connections it may hold at once. */
   readonly connections?: number | undefined;
+  /** What it is reached through. */
+  readonly proxy?: URL | undefined;
   readonly newId: NewId;
   readonly clock: Clock;
   /** From 0 up to 1, to spread retries. */
@@ -64,9 +66,9 @@ export function httpUpstream(given: HttpOptions): Upstream {
   const { name, dialect, profile, clock, newId } = options;
   const base = new URL(options.baseUrl);
   const timeouts = { ...defaults, ...options.timeouts };
-  const dispatcher = options.dispatcher ?? poolFor(base.origin, timeouts, options.connections);
+  const dispatcher = options.dispatcher ?? poolFor(base.origin, timeouts, options);
   const headers = headersFor(options);
-  const failing: Failing = { name, origin: base.origin, secrets: secretsOf(options) };
+  const failing: Failing = { name, origin: wayTo(base, options), secrets: secretsOf(options) };
   const common = {
     origin: base.origin,
     headersTimeout: timeouts.headers,
@@ -119,8 +121,12 @@ export function httpUpstream(given: HttpOptions): Upstream {
   };
 }
 
-const poolFor = (origin: string, timeouts: Timeouts, connections = 256): Pool =>
-  new Pool(origin, {
+function poolFor(
+  origin: string,
+  timeouts: Timeouts,
+  { connections = 256, proxy }: HttpOptions,
+): Dispatcher {
+  const options = {
     connections,
     pipelining: 1,
     // One turn, one connection: to stop a turn is to close its socket, and nobody else's.
@@ -129,7 +135,15 @@ const poolFor = (origin: string, timeouts: Timeouts, connections = 256): Pool =>
     headersTimeout: timeouts.headers,
     bodyTimeout: timeouts.idle,
     keepAliveTimeout: KEPT_MS,
-  });
+  };
+  return proxy === undefined
+    ? new Pool(origin, options)
+    : new ProxyAgent({ ...options, uri: proxy.href });
+}
+
+/** In words, and without what a proxy wants to know of who asks. */
+const wayTo = ({ origin }: URL, { proxy }: HttpOptions): string =>
+  proxy === undefined ? origin : `${origin} (by the proxy ${proxy.host})`;
 
 const flat = (headers: OpenOptions["headers"]): readonly string[] =>
   headers === undefined ? [] : Object.entries(headers).flat();

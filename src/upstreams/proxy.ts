@@ -1,0 +1,44 @@
+import { Fault } from "../turn/fault.ts";
+import { isLoopback } from "./loopback.ts";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What undici knows to speak with a proxy. */
+const spoken = new Set(["http:", "https:", "socks:", "socks5:"]);
+
+/**
+ * The proxy on the way to an address, by the variables that most programs go
+ * by. What runs on this machine is never asked for through another.
+ */
+export function proxyFor(address: URL, environment: Environment): URL | undefined {
+  const names = [address.protocol === "https:" ? "HTTPS_PROXY" : "HTTP_PROXY", "ALL_PROXY"];
+  const name = names.find((one) => variable(one, environment) !== "");
+  if (name === undefined || isLoopback(address.hostname)) return undefined;
+  if (isExempt(address, variable("NO_PROXY", environment))) return undefined;
+  const said = variable(name, environment);
+  const proxy = URL.parse(said.includes("://") ? said : `http://${said}`);
+  if (proxy !== null && spoken.has(proxy.protocol)) return proxy;
+  throw new Fault(
+    "config.invalid",
+    `environment variable ${name} names no proxy; write http://host:port, or unset it.`,
+  );
+}
+
+/** Either way of writing it; the small one is the older, and wins. */
+const variable = (name: string, environment: Environment): string =>
+  (environment[name.toLowerCase()] || environment[name] || "").trim();
+
+/** `*`, names with all that ends in them, and addresses; each with a port if need be. */
+function isExempt({ protocol, hostname, port }: URL, list: string): boolean {
+  const ownPort = port || (protocol === "https:" ? "443" : "80");
+  const host = hostname.toLowerCase();
+  return list
+    .toLowerCase()
+    .split(/[\s,]+/)
+    .some((entry) => {
+      const [, name = "", only] = /^(?:\*?\.)?(\[[^\]]*\]|[^:]*)(?::(\d+))?$/.exec(entry) ?? [];
+      if (entry === "*") return true;
+      if (name === "" || (only !== undefined && only !== ownPort)) return false;
+      return host === name || host.endsWith(`.${name}`);
+    });
+}
