@@ -1,5 +1,6 @@
 import type { CallEnd } from "./event.ts";
 import { isInstructions } from "./item.ts";
+import { kept } from "./kept.ts";
 import type { AnyName } from "./names.ts";
 import type { DialectName, Item, Turn } from "./turn.ts";
 
@@ -12,26 +13,34 @@ export function itemPath<Name extends AnyName>(
   turn: Pick<Turn<Name>, "dialect" | "items" | "body">,
   at: number,
 ): string {
-  if (turn.dialect === "chat") return `messages[${messageOf(turn.items, at)}]`;
+  if (turn.dialect === "chat") return `messages[${messagesOf(turn.items)[at] ?? 0}]`;
   const item = turn.items[at];
   if (item !== undefined && isInstructions(item)) return "instructions";
   if (typeof turn.body.input === "string") return "input";
-  return `input[${at - turn.items.slice(0, at).filter(isInstructions).length}]`;
+  return `input[${inputsOf(turn.items)[at] ?? at}]`;
 }
 
-/** Chat says reasoning, text and calls that follow each other in one message. */
-function messageOf<Name extends AnyName>(items: readonly Item<Name>[], at: number): number {
+type Items = readonly Item<AnyName>[];
+
+/** The message of each item: chat says reasoning, text and calls that follow each other in one. */
+const messagesOf = kept((items: Items): readonly number[] => {
   let message = -1;
   let before: "reasoning" | "text" | "call" | undefined;
-  for (const item of items.slice(0, at + 1)) {
+  return items.map((item) => {
     const now = placeOf(item);
     const goesOn =
       (now === "text" && before === "reasoning") || (now === "call" && before !== undefined);
     if (!goesOn) message++;
     before = now;
-  }
-  return message;
-}
+    return message;
+  });
+});
+
+/** The place of each item in the input, where instructions have none. */
+const inputsOf = kept((items: Items): readonly number[] => {
+  let place = 0;
+  return items.map((item) => (isInstructions(item) ? place : place++));
+});
 
 function placeOf<Name extends AnyName>(
   item: Item<Name>,

@@ -19,9 +19,11 @@ export function writeRequest(turn: Turn<UpstreamName>, to: Target): Written {
   const { profile } = to;
   if (to.straight) return { text: straightText(turn, to), decisions: [] };
   const { fields, decisions } = writeParams(turn, "responses", profile);
+  const told = new Set<string>();
   const drop: Drop = (path, reason) => {
-    if (!decisions.some((said) => said.path === path && said.reason === reason))
-      decisions.push({ path, action: "dropped", reason });
+    const key = `${path} ${reason}`;
+    if (!told.has(key)) decisions.push({ path, action: "dropped", reason });
+    told.add(key);
   };
   const body: Record<string, unknown> = { model: to.model, ...writeItems(turn, profile, drop) };
   if (turn.stream) body.stream = true;
