@@ -56,6 +56,41 @@ const without = (...forms: ChoiceForm[]): Profile =>
   withTools({ choice: plain.tools.choice.filter((form) => !forms.includes(form)) });
 
 describe("a choice", () => {
+  it.each([
+    ["none", ["none"]],
+    ["a list", ["none", "allowed"]],
+    ["auto alone", []],
+  ] as const)(
+    "among tools of which none is offered is one of nothing, where there is %s",
+    (_, forms) => {
+      const profile = withTools({ choice: ["auto", "required", ...forms] });
+      const {
+        turn: sent,
+        limits,
+        decisions,
+      } = plan(
+        { type: "allowed", mode: "required", tools: [ref("web_search", "web_search")] },
+        profile,
+      );
+      const canSayNone = forms.length > 0;
+      expect(sent.choice).toEqual(canSayNone ? { type: "none" } : undefined);
+      expect(sent.tools.length > 0).toBe(canSayNone);
+      expect(limits.allowed).toEqual(new Set());
+      expect(decisions.filter(({ path }) => path === "tool_choice")).toEqual([
+        {
+          path: "tool_choice",
+          action: "changed",
+          reason: "none of the allowed tools is offered, so none can be called",
+        },
+        {
+          path: "tool_choice",
+          action: "dropped",
+          reason: "`web_search` is not offered, so it cannot be allowed",
+        },
+      ]);
+    },
+  );
+
   it("left out stays so", () => {
     expect(plan(undefined).turn.choice).toBeUndefined();
     expect(plan(undefined).limits.allowed).toBeUndefined();

@@ -55,9 +55,9 @@ export function planProviderToolChoice(
       // It is what every upstream does when nothing is said.
       return plan({ choice: mode("auto"), identical: can("auto") });
     case "none":
-      if (can("none")) return plan({ choice: { type: "none" }, allowed: new Set() });
+      if (can("none")) return plan({ ...silence(can), allowed: new Set() });
       return plan(
-        { tools: [], allowed: new Set() },
+        { ...silence(can), allowed: new Set() },
         "reshaped",
         "the upstream cannot be told to call nothing, so it is offered nothing",
       );
@@ -82,6 +82,10 @@ type Planner = {
   readonly mode: (asked: "auto" | "required") => Choice<UpstreamName> | undefined;
   readonly plan: (made: Partial<ChoicePlan>, action?: Action, reason?: string) => ChoicePlan;
 };
+
+/** How an upstream is told to call nothing: in its word for it, or by offering nothing. */
+const silence = (can: Planner["can"]): Pick<ChoicePlan, "choice"> | Pick<ChoicePlan, "tools"> =>
+  can("none") ? { choice: { type: "none" } } : { tools: [] };
 
 function planForced(ref: ToolRef, offer: Offered, { can, mode, plan }: Planner): ChoicePlan {
   const bound = find(ref, offer);
@@ -114,6 +118,11 @@ function planAllowed(
       action: "dropped" as const,
       reason: `\`${fullName(ref)}\` is not offered, so it cannot be allowed`,
     }));
+  if (allowed.size === 0) {
+    const reason = "none of the allowed tools is offered, so none can be called";
+    const made = plan({ ...silence(can), allowed }, "changed", reason);
+    return { ...made, decisions: [...made.decisions, ...lost] };
+  }
   if (can("allowed")) {
     const tools = [...allowed].map(refOf);
     const identical =
