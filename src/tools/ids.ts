@@ -4,10 +4,14 @@ import { hash, isLawful } from "./names.ts";
 /** Gives every id of a conversation the form an upstream wants; the same id always the same form. */
 export function idAllocator(rule: IdRule | undefined): (id: string) => string {
   const taken = new Set<string>();
+  /** How many forms of an id have been tried: those are taken. */
+  const tried = new Map<string, number>();
   return (id) => {
     const isFit = rule === undefined ? id !== "" : isLawfulId(id, rule);
-    let given = isFit ? id : bentId(id, rule, 0);
-    for (let count = 1; taken.has(given); count++) given = bentId(id, rule, count);
+    let count = tried.get(id) ?? 0;
+    let given = isFit && count === 0 ? id : bentId(id, rule, count);
+    while (taken.has(given)) given = bentId(id, rule, ++count);
+    tried.set(id, count);
     taken.add(given);
     return given;
   };

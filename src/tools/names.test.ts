@@ -44,6 +44,16 @@ describe("names", () => {
     expect(allocate(["a.b", "a b", "a/b", "a_b"])).toEqual(["a_b_3", "a_b_2", "a_b_4", "a_b"]);
   });
 
+  it("are numbered soon, however many become the same", () => {
+    const names = Array.from(
+      { length: 20_000 },
+      (_, at) => `x${String.fromCodePoint(0x4e00 + at)}`,
+    );
+    const given = allocate(names);
+    expect(new Set(given).size).toBe(names.length);
+    expect(given).toContain("x__20000");
+  });
+
   it("never give way to a bent one, wherever they stand", () => {
     expect(allocate(["files.read", "files_read"])).toEqual(["files_read_2", "files_read"]);
     expect(allocate(["files_read", "files.read"])).toEqual(["files_read", "files_read_2"]);

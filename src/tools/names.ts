@@ -41,13 +41,16 @@ export function createProviderNameAllocator(
     if (names === undefined) taken.set(scope, (names = new Set(before?.get(scope))));
     return names;
   };
-  const give = (base: string, names: Set<string>): UpstreamName => {
-    let name = isKept(base, rule) ? aside(base, rule) : base;
-    const room = name;
-    for (let count = 2; names.has(name) || isReserved(name, rule); count++) {
-      const mark = `${law.filler}${count}`;
-      name = room.slice(0, Math.max(0, rule.max - mark.length)) + mark;
-    }
+  /** The last number of a name in a scope: those before it are taken. */
+  const numbers = new Map<string, number>();
+  const give = (base: string, scope: string): UpstreamName => {
+    const names = takenIn(scope);
+    const room = isKept(base, rule) ? aside(base, rule) : base;
+    const key = `${scope.length} ${scope}${room}`;
+    let count = numbers.get(key) ?? 1;
+    let name = count === 1 ? room : numbered(room, count, rule);
+    while (names.has(name) || isReserved(name, rule)) name = numbered(room, ++count, rule);
+    numbers.set(key, count);
     names.add(name);
     return upstreamName(name);
   };
@@ -58,11 +61,16 @@ export function createProviderNameAllocator(
       const wish = wishes[at];
       if (wish === undefined) continue;
       const base = lawful[at] === true ? flatName(wish, law) : codec(wish, rule);
-      given[at] = give(base, takenIn(wish.scope ?? ""));
+      given[at] = give(base, wish.scope ?? "");
     }
     return given;
   };
   return Object.assign(allocate, { taken: () => taken });
+}
+
+function numbered(name: string, count: number, rule: NameRule): string {
+  const mark = `${lawOf(rule).filler}${count}`;
+  return name.slice(0, Math.max(0, rule.max - mark.length)) + mark;
 }
 
 /** A namespace and a name as one: `git` and `status` are `git__status`. */

@@ -62,13 +62,15 @@ function planToolset(turn: Turn, profile: Profile): Toolset {
   const kept = keptItems(planned, names, profile);
 
   const offered: Bound[] = [];
-  const emptied = new Set<number>();
+  /** Items whose tools are taken out, and where the first of them stood. */
+  const emptied = new Map<number, string>();
   for (const [at, { entry, declared }] of planned.entries()) {
     const name = names[at];
     const { path, kind, namespace } = entry;
     const { verdict, reason, offer } = declared;
     verdicts.push({ path, kind, namespace, name: entry.name, verdict, upstreamName: name, reason });
-    if (entry.item !== undefined && !kept.has(entry.item)) emptied.add(entry.item);
+    if (entry.item !== undefined && !kept.has(entry.item) && !emptied.has(entry.item))
+      emptied.set(entry.item, path);
     if (offer === undefined || name === undefined) {
       decisions.push({ path, action: "dropped", reason });
       continue;
@@ -78,12 +80,8 @@ function planToolset(turn: Turn, profile: Profile): Toolset {
       decisions.push({ path, action: "renamed", reason: `sent as \`${name}\`` });
     offered.push(bind(entry, offer, name, entry.item !== undefined && kept.has(entry.item)));
   }
-  for (const item of emptied)
-    decisions.push({
-      path: planned.find(({ entry }) => entry.item === item)?.entry.path ?? "tools",
-      action: "reshaped",
-      reason: "tools that the conversation brings are declared with the others",
-    });
+  const reason = "tools that the conversation brings are declared with the others";
+  for (const path of emptied.values()) decisions.push({ path, action: "reshaped", reason });
   const isSame = ({ entry, declared }: Planned): boolean => declared.offer?.tool === entry.tool;
   const identical = decisions.length === 0 && planned.every(isSame);
   return {
@@ -96,7 +94,7 @@ function planToolset(turn: Turn, profile: Profile): Toolset {
       ? (turn.tools as unknown as readonly Tool<UpstreamName>[])
       : renderProviderToolDeclarations(offered),
     taken: allocate.taken(),
-    emptied,
+    emptied: new Set(emptied.keys()),
     identical,
     faults: faultsOf(planned, offered, profile),
     choices: new Map(),

@@ -1,0 +1,17 @@
+import { expect, it } from "vitest";
+import { idAllocator } from "./ids.ts";
+
+const nine = { chars: "A-Za-z0-9", max: 9, exact: true };
+
+it("keeps an id that will do, and bends another in the same way each time", () => {
+  const [one, other] = [idAllocator(nine), idAllocator(nine)];
+  expect(one("abcdefghi")).toBe("abcdefghi");
+  expect(one("call_1")).toMatch(/^[A-Za-z0-9]{9}$/);
+  expect(other("call_1")).toBe(idAllocator(nine)("call_1"));
+});
+
+it.each([undefined, nine])("gives each of many calls of one id another, and soon (%j)", (rule) => {
+  const allocate = idAllocator(rule);
+  const given = Array.from({ length: 20_000 }, () => allocate("call"));
+  expect(new Set(given).size).toBe(given.length);
+});
