@@ -81,13 +81,20 @@ const isSpace = (char: string): boolean =>
 /** The text in arguments that are all there but did not begin as expected. */
 function textOf(whole: string, key: string): string {
   const value = jsonOf(whole);
-  if (typeof value === "string") return value;
+  if (typeof value === "string") return onlyText(jsonOf(value), key) ?? value;
   // What is no such object is the text itself.
   if (!isFields(value)) return whole;
   const inner = value[key];
   if (typeof inner === "string") return inner;
   if (inner !== undefined) return JSON.stringify(inner);
   return Object.keys(value).length === 0 ? "" : whole;
+}
+
+/** The text of an object that holds nothing else. */
+function onlyText(value: unknown, key: string): string | undefined {
+  if (!isFields(value) || Object.keys(value).length !== 1) return undefined;
+  const { [key]: text } = value;
+  return typeof text === "string" ? text : undefined;
 }
 
 /**

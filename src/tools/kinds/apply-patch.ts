@@ -1,5 +1,5 @@
 import { isFields, jsonOf } from "../../turn/json.ts";
-import { pick, whole, type Kind } from "./kind.ts";
+import { bareArguments, pick, whole, type Kind } from "./kind.ts";
 
 const OPERATIONS = ["create_file", "update_file", "delete_file"];
 
@@ -48,9 +48,10 @@ export const applyPatchKind: Kind = {
 };
 
 function decode(text: string): string {
-  const value = jsonOf(text);
+  const value = jsonOf(bareArguments(text));
   if (!isFields(value)) return text;
-  const operation = isFields(value.operation) ? value.operation : value;
+  const inner = typeof value.operation === "string" ? jsonOf(value.operation) : value.operation;
+  const operation = isFields(inner) ? inner : value;
   const { type, path } = operation;
   if (!OPERATIONS.includes(String(type)) || typeof path !== "string") return text;
   return JSON.stringify(pick(operation, ["type", "path", "diff"]));

@@ -1,4 +1,5 @@
-import type { Callable, JsonSchema, Part, Result } from "../../turn/turn.ts";
+import { isFields, jsonOf } from "../../turn/json.ts";
+import type { Callable, Fields, JsonSchema, Part, Result } from "../../turn/turn.ts";
 
 /** A function declared in place of a tool of a kind the upstream does not have. */
 type StandInDeclaration = {
@@ -58,6 +59,18 @@ export function whole(decode: (text: string) => string): Decoder {
     end: (complete) => (complete ? decode(text) : text),
   };
 }
+
+/** Arguments without the text around them, where a model put their JSON in one. */
+export function bareArguments(text: string): string {
+  const inner = jsonOf(text);
+  if (typeof inner !== "string") return text;
+  const value = jsonOf(inner);
+  return typeof value === "object" && value !== null ? inner : text;
+}
+
+/** What stands under a key that some write around it and some do not. */
+export const inside = (value: Fields, key: string): Fields =>
+  isFields(value[key]) ? value[key] : value;
 
 export const isTexts = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every((one) => typeof one === "string");

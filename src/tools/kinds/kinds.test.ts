@@ -100,6 +100,34 @@ describe("stand-ins", () => {
     expect(JSON.parse(restore("shell", "ls -la"))).toEqual({ commands: ["ls -la"] });
   });
 
+  it.each<[string, unknown, unknown]>([
+    ["local_shell", { command: ["ls"] }, { type: "exec", command: ["ls"], env: {} }],
+    ["shell", { commands: ["ls"] }, { commands: ["ls"] }],
+    [
+      "apply_patch",
+      { operation: { type: "delete_file", path: "a" } },
+      { type: "delete_file", path: "a" },
+    ],
+    ["tool_search", { query: "git" }, { query: "git" }],
+  ])("reads arguments of %s that were put in a text once more", (kind, args, value) => {
+    expect(restoreValue(kind, JSON.stringify(args))).toEqual(value);
+  });
+
+  it("reads the input of a custom tool that was put in a text once more", () => {
+    expect(restore("custom", JSON.stringify('{"input":"a\\nb"}'))).toBe("a\nb");
+    expect(restore("custom", JSON.stringify('{"query":"a"}'))).toBe('{"query":"a"}');
+  });
+
+  it("takes a value with or without the key that its kind of call has around it", () => {
+    const exec = { type: "exec", command: ["ls"], env: {} };
+    expect(restoreValue("local_shell", { action: exec })).toEqual(exec);
+    expect(restoreValue("shell", { action: { commands: ["ls"] } })).toEqual({ commands: ["ls"] });
+    const operation = { type: "delete_file", path: "a" };
+    expect(restoreValue("apply_patch", { operation: JSON.stringify(operation) })).toEqual(
+      operation,
+    );
+  });
+
   it("leaves arguments alone that hold no command", () => {
     expect(restore("local_shell", '{"command":[]}')).toBe('{"command":[]}');
     expect(restore("shell", '{"commands":[1]}')).toBe('{"commands":[1]}');

@@ -1,5 +1,5 @@
 import { isFields, jsonOf } from "../../turn/json.ts";
-import { isTexts, pick, plainLine, whole, type Kind } from "./kind.ts";
+import { bareArguments, inside, isTexts, pick, plainLine, whole, type Kind } from "./kind.ts";
 
 const OPTIONS = ["timeout_ms", "working_directory", "user"];
 
@@ -44,8 +44,10 @@ export const localShellKind: Kind = {
 
 /** The action in a function's arguments; the arguments themselves if there is none in them. */
 function decode(text: string): string {
-  const value = jsonOf(text);
-  const said = isFields(value) ? value : { command: value ?? plainLine(text)?.trim() };
+  const value = jsonOf(bareArguments(text));
+  const said = isFields(value)
+    ? inside(value, "action")
+    : { command: value ?? plainLine(text)?.trim() };
   const command = wordsOf(said.command ?? said.cmd);
   if (command === undefined) return text;
   const env = isFields(said.env) ? said.env : {};

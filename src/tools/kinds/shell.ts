@@ -1,5 +1,5 @@
 import { isFields, jsonOf } from "../../turn/json.ts";
-import { isTexts, pick, plainLine, whole, type Kind } from "./kind.ts";
+import { bareArguments, inside, isTexts, pick, plainLine, whole, type Kind } from "./kind.ts";
 
 const OPTIONS = ["timeout_ms", "max_output_length"];
 
@@ -55,8 +55,8 @@ function outputText(text: string): string {
 }
 
 function decode(text: string): string {
-  const value = jsonOf(text);
-  const said = isFields(value) ? value : { commands: value ?? plainLine(text) };
+  const value = jsonOf(bareArguments(text));
+  const said = isFields(value) ? inside(value, "action") : { commands: value ?? plainLine(text) };
   const commands = lines(said.commands ?? said.command ?? said.cmd);
   if (commands === undefined) return text;
   return JSON.stringify({ commands, ...pick(said, OPTIONS) });

@@ -1,5 +1,5 @@
 import { isFields } from "../../turn/json.ts";
-import { whole, type Kind } from "./kind.ts";
+import { bareArguments, whole, type Kind } from "./kind.ts";
 
 const QUERY = {
   type: "object",
@@ -28,7 +28,7 @@ export const toolSearchKind: Kind = {
     },
     encode: (input) => input,
     // Its arguments are a value, not text, on the client's side: nothing to say before they are whole.
-    decoder: () => whole((text) => text),
+    decoder: () => whole(bareArguments),
     answer: (_, brought) => [
       {
         type: "text",
