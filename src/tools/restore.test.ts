@@ -212,6 +212,15 @@ describe("restoring calls", () => {
     expect(none.events).toEqual([{ type: "turn-end", choice: 0, stop: "end" }]);
   });
 
+  it("numbers the calls of one id soon, however many there are", () => {
+    const events = Array.from({ length: 20_000 }, (_, call) =>
+      calling("look", [], { call, id: "call" }),
+    ).flat();
+    const ids = restored(plan(), events).calls.map(({ id }) => id);
+    expect(new Set(ids).size).toBe(20_000);
+    expect(ids.slice(0, 3)).toEqual(["call", "call_2", "call_3"]);
+  });
+
   it("gives a new id to a call whose id the conversation has used", () => {
     const seen = plan({ items: [called("call_0"), called("call_0_2")] });
     const { calls } = restored(seen, [

@@ -169,14 +169,22 @@ function decoderOf(call: CallStart<UpstreamName>, bound: Bound | undefined): Dec
 /** Ids that the client has not seen yet in this conversation: some upstreams begin anew with each answer. */
 function idsBeside({ asked }: Plan): (id: string) => string {
   let seen: Set<string> | undefined;
+  /** The last number behind an id: those before it are taken. */
+  const numbers = new Map<string, number>();
   return (id) => {
     seen ??= new Set(
       asked.items
         .map((item) => (item.type === "call" ? item.id : undefined))
         .filter((one) => one !== undefined),
     );
-    let given = id;
-    for (let count = 2; seen.has(given); count++) given = `${id}_${count}`;
+    if (!seen.has(id)) {
+      seen.add(id);
+      return id;
+    }
+    let count = numbers.get(id) ?? 2;
+    while (seen.has(`${id}_${count}`)) count++;
+    numbers.set(id, count);
+    const given = `${id}_${count}`;
     seen.add(given);
     return given;
   };
