@@ -397,6 +397,15 @@ describe("blocks", () => {
       expect(runStage(stopped(1), [start, text("b", 1), text("a"), fail]).at(-1)).toEqual(fail);
     });
 
+    it("was cut off with its stream where another never began", () => {
+      expect(runStage(stopped(1), [start, text("b", 1)]).at(-1)).toMatchObject({
+        type: "turn-fail",
+        fault: { code: "upstream.cut" },
+      });
+      const fewer = runStage(stopped(0), [start, text("a"), stop()]);
+      expect(fewer.at(-1)).toEqual(stop());
+    });
+
     it("makes the upstream dispensable when the others have ended, and not before", () => {
       const stage = stopped(1);
       const then = (...events: Event[]): boolean | undefined => {

@@ -95,7 +95,10 @@ class Blocks<Name extends AnyName> implements Stage<TurnEvent<Name>, TurnEvent<N
   end(emit: Emit<TurnEvent<Name>>): void {
     if (this.#failed) return;
     if (this.#choices.size === 0) return this.#fail(empty(), emit);
-    if (!this.#isOver()) return this.#fail(cutOff(), emit);
+    const { size } = this.#choices;
+    // Who gives fewer choices than were asked for still ends those it gives, also one that was stopped.
+    const isShort = size < this.#asked && this.#ended < size;
+    if (isShort || !this.#isOver()) return this.#fail(cutOff(), emit);
     for (const choice of this.#choices.values()) {
       if (choice.stop === undefined) continue;
       const stop = settleStop(choice);

@@ -94,7 +94,9 @@ class ChatWriter implements EventWriter<ClientName> {
         return this.#sayEnd(event, emit);
       case "turn-fail":
         this.#failed = true;
-        return emit(sseFrame(JSON.stringify(faultBody(event.fault))) + sseDone);
+        emit(sseFrame(JSON.stringify(faultBody(event.fault))));
+        this.#sayLastWords(emit);
+        return emit(sseDone);
       // Said by what is in them, or chat has no words for it.
       case "text-start":
       case "text-break":
@@ -112,13 +114,17 @@ class ChatWriter implements EventWriter<ClientName> {
 
   end(emit: Emit<string>): void {
     if (this.#failed) return;
-    const words = this.#context.lastWords?.() ?? "";
-    if (words !== "") emit(words);
+    this.#sayLastWords(emit);
     if (this.#turn.usageWanted && this.#usage !== undefined) {
       const usage = writeUsage(this.#usage);
       emit(sseFrame(JSON.stringify({ ...this.#headFields(), choices: [], usage })));
     }
     emit(sseDone);
+  }
+
+  #sayLastWords(emit: Emit<string>): void {
+    const words = this.#context.lastWords?.() ?? "";
+    if (words !== "") emit(words);
   }
 
   #sayText({ choice, text, logprobs }: TextDelta, emit: Emit<string>): void {
