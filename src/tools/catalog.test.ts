@@ -12,9 +12,10 @@ import {
   restored,
   result,
   sentName,
+  whole,
 } from "../../test/turns.ts";
 import type { Fields, Opaque } from "../turn/turn.ts";
-import { planTools } from "./plan.ts";
+import { planTools, summary } from "./plan.ts";
 
 const carrier = (type: string, tools: readonly unknown[]): Opaque => ({
   type: "opaque",
@@ -107,6 +108,37 @@ describe("the catalog", () => {
     expect(namesOf(plan.turn.tools)).toEqual(["git__status"]);
   });
 
+  it("sends a namespace from the chat door as one where there are such", () => {
+    const raw = { tools: [{ type: "function", function: { name: "status" } }], name: "git" };
+    const tool = { ...builtin("namespace", raw), dialect: "chat" as const };
+    const plan = planTools(ask({ dialect: "chat", tools: [tool] }), whole);
+    expect(plan.identical).toBe(false);
+    expect(plan.turn.tools).toMatchObject([
+      { type: "namespace", name: "git", tools: [{ type: "function", name: "status" }] },
+    ]);
+  });
+
+  it("says of members it cannot read that it cannot, whoever declared them", () => {
+    const members = [{ type: "function", name: "a" }, { type: "function" }, 7];
+    const raw = { type: "namespace", name: "n", tools: members };
+    const lost = (path: string) => ({
+      path,
+      action: "dropped",
+      reason: "it cannot be read as a tool",
+    });
+    const brought = planTools(ask({ items: [carrier("additional_tools", [raw])] }), plain);
+    expect(brought.decisions).toEqual(
+      expect.arrayContaining([
+        lost("input[0].tools[0].tools[1]"),
+        lost("input[0].tools[0].tools[2]"),
+      ]),
+    );
+    const tool = { ...builtin("namespace", raw), dialect: "chat" as const };
+    const declared = planTools(ask({ dialect: "chat", tools: [tool] }), whole);
+    expect(declared.decisions).toEqual([lost("tools[0].tools[1]"), lost("tools[0].tools[2]")]);
+    expect(summary(declared)).toBe("native=1 degraded=0 deferred=0 ignored=2");
+  });
+
   it("does not rename a tool when the conversation brings another", () => {
     const tools = [fn("a.b")];
     const before = planTools(ask({ tools }), plain);
@@ -123,8 +155,8 @@ describe("the catalog", () => {
     );
     expect(plan.turn.tools).toEqual([]);
     expect(plan.decisions).toEqual([
-      { path: "input[0].tools[0]", action: "repaired", reason: "it cannot be read as a tool" },
-      { path: "input[0].tools[1]", action: "repaired", reason: "it cannot be read as a tool" },
+      { path: "input[0].tools[0]", action: "dropped", reason: "it cannot be read as a tool" },
+      { path: "input[0].tools[1]", action: "dropped", reason: "it cannot be read as a tool" },
     ]);
   });
 

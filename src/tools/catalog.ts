@@ -21,8 +21,8 @@ export type Catalog = {
   readonly entries: readonly Entry[];
   /** Namespaces that hold nothing. */
   readonly hollow: readonly { readonly path: string; readonly name: string }[];
-  /** Declarations in the conversation that cannot be read. */
-  readonly unread: readonly { readonly path: string }[];
+  /** Declarations that cannot be read, and the item of the conversation they stand in. */
+  readonly unread: readonly { readonly path: string; readonly item?: number | undefined }[];
 };
 
 /** Every tool the model may be offered: those declared, and those that the conversation brought. */
@@ -31,9 +31,9 @@ export function buildToolCatalog(
 ): Catalog {
   const entries: Entry[] = [];
   const hollow: { path: string; name: string }[] = [];
-  const unread: { path: string }[] = [];
+  const unread: { path: string; item?: number }[] = [];
   const add = (given: Tool, path: string, item?: number): void => {
-    const tool = asNamespace(given) ?? given;
+    const tool = asNamespace(given, (inner) => unread.push({ path: path + inner })) ?? given;
     if (tool.type !== "namespace") return void entries.push(entryOf(tool, path, item));
     if (tool.tools.length === 0) hollow.push({ path, name: tool.name });
     for (const [at, member] of tool.tools.entries())
@@ -46,8 +46,9 @@ export function buildToolCatalog(
     if (brought === undefined) continue;
     for (const [at, raw] of brought.tools.entries()) {
       const path = `${itemPath(turn, item)}.tools[${at}]`;
-      const tool = readDeclaration(raw, brought.dialect);
-      if (tool === undefined) unread.push({ path });
+      const lose = (inner: string): void => void unread.push({ path: path + inner, item });
+      const tool = readDeclaration(raw, brought.dialect, lose);
+      if (tool === undefined) lose("");
       else add(tool, path, item);
     }
   }
@@ -55,9 +56,9 @@ export function buildToolCatalog(
 }
 
 /** Namespaces are a word of one dialect only; another keeps them as a tool it does not know. */
-function asNamespace(tool: Tool): NamespaceTool | undefined {
+function asNamespace(tool: Tool, unread: (path: string) => void): NamespaceTool | undefined {
   if (tool.type !== "builtin" || tool.kind !== "namespace") return undefined;
-  const read = readDeclaration(tool.raw, tool.dialect);
+  const read = readDeclaration(tool.raw, tool.dialect, unread);
   return read?.type === "namespace" ? read : undefined;
 }
 

@@ -5,9 +5,14 @@ import type { Callable, DialectName, Extra, Fields, NamespaceTool, Tool } from "
 /**
  * Reads a tool that an item of the conversation carries, in the form of either
  * dialect; nothing if it is none. The list beside the conversation has been
- * read by then.
+ * read by then. Members of a namespace that are none are told to `unread`, by
+ * where they stand.
  */
-export function readDeclaration(raw: unknown, dialect: DialectName): Tool | undefined {
+export function readDeclaration(
+  raw: unknown,
+  dialect: DialectName,
+  unread: (path: string) => void = () => {},
+): Tool | undefined {
   if (!isFields(raw)) return undefined;
   if (raw.type !== "namespace") return readCallable(raw, dialect);
   const { name, description, tools, type: _, ...rest } = raw;
@@ -17,9 +22,11 @@ export function readDeclaration(raw: unknown, dialect: DialectName): Tool | unde
     type: "namespace",
     name,
     description: textOf(description),
-    tools: members
-      .map((member) => (isFields(member) ? readCallable(member, dialect) : undefined))
-      .filter((member) => member !== undefined),
+    tools: members.flatMap((member: unknown, at) => {
+      const callable = isFields(member) ? readCallable(member, dialect) : undefined;
+      if (callable === undefined) unread(`.tools[${at}]`);
+      return callable ?? [];
+    }),
     ...extraOf(rest, dialect),
   };
   return read;

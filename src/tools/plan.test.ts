@@ -27,6 +27,17 @@ const carrier = (type: string, tools: readonly Fields[]): Opaque => ({
 });
 
 describe("planTools", () => {
+  it("says of the members of a namespace that is kept what they are sent as", () => {
+    const narrow = withTools({ kinds: whole.tools.kinds });
+    const plan = planTools(ask({ tools: [namespace("n", [fn("a.b")])] }), narrow);
+    expect(plan.turn.tools).toMatchObject([{ name: "n", tools: [{ name: "a_b" }] }]);
+    expect(plan.decisions).toEqual([
+      { path: "tools[0].tools[0]", action: "renamed", reason: "sent as `a_b`" },
+    ]);
+    const { calls } = restored(plan, calling("a_b", ["{}"], { namespace: "n" }));
+    expect(calls).toMatchObject([{ kind: "function", namespace: "n", name: "a.b" }]);
+  });
+
   it("leaves a request alone that needs nothing", () => {
     const turn = ask({ tools: [fn("add")], items: [message("user", "hi")] });
     const plan = planTools(turn, plain);

@@ -76,13 +76,21 @@ function planToolset(turn: Turn, profile: Profile): Toolset {
       continue;
     }
     for (const made of offer.decisions) decisions.push({ path, ...made });
-    if (name !== String(entry.name) && namespace === undefined)
+    // A member that stands apart from its namespace has another name anyway.
+    if (name !== String(entry.name) && (namespace === undefined || offer.group !== undefined))
       decisions.push({ path, action: "renamed", reason: `sent as \`${name}\`` });
     offered.push(bind(entry, offer, name, entry.item !== undefined && kept.has(entry.item)));
   }
   const reason = "tools that the conversation brings are declared with the others";
   for (const path of emptied.values()) decisions.push({ path, action: "reshaped", reason });
-  const isSame = ({ entry, declared }: Planned): boolean => declared.offer?.tool === entry.tool;
+  // A namespace that only was written for another dialect is not sent as it came.
+  const isOwn = ({ group, item }: Entry): boolean =>
+    group === undefined ||
+    item !== undefined ||
+    turn.dialect === profile.dialect ||
+    turn.tools.includes(group);
+  const isSame = ({ entry, declared }: Planned): boolean =>
+    declared.offer?.tool === entry.tool && isOwn(entry);
   const identical = decisions.length === 0 && planned.every(isSame);
   return {
     verdicts,
@@ -101,22 +109,30 @@ function planToolset(turn: Turn, profile: Profile): Toolset {
   };
 }
 
+type Reasoned = Pick<Decision, "action" | "reason">;
+
 /** Namespaces without tools and declarations without sense. */
 function strayVerdicts(
   { hollow, unread }: Catalog,
   profile: Profile,
   decisions: Decision[],
 ): ToolVerdict[] {
-  const stray = (path: string, kind: string, name: string, reason: string): ToolVerdict => {
-    decisions.push({ path, action: "repaired", reason });
-    return { path, kind, name, verdict: "ignored", reason };
+  const stray = (
+    tool: Pick<ToolVerdict, "path" | "kind" | "name">,
+    made: Reasoned,
+  ): ToolVerdict => {
+    decisions.push({ path: tool.path, ...made });
+    return { ...tool, verdict: "ignored", reason: made.reason };
   };
   // An upstream that has such things may make more of them.
   const bare = ruleFor("namespace", profile) === "native" ? [] : hollow;
-  const odd = ruleFor("additional_tools", profile) === "native" ? [] : unread;
+  const isKept = ruleFor("additional_tools", profile) === "native";
+  const odd = unread.filter(({ item }) => item === undefined || !isKept);
+  const empty: Reasoned = { action: "repaired", reason: "the namespace holds no tools" };
+  const senseless: Reasoned = { action: "dropped", reason: "it cannot be read as a tool" };
   return [
-    ...bare.map(({ path, name }) => stray(path, "namespace", name, "the namespace holds no tools")),
-    ...odd.map(({ path }) => stray(path, "unknown", "", "it cannot be read as a tool")),
+    ...bare.map(({ path, name }) => stray({ path, kind: "namespace", name }, empty)),
+    ...odd.map(({ path }) => stray({ path, kind: "unknown", name: "" }, senseless)),
   ];
 }
 
