@@ -46,4 +46,20 @@ describe("createIdentityMap", () => {
     expect(map.byNickname("functions.hg__status")?.client.namespace).toBe("hg");
     expect(map.byNickname("status")).toBeUndefined();
   });
+
+  it("knows a tool by a name like its own, unless two could be meant", () => {
+    const map = createIdentityMap([
+      bind("status", "git__status", "git"),
+      bind("Read", "Read"),
+      bind("read", "read"),
+      bind("apply_patch", "apply_patch"),
+      bind("!!", "tool_1"),
+    ]);
+    for (const name of ["git-status", "git::status", "GIT__STATUS", "Git.Status", "git_status"])
+      expect(map.byLikeness(name)?.client.name).toBe("status");
+    expect(map.byLikeness("Apply-Patch ")?.client.name).toBe("apply_patch");
+    expect(map.byLikeness("READ")).toBeUndefined();
+    expect(map.byLikeness("applypatch")).toBeUndefined();
+    expect(map.byLikeness("??")).toBeUndefined();
+  });
 });

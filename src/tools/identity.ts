@@ -29,6 +29,8 @@ export type ToolIdentityMap<Bound extends Binding = Binding> = {
   byName(name: string, namespace?: string): Bound | undefined;
   /** By the client's name in a form that models write by themselves: `namespace.name` and the like. */
   byNickname(name: string): Bound | undefined;
+  /** By a name that is only like one of its names: other capitals, another sign between the words. */
+  byLikeness(name: string): Bound | undefined;
 };
 
 export function createIdentityMap<Bound extends Binding>(
@@ -37,7 +39,8 @@ export function createIdentityMap<Bound extends Binding>(
   const aliases = new Map<string, Bound>();
   const identities = new Map<string, Bound>();
   const names = new Map<string, Bound | null>();
-  let nicknames: Map<string, Bound | null> | undefined;
+  let nicknames: Nicknames<Bound> | undefined;
+  let likenesses: Nicknames<Bound> | undefined;
   for (const bound of bindings) {
     const { client, upstream } = bound;
     const alias = aliasKey(upstream);
@@ -57,6 +60,10 @@ export function createIdentityMap<Bound extends Binding>(
       nicknames ??= nicknamesOf(bindings);
       return nicknames.get(name) ?? undefined;
     },
+    byLikeness(name) {
+      likenesses ??= nicknamesOf(bindings, likenessOf);
+      return likenesses.get(likenessOf(name)) ?? undefined;
+    },
   };
 }
 
@@ -68,9 +75,23 @@ const nameKey = (name: string, namespace: string | undefined): string =>
 export const aliasKey = ({ kind, name, namespace }: Alias): string =>
   isCalledByName(kind) ? nameKey(name, namespace) : `${kind}@${name}`;
 
-function nicknamesOf<Bound extends Binding>(bindings: readonly Bound[]): Map<string, Bound | null> {
-  const found = new Map<string, Bound | null>();
-  const learn = (name: string, bound: Bound): void => {
+/** Null: two tools could be meant. */
+type Nicknames<Bound> = Map<string, Bound | null>;
+
+/** What is left of a name when capitals and signs do not count; nothing is like a name of signs alone. */
+const likenessOf = (name: string): string =>
+  name
+    .toLowerCase()
+    .match(/[\p{L}\p{N}]+/gu)
+    ?.join("_") ?? name;
+
+function nicknamesOf<Bound extends Binding>(
+  bindings: readonly Bound[],
+  form: (name: string) => string = String,
+): Nicknames<Bound> {
+  const found: Nicknames<Bound> = new Map();
+  const learn = (nickname: string, bound: Bound): void => {
+    const name = form(nickname);
     found.set(name, found.has(name) && found.get(name) !== bound ? null : bound);
   };
   for (const bound of bindings) {
@@ -99,6 +120,8 @@ export const identityKey = ({ kind, namespace, name }: Identity): string =>
 export const isCalledByName = (kind: string | undefined): boolean =>
   kind === "function" || kind === "custom";
 
+type Named = { readonly namespace?: string | undefined; readonly name: string };
+
 /** A tool as people write it. */
-export const fullName = ({ namespace, name }: Pick<Identity, "namespace" | "name">): string =>
+export const fullName = ({ namespace, name }: Named): string =>
   namespace === undefined ? name : `${namespace}.${name}`;

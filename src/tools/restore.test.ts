@@ -126,6 +126,18 @@ describe("restoring calls", () => {
     ]);
   });
 
+  it("takes a call for one of the tool whose name it is like, and reports it", () => {
+    const { calls, reports } = restored(plan(), calling("Patch", ['{"input":"x"}']));
+    expect(calls).toMatchObject([{ kind: "custom", name: "patch", input: "x" }]);
+    expect(reports).toEqual([
+      {
+        path: "output.choices[0].calls[0]",
+        action: "repaired",
+        reason: "`Patch` was called and taken for `patch`",
+      },
+    ]);
+  });
+
   it("passes on a call of a tool that nobody declared, and reports it", () => {
     const { calls, reports } = restored(plan(), calling("nope", ["{}"]));
     expect(calls).toMatchObject([{ kind: "function", name: "nope", input: "{}" }]);

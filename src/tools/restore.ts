@@ -4,6 +4,7 @@ import type { CallDelta, CallEnd, CallStart, TurnEnd, TurnEvent } from "../turn/
 import { clientName, type ClientName, type UpstreamName } from "../turn/names.ts";
 import { callPath } from "../turn/path.ts";
 import type { Bound, Identities } from "./declare.ts";
+import { fullName } from "./identity.ts";
 import type { Decoder } from "./kinds/kind.ts";
 import { customKind } from "./kinds/custom.ts";
 import type { Plan } from "./plan.ts";
@@ -110,10 +111,13 @@ function admission(
     return undefined;
   };
   return (event, calls) => {
-    const bound = recognise(event, identity);
+    const known = recognise(event, identity);
+    const bound = known ?? identity.byLikeness(fullName(event));
     const say = (action: Action, reason: string): void =>
       report({ path: callPath(event), action, reason });
     if (bound === undefined) say("repaired", `\`${event.name}\` was called and is not declared`);
+    else if (known === undefined)
+      say("repaired", `\`${event.name}\` was called and taken for \`${fullName(bound.client)}\``);
     const why = forbidden(bound, calls);
     if (why !== undefined) {
       calls.withheld++;
