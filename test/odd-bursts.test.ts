@@ -194,3 +194,29 @@ describe("choices that do not do the same", () => {
     },
   );
 });
+
+describe("a client that reads slowly", () => {
+  const calls = ["1", "2", "3"].map((a) => ({ call: { name: "look", arguments: { a } } }));
+  const script = [calls.flatMap((call) => [{ delay: 10 }, call])];
+  const config = (tools: ConfigInput["tools"]): ConfigInput => ({
+    upstreams: { actor: { dialect: "scripted", script } },
+    models: { "*": "actor/scripted" },
+    tools,
+  });
+
+  it.each([
+    ["chat", "/v1/chat/completions", { messages: [{ role: "user", content: "Go." }] }] as const,
+    ["responses", "/v1/responses", { input: "Go." }] as const,
+  ])(
+    "is given the whole burst: the grace is the model's, at the %s door",
+    async (door, path, said) => {
+      const body = { model: "m", stream: true, tools: [look[door]], ...said };
+      const told = await askStill(config({ stop_after: true, stop_after_grace_ms: 100 }), {
+        path,
+        body,
+        readsIn: 1000,
+      });
+      expect(told.turn.calls).toMatchObject({ given: 3, truncated: false, stopped: false });
+    },
+  );
+});

@@ -13,6 +13,8 @@ export type Told = {
   readonly happenings: readonly Happening[];
   readonly turn: TurnDone;
   readonly metrics: string;
+  /** What `/v1/usage` sums up. */
+  readonly usage: Readonly<Record<string, unknown>>;
 };
 
 type Asking = {
@@ -21,6 +23,8 @@ type Asking = {
   readonly headers?: Readonly<Record<string, string>>;
   /** The client leaves after so long. */
   readonly leaveAt?: number;
+  /** The client takes so long to read what it is sent at a time. */
+  readonly readsIn?: number;
 };
 
 /** Time passes in such steps. */
@@ -43,6 +47,7 @@ export async function askStill(config: ConfigInput, asking: Asking): Promise<Tol
   let text = "";
   const state = { isOver: false };
   let leave = (): void => {};
+  let drain = (): void => {};
   gateway.handle({
     method: "POST",
     path: asking.path,
@@ -56,13 +61,15 @@ export async function askStill(config: ConfigInput, asking: Asking): Promise<Tol
       },
       write(piece) {
         text += piece;
-        return true;
+        if (asking.readsIn === undefined) return true;
+        clock.at(clock.now() + asking.readsIn, () => drain());
+        return false;
       },
       end(piece = "") {
         text += piece;
         state.isOver = true;
       },
-      onDrain() {},
+      onDrain: (then) => void (drain = then),
       onLeave: (then) => void (leave = then),
     },
   });
@@ -77,7 +84,10 @@ export async function askStill(config: ConfigInput, asking: Asking): Promise<Tol
   const ms = clock.now() - begun;
   const turn = happenings.find((happening) => happening.type === "turn");
   if (turn === undefined) throw new Error(`no turn was reported: ${text}`);
-  const metrics = await (await gateway.fetch(new Request("http://here/metrics"))).text();
+  const look = (path: string): Promise<Response> =>
+    gateway.fetch(new Request(`http://here${path}`));
+  const metrics = await (await look("/metrics")).text();
+  const usage = (await (await look("/v1/usage")).json()) as Told["usage"];
   await gateway.close(0);
-  return { status, headers, text, ms, happenings, turn, metrics };
+  return { status, headers, text, ms, happenings, turn, metrics, usage };
 }

@@ -1,5 +1,6 @@
 import type { WriteContext } from "../dialects/dialect.ts";
 import type { Flow, Source } from "../stream/flow.ts";
+import { pausableClock } from "../stream/pausable-clock.ts";
 import { pump } from "../stream/pump.ts";
 import { sseComment } from "../stream/sse.ts";
 import { callComment, callHeaders } from "../telemetry/figures.ts";
@@ -41,6 +42,8 @@ export function run(house: House, job: Job, readied: Readied, retry: boolean, en
   const { rules } = job;
   const counted = tally(clock);
   const mended = mending();
+  /** The time that the upstream has: while a full reply holds it up, it has none. */
+  const itsTime = pausableClock(clock);
   let flow: Flow | undefined;
   const lastWords = (): string => {
     const { calls } = counted.seen;
@@ -57,21 +60,28 @@ export function run(house: House, job: Job, readied: Readied, retry: boolean, en
     headers: job.headers(readied),
     figures: () => callHeaders(counted.seen.calls, rules),
     straight,
-    full: () => flow?.pause(),
+    full() {
+      itsTime.pause();
+      flow?.pause();
+    },
     refused: ends.refused,
     told: ends.told,
   });
-  const stages = answerStages({ readied, rules, clock, newId, tally: counted, report });
+  const stages = answerStages({ readied, rules, clock: itsTime, newId, tally: counted, report });
   const source = readied.prepared.open({
     retry,
     requestId: job.requestId,
     headers: job.span?.headers,
   });
   const { crashed } = ends;
-  const running = pump(guarded(source, crashed), stages, door, guardedClock(clock, crashed));
+  const running = pump(guarded(source, crashed), stages, door, guardedClock(itsTime, crashed));
   flow = running;
   return {
     ...running,
+    resume() {
+      itsTime.resume();
+      running.resume();
+    },
     seen: counted.seen,
     mended: mended.all,
     id() {
