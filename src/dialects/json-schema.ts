@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { isFields, isWithin } from "../turn/json.ts";
-import type { Fields } from "../turn/turn.ts";
+import type { Fields, JsonSchema } from "../turn/turn.ts";
 
 /** Providers take a few tens. Whoever walks a schema does so on the stack, and that has an end. */
 const DEEPEST = 512;
@@ -13,3 +13,9 @@ export const jsonSchema = z
   .refine((value) => isWithin(value, DEEPEST), {
     error: `must not be nested deeper than ${DEEPEST} levels`,
   });
+
+/** A schema as the parameters of a function: APIs take an object; one that is just `true` allows any. */
+export function parametersOf(schema: JsonSchema | undefined): Fields | undefined {
+  if (typeof schema !== "boolean") return schema;
+  return schema ? { type: "object", properties: {}, additionalProperties: true } : { not: {} };
+}

@@ -2,6 +2,7 @@ import type { Decision } from "../../turn/decision.ts";
 import { kept } from "../../turn/kept.ts";
 import { clientName, type UpstreamName } from "../../turn/names.ts";
 import type { CustomTool, Fields, FunctionTool, Tool } from "../../turn/turn.ts";
+import { parametersOf } from "../json-schema.ts";
 import { fieldsOf } from "../loose.ts";
 import { invalid, shaped } from "../shape.ts";
 import { customSchema, extraOf, functionSchema, ownExtra, toolSchema } from "./schema.ts";
@@ -105,7 +106,7 @@ function writeTool(tool: Tool<UpstreamName>): Fields | string {
   switch (tool.type) {
     case "function": {
       const { name, description, schema, strict } = tool;
-      return declaration(tool, { name, description, parameters: schema, strict });
+      return declaration(tool, { name, description, parameters: parametersOf(schema), strict });
     }
     case "custom": {
       const { name, description, format } = tool;

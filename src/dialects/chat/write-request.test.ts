@@ -77,6 +77,21 @@ describe("a chat request that crosses", () => {
       expect(write(fromChat({ response_format })).body).toMatchObject({ response_format });
   });
 
+  it("writes parameters that are just true or false as the object that they stand for", () => {
+    const tools = [true, false].map((parameters) => ({
+      type: "function",
+      function: { name: `f_${parameters}`, parameters },
+    }));
+    expect(write(fromChat({ tools })).body).toMatchObject({
+      tools: [
+        {
+          function: { parameters: { type: "object", properties: {}, additionalProperties: true } },
+        },
+        { function: { parameters: { not: {} } } },
+      ],
+    });
+  });
+
   it("asks for probabilities without alternatives", () => {
     const { body } = write(fromChat({ logprobs: true }));
     expect(body).toMatchObject({ logprobs: true });

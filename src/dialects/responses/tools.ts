@@ -2,7 +2,7 @@ import { z } from "zod";
 import { kept } from "../../turn/kept.ts";
 import { clientName, type AnyName, type UpstreamName } from "../../turn/names.ts";
 import type { Callable, CustomTool, Fields, FunctionTool, Tool } from "../../turn/turn.ts";
-import { jsonSchema } from "../json-schema.ts";
+import { jsonSchema, parametersOf } from "../json-schema.ts";
 import { invalid, shaped } from "../shape.ts";
 import { extraOf, given, ownExtra, silently, type Report } from "./fields.ts";
 
@@ -132,8 +132,8 @@ function writeTool<Name extends AnyName>(tool: Tool<Name>, to: Audience): Fields
         type: "function",
         name: tool.name,
         ...(to.echo === true
-          ? { description: tool.description ?? null, parameters: objectSchema(tool.schema) ?? null }
-          : given({ description: tool.description, parameters: objectSchema(tool.schema) })),
+          ? { description: tool.description ?? null, parameters: parametersOf(tool.schema) ?? null }
+          : given({ description: tool.description, parameters: parametersOf(tool.schema) })),
         ...given({ strict: tool.strict ?? to.strict }),
         ...ownExtra(tool.extra, to.report),
       };
@@ -164,12 +164,6 @@ function writeTool<Name extends AnyName>(tool: Tool<Name>, to: Audience): Fields
     default:
       return tool satisfies never;
   }
-}
-
-/** The API takes an object; a schema that is just `true` allows any. */
-function objectSchema(schema: FunctionTool["schema"]): Fields | undefined {
-  if (typeof schema !== "boolean") return schema;
-  return schema ? { type: "object", properties: {}, additionalProperties: true } : { not: {} };
 }
 
 /** Keys to other servers are not repeated, nor does the API itself. */
