@@ -1,6 +1,6 @@
 import type { WriteContext } from "../dialects/dialect.ts";
 import type { Flow, Source } from "../stream/flow.ts";
-import { pausableClock } from "../stream/pausable-clock.ts";
+import { pausableClock, type PausableClock } from "../stream/pausable-clock.ts";
 import { pump } from "../stream/pump.ts";
 import { sseComment } from "../stream/sse.ts";
 import { callComment, callHeaders } from "../telemetry/figures.ts";
@@ -60,28 +60,23 @@ export function run(house: House, job: Job, readied: Readied, retry: boolean, en
     headers: job.headers(readied),
     figures: () => callHeaders(counted.seen.calls, rules),
     straight,
-    full() {
-      itsTime.pause();
-      flow?.pause();
-    },
+    full: () => flow?.pause(),
     refused: ends.refused,
     told: ends.told,
   });
   const stages = answerStages({ readied, rules, clock: itsTime, newId, tally: counted, report });
-  const source = readied.prepared.open({
-    retry,
-    requestId: job.requestId,
-    headers: job.span?.headers,
-  });
+  const { requestId, span } = job;
+  const source = readied.prepared.open({ retry, requestId, headers: span?.headers });
   const { crashed } = ends;
-  const running = pump(guarded(source, crashed), stages, door, guardedClock(itsTime, crashed));
+  const running = pump(
+    guarded(timed(source, itsTime), crashed),
+    stages,
+    door,
+    guardedClock(itsTime, crashed),
+  );
   flow = running;
   return {
     ...running,
-    resume() {
-      itsTime.resume();
-      running.resume();
-    },
     seen: counted.seen,
     mended: mended.all,
     id() {
@@ -136,6 +131,24 @@ function keeper({ items }: House, { caller, turn }: Job, straight: boolean): Wri
   if (straight || turn.params.store === false) return undefined;
   return (id, item, length) => items.remember(id, { caller, item, length });
 }
+
+/** Whoever holds a source up holds its time up too. */
+const timed =
+  <Event>(source: Source<Event>, time: PausableClock): Source<Event> =>
+  (sink) => {
+    const flow = source(sink);
+    return {
+      pause() {
+        time.pause();
+        flow.pause();
+      },
+      resume() {
+        time.resume();
+        flow.resume();
+      },
+      stop: () => flow.stop(),
+    };
+  };
 
 /** A fault in a stage must end one turn, not the process whose socket happened to call it. */
 function guarded(

@@ -5,7 +5,7 @@ export type PausableClock = Clock & {
   resume(): void;
 };
 
-type Alarm = { readonly moment: number; readonly then: () => void; callOff: () => void };
+type Alarm = { readonly moment: number; readonly ring: () => void; callOff: () => void };
 
 /**
  * A clock that stands still while nobody can say anything. Where a slow client
@@ -20,13 +20,13 @@ export function pausableClock(clock: Clock): PausableClock {
   const set = (alarm: Alarm): void => {
     alarm.callOff = clock.at(alarm.moment + lost, () => {
       alarms.delete(alarm);
-      alarm.then();
+      alarm.ring();
     });
   };
   return {
     now: () => (since ?? clock.now()) - lost,
     at(moment, then) {
-      const alarm: Alarm = { moment, then, callOff() {} };
+      const alarm: Alarm = { moment, ring: then, callOff() {} };
       alarms.add(alarm);
       if (since === undefined) set(alarm);
       return () => {
