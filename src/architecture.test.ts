@@ -70,7 +70,7 @@ describe("rooms", () => {
     ]);
     expect(broken("stream/x.ts", 'import { createHash } from "node:crypto";')).toHaveLength(1);
     expect(
-      broken("tools/x.ts", 'const { http } = await import("../upstreams/http.ts");'),
+      broken("tools/x.ts", 'const { http } = await import("../upstreams/http/http.ts");'),
     ).toHaveLength(1);
     expect(broken("gateway/x.ts", "process.env.HOME")).toEqual([
       "gateway/x.ts reads the environment",

@@ -1,10 +1,10 @@
 import { resolve } from "node:path";
 import { codexUpstream } from "../upstreams/codex/codex.ts";
-import { demoUpstream } from "../upstreams/demo.ts";
-import { httpUpstream } from "../upstreams/http.ts";
+import { demoUpstream } from "../upstreams/demo/demo.ts";
+import { httpUpstream } from "../upstreams/http/http.ts";
 import { profileFor, profiles } from "../upstreams/profiles/profiles.ts";
-import { proxyFor } from "../upstreams/proxy.ts";
-import { scriptedUpstream } from "../upstreams/scripted.ts";
+import { proxyFor } from "../upstreams/http/proxy.ts";
+import { scriptedUpstream } from "../upstreams/scripted/scripted.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Profile } from "../turn/profile.ts";
 import type { Upstream } from "../upstreams/upstream.ts";

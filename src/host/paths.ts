@@ -4,7 +4,7 @@ import type { Config } from "../gateway/config.ts";
 import type { Problem } from "../gateway/problems.ts";
 import { isFields } from "../turn/json.ts";
 import type { Fields } from "../turn/turn.ts";
-import { checkScript } from "../upstreams/script.ts";
+import { checkScript } from "../upstreams/scripted/script.ts";
 import { pathText, type Finding } from "./config-file.ts";
 
 export type Scripts = {

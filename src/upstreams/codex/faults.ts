@@ -2,9 +2,9 @@ import { fieldsOf, numberOf, textOf } from "../../dialects/loose.ts";
 import { Fault, type FaultCode } from "../../turn/fault.ts";
 import { isFields, jsonOf } from "../../turn/json.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { readError } from "../error-body.ts";
-import { refusal, shown } from "../http-fault.ts";
-import type { Failing } from "../http-fault.ts";
+import { readError } from "../http/error-body.ts";
+import { refusal, shown } from "../http/fault.ts";
+import type { Failing } from "../http/fault.ts";
 
 /** Who failed, and how it is let in where it has no key. */
 export type CodexFailing = Failing & { readonly signIn?: string | undefined };

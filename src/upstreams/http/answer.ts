@@ -1,14 +1,14 @@
 import { StringDecoder } from "node:string_decoder";
 import type { Dispatcher } from "undici";
-import type { EventReader } from "../dialects/dialect.ts";
-import type { Flow, Sink } from "../stream/flow.ts";
-import { sseReader, type SseReader } from "../stream/sse.ts";
-import type { Clock } from "../turn/clock.ts";
-import type { TurnEvent } from "../turn/event.ts";
-import type { Fault } from "../turn/fault.ts";
-import type { UpstreamName } from "../turn/names.ts";
-import { broken, packed, refusal, shown, tooLong, webPage, type Failing } from "./http-fault.ts";
-import { headerValue, type Failure, type Headers } from "./retry.ts";
+import type { EventReader } from "../../dialects/dialect.ts";
+import type { Flow, Sink } from "../../stream/flow.ts";
+import { sseReader, type SseReader } from "../../stream/sse.ts";
+import type { Clock } from "../../turn/clock.ts";
+import type { TurnEvent } from "../../turn/event.ts";
+import type { Fault } from "../../turn/fault.ts";
+import type { UpstreamName } from "../../turn/names.ts";
+import { broken, packed, refusal, shown, tooLong, webPage, type Failing } from "./fault.ts";
+import { headerValue, type Failure, type Headers } from "../retry.ts";
 
 type Event = TurnEvent<UpstreamName>;
 

@@ -1,7 +1,7 @@
-import { faultOfStatus, type StatusFault } from "../dialects/said-error.ts";
-import { Fault, type FaultCode } from "../turn/fault.ts";
+import { faultOfStatus, type StatusFault } from "../../dialects/said-error.ts";
+import { Fault, type FaultCode } from "../../turn/fault.ts";
 import { readError } from "./error-body.ts";
-import { askedWait, headerValue, type Failure, type Headers } from "./retry.ts";
+import { askedWait, headerValue, type Failure, type Headers } from "../retry.ts";
 
 /** Who failed: the words for a message, and what no message may hold. */
 export type Failing = {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { readError } from "./error-body.ts";
-import { broken, refusal, type Failing } from "./http-fault.ts";
+import { broken, refusal, type Failing } from "./fault.ts";
 
 const failing: Failing = { name: "box", origin: "https://a.example", secrets: ["sk-123456"] };
 const coded = (code: string, name = "Error"): Error =>

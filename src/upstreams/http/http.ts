@@ -1,18 +1,18 @@
 import { Pool, ProxyAgent, type Dispatcher } from "undici";
-import type { Dialect } from "../dialects/dialect.ts";
-import type { Clock, NewId } from "../turn/clock.ts";
-import type { TurnEvent } from "../turn/event.ts";
-import { Fault } from "../turn/fault.ts";
-import type { UpstreamName } from "../turn/names.ts";
-import type { Profile } from "../turn/profile.ts";
-import type { DialectName } from "../turn/turn.ts";
-import { HttpAnswer } from "./http-answer.ts";
-import { broken, refusal, type Failing } from "./http-fault.ts";
+import type { Dialect } from "../../dialects/dialect.ts";
+import type { Clock, NewId } from "../../turn/clock.ts";
+import type { TurnEvent } from "../../turn/event.ts";
+import { Fault } from "../../turn/fault.ts";
+import type { UpstreamName } from "../../turn/names.ts";
+import type { Profile } from "../../turn/profile.ts";
+import type { DialectName } from "../../turn/turn.ts";
+import { HttpAnswer } from "./answer.ts";
+import { broken, refusal, type Failing } from "./fault.ts";
 import { readModels } from "./model-list.ts";
-import { modelProfile } from "./profiles/models.ts";
-import { retrying } from "./retry.ts";
-import type { OpenOptions, Prepared, Upstream } from "./upstream.ts";
-import { version } from "./version.ts";
+import { modelProfile } from "../profiles/models.ts";
+import { retrying } from "../retry.ts";
+import type { OpenOptions, Prepared, Upstream } from "../upstream.ts";
+import { version } from "../version.ts";
 
 type Event = TurnEvent<UpstreamName>;
 

@@ -1,15 +1,15 @@
 import { readFileSync } from "node:fs";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { stillClock } from "../../test/still-clock.ts";
-import { chat } from "../dialects/chat/chat.ts";
-import type { Dialect } from "../dialects/dialect.ts";
-import { blocks } from "../stream/blocks.ts";
-import { fold, type Answer } from "../stream/fold.ts";
-import { runStage } from "../stream/stage.ts";
-import type { TurnEvent } from "../turn/event.ts";
-import { upstreamName, type UpstreamName } from "../turn/names.ts";
-import type { Fields, Item, Params, Turn } from "../turn/turn.ts";
+import { stillClock } from "../../../test/still-clock.ts";
+import { chat } from "../../dialects/chat/chat.ts";
+import type { Dialect } from "../../dialects/dialect.ts";
+import { blocks } from "../../stream/blocks.ts";
+import { fold, type Answer } from "../../stream/fold.ts";
+import { runStage } from "../../stream/stage.ts";
+import type { TurnEvent } from "../../turn/event.ts";
+import { upstreamName, type UpstreamName } from "../../turn/names.ts";
+import type { Fields, Item, Params, Turn } from "../../turn/turn.ts";
 import { checkScript, split } from "./script.ts";
 import { scriptedUpstream, type ScriptedUpstream } from "./scripted.ts";
 
@@ -86,7 +86,7 @@ const textOf = (answer: Answer<UpstreamName>, choice = 0): string =>
     .join("");
 
 describe("the example in the documentation", () => {
-  const guide = readFileSync(new URL("../../docs/scripted.md", import.meta.url), "utf8");
+  const guide = readFileSync(new URL("../../../docs/scripted.md", import.meta.url), "utf8");
   const script = /```yaml\n(# weather\.yaml[\s\S]*?)```/.exec(guide)?.[1] ?? "";
 
   it("calls twice, then answers", async () => {

@@ -1,13 +1,13 @@
-import { writeParams } from "../dialects/params.ts";
-import { say } from "../stream/flow.ts";
-import type { TurnEvent } from "../turn/event.ts";
-import type { UpstreamName } from "../turn/names.ts";
-import type { Profile } from "../turn/profile.ts";
-import type { Item, Turn } from "../turn/turn.ts";
-import { replyTo, type Reply } from "./demo/reply.ts";
-import { demo } from "./profiles/demo.ts";
-import { inputTokens } from "./tokens.ts";
-import type { Upstream } from "./upstream.ts";
+import { writeParams } from "../../dialects/params.ts";
+import { say } from "../../stream/flow.ts";
+import type { TurnEvent } from "../../turn/event.ts";
+import type { UpstreamName } from "../../turn/names.ts";
+import type { Profile } from "../../turn/profile.ts";
+import type { Item, Turn } from "../../turn/turn.ts";
+import { replyTo, type Reply } from "./reply.ts";
+import { demo } from "../profiles/demo.ts";
+import { inputTokens } from "../tokens.ts";
+import type { Upstream } from "../upstream.ts";
 
 type Event = TurnEvent<UpstreamName>;
 

@@ -1,5 +1,5 @@
-import { Fault } from "../turn/fault.ts";
-import { isLoopback } from "./loopback.ts";
+import { Fault } from "../../turn/fault.ts";
+import { isLoopback } from "../loopback.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { readModels } from "./model-list.ts";
-import { version } from "./version.ts";
+import { version } from "../version.ts";
 
 it.each([
   ['{"object":"list","data":[{"id":"a","object":"model"},{"id":"b"}]}', ["a", "b"]],
@@ -18,6 +18,6 @@ it.each([
 });
 
 it("tells upstreams the version of the package", () => {
-  const manifest = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
+  const manifest = readFileSync(new URL("../../../package.json", import.meta.url), "utf8");
   expect(version).toBe((JSON.parse(manifest) as { version: string }).version);
 });

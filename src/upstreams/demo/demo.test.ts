@@ -1,12 +1,12 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { blocks } from "../stream/blocks.ts";
-import { fold, type Answer } from "../stream/fold.ts";
-import { runStage } from "../stream/stage.ts";
-import type { TurnEvent } from "../turn/event.ts";
-import { upstreamName, type UpstreamName } from "../turn/names.ts";
-import type { Call, Fields, FunctionTool, Item, JsonSchema, Tool, Turn } from "../turn/turn.ts";
+import { blocks } from "../../stream/blocks.ts";
+import { fold, type Answer } from "../../stream/fold.ts";
+import { runStage } from "../../stream/stage.ts";
+import type { TurnEvent } from "../../turn/event.ts";
+import { upstreamName, type UpstreamName } from "../../turn/names.ts";
+import type { Call, Fields, FunctionTool, Item, JsonSchema, Tool, Turn } from "../../turn/turn.ts";
 import { demoUpstream } from "./demo.ts";
 
 type Event = TurnEvent<UpstreamName>;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { jsonOf } from "../turn/json.ts";
+import { jsonOf } from "../../turn/json.ts";
 
 /** What a refusal gave as its reason. */
 export type Said = {

@@ -1,8 +1,8 @@
 import { isMap, isSeq, LineCounter, parseDocument, type Document } from "yaml";
 import { z } from "zod";
-import type { StopReason, Usage } from "../turn/event.ts";
-import { Fault } from "../turn/fault.ts";
-import type { Fields } from "../turn/turn.ts";
+import type { StopReason, Usage } from "../../turn/event.ts";
+import { Fault } from "../../turn/fault.ts";
+import type { Fields } from "../../turn/turn.ts";
 
 /** What a scripted upstream plays. The format is told in `docs/scripted.md`. */
 export type Script = {
