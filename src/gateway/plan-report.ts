@@ -1,6 +1,6 @@
 import { listParams } from "../dialects/params.ts";
 import { countVerdicts, type ToolVerdict, type Verdict } from "../tools/plan.ts";
-import { isLossy, type Action, type Decision } from "../turn/decision.ts";
+import { bounded, isLossy, type Action, type Decision } from "../turn/decision.ts";
 import type { CallRules, StopMode } from "../turn/rules.ts";
 import type { Fields } from "../turn/turn.ts";
 import { dialects } from "./dialects.ts";
@@ -70,7 +70,7 @@ export const planned = (
     link,
     profile,
     straight,
-    decisions: mended.length === 0 ? decisions : [...decisions, ...mended],
+    decisions: [...bounded(decisions), ...mended],
     tools: plan.verdicts,
     parameters: listParams(plan.turn, profile),
     rules: listRules(rules, readied),

@@ -5,7 +5,7 @@ import { pump } from "../stream/pump.ts";
 import { sseComment } from "../stream/sse.ts";
 import { callComment, callHeaders } from "../telemetry/figures.ts";
 import type { Clock } from "../turn/clock.ts";
-import type { Decision } from "../turn/decision.ts";
+import { bounded, MOST_TOLD, type Decision } from "../turn/decision.ts";
 import type { TurnEvent } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
@@ -96,9 +96,6 @@ export function run(house: House, job: Job, readied: Readied, retry: boolean, en
   };
 }
 
-/** So many decisions are told of one answer: a model that does not stop must not fill memory with them. */
-const MOST_TOLD = 1000;
-
 /** Gathers what had to be done to an answer. */
 function mending() {
   const told: Decision[] = [];
@@ -108,11 +105,7 @@ function mending() {
       if (told.length < MOST_TOLD) told.push(decision);
       else untold++;
     },
-    all: (): readonly Decision[] => {
-      if (untold === 0) return told;
-      const reason = `${untold} more decisions like these are not told one by one`;
-      return [...told, { path: "output", action: "dropped", reason }];
-    },
+    all: (): readonly Decision[] => bounded(told, untold),
   };
 }
 

@@ -32,3 +32,23 @@ export type Action =
 /** What strictness refuses: the request would not mean the same. */
 export const isLossy = (decision: Decision): boolean =>
   decision.action === "dropped" || decision.action === "changed";
+
+/** So many are told of one turn: whoever sends or says no end of odd things must not fill memory with them. */
+export const MOST_TOLD = 1000;
+
+/** As many as may be told of what stands in lists, and how many more there are. */
+export function bounded(decisions: readonly Decision[], more = 0): readonly Decision[] {
+  if (decisions.length <= MOST_TOLD && more === 0) return decisions;
+  let listed = 0;
+  let isLoss = more > 0;
+  const told = decisions.filter((decision) => {
+    const isTold = !decision.path.includes("[") || ++listed <= MOST_TOLD;
+    isLoss ||= !isTold && isLossy(decision);
+    return isTold;
+  });
+  const untold = decisions.length - told.length + more;
+  if (untold === 0) return decisions;
+  const reason = `${untold} more decisions like these are not told one by one`;
+  const path = told.at(-1)?.path.replace(/[[.].*/s, "") ?? "";
+  return [...told, { path, action: isLoss ? "dropped" : "repaired", reason }];
+}
