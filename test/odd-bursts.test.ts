@@ -220,3 +220,45 @@ describe("a client that reads slowly", () => {
     },
   );
 });
+
+describe("what nobody asked for", () => {
+  const made = (index: number, a: string, choice = 0): string =>
+    chunk(choice, {
+      tool_calls: [
+        {
+          index,
+          id: `call_${choice}_${index}`,
+          type: "function",
+          function: { name: "look", arguments: JSON.stringify({ a }) },
+        },
+      ],
+    });
+
+  it.each(doors.flatMap((door) => [true, false].map((stream) => ({ door, stream }))))(
+    "is held to the rules also where no tool was declared, at the $door door, stream=$stream",
+    async ({ door, stream }) => {
+      await using upstream = await fakeUpstream(() =>
+        sse(made(0, "1"), made(1, "1"), made(2, "2"), made(3, "3"), chunk(0, {}, "tool_calls")),
+      );
+      const tools = { block_max: 2, block_dedup: true };
+      await using served = await serve({ ...onto("chat", upstream.url), tools });
+      const answer = await told(door, await ask(served, door, { stream }));
+      expect(answer.calls.map(({ input }) => input)).toEqual(['{"a":"1"}', '{"a":"2"}']);
+      expect(served.turns()[0]?.calls).toMatchObject({ given: 2, withheld: 1, repeated: 1 });
+    },
+  );
+
+  it.each([true, false])(
+    "is no second choice at a door that has room for one, stream=%s",
+    async (stream) => {
+      await using upstream = await fakeUpstream(() =>
+        sse(made(0, "1", 1), made(0, "2", 0), chunk(1, {}, "tool_calls"), chunk(0, {}, "length")),
+      );
+      await using served = await serve(onto("chat", upstream.url));
+      const asked = { stream, tools: [look.responses] };
+      const answer = await told("responses", await ask(served, "responses", asked));
+      expect(answer).toMatchObject({ calls: [{ input: '{"a":"1"}' }], stop: "completed" });
+      expect(served.turns()[0]).toMatchObject({ outcome: "completed", calls: { given: 1 } });
+    },
+  );
+});

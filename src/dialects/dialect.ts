@@ -13,6 +13,8 @@ export type Dialect = {
   readonly name: DialectName;
   /** Whether a stream tells the end of each call when it comes, and not only that of the whole answer. */
   readonly endsCalls: boolean;
+  /** How many choices an answer has room for. */
+  readonly choices: number;
   /** Throws a Fault that names the field. */
   readRequest(body: Fields): Turn;
   writeRequest(turn: Turn<UpstreamName>, to: Target): Written;

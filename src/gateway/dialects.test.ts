@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { clientName } from "../turn/names.ts";
-import { dialects, endsCalls } from "./dialects.ts";
+import { choicesIn, dialects, endsCalls } from "./dialects.ts";
 
 it.each(Object.values(dialects))(
   "$name says of itself whether its streams tell the end of a call",
@@ -22,4 +22,8 @@ it.each(Object.values(dialects))(
 
 it("takes upstreams without a dialect of ours at their word", () => {
   expect(endsCalls("codex")).toBe(true);
+});
+
+it("says how many choices an answer has room for", () => {
+  expect([choicesIn("chat"), choicesIn("responses")]).toEqual([Infinity, 1]);
 });

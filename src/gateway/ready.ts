@@ -36,7 +36,8 @@ export function ready(asked: Turn, link: Link, { strict, rules }: Asked): Readie
   const hasTools = plan.verdicts.length > 0;
   // Who wants no calls wants to read what the model writes about them.
   const readsText = hasTools && turn.choice?.type !== "none" && readsCalls(rules, profile);
-  const shaped = readsText || (hasTools && mayShape(rules, turn));
+  // A model may also call what nobody declared.
+  const shaped = readsText || mayShape(rules, turn);
   const sent = shaped && mustStream(rules) ? { ...plan.turn, stream: true } : plan.turn;
   const prepared = link.upstream.prepare(sent, { model: link.model, straight: alike });
   const decisions =

@@ -17,7 +17,7 @@ import type { OnDecision } from "../turn/decision.ts";
 import type { TurnEvent } from "../turn/event.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
 import type { CallRules } from "../turn/rules.ts";
-import { endsCalls } from "./dialects.ts";
+import { choicesIn, endsCalls } from "./dialects.ts";
 import type { Readied } from "./ready.ts";
 import { leavesOutText } from "./rules.ts";
 import type { Tally } from "./tally.ts";
@@ -56,7 +56,9 @@ function lawful(
   isStopped?: (choice: number) => boolean,
 ): Stage<Upstream, Upstream> {
   const { plan, readsText } = readied;
-  let stage: Stage<Upstream, Upstream> = blocks<UpstreamName>(plan.asked.params.n, isStopped);
+  const { params, dialect } = plan.asked;
+  const most = choicesIn(dialect);
+  let stage: Stage<Upstream, Upstream> = blocks<UpstreamName>(params.n, isStopped, most);
   if (readsText) stage = chain(textCalls(plan.identity, newId, report), stage);
   if (!needsEnds(rules, readied)) return stage;
   const quietMs = rules.stopAfter ? Math.min(QUIET_MS, rules.graceMs) : undefined;
@@ -71,9 +73,9 @@ function lawful(
  * tells it, where the upstream's has no word for it.
  */
 function needsEnds(rules: CallRules, { plan, profile, shaped }: Readied): boolean {
-  if (plan.verdicts.length === 0) return false;
   const { dedup: leavesOut, stopAfter, output } = rules;
   if (shaped && (leavesOut || stopAfter || output === "obsidian-xml")) return true;
+  if (plan.verdicts.length === 0) return false;
   return plan.asked.stream && endsCalls(plan.asked.dialect) && !endsCalls(profile.dialect);
 }
 

@@ -37,18 +37,21 @@ type Cut = "none" | "last" | "all";
  * and closes blocks, holds each choice's end back until the stream is over
  * (text and counts may follow a finish), and lets nothing pass a failure. A
  * stream that ends before its choices did becomes a failure. `asked` is how
- * many choices the client wants. `isStopped` tells of those that a rule behind
- * has stopped, who says their end too: once they are all that has not ended,
- * nothing more is needed.
+ * many choices the client wants, `most` how many it has room for: what others
+ * say is not there. `isStopped` tells of those that a rule behind has stopped,
+ * who says their end too: once they are all that has not ended, nothing more is
+ * needed.
  */
 export const blocks = <Name extends AnyName>(
   asked = 1,
   isStopped: (choice: number) => boolean = () => false,
-): Stage<TurnEvent<Name>, TurnEvent<Name>> => new Blocks<Name>(asked, isStopped);
+  most = Infinity,
+): Stage<TurnEvent<Name>, TurnEvent<Name>> => new Blocks<Name>(asked, isStopped, most);
 
 class Blocks<Name extends AnyName> implements Stage<TurnEvent<Name>, TurnEvent<Name>> {
   readonly #asked: number;
   readonly #isStopped: (choice: number) => boolean;
+  readonly #most: number;
   readonly #choices = new Map<number, Choice>();
   #last: Choice | undefined;
   #started = false;
@@ -60,9 +63,10 @@ class Blocks<Name extends AnyName> implements Stage<TurnEvent<Name>, TurnEvent<N
   /** Frames that came before anything was said: they wait, since nothing has begun. */
   #early: Frame[] = [];
 
-  constructor(asked: number, isStopped: (choice: number) => boolean) {
+  constructor(asked: number, isStopped: (choice: number) => boolean, most: number) {
     this.#asked = asked;
     this.#isStopped = isStopped;
+    this.#most = most;
   }
 
   each(event: TurnEvent<Name>, emit: Emit<TurnEvent<Name>>): void {
@@ -87,8 +91,10 @@ class Blocks<Name extends AnyName> implements Stage<TurnEvent<Name>, TurnEvent<N
         // What comes after every choice has ended can no longer spoil the answer.
         if (this.#choices.size < this.#asked || !this.#isOver()) this.#fail(event.fault, emit);
         return;
-      default:
-        say(this.#choice(event.choice), event, emit);
+      default: {
+        const choice = this.#choice(event.choice);
+        if (choice !== undefined) say(choice, event, emit);
+      }
     }
   }
 
@@ -113,10 +119,13 @@ class Blocks<Name extends AnyName> implements Stage<TurnEvent<Name>, TurnEvent<N
     return size >= this.#asked && this.#ended < size && this.#isOver();
   }
 
-  #choice(index: number): Choice {
+  #choice(index: number): Choice | undefined {
     if (this.#last?.index === index) return this.#last;
     let choice = this.#choices.get(index);
-    if (choice === undefined) this.#choices.set(index, (choice = newChoice(index)));
+    if (choice === undefined) {
+      if (this.#choices.size >= this.#most) return undefined;
+      this.#choices.set(index, (choice = newChoice(index)));
+    }
     this.#last = choice;
     return choice;
   }
@@ -137,6 +146,7 @@ class Blocks<Name extends AnyName> implements Stage<TurnEvent<Name>, TurnEvent<N
 
   #stop(index: number, stop: StopReason): void {
     const choice = this.#choice(index);
+    if (choice === undefined) return;
     if (choice.stop === undefined) {
       this.#ended++;
       this.#stops.push(index);

@@ -9,6 +9,7 @@ import { writeRequest } from "./write-request.ts";
 export const chat: Dialect = {
   name: "chat",
   endsCalls: false,
+  choices: Infinity,
   readRequest,
   writeRequest,
   readEvents: (context) => readEvents(context),

@@ -9,6 +9,7 @@ import { writeRequest } from "./write-request.ts";
 export const responses: Dialect = {
   name: "responses",
   endsCalls: true,
+  choices: 1,
   readRequest,
   writeRequest,
   readEvents,
