@@ -1,7 +1,8 @@
 import { clientName, type UpstreamName } from "../../turn/names.ts";
 import type { Choice, Fields, ToolRef } from "../../turn/turn.ts";
+import { textOf } from "../loose.ts";
 import { invalid, shaped } from "../shape.ts";
-import { allowedSchema, fieldsSchema, namedSchema } from "./schema.ts";
+import { allowedSchema, fieldsSchema, inNamespace, namedSchema } from "./schema.ts";
 
 const forms =
   "must be `auto`, `none`, `required` or an object that names a tool; leave it out for the default";
@@ -45,13 +46,16 @@ function readRef(form: Fields, path: string): ToolRef {
   const kind = form.type ?? (form.function === undefined ? undefined : "function");
   if (typeof kind !== "string" || kind === "")
     throw invalid(`${path}.type`, "must say what kind of tool is meant, such as `function`");
-  if (kind !== "function" && kind !== "custom")
-    return { kind, name: clientName(typeof form.name === "string" ? form.name : kind) };
+  if (kind !== "function" && kind !== "custom") {
+    const [name, server] = [textOf(form.name), textOf(form.server_label)];
+    // One tool of a server is to it what a member is to its namespace.
+    return { kind, name: clientName(name ?? server ?? kind), ...inNamespace(name && server) };
+  }
   const isFlat = form[kind] === undefined && form.name !== undefined;
-  const { name } = isFlat
+  const { name, namespace } = isFlat
     ? shaped(namedSchema, form, path)
     : shaped(namedSchema, form[kind], `${path}.${kind}`);
-  return { kind, name: clientName(name) };
+  return { kind, name: clientName(name), ...inNamespace(textOf(namespace)) };
 }
 
 export function writeChoice(choice: Choice<UpstreamName>): unknown {

@@ -5,7 +5,14 @@ import { invalid, shaped } from "../shape.ts";
 import { readAnnotation } from "./citations.ts";
 import { detailsText } from "./details.ts";
 import { readContent } from "./parts.ts";
-import { assistantSchema, callSchema, extraOf, legacyCallSchema, messageSchema } from "./schema.ts";
+import {
+  assistantSchema,
+  callSchema,
+  extraOf,
+  inNamespace,
+  legacyCallSchema,
+  messageSchema,
+} from "./schema.ts";
 
 /** Reads `messages` as items: one of an assistant may hold reasoning, text and calls. */
 export function readMessages(messages: readonly unknown[]): Item[] {
@@ -118,27 +125,29 @@ function readReasoning(
 }
 
 function readCall(raw: unknown, path: string): Call {
-  const { id, type, function: named, custom, ...rest } = shaped(callSchema, raw, path);
-  if (custom != null && (type === "custom" || named == null)) {
-    const { name, input, ...inner } = custom;
+  const { id, type, function: called, custom, ...rest } = shaped(callSchema, raw, path);
+  if (custom != null && (type === "custom" || called == null)) {
+    const { name, namespace, input, ...inner } = custom;
     return {
       type: "call",
       id,
       kind: "custom",
       name: clientName(name),
       input: input ?? "",
+      ...inNamespace(textOf(namespace)),
       ...extraOf({ ...rest, custom: unlessEmpty(inner) }),
     };
   }
-  if (named == null)
+  if (called == null)
     throw invalid(`${path}.function`, "must be an object with `name` and `arguments`");
-  const { name, arguments: input, ...inner } = named;
+  const { name, namespace, arguments: input, ...inner } = called;
   return {
     type: "call",
     id,
     kind: "function",
     name: clientName(name),
     input: input ?? "",
+    ...inNamespace(textOf(namespace)),
     ...extraOf({ ...rest, function: unlessEmpty(inner) }),
   };
 }

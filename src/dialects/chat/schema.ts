@@ -154,3 +154,7 @@ const nothing = {};
 /** The fields to give back to chat, if they came from it. */
 export const ownExtra = (extra: Extra | undefined): Fields =>
   extra?.dialect === "chat" ? extra.fields : {};
+
+/** Chat has no namespaces; a client that declared some all the same is told of which a call's tool is. */
+export const inNamespace = (namespace: string | undefined): { readonly namespace?: string } =>
+  namespace === undefined ? {} : { namespace };

@@ -3,7 +3,7 @@ import { kept } from "../../turn/kept.ts";
 import { clientName, type UpstreamName } from "../../turn/names.ts";
 import type { CustomTool, Fields, FunctionTool, Tool } from "../../turn/turn.ts";
 import { parametersOf } from "../json-schema.ts";
-import { fieldsOf } from "../loose.ts";
+import { fieldsOf, textOf } from "../loose.ts";
 import { invalid, shaped } from "../shape.ts";
 import { customSchema, extraOf, functionSchema, ownExtra, toolSchema } from "./schema.ts";
 
@@ -49,7 +49,7 @@ function readTool(raw: unknown, path: string): Tool {
       return withOuter(readCustom(inner, `${path}.custom`), type, rest);
     }
     default: {
-      const name = typeof tool.name === "string" && tool.name !== "" ? tool.name : type;
+      const name = textOf(tool.name) ?? textOf(tool.server_label) ?? type;
       return { type: "builtin", kind: type, name: clientName(name), dialect: "chat", raw: tool };
     }
   }

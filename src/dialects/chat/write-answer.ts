@@ -6,7 +6,7 @@ import { writeAnnotation } from "./citations.ts";
 import { writeFinish } from "./finish.ts";
 import { writeHosted } from "./images.ts";
 import { declaresFunctions } from "./old-form.ts";
-import { ownExtra } from "./schema.ts";
+import { inNamespace, ownExtra } from "./schema.ts";
 import { writeUsage } from "./usage.ts";
 
 /** Writes a whole answer as a `chat.completion`. */
@@ -94,10 +94,13 @@ function writeReasoning(items: readonly Item[]): Fields {
 }
 
 /** Chat has two kinds of call; one of another kind is a function's by that name. */
-const writeCall = ({ id, kind, name, input, extra }: Call): Fields => ({
-  ...ownExtra(extra),
-  id,
-  ...(kind === "custom"
-    ? { type: "custom", custom: { name, input } }
-    : { type: "function", function: { name, arguments: input } }),
-});
+const writeCall = ({ id, kind, name, namespace, input, extra }: Call): Fields => {
+  const named = { name, ...inNamespace(namespace) };
+  return {
+    ...ownExtra(extra),
+    id,
+    ...(kind === "custom"
+      ? { type: "custom", custom: { ...named, input } }
+      : { type: "function", function: { ...named, arguments: input } }),
+  };
+};

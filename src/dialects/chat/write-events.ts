@@ -20,7 +20,7 @@ import { writeAnnotation } from "./citations.ts";
 import { writeFinish } from "./finish.ts";
 import { writeHosted } from "./images.ts";
 import { declaresFunctions } from "./old-form.ts";
-import { ownExtra } from "./schema.ts";
+import { inNamespace, ownExtra } from "./schema.ts";
 import { answerHead } from "./write-answer.ts";
 import { writeUsage } from "./usage.ts";
 
@@ -212,7 +212,7 @@ const wrapped = ({ head, tail }: Wrapping, text: string): string =>
 /** A call's first delta, and the one that carries a piece of its input. */
 function callForm(
   index: number,
-  { id, kind, name, extra }: CallStart<ClientName>,
+  { id, kind, name, namespace, extra }: CallStart<ClientName>,
   legacy: boolean,
 ): { open: Fields; more: Fields } {
   if (legacy && index === 0)
@@ -224,7 +224,17 @@ function callForm(
   const [type, key] =
     kind === "custom" ? (["custom", "input"] as const) : (["function", "arguments"] as const);
   return {
-    open: { tool_calls: [{ ...ownExtra(extra), index, id, type, [type]: { name, [key]: "" } }] },
+    open: {
+      tool_calls: [
+        {
+          ...ownExtra(extra),
+          index,
+          id,
+          type,
+          [type]: { name, ...inNamespace(namespace), [key]: "" },
+        },
+      ],
+    },
     more: { tool_calls: [{ index, [type]: { [key]: HOLE } }] },
   };
 }

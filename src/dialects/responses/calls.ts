@@ -120,6 +120,7 @@ export function writeResult(item: Result, report: Report): Fields {
   return {
     type: kind.result,
     ...named,
+    ...kind.usualResult,
     ...given({ [kind.output]: writeOutput(kind, item, report), status: item.status }),
     ...extra,
   };

@@ -24,6 +24,8 @@ export type CallKind = {
   readonly prefix: string;
   /** What readers expect in an answer though it says nothing. */
   readonly usual?: Fields | undefined;
+  /** What the API expects of a result though a client of another dialect has no word for it. */
+  readonly usualResult?: Fields | undefined;
 };
 
 const functionKind: CallKind = {
@@ -79,6 +81,7 @@ const callKinds: readonly CallKind[] = [
     output: "output",
     outputForm: "text",
     prefix: "apc",
+    usualResult: { status: "completed" },
   },
   {
     kind: "tool_search",

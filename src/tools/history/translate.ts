@@ -66,7 +66,7 @@ function translateItem(
     case "call":
       return tellCall(item, telling);
     case "result":
-      return item.kind === "function" ? item : tellResult(item, telling);
+      return tellResult(item, telling);
     case "opaque":
       return keepOpaque(item, at, telling);
     case "reasoning":
@@ -90,9 +90,10 @@ function tellCall(
 
 function tellResult(item: Result, { named, kinds, profile, set }: Telling): Result {
   // Some clients name a shell's call by the id of the item that made it.
-  const call = named.get(item.call);
-  const result = call === undefined ? item : { ...item, call };
-  return translateResult(result, kinds.get(result.call) ?? upstreamKind(item.kind, profile), set);
+  const call = named.get(item.call) ?? item.call;
+  const kind = kinds.get(call) ?? upstreamKind(item.kind, profile);
+  if (kind === item.kind) return item;
+  return translateResult(call === item.call ? item : { ...item, call }, kind, set);
 }
 
 function recall(item: Reasoning, at: number, telling: Telling): Reasoning | undefined {
@@ -137,7 +138,6 @@ function translateCall(call: Call, recast: Recast | undefined): Call | Call<Upst
 }
 
 function translateResult(result: Result, kind: string, set: Toolset): Result {
-  if (kind === result.kind) return result;
   const standIn = kindOf(result.kind)?.standIn;
   const parts = standIn?.answer?.(result, namesBrought(result, set)) ?? result.parts;
   return { ...result, kind, parts, extra: undefined };

@@ -1,0 +1,133 @@
+import { describe, expect, it } from "vitest";
+import { ask, told } from "./client.ts";
+import { sayChat, sayResponses } from "./fake-model.ts";
+import { fakeUpstream, type Body } from "./fake-upstream.ts";
+import { lastHeard, scene } from "./known-faults/scene.ts";
+import { onto, serve } from "./serve.ts";
+
+const status = { type: "function", function: { name: "status", parameters: { type: "object" } } };
+const group = (name: string): Body => ({ type: "namespace", name, tools: [status] });
+
+describe("a chat client with tools that chat does not have", () => {
+  it.each([true, false])(
+    "is told of which namespace a call is, and tells it back, streamed %s",
+    async (stream) => {
+      await using here = await scene(({ body }, index) =>
+        sayChat(
+          body,
+          index > 0
+            ? { text: "ok" }
+            : { calls: [{ id: "call_1", name: "hg__status", arguments: "{}" }] },
+        ),
+      );
+      const tools = [group("git"), group("hg")];
+      const text = await (await ask(here, "chat", { tools, stream })).text();
+      expect(text).toContain('"name":"status","namespace":"hg"');
+
+      const call = { name: "status", namespace: "hg", arguments: "{}" };
+      await ask(here, "chat", {
+        tools,
+        messages: [
+          { role: "user", content: "Hi" },
+          {
+            role: "assistant",
+            content: null,
+            tool_calls: [{ id: "call_1", type: "function", function: call }],
+          },
+          { role: "tool", tool_call_id: "call_1", content: "clean" },
+        ],
+        tool_choice: { type: "function", function: { name: "status", namespace: "git" } },
+      });
+      expect(lastHeard(here)).toMatchObject({
+        messages: [
+          {},
+          { tool_calls: [{ function: { name: "hg__status", arguments: "{}" } }] },
+          { role: "tool", content: "clean" },
+        ],
+        tool_choice: { function: { name: "git__status" } },
+      });
+    },
+  );
+
+  it("has the results of its calls told as those of their kind", async () => {
+    await using here = await scene(({ body }) => sayResponses(body, { text: "ok" }), {
+      dialect: "responses",
+    });
+    const call = (id: string, name: string, input: string): Body => ({
+      id,
+      type: "function",
+      function: { name, arguments: input },
+    });
+    const results = ["l", "s", "p"].map((id) => ({
+      role: "tool",
+      tool_call_id: id,
+      content: `said ${id}`,
+    }));
+    await ask(here, "chat", {
+      tools: ["local_shell", "shell", "apply_patch"].map((type) => ({ type })),
+      messages: [
+        {
+          role: "assistant",
+          content: null,
+          tool_calls: [
+            call("l", "local_shell", '{"type":"exec","command":["ls"],"env":{}}'),
+            call("s", "shell", '{"commands":["ls"]}'),
+            call("p", "apply_patch", '{"type":"delete_file","path":"a"}'),
+          ],
+        },
+        ...results,
+      ],
+    });
+    const exit = { type: "exit", exit_code: 0 };
+    expect(lastHeard(here)["input"]).toMatchObject([
+      { type: "local_shell_call", call_id: "l" },
+      { type: "shell_call", call_id: "s" },
+      { type: "apply_patch_call", call_id: "p" },
+      { type: "local_shell_call_output", id: "l", output: "said l" },
+      {
+        type: "shell_call_output",
+        call_id: "s",
+        output: [{ stdout: "said s", stderr: "", outcome: exit }],
+      },
+      { type: "apply_patch_call_output", call_id: "p", output: "said p", status: "completed" },
+    ]);
+  });
+
+  it("chooses a server by its label", async () => {
+    await using here = await scene(({ body }) => sayResponses(body, { text: "ok" }), {
+      dialect: "responses",
+    });
+    const server = (server_label: string): Body => ({
+      type: "mcp",
+      server_label,
+      server_url: `https://${server_label}.example`,
+    });
+    const choose = async (tool_choice: Body): Promise<unknown> => {
+      await ask(here, "chat", { tools: [server("a"), server("b")], tool_choice });
+      return lastHeard(here)["tool_choice"];
+    };
+    expect(await choose({ type: "mcp", server_label: "b" })).toEqual({
+      type: "mcp",
+      server_label: "b",
+    });
+  });
+});
+
+it("leaves the id of a shell's result as it is where its kind is kept", async () => {
+  await using upstream = await fakeUpstream(({ body }) => sayResponses(body, { text: "ok" }));
+  await using served = await serve(onto("responses", upstream.url));
+  const action = { type: "exec", command: ["ls"], env: {} };
+  const answer = await ask(served, "responses", {
+    tools: [{ type: "local_shell" }, { type: "function", name: "files.read" }],
+    input: [
+      { type: "local_shell_call", id: "lsh_1", call_id: "call_1", status: "completed", action },
+      { type: "local_shell_call_output", id: "lsh_1", output: "files" },
+    ],
+  });
+  expect((await told("responses", answer)).text).toBe("ok");
+  expect(upstream.heard[0]?.body["input"][1]).toEqual({
+    type: "local_shell_call_output",
+    id: "lsh_1",
+    output: "files",
+  });
+});
