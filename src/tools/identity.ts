@@ -48,7 +48,8 @@ export function createIdentityMap<Bound extends Binding>(
     if (other !== undefined) throw clash(client, other.client, upstream.name);
     aliases.set(alias, bound);
     const name = nameKey(client.name, client.namespace);
-    identities.set(identityKey(client), bound);
+    // Of tools that may be declared more than once, the first stands for all.
+    if (!identities.has(identityKey(client))) identities.set(identityKey(client), bound);
     names.set(name, names.has(name) ? null : bound);
   }
   return {

@@ -265,6 +265,22 @@ describe("planTools", () => {
     ]);
   });
 
+  it("takes a tool of the client's that is declared again for the same, by whatever name", () => {
+    const shells = [builtin("local_shell"), builtin("local_shell")];
+    const plan = planTools(
+      ask({ tools: shells, items: [called("a", "local_shell", { kind: "local_shell" })] }),
+      plain,
+    );
+    expect(namesOf(plan.turn.tools)).toEqual(["local_shell"]);
+    const other = builtin("shell", { environment: { type: "local" } });
+    const both = planTools(
+      ask({ tools: [builtin("shell"), other], items: [called("a", "shell", { kind: "shell" })] }),
+      plain,
+    );
+    expect(namesOf(both.turn.tools)).toEqual(["shell", "shell_2"]);
+    expect(both.turn.items[0]).toMatchObject({ type: "call", name: "shell" });
+  });
+
   it("lets the client's own function keep a name that a built-in would have", () => {
     const plan = planTools(
       ask({ tools: [builtin("shell"), fn("shell"), builtin("web_search"), fn("web_search")] }),

@@ -143,12 +143,12 @@ function distinct(entries: readonly Entry[], decisions: Decision[]): readonly En
   for (const entry of entries) {
     const key = identityKey(entry);
     const first = found.get(key);
-    if (first === undefined || isHosted(entry)) {
+    const same = first !== undefined && JSON.stringify(first.tool) === JSON.stringify(entry.tool);
+    if (first === undefined || (isHosted(entry) && !same)) {
       found.set(first === undefined ? key : `${key}${entry.path}`, entry);
       continue;
     }
     again = true;
-    const same = JSON.stringify(first.tool) === JSON.stringify(entry.tool);
     if (entry.item !== undefined) {
       if (!same) found.set(key, { ...entry, path: first.path });
       continue;
