@@ -30,10 +30,22 @@ export type Arguments = {
   declares(key: string): boolean;
   /** Whether it names any at all. */
   readonly some: boolean;
-  shape(key: string): Shape;
-  /** The shape of one element where there are several of a key. */
-  element(key: string): Shape;
+  /** Whether a tag is around all of them: the one we write, or one that models write and no argument is named. */
+  wraps(tag: string): boolean;
+  value(key: string): Value;
 };
+
+/** What a schema says of one value. */
+export type Value = {
+  readonly shape: Shape;
+  /** What is in it, if it is an object. */
+  fields(): Arguments;
+  /** What it has several of, if it is a list; else itself. */
+  element(): Value;
+};
+
+/** What models put around the arguments of a call. */
+export const wrappers: ReadonlySet<string> = new Set(["arguments", "parameters", "input", "args"]);
 
 export const argumentsOf = (schema: JsonSchema | undefined): Arguments =>
   isFields(schema) ? readSchema(schema) : unknownArguments;
@@ -45,7 +57,7 @@ export function readValue(text: string, shape: Shape): string {
   if (values?.includes(text) === true) return plain;
   if (types?.size === 1 && types.has("string")) return plain;
   const value = jsonOf(text);
-  if (value === undefined) return plain;
+  if (value === undefined) return spokenWord(text, types) ?? plain;
   if (types?.has("string") !== true) return compact(text);
   // Beside other types a string is in quotes only where it would be taken for one of them.
   const isJson =
@@ -55,6 +67,14 @@ export function readValue(text: string, shape: Shape): string {
   return isJson ? compact(text) : plain;
 }
 
+/** What is no text and is said as other languages do: `True`, `None`. */
+function spokenWord(text: string, types: Types): string | undefined {
+  if (types === undefined || types.has("string")) return undefined;
+  const word = text.toLowerCase();
+  if (types.has("boolean") && (word === "true" || word === "false")) return word;
+  return types.has("null") && (word === "none" || word === "null") ? "null" : undefined;
+}
+
 const WHOLE = "args";
 const anything: Shape = {};
 
@@ -62,38 +82,54 @@ const unknownArguments: Arguments = {
   whole: WHOLE,
   declares: () => false,
   some: false,
-  shape: () => anything,
-  element: () => anything,
+  wraps: (tag) => tag === WHOLE,
+  value: () => anyValue,
+};
+const anyValue: Value = {
+  shape: anything,
+  fields: () => unknownArguments,
+  element: () => anyValue,
 };
 
-const readSchema = kept((root: Fields): Arguments => {
+const readSchema = kept((root: Fields): Arguments => argumentsIn([root], root));
+
+function argumentsIn(schemas: readonly JsonSchema[], root: Fields): Arguments {
   const properties = new Map<string, JsonSchema[]>();
   const others: JsonSchema[] = [];
-  gather(root, { root, properties, others, seen: new Set() });
-  const shapes = new Map<string, Shape>();
-  const shapesIn = (schemas: readonly JsonSchema[]): Shape => {
-    const refs = new Map<string, Shape | undefined>();
-    return either(schemas.map((one) => shapeOf(one, root, refs)));
-  };
-  const shape = (key: string): Shape => {
-    const declared = properties.get(key);
-    if (declared === undefined) return others.length === 0 ? anything : shapesIn(others);
-    let found = shapes.get(key);
-    if (found === undefined) shapes.set(key, (found = shapesIn(declared)));
-    return found;
-  };
+  const seen = new Set<string>();
+  for (const schema of schemas) gather(schema, { root, properties, others, seen });
+  const values = new Map<string, Value>();
+  const declares = (key: string): boolean => properties.has(key);
+  const whole = wholeTag(declares);
+  const some = properties.size > 0;
   return {
-    whole: wholeTag((key) => properties.has(key)),
-    declares: (key) => properties.has(key),
-    some: properties.size > 0,
-    shape,
-    element(key) {
-      const of = shape(key);
-      if (of.types?.has("array") !== true) return of;
-      return of.items === undefined ? anything : shapesIn(of.items);
+    whole,
+    declares,
+    some,
+    wraps: (tag) => tag === whole || (some && wrappers.has(tag) && !declares(tag)),
+    value(key) {
+      const declared = properties.get(key);
+      if (declared === undefined) return others.length === 0 ? anyValue : valueIn(others, root);
+      let found = values.get(key);
+      if (found === undefined) values.set(key, (found = valueIn(declared, root)));
+      return found;
     },
   };
-});
+}
+
+function valueIn(schemas: readonly JsonSchema[], root: Fields): Value {
+  const refs = new Map<string, Shape | undefined>();
+  const shape = either(schemas.map((one) => shapeOf(one, root, refs)));
+  const value: Value = {
+    shape,
+    fields: () => argumentsIn(schemas, root),
+    element() {
+      if (shape.types?.has("array") !== true) return value;
+      return shape.items === undefined ? anyValue : valueIn(shape.items, root);
+    },
+  };
+  return value;
+}
 
 function wholeTag(declares: (key: string) => boolean): string {
   if (!declares(WHOLE)) return WHOLE;

@@ -18,11 +18,11 @@ const NOTHING = "_x_";
 /**
  * A key as the name of a tag. What a tag's name cannot hold is written
  * `_xHHHH_`, as XML tools do, and so is the beginning of what would be read as
- * that. `reserved` is a name that means something else here.
+ * that. `isReserved` tells of names that mean something else here.
  */
-export function encodeKey(key: string, reserved: string): string {
+export function encodeKey(key: string, isReserved: (key: string) => boolean): string {
   if (key === "") return NOTHING;
-  const isTaken = key === BLOCK || key === reserved || key === NOTHING;
+  const isTaken = key === BLOCK || key === NOTHING || isReserved(key);
   let tag = "";
   let at = 0;
   for (const char of key) {

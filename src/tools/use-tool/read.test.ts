@@ -11,6 +11,12 @@ const schema: JsonSchema = {
     on: { type: "boolean" },
     list: { type: "array", items: { type: "integer" } },
     map: { type: "object" },
+    place: {
+      type: "object",
+      properties: { city: { type: "string" }, floor: { type: "integer" } },
+    },
+    places: { type: "array", items: { $ref: "#/properties/place" } },
+    none: { type: ["integer", "null"] },
     maybe: { type: ["string", "null"] },
     either: { anyOf: [{ type: "string" }, { $ref: "#/$defs/count" }] },
     mode: { enum: ["1", "2"] },
@@ -106,6 +112,30 @@ describe("reading a call in text", () => {
     ["JSON behind the name", '{"text": "<count>1</count>"}', { text: "<count>1</count>" }],
     ["escaped JSON behind the name", "{&quot;count&quot;: 1}", { count: 1 }],
     ["JSON as character data", '<![CDATA[{"count": 1}]]>', { count: 1 }],
+    [
+      "fields as elements",
+      "<place><city>5</city><floor>5</floor></place>",
+      { place: { city: "5", floor: 5 } },
+    ],
+    [
+      "members as elements",
+      "<list><item>1</item><item>2</item></list><places><p><city>Rome</city></p></places>",
+      { list: [1, 2], places: [{ city: "Rome" }] },
+    ],
+    ["elements of a free object", "<map><a>1</a><b>x</b></map>", { map: { a: 1, b: "x" } }],
+    ["escaped markup where none can be as text", "<map>&lt;a/&gt;</map>", { map: "<a/>" }],
+    [
+      "words of other languages",
+      "<on>True</on><none>None</none><text>True</text>",
+      { on: true, none: null, text: "True" },
+    ],
+    ["JSON in what models call arguments", '<arguments>{"count": 1}</arguments>', { count: 1 }],
+    [
+      "elements in what models call parameters",
+      "<parameters><count>1</count></parameters>",
+      { count: 1 },
+    ],
+    ["text in a tag that is only named so", "<input>so</input>", { input: "so" }],
     ["encoded keys", "<a_x0020_b>1</a_x0020_b>", { "a b": 1 }],
   ])("takes %s", (_, body, wanted) => {
     expect(inside(body)).toEqual(wanted);
@@ -117,6 +147,12 @@ describe("reading a call in text", () => {
     ["its name in both places", '<use_tool name="f"><name>f</name></use_tool>', {}],
     ["an argument of that name", '<use_tool name="f"><name>g</name></use_tool>', { name: "g" }],
     ["no end tag of its own", '<use_tool name="f"/>', {}],
+    [
+      "arguments in the tag",
+      `<use_tool name="f" id="1" text="a &amp; b" count='5' on="true"><on>false</on></use_tool>`,
+      { text: "a & b", count: 5, on: false },
+    ],
+    ["nothing but arguments in the tag", '<use_tool name="f" count="5"/>', { count: 5 }],
     [
       "white space everywhere",
       " <use_tool >\n\n <name> f </name> <text > a </text >\n</use_tool > ",
@@ -153,6 +189,14 @@ describe("reading a call in text", () => {
     ["nothing", ""],
   ])("makes no call of %s", (_, block) => {
     expect(read(block)).toBeUndefined();
+  });
+
+  it("looks for elements within elements only so deep", () => {
+    const tree = { type: "object", properties: { in: { $ref: "#" } } };
+    const block = `<use_tool name="f">${"<in>".repeat(5000)}${"</in>".repeat(5000)}</use_tool>`;
+    const { input = "" } = readUseTool(block, () => ({ schema: tree })) ?? {};
+    expect(input.slice(0, 100)).toBe('{"in":'.repeat(17).slice(0, 100));
+    expect(input.length).toBeGreaterThan(block.length - 500);
   });
 
   it("keeps what JSON would lose", () => {

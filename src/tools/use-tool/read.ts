@@ -1,6 +1,6 @@
 import { isFields, jsonOf } from "../../turn/json.ts";
 import type { JsonSchema } from "../../turn/turn.ts";
-import { argumentsOf, readValue, type Arguments } from "./arguments.ts";
+import { argumentsOf, readValue, wrappers, type Arguments, type Value } from "./arguments.ts";
 import { childrenOf, type Child } from "./children.ts";
 import { membersOf, type Member } from "./json-text.ts";
 import { BLOCK, decodeKey } from "./key.ts";
@@ -25,7 +25,8 @@ export function readUseTool(
 ): WrittenCall | undefined {
   const parts = partsOf(block);
   if (parts === undefined) return undefined;
-  const { body, named } = parts;
+  const { body, attributes } = parts;
+  const named = attributes.get("name");
   const members = named === undefined ? objectIn(body) : undefined;
   if (members !== undefined) return readJson(members, declared);
   const first = childrenOf(body).find(({ tag }) => tag === "name");
@@ -38,35 +39,42 @@ export function readUseTool(
     !known.declares("name") && readText(child.content) === name;
   const head = first !== undefined && (named === undefined || isAgain(first)) ? first : undefined;
   const rest = head === undefined ? body : body.slice(0, head.from) + body.slice(head.to);
-  const input = takes.free === true ? readFree(rest) : readArguments(rest, known);
-  return input === undefined ? undefined : { name, input };
+  if (takes.free === true) return { name, input: readFree(rest) };
+  const input = readArguments(rest, known);
+  return input === undefined
+    ? undefined
+    : { name, input: withAttributes(input, attributes, known) };
 }
 
 const OPEN = new RegExp(`[ \\t\\r\\n]*<${BLOCK}(?![^ \\t\\r\\n/>])`, "y");
 const ATTRIBUTE = /[ \t\r\n]+([\w:.-]+)[ \t\r\n]*=[ \t\r\n]*(?:"([^"<]*)"|'([^'<]*)')/y;
 const OPENED = /[ \t\r\n]*(\/?)>/y;
 
-/** What stands between the tags, and the name in the first of them. */
-function partsOf(block: string): { body: string; named: string | undefined } | undefined {
+type Parts = { readonly body: string; readonly attributes: ReadonlyMap<string, string> };
+
+/** What stands between the tags, and what the first of them says. */
+function partsOf(block: string): Parts | undefined {
   OPEN.lastIndex = 0;
   if (!OPEN.test(block)) return undefined;
   let at = OPEN.lastIndex;
-  let named: string | undefined;
+  const attributes = new Map<string, string>();
   for (;;) {
     ATTRIBUTE.lastIndex = at;
     const found = ATTRIBUTE.exec(block);
     if (found === null) break;
     at = ATTRIBUTE.lastIndex;
-    if (found[1] === "name") named ??= readText(found[2] ?? found[3] ?? "");
+    const [, key = "", quoted, single = ""] = found;
+    if (!attributes.has(key)) attributes.set(key, readText(quoted ?? single));
   }
   OPENED.lastIndex = at;
   const opened = OPENED.exec(block);
   if (opened === null) return undefined;
   at = OPENED.lastIndex;
-  if (opened[1] === "/") return trimmed(block.slice(at)) === "" ? { body: "", named } : undefined;
+  if (opened[1] === "/")
+    return trimmed(block.slice(at)) === "" ? { body: "", attributes } : undefined;
   const close = block.lastIndexOf(`</${BLOCK}`);
   const isClosed = close >= at && trimmed(block.slice(close + BLOCK.length + 2)) === ">";
-  return isClosed ? { body: block.slice(at, close), named } : undefined;
+  return isClosed ? { body: block.slice(at, close), attributes } : undefined;
 }
 
 /** A call all in JSON, its arguments beside the name or in a member of their own. */
@@ -90,8 +98,6 @@ function readJson(
   if (typeof inner === "string" && isFields(jsonOf(inner))) return { name, input: inner };
   return { name, input: inner === null && rest.length === 1 ? "{}" : objectOf(rest) };
 }
-
-const wrappers = new Set(["arguments", "parameters", "input", "args"]);
 
 function objectIn(body: string): readonly Member[] | undefined {
   const text = trimmed(body);
@@ -118,11 +124,30 @@ function readArguments(rest: string, known: Arguments): string | undefined {
   const [only] = children;
   if (only === undefined) return trimmed(rest) === "" ? "{}" : undefined;
   if (children.some(isAnother)) return undefined;
-  if (children.length > 1 || only.tag !== known.whole) return readChildren(children, known);
-  const inner = only.content.includes("<") ? childrenOf(only.content) : [];
+  if (children.length > 1 || !known.wraps(only.tag)) return readChildren(children, known);
   const text = readText(only.content);
-  const isMarkup = inner.length > 0 && !isFields(jsonOf(text)) && isFirst(only.content);
-  return isMarkup ? readChildren(inner, known) : text;
+  if (isFields(jsonOf(text))) return text;
+  const inner = elementsIn(only.content);
+  if (inner.length > 0) return readChildren(inner, known);
+  return only.tag === known.whole ? text : readChildren(children, known);
+}
+
+/** The elements that content is made of; none where it is text. */
+const elementsIn = (content: string): readonly Child[] =>
+  isFirst(content) ? childrenOf(content) : [];
+
+/** Arguments that stand in the first tag of a block, and nowhere else. */
+function withAttributes(
+  input: string,
+  attributes: ReadonlyMap<string, string>,
+  known: Arguments,
+): string {
+  const said = [...attributes].filter(([key]) => key !== "name" && known.declares(key));
+  const members = said.length === 0 ? undefined : membersOf(input);
+  if (members === undefined) return input;
+  const others = said.filter(([key]) => members.every(([one]) => one !== key));
+  const more = others.map(([key, text]): Member => [key, readValue(text, known.value(key).shape)]);
+  return objectOf([...more, ...members]);
 }
 
 /** Whether content begins with an element, and not with text or with what is to be taken as text. */
@@ -132,20 +157,32 @@ const isFirst = (content: string): boolean => /^<[^!]/.test(trimmed(content));
 const isAnother = ({ tag, closed, content }: Child): boolean =>
   tag === BLOCK || (!closed && content.includes(`<${BLOCK}`));
 
+/** So deep are elements looked for in each other: every level is read again for the next. */
+const DEEPEST = 16;
+
 /** Elements as arguments; several of one key are a list. */
-function readChildren(children: readonly Child[], known: Arguments): string {
-  const texts = new Map<string, string[]>();
-  for (const { tag, content } of children) {
-    const key = decodeKey(tag);
-    const text = readText(content);
-    const others = texts.get(key);
-    if (others === undefined) texts.set(key, [text]);
-    else others.push(text);
-  }
-  const members = [...texts].map(([key, values]): Member => {
-    const shape = values.length === 1 ? known.shape(key) : known.element(key);
-    const read = values.map((text) => readValue(text, shape));
-    return [key, read.length === 1 ? (read[0] ?? "") : `[${read.join(",")}]`];
+function readChildren(children: readonly Child[], known: Arguments, depth = 0): string {
+  const contents = Map.groupBy(children, ({ tag }) => decodeKey(tag));
+  const members = Array.from(contents, ([key, same]): Member => {
+    const value = known.value(key);
+    const [only] = same;
+    const isOne = same.length === 1 && only !== undefined;
+    return [key, isOne ? readContent(only, value, depth) : readList(same, value, depth)];
   });
   return objectOf(members);
+}
+
+const readList = (children: readonly Child[], value: Value, depth: number): string =>
+  `[${children.map((child) => readContent(child, value.element(), depth)).join(",")}]`;
+
+/** The value of an element: where it can be no text, elements within it are its fields or its members. */
+function readContent({ content }: Child, value: Value, depth: number): string {
+  const text = readText(content);
+  const { types } = value.shape;
+  const isText = types === undefined || types.has("string") || jsonOf(text) !== undefined;
+  const inner = isText || depth === DEEPEST ? [] : elementsIn(content);
+  if (inner.length > 0 && types?.has("object") === true)
+    return readChildren(inner, value.fields(), depth + 1);
+  if (inner.length > 0 && types?.has("array") === true) return readList(inner, value, depth + 1);
+  return readValue(text, value.shape);
 }

@@ -21,7 +21,20 @@ const words = [
   "}",
   "\\",
 ];
-const names = ["a", "b", "name", "args", "arguments", "_args", "use_tool", "", "1", "0", "ключ"];
+const names = [
+  "a",
+  "b",
+  "name",
+  "args",
+  "arguments",
+  "_args",
+  "input",
+  "use_tool",
+  "",
+  "1",
+  "0",
+  "ключ",
+];
 const oddNames = [
   "__proto__",
   "constructor",

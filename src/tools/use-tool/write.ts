@@ -32,14 +32,20 @@ function writeMembers(members: readonly Member[], known: Arguments): string[] | 
   for (const [key, value] of members) {
     const text = writeValue(key, value, known);
     if (text === undefined || lines.has(key)) return undefined;
-    lines.set(key, element(encodeKey(key, known.whole), escapeText(text)));
+    lines.set(
+      key,
+      element(
+        encodeKey(key, (one) => known.wraps(one)),
+        escapeText(text),
+      ),
+    );
   }
   return lines.size === 0 ? undefined : [...lines.values()];
 }
 
 /** The text that is read as a value: itself, if it is a string, else its JSON. */
 function writeValue(key: string, value: string, known: Arguments): string | undefined {
-  const shape = known.shape(key);
+  const { shape } = known.value(key);
   const bare = value.startsWith('"') ? (jsonOf(value) as string) : value;
   return [bare, value].find((text) => readValue(text, shape) === value);
 }
