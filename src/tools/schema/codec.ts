@@ -1,4 +1,4 @@
-import { isFields, jsonOf } from "../../turn/json.ts";
+import { exactly, isObject, meant } from "./exact.ts";
 
 /**
  * Turns values of the client's schema into values of the schema the upstream
@@ -21,7 +21,7 @@ export const jsonText: Codec = {
   encode: (value) => JSON.stringify(value),
   decode(value) {
     if (typeof value !== "string") return value;
-    const read = jsonOf(value);
+    const read = exactly(value);
     return read === undefined ? value : read;
   },
 };
@@ -30,7 +30,7 @@ export const jsonText: Codec = {
 export const wrapped = (key: string, inner: Codec | undefined): Codec => ({
   encode: (value) => ({ [key]: apply(inner, "encode", value) }),
   decode(value) {
-    const held = isFields(value) && Object.hasOwn(value, key) ? value[key] : value;
+    const held = isObject(value) && Object.hasOwn(value, key) ? value[key] : value;
     return apply(inner, "decode", held);
   },
 });
@@ -38,7 +38,7 @@ export const wrapped = (key: string, inner: Codec | undefined): Codec => ({
 /** An object of any keys, sent as a list of `{key, value}`. */
 export const entries = (inner: Codec | undefined): Codec => ({
   encode: (value) =>
-    isFields(value)
+    isObject(value)
       ? Object.entries(value).map(([key, held]) => ({
           key,
           value: apply(inner, "encode", held),
@@ -51,13 +51,13 @@ export const entries = (inner: Codec | undefined): Codec => ({
 });
 
 const isEntry = (pair: unknown): pair is { key: string; value: unknown } =>
-  isFields(pair) && typeof pair.key === "string";
+  isObject(pair) && typeof pair.key === "string";
 
 /** Values other than texts, sent as texts. */
 export const texts = (values: readonly unknown[], words: readonly string[]): Codec => {
   const known = values.map((value) => JSON.stringify(value));
   return {
-    encode: (value) => words[known.indexOf(JSON.stringify(value))] ?? value,
+    encode: (value) => words[known.indexOf(JSON.stringify(meant(value)))] ?? value,
     decode(value) {
       const at = typeof value === "string" ? words.indexOf(value) : -1;
       return at === -1 ? value : values[at];
@@ -102,7 +102,7 @@ export function fieldwise(fields: readonly Field[], rest: Rest | undefined): Cod
   const fillers = fields.filter((field) => field.absent !== undefined);
   return {
     encode(value) {
-      if (!isFields(value)) return value;
+      if (!isObject(value)) return value;
       const out: [string, unknown][] = [];
       const others: [string, unknown][] = [];
       for (const [key, held] of Object.entries(value)) {
@@ -122,7 +122,7 @@ export function fieldwise(fields: readonly Field[], rest: Rest | undefined): Cod
       return Object.fromEntries(out);
     },
     decode(value) {
-      if (!isFields(value)) return value;
+      if (!isObject(value)) return value;
       const out: [string, unknown][] = [];
       for (const [key, held] of Object.entries(value)) {
         const field = byUpstream.get(key);
@@ -131,7 +131,7 @@ export function fieldwise(fields: readonly Field[], rest: Rest | undefined): Cod
           if (given !== undefined) out.push([field.client, apply(field.codec, "decode", given)]);
         } else if (key === rest?.key) {
           const others = rest.codec.decode(held);
-          if (isFields(others)) out.push(...Object.entries(others));
+          if (isObject(others)) out.push(...Object.entries(others));
         } else out.push([key, rest?.key === undefined ? apply(rest?.codec, "decode", held) : held]);
       }
       return Object.fromEntries(out);

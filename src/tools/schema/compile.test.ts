@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { SchemaRule } from "../../turn/profile.ts";
 import type { JsonSchema } from "../../turn/turn.ts";
 import { compileSchema } from "./compile.ts";
+import { jsonForm } from "./form.ts";
 
 /** A profile like those of strict structured output: closed objects, everything required. */
 const strict: SchemaRule = {
@@ -293,6 +294,31 @@ describe("compileSchema", () => {
     expect(sent).toMatchObject({ required: ["a", "b", "c"], additionalProperties: false });
     expect(codec?.decode({ a: "1", b: null, c: [] })).toEqual({ a: "1" });
     expect(codec?.decode({ a: "1", b: "x", c: [null] })).toEqual({ a: "1", b: "x", c: null });
+  });
+
+  it("keeps numbers as they are written, where what stands beside them changes", () => {
+    const rule: SchemaRule = { maps: false, unions: ["anyOf"], untyped: false };
+    const schema = {
+      type: "object",
+      properties: {
+        id: { type: "integer" },
+        tags: { type: "object", additionalProperties: { type: "number" } },
+        any: {},
+        one: {
+          anyOf: [{ type: "number" }, { type: "object", additionalProperties: { type: "string" } }],
+        },
+      },
+    };
+    const { codec } = compileSchema(schema, rule);
+    if (codec === undefined) throw new Error("nothing is rewritten");
+    const form = jsonForm(codec);
+    const text =
+      '{"id":12345678901234567890,"tags":{"a":1.0,"b":-0},"any":{"x":9007199254740993},"one":1e400}';
+    const encoded = form.encode(text);
+    expect(encoded).toContain('"id":12345678901234567890');
+    expect(encoded).toContain('[{"key":"a","value":1.0},{"key":"b","value":-0}]');
+    const decoder = form.decoder();
+    expect(decoder.each(encoded) + decoder.end(true)).toBe(text);
   });
 
   it("keeps numbers that are listed, as the texts an upstream takes", () => {

@@ -1,6 +1,6 @@
-import { jsonOf } from "../../turn/json.ts";
 import { whole, type Form } from "../kinds/kind.ts";
 import type { Codec } from "./codec.ts";
+import { exactly } from "./exact.ts";
 
 /** A codec of values, for arguments as JSON text. What is not JSON stays as it is. */
 export const jsonForm = (codec: Codec): Form => ({
@@ -9,9 +9,9 @@ export const jsonForm = (codec: Codec): Form => ({
 });
 
 function through(text: string, change: (value: unknown) => unknown): string {
-  const value = jsonOf(text);
+  const value = exactly(text);
   if (value === undefined) return text;
   const changed = JSON.stringify(change(value));
-  // The text may be written in its own way, and numbers be longer than ours.
+  // The text may be written in its own way.
   return changed === JSON.stringify(value) ? text : changed;
 }

@@ -9,6 +9,7 @@ import {
 import { isFields } from "../../turn/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 import type { Codec } from "./codec.ts";
+import { meant } from "./exact.ts";
 
 /** One alternative of a union, as the client wrote it and as the upstream is given it. */
 export type Branch = {
@@ -86,8 +87,9 @@ function discriminated(one: Fields, other: Fields): boolean {
  * Whether a value has the outline that a schema asks for. Not validation: it
  * only tells alternatives apart. Not deep, it forgives a model what is wrong inside.
  */
-function looksLike(schema: JsonSchema, value: unknown, deep = false): boolean {
+function looksLike(schema: JsonSchema, given: unknown, deep = false): boolean {
   if (typeof schema === "boolean") return schema;
+  const value = meant(given);
   const types = typesIn(schema);
   if (types.length > 0 && !types.some((type) => isOfType(value, type))) return false;
   const values = valuesOf(schema);
