@@ -5,6 +5,7 @@ const GATHER_MS = 200;
 const GATHER_TEXT = 65_536;
 /** What a reader that does not keep up may leave unread; beyond it lines are lost, and counted. */
 const MOST_TEXT = 8 * 1024 * 1024;
+const NEWLINE = 0x0a;
 
 /**
  * Lines on their way to a file, a pipe or a terminal. Written in the background,
@@ -19,6 +20,8 @@ export class Gathered {
   #writing = false;
   #closing = false;
   #lost = 0;
+  /** Whether what was written last ends within a line. */
+  #isTorn = false;
 
   constructor(descriptor: number, failed: (error: NodeJS.ErrnoException) => void = () => {}) {
     this.#descriptor = descriptor;
@@ -80,12 +83,20 @@ export class Gathered {
   #wrote(error: NodeJS.ErrnoException | null, written: number): void {
     this.#writing = false;
     // EAGAIN: a pipe that is full just now. Anything else: nobody reads it any more.
-    if (error === null) this.#rest = this.#rest.subarray(written);
+    if (error === null) this.#wroteUpTo(written);
     else if (error.code !== "EAGAIN") {
       this.#rest = Buffer.alloc(0);
+      // What comes once there is room again is no part of a line that was cut off.
+      if (this.#isTorn) this.#text = `\n${this.#text}`;
+      this.#isTorn = false;
       this.#failed(error);
     }
     if (this.#closing) this.#letGo();
     else if (this.#rest.length === 0 && this.#text.length > GATHER_TEXT) this.#write();
+  }
+
+  #wroteUpTo(written: number): void {
+    if (written > 0) this.#isTorn = this.#rest[written - 1] !== NEWLINE;
+    this.#rest = this.#rest.subarray(written);
   }
 }

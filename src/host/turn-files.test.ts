@@ -1,10 +1,19 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseConfig, type ConfigInput } from "../gateway/config.ts";
 import type { Gateway } from "../gateway/gateway.ts";
 import type { Happening } from "../telemetry/happening.ts";
+import { stillClock } from "../../test/still-clock.ts";
 import { machineParts } from "./parts.ts";
 import { openRecorded, unwritable } from "./turn-files.ts";
 
@@ -92,6 +101,22 @@ describe("the files of turns", () => {
     await gateway.close(0);
     expect(linesIn("first").map((line) => line.req_id)).toEqual(["one"]);
     expect(linesIn("second").map((line) => line.req_id)).toEqual(["two"]);
+  });
+
+  it("are begun anew where they were moved away", async () => {
+    const clock = stillClock();
+    const parts = machineParts((happening) => void happenings.push(happening));
+    const gateway = openRecorded(withLogs(at("usage")), { ...parts, clock });
+    await ask(gateway, "one", hello);
+    renameSync(at("usage"), at("usage.1"));
+    await ask(gateway, "two", hello);
+    clock.move(1000);
+    await ask(gateway, "three", hello);
+    clock.move(1000);
+    await ask(gateway, "four", hello);
+    await gateway.close(0);
+    expect(linesIn("usage.1").map((line) => line.req_id)).toEqual(["one", "two"]);
+    expect(linesIn("usage").map((line) => line.req_id)).toEqual(["three", "four"]);
   });
 
   it("fail no request where they cannot be written, and are told of once", async () => {

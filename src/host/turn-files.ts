@@ -41,8 +41,8 @@ type Paths = Partial<Config["telemetry"]>;
 
 /** The usage log and the event log, each only while the configuration names it. */
 function turnFiles(report: Report, now: () => number) {
-  const usage = lineFile("telemetry.usage_log", report);
-  const events = lineFile("telemetry.event_log", report);
+  const usage = lineFile("telemetry.usage_log", report, now);
+  const events = lineFile("telemetry.event_log", report, now);
   return {
     hear(happening: Happening): void {
       if (happening.type === "turn") usage.add(() => [usageLine(happening)]);
@@ -55,12 +55,20 @@ function turnFiles(report: Report, now: () => number) {
   };
 }
 
-/** A file that lines are added to. A path that cannot be written is told once, and no turn is the worse for it. */
-function lineFile(setting: string, report: Report) {
+/** How often it is looked whether a file is still where it was. */
+const LOOK_MS = 1000;
+
+/**
+ * A file that lines are added to. A path that cannot be written is told once,
+ * and no turn is the worse for it. A file that was moved away, as those who
+ * rotate logs do, is begun anew.
+ */
+function lineFile(setting: string, report: Report, now: () => number) {
   let path: string | undefined;
-  let out: Gathered | undefined;
-  const flush = (): void => out?.flush();
-  const open = (at: string): Gathered | undefined => {
+  let file: { readonly out: Gathered; readonly id: string | undefined } | undefined;
+  let looked = 0;
+  const flush = (): void => file?.out.flush();
+  const open = (at: string): typeof file => {
     let told = false;
     const tell = (error: unknown): void => {
       if (!told) report({ type: "unwritable", setting, path: at, problem: problemOf(error) });
@@ -68,27 +76,47 @@ function lineFile(setting: string, report: Report) {
     };
     try {
       mkdirSync(dirname(at), { recursive: true });
-      return new Gathered(openSync(at, "a"), tell);
+      const descriptor = openSync(at, "a");
+      return { out: new Gathered(descriptor, tell), id: fileAt(at) };
     } catch (error) {
       tell(error);
       return undefined;
     }
   };
+  const change = (next: string | undefined): void => {
+    file?.out.close();
+    process.off("exit", flush);
+    path = next;
+    looked = now();
+    file = next === undefined ? undefined : open(next);
+    if (file !== undefined) process.on("exit", flush);
+  };
+  const look = (): void => {
+    if (path === undefined || file === undefined || now() - looked < LOOK_MS) return;
+    looked = now();
+    if (fileAt(path) !== file.id) change(path);
+  };
   return {
     /** Nothing is made of what nobody reads. */
     add(lines: () => readonly Line[]): void {
-      if (out !== undefined) for (const line of lines()) out.add(`${JSON.stringify(line)}\n`);
+      look();
+      if (file !== undefined) for (const line of lines()) file.out.add(`${JSON.stringify(line)}\n`);
     },
     follow(next: string | undefined): void {
       // One that could not be opened may be by now.
-      if (next === path && out !== undefined) return;
-      out?.close();
-      process.off("exit", flush);
-      path = next;
-      out = next === undefined ? undefined : open(next);
-      if (out !== undefined) process.on("exit", flush);
+      if (next !== path || file === undefined) change(next);
     },
   };
+}
+
+/** Which file is at a path; none where nobody may know. */
+function fileAt(path: string): string | undefined {
+  try {
+    const { dev, ino } = statSync(path);
+    return `${dev} ${ino}`;
+  } catch {
+    return undefined;
+  }
 }
 
 const problems: Readonly<Record<string, string>> = {
