@@ -32,7 +32,7 @@ describe("gathered lines", () => {
         clearTimeout(awake);
         truncateSync(file, 900);
         lines.add("c\\n");
-        lines.close();
+        setImmediate(() => lines.close());
       });
       lines.add("a".repeat(600) + "\\n" + "b".repeat(600) + "\\n");
     `;
