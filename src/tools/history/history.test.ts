@@ -10,6 +10,7 @@ import {
   plain,
   result,
   said,
+  whole,
   withHistory,
   withTools,
 } from "../../../test/turns.ts";
@@ -234,6 +235,15 @@ describe("past calls", () => {
       { kind: "function", call: "a" },
       { kind: "function", call: "b" },
       { name: "git__status", namespace: undefined },
+    ]);
+  });
+
+  it("of a built-in tool are none of a tool that only has its name", () => {
+    const items = [called("a", "shell", { kind: "shell", input: '{"commands":["ls"]}' })];
+    const tools = [custom("shell")];
+    expect(planTools(ask({ items, tools }), whole).turn.items).toEqual(items);
+    expect(planTools(ask({ items, tools }), plain).turn.items).toMatchObject([
+      { kind: "function", name: "shell_2", input: '{"commands":["ls"]}' },
     ]);
   });
 

@@ -4,7 +4,7 @@ import { takesFrom, type Profile } from "../../turn/profile.ts";
 import type { Call, Extra, Item, Opaque, Reasoning, Result, Turn } from "../../turn/turn.ts";
 import { toolsIn } from "../catalog.ts";
 import { readDeclaration } from "../declarations.ts";
-import { ruleFor, type Bound } from "../declare.ts";
+import { ruleFor, type Bound, type Identities } from "../declare.ts";
 import { fullName, identityKey, isCalledByName } from "../identity.ts";
 import type { Form } from "../kinds/kind.ts";
 import { kindOf } from "../kinds/kinds.ts";
@@ -159,6 +159,11 @@ function namesBrought(result: Result, { identity }: Toolset): readonly string[] 
 const upstreamKind = (kind: string, profile: Profile): string =>
   ruleFor(kind, profile) === "native" || kindOf(kind)?.standIn === undefined ? kind : "function";
 
+/** The tool that a past call is of, perhaps under another kind; one that was not called by name has no other. */
+const toolOf = (call: Call, identity: Identities): Bound | undefined =>
+  identity.byIdentity(call) ??
+  (isCalledByName(call.kind) ? identity.byName(call.name, call.namespace) : undefined);
+
 /** Finds what a past call is to the upstream, also where its tool is no longer declared. */
 function recasting(
   turn: Turn,
@@ -168,8 +173,7 @@ function recasting(
 ): (call: Call) => Recast | undefined {
   let vanished: Map<string, Recast> | undefined;
   return (call) => {
-    const { identity } = set;
-    const bound = identity.byIdentity(call) ?? identity.byName(call.name, call.namespace);
+    const bound = toolOf(call, set.identity);
     if (bound !== undefined) return bound;
     vanished ??= recastVanished(turn, set, profile, notes);
     return vanished.get(identityKey(call));
@@ -186,7 +190,7 @@ function recastVanished(
   const calls = new Map<string, { readonly call: Call; readonly at: number }>();
   for (const [at, item] of turn.items.entries()) {
     if (item.type !== "call") continue;
-    if (identity.byIdentity(item) ?? identity.byName(item.name, item.namespace)) continue;
+    if (toolOf(item, identity) !== undefined) continue;
     if (!calls.has(identityKey(item))) calls.set(identityKey(item), { call: item, at });
   }
   const gone = [...calls.values()];
