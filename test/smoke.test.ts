@@ -173,6 +173,18 @@ describe("what is no such gateway", () => {
   });
 });
 
+describe("what breaks off where no burst is told", () => {
+  it.each([
+    ["its models", { timeout: 0.2 }, 200],
+    ["an error", { timeout: 0.2, model: "m" }, 500],
+  ])("is told so: %s", async (_, options, status) => {
+    await using other = await fakeUpstream(() => ({ status, steps: ['{"data":[', hang] }));
+    await expect(smoke(other.url, options)).rejects.toThrow(
+      /broke off its answer \(no answer in 0\.2 s\); check `--url`\.$/,
+    );
+  });
+});
+
 describe("who is not let in", () => {
   it("is told that a key is needed, or that it is the wrong one", async () => {
     await using served = await serve({ server: { keys: ["right"] } });

@@ -17,7 +17,7 @@ export type Target = {
 /** The first model the gateway lists. */
 export async function firstModel(target: Target): Promise<string> {
   const response = await reach(target, "/v1/models", { method: "GET" });
-  const text = await response.text();
+  const text = await textOfAll(response, target);
   if (!response.ok) throw refused(target, response.status, text);
   const [first] = listOf(fieldsIn(text)?.data) ?? [];
   const model = textOf(fieldsOf(first)?.id);
@@ -38,7 +38,7 @@ export async function ask(
     body: JSON.stringify(bodyFor(scene, model, count)),
   });
   if (!response.ok) {
-    const text = await response.text();
+    const text = await textOfAll(response, target);
     // Whoever is not let in, or asks for what is not there, will not be better off the next time.
     if ([401, 403, 404].includes(response.status)) throw refused(target, response.status, text);
     return nothing(`HTTP ${response.status}: ${errorText(fieldsIn(text))}`);
@@ -110,6 +110,16 @@ async function reach(target: Target, path: string, init: RequestInit): Promise<R
       ? "wait longer with `--timeout`, or see what keeps its upstream"
       : "start it with `patchbay serve`, or check `--url`";
     throw stop(`Nothing answers at ${url}${path} (${reason}); ${remedy}.`, error);
+  }
+}
+
+/** What is said besides a burst: where that breaks off, nothing else is worth asking. */
+async function textOfAll(response: Response, target: Target): Promise<string> {
+  try {
+    return await response.text();
+  } catch (error) {
+    const reason = reasonOf(error, target);
+    throw stop(`${response.url} broke off its answer (${reason}); check \`--url\`.`, error);
   }
 }
 
