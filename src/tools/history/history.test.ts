@@ -247,6 +247,23 @@ describe("past calls", () => {
     ]);
   });
 
+  it("keep the kind that their tool was of when it was called", () => {
+    const items = [
+      called("a", "f.x", { kind: "custom", input: "text\n" }),
+      called("b", "c.x", { input: '{"input":"x"}' }),
+    ];
+    const tools = [fn("f.x"), custom("c.x")];
+    const narrow = withTools({ kinds: whole.tools.kinds });
+    expect(planTools(ask({ items, tools }), narrow).turn.items).toMatchObject([
+      { kind: "custom", name: "f_x", input: "text\n" },
+      { kind: "function", name: "c_x", input: '{"input":"x"}' },
+    ]);
+    expect(planTools(ask({ items, tools }), plain).turn.items).toMatchObject([
+      { kind: "function", name: "f_x", input: '{"input":"text\\n"}' },
+      { kind: "function", name: "c_x", input: '{"input":"x"}' },
+    ]);
+  });
+
   it("of tools that are no longer declared get lawful names that nobody else has", () => {
     const { turn, decisions } = tell(
       [

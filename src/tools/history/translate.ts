@@ -164,6 +164,17 @@ const toolOf = (call: Call, identity: Identities): Bound | undefined =>
   identity.byIdentity(call) ??
   (isCalledByName(call.kind) ? identity.byName(call.name, call.namespace) : undefined);
 
+/** Whether a call has the form that its tool's calls have now; what chat calls a function may be any. */
+const isOfKind = (call: Call, { client }: Bound): boolean =>
+  call.kind === client.kind || !isCalledByName(client.kind);
+
+/** A call of a tool that was of another kind when it was called. */
+function inOwnKind(call: Call, { upstream }: Bound, profile: Profile): Recast {
+  const kind = upstreamKind(call.kind, profile);
+  const form = kind === call.kind ? undefined : kindOf(call.kind)?.standIn;
+  return { upstream: { ...upstream, kind }, form };
+}
+
 /** Finds what a past call is to the upstream, also where its tool is no longer declared. */
 function recasting(
   turn: Turn,
@@ -174,7 +185,7 @@ function recasting(
   let vanished: Map<string, Recast> | undefined;
   return (call) => {
     const bound = toolOf(call, set.identity);
-    if (bound !== undefined) return bound;
+    if (bound !== undefined) return isOfKind(call, bound) ? bound : inOwnKind(call, bound, profile);
     vanished ??= recastVanished(turn, set, profile, notes);
     return vanished.get(identityKey(call));
   };
