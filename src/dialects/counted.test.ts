@@ -36,3 +36,12 @@ it("counts what was cached and what was thought", () => {
 it.each([undefined, null, {}, { cost: 1 }, "12"])("takes %j for no count", (said) => {
   expect(counted(said)).toBeUndefined();
 });
+
+it("takes a number below nothing for one that was not counted", () => {
+  expect(counted({ prompt_tokens: -1, completion_tokens: 4, total_tokens: 9 })).toMatchObject({
+    input: 5,
+    output: 4,
+    total: 9,
+  });
+  expect(counted({ prompt_tokens: -1, completion_tokens: -1 })).toBeUndefined();
+});

@@ -5,9 +5,9 @@ import { fieldsOf, numberOf } from "./loose.ts";
 export function counted(value: unknown): Usage | undefined {
   const usage = fieldsOf(value);
   if (usage === undefined) return undefined;
-  const input = numberOf(usage.prompt_tokens) ?? numberOf(usage.input_tokens);
-  const output = numberOf(usage.completion_tokens) ?? numberOf(usage.output_tokens);
-  const total = numberOf(usage.total_tokens);
+  const input = countOf(usage.prompt_tokens) ?? countOf(usage.input_tokens);
+  const output = countOf(usage.completion_tokens) ?? countOf(usage.output_tokens);
+  const total = countOf(usage.total_tokens);
   if (input === undefined && output === undefined && total === undefined) return undefined;
   const inputDetails = fieldsOf(usage.prompt_tokens_details ?? usage.input_tokens_details);
   const outputDetails = fieldsOf(usage.completion_tokens_details ?? usage.output_tokens_details);
@@ -16,13 +16,19 @@ export function counted(value: unknown): Usage | undefined {
     output: output ?? rest(total, input),
     total: total ?? (input ?? 0) + (output ?? 0),
     cached:
-      numberOf(inputDetails?.cached_tokens) ??
-      numberOf(usage.prompt_cache_hit_tokens) ??
-      numberOf(usage.cached_tokens),
-    reasoning: numberOf(outputDetails?.reasoning_tokens) ?? numberOf(usage.reasoning_tokens),
+      countOf(inputDetails?.cached_tokens) ??
+      countOf(usage.prompt_cache_hit_tokens) ??
+      countOf(usage.cached_tokens),
+    reasoning: countOf(outputDetails?.reasoning_tokens) ?? countOf(usage.reasoning_tokens),
   };
 }
 
 /** What is left of a total for the side that was not counted. */
 const rest = (total: number | undefined, other: number | undefined): number =>
   total === undefined || other === undefined ? 0 : Math.max(0, total - other);
+
+/** How many: what is below nothing counts nothing, and some say so of what they did not count. */
+export function countOf(value: unknown): number | undefined {
+  const count = numberOf(value);
+  return count === undefined || count < 0 ? undefined : count;
+}
