@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   ask,
+  builtin,
   called,
   custom,
   fn,
@@ -244,6 +245,12 @@ describe("past calls", () => {
     expect(planTools(ask({ items, tools }), whole).turn.items).toEqual(items);
     expect(planTools(ask({ items, tools }), plain).turn.items).toMatchObject([
       { kind: "function", name: "shell_2", input: '{"commands":["ls"]}' },
+    ]);
+    const functions = [called("a", "shell", { input: '{"command":["ls"]}' })];
+    const shell = { items: functions, tools: [builtin("shell")] };
+    expect(planTools(ask(shell), whole).turn.items).toEqual(functions);
+    expect(planTools(ask({ ...shell, dialect: "chat" }), whole).turn.items).toMatchObject([
+      { kind: "shell" },
     ]);
   });
 

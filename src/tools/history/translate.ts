@@ -1,7 +1,16 @@
 import { itemPath } from "../../turn/path.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import { takesFrom, type Profile } from "../../turn/profile.ts";
-import type { Call, Extra, Item, Opaque, Reasoning, Result, Turn } from "../../turn/turn.ts";
+import type {
+  Call,
+  DialectName,
+  Extra,
+  Item,
+  Opaque,
+  Reasoning,
+  Result,
+  Turn,
+} from "../../turn/turn.ts";
 import { toolsIn } from "../catalog.ts";
 import { readDeclaration } from "../declarations.ts";
 import { ruleFor, type Bound, type Identities } from "../declare.ts";
@@ -159,12 +168,18 @@ function namesBrought(result: Result, { identity }: Toolset): readonly string[] 
 const upstreamKind = (kind: string, profile: Profile): string =>
   ruleFor(kind, profile) === "native" || kindOf(kind)?.standIn === undefined ? kind : "function";
 
-/** The tool that a past call is of, perhaps under another kind; one that was not called by name has no other. */
-const toolOf = (call: Call, identity: Identities): Bound | undefined =>
-  identity.byIdentity(call) ??
-  (isCalledByName(call.kind) ? identity.byName(call.name, call.namespace) : undefined);
+/**
+ * The tool that a past call is of, perhaps under another kind. One that was not
+ * called by name has no other; and only chat calls a built-in tool a function.
+ */
+function toolOf(call: Call, identity: Identities, dialect: DialectName): Bound | undefined {
+  const exact = identity.byIdentity(call);
+  if (exact !== undefined || !isCalledByName(call.kind)) return exact;
+  const bound = identity.byName(call.name, call.namespace);
+  return dialect === "chat" || isCalledByName(bound?.client.kind) ? bound : undefined;
+}
 
-/** Whether a call has the form that its tool's calls have now; what chat calls a function may be any. */
+/** Whether a call has the form that its tool's calls have now. */
 const isOfKind = (call: Call, { client }: Bound): boolean =>
   call.kind === client.kind || !isCalledByName(client.kind);
 
@@ -184,7 +199,7 @@ function recasting(
 ): (call: Call) => Recast | undefined {
   let vanished: Map<string, Recast> | undefined;
   return (call) => {
-    const bound = toolOf(call, set.identity);
+    const bound = toolOf(call, set.identity, turn.dialect);
     if (bound !== undefined) return isOfKind(call, bound) ? bound : inOwnKind(call, bound, profile);
     vanished ??= recastVanished(turn, set, profile, notes);
     return vanished.get(identityKey(call));
@@ -201,7 +216,7 @@ function recastVanished(
   const calls = new Map<string, { readonly call: Call; readonly at: number }>();
   for (const [at, item] of turn.items.entries()) {
     if (item.type !== "call") continue;
-    if (toolOf(item, identity) !== undefined) continue;
+    if (toolOf(item, identity, turn.dialect) !== undefined) continue;
     if (!calls.has(identityKey(item))) calls.set(identityKey(item), { call: item, at });
   }
   const gone = [...calls.values()];
