@@ -131,3 +131,17 @@ it("leaves the id of a shell's result as it is where its kind is kept", async ()
     output: "files",
   });
 });
+
+it.each([[], [{ type: "function", function: { name: "not.lawful" } }]])(
+  "withholds a call that a whole answer's end cut off, in either lane",
+  async (...more) => {
+    await using here = await scene(({ body }) =>
+      sayChat(body, {
+        stop: "length",
+        calls: [{ id: "call_1", name: "status", arguments: '{"a":1}' }],
+      }),
+    );
+    const answer = await ask(here, "chat", { tools: [status, ...more] });
+    expect(await told("chat", answer)).toMatchObject({ calls: [], stop: "length" });
+  },
+);

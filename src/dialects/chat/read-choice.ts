@@ -1,6 +1,6 @@
 import type { Emit } from "../../stream/stage.ts";
 import type { NewId } from "../../turn/clock.ts";
-import type { StopReason, TurnEvent } from "../../turn/event.ts";
+import { isCut, type StopReason, type TurnEvent } from "../../turn/event.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
@@ -59,7 +59,7 @@ export class ChoiceReader {
       if (fault !== undefined) this.#fail(fault);
     }
     this.#readEntry(raw, whole);
-    this.#readEnd(raw.finish_reason);
+    this.#readEnd(raw.finish_reason, whole);
     return this.#regular;
   }
 
@@ -216,7 +216,7 @@ export class ChoiceReader {
     if (this.#calls.repaired()) this.#regular = false;
   }
 
-  #readEnd(reason: unknown): void {
+  #readEnd(reason: unknown, whole: boolean): void {
     if (reason === undefined || reason === null) return;
     const word = textOf(reason) ?? textOf(fieldsOf(reason)?.type);
     this.#plain = false;
@@ -228,7 +228,9 @@ export class ChoiceReader {
     // Whether calls were made is a fact, and what a client goes by.
     const made = this.#calls.made();
     const isTrue = stop === "calls" ? made : stop !== "end" || !made;
-    if (word !== reason || !isOwn || !isTrue) this.#regular = false;
+    // A whole answer is given without the call that its end cut off.
+    const isLess = whole && made && !(stop instanceof Fault) && isCut(stop);
+    if (word !== reason || !isOwn || !isTrue || isLess) this.#regular = false;
     if (stop instanceof Fault) this.#fail(stop);
     else this.#end(stop);
   }
