@@ -30,6 +30,22 @@ function heard() {
 }
 
 describe("the metrics", () => {
+  it("have every outcome from the first turn on, for a rate tells nothing of a number that was not there", () => {
+    const metrics = createMetrics();
+    metrics.hear(turnDone());
+    expect(metrics.text().match(/^patchbay_turns_total.*/gm)).toEqual(
+      [
+        ["completed", 1],
+        ["incomplete", 0],
+        ["failed", 0],
+        ["left", 0],
+      ].map(
+        ([outcome, turns]) =>
+          `patchbay_turns_total{door="chat",upstream="demo",outcome="${outcome}"} ${turns}`,
+      ),
+    );
+  });
+
   it("count calls and cut turns by door, upstream and mode", () => {
     const text = heard().text();
     for (const line of [

@@ -121,8 +121,12 @@ const callNumbersIn = (registry: Registry) => ({
 
 /** The numbers that turns of one door, upstream and mode count into, found once. */
 function turnCounter(numbers: Numbers, door: string, upstream: string, mode: string) {
-  const outcome = (name: Outcome) => numbers.turns.of(door, upstream, name);
-  const turns = new Map<Outcome, ReturnType<typeof outcome>>();
+  const turns = {
+    completed: numbers.turns.of(door, upstream, "completed"),
+    incomplete: numbers.turns.of(door, upstream, "incomplete"),
+    failed: numbers.turns.of(door, upstream, "failed"),
+    left: numbers.turns.of(door, upstream, "left"),
+  } satisfies Record<Outcome, unknown>;
   const calls = numbers.calls.of(door, upstream, mode);
   const truncated = numbers.truncated.of(door, upstream, mode);
   const withheld = numbers.withheld.of(door, upstream);
@@ -134,9 +138,7 @@ function turnCounter(numbers: Numbers, door: string, upstream: string, mode: str
   const output = numbers.tokens.of(upstream, "output");
   return (turn: TurnDone): void => {
     const told = figuresOf(turn);
-    let ended = turns.get(turn.outcome);
-    if (ended === undefined) turns.set(turn.outcome, (ended = outcome(turn.outcome)));
-    ended.add(1);
+    turns[turn.outcome].add(1);
     duration.observe(turn.ms / 1000);
     if (turn.firstEventMs !== undefined) firstEvent.observe(turn.firstEventMs / 1000);
     // None is counted too: a rate can only be told of a number that was there before.
