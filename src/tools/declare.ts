@@ -207,6 +207,7 @@ const nested = (outer: Form, inner: Form): Form => ({
     return {
       each: (text) => second.each(first.each(text)),
       end: (complete) => second.each(first.end(complete)) + second.end(complete),
+      hasMore: () => second.hasMore?.() === true,
     };
   },
 });

@@ -138,6 +138,29 @@ describe("restoring calls", () => {
     ]);
   });
 
+  it.each([
+    [['{"input":"x"', ', "why":"y"}'], true],
+    [['{"input":"x"}', " and more"], true],
+    [['{"why":"y","input":"x"}'], true],
+    [['{"input":"x"', " ", "}", "\n"], false],
+    [['{"input":"x"}'], false],
+    [['{"input":"x"'], false],
+  ] as const)("reports what a call held beside its text: %j", (pieces, isMore) => {
+    const { calls, reports } = restored(plan(), calling("patch", pieces));
+    expect(calls).toMatchObject([{ kind: "custom", input: "x" }]);
+    expect(reports).toEqual(
+      isMore
+        ? [
+            {
+              path: "output.choices[0].calls[0]",
+              action: "dropped",
+              reason: "a call of a text tool held more than its text",
+            },
+          ]
+        : [],
+    );
+  });
+
   it("passes on a call of a tool that nobody declared, and reports it", () => {
     const { calls, reports } = restored(plan(), calling("nope", ["{}"]));
     expect(calls).toMatchObject([{ kind: "function", name: "nope", input: "{}" }]);

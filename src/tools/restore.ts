@@ -57,6 +57,7 @@ export function restoreCalls(
     if (call === undefined) return;
     const { choice, complete } = event;
     const text = decoder?.end(complete) ?? "";
+    tellMore(event, decoder, report);
     if (text !== "") emit({ type: "call-delta", choice, call, text });
     emit(call === event.call ? event : { ...event, call });
   };
@@ -86,6 +87,12 @@ export function restoreCalls(
       }
     },
   };
+}
+
+function tellMore(event: CallEnd, decoder: Decoder | undefined, report: OnDecision): void {
+  if (decoder?.hasMore?.() !== true) return;
+  const reason = "a call of a text tool held more than its text";
+  report({ path: callPath(event), action: "dropped", reason });
 }
 
 /** A turn whose calls were all withheld waits for no results. */

@@ -48,8 +48,14 @@ export function unwrapText(key: string): Decoder {
       if (state === "plain" || held === "") return "";
       return complete ? textOf(held, key) : state === "whole" ? held : "";
     },
+    hasMore: () =>
+      state === "string" ? string.hasMore() : state === "whole" && hasOthers(jsonOf(held), key),
   };
 }
+
+/** Whether an object holds anything beside the text that is taken out of it. */
+const hasOthers = (value: unknown, key: string): boolean =>
+  isFields(value) && value[key] !== undefined && Object.keys(value).length > 1;
 
 type Found = "more" | "string" | "plain" | "whole";
 
@@ -101,12 +107,21 @@ function onlyText(value: unknown, key: string): string | undefined {
  * Decodes the content of a JSON string up to its closing quote. Line breaks
  * and unknown escapes, which JSON forbids and models write, stand for themselves.
  */
-function stringDecoder(): Decoder {
+function stringDecoder(): Decoder & { hasMore(): boolean } {
   let pending = "";
   let closed = false;
+  /** The first signs behind the closing quote: a brace and nothing else is the end of the object. */
+  let tail = "";
+  const follow = (text: string): void => {
+    if (tail.length < 2) tail += text.trim().slice(0, 2);
+  };
   return {
+    hasMore: () => tail !== "" && tail !== "}",
     each(fragment) {
-      if (closed) return "";
+      if (closed) {
+        follow(fragment);
+        return "";
+      }
       const text = pending === "" ? fragment : pending + fragment;
       pending = "";
       let out = "";
@@ -115,6 +130,7 @@ function stringDecoder(): Decoder {
         const code = text.charCodeAt(at);
         if (code === QUOTE) {
           closed = true;
+          follow(text.slice(at + 1));
           return out + text.slice(from, at);
         }
         if (code !== BACKSLASH) {

@@ -15,6 +15,8 @@ export type Decoder = {
   each(text: string): string;
   /** The call is over; gives what is left. `complete: false`: it was cut off. */
   end(complete: boolean): string;
+  /** Whether there was more to it than the input can hold. */
+  hasMore?(): boolean;
 };
 
 /** How a call's input changes form between the two sides. */
