@@ -13,6 +13,7 @@ import {
   result,
   sentName,
   whole,
+  withTools,
 } from "../../test/turns.ts";
 import type { Fields, Opaque } from "../turn/turn.ts";
 import { planTools, summary } from "./plan.ts";
@@ -137,6 +138,17 @@ describe("the catalog", () => {
     const declared = planTools(ask({ dialect: "chat", tools: [tool] }), whole);
     expect(declared.decisions).toEqual([lost("tools[0].tools[1]"), lost("tools[0].tools[2]")]);
     expect(summary(declared)).toBe("native=1 degraded=0 deferred=0 ignored=2");
+  });
+
+  it("says so too of those that stood beside tools which had to be taken out of their item", () => {
+    const narrow = withTools({ kinds: whole.tools.kinds });
+    const beside = (name: string) =>
+      planTools(
+        ask({ items: [carrier("additional_tools", [{ type: "function", name }, 7])] }),
+        narrow,
+      ).decisions.filter(({ action }) => action === "dropped");
+    expect(beside("lawful")).toEqual([]);
+    expect(beside("not.lawful")).toMatchObject([{ path: "input[0].tools[1]" }]);
   });
 
   it("does not rename a tool when the conversation brings another", () => {

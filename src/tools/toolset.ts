@@ -52,7 +52,7 @@ type Planned = { readonly entry: Entry; readonly declared: Declared };
 function planToolset(turn: Turn, profile: Profile): Toolset {
   const catalog = buildToolCatalog(turn);
   const decisions: Decision[] = [];
-  const verdicts = strayVerdicts(catalog, profile, decisions);
+  const verdicts: ToolVerdict[] = [];
   const planned = distinct(catalog.entries, decisions).map((entry) => ({
     entry,
     declared: planToolDeclaration(entry, profile, entry.group?.tools[0] === entry.tool),
@@ -83,6 +83,7 @@ function planToolset(turn: Turn, profile: Profile): Toolset {
   }
   const reason = "tools that the conversation brings are declared with the others";
   for (const path of emptied.values()) decisions.push({ path, action: "reshaped", reason });
+  verdicts.push(...strayVerdicts(catalog, emptied, profile, decisions));
   // A namespace that only was written for another dialect is not sent as it came.
   const isOwn = ({ group, item }: Entry): boolean =>
     group === undefined ||
@@ -114,6 +115,7 @@ type Reasoned = Pick<Decision, "action" | "reason">;
 /** Namespaces without tools and declarations without sense. */
 function strayVerdicts(
   { hollow, unread }: Catalog,
+  emptied: ReadonlyMap<number, string>,
   profile: Profile,
   decisions: Decision[],
 ): ToolVerdict[] {
@@ -127,7 +129,7 @@ function strayVerdicts(
   // An upstream that has such things may make more of them.
   const bare = ruleFor("namespace", profile) === "native" ? [] : hollow;
   const isKept = ruleFor("additional_tools", profile) === "native";
-  const odd = unread.filter(({ item }) => item === undefined || !isKept);
+  const odd = unread.filter(({ item }) => item === undefined || !isKept || emptied.has(item));
   const empty: Reasoned = { action: "repaired", reason: "the namespace holds no tools" };
   const senseless: Reasoned = { action: "dropped", reason: "it cannot be read as a tool" };
   return [
