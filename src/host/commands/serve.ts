@@ -23,8 +23,10 @@ export async function serve(options: ServeOptions): Promise<void> {
   const env = environment();
   const { config: file, host, port, withParent = isByNpx(env), logLevel } = options;
   const parent = withParent ? process.ppid : undefined;
-  // Left to itself V8 lets more garbage gather than the gateway has in use.
+  // Left to itself V8 lets more garbage gather than the gateway has in use, and after
+  // a busy moment makes what lives for a turn where it keeps what lives for ever.
   setFlagsFromString("--heap-growing-percent=20");
+  setFlagsFromString("--no-allocation-site-pretenuring");
   const origin: Origin = { file, host, port, env, directory: process.cwd() };
   const loaded = loadConfig(origin);
   for (const note of loaded.notes) console.error(note);
