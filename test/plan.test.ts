@@ -98,7 +98,8 @@ describe("POST /v1/plan", () => {
         { path: "tools.text_calls" },
       ],
     });
-    expect(await planned({ ...request, tools: [] })).toMatchObject({ rules: [] });
+    // A model may call what nobody declared; only how many at once is then not asked of it.
+    expect(await planned({ ...request, tools: [] })).toMatchObject({ rules: rules.slice(1) });
     expect(await (await gateway.fetch(post("/v1/plan", request))).json()).toMatchObject({
       rules: [],
     });

@@ -22,7 +22,7 @@ export type PlanReport = {
   readonly verdicts: Readonly<Record<Verdict, number>>;
   readonly tools: readonly ToolReport[];
   readonly parameters: readonly ParameterReport[];
-  /** What the house asks of the calls in the answer; nothing where there are no tools. */
+  /** What the house asks of the calls in the answer. */
   readonly rules: readonly RuleReport[];
   /** Whatever was done to the request, the answer's repairs among them once there is one. */
   readonly decisions: readonly Decision[];
@@ -77,14 +77,14 @@ export const planned = (
   };
 };
 
-/** The rules that hold for the calls of a turn, if it may have any. */
+/** The rules that hold for the calls of a turn: all but one also for calls of what nobody declared. */
 function listRules(rules: CallRules, { plan, readsText }: Readied): readonly RuleReport[] {
-  if (plan.verdicts.length === 0) return [];
   const { parallel, max, stopAfter, stopMode, graceMs, dedup, suppressTail, output = "" } = rules;
   const list: RuleReport[] = [];
   const hold = (setting: string, value: RuleReport["value"], reason: string): void =>
     void list.push({ path: `tools.${setting}`, value, reason });
-  if (!parallel) hold("parallel", false, "a choice is given its first call alone");
+  if (!parallel && plan.asked.tools.length > 0)
+    hold("parallel", false, "a choice is given its first call alone");
   if (max > 0) hold("block_max", max, `a choice is given no more calls than ${max}`);
   if (stopAfter) hold("stop_after_mode", stopMode, stopReason(stopMode, graceMs));
   if (dedup) hold("block_dedup", true, "calls that repeat an earlier one are left out");
