@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { writeUseTool } from "../src/tools/use-tool/write.ts";
 import type { Body } from "./fake-upstream.ts";
-import { askStill, type Told } from "./still-gateway.ts";
+import { askingFor, askStill, type Told } from "./still-gateway.ts";
 import { framesOf } from "./told.ts";
 
 export const schema = {
@@ -159,16 +159,7 @@ function stepsOf({ n, steps, last, ending, made }: Scene): object[] {
 export function play(scene: Scene): Promise<Told> {
   const { door, stream, n, made, leaveAt } = scene;
   const { output, ...others } = scene.rules;
-  const functions = names.map((name) => ({ name, parameters: schema }));
-  const chat = {
-    model: "m",
-    stream,
-    n,
-    messages: [{ role: "user", content: "Go." }],
-    tools: functions.map((one) => ({ type: "function", function: one })),
-    ...(stream && { stream_options: { include_usage: true } }),
-  };
-  const tools = functions.map((one) => Object.assign({ type: "function" }, one));
+  const schemas = Object.fromEntries(names.map((name) => [name, schema]));
   return askStill(
     {
       upstreams: { actor: { dialect: "scripted", script: [stepsOf(scene)] } },
@@ -176,9 +167,7 @@ export function play(scene: Scene): Promise<Told> {
       tools: { ...others, text_calls: made === "text", ...(output !== undefined && { output }) },
     },
     {
-      ...(door === "chat"
-        ? { path: "/v1/chat/completions", body: chat }
-        : { path: "/v1/responses", body: { model: "m", stream, input: "Go.", tools } }),
+      ...askingFor({ door, stream, n, schemas }),
       ...(leaveAt !== undefined && { leaveAt }),
     },
   );

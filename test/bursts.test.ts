@@ -3,7 +3,7 @@ import type { ConfigInput } from "../src/gateway/config.ts";
 import { eventLines, logFields, usageLine } from "../src/telemetry/lines.ts";
 import { writeUseTool } from "../src/tools/use-tool/write.ts";
 import { crossed, type RowOf } from "./crossed.ts";
-import { askStill, type Told } from "./still-gateway.ts";
+import { askingFor, askStill, type Told } from "./still-gateway.ts";
 
 /** Four slow calls, the third of which repeats the first in other words, and a tail. */
 const GAP_MS = 200;
@@ -85,28 +85,7 @@ function configOf({ output, max, stop, suppressTail, dedup, calls }: Row): Confi
   };
 }
 
-function ask(row: Row): Promise<Told> {
-  const { door, stream, n } = row;
-  const functions = Object.entries(schemas).map(([name, parameters]) => ({ name, parameters }));
-  const chat = {
-    model: "m",
-    stream,
-    n,
-    messages: [{ role: "user", content: "Go." }],
-    tools: functions.map((one) => ({ type: "function", function: one })),
-    ...(stream && { stream_options: { include_usage: true } }),
-  };
-  const responses = {
-    model: "m",
-    stream,
-    input: "Go.",
-    tools: functions.map((one) => Object.assign({ type: "function" }, one)),
-  };
-  return askStill(configOf(row), {
-    path: door === "chat" ? "/v1/chat/completions" : "/v1/responses",
-    body: door === "chat" ? chat : responses,
-  });
-}
+const ask = (row: Row): Promise<Told> => askStill(configOf(row), askingFor({ ...row, schemas }));
 
 type Shown = {
   readonly calls: readonly { readonly name: string; readonly input: unknown }[];

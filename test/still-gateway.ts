@@ -1,6 +1,7 @@
 import { parseConfig, type ConfigInput } from "../src/gateway/config.ts";
 import { openGateway } from "../src/gateway/gateway.ts";
 import type { Happening, TurnDone } from "../src/telemetry/happening.ts";
+import type { DoorName } from "./client.ts";
 import { stillClock } from "./still-clock.ts";
 
 /** What a client was told, when it was all said, and what the gateway reported. */
@@ -26,6 +27,34 @@ type Asking = {
   /** The client takes so long to read what it is sent at a time. */
   readonly readsIn?: number;
 };
+
+type Burst = {
+  readonly door: DoorName;
+  readonly stream: boolean;
+  readonly n: number;
+  /** The schemas of the functions it declares, by their names. */
+  readonly schemas: Readonly<Record<string, unknown>>;
+};
+
+/** A request that may be answered with calls. */
+export function askingFor({ door, stream, n, schemas }: Burst): Pick<Asking, "path" | "body"> {
+  const functions = Object.entries(schemas).map(([name, parameters]) => ({ name, parameters }));
+  const asked = { model: "m", stream };
+  if (door === "responses") {
+    const tools = functions.map((one) => Object.assign({ type: "function" }, one));
+    return { path: "/v1/responses", body: { ...asked, input: "Go.", tools } };
+  }
+  return {
+    path: "/v1/chat/completions",
+    body: {
+      ...asked,
+      n,
+      messages: [{ role: "user", content: "Go." }],
+      tools: functions.map((one) => ({ type: "function", function: one })),
+      ...(stream && { stream_options: { include_usage: true } }),
+    },
+  };
+}
 
 /** Time passes in such steps. */
 const STEP_MS = 10;
