@@ -222,6 +222,7 @@ export class OutputReader {
   #calling(raw: Fields, item: Fields): Slot | undefined {
     const callId = textOf(item.call_id);
     if (callId === undefined || typeof raw.output_index === "number") return undefined;
+    this.#to.bent();
     return this.#slots.find(
       (slot) => slot.callId === callId && slot.type === item.type && !slot.closed,
     );

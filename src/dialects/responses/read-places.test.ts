@@ -266,6 +266,16 @@ describe("a Responses stream in other forms", () => {
     expect(frames("response.novelty")).toEqual([true, false, true]);
   });
 
+  it("is forwarded with the places of its items only", () => {
+    const finish = of("function_call_arguments.done", { arguments: '{"a":1}' }, "fc_1");
+    const regular = (place: unknown): boolean | undefined =>
+      framesOf(
+        read(created, added(openCall), finish, placed(done(call()), { output_index: place })),
+      ).at(-1)?.regular;
+    expect(regular(0)).toBe(true);
+    for (const place of [null, undefined, "0", 1]) expect(regular(place)).toBe(false);
+  });
+
   it("is forwarded with the API's own annotations only", () => {
     const regular = (annotation: Fields): boolean | undefined =>
       framesOf(
