@@ -21,6 +21,7 @@ import { createProviderNameAllocator } from "../names.ts";
 import type { Notes } from "../notes.ts";
 import { recallReasoning } from "../reasoning.ts";
 import type { Toolset } from "../toolset.ts";
+import { asObject } from "./arguments.ts";
 import type { Told } from "./told.ts";
 
 type To = {
@@ -73,7 +74,7 @@ function translateItem(
 ): Item | Item<UpstreamName> | undefined {
   switch (item.type) {
     case "call":
-      return tellCall(item, telling);
+      return tellCall(item, at, telling);
     case "result":
       return tellResult(item, telling);
     case "opaque":
@@ -85,16 +86,26 @@ function translateItem(
   }
 }
 
-function tellCall(
-  item: Call,
-  { recast, kinds, named, carried }: Telling,
-): Call | Call<UpstreamName> {
-  const call = translateCall(item, recast(item));
+function tellCall(item: Call, at: number, telling: Telling): Call | Call<UpstreamName> {
+  const { recast, kinds, named, carried } = telling;
+  const call = withArguments(translateCall(item, recast(item)), at, telling);
   if (call.kind !== item.kind) kinds.set(item.id, call.kind);
   if (item.kind === "local_shell" && item.itemId !== undefined && item.itemId !== item.id)
     named.set(item.itemId, item.id);
   const extra = carried.get(item.id);
   return extra === undefined ? call : { ...call, extra };
+}
+
+function withArguments<Told extends Call | Call<UpstreamName>>(
+  call: Told,
+  at: number,
+  { turn, notes }: Telling,
+): Told {
+  const input = call.kind === "function" ? asObject(call.input) : call.input;
+  if (input === call.input) return call;
+  const reason = "a call's arguments are an object; those that were not are sent in one";
+  notes.note(itemPath(turn, at), "repaired", reason);
+  return { ...call, input };
 }
 
 function tellResult(item: Result, { named, kinds, profile, set }: Telling): Result {
