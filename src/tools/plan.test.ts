@@ -263,6 +263,11 @@ describe("planTools", () => {
         reason: "`tools[0]` declares the same tool otherwise, and came first",
       },
     ]);
+    expect(plan.verdicts).toMatchObject([
+      { path: "tools[0]", verdict: "native" },
+      { path: "tools[1]", verdict: "ignored", reason: plan.decisions[0]?.reason },
+      { path: "tools[2]", verdict: "ignored", reason: plan.decisions[1]?.reason },
+    ]);
   });
 
   it("takes a tool of the client's that is declared again for the same, by whatever name", () => {

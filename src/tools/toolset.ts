@@ -53,7 +53,8 @@ function planToolset(turn: Turn, profile: Profile): Toolset {
   const catalog = buildToolCatalog(turn);
   const decisions: Decision[] = [];
   const verdicts: ToolVerdict[] = [];
-  const planned = distinct(catalog.entries, decisions).map((entry) => ({
+  const { first, repeated } = distinct(catalog.entries, decisions);
+  const planned = first.map((entry) => ({
     entry,
     declared: planToolDeclaration(entry, profile, entry.group?.tools[0] === entry.tool),
   }));
@@ -83,7 +84,7 @@ function planToolset(turn: Turn, profile: Profile): Toolset {
   }
   const reason = "tools that the conversation brings are declared with the others";
   for (const path of emptied.values()) decisions.push({ path, action: "reshaped", reason });
-  verdicts.push(...strayVerdicts(catalog, emptied, profile, decisions));
+  verdicts.push(...repeated, ...strayVerdicts(catalog, emptied, profile, decisions));
   // A namespace that only was written for another dialect is not sent as it came.
   const isOwn = ({ group, item }: Entry): boolean =>
     group === undefined ||
@@ -139,8 +140,12 @@ function strayVerdicts(
 }
 
 /** The entries without those that declare a tool again. What the conversation brings later is newer. */
-function distinct(entries: readonly Entry[], decisions: Decision[]): readonly Entry[] {
+function distinct(
+  entries: readonly Entry[],
+  decisions: Decision[],
+): { readonly first: readonly Entry[]; readonly repeated: readonly ToolVerdict[] } {
   const found = new Map<string, Entry>();
+  const repeated: ToolVerdict[] = [];
   let again = false;
   for (const entry of entries) {
     const key = identityKey(entry);
@@ -158,9 +163,11 @@ function distinct(entries: readonly Entry[], decisions: Decision[]): readonly En
     const reason = same
       ? `declared again as it is in \`${first.path}\``
       : `\`${first.path}\` declares the same tool otherwise, and came first`;
-    decisions.push({ path: entry.path, action: same ? "repaired" : "dropped", reason });
+    const { path, kind, namespace, name } = entry;
+    decisions.push({ path, action: same ? "repaired" : "dropped", reason });
+    repeated.push({ path, kind, namespace, name, verdict: "ignored", reason });
   }
-  return again ? [...found.values()] : entries;
+  return { first: again ? [...found.values()] : entries, repeated };
 }
 
 /** Tools of the provider's may be given more than once, with other settings. */
