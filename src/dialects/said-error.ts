@@ -1,6 +1,7 @@
 import { Fault, type FaultCode } from "../turn/fault.ts";
 import type { Fields } from "../turn/turn.ts";
-import { fieldsOf, listOf, numberOf, textOf } from "./loose.ts";
+import { errorWords, type ErrorWords } from "./error-words.ts";
+import { fieldsOf, listOf, textOf } from "./loose.ts";
 
 const byStatus = {
   401: "upstream.auth",
@@ -24,31 +25,58 @@ export function faultOfStatus(status: number): StatusFault {
   return known[status] ?? (status >= 500 ? "upstream.failed" : "upstream.refused");
 }
 
-/** What an error's `code` or `type` says of its cause, in the words of the API and its kin. */
+/**
+ * What an error's `code` or `type` says of its cause: the words of the API and
+ * its kin, without what only says that it is an error.
+ */
 const words: ReadonlyMap<string, FaultCode> = new Map(
   Object.entries({
+    rate_limit: "upstream.rate_limited",
     rate_limit_exceeded: "upstream.rate_limited",
-    rate_limit_error: "upstream.rate_limited",
+    rate_limited: "upstream.rate_limited",
+    too_many_requests: "upstream.rate_limited",
+    resource_exhausted: "upstream.rate_limited",
+    throttling: "upstream.rate_limited",
+    throttled: "upstream.rate_limited",
     insufficient_quota: "upstream.rate_limited",
+    service_quota_exceeded: "upstream.rate_limited",
     usage_limit_reached: "upstream.rate_limited",
     slow_down: "upstream.overloaded",
     server_is_overloaded: "upstream.overloaded",
-    overloaded_error: "upstream.overloaded",
-    server_error: "upstream.failed",
-    internal_error: "upstream.failed",
-    internal_server_error: "upstream.failed",
-    api_error: "upstream.failed",
+    overloaded: "upstream.overloaded",
+    unavailable: "upstream.overloaded",
+    service_unavailable: "upstream.overloaded",
+    model_not_ready: "upstream.overloaded",
+    server: "upstream.failed",
+    internal: "upstream.failed",
+    internal_server: "upstream.failed",
+    internal_failure: "upstream.failed",
+    api: "upstream.failed",
+    generation: "upstream.failed",
+    incomplete_generation: "upstream.failed",
     vector_store_timeout: "upstream.failed",
     timeout: "upstream.timeout",
     request_timeout: "upstream.timeout",
+    model_timeout: "upstream.timeout",
+    deadline_exceeded: "upstream.timeout",
     invalid_api_key: "upstream.auth",
-    authentication_error: "upstream.auth",
-    permission_error: "upstream.forbidden",
+    authentication: "upstream.auth",
+    unauthenticated: "upstream.auth",
+    unauthorized: "upstream.auth",
+    unrecognized_client: "upstream.auth",
+    permission: "upstream.forbidden",
+    permission_denied: "upstream.forbidden",
+    access_denied: "upstream.forbidden",
+    forbidden: "upstream.forbidden",
     model_not_found: "upstream.not_found",
-    not_found_error: "upstream.not_found",
+    not_found: "upstream.not_found",
+    resource_not_found: "upstream.not_found",
     context_length_exceeded: "upstream.refused",
     invalid_prompt: "upstream.refused",
-    invalid_request_error: "upstream.refused",
+    invalid_request: "upstream.refused",
+    invalid_argument: "upstream.refused",
+    bad_request: "upstream.refused",
+    validation: "upstream.refused",
     bio_policy: "upstream.refused",
     cyber_policy: "upstream.refused",
     misalignment_policy_violation: "upstream.refused",
@@ -62,72 +90,68 @@ const words: ReadonlyMap<string, FaultCode> = new Map(
  * it bare; the codes they give are their own or HTTP statuses.
  */
 export function saidError(raw: Fields): Fault | undefined {
-  const inner = fieldsOf(raw.error);
-  if (inner !== undefined) return faultOf(inner, inner.message ?? inner.detail);
-  const sentence = textOf(raw.error);
-  if (sentence !== undefined) return faultOf(raw, raw.message ?? sentence);
-  if (raw.object === "error" || raw.type === "error") return faultOf(raw, sentenceOf(raw));
-  const beside = textOf(fieldsOf(raw.x_groq)?.error);
-  if (beside !== undefined) return faultOf({}, beside);
-  const base = fieldsOf(raw.base_resp);
-  return base !== undefined && isFailure(base.status_code)
-    ? faultOf({ code: String(base.status_code) }, base.status_msg)
-    : undefined;
+  if (isSaid(raw.error) || raw.object === "error" || raw.type === "error") return bareError(raw);
+  const groq = fieldsOf(raw.x_groq);
+  if (isSaid(groq?.error)) return bareError({ error: groq?.error });
+  return isFailure(fieldsOf(raw.base_resp)?.status_code) ? bareError(raw) : undefined;
 }
 
 /** An object that is an error because of where it stands. */
-export const bareError = (raw: Fields): Fault => saidError(raw) ?? faultOf(raw, sentenceOf(raw));
+export const bareError = (raw: Fields): Fault => faultOf(errorWords(raw) ?? {});
 
-/** What stands in an answer's place, with nothing of one in it but a code and a sentence. */
-export function strayError(raw: Fields): Fault | undefined {
-  const [first] = listOf(raw.errors) ?? [];
-  const listed = fieldsOf(first);
-  if (listed !== undefined)
-    return faultOf({ status: raw.status_code, ...listed }, sentenceOf(listed));
+/**
+ * What stands in an answer's place, with nothing of one in it but a code and a
+ * sentence; `alone`: nothing came before it, nor will, so the sentence will do.
+ */
+export function strayError(raw: Fields, alone = false): Fault | undefined {
   const isOne =
-    isFailure(raw.code) ||
-    isFailure(raw.status_code) ||
-    isFailure(raw.error_code) ||
-    raw.detail != null;
-  return isOne && sentenceOf(raw) != null ? bareError(raw) : undefined;
+    (listOf(raw.errors) ?? []).length > 0 ||
+    codes.some((key) => isFailure(raw[key])) ||
+    raw.detail != null ||
+    (alone && textOf(raw.message) !== undefined);
+  if (!isOne) return undefined;
+  const said = errorWords(raw);
+  return said?.message === undefined ? undefined : faultOf(said);
 }
 
-const sentenceOf = (raw: Fields): unknown => raw.message ?? raw.msg ?? raw.error_msg ?? raw.detail;
+const codes = ["code", "status_code", "statusCode", "error_code", "__type"];
+
+/** Whether there is anything: an empty text is how many upstreams write "none". */
+const isSaid = (error: unknown): boolean =>
+  fieldsOf(error) !== undefined ||
+  (textOf(error) ?? "").trim() !== "" ||
+  (listOf(error) ?? []).length > 0;
 
 /** A code that does not say that all is well. */
 const isFailure = (code: unknown): boolean =>
   (typeof code === "number" || typeof code === "string") &&
   !/^(?:0|200|ok|success|)$/i.test(`${code}`);
 
-function faultOf(error: Fields, message: unknown): Fault {
-  const said = textOf(message);
-  const status = statusOf(error.code) ?? statusOf(error.status) ?? statusOf(error.status_code);
+function faultOf({ message, code: own, type, param, status }: ErrorWords): Fault {
   const code =
     status === undefined
-      ? (causeOf(error.code) ?? causeOf(error.type) ?? "upstream.said_error")
+      ? (causeOf(own) ?? causeOf(type) ?? "upstream.said_error")
       : faultOfStatus(status);
-  const own = [error.code, error.type].find((word) => statusOf(word) === undefined && textOf(word));
   return new Fault(
     code,
-    said === undefined
+    message === undefined
       ? "The upstream reported an error inside its answer and did not say which."
-      : `The upstream reported an error: ${said}`,
+      : `The upstream reported an error: ${message}`,
     {
-      param: textOf(error.param),
-      upstreamCode: textOf(own),
+      param,
+      upstreamCode: own ?? type,
       status: code === "upstream.refused" ? status : undefined,
     },
   );
 }
 
-function statusOf(value: unknown): number | undefined {
-  const status =
-    typeof value === "string" && /^\d{3}$/.test(value) ? Number(value) : numberOf(value);
-  return status !== undefined && status >= 400 && status < 600 ? status : undefined;
-}
-
-function causeOf(word: unknown): FaultCode | undefined {
-  if (typeof word !== "string") return undefined;
+function causeOf(word: string | undefined): FaultCode | undefined {
+  if (word === undefined) return undefined;
+  const plain = word
+    .replaceAll(/([a-z])([A-Z])/g, "$1_$2")
+    .toLowerCase()
+    .replaceAll(/[ -]/g, "_")
+    .replace(/_(?:error|exception)$/, "");
   // All of the API's codes about images say that the request has a bad one.
-  return words.get(word) ?? (/(^|_)image(_|$)/.test(word) ? "upstream.refused" : undefined);
+  return words.get(plain) ?? (/(^|_)image(_|$)/.test(plain) ? "upstream.refused" : undefined);
 }

@@ -69,7 +69,7 @@ class ChatReader implements EventReader {
     if (fault !== undefined) return this.#fail(fault);
     const list = listOf(raw.choices);
     if (list === undefined)
-      return this.#fail(strayError(raw) ?? malformed("answered without `choices`"));
+      return this.#fail(strayError(raw, true) ?? malformed("answered without `choices`"));
     this.#start(raw);
     const own = this.#readChoices(list, true) && this.#isOwnHead(raw, "chat.completion");
     this.#readLinks(raw);

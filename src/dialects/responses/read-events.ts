@@ -6,7 +6,7 @@ import type { Fields } from "../../turn/turn.ts";
 import { counted } from "../counted.ts";
 import type { EventReader, ReadContext } from "../dialect.ts";
 import { fieldsIn, fieldsOf, numberOf, textOf } from "../loose.ts";
-import { bareError } from "../said-error.ts";
+import { bareError, saidError, strayError } from "../said-error.ts";
 import { isBeat, malformed } from "../unreadable.ts";
 import { eventTypes } from "./event-types.ts";
 import { frameParser } from "./fast-road.ts";
@@ -146,7 +146,8 @@ class ResponsesReader implements EventReader {
       this.#start(raw);
       return this.#end(raw, textOf(raw.status) ?? "completed");
     }
-    if (raw.error !== undefined && raw.error !== null) return this.#fail(bareError(raw));
+    const fault = saidError(raw) ?? strayError(raw, this.#isWhole);
+    if (fault !== undefined) return this.#fail(fault);
     return this.#isWhole || Object.keys(raw).length > 0
       ? this.#fail(malformed("answered with something that is no response"))
       : undefined;

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { errorShapes } from "../../../test/error-shapes.ts";
 import { readError } from "./error-body.ts";
-import { broken, refusal, type Failing } from "./fault.ts";
+import { Fault } from "../../turn/fault.ts";
+import { broken, refusal, shown, type Failing } from "./fault.ts";
 
 const failing: Failing = { name: "box", origin: "https://a.example", secrets: ["sk-123456"] };
 const coded = (code: string, name = "Error"): Error =>
@@ -48,9 +50,30 @@ describe("a refusal", () => {
     });
   });
 
-  it("never repeats a secret", () => {
-    const { fault } = of(401, { error: { message: "key sk-123456 is wrong", code: "sk-123456" } });
-    expect(JSON.stringify([fault.message, fault.detail])).not.toContain("sk-123456");
+  it.each(errorShapes)("says what %s says", (_, body, { message, code, type, param }) => {
+    const { fault } = of(418, body);
+    expect(fault.message).toContain(`(418): ${message ?? "{"}`);
+    expect(fault.detail).toMatchObject({ param, log: { type } });
+    expect(fault.detail.upstreamCode).toBe(code ?? (type === fault.type ? undefined : type));
+  });
+
+  it("gives the upstream's type where it has no code and says more than ours", () => {
+    const codeOf = (type: string) => of(400, { error: { message: "m", type } }).fault.detail;
+    expect(codeOf("content_policy_error").upstreamCode).toBe("content_policy_error");
+    expect(codeOf("invalid_request_error").upstreamCode).toBeUndefined();
+  });
+
+  it("never repeats a secret, not even a part of one where its words are cut off", () => {
+    const key = "sk-123456";
+    const error = { message: `key ${key} is wrong`, code: key, type: key, param: key };
+    const all = [of(401, { error }), of(401, key), of(302, {}, { location: `/?key=${key}` })];
+    expect(JSON.stringify(all.map(({ fault }) => [fault.message, fault.detail]))).not.toContain(
+      key,
+    );
+    const long = of(401, { error: `${"x".repeat(1_994)}${key} is wrong` });
+    expect(long.fault.message).not.toContain("sk-1");
+    const cut = new Fault("upstream.said_error", "It said: your key sk-1234...");
+    expect(shown(failing, cut).message).toBe("It said: your key [redacted]...");
   });
 });
 
@@ -70,7 +93,7 @@ describe("the reason in an error body", () => {
       '{"detail":[{"loc":["body","a",0],"msg":"m"},{"loc":["body"],"msg":"k"}]}',
       { message: "a.0: m; k", param: "a.0" },
     ],
-    ['[{"error":{"message":"m","code":429}}]', { message: "m", code: "429" }],
+    ['[{"error":{"message":"m","code":429}}]', { message: "m", status: 429 }],
     ['{"errors":[{"message":"m"}]}', { message: "m" }],
     [
       '{"type":"error","error":{"type":"overloaded_error","message":"m"}}',

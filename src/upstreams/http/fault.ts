@@ -1,5 +1,6 @@
 import { faultOfStatus, type StatusFault } from "../../dialects/said-error.ts";
-import { Fault, type FaultCode } from "../../turn/fault.ts";
+import { Fault, faults, type FaultCode } from "../../turn/fault.ts";
+import type { Fields } from "../../turn/turn.ts";
 import { readError } from "./error-body.ts";
 import { askedWait, headerValue, type Failure, type Headers } from "../retry.ts";
 
@@ -57,7 +58,8 @@ export function refusal(failing: Failing, answered: Answered): Failure {
   const isError = status >= 400;
   const code = isError ? faultOfStatus(status) : "upstream.failed";
   const { did, remedy } = isError ? words[code] : elsewhere;
-  const said = readError(answered.body);
+  // Before it is cut to length, or a part of a secret might be left.
+  const said = readError(redact(failing, answered.body));
   const after = askedWait(headers, answered.now);
   const location = headerValue(headers.location);
   const reason = said.message ?? (location === "" ? "" : `to ${location}`);
@@ -65,10 +67,10 @@ export function refusal(failing: Failing, answered: Answered): Failure {
     `Upstream \`${failing.name}\` ${did} (${status})${reason === "" ? "." : `: ${stopped(reason)}`}`,
     remedy(failing.name),
   ];
-  const upstreamCode = said.code === String(status) ? undefined : said.code;
   const fault = new Fault(code, sentences.filter(Boolean).join(" "), {
     param: said.param,
-    upstreamCode,
+    // A type that every such error has says nothing more.
+    upstreamCode: said.code ?? (said.type === faults[code].type ? undefined : said.type),
     status: code === "upstream.refused" ? status : undefined,
     retryAfter: after === undefined ? undefined : String(Math.ceil(after / 1_000)),
     log: { upstream: failing.name, status, type: said.type, requestId: headers["x-request-id"] },
@@ -192,19 +194,38 @@ export const tooLong = (failing: Failing, longest: number): Failure => ({
 
 /** Upstreams have been seen to echo the key they reject. */
 function redact(failing: Failing, text: string): string {
-  return failing.secrets.reduce((safe, secret) => safe.replaceAll(secret, "[redacted]"), text);
+  return failing.secrets.reduce(
+    (safe, secret) => withoutBeginning(safe.replaceAll(secret, "[redacted]"), secret),
+    text,
+  );
+}
+
+/** Words that were cut to length may end with the beginning of a secret. */
+function withoutBeginning(text: string, secret: string): string {
+  if (!text.endsWith("...")) return text;
+  for (let length = secret.length - 1; length > 2; length--) {
+    const end = `${secret.slice(0, length)}...`;
+    if (text.endsWith(end)) return `${text.slice(0, -end.length)}[redacted]...`;
+  }
+  return text;
 }
 
 /** The same fault, fit to be shown. */
 export function shown(failing: Failing, fault: Fault): Fault {
   const { message, detail } = fault;
-  const { param, upstreamCode } = detail;
-  const said = [message, param ?? "", upstreamCode ?? ""];
-  if (said.every((text) => redact(failing, text) === text)) return fault;
-  return new Fault(fault.code, redact(failing, message), {
+  const { param, upstreamCode, log } = detail;
+  const safe = (text: string): string => redact(failing, text);
+  const said = [message, param, upstreamCode, ...Object.values(log ?? {})];
+  if (said.every((text) => typeof text !== "string" || safe(text) === text)) return fault;
+  const logged = Object.entries(log ?? {}).map(([key, value]) => [
+    key,
+    typeof value === "string" ? safe(value) : value,
+  ]);
+  return new Fault(fault.code, safe(message), {
     ...detail,
-    param: param && redact(failing, param),
-    upstreamCode: upstreamCode && redact(failing, upstreamCode),
+    param: param && safe(param),
+    upstreamCode: upstreamCode && safe(upstreamCode),
+    log: log && (Object.fromEntries(logged) as Fields),
   });
 }
 
