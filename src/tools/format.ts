@@ -6,9 +6,9 @@ import { Fault } from "../turn/fault.ts";
 import { isBySystem } from "../turn/item.ts";
 import { jsonOf } from "../turn/json.ts";
 import type { AnyName } from "../turn/names.ts";
-import { formatPath } from "../turn/path.ts";
+import { formatPath, itemPlace } from "../turn/path.ts";
 import type { Profile } from "../turn/profile.ts";
-import type { DialectName, Format, Item, JsonSchema, Message } from "../turn/turn.ts";
+import type { DialectName, Format, Item, JsonSchema, Message, Turn } from "../turn/turn.ts";
 import type { Decoder } from "./kinds/kind.ts";
 import { isStrict } from "./schema/strict.ts";
 import { unfence } from "./unfence.ts";
@@ -79,12 +79,14 @@ function wordsFor(title?: string, schema?: JsonSchema): string {
   return schema === undefined ? rule : `${rule}\n\n${title ?? ""}\n${JSON.stringify(schema)}`;
 }
 
+type Conversation<Name extends AnyName> = Pick<Turn<Name>, "items" | "places">;
+
 /** Says words with the instructions at the beginning, where they do not move from turn to turn. */
 export function withWords<Name extends AnyName>(
-  items: readonly Item<Name>[],
+  { items, places }: Conversation<Name>,
   words: string,
   { history }: Profile,
-): readonly Item<Name>[] {
+): Conversation<Name> {
   const isLeading = (item: Item<Name> | undefined): item is Message =>
     item !== undefined && isBySystem(item);
   let last = -1;
@@ -92,13 +94,15 @@ export function withWords<Name extends AnyName>(
   const before = items[last];
   if (!isLeading(before)) {
     const role = history?.roles?.includes("system") === false ? "developer" : "system";
-    return [{ type: "message", role, parts: [{ type: "text", text: words }] }, ...items];
+    const told: Message = { type: "message", role, parts: [{ type: "text", text: words }] };
+    const later = items.map((_, at) => itemPlace({ items, places }, at));
+    return { items: [told, ...items], places: [0, ...later] };
   }
   const told = {
     ...before,
     parts: [...before.parts, { type: "text", text: `\n\n${words}` } as const],
   };
-  return items.with(last, told);
+  return { items: items.with(last, told), places };
 }
 
 /** What a choice has said. */

@@ -61,6 +61,8 @@ export function previewTools(
   const history = planHistory(turn, set, profile, origin);
   const format = planFormat(turn.format, profile, turn.dialect);
   const params = planParams(turn, set, profile);
+  const { words } = format;
+  const { items, places } = words === undefined ? history : withWords(history, words, profile);
   const { repairs = none } = turn;
   const isSame =
     repairs.length === 0 &&
@@ -85,10 +87,8 @@ export function previewTools(
           ...turn,
           tools: choice.tools,
           choice: choice.choice,
-          items:
-            format.words === undefined
-              ? history.items
-              : withWords(history.items, format.words, profile),
+          items,
+          places,
           format: format.format,
           params: params.params,
         },

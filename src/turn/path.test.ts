@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { called, message, result } from "../../test/turns.ts";
 import { itemPath } from "./path.ts";
-import type { Item } from "./turn.ts";
+import type { Item, Turn } from "./turn.ts";
 
 const thought: Item = { type: "reasoning", summary: [], content: ["hm"] };
 const items: readonly Item[] = [
@@ -15,27 +15,30 @@ const items: readonly Item[] = [
   result("b"),
   message("assistant", "There."),
 ];
-const paths = (dialect: "chat" | "responses", body = {}): string[] =>
-  items.map((_, at) => itemPath({ dialect, items, body }, at));
+const paths = (dialect: "chat" | "responses", more: Partial<Turn> = {}): string[] =>
+  items.map((_, at) => itemPath({ dialect, items, body: {}, ...more }, at));
 
-it("finds an item where chat has it, with what is said in one message", () => {
-  const messages = [0, 1, 2, 2, 2, 2, 3, 4, 5];
-  expect(paths("chat")).toEqual(messages.map((at) => `messages[${at}]`));
+it("finds an item in the message that it was said in", () => {
+  const places = [0, 1, 2, 2, 2, 3, 4, 5, 6];
+  expect(paths("chat", { places })).toEqual(places.map((at) => `messages[${at}]`));
 });
 
 it("finds an item in the input, where instructions are not", () => {
   expect(paths("responses").slice(0, 3)).toEqual(["instructions", "input[0]", "input[1]"]);
   expect(paths("responses").at(-1)).toBe("input[7]");
-  expect(paths("responses", { input: "Hi" })[1]).toBe("input");
+  expect(paths("responses", { body: { input: "Hi" } })[1]).toBe("input");
 });
 
-it.each(["chat", "responses"] as const)(
-  "finds all of a long conversation soon, in %s",
-  (dialect) => {
-    const long = Array.from({ length: 200_000 }, (_, at) => called(`c${at}`));
-    const turn = { dialect, items: long, body: {} };
-    expect(new Set(long.map((_, at) => itemPath(turn, at))).size).toBe(
-      dialect === "chat" ? 1 : long.length,
-    );
-  },
-);
+it("finds an item where it came from, though others have come between", () => {
+  const places = [0, 0, 4, 4, 3, 1, 2, 9, 9];
+  expect(paths("responses", { places })).toEqual([
+    "instructions",
+    ...places.slice(1).map((at) => `input[${at}]`),
+  ]);
+});
+
+it("finds all of a long conversation soon", () => {
+  const long = Array.from({ length: 200_000 }, (_, at) => called(`c${at}`));
+  const turn = { dialect: "responses", items: long, body: {} } as const;
+  expect(new Set(long.map((_, at) => itemPath(turn, at))).size).toBe(long.length);
+});

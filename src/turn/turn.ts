@@ -21,6 +21,8 @@ export type Turn<Name extends AnyName = ClientName> = {
   readonly dialect: DialectName;
   readonly model: string;
   readonly items: readonly Item<Name>[];
+  /** Which of the client's own messages or inputs each item is of; none: as they stand here. */
+  readonly places?: readonly number[] | undefined;
   readonly tools: readonly Tool<Name>[];
   readonly choice?: Choice<Name> | undefined;
   readonly format?: Format | undefined;

@@ -3,7 +3,10 @@ import type { Extra, Fields, Part, Result } from "../../turn/turn.ts";
 import { writePart } from "./parts.ts";
 import { ownExtra } from "./schema.ts";
 
-/** Notes what became of the item at hand, or of the field `within` it. */
+/**
+ * Notes what became of the item at hand, or of the field `within` it. Never of
+ * one part by its number: mending may have moved it.
+ */
 export type Note = (action: Decision["action"], reason: string, within?: string) => void;
 
 const isPlain = (part: Part): boolean =>
@@ -22,10 +25,10 @@ export function writeContent(
 ): string | Fields[] {
   if (parts.every(isPlain) && (parts.length < 2 || !asParts))
     return parts.map(plainText).join("\n\n");
-  return parts.flatMap((part, at) => {
+  return parts.flatMap((part) => {
     const written = writePart(part);
     if (typeof written !== "string") return [written];
-    note("dropped", written, `.content[${at}]`);
+    note("dropped", written, ".content");
     return [];
   });
 }
@@ -37,10 +40,11 @@ export function writeExtra(extra: Extra | undefined, note: Note): Fields {
   return {};
 }
 
-export function writeResult(item: Result, note: Note): Fields {
-  const parts = item.parts.filter((part, at) => {
+/** `field` is where the client has what the result holds. */
+export function writeResult(item: Result, field: string, note: Note): Fields {
+  const parts = item.parts.filter((part) => {
     const written = writePart(part);
-    if (typeof written === "string") note("dropped", written, `.content[${at}]`);
+    if (typeof written === "string") note("dropped", written, field);
     return typeof written !== "string";
   });
   return {

@@ -1,5 +1,5 @@
 import { clientName } from "../../turn/names.ts";
-import type { Call, Fields, Item, Message, Part, Reasoning } from "../../turn/turn.ts";
+import type { Call, Fields, Item, Message, Part, Reasoning, Turn } from "../../turn/turn.ts";
 import { textOf } from "../loose.ts";
 import { invalid, shaped } from "../shape.ts";
 import { readAnnotation } from "./citations.ts";
@@ -15,8 +15,11 @@ import {
 } from "./schema.ts";
 
 /** Reads `messages` as items: one of an assistant may hold reasoning, text and calls. */
-export function readMessages(messages: readonly unknown[]): Item[] {
+export function readMessages(
+  messages: readonly unknown[],
+): Required<Pick<Turn, "items" | "places">> {
   const items: Item[] = [];
+  const places: number[] = [];
   const calls = new Map<string, Call>();
   for (const [at, raw] of messages.entries()) {
     const path = `messages[${at}]`;
@@ -62,8 +65,9 @@ export function readMessages(messages: readonly unknown[]): Item[] {
       default:
         role satisfies never;
     }
+    while (places.length < items.length) places.push(at);
   }
-  return items;
+  return { items, places };
 }
 
 function readAssistant(message: Fields, path: string, at: number): Item[] {

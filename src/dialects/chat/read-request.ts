@@ -36,7 +36,7 @@ export function readRequest(body: Fields): Turn {
   return {
     dialect: "chat",
     model,
-    items: readMessages(messages),
+    ...readMessages(messages),
     tools: readTools(body.tools, body.functions),
     choice: readChoice(body.tool_choice, body.function_call),
     format: readFormat(body.response_format),

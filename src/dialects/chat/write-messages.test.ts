@@ -171,9 +171,9 @@ describe("a request of another dialect", () => {
     });
     expect(decisions.map(({ path, action }) => `${action} ${path}`)).toEqual([
       "dropped input[0].odd",
-      "dropped input[0].content[0]",
-      "dropped input[0].content[1]",
-      "dropped input[0].content[2]",
+      "dropped input[0].content",
+      "dropped input[0].content",
+      "dropped input[0].content",
       "dropped input[1]",
       "dropped tools[0]",
       "dropped tools[1]",

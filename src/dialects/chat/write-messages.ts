@@ -29,8 +29,11 @@ export function writeMessages(
   let said: Said | undefined;
   let at = 0;
 
-  const note: Note = (action, reason, within = "") =>
-    void decisions.push({ path: itemPath(turn, at) + within, action, reason });
+  const note: Note = (action, reason, within = "") => {
+    const path = itemPath(turn, at) + within;
+    const last = decisions.at(-1);
+    if (last?.path !== path || last.reason !== reason) decisions.push({ path, action, reason });
+  };
   const open = (): Said => (said ??= newSaid());
   const close = (): void => {
     if (said !== undefined) messages.push(writeSaid(said, profile, asParts, note));
@@ -59,7 +62,7 @@ export function writeMessages(
         return speak(open(), item, note);
       }
       case "result":
-        return push(writeResult(item, note));
+        return push(writeResult(item, asParts ? ".content" : ".output", note));
       case "opaque":
         if (item.dialect === "chat") return push(item.raw);
         return note("dropped", `chat has no such item as \`${String(item.raw.type)}\``);
@@ -101,10 +104,10 @@ function takeLate(said: Said | undefined): Reasoning[] | undefined {
 function speak(said: Said, item: Message, note: Note): void {
   if (said.calls.length > 0 && item.parts.length > 0)
     note("repaired", "it stands between calls and their results; in chat it comes with the calls");
-  for (const [at, part] of item.parts.entries()) {
+  for (const part of item.parts) {
     const isWord = part.type === "text" || part.type === "refusal";
     if (isWord || (part.type === "opaque" && part.dialect === "chat")) said.parts.push(part);
-    else note("dropped", "in chat an assistant says words only", `.content[${at}]`);
+    else note("dropped", "in chat an assistant says words only", ".content");
   }
   said.name ??= item.name;
   said.extra = { ...said.extra, ...writeExtra(item.extra, note) };

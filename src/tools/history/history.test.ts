@@ -413,7 +413,7 @@ describe("paths", () => {
   it("count as the client does", () => {
     const instructions: Item = { ...message("system", "be brief"), instructions: true };
     expect(tell([instructions, result("ghost")]).decisions).toMatchObject([{ path: "input[0]" }]);
-    const chat = { dialect: "chat" } as const;
+    const chat = { dialect: "chat", places: [0, 1, 1, 2] } as const;
     const said = [message("user", "hi"), message("assistant", "so"), called("a"), result("ghost")];
     expect(tell(said, paired, chat).decisions).toMatchObject([
       { path: "messages[2]", action: "dropped" },

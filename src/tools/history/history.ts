@@ -1,5 +1,5 @@
 import type { Decision } from "../../turn/decision.ts";
-import { itemPath } from "../../turn/path.ts";
+import { itemPath, itemPlace } from "../../turn/path.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Item, Turn } from "../../turn/turn.ts";
@@ -16,6 +16,8 @@ import { translate } from "./translate.ts";
 export type HistoryPlan = {
   /** The very same list where nothing changes. */
   readonly items: readonly Item<UpstreamName>[];
+  /** Where each of them comes from, in the client's numbers; none: as they stand. */
+  readonly places: readonly number[] | undefined;
   readonly decisions: readonly Decision[];
 };
 
@@ -31,13 +33,19 @@ export function planHistory(
   // Where no name differs the two kinds of name are the same.
   const same = turn.items as unknown as readonly Item<UpstreamName>[];
   const items = translated?.map(({ item }) => item) ?? same;
-  if (isSound(items, profile)) return { items, decisions: notes.decisions() };
+  const placesOf = (list: readonly Told[]): readonly number[] =>
+    list.map(({ at }) => itemPlace(turn, at));
+  if (isSound(items, profile)) {
+    const places = translated === undefined ? turn.places : placesOf(translated);
+    return { items, places, decisions: notes.decisions() };
+  }
   const told = translated ?? same.map((item, at) => ({ item, at }));
   const { history: rule = {} } = profile;
   const path = (at: number): string => itemPath(turn, at);
   const mended = mend(told, { rule, profile, notes, path });
   return {
     items: mended === told ? items : mended.map(({ item }) => item),
+    places: placesOf(mended),
     decisions: notes.decisions(),
   };
 }
