@@ -17,10 +17,29 @@ export function findProblems(raw: unknown, schema: z.ZodType): Problem[] {
     const shape = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
     for (const issue of parsed.error.issues) problems.push(...sentences(issue, value, shape));
   }
-  return [...problems, ...crossProblems(raw)];
+  return [...problems, ...unnameable(raw, []), ...crossProblems(raw)];
 }
 
-const dialects = ["chat", "responses", "messages", "codex", "scripted"];
+/** The one key that JavaScript takes for something else: what stands under it would be lost on the way. */
+function unnameable(value: unknown, path: Problem["path"]): Problem[] {
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]) => {
+    const at = [...path, Array.isArray(value) ? Number(key) : key];
+    if (key === UNNAMEABLE) return [{ path: at, message: "cannot be a name here; choose another" }];
+    return unnameable(inner, at);
+  });
+}
+
+const UNNAMEABLE = "__proto__";
+
+/** Those that a configuration may name. */
+export const dialectNames: readonly string[] = [
+  "chat",
+  "responses",
+  "messages",
+  "codex",
+  "scripted",
+];
 
 /**
  * An upstream whose dialect is wrong would hide what else is wrong with it, so
@@ -29,31 +48,33 @@ const dialects = ["chat", "responses", "messages", "codex", "scripted"];
 function settleDialects(raw: unknown): { value: unknown; problems: Problem[] } {
   const problems: Problem[] = [];
   if (!isFields(raw) || !isFields(raw.upstreams)) return { value: raw, problems };
-  const upstreams: Record<string, unknown> = {};
-  for (const [name, upstream] of Object.entries(raw.upstreams)) {
-    upstreams[name] = upstream;
-    if (!isFields(upstream)) continue;
+  const upstreams = Object.entries(raw.upstreams).map(([name, upstream]) => {
+    if (!isFields(upstream)) return [name, upstream];
     const said = upstream.dialect;
-    if (typeof said === "string" && dialects.includes(said)) continue;
+    if (typeof said === "string" && dialectNames.includes(said)) return [name, upstream];
     const meant = meantDialect(upstream);
-    if (meant === undefined) continue;
-    upstreams[name] = { ...upstream, dialect: meant };
-    const what = said === undefined ? "is missing" : `is none of ${dialects.join(", ")}`;
-    problems.push({
-      path: ["upstreams", name, "dialect"],
-      message: `${what}; did you mean \`dialect: ${meant}\`?`,
-    });
-  }
-  return { value: { ...raw, upstreams }, problems };
+    const what = said === undefined ? "is missing" : `is none of ${dialectNames.join(", ")}`;
+    const message =
+      meant === undefined
+        ? notOneOf(dialectNames, said)
+        : `${what}; did you mean \`dialect: ${meant}\`?`;
+    problems.push({ path: ["upstreams", name, "dialect"], message });
+    return [name, { ...upstream, dialect: meant ?? PLAINEST }];
+  });
+  return { value: { ...raw, upstreams: Object.fromEntries(upstreams) as Fields }, problems };
 }
+
+/** The dialect whose upstreams have only what all have, for those that have no more. */
+const PLAINEST = "scripted";
 
 function meantDialect(upstream: Fields): string | undefined {
   const said = upstream.dialect;
-  const near = typeof said === "string" ? nearest(said, dialects) : undefined;
+  const near = typeof said === "string" ? nearest(said, dialectNames) : undefined;
   if (near !== undefined) return near;
   if ("script" in upstream) return "scripted";
   if ("command" in upstream || "home" in upstream) return "codex";
-  return "base_url" in upstream ? "chat" : undefined;
+  const overHttp = ["base_url", "api_key", "headers", "timeouts", "retries", "connections"];
+  return overHttp.some((key) => key in upstream) ? "chat" : undefined;
 }
 
 /** What zod found, in sentences that name the remedy. */
@@ -63,7 +84,9 @@ function sentences(issue: z.core.$ZodIssue, value: unknown, shape: Fields): Prob
   switch (issue.code) {
     case "unrecognized_keys": {
       const known = keysAt(shape, value, path);
-      return issue.keys.map((key) => ({ path: [...path, key], message: unknownKey(key, known) }));
+      return issue.keys
+        .filter((key) => key !== UNNAMEABLE)
+        .map((key) => ({ path: [...path, key], message: unknownKey(key, known) }));
     }
     case "invalid_key":
       return one(unknownKey(String(path.at(-1)), keysAt(shape, value, path.slice(0, -1))));

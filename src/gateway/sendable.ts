@@ -21,6 +21,7 @@ function addressFlaw(url: URL | null): string | undefined {
 
 const NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+const NO_NAME = "is no name of a header; use letters, digits and `-`";
 const UNSENDABLE =
   "holds a character that a header cannot carry; look for line breaks and signs that do not show";
 
@@ -32,13 +33,16 @@ export const apiKey = z
   .optional()
   .transform((said) => (said === "" ? undefined : said));
 
-export const headers = z.record(z.string(), z.string()).superRefine((said, context) => {
-  for (const [name, value] of Object.entries(said)) {
-    const message = !NAME.test(name)
-      ? "is no name of a header; use letters, digits and `-`"
-      : VALUE.test(value)
-        ? undefined
-        : UNSENDABLE;
-    if (message !== undefined) context.addIssue({ code: "custom", message, path: [name] });
-  }
-});
+/** Each is looked at by itself: a record that zod finds flawed is asked nothing more. */
+export const headers = z
+  .record(z.string(), z.unknown())
+  .superRefine((said, context) => {
+    for (const [name, value] of Object.entries(said)) {
+      const path = [name];
+      if (!NAME.test(name)) context.addIssue({ code: "custom", message: NO_NAME, path });
+      if (typeof value !== "string")
+        context.addIssue({ code: "invalid_type", expected: "string", input: value, path });
+      else if (!VALUE.test(value)) context.addIssue({ code: "custom", message: UNSENDABLE, path });
+    }
+  })
+  .pipe(z.record(z.string(), z.string()));

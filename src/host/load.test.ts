@@ -62,6 +62,58 @@ describe("loading the configuration", () => {
     ]);
   });
 
+  it("hides no problem behind another, whatever they are", () => {
+    const chat = "dialect: chat, base_url: 'https://models.example/v1'";
+    const base = [
+      ["upstreams", `fine: { ${chat} }`],
+      ["upstreams", "later: { dialect: messages, base_url: 'https://models.example' }"],
+    ] as const;
+    const entries = [
+      ["upstreams", `key: { ${chat}, keys: 1 }`],
+      ["upstreams", "dialect: { dialect: caht, base_url: 5, retries: x }"],
+      ["upstreams", "unclear: { models: x, profile: 5 }"],
+      ["upstreams", `header: { ${chat}, headers: { "a b": x, c: 1, d: "\u2028" } }`],
+      ["upstreams", `profile: { ${chat}, profile: codex }`],
+      ["upstreams", "codex: { dialect: codex, profile: deepseek }"],
+      ["upstreams", "script: { dialect: scripted, script: ./gone.yaml }"],
+      ["upstreams", "step: { dialect: scripted, script: [[5]] }"],
+      ["upstreams", `__proto__: { ${chat} }`],
+      ["upstreams", `kind: { ${chat}, capabilities: { tools: { kinds: { __proto__: ignore } } } }`],
+      ["models", "late: later/m"],
+      ["models", "nowhere: gone/m"],
+      ["models", "__proto__: fine/m"],
+      ["store", "kind: paper"],
+      ["tools", "stop_after_mode: never"],
+      ["telemetry", `usage_log: ${directory}`],
+      ["server", "host: 0.0.0.0"],
+      ["__proto__", "x: 1"],
+    ] as const;
+    const variables = [{ PROXY_TOOL_BLOCK_MAX: "x" }, { HTTPS_PROXY: "ftp://x" }];
+    const problems = (said: readonly (readonly [string, string])[], env: Environment): string[] => {
+      const sections = Map.groupBy([...base, ...said], ([section]) => section);
+      const lines = [...sections].flatMap(([section, all]) =>
+        [`${section}:`].concat(all.map(([, entry]) => `  ${entry}`)),
+      );
+      write("patchbay.yaml", lines.join("\n"));
+      const loaded = load(env);
+      const findings = [...(loaded.ok ? [] : loaded.findings), ...loaded.doubts];
+      expect(findings).not.toEqual([]);
+      return findings.map(({ path }) => path);
+    };
+    const alone = [
+      ...entries.flatMap((entry) => problems([entry], {})),
+      ...variables.flatMap((variable) => problems([], variable)),
+    ];
+    const together = problems(entries, { ...variables[0], ...variables[1] });
+    expect(together.toSorted()).toEqual(alone.toSorted());
+  });
+
+  it("tells what is wrong with the environment also where the file cannot be read", () => {
+    write("patchbay.yaml", "server: [");
+    expect(linesOf(load({ PORT: "x" }))).toHaveLength(2);
+    expect(linesOf(load({ PORT: "x" }, { file: "gone.yaml" }))).toHaveLength(2);
+  });
+
   it("reads a number or a switch from the environment where one belongs", () => {
     write(
       "patchbay.yaml",

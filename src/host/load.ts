@@ -6,13 +6,15 @@ import { nearest } from "../gateway/nearest.ts";
 import type { Problem } from "../gateway/problems.ts";
 import { isFields } from "../turn/json.ts";
 import type { Fields } from "../turn/turn.ts";
+import { proxyProblem } from "../upstreams/http/proxy.ts";
 import { profileFor, profiles } from "../upstreams/profiles/profiles.ts";
 import { bindProblem } from "./bind.ts";
 import { readConfigFile, type ConfigFile, type Finding } from "./config-file.ts";
 import { applySettings, misspelt, readFlags, type Environment, type Setting } from "./env.ts";
-import { settleNotYet } from "./not-yet.ts";
+import { deadEnds, settleNotYet } from "./not-yet.ts";
 import { readScripts, settlePaths } from "./paths.ts";
 import { zeroConfig } from "./providers.ts";
+import { unwritable } from "./turn-files.ts";
 
 /** What the command line and the machine say about where configuration comes from. */
 export type Origin = {
@@ -29,6 +31,8 @@ export type Loaded = {
   readonly file?: string | undefined;
   /** What a user should know though nothing is wrong. */
   readonly notes: readonly string[];
+  /** What is wrong with it and keeps nobody from serving: log files that cannot be written. */
+  readonly doubts: readonly Finding[];
 } & (
   | {
       readonly ok: true;
@@ -37,8 +41,6 @@ export type Loaded = {
       readonly files: readonly string[];
       /** The file is there and says nothing. */
       readonly blank: boolean;
-      /** Where a problem is that only shows elsewhere. */
-      readonly find: (problem: Problem) => Finding;
     }
   | { readonly ok: false; readonly findings: readonly Finding[] }
 );
@@ -48,13 +50,20 @@ export function loadConfig(origin: Origin): Loaded {
   const file = findFile(origin);
   if (file === undefined) return assemble(origin, undefined, undefined);
   const read = readText(file);
-  if (!read.ok) return { ok: false, file, notes: [], findings: [read.finding] };
+  if (!read.ok) return unread(origin, file, [read.finding]);
   const source = readConfigFile(read.text, file, (name) => origin.env[name]);
-  // Where the syntax is broken, whatever else could be said is guesswork.
-  if (source.value === undefined)
-    return { ok: false, file, notes: [], findings: [...source.findings] };
+  // Where the syntax is broken, whatever else could be said of the file is guesswork.
+  if (source.value === undefined) return unread(origin, file, source.findings);
   return assemble(origin, file, source);
 }
+
+const unread = ({ env }: Origin, file: string, findings: readonly Finding[]): Loaded => ({
+  ok: false,
+  file,
+  notes: [],
+  doubts: [],
+  findings: [...findings, ...readFlags(env).findings],
+});
 
 function assemble(
   origin: Origin,
@@ -71,22 +80,24 @@ function assemble(
 
   const checked = checkConfig(raw);
   const settled = checked.ok ? settleNotYet(checked.config) : undefined;
-  const problems: Problem[] = [...scripts.problems, ...profileProblems(raw), ...doorProblems(raw)];
-  problems.push(...(checked.ok ? [] : checked.problems), ...(settled?.problems ?? []));
+  const problems = [
+    ...(checked.ok ? [] : checked.problems),
+    ...[scripts.problems, profileProblems(raw), doorProblems(raw), deadEnds(raw)].flat(),
+  ];
+  const find = (problem: Problem): Finding => locate(problem, source, settings);
+  const doubts = logProblems(raw, directory).map(find);
   const findings = [...(source?.findings ?? []), ...flags.findings, ...scripts.findings];
-  for (const problem of problems) {
-    const finding = locate(problem, source, settings);
+  findings.push(...proxyFindings(raw, origin.env));
+  for (const finding of problems.map(find))
     // A value that could not even be read has been told; what it is not is no news.
     if (!source?.findings.some(({ path }) => path === finding.path)) findings.push(finding);
-  }
   const notes = [...misspelt(origin.env, source?.variables ?? new Set())];
   notes.push(...(zero?.notes ?? []), ...(settled?.notes ?? []));
   if (settled === undefined || findings.length > 0)
-    return { ok: false, file, notes, findings: findings.toSorted(byPlace(file)) };
+    return { ok: false, file, notes, doubts, findings: findings.toSorted(byPlace(file)) };
   const files = [...(file === undefined ? [] : [file]), ...scripts.files];
   const config = settlePaths(settled.config, directory);
-  const find = (problem: Problem): Finding => locate(problem, source, settings);
-  return { ok: true, file, files, notes, config, blank: source?.value === null, find };
+  return { ok: true, file, files, notes, doubts, config, blank: source?.value === null };
 }
 
 /** In the order of the file; what stands elsewhere comes after it. */
@@ -123,6 +134,26 @@ function doorProblems(raw: unknown): Problem[] {
   const given = keys.filter((key): key is string => typeof key === "string" && key !== "");
   const message = bindProblem(host, given);
   return message === undefined ? [] : [{ path: ["server", "host"], message }];
+}
+
+/** Log files that could not be added to. Nothing is written. */
+function logProblems(raw: unknown, directory: string): Problem[] {
+  const telemetry = isFields(raw) && isFields(raw.telemetry) ? raw.telemetry : {};
+  return Object.entries(telemetry).flatMap(([key, path]) => {
+    if (typeof path !== "string" || path === "") return [];
+    const message = unwritable(resolve(directory, path));
+    return message === undefined ? [] : [{ path: ["telemetry", key], message }];
+  });
+}
+
+/** Variables that would keep an upstream from being opened. */
+function proxyFindings(raw: unknown, env: Environment): Finding[] {
+  const upstreams = isFields(raw) && isFields(raw.upstreams) ? Object.values(raw.upstreams) : [];
+  const messages = upstreams.flatMap((upstream) => {
+    const address = isFields(upstream) ? URL.parse(String(upstream.base_url)) : null;
+    return address === null ? [] : (proxyProblem(address, env) ?? []);
+  });
+  return [...new Set(messages)].map((message) => ({ path: "", message }));
 }
 
 const names = ["patchbay.yaml", "patchbay.yml", "patchbay.json"];
@@ -216,7 +247,7 @@ function profileProblem(name: string, dialect: unknown): string | undefined {
     return `there is no profile \`${name}\`; ${remedy}`;
   }
   // Whatever else a dialect may be is told where it stands.
-  if (dialect !== "chat" && dialect !== "responses") return undefined;
+  if (dialect !== "chat" && dialect !== "responses" && dialect !== "codex") return undefined;
   if (profileFor(name, dialect) !== undefined) return undefined;
   return `is for the ${known.dialect} dialect, and the upstream speaks ${dialect}; leave it out for the generic one`;
 }

@@ -1,41 +1,56 @@
 import { parseConfig, type Config } from "../gateway/config.ts";
 import { dialects } from "../gateway/dialects.ts";
-import type { Problem } from "../gateway/problems.ts";
+import { dialectNames, type Problem } from "../gateway/problems.ts";
+import { isFields } from "../turn/json.ts";
 
 const served: ReadonlySet<string> = new Set([...Object.keys(dialects), "codex", "scripted"]);
 
 /**
  * What a configuration may name before it exists. An upstream whose dialect is
- * not served is left out, which is told, and a model that leads nowhere else is
- * a problem.
+ * not served is left out, which is told.
  */
 export function settleNotYet(config: Config): {
   readonly config: Config;
   readonly notes: readonly string[];
-  readonly problems: readonly Problem[];
 } {
-  const upstreams: Config["upstreams"] = {};
-  const notes: string[] = [];
-  for (const [name, upstream] of Object.entries(config.upstreams)) {
-    const { dialect } = upstream;
-    if (served.has(dialect)) upstreams[name] = upstream;
-    else notes.push(`upstreams.${name}: the ${dialect} dialect is not served yet; it is left out.`);
-  }
-  const gone = (place: string): boolean =>
-    !Object.hasOwn(upstreams, place.slice(0, place.indexOf("/")));
-  const models: Config["models"] = {};
-  const problems: Problem[] = [];
-  for (const [name, places] of Object.entries(config.models)) {
-    models[name] = places.filter((place) => !gone(place));
-    if (models[name].length === 0)
-      problems.push({
-        path: ["models", name],
-        message: `leads only to upstreams of a dialect that is not served yet; use one of ${[...served].join(", ")}`,
-      });
-  }
+  const named = Object.entries(config.upstreams);
+  const upstreams = Object.fromEntries(named.filter(([, { dialect }]) => served.has(dialect)));
+  const notes = named
+    .filter(([, { dialect }]) => !served.has(dialect))
+    .map(
+      ([name, { dialect }]) =>
+        `upstreams.${name}: the ${dialect} dialect is not served yet; it is left out.`,
+    );
   for (const path of unfollowed(config))
     notes.push(`${path} is not followed yet; it is as if it were left out.`);
-  return { config: { ...config, upstreams, models }, notes, problems };
+  const isHere = (place: string): boolean => Object.hasOwn(upstreams, upstreamIn(place));
+  const models = Object.entries(config.models).map(([name, places]) => [
+    name,
+    places.filter(isHere),
+  ]);
+  return { config: { ...config, upstreams, models: Object.fromEntries(models) }, notes };
+}
+
+const upstreamIn = (place: string): string => place.slice(0, place.indexOf("/"));
+
+const isLater = (dialect: unknown): boolean =>
+  typeof dialect === "string" && dialectNames.includes(dialect) && !served.has(dialect);
+
+/** Models that lead nowhere else. Looks at what is there, so that they are told with the rest. */
+export function deadEnds(raw: unknown): Problem[] {
+  if (!isFields(raw) || !isFields(raw.upstreams) || !isFields(raw.models)) return [];
+  const later = new Set(
+    Object.entries(raw.upstreams)
+      .filter(([, upstream]) => isFields(upstream) && isLater(upstream.dialect))
+      .map(([name]) => name),
+  );
+  const message = `leads only to upstreams of a dialect that is not served yet; use one of ${[...served].join(", ")}`;
+  return Object.entries(raw.models).flatMap(([name, to]) => {
+    const places = [to].flat();
+    const isDead = (place: unknown): boolean =>
+      typeof place === "string" && later.has(upstreamIn(place));
+    return places.length > 0 && places.every(isDead) ? [{ path: ["models", name], message }] : [];
+  });
 }
 
 /** Settings that somebody made, and that nothing asks for. */

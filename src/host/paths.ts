@@ -4,7 +4,7 @@ import type { Config } from "../gateway/config.ts";
 import type { Problem } from "../gateway/problems.ts";
 import { isFields } from "../turn/json.ts";
 import type { Fields } from "../turn/turn.ts";
-import { checkScript } from "../upstreams/scripted/script.ts";
+import { checkScript, type ScriptProblem } from "../upstreams/scripted/script.ts";
 import { pathText, type Finding } from "./config-file.ts";
 
 export type Scripts = {
@@ -21,27 +21,39 @@ export function readScripts(raw: Fields, directory: string): Scripts {
   const files: string[] = [];
   const problems: Problem[] = [];
   const findings: Finding[] = [];
-  const upstreams: Record<string, unknown> = {};
   if (!isFields(raw.upstreams)) return { raw, files, problems, findings };
-  for (const [name, upstream] of Object.entries(raw.upstreams)) {
-    upstreams[name] = upstream;
-    if (!isFields(upstream) || typeof upstream.script !== "string") continue;
+  const upstreams = mapped(raw.upstreams, (upstream, name) => {
+    if (!isFields(upstream) || upstream.script === undefined) return upstream;
+    const path = ["upstreams", name, "script"];
+    if (typeof upstream.script !== "string") {
+      for (const { path: at, message } of scriptProblems(upstream.script))
+        problems.push({ path: [...path, ...at], message });
+      return upstream;
+    }
     const file = resolve(directory, upstream.script);
     const script = readText(file);
     if (script === undefined) {
       const message = `there is no file ${file}; write the script, or leave the key out for the demo`;
-      problems.push({ path: ["upstreams", name, "script"], message });
-      continue;
+      problems.push({ path, message });
+      return upstream;
     }
     // Several upstreams may follow one script.
     if (!files.includes(file)) {
       files.push(file);
-      findings.push(...scriptFindings(script, file));
+      for (const { path: at, line, message } of scriptProblems(script))
+        findings.push({ file, line, path: pathText(at), message });
     }
-    upstreams[name] = { ...upstream, script };
-  }
+    return { ...upstream, script };
+  });
   return { raw: { ...raw, upstreams }, files, problems, findings };
 }
+
+/** The same names with other values; none of them is taken for anything but a name. */
+const mapped = <From, To>(
+  group: Readonly<Record<string, From>>,
+  each: (value: From, name: string) => To,
+): Record<string, To> =>
+  Object.fromEntries(Object.entries(group).map(([name, value]) => [name, each(value, name)]));
 
 function readText(file: string): string | undefined {
   try {
@@ -51,24 +63,17 @@ function readText(file: string): string | undefined {
   }
 }
 
-function scriptFindings(script: string, file: string): Finding[] {
+function scriptProblems(script: unknown): readonly ScriptProblem[] {
   const checked = checkScript(script);
-  if (checked.ok) return [];
-  return checked.problems.map(({ path, line, message }) => ({
-    file,
-    line,
-    path: pathText(path),
-    message,
-  }));
+  return checked.ok ? [] : checked.problems;
 }
 
 /** Takes relative paths from where the configuration stands. */
 export function settlePaths(config: Config, directory: string): Config {
   const at = (path: string): string => resolve(directory, path);
-  const upstreams: Config["upstreams"] = {};
-  for (const [name, upstream] of Object.entries(config.upstreams))
-    upstreams[name] =
-      upstream.dialect === "codex" ? { ...upstream, home: at(upstream.home) } : upstream;
+  const upstreams = mapped(config.upstreams, (upstream) =>
+    upstream.dialect === "codex" ? { ...upstream, home: at(upstream.home) } : upstream,
+  );
   const { store, telemetry } = config;
   return {
     ...config,

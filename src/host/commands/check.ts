@@ -4,9 +4,8 @@ import { Fault } from "../../turn/fault.ts";
 import { aligned } from "../aligned.ts";
 import { findingLine, type Finding } from "../config-file.ts";
 import { environment } from "../env.ts";
-import { loadConfig, type Loaded } from "../load.ts";
+import { loadConfig } from "../load.ts";
 import { machineParts } from "../parts.ts";
-import { unwritable } from "../turn-files.ts";
 
 export type CheckOptions = {
   readonly config?: string | undefined;
@@ -16,9 +15,8 @@ export type CheckOptions = {
 /** `patchbay check`: every problem at once, or what the configuration comes to. */
 export async function check({ config: file, json = false }: CheckOptions): Promise<void> {
   const loaded = loadConfig({ file, env: environment(), directory: process.cwd() });
-  const findings = loaded.ok
-    ? [...unwritableFindings(loaded), ...(await openingFindings(loaded.config, loaded.file))]
-    : loaded.findings;
+  const rest = loaded.ok ? await openingFindings(loaded.config, loaded.file) : loaded.findings;
+  const findings = [...rest, ...loaded.doubts];
   for (const note of loaded.notes) console.error(note);
   if (findings.length > 0) {
     process.exitCode = 1;
@@ -50,14 +48,6 @@ function unusual(tools: Config["tools"]): string[][] {
   return Object.entries(tools)
     .filter(([key, value]) => value !== undefined && value !== usual.get(key))
     .map(([key, value]) => [key, key === "block_delimiter" ? JSON.stringify(value) : `${value}`]);
-}
-
-/** The files it names that could not be added to. Nothing is written. */
-function unwritableFindings({ config, find }: Extract<Loaded, { ok: true }>): Finding[] {
-  return Object.entries(config.telemetry).flatMap(([key, path]) => {
-    const message = path === undefined ? undefined : unwritable(path);
-    return message === undefined ? [] : [find({ path: ["telemetry", key], message })];
-  });
 }
 
 /** What only shows when the gateway is put together. Nobody is called. */

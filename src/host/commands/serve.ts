@@ -31,7 +31,8 @@ export async function serve(options: ServeOptions): Promise<void> {
   const loaded = loadConfig(origin);
   for (const note of loaded.notes) console.error(note);
   if (!loaded.ok) {
-    for (const finding of loaded.findings) console.error(findingLine(finding));
+    for (const finding of [...loaded.findings, ...loaded.doubts])
+      console.error(findingLine(finding));
     process.exitCode = 1;
     return;
   }

@@ -11,17 +11,32 @@ const spoken = new Set(["http:", "https:", "socks:", "socks5:"]);
  * by. What runs on this machine is never asked for through another.
  */
 export function proxyFor(address: URL, environment: Environment): URL | undefined {
+  const named = namedFor(address, environment);
+  if (named === undefined || named.proxy !== undefined) return named?.proxy;
+  throw new Fault("config.invalid", `${unspoken(named.name)}.`);
+}
+
+/** What is wrong with the variable that names it, if anything. */
+export function proxyProblem(address: URL, environment: Environment): string | undefined {
+  const named = namedFor(address, environment);
+  return named === undefined || named.proxy !== undefined ? undefined : unspoken(named.name);
+}
+
+const unspoken = (name: string): string =>
+  `environment variable ${name} names no proxy; write http://host:port, or unset it`;
+
+/** Which variable counts, and the proxy it names if that is one. */
+function namedFor(
+  address: URL,
+  environment: Environment,
+): { readonly name: string; readonly proxy: URL | undefined } | undefined {
   const names = [address.protocol === "https:" ? "HTTPS_PROXY" : "HTTP_PROXY", "ALL_PROXY"];
   const name = names.find((one) => variable(one, environment) !== "");
   if (name === undefined || isLoopback(address.hostname)) return undefined;
   if (isExempt(address, variable("NO_PROXY", environment))) return undefined;
   const said = variable(name, environment);
   const proxy = URL.parse(said.includes("://") ? said : `http://${said}`);
-  if (proxy !== null && spoken.has(proxy.protocol)) return proxy;
-  throw new Fault(
-    "config.invalid",
-    `environment variable ${name} names no proxy; write http://host:port, or unset it.`,
-  );
+  return { name, proxy: proxy !== null && spoken.has(proxy.protocol) ? proxy : undefined };
 }
 
 /** Either way of writing it; the small one is the older, and wins. */

@@ -59,7 +59,7 @@ export type ScriptError = {
 type RawFrame = { readonly data: string; readonly name?: string | undefined };
 
 /** One thing wrong with a script. The line is known where the script came as text. */
-type ScriptProblem = {
+export type ScriptProblem = {
   readonly path: readonly (string | number)[];
   readonly message: string;
   readonly line?: number | undefined;
