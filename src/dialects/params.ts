@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Decision } from "../turn/decision.ts";
 import { Fault } from "../turn/fault.ts";
+import { ownOf } from "../turn/json.ts";
 import type { AnyName } from "../turn/names.ts";
 import type { Profile } from "../turn/profile.ts";
 import type { DialectName, Fields, Params, Turn } from "../turn/turn.ts";
@@ -269,7 +270,8 @@ export function writeParams<Name extends AnyName>(
 /** Says what an upstream must be told in every request, where nobody has said it. */
 export function addFields(body: Record<string, unknown>, { fields }: Profile): void {
   if (fields === undefined) return;
-  for (const key in fields) if (body[key] == null && fields[key] !== null) body[key] = fields[key];
+  for (const key in fields)
+    if (ownOf(body, key) == null && fields[key] !== null) body[key] = fields[key];
 }
 
 function dropped(path: string, rule: ParamRule, value: unknown, profile: Profile): Decision[] {
@@ -312,7 +314,7 @@ export function writeExtra<Name extends AnyName>(
       reason: "it is not known here, and the upstream speaks another dialect",
     }));
   for (const [key, value] of Object.entries(extra)) {
-    const own = Object.hasOwn(body, key) ? body[key] : undefined;
+    const own = ownOf(body, key);
     const [rest, group] = [fieldsOf(value), fieldsOf(own)];
     if (rest !== undefined && group !== undefined) body[key] = { ...rest, ...group };
     else if (own === undefined) keep(body, key, value);

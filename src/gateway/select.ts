@@ -1,4 +1,5 @@
 import { Fault } from "../turn/fault.ts";
+import { ownOf } from "../turn/json.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
 import type { Config } from "./config.ts";
 
@@ -25,9 +26,8 @@ export function selectChain(
   return [first, ...rest];
 }
 
-/** A name is a client's word: `constructor` must not find what every object has. */
 const named = ({ models }: Config, name: string): readonly string[] | undefined =>
-  Object.hasOwn(models, name) ? models[name] : undefined;
+  ownOf(models, name);
 
 function isDirect(name: string, upstreams: ReadonlyMap<string, Upstream>): boolean {
   const slash = name.indexOf("/");

@@ -1,4 +1,5 @@
 import type { Decision } from "../turn/decision.ts";
+import { ownOf } from "../turn/json.ts";
 import type { UpstreamName } from "../turn/names.ts";
 import { takesFrom, type KindRule, type Profile } from "../turn/profile.ts";
 import type {
@@ -71,7 +72,7 @@ type Offer = {
 /** How an upstream deals with a kind, by that name or the one it is a variant of. */
 export function ruleFor(kind: string, { tools: { kinds } }: Profile): KindRule {
   const known = kindOf(kind);
-  return kinds[kind] ?? (known && kinds[known.kind]) ?? kinds["*"] ?? "ignore";
+  return ownOf(kinds, kind) ?? (known && kinds[known.kind]) ?? kinds["*"] ?? "ignore";
 }
 
 /** Decides what becomes of one tool on an upstream, and says why. */
@@ -117,7 +118,7 @@ function declareNative({ tool, kind }: Entry, profile: Profile): Declared {
 function declareBuiltin(tool: BuiltinTool, profile: Profile): Declared {
   const { kind } = tool;
   const { dialect } = profile;
-  const template = profile.tools.builtins?.[kindOf(kind)?.kind ?? kind];
+  const template = ownOf(profile.tools.builtins ?? {}, kindOf(kind)?.kind ?? kind);
   if (template !== undefined) {
     const { raw, losses } = fillTemplate(template, tool.raw);
     const said = losses.map((reason) => ({ action: "changed", reason }) as const);

@@ -3,6 +3,12 @@ import type { Fields } from "./turn.ts";
 export const isFields = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
+/** What a group has under a name that somebody chose: `constructor` finds nothing that every object has. */
+export const ownOf = <Value>(
+  group: Readonly<Record<string, Value>>,
+  name: string,
+): Value | undefined => (Object.hasOwn(group, name) ? group[name] : undefined);
+
 /** The value of JSON text; undefined if it is not JSON. */
 export function jsonOf(text: string): unknown {
   try {
