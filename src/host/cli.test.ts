@@ -160,8 +160,8 @@ describe("files that cannot be written", () => {
     const { code, err } = await patchbay(["check"], { TOKEN_LOG_PATH: directory }).over;
     expect(code).toBe(1);
     expect(err.replaceAll(directory, "")).toBe(
-      `telemetry.usage_log (from TOKEN_LOG_PATH): is a directory; name a file in it
-/patchbay.yaml:2:3 telemetry.event_log: stands below something that is no directory; choose another path
+      `/patchbay.yaml:2:3 telemetry.event_log: stands below something that is no directory; choose another path
+telemetry.usage_log (from TOKEN_LOG_PATH): is a directory; name a file in it
 `,
     );
   });

@@ -1,7 +1,11 @@
+import { execFileSync } from "node:child_process";
 import {
+  closeSync,
+  constants,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -137,6 +141,30 @@ describe("the files of turns", () => {
       { outcome: "completed" },
       { outcome: "completed" },
     ]);
+  });
+
+  it.runIf(process.platform === "linux")(
+    "hold nobody up where they can never be: below /proc, or a pipe that nobody reads",
+    async () => {
+      execFileSync("mkfifo", [at("pipe")]);
+      const gateway = open(withLogs(at("pipe"), "/proc/patchbay/events.ndjson"));
+      await ask(gateway, "one", hello);
+      await gateway.close(0);
+      expect(happenings.filter(({ type }) => type === "unwritable")).toMatchObject([
+        { setting: "telemetry.usage_log", problem: expect.stringMatching(/nobody reads.*reader/) },
+        { setting: "telemetry.event_log", problem: expect.stringMatching(/choose another path/) },
+      ]);
+    },
+  );
+
+  it.runIf(process.platform === "linux")("go to a pipe that somebody reads", async () => {
+    execFileSync("mkfifo", [at("pipe")]);
+    const reader = openSync(at("pipe"), constants.O_RDONLY | constants.O_NONBLOCK);
+    const gateway = open(withLogs(at("pipe")));
+    await ask(gateway, "one", hello);
+    await gateway.close(0);
+    expect(readFileSync(reader, "utf8")).toContain('"req_id":"one"');
+    closeSync(reader);
   });
 
   it("are tried again when the configuration is taken up anew", async () => {

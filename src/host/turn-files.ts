@@ -1,10 +1,11 @@
-import { accessSync, constants, mkdirSync, openSync, statSync } from "node:fs";
+import { accessSync, constants, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Config } from "../gateway/config.ts";
 import { openGateway, type Gateway } from "../gateway/gateway.ts";
 import type { Parts } from "../gateway/house.ts";
 import type { Happening, Report } from "../telemetry/happening.ts";
 import { eventLines, usageLine, type Line } from "../telemetry/lines.ts";
+import { makeFolder } from "../upstreams/folder.ts";
 import { Gathered } from "./gathered.ts";
 
 /** A gateway whose turns are also written to the files that its configuration names. */
@@ -55,6 +56,10 @@ function turnFiles(report: Report, now: () => number) {
   };
 }
 
+/** To the end of a file, made if need be; a pipe is not waited for. */
+const { O_APPEND, O_CREAT, O_NONBLOCK, O_WRONLY } = constants;
+const ADDING = O_APPEND | O_CREAT | O_NONBLOCK | O_WRONLY;
+
 /** How often it is looked whether a file is still where it was. */
 const LOOK_MS = 1000;
 
@@ -75,8 +80,8 @@ function lineFile(setting: string, report: Report, now: () => number) {
       told = true;
     };
     try {
-      mkdirSync(dirname(at), { recursive: true });
-      const descriptor = openSync(at, "a");
+      makeFolder(dirname(at));
+      const descriptor = openSync(at, ADDING);
       return { out: new Gathered(descriptor, tell), id: fileAt(at) };
     } catch (error) {
       tell(error);
@@ -123,6 +128,8 @@ const problems: Readonly<Record<string, string>> = {
   EISDIR: "is a directory; name a file in it",
   ENOTDIR: "stands below something that is no directory; choose another path",
   EEXIST: "stands below something that is no directory; choose another path",
+  ENOENT: "stands where no folder can be made; choose another path",
+  ENXIO: "is a pipe that nobody reads, or a socket; start its reader first, or name a file",
   EACCES: "may not be written by this user; change its permissions, or choose another path",
   EPERM: "may not be written by this user; change its permissions, or choose another path",
   EROFS: "is on a file system that is read-only; choose another path",

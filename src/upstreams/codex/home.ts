@@ -1,14 +1,14 @@
 import {
   existsSync,
   lstatSync,
-  mkdirSync,
   readFileSync,
   renameSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { homedir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
+import { makeFolder } from "../folder.ts";
 import { catalogText, configText, needsLogin, WRITTEN, type Provider } from "./settings.ts";
 
 /**
@@ -23,19 +23,12 @@ export function furnishHome(
 ): boolean {
   const config = join(home, "config.toml");
   if (existsSync(config) && !readFileSync(config, "utf8").startsWith(WRITTEN)) return false;
-  makeFolder(home);
+  makeFolder(home, 0o700);
   const catalog = join(home, "patchbay-models.json");
   put(catalog, catalogText());
   put(config, configText(catalog));
   if (needsLogin(provider)) shareLogin(home, env);
   return true;
-}
-
-/** Step by step: Node never comes back from a place where there can be no folders, such as `/proc`. */
-function makeFolder(folder: string): void {
-  if (existsSync(folder)) return;
-  makeFolder(dirname(folder));
-  mkdirSync(folder, { mode: 0o700 });
 }
 
 /** Codex reads its files whenever a thread starts, so they are never half written. */
