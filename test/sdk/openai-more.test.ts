@@ -3,7 +3,8 @@ import { zodResponseFormat, zodTextFormat } from "openai/helpers/zod";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { chunk, named, sayChat, sayResponses, type Say } from "../fake-model.ts";
-import { fakeUpstream, frame, hang, sse, type FakeUpstream, type Model } from "../fake-upstream.ts";
+import { done, fakeUpstream, frame, hang, sse } from "../fake-upstream.ts";
+import type { FakeUpstream, Model } from "../fake-upstream.ts";
 import { onto, serve, type Served } from "../serve.ts";
 import { clientOf } from "./house.ts";
 
@@ -56,6 +57,28 @@ describe("openai's client", () => {
       says.map((say) => say.text),
     );
     expect(streamed.choices.map((choice) => choice.finish_reason)).toEqual(["stop", "stop"]);
+  });
+
+  it("hears of every call that it is done, also where all come at once with the end", async () => {
+    const call = (index: number): unknown => ({
+      index,
+      id: `call_${index}`,
+      type: "function",
+      function: { name: "f", arguments: "{}" },
+    });
+    await using house = await openHouse("chat", () =>
+      sse(
+        chunk(0, { role: "assistant", content: "" }),
+        chunk(0, { tool_calls: [call(0), call(1)] }, "tool_calls"),
+        done,
+      ),
+    );
+    const finished: number[] = [];
+    await house.client.chat.completions
+      .stream({ model: "m", messages: asked })
+      .on("tool_calls.function.arguments.done", ({ index }) => void finished.push(index))
+      .done();
+    expect(finished).toEqual([0, 1]);
   });
 
   describe.each(["chat", "responses"] as const)("with a %s upstream", (back) => {

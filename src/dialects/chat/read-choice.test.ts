@@ -272,6 +272,17 @@ describe("a stream of somebody else", () => {
       whole,
     ],
     [
+      "begins a call where it ends, of which no reader hears that it is done",
+      [
+        role,
+        piece(
+          { index: 0, id: "a", type: "function", function: { name: "f", arguments: "{}" } },
+          "tool_calls",
+        ),
+      ],
+      whole,
+    ],
+    [
       "says its calls only when it sums up",
       [
         role,

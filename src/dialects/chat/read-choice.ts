@@ -40,6 +40,7 @@ export class ChoiceReader {
   // Of the entry at hand:
   #regular = true;
   #plain = true;
+  #begun = false;
   #said: Event | undefined;
 
   constructor(index: number, newId: NewId) {
@@ -53,6 +54,7 @@ export class ChoiceReader {
     this.#emit = emit;
     this.#regular = true;
     this.#plain = true;
+    this.#begun = false;
     this.#said = undefined;
     if (raw.error != null) {
       const fault = saidError(raw);
@@ -230,7 +232,9 @@ export class ChoiceReader {
     const isTrue = stop === "calls" ? made : stop !== "end" || !made;
     // A whole answer is given without the call that its end cut off.
     const isLess = whole && made && !(stop instanceof Fault) && isCut(stop);
-    if (word !== reason || !isOwn || !isTrue || isLess) this.#regular = false;
+    // Readers that tell when a call is done miss one that begins where the choice ends.
+    const isLate = this.#begun && !whole;
+    if (word !== reason || !isOwn || !isTrue || isLess || isLate) this.#regular = false;
     if (stop instanceof Fault) this.#fail(stop);
     else this.#end(stop);
   }
@@ -284,6 +288,7 @@ export class ChoiceReader {
   }
 
   readonly #sayCall = (event: Event): void => {
+    this.#begun ||= event.type === "call-start";
     this.#seal();
     this.#say(event);
   };
