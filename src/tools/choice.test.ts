@@ -55,6 +55,35 @@ const named: [string, ToolRef, string][] = [
 const without = (...forms: ChoiceForm[]): Profile =>
   withTools({ choice: plain.tools.choice.filter((form) => !forms.includes(form)) });
 
+describe("a choice of one tool", () => {
+  const profiles = [
+    plain,
+    without("function"),
+    without("function", "required"),
+    without("function", "required", "none", "auto"),
+  ];
+
+  it.each(named)(
+    "lets the client see calls of %s alone, whoever can be made to",
+    (_, tool, name) => {
+      for (const profile of profiles) {
+        const { calls, reports } = restored(plan({ type: "tool", tool }, profile), [
+          ...calling(name === "look" ? "patch" : "look", ["{}"]),
+          ...calling(name, ['{"input":"x"}'], { call: 1 }),
+          ...calling("unheard_of", ["{}"], { call: 2 }),
+        ]);
+        expect(calls).toMatchObject([{ id: "call_1" }]);
+        expect(reports.filter(({ action }) => action === "dropped")).toHaveLength(2);
+      }
+    },
+  );
+
+  it("that the provider runs leaves the calls behind it alone", () => {
+    const searched = plan({ type: "tool", tool: ref("web_search", "web_search") }, whole);
+    expect(restored(searched, calling("look", ["{}"])).calls).toMatchObject([{ name: "look" }]);
+  });
+});
+
 describe("a choice", () => {
   it.each([
     ["none", ["none"]],

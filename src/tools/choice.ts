@@ -93,16 +93,20 @@ function planForced(ref: ToolRef, offer: Offered, { can, mode, plan }: Planner):
     const reason = `\`${fullName(ref)}\` is not offered, so it cannot be called`;
     return plan({ choice: mode("auto") }, "changed", reason);
   }
+  const allowed = isHosted(bound) ? undefined : new Set([bound]);
   if (can("function")) {
     const tool = refOf(bound);
-    return plan({ choice: { type: "tool", tool }, identical: isSame(tool, ref) });
+    return plan({ choice: { type: "tool", tool }, allowed, identical: isSame(tool, ref) });
   }
   return plan(
-    { choice: mode("required"), tools: renderProviderToolDeclarations([bound]) },
+    { choice: mode("required"), tools: renderProviderToolDeclarations([bound]), allowed },
     can("required") ? "reshaped" : "changed",
     "the upstream cannot be made to call one tool, so it is offered no other",
   );
 }
+
+/** What the provider runs itself comes first and not alone: afterwards the model may call what it likes. */
+const isHosted = ({ upstream: { kind } }: Bound): boolean => !isCalledByName(kind);
 
 function planAllowed(
   choice: Extract<Choice, { type: "allowed" }>,
