@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Exchange, Reply } from "../gateway/exchange.ts";
 import { notUtf8, tooLarge } from "../gateway/fetch.ts";
+import type { Clock } from "../turn/clock.ts";
 import { Fault } from "../turn/fault.ts";
 
 /** The whole body as text. One too large is refused at once, and the rest of it read past. */
@@ -85,6 +86,8 @@ class NodeReply implements Reply {
   #ended = false;
   #drained: (() => void) | undefined;
   #left: (() => void) | undefined;
+  /** Whether what was written so far ends with the end of a frame. */
+  #isWhole = true;
 
   constructor(response: ServerResponse) {
     this.#response = response;
@@ -103,6 +106,7 @@ class NodeReply implements Reply {
       response.writeHead(this.#status, this.#headers);
       if (response.socket !== null) speaking.add(response.socket);
     }
+    this.#isWhole = text.endsWith("\n\n") || (text === "" && this.#isWhole);
     this.#hold(text);
     return this.#held.length < MOST_HELD ? !response.writableNeedDrain : this.#send();
   }
@@ -128,11 +132,24 @@ class NodeReply implements Reply {
   onLeave(then: () => void): void {
     const response = this.#response;
     if (response.destroyed) queueMicrotask(then);
-    else if (this.#left === undefined)
+    else if (this.#left === undefined) {
+      awaited.set(response.req.socket, this);
       response.once("close", () => {
         if (!response.writableFinished) this.#left?.();
       });
+    }
     this.#left = then;
+  }
+
+  /** Says what changes nothing; false once there is nothing to be said any more. */
+  prod(): boolean {
+    const response = this.#response;
+    if (this.#isOver()) return false;
+    if (response.headersSent) {
+      if (this.#isWhole) this.#hold(SSE_NOTHING);
+      // The older version has no word for it.
+    } else if (response.req.httpVersion !== "1.0") response.writeContinue();
+    return true;
   }
 
   release(): void {
@@ -162,6 +179,33 @@ class NodeReply implements Reply {
     return true;
   }
 }
+
+/** A comment, which every reader of a stream passes over. */
+const SSE_NOTHING = ":\n\n";
+
+/** The answers that somebody waits for, by their connections. */
+const awaited = new WeakMap<Socket, NodeReply>();
+
+/**
+ * Follows a connection whose client has closed its side. It may be waiting for
+ * its answer all the same, or be gone: only what is sent to it shows that nobody
+ * is there, and only the second time. So something is said that changes nothing,
+ * at growing intervals, for as long as there is an answer to wait for.
+ */
+export function askAfter(socket: Socket, { now, at }: Clock): void {
+  let wait = FIRST_ASKED_MS;
+  let callOff = (): void => {};
+  const ask = (): void => {
+    if (socket.destroyed || awaited.get(socket)?.prod() !== true) return;
+    callOff = at(now() + wait, ask);
+    wait = Math.min(wait * 2, LAST_ASKED_MS);
+  };
+  socket.once("close", () => callOff());
+  ask();
+}
+
+const FIRST_ASKED_MS = 50;
+const LAST_ASKED_MS = 15_000;
 
 const speaking = new WeakSet<Socket>();
 

@@ -9,7 +9,7 @@ import { until } from "../turn/clock.ts";
 import { Fault } from "../turn/fault.ts";
 import { systemClock } from "./clock.ts";
 import { allow, foreign, isPreflight, letRead } from "./pages.ts";
-import { announcedOf, collectBody, exchangeOf, isSpeaking } from "./node.ts";
+import { announcedOf, askAfter, collectBody, exchangeOf, isSpeaking } from "./node.ts";
 
 export type Address = { readonly host: string; readonly port: number };
 
@@ -46,6 +46,8 @@ export async function openServer(
   const serve = listenerFor(state);
   const listen = async (address: string, at: number): Promise<number> => {
     const server = createServer(options, serve);
+    // Who has said all it will may still want to hear the answer.
+    Object.assign(server, { httpAllowHalfOpen: true });
     server.on("clientError", refuseGarbage);
     // Who asks before sending a body is spared one that would be refused, and then has none to send.
     server.on("checkContinue", (request, response) => {
@@ -58,6 +60,7 @@ export async function openServer(
     server.on("connection", (socket) => {
       state.sockets.add(socket);
       socket.once("close", () => state.sockets.delete(socket));
+      socket.once("end", () => askAfter(socket, systemClock));
     });
     server.listen(at, address);
     await once(server, "listening");
