@@ -52,6 +52,7 @@ const usage: Event = { type: "usage", usage: { input: 1, output: 2, total: 3 } }
 const frame: Event = { type: "frame", data: "{}", regular: true };
 const fault = new Fault("upstream.failed", "it broke");
 const fail: Event = { type: "turn-fail", fault };
+const cut: Event = { type: "turn-fail", fault: new Fault("upstream.cut", "it closed") };
 const start: Event = { type: "turn-start" };
 
 const run = (events: readonly Event[], asked?: number): Event[] =>
@@ -350,8 +351,13 @@ describe("blocks", () => {
       ]);
     });
 
-    it("cannot spoil an answer that is over", () => {
-      expect(brief(run([text("a"), stop(), fail])).at(-1)).toBe("turn-end end");
+    it("cannot spoil an answer that is over by being the end of what can be heard", () => {
+      expect(brief(run([text("a"), stop(), cut])).at(-1)).toBe("turn-end end");
+    });
+
+    it("spoils an answer that is over where the upstream says so itself", () => {
+      const said = run([text("a"), stop(), fail]);
+      expect(said.filter(({ type }) => type.startsWith("turn-"))).toEqual([start, fail]);
     });
 
     it("spoils it where another choice is under way, or was asked for", () => {
@@ -459,7 +465,7 @@ describe("blocks", () => {
     fc
       .tuple(fc.constantFrom<StopReason>("end", "calls", "length", "filter"), small)
       .map(([reason, choice]) => stop(reason, choice)),
-    fc.constantFrom(usage, frame, start, fail),
+    fc.constantFrom(usage, frame, start, fail, cut),
   );
   const streams = fc.array(loose, { maxLength: 40, size: "max" });
 
@@ -472,14 +478,15 @@ describe("blocks", () => {
     );
   });
 
-  it("fails exactly where a failure or the end finds a choice unfinished", () => {
+  it("fails exactly where the upstream says so, or a cut or the end finds a choice unfinished", () => {
     fc.assert(
       fc.property(streams, (events) => {
         const seen = new Set<number>();
         const stopped = new Set<number>();
         let spoiled = false;
         for (const event of events) {
-          if (event.type === "turn-fail") spoiled ||= seen.size === 0 || stopped.size < seen.size;
+          if (event.type === "turn-fail")
+            spoiled ||= event === fail || seen.size === 0 || stopped.size < seen.size;
           if (spoiled) break;
           if ("choice" in event) seen.add(event.choice);
           if (event.type === "turn-end") stopped.add(event.choice);

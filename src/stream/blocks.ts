@@ -88,8 +88,7 @@ class Blocks<Name extends AnyName> implements Stage<TurnEvent<Name>, TurnEvent<N
       case "turn-end":
         return this.#stop(event.choice, event.stop);
       case "turn-fail":
-        // What comes after every choice has ended can no longer spoil the answer.
-        if (this.#choices.size < this.#asked || !this.#isOver()) this.#fail(event.fault, emit);
+        if (this.#spoils(event.fault)) this.#fail(event.fault, emit);
         return;
       default: {
         const choice = this.#choice(event.choice);
@@ -135,6 +134,16 @@ class Blocks<Name extends AnyName> implements Stage<TurnEvent<Name>, TurnEvent<N
     for (const { index, stop } of this.#choices.values())
       if (stop === undefined && !this.#isStopped(index)) return false;
     return this.#choices.size > 0;
+  }
+
+  /**
+   * An answer whose choices have all ended needs no more to be heard. But who
+   * says then that it failed does not mean what it said: its end is still ours
+   * to tell, unless a rule told one before.
+   */
+  #spoils(fault: Fault): boolean {
+    const { size } = this.#choices;
+    return size < this.#asked || !this.#isOver() || (fault.isSaid && this.#ended === size);
   }
 
   #start(event: TurnStart, emit: Emit<TurnEvent<Name>>): void {
