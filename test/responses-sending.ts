@@ -20,6 +20,7 @@ export function read(...sent: Sent[]): Event[] {
       typeof frame === "string" ? frame : JSON.stringify({ sequence_number: at, ...frame });
     reader.frame(data, undefined, false, (event) => events.push(event));
   }
+  reader.end?.((event) => events.push(event));
   return events;
 }
 

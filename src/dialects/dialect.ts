@@ -52,6 +52,8 @@ export type EventReader = {
   ): void;
   /** An answer that came as one JSON body. */
   whole(text: string, emit: Emit<TurnEvent<UpstreamName>>): void;
+  /** Nothing more can come: says what waited for more to be said of it. */
+  end?(emit: Emit<TurnEvent<UpstreamName>>): void;
   /** The upstream has said all it will: whatever follows is noise. */
   done(): boolean;
 };

@@ -114,6 +114,15 @@ function innerWords(
   return undefined;
 }
 
+/** What two say of the same error. */
+export const mergedWords = (first: ErrorWords, second: ErrorWords): ErrorWords => ({
+  message: first.message ?? second.message,
+  code: first.code ?? second.code,
+  type: first.type ?? second.type,
+  param: first.param ?? second.param,
+  status: first.status ?? second.status,
+});
+
 const joined = (words: string | undefined, more: string | undefined): string | undefined => {
   if (words === undefined || more === undefined) return words ?? more;
   return words.includes(more) ? words : shortened(`${words}: ${more}`, LONGEST_WORDS);

@@ -97,7 +97,7 @@ export function saidError(raw: Fields): Fault | undefined {
 }
 
 /** An object that is an error because of where it stands. */
-export const bareError = (raw: Fields): Fault => faultOf(errorWords(raw) ?? {});
+export const bareError = (raw: Fields): Fault => errorFault(errorWords(raw) ?? {});
 
 /**
  * What stands in an answer's place, with nothing of one in it but a code and a
@@ -111,7 +111,7 @@ export function strayError(raw: Fields, alone = false): Fault | undefined {
     (alone && textOf(raw.message) !== undefined);
   if (!isOne) return undefined;
   const said = errorWords(raw);
-  return said?.message === undefined ? undefined : faultOf(said);
+  return said?.message === undefined ? undefined : errorFault(said);
 }
 
 const codes = ["code", "status_code", "statusCode", "error_code", "__type"];
@@ -127,7 +127,8 @@ const isFailure = (code: unknown): boolean =>
   (typeof code === "number" || typeof code === "string") &&
   !/^(?:0|200|ok|success|)$/i.test(`${code}`);
 
-function faultOf({ message, code: own, type, param, status }: ErrorWords): Fault {
+/** The fault that an error is which says this of itself. */
+export function errorFault({ message, code: own, type, param, status }: ErrorWords): Fault {
   const code =
     status === undefined
       ? (causeOf(own) ?? causeOf(type) ?? "upstream.said_error")

@@ -24,6 +24,7 @@ import {
   said,
   settings,
   textDone,
+  type Sent,
 } from "../../../test/responses-sending.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { readEvents } from "./read-events.ts";
@@ -253,6 +254,36 @@ describe("a Responses upstream that fails", () => {
     expect(failOf(created, { type: "error", error })?.code).toBe(fault);
     expect(failOf(created, { type: "error", ...error })?.code).toBe(fault);
     expect(failOf({ error })?.message).toContain("Because.");
+  });
+
+  describe("in an event and in the response that failed", () => {
+    const failed = (error: unknown): Fields => ({
+      type: "response.failed",
+      response: response({ status: "failed", error }),
+    });
+
+    it.each<[string, Fields, unknown]>([
+      ["words are only in the second", { code: "slow_down" }, { message: "Because." }],
+      ["words are only in the first", { code: "slow_down", message: "Because." }, null],
+      ["the code is only in the second", { message: "Because." }, { code: "slow_down" }],
+      ["all is in the second", {}, { code: "slow_down", message: "Because." }],
+    ])("is told in the best words that either has: %s", (_, error, second) => {
+      expect(failOf(created, { type: "error", ...error }, failed(second))).toMatchObject({
+        code: "upstream.overloaded",
+        message: "The upstream reported an error: Because.",
+        detail: { upstreamCode: "slow_down" },
+      });
+    });
+
+    it.each<[string, Sent[]]>([
+      ["the end", []],
+      ["the sentinel", ["[DONE]"]],
+      ["anything else", [delta("late")]],
+    ])("is told at the latest by %s", (_, rest) => {
+      const events = read(created, { type: "error", code: "slow_down" }, ...rest);
+      const spoken = events.filter(({ type }) => type !== "frame" && type !== "turn-start");
+      expect(spoken).toMatchObject([{ type: "turn-fail", fault: { code: "upstream.overloaded" } }]);
+    });
   });
 
   it("is told in our own words, so that every form of it is heard", () => {

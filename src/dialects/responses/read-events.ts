@@ -6,7 +6,8 @@ import type { Fields } from "../../turn/turn.ts";
 import { counted } from "../counted.ts";
 import type { EventReader, ReadContext } from "../dialect.ts";
 import { fieldsIn, fieldsOf, numberOf, textOf } from "../loose.ts";
-import { bareError, saidError, strayError } from "../said-error.ts";
+import { errorWords, mergedWords, type ErrorWords } from "../error-words.ts";
+import { bareError, errorFault, saidError, strayError } from "../said-error.ts";
 import { isBeat, malformed } from "../unreadable.ts";
 import { eventTypes } from "./event-types.ts";
 import { frameParser } from "./fast-road.ts";
@@ -46,6 +47,8 @@ class ResponsesReader implements EventReader {
   /** Whether the frame at hand is as the API would have sent it. */
   #regular = true;
   #isWhole = false;
+  /** An error that does not say all: what follows it may say more. */
+  #said: ErrorWords | undefined;
 
   constructor({ newId, frames }: ReadContext) {
     this.#frames = frames;
@@ -72,6 +75,7 @@ class ResponsesReader implements EventReader {
     // A frame that the end of the connection cut short says nothing; that it was cut will show.
     if (raw === undefined) return partial ? undefined : this.#unreadable(data, name);
     const type = typeOf(raw, name);
+    if (this.#said !== undefined && type !== "response.failed") return this.end(emit);
     if (raw.type !== type) this.#bent();
     const sequence = this.#count(raw.sequence_number);
     const ends = this.#read(type, raw);
@@ -89,6 +93,12 @@ class ResponsesReader implements EventReader {
     else this.#read(undefined, fieldsOf(raw.response) ?? raw);
     if (this.#frames)
       emit({ type: "frame", data: text, regular: this.#regular, ends: "terminal", whole: true });
+  }
+
+  end(emit: Emit<Event>): void {
+    if (this.#over || this.#said === undefined) return;
+    this.#emit = emit;
+    this.#failed({});
   }
 
   done(): boolean {
@@ -122,7 +132,7 @@ class ResponsesReader implements EventReader {
         this.#output.done(raw);
         return undefined;
       case "error":
-        return this.#fail(bareError(raw));
+        return this.#err(errorWords(raw) ?? {});
       case undefined:
         return this.#untyped(raw);
       default:
@@ -185,7 +195,7 @@ class ResponsesReader implements EventReader {
     if (said !== told || (this.#frames && !isComplete(response))) this.#bent();
     const status = told === "completed" && said !== "in_progress" ? said : told;
     if (status === "failed" || status === "cancelled" || response.error)
-      return this.#fail(bareError({ error: response.error ?? { code: status } }));
+      return this.#failed(errorWords(response.error) ?? { code: status });
     // A response made in the background is told of before it is made; only its own client can wait.
     if ((status === "queued" || status === "in_progress") && !this.#frames)
       return this.#fail(malformed(`answered with a response that is still ${status}`));
@@ -201,6 +211,19 @@ class ResponsesReader implements EventReader {
     return "terminal";
   }
 
+  /** The API says all of an error in its event and once more in the response that failed. */
+  #err(said: ErrorWords): Frame["ends"] {
+    const cause = said.code ?? said.type ?? said.status;
+    if (said.message !== undefined && cause !== undefined) return this.#failed(said);
+    this.#bent();
+    this.#said = said;
+    return undefined;
+  }
+
+  #failed(said: ErrorWords): Frame["ends"] {
+    return this.#fail(errorFault(mergedWords(this.#said ?? {}, said)));
+  }
+
   #fail(fault: Fault): Frame["ends"] {
     // The client is to hear of it in every form its dialect has, so it is told in our words.
     this.#bent();
@@ -210,6 +233,7 @@ class ResponsesReader implements EventReader {
   }
 
   #sentinel(emit: Emit<Event>): void {
+    this.end(emit);
     const regular = this.#over;
     this.#over = true;
     if (this.#frames) emit({ type: "frame", data: "[DONE]", regular, ends: "done" });

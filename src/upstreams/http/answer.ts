@@ -128,7 +128,9 @@ export class HttpAnswer implements Dispatcher.DispatchHandler, Flow {
     try {
       // Not after a fault of our own: whoever threw it would only throw again.
       if (failure.again || failure.fault.code === "upstream.idle_timeout") this.#hearLast();
-      if (!this.#over) this.#give(failure);
+      if (this.#over) return;
+      if (this.#to.reader.done()) this.#finish();
+      else this.#give(failure);
     } catch {
       this.#over = true; // The sink itself is broken, and there is nobody else to tell.
     }
@@ -185,6 +187,7 @@ export class HttpAnswer implements Dispatcher.DispatchHandler, Flow {
     const text = this.#decoder.end();
     if (text !== "") this.#hear(text);
     this.#sse?.end();
+    if (!this.#over) this.#to.reader.end?.(this.#emit);
   }
 
   /** The first character that says anything tells better than the header what this is. */
