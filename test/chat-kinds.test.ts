@@ -93,6 +93,32 @@ describe("a chat client with tools that chat does not have", () => {
     ]);
   });
 
+  it("has what it answers to a search told in full, be it tools or words", async () => {
+    await using here = await scene(({ body }) => sayResponses(body, { text: "ok" }), {
+      dialect: "responses",
+    });
+    const found = [{ type: "function", name: "late", parameters: { type: "object" } }];
+    const search = (id: string): Body => ({
+      id,
+      type: "function",
+      function: { name: "tool_search", arguments: '{"query":"git"}' },
+    });
+    await ask(here, "chat", {
+      tools: [{ type: "tool_search", execution: "client" }],
+      messages: [
+        { role: "assistant", content: null, tool_calls: [search("w"), search("t")] },
+        { role: "tool", tool_call_id: "w", content: "Nothing there; ask for files." },
+        { role: "tool", tool_call_id: "t", content: JSON.stringify(found) },
+      ],
+    });
+    expect(lastHeard(here)["input"]).toMatchObject([
+      { type: "function_call", call_id: "w", name: "tool_search", arguments: '{"query":"git"}' },
+      { type: "tool_search_call", call_id: "t", arguments: { query: "git" } },
+      { type: "function_call_output", call_id: "w", output: "Nothing there; ask for files." },
+      { type: "tool_search_output", call_id: "t", tools: found },
+    ]);
+  });
+
   it("chooses a server by its label", async () => {
     await using here = await scene(({ body }) => sayResponses(body, { text: "ok" }), {
       dialect: "responses",

@@ -1,3 +1,4 @@
+import { kept } from "../../turn/kept.ts";
 import { itemPath } from "../../turn/path.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import { takesFrom, type Profile } from "../../turn/profile.ts";
@@ -7,6 +8,7 @@ import type {
   Extra,
   Item,
   Opaque,
+  Part,
   Reasoning,
   Result,
   Turn,
@@ -194,6 +196,24 @@ function toolOf(call: Call, identity: Identities, dialect: DialectName): Bound |
 const isOfKind = (call: Call, { client }: Bound): boolean =>
   call.kind === client.kind || !isCalledByName(client.kind);
 
+/** Whether the kind that a call is to be told as has a form for its answer too. */
+function hasForm(call: Call, { upstream }: Bound, { items }: Turn): boolean {
+  const { takesAnswer } = kindOf(upstream.kind) ?? {};
+  if (takesAnswer === undefined || call.kind === upstream.kind) return true;
+  const answers = answersIn(items).get(call.id) ?? [];
+  return answers.every(({ parts }) => takesAnswer(textOf(parts)));
+}
+
+const answersIn = kept((items: readonly Item[]) =>
+  Map.groupBy(
+    items.filter((item) => item.type === "result"),
+    ({ call }) => call,
+  ),
+);
+
+const textOf = (parts: readonly Part[]): string =>
+  parts.map((part) => (part.type === "text" ? part.text : "")).join("");
+
 /** A call of a tool that was of another kind when it was called. */
 function inOwnKind(call: Call, { upstream }: Bound, profile: Profile): Recast {
   const kind = upstreamKind(call.kind, profile);
@@ -211,7 +231,10 @@ function recasting(
   let vanished: Map<string, Recast> | undefined;
   return (call) => {
     const bound = toolOf(call, set.identity, turn.dialect);
-    if (bound !== undefined) return isOfKind(call, bound) ? bound : inOwnKind(call, bound, profile);
+    if (bound !== undefined) {
+      const isTold = isOfKind(call, bound) && hasForm(call, bound, turn);
+      return isTold ? bound : inOwnKind(call, bound, profile);
+    }
     vanished ??= recastVanished(turn, set, profile, notes);
     return vanished.get(identityKey(call));
   };

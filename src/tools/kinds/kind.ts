@@ -45,6 +45,8 @@ export type Kind = {
   readonly kind: string;
   /** Other names for it: older ones, dated ones. */
   readonly aliases?: RegExp | undefined;
+  /** Whether the kind has a form for an answer that a client gave as text; none: for any. */
+  readonly takesAnswer?: ((text: string) => boolean) | undefined;
   /** None: only a provider can run it, so that nothing can stand in for it. */
   readonly standIn?: StandIn | undefined;
 };

@@ -1,4 +1,4 @@
-import { isFields } from "../../turn/json.ts";
+import { isFields, jsonOf } from "../../turn/json.ts";
 import { bareArguments, whole, type Kind } from "./kind.ts";
 
 const QUERY = {
@@ -13,6 +13,10 @@ const QUERY = {
 /** Loads further tools on demand. The client searches; what it finds is declared from then on. */
 export const toolSearchKind: Kind = {
   kind: "tool_search",
+  takesAnswer(text) {
+    const found = jsonOf(text);
+    return Array.isArray(found) && found.every(isFields);
+  },
   standIn: {
     declare(tool) {
       const raw = tool.type === "builtin" ? tool.raw : {};
