@@ -170,6 +170,12 @@ describe("loading the configuration", () => {
     ]);
     write("patchbay.yaml", "tools: { strict: true, disclosure: off }\n");
     expect(load().notes).toEqual([]);
+    const tools = "{ declares: turn, deferred: true, cached: true }";
+    const upstream = `{ dialect: chat, base_url: http://a, capabilities: { tools: ${tools} } }`;
+    write("patchbay.yaml", `upstreams: { a: ${upstream} }\n`);
+    expect(load().notes).toEqual([
+      "upstreams.a.capabilities.tools.deferred is not followed yet; it is as if it were left out.",
+    ]);
   });
 
   it("tells of a variable that is misspelt, unless the file has a use for it", () => {

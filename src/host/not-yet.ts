@@ -2,6 +2,7 @@ import { parseConfig, type Config } from "../gateway/config.ts";
 import { dialects } from "../gateway/dialects.ts";
 import { dialectNames, type Problem } from "../gateway/problems.ts";
 import { isFields } from "../turn/json.ts";
+import { profileFor } from "../upstreams/profiles/profiles.ts";
 
 const served: ReadonlySet<string> = new Set([...Object.keys(dialects), "codex", "scripted"]);
 
@@ -53,13 +54,23 @@ export function deadEnds(raw: unknown): Problem[] {
   });
 }
 
+/** What a profile says for tools on demand, of which there are none yet. */
+const onDemand = ["declares", "deferred", "cached"] as const;
+
 /** Settings that somebody made, and that nothing asks for. */
-function unfollowed({ tools, store }: Config): string[] {
+function unfollowed({ tools, store, upstreams }: Config): string[] {
   const usual = parseConfig({});
   const isUsual =
     tools.disclosure === usual.tools.disclosure || ["off", "eager"].includes(tools.disclosure);
   return [
     ...(isUsual ? [] : ["tools.disclosure"]),
     ...(store.kind === usual.store.kind ? [] : ["store.kind"]),
+    ...Object.entries(upstreams).flatMap(([name, { profile, dialect, capabilities }]) => {
+      const own = profileFor(profile, dialect)?.tools;
+      const said = capabilities?.tools ?? {};
+      return onDemand
+        .filter((field) => said[field] !== undefined && said[field] !== own?.[field])
+        .map((field) => `upstreams.${name}.capabilities.tools.${field}`);
+    }),
   ];
 }
