@@ -1,3 +1,4 @@
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Decision } from "../../turn/decision.ts";
 import type { TurnEvent } from "../../turn/event.ts";
@@ -44,6 +45,14 @@ function play(
   }
   stage.end?.(emit);
   return said;
+}
+
+function isWhole(text: string): boolean {
+  try {
+    return Object.prototype.toString.call(JSON.parse(text)) === "[object Object]";
+  } catch {
+    return false;
+  }
 }
 
 describe("settling", () => {
@@ -97,6 +106,37 @@ describe("settling", () => {
       expect(play([start(0), delta(0, said), 9999, talk], 100)).not.toContainEqual(end(0));
     },
   );
+
+  it("knows whole arguments from any pieces of them, whatever comes between", () => {
+    const text = fc
+      .oneof(
+        fc.json(),
+        fc.json({ maxDepth: 1 }).map((inner) => `{"a": ${inner} }`),
+        fc.string(),
+      )
+      .map((said) => [...said]);
+    const other = (call: number): Event => start(call, "custom");
+    fc.assert(
+      fc.property(text, fc.constantFrom("", " ", "x"), (signs, rest) => {
+        const script = signs.flatMap((sign, at) => [delta(0, sign), other(at + 1)]);
+        const said = play([start(0), ...script, delta(0, rest), talk], undefined, () => {});
+        const at = said.findIndex((event) => event.type === "call-end");
+        const heard = said
+          .slice(0, at === -1 ? undefined : at)
+          .map((event) => (event.type === "call-delta" ? event.text : ""))
+          .join("");
+        expect(isWhole(heard)).toBe(at !== -1);
+      }),
+    );
+  });
+
+  it("looks at what is new alone, however many calls are open and however they are written", () => {
+    const many = Array.from({ length: 50_000 }, (_, call) => [
+      start(call),
+      delta(0, '{"a":[{},{}'),
+    ]);
+    expect(play(many.flat())).toHaveLength(100_000);
+  });
 
   it("never ends free text, which may always go on", () => {
     expect(play([start(0, "custom"), delta(0, "{}"), 9999, talk], 100)).not.toContainEqual(end(0));

@@ -27,17 +27,20 @@ export function settle<Name extends AnyName>({
   report,
 }: SettleOptions): Stage<TurnEvent<Name>, TurnEvent<Name>> {
   /** The arguments so far of the functions that are being called. */
-  const open = new Map<number, string>();
+  const open = new Map<number, ObjectText>();
+  /** The open calls that something has been said of since they were last looked at. */
+  const fresh = new Set<number>();
   const over = new Set<number>();
   let lastWord: number | undefined;
 
   const settleWhole = (choice: number, emit: Emit<TurnEvent<Name>>): void => {
-    for (const [call, text] of open) {
-      if (!isWholeObject(text)) continue;
+    for (const call of fresh) {
+      if (open.get(call)?.isWhole() !== true) continue;
       open.delete(call);
       over.add(call);
       emit({ type: "call-end", choice, call, complete: true });
     }
+    fresh.clear();
   };
   const leaveOut = leavingOut(report);
   let choice = 0;
@@ -47,13 +50,13 @@ export function settle<Name extends AnyName>({
         case "call-start":
           choice = event.choice;
           settleWhole(choice, emit);
-          if (event.kind === "function") open.set(event.call, "");
+          if (event.kind === "function") open.set(event.call, objectText());
           lastWord = clock.now();
           break;
         case "call-delta": {
           if (over.has(event.call)) return leaveOut(event);
-          const text = open.get(event.call);
-          if (text !== undefined) open.set(event.call, text + event.text);
+          open.get(event.call)?.add(event.text);
+          fresh.add(event.call);
           lastWord = clock.now();
           break;
         }
@@ -92,5 +95,49 @@ function leavingOut(report: SettleOptions["report"]): (delta: CallDelta) => void
   };
 }
 
-const isWholeObject = (text: string): boolean =>
-  text.trimEnd().endsWith("}") && isFields(jsonOf(text));
+/** The text of a JSON object while it is written. */
+type ObjectText = { add(piece: string): void; isWhole(): boolean };
+
+/** Whoever asks often is answered soon: every sign is looked at once, and the whole parsed once. */
+function objectText(): ObjectText {
+  const pieces: string[] = [];
+  const balance = balancing();
+  let looked = 0;
+  let whole: boolean | undefined;
+  return {
+    add: (piece) => void pieces.push(piece),
+    isWhole() {
+      for (; looked < pieces.length; looked++) balance.add(pieces[looked] ?? "");
+      if (balance.depth() !== 0) return false;
+      whole ??= isFields(jsonOf(pieces.join("")));
+      return whole && !balance.hasMore();
+    },
+  };
+}
+
+/** How many brackets are open, and whether anything stands behind the last. None has come yet: one. */
+function balancing() {
+  let depth = -1;
+  let inText = false;
+  let escaped = false;
+  let more = false;
+  const read = (char: string): void => {
+    if (escaped) escaped = false;
+    else if (inText && char === "\\") escaped = true;
+    else if (char === '"') inText = !inText;
+    else if (inText) return;
+    else if (char === "{" || char === "[") depth = Math.max(depth, 0) + 1;
+    else if (char === "}" || char === "]") depth--;
+  };
+  return {
+    add(piece: string): void {
+      for (let at = 0; at < piece.length; at++) {
+        const char = piece.charAt(at);
+        if (depth === 0) more ||= char.trim() !== "";
+        else read(char);
+      }
+    },
+    depth: () => depth,
+    hasMore: () => more,
+  };
+}
