@@ -39,6 +39,8 @@ export type ReadContext = {
   readonly newId: NewId;
   /** Whether to say `frame` events too, for the straight lane. */
   readonly frames: boolean;
+  /** How many choices the upstream was asked for. */
+  readonly asked?: number | undefined;
 };
 
 /** Reads one upstream answer. Never throws: what cannot be read is a `turn-fail`. */

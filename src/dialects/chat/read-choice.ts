@@ -7,12 +7,14 @@ import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, listOf, textOf } from "../loose.ts";
 import { saidError } from "../said-error.ts";
 import { nameless } from "../unreadable.ts";
-import { CallAssembly, type Fragment } from "./assembly.ts";
+import { CallAssembly } from "./assembly.ts";
 import { isWholeAnnotation, readAnnotation } from "./citations.ts";
 import { addDetails, detailsText, thoughtIn } from "./details.ts";
 import { readFinish } from "./finish.ts";
+import { callInPart, fragmentOf, isOwnHeader } from "./fragment.ts";
 import { imageItem, imagesIn } from "./images.ts";
 import { readSaidPart } from "./said-part.ts";
+import { Snapshots } from "./snapshots.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
@@ -24,7 +26,8 @@ export type Spoken = Extract<
 
 /** Reads one choice of an answer, whatever shape its pieces have. */
 export class ChoiceReader {
-  readonly #index: number;
+  /** Its number for the client. */
+  readonly index: number;
   readonly #newId: NewId;
   readonly #calls: CallAssembly;
   #images = 0;
@@ -36,6 +39,8 @@ export class ChoiceReader {
   #hasCalls = false;
   #told = false;
   #finished = false;
+  /** Of an upstream that sends messages where deltas belong. */
+  #snapshots: Snapshots | undefined;
   #emit: Emit<Event> = () => {};
   // Of the entry at hand:
   #regular = true;
@@ -44,7 +49,7 @@ export class ChoiceReader {
   #said: Event | undefined;
 
   constructor(index: number, newId: NewId) {
-    this.#index = index;
+    this.index = index;
     this.#newId = newId;
     this.#calls = new CallAssembly(index, newId);
   }
@@ -68,12 +73,12 @@ export class ChoiceReader {
   /** Notes an annotation that stood outside of the choice. */
   note(annotation: unknown, emit: Emit<Event>): void {
     this.#plain = false;
-    emit({ type: "text-note", choice: this.#index, annotation });
+    emit({ type: "text-note", choice: this.index, annotation });
   }
 
   /** Takes text that is known to be all that a frame says. */
   more(event: Spoken, text: string, emit: Emit<Event>): void {
-    if (event.type === "text-delta") emit({ type: "text-delta", choice: this.#index, text });
+    if (event.type === "text-delta") emit({ type: "text-delta", choice: this.index, text });
     else if (event.type === "call-delta") this.#calls.more(event.call, text, emit);
     else emit({ ...event, text });
   }
@@ -128,8 +133,9 @@ export class ChoiceReader {
     if (delta !== raw.delta || message !== undefined) this.#regular = false;
     if (delta !== undefined) return this.#readDelta(delta, raw, false);
     if (message === undefined) return;
+    if (!this.#told) this.#snapshots ??= new Snapshots();
+    if (this.#snapshots !== undefined) this.#readDelta(this.#snapshots.news(message), raw, true);
     // A message that sums up what was already streamed says nothing new, but for calls.
-    if (!this.#told) this.#readDelta(message, raw, true);
     else if (!this.#calls.made()) this.#readCalls(message, true);
   }
 
@@ -141,6 +147,9 @@ export class ChoiceReader {
     const spoken = textOf(fieldsOf(delta.audio)?.transcript);
     const content = textOf(delta.content) === undefined ? (spoken ?? delta.content) : delta.content;
     this.#readContent(content, logprobs?.length === 0 ? undefined : logprobs);
+    // Who says calls in both ways is heard once.
+    if (!this.#hasCalls && (listOf(delta.tool_calls) ?? []).length === 0)
+      this.#readCallParts(listOf(delta.content) ?? []);
     this.#sayRefusal(textOf(delta.refusal) ?? "");
     this.#readAnnotations(delta.annotations);
     for (const url of imagesIn(delta.images)) this.#sayImage(url);
@@ -180,12 +189,23 @@ export class ChoiceReader {
     }
   }
 
+  #readCallParts(parts: readonly unknown[]): void {
+    let beside = false;
+    for (const part of parts) {
+      const fragment = callInPart(part);
+      if (fragment === undefined) continue;
+      this.#plain = false;
+      this.#calls.each({ ...fragment, beside }, this.#sayCall);
+      beside = true;
+    }
+  }
+
   #readAnnotations(annotations: unknown): void {
     for (const raw of listOf(annotations) ?? []) {
       if (!isWholeAnnotation(raw)) this.#regular = false;
       this.#hasText = true;
       this.#seal();
-      this.#say({ type: "text-note", choice: this.#index, annotation: readAnnotation(raw) });
+      this.#say({ type: "text-note", choice: this.index, annotation: readAnnotation(raw) });
     }
   }
 
@@ -244,7 +264,7 @@ export class ChoiceReader {
     this.#seal();
     if (this.#calls.repaired()) this.#regular = false;
     if (this.#calls.nameless()) return this.#fail(nameless());
-    this.#say({ type: "turn-end", choice: this.#index, stop });
+    this.#say({ type: "turn-end", choice: this.index, stop });
     this.#finished = true;
   }
 
@@ -261,7 +281,7 @@ export class ChoiceReader {
     if (text === "" && logprobs === undefined) return;
     this.#seal();
     this.#hasText = true;
-    const delta = { type: "text-delta", choice: this.#index, text } as const;
+    const delta = { type: "text-delta", choice: this.index, text } as const;
     this.#say(logprobs === undefined ? delta : { ...delta, logprobs });
   }
 
@@ -269,12 +289,12 @@ export class ChoiceReader {
     if (text === "") return;
     this.#seal();
     this.#hasText = true;
-    this.#say({ type: "refusal-delta", choice: this.#index, text });
+    this.#say({ type: "refusal-delta", choice: this.index, text });
   }
 
   #sayReasoning(text: string): void {
     if (text === "") return;
-    const choice = this.#index;
+    const choice = this.index;
     this.#say({ type: "reasoning-delta", choice, text, of: "content", part: 0 });
   }
 
@@ -282,7 +302,7 @@ export class ChoiceReader {
     this.#seal();
     this.#plain = false;
     const { first, last } = imageItem(url, this.#newId("ig"));
-    const about = { choice: this.#index, item: this.#images++ };
+    const about = { choice: this.index, item: this.#images++ };
     this.#say({ type: "item-start", ...about, raw: first });
     this.#say({ type: "item-end", ...about, raw: last });
   }
@@ -297,7 +317,7 @@ export class ChoiceReader {
   #seal(): void {
     if (this.#details.length === 0) return;
     this.#plain = false;
-    this.#say({ type: "reasoning-end", choice: this.#index, details: this.#details });
+    this.#say({ type: "reasoning-end", choice: this.index, details: this.#details });
     this.#details = [];
   }
 
@@ -310,42 +330,3 @@ export class ChoiceReader {
 /** What a choice says in the form of old completions. */
 const textDelta = ({ message, text }: Fields): Fields | undefined =>
   message == null && typeof text === "string" ? { content: text } : undefined;
-
-function fragmentOf(raw: Fields, at: number, whole: boolean): Fragment {
-  const custom = fieldsOf(raw.custom);
-  const body = fieldsOf(raw.function) ?? custom ?? raw;
-  const { index, id, type } = raw;
-  return {
-    index: indexOf(index) ?? (whole ? at : undefined),
-    id: typeof id === "number" ? String(id) : wordOf(id),
-    kind: wordOf(type) ?? (custom === undefined ? undefined : "custom"),
-    name: wordOf(body.name),
-    input: body.arguments === undefined ? body.input : body.arguments,
-    beside: at > 0,
-    extra: besideCall(raw),
-  };
-}
-
-/** A number, also where it is written as a text. */
-function indexOf(value: unknown): number | undefined {
-  if (typeof value === "number") return value;
-  return typeof value === "string" && /^\d{1,4}$/.test(value) ? Number(value) : undefined;
-}
-
-const callFields = new Set("index id type function custom name arguments input".split(" "));
-
-/** Fields of a call that are a provider's own. */
-function besideCall(raw: Fields): Fields | undefined {
-  let extra: Record<string, unknown> | undefined;
-  for (const key of Object.keys(raw))
-    if (!callFields.has(key) && raw[key] != null) (extra ??= {})[key] = raw[key];
-  return extra;
-}
-
-const isOwnHeader = ({ id, type, function: named, custom }: Fields): boolean =>
-  typeof id === "string" &&
-  (type === "custom" ? custom != null : type === "function" && named != null);
-
-/** A word, or how its absence was written. */
-const wordOf = (value: unknown): string | null | undefined =>
-  typeof value === "string" || value === null ? value : undefined;

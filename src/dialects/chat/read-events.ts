@@ -27,6 +27,8 @@ class ChatReader implements EventReader {
   readonly #frames: boolean;
   readonly #lane: FrameLane;
   readonly #road: FastRoad;
+  readonly #asked: number | undefined;
+  /** By the numbers that the upstream gives them. */
   readonly #choices = new Map<number, ChoiceReader>();
   readonly #links = new Set<string>();
   #waitingLinks: string[] = [];
@@ -35,9 +37,10 @@ class ChatReader implements EventReader {
   #over = false;
   #out: Emit<Event> = () => {};
 
-  constructor({ newId, frames }: ReadContext, fast: boolean) {
+  constructor({ newId, frames, asked }: ReadContext, fast: boolean) {
     this.#newId = newId;
     this.#frames = frames;
+    this.#asked = asked;
     this.#lane = frameLane(frames);
     this.#road = fastRoad(fast);
   }
@@ -168,16 +171,19 @@ class ChatReader implements EventReader {
         continue;
       }
       const index = isIndex(raw.index) ? raw.index : at;
-      if (index !== raw.index) regular = false;
-      if (!this.#choice(index).each(raw, isWhole, this.#emit)) regular = false;
+      const choice = this.#choice(index);
+      if (choice.index !== raw.index) regular = false;
+      if (!choice.each(raw, isWhole, this.#emit)) regular = false;
     }
     return regular;
   }
 
   #choice(index: number): ChoiceReader {
-    let choice = this.#choices.get(index);
-    if (choice === undefined)
-      this.#choices.set(index, (choice = new ChoiceReader(index, this.#newId)));
+    const known = this.#choices.get(index);
+    if (known !== undefined) return known;
+    // Who is asked for one answer may number it otherwise than from 0.
+    const choice = new ChoiceReader(this.#asked === 1 ? this.#choices.size : index, this.#newId);
+    this.#choices.set(index, choice);
     return choice;
   }
 
@@ -203,7 +209,7 @@ class ChatReader implements EventReader {
       this.#links.add(url);
       this.#waitingLinks.push(url);
     }
-    const first = this.#choices.get(0);
+    const [first] = this.#choices.values();
     if (this.#waitingLinks.length === 0 || first?.hasText() !== true) return;
     for (const url of this.#waitingLinks) first.note(readLink(url), this.#emit);
     this.#waitingLinks = [];

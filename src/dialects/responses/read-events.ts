@@ -151,7 +151,8 @@ class ResponsesReader implements EventReader {
   /** A response or an error, instead of an event about one. */
   #untyped(raw: Fields): Frame["ends"] {
     if (!this.#isWhole) this.#bent();
-    const isResponse = raw.object === "response" || Array.isArray(raw.output);
+    const isResponse =
+      raw.object === "response" || Array.isArray(raw.output) || textOf(raw.output_text);
     if (isResponse) {
       this.#start(raw);
       return this.#end(raw, textOf(raw.status) ?? "completed");
@@ -202,7 +203,7 @@ class ResponsesReader implements EventReader {
     if (!this.#started) this.#begin();
     else if (textOf(response.id) !== this.#id) this.#bent();
     const isCut = status === "incomplete";
-    this.#output.end(response.output, !isCut);
+    this.#output.end(response.output, response.output_text, !isCut);
     const usage = counted(response.usage);
     if (usage !== undefined) this.#emit({ type: "usage", usage });
     const stop = isCut ? cutBy(fieldsOf(response.incomplete_details)) : "end";

@@ -109,14 +109,19 @@ export class OutputReader {
   }
 
   /**
-   * The answer is over and `output` is what it came to. Nothing may be lost:
-   * what has not been told of is told now, what is open is closed.
+   * The answer is over and `output` is what it came to, or at least `words`.
+   * Nothing may be lost: what has not been told of is told now, what is open is
+   * closed.
    */
-  end(output: unknown, complete: boolean): void {
+  end(output: unknown, words: unknown, complete: boolean): void {
     const items = (listOf(output) ?? []).flatMap((entry) => {
       const item = fieldsOf(entry);
       return item === undefined || textOf(item.type) === undefined ? [] : [item];
     });
+    const isSpoken = [...items, ...this.#slots].some(({ type }) => type === "message");
+    // Some say the text where the client libraries of the API gather it, and nowhere else.
+    if (!isSpoken && textOf(words) !== undefined)
+      items.unshift({ type: "message", role: "assistant", content: words });
     const { known, left } = this.#match(items);
     const answered = new Set(
       items.map((item) => item.type === "shell_call_output" && item.call_id),

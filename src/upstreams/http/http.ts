@@ -84,6 +84,7 @@ export function httpUpstream(given: HttpOptions): Upstream {
     prepare(turn, { model, straight }): Prepared {
       const to = { profile: modelProfile(profile, model), model, straight };
       const { text, decisions } = dialect.writeRequest(turn, to);
+      const { n: asked = 1 } = turn.params;
       // Bytes and not text from here on: they are not moved about in memory while the turn lasts.
       const body = Buffer.from(text);
       const accept = turn.stream ? "text/event-stream" : "application/json";
@@ -99,7 +100,7 @@ export function httpUpstream(given: HttpOptions): Upstream {
         };
         return retrying<Event>(
           (sink, fail) => {
-            const reader = dialect.readEvents({ newId, frames: straight });
+            const reader = dialect.readEvents({ newId, frames: straight, asked });
             const answer = new HttpAnswer({ reader, sink, fail, failing, clock });
             dispatcher.dispatch(request, answer);
             return answer;
