@@ -114,7 +114,7 @@ describe("settling", () => {
         fc.json({ maxDepth: 1 }).map((inner) => `{"a": ${inner} }`),
         fc.string(),
       )
-      .map((said) => [...said]);
+      .map((said) => said.split(""));
     const other = (call: number): Event => start(call, "custom");
     fc.assert(
       fc.property(text, fc.constantFrom("", " ", "x"), (signs, rest) => {

@@ -1,9 +1,9 @@
 import type { Clock } from "../../turn/clock.ts";
 import type { OnDecision } from "../../turn/decision.ts";
 import type { CallDelta, TurnEvent } from "../../turn/event.ts";
-import { isFields, jsonOf } from "../../turn/json.ts";
 import type { AnyName } from "../../turn/names.ts";
 import type { Emit, Stage } from "../stage.ts";
+import { objectText, type ObjectText } from "./object-text.ts";
 
 type SettleOptions = {
   readonly clock: Pick<Clock, "now">;
@@ -21,11 +21,10 @@ type SettleOptions = {
  * they are whole never is enough: something must have come behind them. Silence
  * counts only where a rule asks for it.
  */
-export function settle<Name extends AnyName>({
-  clock,
-  quietMs,
-  report,
-}: SettleOptions): Stage<TurnEvent<Name>, TurnEvent<Name>> {
+export function settle<Name extends AnyName>(
+  options: SettleOptions,
+): Stage<TurnEvent<Name>, TurnEvent<Name>> {
+  const { clock, quietMs, report } = options;
   /** The arguments so far of the functions that are being called. */
   const open = new Map<number, ObjectText>();
   /** The open calls that something has been said of since they were last looked at. */
@@ -92,52 +91,5 @@ function leavingOut(report: SettleOptions["report"]): (delta: CallDelta) => void
     told.add(call);
     const reason = "what came behind the whole arguments of a call is left out";
     report({ path: "output", action: "dropped", reason });
-  };
-}
-
-/** The text of a JSON object while it is written. */
-type ObjectText = { add(piece: string): void; isWhole(): boolean };
-
-/** Whoever asks often is answered soon: every sign is looked at once, and the whole parsed once. */
-function objectText(): ObjectText {
-  const pieces: string[] = [];
-  const balance = balancing();
-  let looked = 0;
-  let whole: boolean | undefined;
-  return {
-    add: (piece) => void pieces.push(piece),
-    isWhole() {
-      for (; looked < pieces.length; looked++) balance.add(pieces[looked] ?? "");
-      if (balance.depth() !== 0) return false;
-      whole ??= isFields(jsonOf(pieces.join("")));
-      return whole && !balance.hasMore();
-    },
-  };
-}
-
-/** How many brackets are open, and whether anything stands behind the last. None has come yet: one. */
-function balancing() {
-  let depth = -1;
-  let inText = false;
-  let escaped = false;
-  let more = false;
-  const read = (char: string): void => {
-    if (escaped) escaped = false;
-    else if (inText && char === "\\") escaped = true;
-    else if (char === '"') inText = !inText;
-    else if (inText) return;
-    else if (char === "{" || char === "[") depth = Math.max(depth, 0) + 1;
-    else if (char === "}" || char === "]") depth--;
-  };
-  return {
-    add(piece: string): void {
-      for (let at = 0; at < piece.length; at++) {
-        const char = piece.charAt(at);
-        if (depth === 0) more ||= char.trim() !== "";
-        else read(char);
-      }
-    },
-    depth: () => depth,
-    hasMore: () => more,
   };
 }
