@@ -1,4 +1,10 @@
-import { gzipSync } from "node:zlib";
+import {
+  brotliCompressSync,
+  deflateRawSync,
+  deflateSync,
+  gzipSync,
+  zstdCompressSync,
+} from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { bodyFor, doors, doorUrl, type DoorName } from "./client.ts";
 import type { Body } from "./fake-upstream.ts";
@@ -22,6 +28,18 @@ const ways = {
     served.gateway.fetch(new Request(url, init)),
 } as const;
 
+const LIMIT = 33_554_432;
+
+const packers: Readonly<Record<string, (body: string | Buffer) => Buffer>> = {
+  gzip: gzipSync,
+  "x-gzip": gzipSync,
+  deflate: deflateSync,
+  br: brotliCompressSync,
+  zstd: zstdCompressSync,
+};
+const packedBy = (name: string, body: string | Buffer): Uint8Array<ArrayBuffer> =>
+  new Uint8Array(packers[name]?.(body) ?? []);
+
 const errorOf = async (response: Response): Promise<Body> =>
   ((await response.json()) as Body)["error"] as Body;
 
@@ -43,17 +61,81 @@ describe.each(Object.keys(ways) as (keyof typeof ways)[])("by %s", (way) => {
     it.each([
       ["in Latin-1", (text: string) => Buffer.from(text, "latin1")],
       ["in UTF-16", (text: string) => Buffer.from(`\uFEFF${text}`, "utf16le")],
-      ["compressed", (text: string) => gzipSync(text)],
+      ["packed without a word", (text: string) => gzipSync(text)],
     ])("is not taken %s, and the sender told what is", async (_, encode) => {
       const text = JSON.stringify(bodyFor(door, { user: "José" }));
       const response = await post(door, new Uint8Array(encode(text)));
       expect(response.status).toBe(400);
       expect(await errorOf(response)).toMatchObject({
         code: "request.not_json",
-        message: "The request body is not UTF-8; send JSON as text in UTF-8, not compressed.",
+        message:
+          "The request body is not UTF-8; send JSON as text in UTF-8, and if it is packed, name its `content-encoding`.",
       });
     });
+
+    it.each(Object.keys(packers))("may be packed by %s, in every way to write it", async (name) => {
+      const packed = packedBy(name, JSON.stringify(bodyFor(door)));
+      for (const encoding of [name, name.toUpperCase(), ` ${name} , identity`]) {
+        const response = await post(door, packed, { "content-encoding": encoding });
+        expect([encoding, response.status]).toEqual([encoding, 200]);
+      }
+    });
   });
+
+  it("unpacks what lacks the head that the standard asks for", async () => {
+    const bare = new Uint8Array(deflateRawSync(JSON.stringify(bodyFor("chat"))));
+    expect((await post("chat", bare, { "content-encoding": "deflate" })).status).toBe(200);
+  });
+
+  it("unpacks what was packed twice, the last way first", async () => {
+    const body = JSON.stringify(bodyFor("chat"));
+    const twice = new Uint8Array(zstdCompressSync(gzipSync(body)));
+    expect((await post("chat", twice, { "content-encoding": "gzip, zstd" })).status).toBe(200);
+    const plain = await post("chat", bytes(body), { "content-encoding": "identity" });
+    expect(plain.status).toBe(200);
+  });
+
+  it.each(["compress", "gzip, lzma", "gzip, gzip, gzip, gzip", "constructor"])(
+    "does not guess at a body packed by %s",
+    async (encoding) => {
+      const response = await post("responses", bytes("{}"), { "content-encoding": encoding });
+      expect(response.status).toBe(415);
+      expect(response.headers.get("accept-encoding")).toBe("gzip, deflate, br, zstd");
+      expect(await errorOf(response)).toMatchObject({
+        code: "request.encoding",
+        message: `\`content-encoding: ${encoding}\` is not read here; use one of gzip, deflate, br, zstd, or send the body as it is.`,
+      });
+    },
+  );
+
+  it.each(Object.keys(packers))(
+    "says so where a body is not %s, or not all of it",
+    async (name) => {
+      const whole = packedBy(name, JSON.stringify(bodyFor("chat", { user: "x".repeat(5000) })));
+      for (const body of [whole.slice(0, -4), bytes("plain"), bytes("")]) {
+        const response = await post("chat", body, { "content-encoding": name });
+        expect(response.status).toBe(400);
+      }
+    },
+  );
+
+  it.each(Object.keys(packers))(
+    "holds what is packed by %s to the limit of bodies",
+    async (name) => {
+      // Enough to fill memory, in a few kilobytes.
+      const bomb = packedBy(name, Buffer.alloc(200_000_000, " "));
+      expect(bomb.length).toBeLessThan(1_000_000);
+      const before = process.memoryUsage().rss;
+      const answers = await Promise.all(
+        Array.from({ length: 4 }, () => post("chat", bomb, { "content-encoding": name })),
+      );
+      for (const response of answers) {
+        expect(response.status).toBe(413);
+        expect(await errorOf(response)).toMatchObject({ code: "request.too_large" });
+      }
+      expect(process.memoryUsage().rss - before).toBeLessThan(4 * 2 * LIMIT + 100_000_000);
+    },
+  );
 
   it.each(["/healthz", "/readyz", "/metrics", "/v1/models", "/v1/models/m"])(
     "answers HEAD %s as GET, without the body",

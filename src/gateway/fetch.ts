@@ -1,4 +1,6 @@
+import { isUtf8 } from "node:buffer";
 import { Fault } from "../turn/fault.ts";
+import { notUtf8, tooLarge, unpacked } from "./body.ts";
 import type { Reply } from "./exchange.ts";
 import type { Gateway } from "./gateway.ts";
 
@@ -84,37 +86,17 @@ function fetchReply(signal: AbortSignal): { reply: Reply; response: Promise<Resp
 }
 
 /** The body as text, given up as soon as it is too long. */
-async function readText(request: Request, limit: number): Promise<string> {
-  if (request.body === null) return "";
-  const pieces: string[] = [];
-  const decoder = new TextDecoder("utf-8", { fatal: true });
-  const decode = (chunk?: Uint8Array): string => {
-    try {
-      return decoder.decode(chunk, { stream: chunk !== undefined });
-    } catch (error) {
-      throw notUtf8(error);
-    }
-  };
+async function readText({ body, headers }: Request, limit: number): Promise<string> {
+  if (body === null) return "";
+  const pieces: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of request.body) {
-    size += chunk.byteLength;
+  for await (const piece of body) {
+    size += piece.byteLength;
     if (size > limit) throw tooLarge(limit);
-    pieces.push(decode(chunk));
+    pieces.push(piece);
   }
-  return pieces.join("") + decode();
+  const encoding = headers.get("content-encoding") ?? "";
+  const whole = await unpacked(Buffer.concat(pieces), encoding, limit);
+  if (!isUtf8(whole)) throw notUtf8();
+  return whole.toString();
 }
-
-/** Read all the same, it would reach the model as other words than were sent. */
-export const notUtf8 = (cause?: unknown): Fault =>
-  new Fault(
-    "request.not_json",
-    "The request body is not UTF-8; send JSON as text in UTF-8, not compressed.",
-    {},
-    cause,
-  );
-
-export const tooLarge = (limit: number): Fault =>
-  new Fault(
-    "request.too_large",
-    `The body is larger than ${limit} bytes; send less, or raise \`server.body_limit\`.`,
-  );

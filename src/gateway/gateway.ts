@@ -7,6 +7,7 @@ import { createMetrics } from "../telemetry/metrics.ts";
 import { until } from "../turn/clock.ts";
 import { Fault } from "../turn/fault.ts";
 import { authorize, keyring } from "./admission.ts";
+import { packings } from "./body.ts";
 import type { Config } from "./config.ts";
 import type { Exchange, Reply } from "./exchange.ts";
 import { serveFetch } from "./fetch.ts";
@@ -141,6 +142,7 @@ function sendFault(reply: Reply, fault: Fault, headers: Readonly<Record<string, 
     "content-type": "application/json; charset=utf-8",
     ...(retryAfter !== undefined && { "retry-after": retryAfter }),
     ...(allow !== undefined && { allow }),
+    ...(fault.code === "request.encoding" && { "accept-encoding": packings }),
     ...(fault.code === "request.websocket" && { upgrade: "HTTP/1.1" }),
   });
   reply.end(JSON.stringify(faultBody(fault)));

@@ -1,8 +1,8 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { isKnownPacking, notUtf8, tooLarge, unknownPacking, unpacked } from "../gateway/body.ts";
 import type { Exchange, Reply } from "../gateway/exchange.ts";
-import { notUtf8, tooLarge } from "../gateway/fetch.ts";
 import type { Clock } from "../turn/clock.ts";
 import { Fault } from "../turn/fault.ts";
 
@@ -13,8 +13,10 @@ export function collectBody(
   done: (fault: Fault | null, body?: string) => void,
 ): void {
   const chunks: Buffer[] = [];
+  const encoding = payload.headers["content-encoding"];
   let size = 0;
   if (announcedOf(payload) > limit) return done(tooLarge(limit));
+  if (encoding !== undefined && !isKnownPacking(encoding)) return done(unknownPacking(encoding));
   payload.on("data", (chunk: Buffer) => {
     if (size > limit) return;
     size += chunk.length;
@@ -23,13 +25,15 @@ export function collectBody(
       done(tooLarge(limit));
     } else chunks.push(chunk);
   });
+  const read = (body: Buffer): void =>
+    isUtf8(body) ? done(null, body.toString()) : done(notUtf8());
   payload.on("end", () => {
     if (size > limit) return;
     const body = wholeOf(chunks);
     // The request outlives its body by far.
     chunks.length = 0;
-    if (isUtf8(body)) done(null, body.toString());
-    else done(notUtf8());
+    if (encoding === undefined) read(body);
+    else unpacked(body, encoding, limit).then(read, done);
   });
   payload.on("error", (error) => {
     if (size <= limit) done(cutOff(error));
@@ -192,12 +196,12 @@ const awaited = new WeakMap<Socket, NodeReply>();
  * is there, and only the second time. So something is said that changes nothing,
  * at growing intervals, for as long as there is an answer to wait for.
  */
-export function askAfter(socket: Socket, { now, at }: Clock): void {
+export function askAfter(socket: Socket, clock: Clock): void {
   let wait = FIRST_ASKED_MS;
   let callOff = (): void => {};
   const ask = (): void => {
     if (socket.destroyed || awaited.get(socket)?.prod() !== true) return;
-    callOff = at(now() + wait, ask);
+    callOff = clock.at(clock.now() + wait, ask);
     wait = Math.min(wait * 2, LAST_ASKED_MS);
   };
   socket.once("close", () => callOff());

@@ -52,6 +52,12 @@ export const faults = {
     retry: false,
     what: "The body is not declared as JSON.",
   },
+  "request.encoding": {
+    status: 415,
+    type: "invalid_request_error",
+    retry: false,
+    what: "The body is packed in a way that is not read here.",
+  },
   "request.method": {
     status: 405,
     type: "invalid_request_error",
