@@ -52,13 +52,12 @@ export function settle<Name extends AnyName>(
           if (event.kind === "function") open.set(event.call, objectText());
           lastWord = clock.now();
           break;
-        case "call-delta": {
+        case "call-delta":
           if (over.has(event.call)) return leaveOut(event);
           open.get(event.call)?.add(event.text);
           fresh.add(event.call);
           lastWord = clock.now();
           break;
-        }
         case "call-end":
           if (over.has(event.call)) return;
           open.delete(event.call);
