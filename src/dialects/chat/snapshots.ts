@@ -1,5 +1,5 @@
 import type { Fields } from "../../turn/turn.ts";
-import { fieldsOf, inputText, listOf, textOf } from "../loose.ts";
+import { fieldsOf, inputText, listOf, numberOf, textOf } from "../loose.ts";
 import { thoughtFields } from "./details.ts";
 
 /**
@@ -26,7 +26,7 @@ export class Snapshots {
     const call = fieldsOf(raw);
     const called = fieldsOf(call?.function);
     if (call === undefined || called === undefined) return raw;
-    const key = `call ${textOf(call.id) ?? String(call.index ?? at)}`;
+    const key = `call ${textOf(call.id) ?? numberOf(call.index) ?? at}`;
     const input = this.#new(key, inputText(called.arguments));
     return { ...call, function: { ...called, arguments: input } };
   }

@@ -69,11 +69,8 @@ export function httpUpstream(given: HttpOptions): Upstream {
   const dispatcher = options.dispatcher ?? poolFor(base.origin, timeouts, options);
   const headers = headersFor(options);
   const failing: Failing = { name, origin: wayTo(base, options), secrets: secretsOf(options) };
-  const common = {
-    origin: base.origin,
-    headersTimeout: timeouts.headers,
-    bodyTimeout: timeouts.idle,
-  };
+  const { headers: headersTimeout, idle: bodyTimeout } = timeouts;
+  const common = { origin: base.origin, headersTimeout, bodyTimeout };
   const path = pathOf(base, routes[dialect.name] ?? `/${dialect.name}`);
 
   let closing: Promise<void> | undefined;
@@ -84,10 +81,10 @@ export function httpUpstream(given: HttpOptions): Upstream {
     prepare(turn, { model, straight }): Prepared {
       const to = { profile: modelProfile(profile, model), model, straight };
       const { text, decisions } = dialect.writeRequest(turn, to);
-      const { n: asked = 1 } = turn.params;
       // Bytes and not text from here on: they are not moved about in memory while the turn lasts.
       const body = Buffer.from(text);
       const accept = turn.stream ? "text/event-stream" : "application/json";
+      const reading = { newId, frames: straight, asked: turn.params.n ?? 1 };
       return { decisions, open };
 
       function open({ retry, requestId, headers: more }: OpenOptions) {
@@ -100,7 +97,7 @@ export function httpUpstream(given: HttpOptions): Upstream {
         };
         return retrying<Event>(
           (sink, fail) => {
-            const reader = dialect.readEvents({ newId, frames: straight, asked });
+            const reader = dialect.readEvents(reading);
             const answer = new HttpAnswer({ reader, sink, fail, failing, clock });
             dispatcher.dispatch(request, answer);
             return answer;
