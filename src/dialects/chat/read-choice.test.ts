@@ -283,6 +283,22 @@ describe("a stream of somebody else", () => {
       whole,
     ],
     [
+      "speaks of two calls at once, of which some readers hear the first",
+      [
+        role,
+        delta({
+          tool_calls: ["a", "b"].map((id, index) => ({
+            index,
+            id,
+            type: "function",
+            function: { name: "f", arguments: "{}" },
+          })),
+        }),
+        calls,
+      ],
+      ["f#a{}", "f#b{}", "calls"],
+    ],
+    [
       "says its calls only when it sums up",
       [
         role,

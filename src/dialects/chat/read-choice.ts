@@ -211,6 +211,8 @@ export class ChoiceReader {
 
   #readCalls(delta: Fields, whole: boolean): void {
     const list = listOf(delta.tool_calls) ?? [delta.tool_calls].filter((one) => one != null);
+    // Some readers look at the first only.
+    if (list.length > 1 && !whole) this.#regular = false;
     for (const [at, entry] of list.entries()) {
       const raw = fieldsOf(entry);
       if (typeof raw?.index === "string" || list !== delta.tool_calls) this.#regular = false;
