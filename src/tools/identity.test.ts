@@ -30,6 +30,15 @@ describe("createIdentityMap", () => {
     ).toThrow("`files.read` and `files_read` both become `files_read`; rename one of them.");
   });
 
+  it("knows a tool that is declared twice by the first of both", () => {
+    const map = createIdentityMap([
+      bind("shell", "shell", undefined, "shell"),
+      bind("shell", "shell_2", undefined, "shell"),
+    ]);
+    expect(map.byName("shell")?.upstream.name).toBe("shell");
+    expect(map.byAlias({ kind: "function", name: upstreamName("shell_2") })).toBeDefined();
+  });
+
   it("does not mistake a namespace and a name for another pair that reads the same", () => {
     const map = createIdentityMap([bind("bc", "x", "a"), bind("c", "y", "ab"), bind("1|abc", "z")]);
     expect(map.byName("bc", "a")?.upstream.name).toBe("x");

@@ -49,7 +49,8 @@ export function createIdentityMap<Bound extends Binding>(
     aliases.set(alias, bound);
     const name = nameKey(client.name, client.namespace);
     // Of tools that may be declared more than once, the first stands for all.
-    if (!identities.has(identityKey(client))) identities.set(identityKey(client), bound);
+    if (identities.has(identityKey(client))) continue;
+    identities.set(identityKey(client), bound);
     names.set(name, names.has(name) ? null : bound);
   }
   return {
