@@ -1,5 +1,8 @@
+import { request } from "node:http";
+import { text } from "node:stream/consumers";
 import {
   brotliCompressSync,
+  constants,
   deflateRawSync,
   deflateSync,
   gzipSync,
@@ -34,7 +37,7 @@ const packers: Readonly<Record<string, (body: string | Buffer) => Buffer>> = {
   gzip: gzipSync,
   "x-gzip": gzipSync,
   deflate: deflateSync,
-  br: brotliCompressSync,
+  br: (body) => brotliCompressSync(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 2 } }),
   zstd: zstdCompressSync,
 };
 const packedBy = (name: string, body: string | Buffer): Uint8Array<ArrayBuffer> =>
@@ -123,7 +126,7 @@ describe.each(Object.keys(ways) as (keyof typeof ways)[])("by %s", (way) => {
     "holds what is packed by %s to the limit of bodies",
     async (name) => {
       // Enough to fill memory, in a few kilobytes.
-      const bomb = packedBy(name, Buffer.alloc(200_000_000, " "));
+      const bomb = packedBy(name, Buffer.alloc(50_000_000, " "));
       expect(bomb.length).toBeLessThan(1_000_000);
       const before = process.memoryUsage().rss;
       const answers = await Promise.all(
@@ -288,5 +291,71 @@ describe("a page in a browser", () => {
     const entered = await from("https://example.com", locked, { headers: { "x-api-key": "k" } });
     expect(entered.status).toBe(200);
     expect(entered.headers.get("access-control-allow-origin")).toBeNull();
+  });
+});
+
+describe("a request under a name that is none of this machine's", () => {
+  const under = (
+    host: string,
+    path: string,
+    { at = served, method = "GET", headers = {} }: Under = {},
+  ): Promise<{ status: number; body: string }> =>
+    new Promise((resolve, reject) => {
+      const { hostname, port } = new URL(at.url);
+      const options = { hostname, port, path, method, headers: { host, ...headers } };
+      const asked = request(options, (response) => {
+        void text(response).then((body) => resolve({ status: response.statusCode ?? 0, body }));
+      });
+      asked.on("error", reject).end(method === "POST" ? JSON.stringify(bodyFor("chat")) : "");
+    });
+  type Under = {
+    readonly at?: Served;
+    readonly method?: string;
+    readonly headers?: Readonly<Record<string, string>>;
+  };
+  const json = { "content-type": "application/json" };
+  const guarded = ["/v1/models", "/v1/models/m", "/v1/usage", "/v1/plans/x"];
+  const open = ["/healthz", "/livez", "/readyz", "/metrics"];
+
+  it.each(guarded)("is told nothing by %s where anybody may enter", async (path) => {
+    for (const method of ["GET", "HEAD"])
+      expect(await under("evil.example:11435", path, { method })).toMatchObject({ status: 403 });
+    const { body } = await under("evil.example", path);
+    expect(body).toContain('"code":"auth.origin"');
+    expect(body).toContain("`evil.example` is no name of this machine; set `server.keys`");
+    expect((await under("127.0.0.1", path)).status).not.toBe(403);
+    const whole = await under("127.0.0.1", `http://evil.example${path}`);
+    expect(whole.status).toBe(403);
+  });
+
+  it("makes no turn either, nor a plan", async () => {
+    for (const path of ["/v1/chat/completions", "/v1/plan"])
+      expect(await under("evil.example", path, { method: "POST", headers: json })).toMatchObject({
+        status: 403,
+      });
+  });
+
+  it.each(open)("is answered by %s, which is open to whoever watches", async (path) => {
+    for (const host of ["evil.example", "patchbay:11435", "patchbay.models.svc.cluster.local"])
+      expect(await under(host, path)).toMatchObject({ status: 200 });
+  });
+
+  it("is served with a key, and where the name is known", async () => {
+    await using locked = await serve({ ...config, server: { keys: ["k"] } });
+    const key = { "x-api-key": "k" };
+    const at = { at: locked, headers: key };
+    expect(await under("models.example.com", "/v1/models", at)).toMatchObject({ status: 200 });
+    await using named = await serve({
+      ...config,
+      server: { origins: ["https://models.example.com"] },
+    });
+    expect(await under("models.example.com", "/v1/models", { at: named })).toMatchObject({
+      status: 200,
+    });
+  });
+
+  it("may name the whole address, as one does to a proxy", async () => {
+    const { status } = await under("x", `${served.url}/v1/models?x=1`);
+    expect(status).toBe(200);
   });
 });

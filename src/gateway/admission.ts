@@ -11,8 +11,16 @@ export const keyring = (keys: readonly string[]): readonly Buffer[] =>
 /** Who asks: a digest of the key, or nobody in particular where none is needed. */
 export type Caller = string;
 
-/** The one place where a caller is known: both headers, and either will do. */
-export function authorize(headers: Exchange["headers"], keys: readonly Buffer[]): Caller {
+/**
+ * The one place where a caller is known: both headers, and either will do. Where
+ * there are no keys anybody on this machine may enter, but no page that was
+ * opened there and has turned its own name to this machine.
+ */
+export function authorize(
+  { headers, foreign }: Pick<Exchange, "headers" | "foreign">,
+  keys: readonly Buffer[],
+): Caller {
+  if (keys.length === 0 && foreign !== undefined) throw foreignName(foreign);
   if (keys.length === 0) return "";
   const shown = [bearer(headerOf(headers, "authorization")), headerOf(headers, "x-api-key")].filter(
     (key) => key !== undefined && key !== "",
@@ -34,6 +42,12 @@ export function authorize(headers: Exchange["headers"], keys: readonly Buffer[])
     "The key is none of this gateway's; send one of its `server.keys`, or PATCHBAY_API_KEY where that is set.",
   );
 }
+
+const foreignName = (name: string): Fault =>
+  new Fault(
+    "auth.origin",
+    `This gateway has no keys, and \`${name.slice(0, 100)}\` is no name of this machine; set \`server.keys\`, name \`https://${name.slice(0, 100)}\` in \`server.origins\`, or ask for 127.0.0.1.`,
+  );
 
 export function headerOf(headers: Exchange["headers"], name: string): string | undefined {
   const value = headers[name];

@@ -7,6 +7,8 @@ export type Exchange = {
   readonly query: string;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  /** Asked for under a name that is none of this machine's, by a host that looks at that. */
+  readonly foreign?: string | undefined;
   /** The whole body as text; empty if there was none. */
   readonly body: string;
   readonly reply: Reply;

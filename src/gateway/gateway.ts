@@ -12,7 +12,7 @@ import type { Config } from "./config.ts";
 import type { Exchange, Reply } from "./exchange.ts";
 import { serveFetch } from "./fetch.ts";
 import type { House, Parts } from "./house.ts";
-import { standingOf, type Standing } from "./origins.ts";
+import { foreignIn, standingOf, type Standing } from "./origins.ts";
 import { Roster } from "./roster.ts";
 import { callRules } from "./rules.ts";
 import { findRoute, requestIdFor, type Visit } from "./routes.ts";
@@ -33,6 +33,8 @@ export type Gateway = {
   readonly bodyLimit: number;
   /** How a page of this origin stands to it, for hosts that browsers reach. */
   standing(origin: string): Standing;
+  /** The name in a `Host` header, if a page from elsewhere might have it. */
+  foreignIn(host: string): string | undefined;
 };
 
 const PLANS_KEPT = 1024;
@@ -69,7 +71,7 @@ export function openGateway(config: Config, parts: Parts): Gateway {
     try {
       const { route, rest } = findRoute(exchange.method, exchange.path);
       if (stopping && route.always !== true) throw closing();
-      const caller = route.open === true ? "" : authorize(exchange.headers, at.keys);
+      const caller = route.open === true ? "" : authorize(exchange, at.keys);
       route
         .serve({ house: at, exchange, requestId, caller, rest, refuse: turnAway })
         ?.catch(refused);
@@ -94,6 +96,7 @@ export function openGateway(config: Config, parts: Parts): Gateway {
       return house.config.server.body_limit;
     },
     standing: (origin) => standingOf(origin, house.config.server),
+    foreignIn: (host) => foreignIn(host, house.config.server),
   };
 }
 

@@ -18,6 +18,22 @@ export function standingOf(origin: string, { origins, keys }: Config["server"]):
   return keys.length > 0 ? "unread" : "refused";
 }
 
+/**
+ * The name that a request was sent to, if a page from elsewhere might have it. A
+ * page may turn its own name to this machine and then asks as if it were from
+ * here: only the name tells. Nobody can have an address, a name without a dot or
+ * one of those that are set apart for local use.
+ */
+export function foreignIn(host: string, { origins, keys }: Config["server"]): string | undefined {
+  if (keys.length > 0 || OWN_NAME.test(host) || origins.includes("*")) return undefined;
+  const { hostname } = URL.parse(`http://${host}`) ?? { hostname: host };
+  const isNamed = origins.some((origin) => URL.parse(origin)?.hostname === hostname);
+  return isNamed ? undefined : hostname;
+}
+
+const OWN_NAME =
+  /^(?:[\w-]*|(?:\d{1,3}\.){3}\d{1,3}|\[[\da-f:.]+\]|[\w.-]+\.(?:localhost|local|internal|test|home\.arpa))\.?(?::\d*)?$/i;
+
 function isOwn(origin: string): boolean {
   if (programs.has(origin)) return true;
   const { hostname } = URL.parse(origin) ?? { hostname: "" };

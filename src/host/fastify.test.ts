@@ -23,6 +23,7 @@ function gatewayThat(handle: (exchange: Exchange) => void, bodyLimit = 1_000_000
     },
     bodyLimit,
     standing: () => "refused",
+    foreignIn: () => undefined,
     fetch: () => Promise.reject(new Error("not asked for")),
     reconfigure() {},
     close: () => Promise.resolve(),

@@ -26,7 +26,7 @@ export const patchbay: FastifyPluginCallback<PatchbayOptions> = (app, options, d
     // What the app's hooks have set, leave for other origins say, goes out with the answer.
     for (const [name, value] of Object.entries(reply.getHeaders()))
       if (value !== undefined && name !== "connection") reply.raw.setHeader(name, value);
-    return exchangeOf(raw, reply.raw, typeof body === "string" ? body : "", prefixLength);
+    return exchangeOf(raw, reply.raw, typeof body === "string" ? body : "", { prefixLength });
   };
   app.removeAllContentTypeParsers();
   // The limit is asked for each time: a new configuration may have moved it.

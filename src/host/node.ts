@@ -56,12 +56,20 @@ const cutOff = (error: Error): Fault =>
 const wholeOf = (chunks: readonly Buffer[]): Buffer =>
   chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks);
 
+/** How a request came. */
+export type Arrival = {
+  /** How much of the path is the app's. */
+  readonly prefixLength?: number | undefined;
+  readonly foreign?: string | undefined;
+};
+const plainly: Arrival = {};
+
 /** What Node received, as the gateway takes it. */
 export function exchangeOf(
   request: IncomingMessage,
   response: ServerResponse,
   body: string,
-  prefixLength = 0,
+  { prefixLength = 0, foreign }: Arrival = plainly,
 ): Exchange {
   const url = request.url ?? "/";
   const mark = url.indexOf("?");
@@ -70,6 +78,7 @@ export function exchangeOf(
     path: mark < 0 ? url.slice(prefixLength) : url.slice(prefixLength, mark),
     query: mark < 0 ? "" : url.slice(mark + 1),
     headers: request.headers,
+    foreign,
     body,
     reply: new NodeReply(response),
   };

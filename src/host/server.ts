@@ -1,6 +1,11 @@
 import { lookup } from "node:dns/promises";
 import { once } from "node:events";
-import { createServer, type RequestListener, type Server as HttpServer } from "node:http";
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server as HttpServer,
+} from "node:http";
 import type { Socket } from "node:net";
 import { setImmediate } from "node:timers/promises";
 import { faultBody } from "../dialects/fault-body.ts";
@@ -101,6 +106,7 @@ const listenerFor =
   (request, response) => {
     const { gateway } = state;
     const { origin } = request.headers;
+    const arrival = { foreign: gateway.foreignIn(hostOf(request)) };
     // The gateway itself answers while it stops, in the caller's dialect.
     if (state.closing) response.shouldKeepAlive = false;
     const refuse = (fault: Fault): void => gateway.refuse(exchangeOf(request, response, ""), fault);
@@ -113,15 +119,24 @@ const listenerFor =
       if (standing === "welcome" && isPreflight(request)) return allow(request, response);
     }
     if (request.method === "GET" || request.method === "HEAD")
-      return gateway.handle(exchangeOf(request, response, ""));
+      return gateway.handle(exchangeOf(request, response, "", arrival));
     // The limit is asked for each time: a new configuration may have moved it.
     state.arriving++;
     collectBody(request, gateway.bodyLimit, (fault, body = "") => {
       state.arriving--;
       if (fault !== null) refuse(fault);
-      else gateway.handle(exchangeOf(request, response, body));
+      else gateway.handle(exchangeOf(request, response, body, arrival));
     });
   };
+
+/** What a request is sent to, also where it names the whole address; then only the path is left of that. */
+function hostOf(request: IncomingMessage): string {
+  const { url = "/", headers } = request;
+  if (url.startsWith("/")) return headers.host ?? "";
+  const [, host = headers.host ?? "", path = url] = /^https?:\/\/([^/?#]*)(.*)$/is.exec(url) ?? [];
+  request.url = path.startsWith("/") || path === url ? path : `/${path}`;
+  return host;
+}
 
 function isDecodable(url: string): boolean {
   if (!url.includes("%")) return true;

@@ -35,6 +35,7 @@ export function openRecorded(config: Config, parts: Parts): Gateway {
       return gateway.bodyLimit;
     },
     standing: (origin) => gateway.standing(origin),
+    foreignIn: (host) => gateway.foreignIn(host),
   };
 }
 

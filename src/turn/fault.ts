@@ -111,7 +111,7 @@ export const faults = {
     status: 403,
     type: "permission_error",
     retry: false,
-    what: "A page from elsewhere asked in a browser, and the gateway has no keys.",
+    what: "A page from elsewhere asked in a browser, or might have, and the gateway has no keys.",
   },
   "model.unknown": {
     status: 404,
