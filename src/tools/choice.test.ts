@@ -219,6 +219,12 @@ describe("a choice", () => {
     expect(() => bare({ type: "required" })).toThrow(/no tools are declared/);
   });
 
+  it("without tools is left alone between two of one language, if it has a word for it", () => {
+    const none = ask({ dialect: "chat", choice: { type: "none" } });
+    expect(planTools(none, plain).identical).toBe(true);
+    expect(planTools(none, without("none")).turn.choice).toBeUndefined();
+  });
+
   it("of an older name for a built-in means the built-in", () => {
     const search = ask({
       tools: [builtin("web_search")],

@@ -47,8 +47,10 @@ export function planProviderToolChoice(
     ...made,
   });
   if (choice === undefined) return plan({});
-  if (offer.offered.length === 0)
-    return withoutTools(choice, offer, profile.dialect === dialect, plan);
+  if (offer.offered.length === 0) {
+    const isTaken = profile.dialect === dialect && can(choice.type === "none" ? "none" : "auto");
+    return withoutTools(choice, offer, isTaken, plan);
+  }
 
   switch (choice.type) {
     case "auto":
@@ -150,11 +152,11 @@ function planAllowed(
 function withoutTools(
   choice: Choice,
   { verdicts }: Offered,
-  sameDialect: boolean,
+  isTaken: boolean,
   plan: Planner["plan"],
 ): ChoicePlan {
   if (choice.type === "auto" || choice.type === "none") {
-    if (sameDialect && verdicts.length === 0) return plan({ choice: { type: choice.type } });
+    if (isTaken && verdicts.length === 0) return plan({ choice: { type: choice.type } });
     return plan({}, "repaired", "it says nothing without tools");
   }
   if (verdicts.length > 0)
