@@ -409,6 +409,17 @@ describe("messages", () => {
   });
 });
 
+describe("system messages", () => {
+  it("are sent as one only as far as they are text", () => {
+    const seen: Item = { ...message("system", "see"), parts: [image] };
+    const { turn } = tell(
+      [message("system", "a"), message("system", "b"), seen, message("system", "c")],
+      withHistory({ lateSystem: false }),
+    );
+    expect(short(turn.items)).toEqual(["system a|\n\n|b", "user image", "user c"]);
+  });
+});
+
 describe("paths", () => {
   it("count as the client does", () => {
     const instructions: Item = { ...message("system", "be brief"), instructions: true };

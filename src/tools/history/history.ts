@@ -9,7 +9,7 @@ import type { Toolset } from "../toolset.ts";
 import { areNamed, fitNames } from "./names.ts";
 import { isPaired, pairCalls } from "./pairs.ts";
 import { areFit, fitParts, fitRoles } from "./parts.ts";
-import { areThoughtOut, fitThoughts } from "./thoughts.ts";
+import { areFollowed, areThoughtOut, dropLone, fitThoughts } from "./thoughts.ts";
 import type { Mending, Told } from "./told.ts";
 import { translate } from "./translate.ts";
 
@@ -54,13 +54,14 @@ export function planHistory(
 function isSound(items: readonly Item<UpstreamName>[], profile: Profile): boolean {
   const { history: rule, tools } = profile;
   if (rule === undefined) return true;
-  const { ids, paired, reasoningWithCalls } = rule;
+  const { ids, paired, empty, reasoningWithCalls } = rule;
   return (
     (paired !== true || isPaired(items, tools.parallel)) &&
     (ids === undefined ||
       items.every((item) => item.type !== "call" || isLawfulId(item.id, ids))) &&
     areFit(items, rule, profile) &&
     areNamed(items, rule) &&
+    (empty !== false || areFollowed(items)) &&
     (reasoningWithCalls === undefined || areThoughtOut(items))
   );
 }
@@ -70,7 +71,8 @@ function mend(told: readonly Told[], mending: Mending): readonly Told[] {
   const { reasoningWithCalls: blank } = rule;
   const paired = rule.paired === true ? pairCalls(told, mending) : told;
   const fitted = fitRoles(fitParts(paired, mending), mending);
-  const thought = blank === undefined ? fitted : fitThoughts(fitted, blank, mending);
+  const followed = rule.empty === false ? dropLone(fitted, mending) : fitted;
+  const thought = blank === undefined ? followed : fitThoughts(followed, blank, mending);
   const isIdentified = rule.paired === true || rule.ids !== undefined;
   return fitNames(isIdentified ? fitIds(thought, mending) : thought, mending);
 }

@@ -149,10 +149,11 @@ export function fitRoles(told: readonly Told[], { rule, notes, path }: Mending):
     const previous = fitted.at(-1)?.item;
     if (lateSystem !== false || fitted.length === 0 || role === "user") {
       fitted.push(role === item.role ? one : { item: { ...item, role }, at });
-    } else if (ahead && previous?.type === "message") {
+    } else if (ahead && previous?.type === "message" && item.parts.every(isText)) {
       notes.note(path(at), "reshaped", "the messages at the beginning are sent as one");
       fitted[fitted.length - 1] = { item: joined(previous, item), at: fitted.at(-1)?.at ?? at };
     } else {
+      ahead = false;
       notes.note(path(at), "changed", `later ${role} messages are sent as the user's`);
       fitted.push({ item: { ...item, role: "user" }, at });
     }
@@ -161,6 +162,8 @@ export function fitRoles(told: readonly Told[], { rule, notes, path }: Mending):
     ? told
     : fitted;
 }
+
+const isText = (part: Part): boolean => part.type === "text";
 
 const nearest = (role: Message["role"], roles: readonly Message["role"][]): Message["role"] => {
   const other = role === "developer" ? "system" : "developer";

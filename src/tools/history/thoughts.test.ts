@@ -77,3 +77,34 @@ describe("reasoning before calls", () => {
     expect(turn.items[0]).toEqual(thought(" "));
   });
 });
+
+describe("reasoning that led to nothing", () => {
+  const items = [
+    message("user", "hi"),
+    thought("hm"),
+    message("user", "well?"),
+    thought("so"),
+    message("assistant", "yes"),
+    thought("and"),
+    called("a"),
+    result("a"),
+    thought("then"),
+  ];
+
+  it("is left out where nothing may be empty, and told", () => {
+    const { turn, decisions } = tell(items, withHistory({ paired: true, empty: false }));
+    expect(short(turn.items)).toBe("mmrmrcr");
+    expect(decisions).toEqual([
+      {
+        path: "input[1]",
+        action: "dropped",
+        reason:
+          "the upstream takes nothing empty, and nothing was said or called after this thought (2 times)",
+      },
+    ]);
+  });
+
+  it("stays elsewhere", () => {
+    expect(tell(items, withHistory({ paired: true })).turn.items).toBe(items);
+  });
+});

@@ -24,6 +24,39 @@ export function fitThoughts(
   });
 }
 
+/** Whether every thought of the model's led to something. */
+export const areFollowed = (items: readonly Item<UpstreamName>[]): boolean =>
+  lone(items).size === 0;
+
+/** Leaves out thoughts that led to nothing: by themselves they make a message without content. */
+export function dropLone(told: readonly Told[], { notes, path }: Mending): readonly Told[] {
+  const places = lone(told.map(({ item }) => item));
+  if (places.size === 0) return told;
+  const reason =
+    "the upstream takes nothing empty, and nothing was said or called after this thought";
+  for (const place of places) notes.note(path(told[place]?.at ?? 0), "dropped", reason);
+  return told.filter((_, place) => !places.has(place));
+}
+
+/** Where reasoning stands in a turn of the model's that holds nothing else. */
+function lone(items: readonly Item<UpstreamName>[]): ReadonlySet<number> {
+  const found = new Set<number>();
+  let turn: number[] = [];
+  let isFollowed = false;
+  const close = (): void => {
+    if (!isFollowed) for (const place of turn) found.add(place);
+    turn = [];
+    isFollowed = false;
+  };
+  for (const [place, item] of items.entries()) {
+    if (!isByModel(item)) close();
+    else if (item.type === "reasoning") turn.push(place);
+    else isFollowed = true;
+  }
+  close();
+  return found;
+}
+
 /** Where the turns begin that make calls and hold no reasoning before anything else. */
 function thoughtless(items: readonly Item<UpstreamName>[]): number[] {
   const places: number[] = [];
