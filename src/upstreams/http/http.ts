@@ -1,4 +1,4 @@
-import { Pool, ProxyAgent, type Dispatcher } from "undici";
+import { errors, Pool, ProxyAgent, type Dispatcher } from "undici";
 import type { Dialect } from "../../dialects/dialect.ts";
 import type { Clock, NewId } from "../../turn/clock.ts";
 import type { TurnEvent } from "../../turn/event.ts";
@@ -136,7 +136,24 @@ function poolFor(
   };
   return proxy === undefined
     ? new Pool(origin, options)
-    : new ProxyAgent({ ...options, uri: proxy.href });
+    : new ProxyAgent({
+        ...options,
+        uri: proxy.href,
+        clientFactory: (to, more) =>
+          new TunnelPool(to, { ...more, headersTimeout: timeouts.connect }),
+      });
+}
+
+/** To undici a proxy that does not answer is late with an answer; to whoever waits, it is the connection that is late. */
+class TunnelPool extends Pool {
+  override async connect(asked: Dispatcher.ConnectOptions): Promise<Dispatcher.ConnectData> {
+    try {
+      return await super.connect(asked);
+    } catch (error) {
+      if (error instanceof errors.HeadersTimeoutError) throw new errors.ConnectTimeoutError();
+      throw error;
+    }
+  }
 }
 
 /** In words, and without what a proxy wants to know of who asks. */
