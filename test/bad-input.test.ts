@@ -177,19 +177,21 @@ describe.each(doors)("the %s door", (door) => {
     }
   });
 
-  it("opens to either key in either header, and to nothing else", async () => {
+  it("opens to either key in any of the headers, and to nothing else", async () => {
     const status = async (headers: Record<string, string>): Promise<[number, string]> => {
       const response = await ask(served, door, {}, { headers });
       const body = (await response.json()) as Body;
       return [response.status, (body["error"]?.code as string | undefined) ?? ""];
     };
     expect(await status({ "x-api-key": KEY })).toEqual([200, ""]);
+    expect(await status({ "api-key": KEY })).toEqual([200, ""]);
     expect(await status({ authorization: `Bearer ${KEY}` })).toEqual([200, ""]);
     expect(await status({ authorization: "bearer another-key" })).toEqual([200, ""]);
     expect(await status({ authorization: "Bearer wrong", "x-api-key": KEY })).toEqual([200, ""]);
     expect(await status({})).toEqual([401, "auth.missing"]);
     expect(await status({ authorization: "Bearer wrong" })).toEqual([401, "auth.wrong"]);
     expect(await status({ "x-api-key": "wrong" })).toEqual([401, "auth.wrong"]);
+    expect(await status({ "api-key": "wrong" })).toEqual([401, "auth.wrong"]);
     expect(await status({ authorization: `Basic ${KEY}` })).toEqual([401, "auth.missing"]);
     expect(await status({ "x-api-key": KEY.slice(0, -1) })).toEqual([401, "auth.wrong"]);
   });

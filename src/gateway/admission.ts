@@ -11,8 +11,11 @@ export const keyring = (keys: readonly string[]): readonly Buffer[] =>
 /** Who asks: a digest of the key, or nobody in particular where none is needed. */
 export type Caller = string;
 
+/** The last is what clients made for Azure send. */
+const keyHeaders = ["x-api-key", "api-key"];
+
 /**
- * The one place where a caller is known: both headers, and either will do. Where
+ * The one place where a caller is known: any of the headers will do. Where
  * there are no keys anybody on this machine may enter, but no page that was
  * opened there and has turned its own name to this machine.
  */
@@ -22,9 +25,10 @@ export function authorize(
 ): Caller {
   if (keys.length === 0 && foreign !== undefined) throw foreignName(foreign);
   if (keys.length === 0) return "";
-  const shown = [bearer(headerOf(headers, "authorization")), headerOf(headers, "x-api-key")].filter(
-    (key) => key !== undefined && key !== "",
-  );
+  const shown = [
+    bearer(headerOf(headers, "authorization")),
+    ...keyHeaders.map((name) => headerOf(headers, name)),
+  ].filter((key) => key !== undefined && key !== "");
   if (shown.length === 0)
     throw new Fault(
       "auth.missing",
