@@ -92,7 +92,7 @@ describe.skipIf(missing)("a second request with the results of the calls of a fi
     expect(lastInput(house)).toHaveLength(6);
   });
 
-  it("may bring an image", async () => {
+  it.each(["high", "auto"] as const)("may bring an image in detail %s", async (detail) => {
     await using house = await openCodex(responsesToolLoop);
     const { responses } = house.client;
     const named = toolNames.map((name) => ({
@@ -104,7 +104,7 @@ describe.skipIf(missing)("a second request with the results of the calls of a fi
     const first = await responses.create({ model: "m", input: question, tools: named });
     const shown = [
       { type: "input_text" as const, text: "Look:" },
-      { type: "input_image" as const, image_url: pixel, detail: "auto" as const },
+      { type: "input_image" as const, image_url: pixel, detail },
     ];
     await responses.create({
       model: "m",
@@ -116,12 +116,9 @@ describe.skipIf(missing)("a second request with the results of the calls of a fi
       ],
       tools: named,
     });
-    expect(isParked(house)).toBe(true);
+    expect(isParked(house)).toBe(detail === "high");
     const output = lastInput(house).find((item) => item["output"] !== undefined)?.["output"];
-    expect(output).toMatchObject([
-      { type: "input_text", text: "Look:" },
-      { type: "input_image", image_url: pixel },
-    ]);
+    expect(output).toEqual(shown);
   });
 
   it("is refused where none of them belongs to any call", async () => {

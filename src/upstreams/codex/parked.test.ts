@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Fields } from "../../turn/turn.ts";
-import { continuationOf, keyOf, willWait } from "./parked.ts";
+import { type Continuation, continuationOf, keyOf, willWait } from "./parked.ts";
 import type { CodexRequest } from "./request.ts";
 
 const request = (items: readonly Fields[], thread: Fields = { model: "m" }): CodexRequest => ({
@@ -69,12 +69,15 @@ describe("a request that goes on", () => {
     expect(continuationOf(request([...goneOn, ...results, developer]))).toBe(undefined);
   });
 
-  it("brings images as images", () => {
-    const image = { type: "input_image", image_url: "data:image/png;base64,x" };
-    const items = [...goneOn, result("a", [image]), result("b")];
-    expect(continuationOf(request(items))?.answers[0]).toEqual([
+  it("brings images in high detail, which is the only one that can be said there", () => {
+    const further = (detail?: string): Continuation | undefined => {
+      const image = { type: "input_image", image_url: "data:image/png;base64,x", detail };
+      return continuationOf(request([...goneOn, result("a", [image]), result("b")]));
+    };
+    expect(further("high")?.answers[0]).toEqual([
       { type: "inputImage", imageUrl: "data:image/png;base64,x" },
     ]);
+    for (const detail of ["auto", "low", undefined]) expect(further(detail)).toBe(undefined);
   });
 
   it("may show images as well, in the detail that was asked for", () => {

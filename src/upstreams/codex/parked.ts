@@ -32,7 +32,9 @@ export function continuationOf(request: CodexRequest): Continuation | undefined 
   const answers = new Map<string, readonly Fields[]>();
   for (; items[at - 1]?.type === "function_call_output"; at--) {
     const result = items[at - 1];
-    answers.set(textOf(result?.call_id) ?? "", contentItems(result?.output));
+    const content = contentItems(result?.output);
+    if (content === undefined) return undefined;
+    answers.set(textOf(result?.call_id) ?? "", content);
   }
   const said: Said = { text: "", calls: [] };
   for (; items[at - 1]?.type === "function_call"; at--) said.calls.unshift(callIn(items[at - 1]));
@@ -83,14 +85,20 @@ const isOwnMessage = (item: Fields | undefined): boolean =>
 const textIn = (item: Fields | undefined): string =>
   (listOf(item?.content) ?? []).map((part) => textOf(fieldsOf(part)?.text) ?? "").join("");
 
-/** The output of a result, as a call that waits is answered with it. */
-function contentItems(output: unknown): Fields[] {
+/**
+ * The output of a result, as a call that waits is answered with it; undefined
+ * if it cannot be: there Codex shows every image in high detail.
+ */
+function contentItems(output: unknown): Fields[] | undefined {
   if (typeof output === "string") return [{ type: "inputText", text: output }];
-  return (listOf(output) ?? []).flatMap((one): Fields[] => {
-    const part = fieldsOf(one);
-    if (part?.type === "input_image") return [{ type: "inputImage", imageUrl: part.image_url }];
-    return [{ type: "inputText", text: textOf(part?.text) ?? "" }];
-  });
+  const parts = (listOf(output) ?? []).map(fieldsOf);
+  const isImage = (part: Fields | undefined): boolean => part?.type === "input_image";
+  if (parts.some((part) => isImage(part) && part?.detail !== "high")) return undefined;
+  return parts.map((part) =>
+    isImage(part)
+      ? { type: "inputImage", imageUrl: part?.image_url }
+      : { type: "inputText", text: textOf(part?.text) ?? "" },
+  );
 }
 
 /** A message of the user as the input of a turn; anything else cannot be said there. */
