@@ -78,6 +78,10 @@ function* step(
       if (side.open !== "reasoning") yield `${event.type} outside a reasoning`;
       if (event.type === "reasoning-end") side.open = undefined;
       return;
+    case "aside":
+      if (event.of === "reasoning" && side.open !== "reasoning")
+        yield "an aside of reasoning outside of one";
+      return;
     case "call-start":
       if (side.calls.has(event.call)) yield `call ${event.call} starts twice`;
       side.calls.set(event.call, { kind: event.kind, input: "", open: true });

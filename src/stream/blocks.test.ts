@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { broken } from "../../test/lawful.ts";
-import type { StopReason, TurnEvent } from "../turn/event.ts";
+import type { Aside, StopReason, TurnEvent } from "../turn/event.ts";
 import { Fault } from "../turn/fault.ts";
 import { upstreamName, type UpstreamName } from "../turn/names.ts";
 import { blocks } from "./blocks.ts";
@@ -53,6 +53,7 @@ const frame: Event = { type: "frame", data: "{}", regular: true };
 const fault = new Fault("upstream.failed", "it broke");
 const fail: Event = { type: "turn-fail", fault };
 const cut: Event = { type: "turn-fail", fault: new Fault("upstream.cut", "it closed") };
+const extra = { dialect: "chat", fields: { odd: 1 } } as const;
 const start: Event = { type: "turn-start" };
 
 const run = (events: readonly Event[], asked?: number): Event[] =>
@@ -466,6 +467,9 @@ describe("blocks", () => {
       .tuple(fc.constantFrom<StopReason>("end", "calls", "length", "filter"), small)
       .map(([reason, choice]) => stop(reason, choice)),
     fc.constantFrom(usage, frame, start, fail, cut),
+    fc
+      .tuple(fc.constantFrom<Aside["of"]>("message", "reasoning"), small)
+      .map(([of, choice]): Event => ({ type: "aside", choice, of, extra })),
   );
   const streams = fc.array(loose, { maxLength: 40, size: "max" });
 

@@ -219,6 +219,9 @@ function say<Name extends AnyName>(
       if (choice.open !== "reasoning") return;
       choice.open = undefined;
       return emit(event);
+    case "aside":
+      if (event.of === "reasoning") openBlock(choice, "reasoning", emit);
+      return emit(event);
     case "call-start":
     case "call-delta":
     case "call-end":

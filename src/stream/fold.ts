@@ -26,6 +26,8 @@ export type Answer<Name extends AnyName> = {
 export type AnswerChoice<Name extends AnyName> = {
   readonly index: number;
   readonly items: readonly Item<Name>[];
+  /** What was said beside them, piece by piece. */
+  readonly asides?: readonly Extra[];
   readonly stop: StopReason;
 };
 
@@ -51,6 +53,7 @@ type OpenReasoning = Growing<Omit<Reasoning, "summary" | "content">> & {
 
 type Build<Name extends AnyName> = {
   readonly items: Item<Name>[];
+  asides: Extra[] | undefined;
   stop: StopReason;
   message: OpenMessage | undefined;
   /** The next text begins a part of its own. */
@@ -97,13 +100,18 @@ export function folding<Name extends AnyName>(): Folding<Name> {
       created: start?.created,
       extra: start?.extra,
       choices: choices.flatMap((choice, index) =>
-        choice === undefined ? [] : [{ index, items: choice.items, stop: choice.stop }],
+        choice === undefined ? [] : [made(choice, index)],
       ),
       usage,
       fault,
     }),
   };
 }
+
+const made = <Name extends AnyName>(
+  { items, asides, stop }: Build<Name>,
+  index: number,
+): AnswerChoice<Name> => ({ index, items, ...(asides !== undefined && { asides }), stop });
 
 /** Folds a lawful stream that is all there. */
 export function fold<Name extends AnyName>(events: Iterable<TurnEvent<Name>>): Answer<Name> {
@@ -114,6 +122,7 @@ export function fold<Name extends AnyName>(events: Iterable<TurnEvent<Name>>): A
 
 const newBuild = <Name extends AnyName>(): Build<Name> => ({
   items: [],
+  asides: undefined,
   stop: "end",
   message: undefined,
   fresh: true,
@@ -147,6 +156,10 @@ function foldInto<Name extends AnyName>(
       return growReasoning(build, event);
     case "reasoning-end":
       return closeReasoning(build, event);
+    case "aside":
+      // Reasoning has all of it with its end.
+      if (event.of === "message") (build.asides ??= []).push(event.extra);
+      return undefined;
     case "call-start":
       return openCall(build, event);
     case "call-delta": {

@@ -16,6 +16,7 @@ type Sealed = {
   readonly from: string;
   readonly encrypted?: string | undefined;
   readonly details?: readonly unknown[] | undefined;
+  readonly extra?: Extra | undefined;
   readonly content?: readonly string[] | undefined;
   /** What came with calls and has no place in a client's call, by the call's id. */
   readonly calls?: Readonly<Record<string, Extra>> | undefined;
@@ -25,7 +26,7 @@ type Sealed = {
 export type Seal = {
   /** `upstream/model`. */
   readonly from: string;
-  /** Whether the upstream wants its reasoning back; what came with calls it always does. */
+  /** Whether the upstream wants its reasoning back; what it signed, and what came with calls, it always does. */
   readonly reasoning: boolean;
 };
 
@@ -69,11 +70,13 @@ export function recallReasoning(
     content: sealed.content ?? item.content,
     encrypted: sealed.encrypted,
     details: sealed.details,
+    extra: sealed.extra ?? item.extra,
   };
   const isEmpty =
     own.content.length + own.summary.length === 0 &&
     own.encrypted === undefined &&
-    own.details === undefined;
+    own.details === undefined &&
+    sealed.extra === undefined;
   return { item: isEmpty ? undefined : own, calls: sealed.calls };
 }
 
@@ -96,12 +99,15 @@ export function sealReasoning<Name extends AnyName>({
           return emit(event);
         }
         case "reasoning-end": {
-          const { encrypted, details, ...rest } = event;
+          const { encrypted, details, extra, ...rest } = event;
+          const foreign = extra?.dialect === "responses" ? undefined : extra;
+          const isSigned = details !== undefined || foreign !== undefined;
           // What was cut off is not to be taken up again.
-          if (event.complete === false || !reasoning) return emit(event);
+          if (event.complete === false || (!reasoning && !isSigned)) return emit(event);
           const content = Array.from(contents[event.choice] ?? [], (text) => text ?? "");
-          const text = seal({ from, encrypted, details, content });
-          return emit({ ...rest, encrypted: text });
+          const text = seal({ from, encrypted, details, extra: foreign, content });
+          const own = foreign === undefined && extra !== undefined ? { extra } : {};
+          return emit({ ...rest, ...own, encrypted: text });
         }
         case "call-start": {
           const { choice, id, extra } = event;

@@ -145,6 +145,7 @@ class ChoiceText {
         return this.#call(event, emit);
       case "item-note":
       case "item-end":
+      case "aside":
         return emit(event);
       case "reasoning-start":
       case "reasoning-delta":

@@ -36,6 +36,7 @@ export type TurnEvent<Name extends AnyName> =
   | ReasoningStart
   | ReasoningDelta
   | ReasoningEnd
+  | Aside
   | CallStart<Name>
   | CallDelta
   | CallEnd
@@ -116,6 +117,18 @@ export type ReasoningEnd = {
   readonly details?: readonly unknown[] | undefined;
   readonly complete?: boolean | undefined;
   readonly extra?: Extra | undefined;
+};
+
+/**
+ * What a dialect says with an answer and we do not understand, such as sound or
+ * the signature of a thought: a piece of it, as it came. That of reasoning is
+ * told once more with its end, as a whole.
+ */
+export type Aside = {
+  readonly type: "aside";
+  readonly choice: number;
+  readonly of: "message" | "reasoning";
+  readonly extra: Extra;
 };
 
 export type CallStart<Name extends AnyName> = {

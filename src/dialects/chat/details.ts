@@ -1,5 +1,5 @@
 import type { Fields } from "../../turn/turn.ts";
-import { fieldsOf, textOf } from "../loose.ts";
+import { fieldsOf, listOf, textOf } from "../loose.ts";
 
 /** Where an answer keeps what was thought, as plain text. */
 export const thoughtFields = [
@@ -17,8 +17,8 @@ export function thoughtIn(delta: Fields): string | undefined {
   return undefined;
 }
 
-/** Where an entry of `reasoning_details` keeps what is streamed in pieces. */
-const grows = ["text", "summary", "data"] as const;
+/** Where an entry of `reasoning_details` or `thinking_blocks` keeps what is streamed in pieces. */
+const grows = ["text", "summary", "data", "thinking"] as const;
 
 /** Adds a chunk's `reasoning_details` to what came before it. */
 export function addDetails(known: Fields[], more: readonly unknown[]): void {
@@ -46,6 +46,37 @@ const isMore = (last: Fields, piece: Fields): boolean =>
   last.index === piece.index &&
   (piece.id == null || last.id == null || piece.id === last.id) &&
   (piece.index !== undefined || piece.data === undefined);
+
+/** Adds a piece of what nobody here understands to what came before it: texts and lists go on. */
+export function grown(known: Fields, piece: Fields): Fields {
+  const all: Record<string, unknown> = { ...known };
+  for (const [key, value] of Object.entries(piece)) all[key] = joined(known[key], value);
+  return all;
+}
+
+function joined(before: unknown, piece: unknown): unknown {
+  if (before === undefined || before === null) return piece;
+  if (piece === undefined || piece === null || piece === before) return before;
+  if (typeof before === "string" && typeof piece === "string") return before + piece;
+  const [list, more] = [listOf(before), listOf(piece)];
+  if (list !== undefined && more !== undefined) return joinedLists(list, more);
+  const [fields, others] = [fieldsOf(before), fieldsOf(piece)];
+  return fields !== undefined && others !== undefined ? grown(fields, others) : piece;
+}
+
+function joinedLists(list: readonly unknown[], more: readonly unknown[]): readonly unknown[] {
+  const entries = list.map(fieldsOf).filter((entry) => entry !== undefined);
+  if (entries.length < list.length) return [...list, ...more];
+  addDetails(entries, more);
+  return entries;
+}
+
+/** Whether they hold more than a person can read: what their model knows them again by. */
+export const areSigned = (details: readonly unknown[] | undefined): boolean =>
+  details?.some((raw) => {
+    const { signature, data } = fieldsOf(raw) ?? {};
+    return (textOf(signature) ?? textOf(data)) !== undefined;
+  }) === true;
 
 /** What a person can read of them. */
 export function detailsText(details: readonly unknown[]): string {

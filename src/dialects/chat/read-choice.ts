@@ -1,15 +1,16 @@
 import type { Emit } from "../../stream/stage.ts";
 import type { NewId } from "../../turn/clock.ts";
-import { isCut, type StopReason, type TurnEvent } from "../../turn/event.ts";
+import { isCut, type Aside, type StopReason, type TurnEvent } from "../../turn/event.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, listOf, textOf } from "../loose.ts";
 import { saidError } from "../said-error.ts";
 import { nameless } from "../unreadable.ts";
+import { asidesIn } from "./asides.ts";
 import { CallAssembly } from "./assembly.ts";
 import { isWholeAnnotation, readAnnotation } from "./citations.ts";
-import { addDetails, detailsText, thoughtIn } from "./details.ts";
+import { addDetails, detailsText, grown, thoughtIn } from "./details.ts";
 import { readFinish } from "./finish.ts";
 import { callInPart, fragmentOf, isOwnHeader } from "./fragment.ts";
 import { imageItem, imagesIn } from "./images.ts";
@@ -32,6 +33,8 @@ export class ChoiceReader {
   readonly #calls: CallAssembly;
   #images = 0;
   #details: Fields[] = [];
+  /** What else came with the reasoning, such as signatures. */
+  #sealed: Fields | undefined;
   #hasRole = false;
   #hasReasoning = false;
   #hasText = false;
@@ -141,9 +144,11 @@ export class ChoiceReader {
 
   #readDelta(delta: Fields, raw: Fields, whole: boolean): void {
     this.#readRole(delta.role);
-    this.#readReasoning(delta, whole);
+    this.#readReasoning(delta);
+    const { message, reasoning } = asidesIn(delta);
+    if (reasoning !== undefined) this.#sayReasoningAside(reasoning, whole);
     const logprobs = listOf(fieldsOf(raw.logprobs)?.content);
-    // What is spoken is told as text; only frames that are forwarded carry the sound.
+    // What is spoken is told as text, too.
     const spoken = textOf(fieldsOf(delta.audio)?.transcript);
     const content = textOf(delta.content) === undefined ? (spoken ?? delta.content) : delta.content;
     this.#readContent(content, logprobs?.length === 0 ? undefined : logprobs);
@@ -153,6 +158,7 @@ export class ChoiceReader {
     this.#sayRefusal(textOf(delta.refusal) ?? "");
     this.#readAnnotations(delta.annotations);
     for (const url of imagesIn(delta.images)) this.#sayImage(url);
+    if (message !== undefined) this.#sayAside("message", message);
     this.#readCalls(delta, whole);
   }
 
@@ -164,17 +170,12 @@ export class ChoiceReader {
     this.#hasRole = true;
   }
 
-  #readReasoning(delta: Fields, whole: boolean): void {
-    const more = listOf(delta.reasoning_details);
+  #readReasoning(delta: Fields): void {
     const text = thoughtIn(delta);
     this.#hasReasoning ||= text !== undefined;
     // Who says it in both ways is heard once.
-    const blocks = more ?? listOf(delta.thinking_blocks) ?? [];
+    const blocks = listOf(delta.reasoning_details) ?? listOf(delta.thinking_blocks) ?? [];
     this.#sayReasoning(text ?? (this.#hasReasoning ? "" : detailsText(blocks)));
-    if (more === undefined || more.length === 0) return;
-    this.#plain = false;
-    if (!whole) return addDetails(this.#details, more);
-    this.#details.push(...more.map(fieldsOf).filter((entry) => entry !== undefined));
   }
 
   #readContent(content: unknown, logprobs: readonly unknown[] | undefined): void {
@@ -182,10 +183,11 @@ export class ChoiceReader {
     if (content === undefined || content === null) return;
     this.#regular = false;
     for (const part of listOf(content) ?? [content]) {
-      const { type, text } = readSaidPart(part);
+      const { type, text, signed } = readSaidPart(part);
       if (type === "reasoning") this.#sayReasoning(text);
-      else if (type === "refusal") this.#sayRefusal(text);
-      else this.#sayText(text);
+      if (signed !== undefined) this.#sayReasoningAside({ thinking_blocks: [signed] }, false);
+      if (type === "refusal") this.#sayRefusal(text);
+      if (type === "text") this.#sayText(text);
     }
   }
 
@@ -315,12 +317,33 @@ export class ChoiceReader {
     this.#say(event);
   };
 
-  /** Reasoning that has details ends with them, so it is ended before anything else begins. */
-  #seal(): void {
-    if (this.#details.length === 0) return;
+  #sayAside(of: Aside["of"], fields: Fields): void {
     this.#plain = false;
-    this.#say({ type: "reasoning-end", choice: this.index, details: this.#details });
+    this.#say({ type: "aside", choice: this.index, of, extra: { dialect: "chat", fields } });
+  }
+
+  #sayReasoningAside(fields: Fields, whole: boolean): void {
+    const { reasoning_details: details, ...rest } = fields;
+    const more = listOf(details) ?? [];
+    if (!whole) addDetails(this.#details, more);
+    else this.#details.push(...more.map(fieldsOf).filter((entry) => entry !== undefined));
+    if (Object.keys(rest).length > 0) this.#sealed = grown(this.#sealed ?? {}, rest);
+    this.#sayAside("reasoning", fields);
+  }
+
+  /** Reasoning that is signed ends with all that it was signed with, before anything else begins. */
+  #seal(): void {
+    const [details, fields] = [this.#details, this.#sealed];
+    if (details.length === 0 && fields === undefined) return;
     this.#details = [];
+    this.#sealed = undefined;
+    this.#plain = false;
+    this.#say({
+      type: "reasoning-end",
+      choice: this.index,
+      ...(details.length > 0 && { details }),
+      ...(fields !== undefined && { extra: { dialect: "chat", fields } as const }),
+    });
   }
 
   #fail(fault: Fault): void {

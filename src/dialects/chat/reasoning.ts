@@ -1,6 +1,6 @@
 import type { Profile } from "../../turn/profile.ts";
 import type { Fields, Reasoning } from "../../turn/turn.ts";
-import { detailsText } from "./details.ts";
+import { areSigned, detailsText } from "./details.ts";
 
 type Form = Profile["reasoning"];
 
@@ -20,17 +20,28 @@ export function isWritable(item: Reasoning, form: Form): boolean {
       return item.details !== undefined || readableText(item) !== "";
     case "reasoning":
     case "reasoning_content":
-      // That nothing was thought is something to say, where it is known.
-      return item.content.length > 0 || readableText(item) !== "";
+      return isWorded(item) || (areSigned(item.details) && keepsDetails(form));
     default:
       return form satisfies never;
   }
 }
 
+/** That nothing was thought is something to say, where it is known. */
+const isWorded = (item: Reasoning): boolean => item.content.length > 0 || readableText(item) !== "";
+
+/** Whether an upstream that takes reasoning in this form is given what signs it, too. */
+export const keepsDetails = (form: Form): boolean =>
+  form === "reasoning_details" || form === "reasoning_content";
+
 /** The field of an assistant message for what was thought before it. */
 export function writeReasoning(items: readonly Reasoning[], form: Form): Fields {
   if (items.length === 0) return {};
-  if (form !== "reasoning_details") return { [form]: joined(items.map(readableText)) };
+  if (form !== "reasoning_details") {
+    const texts = items.filter(isWorded).map(readableText);
+    const text = texts.length === 0 ? {} : { [form]: joined(texts) };
+    const signed = items.flatMap((item) => item.details ?? []);
+    return areSigned(signed) && keepsDetails(form) ? { ...text, reasoning_details: signed } : text;
+  }
   const details = items.flatMap(
     (item) => item.details ?? [{ type: "reasoning.text", text: readableText(item) }],
   );

@@ -17,7 +17,7 @@ it.each([
   ],
   ["a bare text", "a", { type: "text", text: "a" }],
   ["a refusal", { type: "refusal", refusal: "no" }, { type: "refusal", text: "no" }],
-  ["thinking", { type: "thinking", thinking: "hm", signature: "s" }, hm],
+  ["thinking", { type: "thinking", thinking: "hm" }, hm],
   ["thinking in parts", { type: "thinking", thinking: [{ type: "text", text: "hm" }] }, hm],
   ["reasoning as a text", { type: "reasoning", text: "hm" }, hm],
   ["reasoning by its own name", { type: "reasoning", reasoning: "hm" }, hm],
@@ -25,4 +25,11 @@ it.each([
   ["something else", { type: "reference", reference_ids: [1] }, { type: "text", text: "" }],
 ])("knows %s", (_, part, said) => {
   expect(readSaidPart(part)).toEqual(said);
+});
+
+it.each([
+  { type: "thinking", thinking: "hm", signature: "s" },
+  { type: "redacted_thinking", data: "s3al" },
+])("keeps a thought that is signed as it is: %j", (part) => {
+  expect(readSaidPart(part)).toMatchObject({ type: "reasoning", signed: part });
 });

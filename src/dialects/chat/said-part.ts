@@ -1,3 +1,4 @@
+import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, listOf, textOf } from "../loose.ts";
 import { detailsText } from "./details.ts";
 
@@ -5,6 +6,8 @@ import { detailsText } from "./details.ts";
 export type SaidPart = {
   readonly type: "text" | "reasoning" | "refusal";
   readonly text: string;
+  /** The part itself, where it has to be given back as it is. */
+  readonly signed?: Fields | undefined;
 };
 
 /** Chat answers in plain text; who answers in parts has words of its own for them. */
@@ -13,9 +16,12 @@ export function readSaidPart(raw: unknown): SaidPart {
   if (part === undefined) return { type: "text", text: textOf(raw) ?? "" };
   if (part.type === "refusal") return { type: "refusal", text: textOf(part.refusal) ?? "" };
   const { thinking, reasoning, summary } = part;
-  const isThought = thinking != null || /^(?:reasoning|thinking)/.test(String(part.type));
+  const isThought =
+    thinking != null || /^(?:reasoning|(?:redacted_)?thinking)/.test(String(part.type));
   const text = textOf(part.text);
   if (!isThought) return { type: "text", text: text ?? "" };
   const thought = thinking ?? reasoning ?? summary;
-  return { type: "reasoning", text: textOf(thought) ?? text ?? detailsText(listOf(thought) ?? []) };
+  const words = textOf(thought) ?? text ?? detailsText(listOf(thought) ?? []);
+  const isSigned = textOf(part.signature) !== undefined || textOf(part.data) !== undefined;
+  return { type: "reasoning", text: words, ...(isSigned && { signed: part }) };
 }

@@ -1,8 +1,10 @@
 import type { Answer, AnswerChoice } from "../../stream/fold.ts";
 import type { ClientName } from "../../turn/names.ts";
-import type { Call, Fields, Item, Part, Turn } from "../../turn/turn.ts";
+import type { Call, Fields, Item, Part, Reasoning, Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
+import { tellingLosses } from "../losses.ts";
 import { writeAnnotation } from "./citations.ts";
+import { grown } from "./details.ts";
 import { writeFinish } from "./finish.ts";
 import { writeHosted } from "./images.ts";
 import { declaresFunctions } from "./old-form.ts";
@@ -12,11 +14,17 @@ import { writeUsage } from "./usage.ts";
 /** Writes a whole answer as a `chat.completion`. */
 export function writeAnswer(answer: Answer<ClientName>, turn: Turn, context: WriteContext): string {
   const legacy = declaresFunctions(turn.body);
+  const lose = tellingLosses("chat", context.report);
   return JSON.stringify({
     ...(answer.dialect === "chat" ? answer.extra : {}),
     ...answerHead(answer, turn, context),
     object: "chat.completion",
-    choices: answer.choices.map((choice) => writeChoice(choice, legacy, context)),
+    choices: answer.choices.map((choice) => {
+      for (const item of choice.items)
+        if (item.type === "reasoning" && item.encrypted !== undefined)
+          lose("sealed reasoning", choice.index);
+      return writeChoice(choice, legacy, context);
+    }),
     ...(answer.usage === undefined ? {} : { usage: writeUsage(answer.usage) }),
   });
 }
@@ -39,7 +47,7 @@ export function answerHead(
 }
 
 function writeChoice(
-  { index, items, stop }: AnswerChoice<ClientName>,
+  { index, items, asides, stop }: AnswerChoice<ClientName>,
   legacy: boolean,
   context: WriteContext,
 ): Fields {
@@ -58,6 +66,7 @@ function writeChoice(
   return {
     index,
     message: {
+      ...(asides ?? []).map(ownExtra).reduce(grown, {}),
       role: "assistant",
       content: content === "" && (calls.length > 0 || refusal !== null) ? null : content,
       refusal,
@@ -86,12 +95,17 @@ function writeReasoning(items: readonly Item[]): Fields {
   const text = all
     .map((item) => [...item.content, ...item.summary].filter((one) => one !== "").join("\n\n"))
     .join("");
-  const details = all.flatMap((item) => item.details ?? []);
   return {
     ...(text === "" ? {} : { reasoning_content: text }),
-    ...(details.length === 0 ? {} : { reasoning_details: details }),
+    ...all.map(signatureOf).reduce(grown, {}),
   };
 }
+
+/** What reasoning was signed with, in the fields it came in. */
+export const signatureOf = ({ details, extra }: Pick<Reasoning, "details" | "extra">): Fields => ({
+  ...ownExtra(extra),
+  ...(details === undefined ? {} : { reasoning_details: details }),
+});
 
 /** Chat has two kinds of call; one of another kind is a function's by that name. */
 const writeCall = ({ id, kind, name, namespace, input, extra }: Call): Fields => {

@@ -2,9 +2,11 @@ import { sseDone, sseFrame } from "../../stream/sse.ts";
 import type { Emit } from "../../stream/stage.ts";
 import type { EventWriter } from "../../stream/straight.ts";
 import type {
+  Aside,
   CallStart,
   ItemEnd,
   ReasoningDelta,
+  ReasoningEnd,
   TextDelta,
   TextNote,
   TurnEnd,
@@ -16,12 +18,13 @@ import type { ClientName } from "../../turn/names.ts";
 import type { Fields, Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
 import { faultBody } from "../fault-body.ts";
+import { tellingLosses, type OnLoss } from "../losses.ts";
 import { writeAnnotation } from "./citations.ts";
 import { writeFinish } from "./finish.ts";
 import { writeHosted } from "./images.ts";
 import { declaresFunctions } from "./old-form.ts";
 import { inNamespace, ownExtra } from "./schema.ts";
-import { answerHead } from "./write-answer.ts";
+import { answerHead, signatureOf } from "./write-answer.ts";
 import { writeUsage } from "./usage.ts";
 
 /** What stands before a text that is written often, and what stands behind it. */
@@ -34,6 +37,8 @@ type Choice = {
   readonly calls: Map<number, Wrapping>;
   /** The paragraph of the reasoning that was written last. */
   paragraph: string | undefined;
+  /** Whether what the reasoning was signed with has been written as it came. */
+  signed: boolean;
 };
 
 /** Stands where the text will be while a wrapping is made. */
@@ -47,6 +52,7 @@ class ChatWriter implements EventWriter<ClientName> {
   readonly #turn: Turn;
   readonly #context: WriteContext;
   readonly #legacy: boolean;
+  readonly #lose: OnLoss;
   readonly #choices = new Map<number, Choice>();
   #start: TurnStart = { type: "turn-start" };
   #head: Fields | undefined;
@@ -57,6 +63,7 @@ class ChatWriter implements EventWriter<ClientName> {
     this.#turn = turn;
     this.#context = context;
     this.#legacy = declaresFunctions(turn.body);
+    this.#lose = tellingLosses("chat", context.report);
   }
 
   each(event: TurnEvent<ClientName>, emit: Emit<string>): void {
@@ -81,10 +88,9 @@ class ChatWriter implements EventWriter<ClientName> {
       case "text-note":
         return this.#sayNote(event, emit);
       case "reasoning-end":
-        this.#choice(event.choice, emit).paragraph = undefined;
-        if (event.details !== undefined)
-          this.#say(emit, event.choice, { reasoning_details: event.details });
-        return;
+        return this.#endReasoning(event, emit);
+      case "aside":
+        return this.#sayAside(event, emit);
       case "item-end":
         return this.#sayItem(event, emit);
       case "usage":
@@ -142,6 +148,22 @@ class ChatWriter implements EventWriter<ClientName> {
     emit(wrapped(choice.reasoning, isNext ? `\n\n${event.text}` : event.text));
   }
 
+  #endReasoning(event: ReasoningEnd, emit: Emit<string>): void {
+    const choice = this.#choice(event.choice, emit);
+    const fields = choice.signed ? {} : signatureOf(event);
+    choice.paragraph = undefined;
+    choice.signed = false;
+    if (Object.keys(fields).length > 0) this.#say(emit, event.choice, fields);
+    if (event.encrypted !== undefined) this.#lose("sealed reasoning", event.choice);
+  }
+
+  #sayAside({ choice: index, of, extra }: Aside, emit: Emit<string>): void {
+    const choice = this.#choice(index, emit);
+    if (of === "reasoning") choice.signed = true;
+    const fields = ownExtra(extra);
+    if (Object.keys(fields).length > 0) this.#say(emit, index, fields);
+  }
+
   #sayNote(event: TextNote, emit: Emit<string>): void {
     this.#choice(event.choice, emit);
     const annotation = writeAnnotation(event.annotation);
@@ -177,6 +199,7 @@ class ChatWriter implements EventWriter<ClientName> {
       reasoning: this.#wrapping(index, { reasoning_content: HOLE }),
       calls: new Map(),
       paragraph: undefined,
+      signed: false,
     };
     this.#choices.set(index, choice);
     this.#say(emit, index, { role: "assistant", content, refusal: null });

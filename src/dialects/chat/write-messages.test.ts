@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { fromChat, fromElsewhere, write } from "../../../test/chat-requests.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
-import type { Fields, Item } from "../../turn/turn.ts";
+import type { Extra, Fields, Item } from "../../turn/turn.ts";
 
 const text = (words: string): Item<UpstreamName> => ({
   type: "message",
@@ -192,16 +192,24 @@ describe("reasoning", () => {
     encrypted: "x",
   };
 
-  it.each<[Profile["reasoning"], Fields]>([
-    ["reasoning_content", { reasoning_content: "hm" }],
-    ["reasoning", { reasoning: "hm" }],
-    ["reasoning_details", { reasoning_details: details }],
-  ])("goes back as %s", (reasoning, field) => {
+  it.each<[Profile["reasoning"], Fields, string[]]>([
+    ["reasoning_content", { reasoning_content: "hm", reasoning_details: details }, []],
+    ["reasoning", { reasoning: "hm" }, ["dropped"]],
+    ["reasoning_details", { reasoning_details: details }, []],
+  ])("goes back as %s, and its signature where that is not too much", (reasoning, field, told) => {
     const item: Item<UpstreamName> = { type: "reasoning", summary: [], content: ["hm"], details };
     const { body, decisions } = write(fromElsewhere([item, call("a")]), { reasoning });
     expect(body.messages).toEqual([
       { role: "assistant", content: null, ...field, tool_calls: [called("a")] },
     ]);
+    expect(decisions.map(({ action }) => action)).toEqual(told);
+  });
+
+  it("goes back with what else came with it, whatever form the upstream takes", () => {
+    const extra: Extra = { dialect: "chat", fields: { reasoning_opaque: "s" } };
+    const item: Item<UpstreamName> = { type: "reasoning", summary: [], content: [], extra };
+    const { body, decisions } = write(fromElsewhere([item, call("a")]), { reasoning: "none" });
+    expect(body.messages).toMatchObject([{ reasoning_opaque: "s", tool_calls: [called("a")] }]);
     expect(decisions).toEqual([]);
   });
 

@@ -5,7 +5,9 @@ import type { Call, Fields, Item, Message, Part, Reasoning, Turn } from "../../t
 import { itemPath } from "../../turn/path.ts";
 import { fieldsOf } from "../loose.ts";
 import { writeContent, writeExtra, writeResult, type Note } from "./content.ts";
-import { isWritable, readableText, writeReasoning } from "./reasoning.ts";
+import { areSigned, grown } from "./details.ts";
+import { isWritable, keepsDetails, readableText, writeReasoning } from "./reasoning.ts";
+import { ownExtra } from "./schema.ts";
 
 /** What an assistant says in one go; chat wants it in one message. */
 type Said = {
@@ -46,9 +48,7 @@ export function writeMessages(
   const write = (item: Item<UpstreamName>): void => {
     switch (item.type) {
       case "reasoning":
-        if (isWritable(item, profile.reasoning)) think(open(), item);
-        else if (readableText(item) !== "")
-          note("dropped", `the ${profile.name} profile does not take reasoning back`);
+        if (isTakenBack(item, profile, note)) think(open(), item);
         return;
       case "call":
         return addCall(open(), item, note);
@@ -87,6 +87,19 @@ const newSaid = (): Said => ({
   name: undefined,
   extra: {},
 });
+
+/** Whether the upstream is given anything of past reasoning; what it is not given is told. */
+function isTakenBack(item: Reasoning, profile: Profile, note: Note): boolean {
+  const isKept = isWritable(item, profile.reasoning);
+  if (!isKept && (readableText(item) !== "" || areSigned(item.details)))
+    note("dropped", `the ${profile.name} profile does not take reasoning back`);
+  else if (areSigned(item.details) && !keepsDetails(profile.reasoning))
+    note("dropped", `the ${profile.name} profile does not take \`reasoning_details\` back`);
+  return isKept || isSigned(item);
+}
+
+/** Whether something of this dialect came with it that its upstream is given back as it was. */
+const isSigned = ({ extra }: Reasoning): boolean => Object.keys(ownExtra(extra)).length > 0;
 
 function think(said: Said, item: Reasoning): void {
   if (said.parts.length > 0 && said.calls.length === 0) said.late.push(item);
@@ -128,13 +141,16 @@ function writeSaid(said: Said, profile: Profile, asParts: boolean, note: Note): 
   const texts = parts.filter((part) => part.type !== "refusal");
   const refusals = parts.flatMap((part) => (part.type === "refusal" ? part.text : []));
   const isSilent = texts.length === 0 && (calls.length > 0 || refusals.length > 0);
+  const reasoning = [...said.reasoning, ...said.late];
+  const kept = reasoning.filter((item) => isWritable(item, profile.reasoning));
   return {
+    ...reasoning.map((item) => ownExtra(item.extra)).reduce(grown, {}),
     ...extra,
     role: "assistant",
     content: isSilent ? null : writeContent(texts, asParts, note),
     ...(refusals.length === 0 ? {} : { refusal: refusals.join("") }),
     ...(name === undefined ? {} : { name }),
-    ...writeReasoning([...said.reasoning, ...said.late], profile.reasoning),
+    ...writeReasoning(kept, profile.reasoning),
     ...(calls.length === 0 ? {} : { tool_calls: calls }),
   };
 }

@@ -3,9 +3,10 @@ import { isCut, type StopReason, type TurnStart, type Usage } from "../../turn/e
 import type { Fault } from "../../turn/fault.ts";
 import { isInstructions } from "../../turn/item.ts";
 import type { ClientName } from "../../turn/names.ts";
-import type { Fields, Turn } from "../../turn/turn.ts";
+import type { Extra, Fields, Reasoning, Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
 import { faultBody } from "../fault-body.ts";
+import { tellingLosses, type OnLoss } from "../losses.ts";
 import { writeChoice } from "./choice.ts";
 import { given } from "./fields.ts";
 import { echoFormat } from "./format.ts";
@@ -133,13 +134,28 @@ function errorOf(fault: Fault): Fields {
 export const statusOf = (stop: StopReason): "completed" | "incomplete" =>
   isCut(stop) ? "incomplete" : "completed";
 
+/** What came beside an answer in another dialect. */
+export function loseExtra(extra: Extra | undefined, choice: number, lose: OnLoss): void {
+  if (extra === undefined || extra.dialect === "responses") return;
+  for (const key of Object.keys(extra.fields)) lose(`\`${key}\``, choice);
+}
+
+/** What reasoning was signed with elsewhere, unless it was sealed: then nothing of it is left here. */
+export function loseSignature({ details, extra }: Reasoning, lose: OnLoss): void {
+  if (details !== undefined) lose("`reasoning_details`", 0);
+  loseExtra(extra, 0, lose);
+}
+
 /** The response object of a whole answer. It has one choice; of several the first is shown. */
 export function writeAnswer(answer: Answer<ClientName>, turn: Turn, context: WriteContext): string {
   const [choice] = answer.choices;
   const stop = choice?.stop ?? "end";
   const status = statusOf(stop);
   const output: string[] = [];
+  const lose = tellingLosses("responses", context.report);
+  for (const extra of choice?.asides ?? []) loseExtra(extra, 0, lose);
   for (const item of choice?.items ?? []) {
+    if (item.type === "reasoning") loseSignature(item, lose);
     const id = itemId(item) ?? context.newId(idPrefix(item));
     const fields = writeOutputItem(item, id);
     if (fields === undefined) continue;

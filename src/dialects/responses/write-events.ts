@@ -7,8 +7,9 @@ import type { ClientName } from "../../turn/names.ts";
 import type { Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
 import { faultBody } from "../fault-body.ts";
+import { tellingLosses } from "../losses.ts";
 import { numberedLine, shelf, type Line } from "./line.ts";
-import { resource, statusOf, type Progress } from "./resource.ts";
+import { loseExtra, loseSignature, resource, statusOf, type Progress } from "./resource.ts";
 import { blockWriter } from "./write-blocks.ts";
 import { callsWriter } from "./write-calls.ts";
 import { hostedWriter } from "./write-hosted.ts";
@@ -24,6 +25,7 @@ export function writeEvents(turn: Turn, context: WriteContext): EventWriter<Clie
   const items = shelf(line, context);
   const folded = folding<ClientName>();
   const frame = frameWriter(line, (start) => resource(turn, start, context));
+  const lose = tellingLosses("responses", context.report);
   let shown: number | undefined;
   const blocks = blockWriter(line, items, () => folded.items(shown ?? 0).at(-1));
   const calls = callsWriter(line, items);
@@ -53,10 +55,14 @@ export function writeEvents(turn: Turn, context: WriteContext): EventWriter<Clie
       case "item-note":
       case "item-end":
         return hosted.each(event);
+      case "aside":
+        if (event.of === "message") loseExtra(event.extra, event.choice, lose);
+        return;
       case "usage":
       case "frame":
         return;
       default:
+        if (closed?.type === "reasoning") loseSignature(closed, lose);
         blocks.each(event);
     }
   };
