@@ -14,6 +14,9 @@ export const jsonSchema = z
     error: `must not be nested deeper than ${DEEPEST} levels`,
   });
 
+/** Why the parameters of a function are not sent as they came. */
+export const NO_OBJECT = "the parameters of a function are an object";
+
 /** A schema as the parameters of a function: APIs take an object; one that is just `true` allows any. */
 export function parametersOf(schema: JsonSchema | undefined): Fields | undefined {
   if (typeof schema !== "boolean") return schema;

@@ -2,6 +2,8 @@ import type { Decision } from "../../turn/decision.ts";
 import { isFields } from "../../turn/json.ts";
 import { kept } from "../../turn/kept.ts";
 import type { Fields } from "../../turn/turn.ts";
+import { NO_OBJECT } from "../json-schema.ts";
+import { fieldsOf } from "../loose.ts";
 import { isOldMessage, oldFields } from "./old-form.ts";
 
 const none: readonly Decision[] = [];
@@ -27,9 +29,13 @@ export function strayForms(body: Fields, messages: readonly unknown[]): readonly
 }
 
 const strayTools = kept((tools: readonly unknown[]): readonly Decision[] =>
-  tools.flatMap((tool, at) =>
-    isNested(tool) ? [] : [repaired(`tools[${at}]`, "chat keeps what a tool is under its type")],
-  ),
+  tools.flatMap((tool, at) => {
+    if (!isNested(tool))
+      return [repaired(`tools[${at}]`, "chat keeps what a tool is under its type")];
+    const { parameters } = fieldsOf(fieldsOf(tool)?.function) ?? {};
+    if (typeof parameters !== "boolean") return [];
+    return [repaired(`tools[${at}].function.parameters`, NO_OBJECT)];
+  }),
 );
 
 const strayParts: ReadonlySet<unknown> = new Set([

@@ -426,3 +426,14 @@ function faultOf(act: () => unknown): Fault {
   }
   throw new Error("nothing was wrong");
 }
+
+it("does not take parameters that are no object for a request to be forwarded as it is", () => {
+  const tool = (parameters: unknown) => ({ type: "function", function: { name: "f", parameters } });
+  expect(read({ tools: [tool({}), tool(true)] }).repairs).toEqual([
+    {
+      path: "tools[1].function.parameters",
+      action: "repaired",
+      reason: "the parameters of a function are an object",
+    },
+  ]);
+});

@@ -2,6 +2,7 @@ import type { Decision } from "../../turn/decision.ts";
 import { isFields } from "../../turn/json.ts";
 import { kept } from "../../turn/kept.ts";
 import type { Fields } from "../../turn/turn.ts";
+import { NO_OBJECT } from "../json-schema.ts";
 
 const none: readonly Decision[] = [];
 
@@ -29,7 +30,19 @@ export function strayForms({ input, tools, tool_choice, text }: Fields): readonl
 }
 
 const strayTools = kept((tools: readonly unknown[]): readonly Decision[] =>
-  tools.flatMap((tool, at) => (isFlat(tool) ? [] : [unnested(`tools[${at}]`, "what a tool is")])),
+  tools.flatMap((tool, at) => {
+    if (!isFlat(tool)) return [unnested(`tools[${at}]`, "what a tool is")];
+    const found: Decision[] = [];
+    const look = (said: unknown, path: string): void => {
+      if (!isFields(said)) return;
+      if (typeof said.parameters === "boolean")
+        found.push(repaired(`${path}.parameters`, NO_OBJECT));
+      if (Array.isArray(said.tools))
+        for (const [inner, member] of said.tools.entries()) look(member, `${path}.tools[${inner}]`);
+    };
+    look(tool, `tools[${at}]`);
+    return found;
+  }),
 );
 
 const isStrayPart = (part: unknown): boolean =>

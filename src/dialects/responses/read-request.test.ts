@@ -354,3 +354,12 @@ describe("a Responses request", () => {
     expect(readRequest({ model: "m", previous_response_id: "resp_1" }).items).toEqual([]);
   });
 });
+
+it("does not take parameters that are no object for a request to be forwarded as it is", () => {
+  const tool = (parameters: unknown) => ({ type: "function", name: "f", parameters });
+  const group = { type: "namespace", name: "n", tools: [tool({}), tool(false)] };
+  expect(read({ tools: [tool(true), group] }).repairs?.map(({ path }) => path)).toEqual([
+    "tools[0].parameters",
+    "tools[1].tools[1].parameters",
+  ]);
+});
