@@ -120,6 +120,10 @@ describe("a configuration", () => {
       "upstreams.a.retries: must be at most 10",
       "upstreams.a.connections: must be more than 0",
     ]);
+    expect(problemsOf({ server: { body_limit: Infinity, shutdown_grace_ms: NaN } })).toEqual([
+      "server.body_limit: must be a finite number",
+      "server.shutdown_grace_ms: must be a finite number",
+    ]);
     expect(problemsOf([{ server: {} }])).toEqual([": must be a group of keys, not a list"]);
   });
 

@@ -131,6 +131,7 @@ function wrongType(expected: string, value: unknown): string {
   if (value === undefined) return `is missing; it must be ${wanted}`;
   if (value === null) return `is empty; it must be ${wanted}, or leave the key out`;
   if (expected === "int" && typeof value === "number") return "must be a whole number";
+  if (typeof value === "number" && !Number.isFinite(value)) return "must be a finite number";
   if (expected === "string" && typeof value !== "object")
     return `must be text, not ${typeName(value)}; put it in quotes`;
   return `must be ${wanted}, not ${typeName(value)}`;

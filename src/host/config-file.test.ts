@@ -44,7 +44,7 @@ describe("a configuration file", () => {
     );
     const doubled = read("server: {}\nserver: {}\n");
     expect(doubled.findings.map(findingLine)).toEqual([
-      "p.yaml:2:1: the same key stands here twice; remove one of them",
+      "p.yaml:2:1 server: stands here for the second time; remove one of them",
     ]);
     expect(read("server: {}\n---\nserver: {}\n").findings.map(findingLine)).toEqual([
       "p.yaml:2:1 syntax: a second document begins here; keep one in the file",
@@ -61,8 +61,22 @@ describe("a configuration file", () => {
           .fill(`*a${row - 1}`)
           .join(",")}]`,
       );
-    expect(read(rows.join("\n")).findings.map(({ message }) => message)).toEqual([
-      "unfolds without end; write the aliases out",
-    ]);
+    const many = Array.from({ length: 30_000 }, (_, at) => `k${at}: 1`);
+    for (const text of [rows.join("\n"), "a: &a [*a]", "a: &a {<<: *a}", many.join("\n")]) {
+      const { value, findings } = read(text);
+      expect(value).toBeUndefined();
+      expect(findings.map(({ message }) => message)).toEqual([
+        "unfolds without end, or is nested too deep; write aliases out, and the rest flatter",
+      ]);
+    }
+  });
+
+  it("is not nested deeper than its parser can follow", () => {
+    for (const depth of [200, 5_000, 100_000])
+      for (const text of [`a: ${"[".repeat(depth)}${"]".repeat(depth)}`, "[".repeat(depth)]) {
+        const { value, findings } = read(text);
+        expect(value).toBeUndefined();
+        expect(findings.map(({ message }) => message).join()).not.toMatch(/call stack/i);
+      }
   });
 });

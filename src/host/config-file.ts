@@ -34,8 +34,10 @@ export type ConfigFile = {
 type Path = readonly (string | number)[];
 type Place = { readonly line: number; readonly column: number };
 
-// Enough for any configuration; a file that unfolds to more does so by aliases of aliases.
+// Enough for any configuration; a file that unfolds to more does so by aliases, of aliases or of themselves.
 const mostNodes = 20_000;
+const deepest = 100;
+const OVERFLOW = /call stack/;
 
 /** Reads a configuration file, YAML or JSON, with its references to the environment resolved. */
 export function readConfigFile(
@@ -49,22 +51,29 @@ export function readConfigFile(
     variables.add(name);
     return lookUp(name);
   });
-  const document = parseDocument(masked.text, { lineCounter: lines, prettyErrors: false });
+  const document = parseDocument(masked.text, {
+    lineCounter: lines,
+    prettyErrors: false,
+    // Each key would be compared with all before it; here it is looked up.
+    uniqueKeys: false,
+  });
   const findings: Finding[] = [];
   const placeAt = (offset: number): Place => {
     const { line, col } = lines.linePos(offset);
     return { line, column: col };
   };
-  for (const error of document.errors)
+  // A parser that lost its way says the same of everything that follows.
+  const deep = document.errors.find(({ message }) => OVERFLOW.test(message));
+  for (const error of deep === undefined ? document.errors : [deep])
     findings.push({
       file,
       ...placeAt(error.pos[0]),
-      path: error.code === "DUPLICATE_KEY" ? "" : "syntax",
+      path: "syntax",
       message: syntaxMessage(error.code, masked.unmask(error.message)),
     });
-  const unreadable = document.errors.some((error) => error.code !== "DUPLICATE_KEY");
   const reading = new Reading(document, masked, placeAt);
-  const value = unreadable ? undefined : reading.value(document.contents, []);
+  const read = findings.length > 0 ? undefined : reading.value(document.contents, []);
+  const value = reading.isEndless() ? undefined : read;
   for (const { path, message } of reading.problems)
     findings.push({ file, ...reading.place(path), path: pathText(path), message });
   return {
@@ -82,7 +91,7 @@ export function readConfigFile(
 }
 
 function syntaxMessage(code: string, message: string): string {
-  if (code === "DUPLICATE_KEY") return "the same key stands here twice; remove one of them";
+  if (OVERFLOW.test(message)) return "is nested too deep from here on; write it flatter";
   if (code === "MULTIPLE_DOCS") return "a second document begins here; keep one in the file";
   const sentence = message.charAt(0).toLowerCase() + message.slice(1).replace(/\.$/, "");
   return `${sentence}; check quotes, brackets and indentation around here`;
@@ -99,6 +108,10 @@ export function pathText(path: Path): string {
   return text;
 }
 
+const ENDLESS =
+  "unfolds without end, or is nested too deep; write aliases out, and the rest flatter";
+const TWICE = "stands here for the second time; remove one of them";
+
 /** One walk over a document: its value, and the place of every path in it. */
 class Reading {
   readonly problems: Problem[] = [];
@@ -108,6 +121,7 @@ class Reading {
   readonly #placeAt: (offset: number) => Place;
   readonly #places = new Map<string, Place>();
   #nodes = 0;
+  #depth = 0;
 
   constructor(document: Document.Parsed, masked: Masked, placeAt: (offset: number) => Place) {
     this.#document = document;
@@ -117,17 +131,30 @@ class Reading {
 
   value(node: ParsedNode | null | undefined, path: Path): unknown {
     this.#nodes += 1;
-    if (this.#nodes > mostNodes) {
-      if (this.#nodes === mostNodes + 1)
-        this.problems.push({ path, message: "unfolds without end; write the aliases out" });
+    if (this.#nodes > mostNodes || this.#depth > deepest) {
+      if (this.#nodes <= mostNodes + 1) this.problems.push({ path, message: ENDLESS });
+      // Once is enough to tell.
+      this.#nodes = Infinity;
       return undefined;
     }
+    this.#depth += 1;
+    const value = this.#read(node, path);
+    this.#depth -= 1;
+    return value;
+  }
+
+  #read(node: ParsedNode | null | undefined, path: Path): unknown {
     if (node === null || node === undefined) return null;
     if (path.length > 0 && !this.#places.has(JSON.stringify(path))) this.#note(node, path);
     if (isAlias(node)) return this.value(node.resolve(this.#document) as ParsedNode, path);
     if (isMap(node)) return this.#group(node.items, path);
     if (isSeq(node)) return node.items.map((item, index) => this.value(item, [...path, index]));
     return isScalar(node) ? this.#scalar(node.value, path) : null;
+  }
+
+  /** Whether there is more of it than was read. */
+  isEndless(): boolean {
+    return this.#nodes === Infinity;
   }
 
   /** Where a path stands, or the nearest thing around it that does. */
@@ -149,9 +176,11 @@ class Reading {
         merged.push(this.value(value, path));
         continue;
       }
-      const inner = [...path, this.#expand(raw, path)];
+      const name = this.#expand(raw, path);
+      const inner = [...path, name];
       if (key !== null) this.#note(key, inner);
-      entries.set(String(inner.at(-1)), this.value(value, inner));
+      if (entries.has(name)) this.problems.push({ path: inner, message: TWICE });
+      entries.set(name, this.value(value, inner));
     }
     for (const group of merged.flat())
       for (const [key, value] of Object.entries(group ?? {}))

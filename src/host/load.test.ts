@@ -208,6 +208,13 @@ describe("loading the configuration", () => {
     expect(linesOf(load({}, { file: "." }))[0]).toMatch(/is a directory; name the file in it$/);
   });
 
+  it("does not read a file that no configuration is as long as", () => {
+    write("patchbay.yaml", "# a long tale\n".repeat(100_000));
+    expect(linesOf(load())).toEqual([
+      "patchbay.yaml: is longer than 1000000 characters; name the file that is the configuration",
+    ]);
+  });
+
   it("lays the environment over the file and the command line over both", () => {
     write("patchbay.yaml", "server: { port: 1, host: 127.0.0.1 }");
     expect(configOf(load({ PORT: "2" })).server.port).toBe(2);

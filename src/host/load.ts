@@ -167,13 +167,19 @@ function findFile({ file, env, directory }: Origin): string | undefined {
     .find((candidate) => existsSync(candidate));
 }
 
+/** Enough for any configuration; more takes its parser long. */
+const LONGEST = 1_000_000;
+
 function readText(
   file: string,
 ):
   | { readonly ok: true; readonly text: string }
   | { readonly ok: false; readonly finding: Finding } {
   try {
-    return { ok: true, text: readFileSync(file, "utf8") };
+    const text = readFileSync(file, "utf8");
+    if (text.length <= LONGEST) return { ok: true, text };
+    const message = `is longer than ${LONGEST} characters; name the file that is the configuration`;
+    return { ok: false, finding: { file, path: "", message } };
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? "unknown";
     const reasons: Readonly<Record<string, string>> = {
