@@ -244,10 +244,27 @@ export function checkScript(source: unknown): CheckedScript {
     }));
     return { ok: false, problems };
   }
-  return checkValue(document.toJS(), (path) => {
+  const value = unfolded(document);
+  if (value === undefined) return { ok: false, problems: [{ path: [], message: ENDLESS }] };
+  return checkValue(value, (path) => {
     const offset = offsetOf(document, path);
     return offset === undefined ? undefined : lines.linePos(offset).line;
   });
+}
+
+const ENDLESS =
+  "unfolds without end, or is nested too deep; write aliases out, and the rest flatter";
+
+/** What a document says; nothing where that has no end. */
+function unfolded(document: Document): unknown {
+  try {
+    const value: unknown = document.toJS() ?? null;
+    // Whatever has been written can be written.
+    JSON.stringify(value);
+    return value;
+  } catch {
+    return undefined; // It was about all that can be said of it.
+  }
 }
 
 /** The script, or one Fault that names all that is wrong with it. */

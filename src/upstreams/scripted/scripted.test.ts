@@ -346,6 +346,13 @@ describe("a script that is wrong", () => {
     expect(problems("- [a\n- b: ]")[0]).toMatch(/^\d+: /);
   });
 
+  it("is caught where it has no end", () => {
+    const rows = ["- &a0 [x]"];
+    for (let row = 1; row < 30; row++) rows.push(`- &a${row} [*a${row - 1}, *a${row - 1}]`);
+    for (const text of ["- &a [*a]", rows.join("\n")])
+      expect(problems(text)).toEqual([expect.stringMatching(/unfolds without end/)]);
+  });
+
   it("is caught as a value, without lines", () => {
     expect(problems(7)).toHaveLength(1);
     expect(problems({ turns: [] })).toHaveLength(1);
