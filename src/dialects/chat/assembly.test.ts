@@ -383,3 +383,38 @@ it("knows arguments that are still open from those that are closed or free text"
   expect(isUnclosed("function")).toBe(false);
   expect(isUnclosed("custom", "if (a) {")).toBe(false);
 });
+
+describe("a header behind the end of a call", () => {
+  it.each<[string, Fragment[]]>([
+    ["without ids", [{ name: "f", input: "" }, { input: "{" }, { input: "}" }]],
+    ["with null for input", [{ name: "f", input: null }, { input: "{}" }]],
+    [
+      "by the same index",
+      [
+        { index: 0, name: "f" },
+        { index: 0, input: "{}" },
+      ],
+    ],
+    [
+      "by the same id",
+      [
+        { id: "a", name: "f" },
+        { id: "a", input: "{}" },
+      ],
+    ],
+  ])("begins the next call if arguments follow: %s", (_, next) => {
+    const { calls } = assemble([
+      { index: next[0]?.index, id: "a", name: "f", input: "{}" },
+      ...next,
+    ]);
+    expect(calls.map(({ name, input }) => name + input)).toEqual(["f{}", "f{}"]);
+  });
+
+  it("is only said again if none do", () => {
+    const { calls } = assemble([
+      { id: "a", name: "f", input: "{}" },
+      { name: "f", input: "" },
+    ]);
+    expect(calls).toEqual([told("f", "{}", "a")]);
+  });
+});

@@ -50,6 +50,8 @@ export class CallAssembly {
   readonly #byIndex = new Map<number, Slot>();
   readonly #byId = new Map<string, Slot>();
   #last: Slot | undefined;
+  /** The header of a call that is over, said once more: the same again, or the next call's. */
+  #header: { readonly of: Slot; readonly fragment: Fragment } | undefined;
   #waiting = 0;
   #repaired = false;
 
@@ -63,6 +65,12 @@ export class CallAssembly {
     const text = inputText(input);
     if (input !== undefined && typeof input !== "string") this.#repaired = true;
     let slot = this.#find(fragment);
+    const header = text.trim() === "" ? undefined : this.#header;
+    if (slot !== undefined && header?.of === slot && isBlank(fragment.name)) {
+      // Nothing can be added to what is over, so this is about another call of that name.
+      slot = this.#open(header.fragment);
+      this.#learn(slot, header.fragment);
+    }
     if (slot === undefined) {
       if (isBlank(id) && isBlank(fragment.name) && text === "") {
         this.#repaired = true;
@@ -70,6 +78,7 @@ export class CallAssembly {
       }
       slot = this.#open(fragment);
     } else if (isOdd(slot, fragment)) this.#repaired = true;
+    this.#header = isHeader(slot, fragment, text) ? { of: slot, fragment } : undefined;
     this.#learn(slot, fragment);
     if (kind != null && kind !== slot.kind) this.#repaired = true;
     if (text !== "" && !isRepeat(slot, fragment)) this.#add(slot, text, emit);
@@ -226,6 +235,14 @@ function isNext(slot: Slot, fragment: Fragment): boolean {
   if (otherId || otherName) return true;
   return inputText(fragment.input).trim() !== "" && !isRepeat(slot, fragment);
 }
+
+/** Whether a fragment says the name of a call that is over, and nothing of its arguments. */
+const isHeader = ({ kind, name, extent }: Slot, fragment: Fragment, text: string): boolean =>
+  !isBlank(name) &&
+  fragment.name === name &&
+  kind !== "custom" &&
+  text.trim() === "" &&
+  isClosed(extent);
 
 /** Whether a fragment says all of a call once more, as some do at the end. */
 function isRepeat({ kind, given, name, extent }: Slot, fragment: Fragment): boolean {
