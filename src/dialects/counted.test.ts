@@ -9,6 +9,7 @@ it.each([
   ["no total", { prompt_tokens: 5, completion_tokens: 7 }],
   ["no output", { prompt_tokens: 5, total_tokens: 12 }],
   ["no input", { output_tokens: 7, total_tokens: 12 }],
+  ["texts", { prompt_tokens: "5", completion_tokens: "7", total_tokens: "12" }],
 ])("counts in %s", (_, said) => {
   expect(counted(said)).toEqual(usage);
 });

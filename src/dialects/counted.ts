@@ -18,6 +18,7 @@ export function counted(value: unknown): Usage | undefined {
     cached:
       countOf(inputDetails?.cached_tokens) ??
       countOf(usage.prompt_cache_hit_tokens) ??
+      countOf(usage.cache_read_input_tokens) ??
       countOf(usage.cached_tokens),
     reasoning: countOf(outputDetails?.reasoning_tokens) ?? countOf(usage.reasoning_tokens),
   };
@@ -28,7 +29,7 @@ const rest = (total: number | undefined, other: number | undefined): number =>
   total === undefined || other === undefined ? 0 : Math.max(0, total - other);
 
 /** How many: what is below nothing counts nothing, and some say so of what they did not count. */
-export function countOf(value: unknown): number | undefined {
-  const count = numberOf(value);
+function countOf(value: unknown): number | undefined {
+  const count = typeof value === "string" && /^\d{1,15}$/.test(value) ? +value : numberOf(value);
   return count === undefined || count < 0 ? undefined : count;
 }

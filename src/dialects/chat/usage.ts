@@ -1,7 +1,7 @@
 import type { Usage } from "../../turn/event.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { counted, countOf } from "../counted.ts";
-import { fieldsOf, listOf } from "../loose.ts";
+import { counted } from "../counted.ts";
+import { fieldsOf, listOf, numberOf } from "../loose.ts";
 
 /** The count of tokens in a frame or body, wherever an upstream puts it. */
 export function readUsage(raw: Fields): Usage | undefined {
@@ -17,7 +17,7 @@ export function readUsage(raw: Fields): Usage | undefined {
 /** Whether a chat reader would take a count as it is. */
 export const isWholeUsage = (value: unknown): boolean =>
   ["prompt_tokens", "completion_tokens", "total_tokens"].every(
-    (key) => countOf(fieldsOf(value)?.[key]) !== undefined,
+    (key) => (numberOf(fieldsOf(value)?.[key]) ?? -1) >= 0,
   );
 
 export function writeUsage({ input, output, total, cached, reasoning }: Usage): Fields {

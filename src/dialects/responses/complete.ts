@@ -1,5 +1,5 @@
 import type { Fields } from "../../turn/turn.ts";
-import { fieldsOf, listOf } from "../loose.ts";
+import { fieldsOf, listOf, numberOf } from "../loose.ts";
 import { isStatus } from "./fields.ts";
 
 /** What every response object of the API has, at any moment. */
@@ -40,7 +40,20 @@ const ofFunctions = ["name", "description", "parameters", "strict"];
 
 /** Whether a response object could be shown to a client that counts on all of it. */
 export const isComplete = (response: Fields): boolean =>
-  has(response, always) && (listOf(response.tools) ?? []).every(isTold);
+  has(response, always) &&
+  (listOf(response.tools) ?? []).every(isTold) &&
+  (response.usage === null || isCounted(response.usage));
+
+const isCounted = (usage: unknown): boolean => {
+  const fields = fieldsOf(usage);
+  return (
+    [fields?.input_tokens, fields?.output_tokens, fields?.total_tokens].every(
+      (count) => numberOf(count) !== undefined,
+    ) &&
+    numberOf(fieldsOf(fields?.input_tokens_details)?.cached_tokens) !== undefined &&
+    numberOf(fieldsOf(fields?.output_tokens_details)?.reasoning_tokens) !== undefined
+  );
+};
 
 function isTold(tool: unknown): boolean {
   const fields = fieldsOf(tool);

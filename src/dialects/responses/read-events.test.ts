@@ -233,6 +233,16 @@ describe("a Responses stream as the API sends it", () => {
   });
 });
 
+it.each<Fields>([
+  { input_tokens: "3", output_tokens: "2", total_tokens: "5" },
+  { input_tokens: 3, output_tokens: 2, total_tokens: 5 },
+])("counts as the API does where its upstream does not: %j", (usage) => {
+  const status = "completed";
+  const sent = { type: "response.completed", response: response({ status, usage, output: [] }) };
+  expect(bentAt(created, sent)).toEqual([1]);
+  expect(answerOf(read(created, sent)).usage).toMatchObject({ input: 3, output: 2, total: 5 });
+});
+
 describe("a Responses upstream that fails", () => {
   it.each([
     ["rate_limit_exceeded", "upstream.rate_limited", 429],
