@@ -66,7 +66,8 @@ export const isOfType = (value: unknown, type: string): boolean =>
 
 /** Where a reference points, within the schema it stands in. */
 export function resolve(root: JsonSchema, ref: string): JsonSchema | undefined {
-  if (!ref.startsWith("#")) return undefined;
+  // Anything but a path names what somebody else knows, or an anchor.
+  if (!/^#(\/|$)/.test(ref)) return undefined;
   let at: unknown = root;
   for (const step of ref.slice(1).split("/").slice(1)) {
     const key = unquoted(step).replaceAll("~1", "/").replaceAll("~0", "~");

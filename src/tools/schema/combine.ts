@@ -58,23 +58,23 @@ export function writeUnion(
   const { rule } = writing;
   const bare = Object.keys(own).every((key) => remarks.has(key));
   const apart = bare || (rule.untyped !== false && !reshapesObjects(writing));
-  const branches = apart
-    ? schemasIn(alternatives)
-    : schemasIn(alternatives).map((branch) => mergedInto(own, branch, writing));
+  const branches = schemasIn(alternatives).map((branch) =>
+    apart ? { schema: branch, within } : mergedInto(own, branch, writing, within),
+  );
   if (!branches.every((branch) => branch !== undefined))
     return asText(schema, writing, "alternatives");
   if (!apart) writing.changed = true;
 
   const said = takes(writing, word) ? word : "anyOf";
-  if (!takes(writing, said)) return writeWithout(schema, branches, writing, within);
+  if (!takes(writing, said)) return writeWithout(schema, branches, writing);
   if (said !== word) writing.changed = true;
-  const nodes = branches.map((branch) => writing.write(branch, within));
+  const nodes = branches.map((branch) => writing.write(branch.schema, branch.within));
   const outer = limit(apart ? own : only(own, remarks), writing);
   const written = { ...outer, [said]: nodes.map((node) => node.schema) };
   if (nodes.every(({ codec }) => codec === undefined)) return { schema: written, codec: undefined };
   const codec = unionCodec(
     nodes.map((node, at) => ({
-      client: follow(branches[at] ?? true, writing.root, []) ?? true,
+      client: follow(branches[at]?.schema ?? true, writing.root, []) ?? true,
       upstream: followWritten(node.schema, writing),
       codec: node.codec,
     })),
@@ -91,29 +91,35 @@ function followWritten(schema: JsonSchema, { definitions }: Writing): JsonSchema
   return true;
 }
 
-/** An alternative with what holds for all of them. */
-function mergedInto(own: Fields, branch: JsonSchema, writing: Writing): JsonSchema | undefined {
+/** An alternative of a union, and the references it was reached through. */
+type Alternative = { readonly schema: JsonSchema; readonly within: Within };
+
+/** An alternative with what holds for all of them; nothing if that leads back to where it came from. */
+function mergedInto(
+  own: Fields,
+  branch: JsonSchema,
+  { root }: Writing,
+  within: Within,
+): Alternative | undefined {
   const common = Object.fromEntries(Object.entries(own).filter(([key]) => !remarks.has(key)));
-  const target = follow(branch, writing.root, []);
-  return target === undefined ? undefined : merged(target, common);
+  const through = [...within];
+  const target = follow(branch, root, through);
+  const schema = target === undefined ? undefined : merged(target, common);
+  return schema === undefined ? undefined : { schema, within: through };
 }
 
 const only = (schema: Fields, words: ReadonlySet<string>): Fields =>
   Object.fromEntries(Object.entries(schema).filter(([key]) => words.has(key)));
 
 /** Alternatives for an upstream that takes none. */
-function writeWithout(
-  schema: Fields,
-  branches: readonly JsonSchema[],
-  writing: Writing,
-  within: Within,
-): Node {
-  const some = branches.filter((branch) => !isNull(branch));
+function writeWithout(schema: Fields, branches: readonly Alternative[], writing: Writing): Node {
+  const some = branches.filter((branch) => !isNull(branch.schema));
   const [first] = some;
-  if (some.length !== 1 || !isFields(first)) return asText(schema, writing, "alternatives");
+  if (some.length !== 1 || !isFields(first?.schema)) return asText(schema, writing, "alternatives");
   writing.changed = true;
   const outer = only(schema, remarks);
-  return nullable(writing.write({ ...first, ...outer }, within), branches.length > 1, writing);
+  const node = writing.write({ ...first.schema, ...outer }, first.within);
+  return nullable(node, branches.length > 1, writing);
 }
 
 const isNull = (schema: JsonSchema): boolean =>

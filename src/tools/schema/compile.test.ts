@@ -328,3 +328,51 @@ describe("compileSchema", () => {
     expect(codec?.decode("auto")).toBe("auto");
   });
 });
+
+describe("arguments in a form of their own", () => {
+  it.each([
+    ["a schema that refers to nothing but itself", { $ref: "#" }, '{"a":1}'],
+    [
+      "values nested deeper than anybody can follow",
+      { type: "object", properties: { a: { $ref: "#" } } },
+      '{"a":'.repeat(20_000) + "1" + "}".repeat(20_000),
+    ],
+  ])("are left as they are for %s", (_, schema, text) => {
+    for (const rule of Object.values(rules)) {
+      const { codec } = compileSchema(schema, rule);
+      if (codec === undefined) continue;
+      const form = jsonForm(codec);
+      const decoder = form.decoder();
+      const back = decoder.each(form.encode(text)) + decoder.end(true);
+      expect(back === text || JSON.stringify(JSON.parse(back)) === text).toBe(true);
+    }
+  });
+});
+
+describe("schemas that say odd things", () => {
+  const odd: Record<string, JsonSchema> = {
+    "lists that are none": {
+      type: "object",
+      required: null,
+      allOf: [{ required: ["a"] }, { properties: [] }, { properties: { a: {} } }, { enum: 5 }],
+    },
+    "alternatives that are the whole": {
+      type: "object",
+      properties: { a: { oneOf: [{ $ref: "#" }, { $ref: "#/properties/a" }], type: "object" } },
+    },
+    "an anchor": { type: "object", properties: { a: { $ref: "#nowhere" } } },
+    "a reference to itself": { $ref: "#/$defs/a", $defs: { a: { $ref: "#/$defs/a" } } },
+  };
+
+  it.each(Object.entries(odd))("can be written for any upstream: %s", (_, schema) => {
+    for (const rule of Object.values(rules))
+      expect(JSON.stringify(compileSchema(schema, rule).schema).length).toBeLessThan(2000);
+  });
+
+  it("keep a property of any name where two schemas are made one", () => {
+    const named = (type: string): JsonSchema =>
+      JSON.parse(`{"type":"object","properties":{"__proto__":{"type":"${type}"}}}`) as JsonSchema;
+    const { schema } = compileSchema({ allOf: [named("number"), named("integer")] }, strict);
+    expect(JSON.stringify(schema)).toContain('"properties":{"__proto__":');
+  });
+});

@@ -11,7 +11,13 @@ export const jsonForm = (codec: Codec): Form => ({
 function through(text: string, change: (value: unknown) => unknown): string {
   const value = exactly(text);
   if (value === undefined) return text;
-  const changed = JSON.stringify(change(value));
-  // The text may be written in its own way.
-  return changed === JSON.stringify(value) ? text : changed;
+  try {
+    const changed = JSON.stringify(change(value));
+    // The text may be written in its own way.
+    return changed === JSON.stringify(value) ? text : changed;
+  } catch (error) {
+    // Nested deeper than we can follow, or described by a schema that refers to nothing but itself.
+    if (error instanceof RangeError) return text;
+    throw error;
+  }
 }

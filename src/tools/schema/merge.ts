@@ -1,4 +1,5 @@
 import { isOfType, isSchema, typeOfWord } from "../../schema/parts.ts";
+import { isFields } from "../../turn/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 
 /** A schema of several types as one of a single type: without what speaks of the others. */
@@ -17,14 +18,22 @@ export function narrowed(schema: Fields, type: string): Fields {
 export function merged(one: JsonSchema, other: JsonSchema): JsonSchema | undefined {
   if (typeof one === "boolean") return one ? other : false;
   if (typeof other === "boolean") return other ? one : false;
-  const both: Record<string, unknown> = { ...one };
-  for (const [word, value] of Object.entries(other)) {
-    const mine = both[word];
-    const joined = mine === undefined ? value : joinedWord(word, mine, value);
-    if (joined === undefined) return undefined;
-    both[word] = joined;
+  return joined(one, other, joinedWord);
+}
+
+/** The entries of both, those of one name made one. */
+function joined(
+  one: Fields,
+  other: Fields,
+  join: (name: string, mine: unknown, value: unknown) => unknown,
+): Fields | undefined {
+  const both = new Map(Object.entries(one));
+  for (const [name, value] of Object.entries(other)) {
+    const held = both.has(name) ? join(name, both.get(name), value) : value;
+    if (held === undefined) return undefined;
+    both.set(name, held);
   }
-  return both;
+  return Object.fromEntries(both);
 }
 
 function joinedWord(word: string, mine: unknown, value: unknown): unknown {
@@ -35,29 +44,25 @@ function joinedWord(word: string, mine: unknown, value: unknown): unknown {
     case "$schema":
       return mine;
     case "required":
-      return [...new Set([...(mine as string[]), ...(value as string[])])];
+      return Array.isArray(mine) && Array.isArray(value)
+        ? [...new Set<unknown>([...mine, ...value])]
+        : undefined;
     case "properties":
-      return mergedProperties(mine as Fields, value as Fields);
+      return isFields(mine) && isFields(value) ? joined(mine, value, joinedProperty) : undefined;
     case "additionalProperties":
-      return isSchema(mine) && isSchema(value) ? merged(mine, value) : undefined;
+      return joinedProperty(word, mine, value);
     case "type":
       return [mine, value].every((type) => type === "number" || type === "integer")
         ? "integer"
         : undefined;
     case "enum":
-      return (mine as unknown[]).filter((held) => (value as unknown[]).includes(held));
+      return Array.isArray(mine) && Array.isArray(value)
+        ? mine.filter((held) => value.includes(held))
+        : undefined;
     default:
       return undefined;
   }
 }
 
-function mergedProperties(mine: Fields, value: Fields): Fields | undefined {
-  const both: Record<string, unknown> = { ...mine };
-  for (const [key, schema] of Object.entries(value)) {
-    const own = both[key];
-    const joined = isSchema(own) && isSchema(schema) ? merged(own, schema) : schema;
-    if (joined === undefined) return undefined;
-    both[key] = joined;
-  }
-  return both;
-}
+const joinedProperty = (_: string, mine: unknown, value: unknown): JsonSchema | undefined =>
+  isSchema(mine) && isSchema(value) ? merged(mine, value) : undefined;
