@@ -255,6 +255,7 @@ upstreams:
 | \`tools.kinds\` | by kind: \`native\` (sent as it is, or by its template in \`tools.builtins\`), \`degrade\` (a function stands in), \`ignore\` (left out and reported), \`refuse\`; \`*\` for the rest |
 | \`tools.builtins\` | how a native kind is written where the provider has its own form; \`$from\` is what the client said at a path, through \`map\`, or \`else\` |
 | \`tools.max\`, \`tools.names\` | how many tools, and what their names may be: \`chars\`, \`max\`, \`first\`, \`reserved\` |
+| \`tools.descriptions\` | how many characters the description of a tool may have; what is beyond is told with the instructions |
 | \`tools.choice\` | the forms of \`tool_choice\` it takes: \`auto\`, \`none\`, \`required\`, \`function\` (one tool), \`allowed\` (a list) |
 | \`tools.parallel\` | whether a message may make several calls |
 | \`tools.schema\` | the part of JSON Schema it takes; what is not said is taken |

@@ -59,6 +59,7 @@ const tools = {
   kinds: z.record(z.string(), kind),
   max: z.int().positive(),
   names: z.strictObject(names).partial(),
+  descriptions: z.int().min(60),
   choice: z.array(z.enum(["auto", "none", "required", "function", "allowed"])),
   parallel: z.boolean(),
   declares: z.enum(["turn", "thread"]),

@@ -10,6 +10,7 @@ import type {
   NamespaceTool,
 } from "../turn/turn.ts";
 import type { Entry } from "./catalog.ts";
+import { parted } from "./description.ts";
 import type { Binding, ToolIdentityMap } from "./identity.ts";
 import type { Form } from "./kinds/kind.ts";
 import { kindOf } from "./kinds/kinds.ts";
@@ -37,6 +38,8 @@ export type Bound = Binding & {
   readonly declaration: Callable<UpstreamName>;
   /** The namespace it stays in at the upstream. */
   readonly group?: NamespaceTool | undefined;
+  /** What its description had no room for. */
+  readonly rest?: string | undefined;
   /** The item of the conversation it stays in. */
   readonly item?: number | undefined;
   /** How its calls' inputs change form; none where they do not. */
@@ -66,6 +69,8 @@ type Offer = {
   readonly original?: JsonSchema | undefined;
   /** The tool that is sent, but for its name. */
   readonly tool: Callable;
+  /** What its description has no room for. */
+  readonly rest?: string | undefined;
   readonly decisions: readonly Pick<Decision, "action" | "reason">[];
 };
 
@@ -89,9 +94,32 @@ export function planToolDeclaration(entry: Entry, profile: Profile, isFirst = tr
   }
   const isNative = rule === "native" || isBetweenThem(entry, profile);
   const own = isNative ? declareNative(entry, profile) : declareStandIn(entry, profile);
-  if (own.offer === undefined || entry.group === undefined) return own;
-  if (groupRule === "native") return { ...own, offer: { ...own.offer, group: entry.group } };
-  return flattened(own, own.offer, entry.group, isFirst);
+  return described(grouped(own, entry, groupRule, isFirst), profile);
+}
+
+function grouped(own: Declared, { group }: Entry, rule: KindRule, isFirst: boolean): Declared {
+  if (own.offer === undefined || group === undefined) return own;
+  if (rule === "native") return { ...own, offer: { ...own.offer, group } };
+  return flattened(own, own.offer, group, isFirst);
+}
+
+/** A tool with no more of a description than the upstream takes. */
+function described(own: Declared, { tools: { descriptions: most } }: Profile): Declared {
+  const { offer } = own;
+  if (most === undefined || offer === undefined || offer.tool.type === "builtin") return own;
+  const { description = "" } = offer.tool;
+  if (description.length <= most) return own;
+  const { head, rest } = parted(description, most);
+  const reason = `its description goes on in the instructions: the upstream takes ${most} characters`;
+  return {
+    ...own,
+    offer: {
+      ...offer,
+      tool: { ...offer.tool, description: head },
+      rest,
+      decisions: [...offer.decisions, { action: "reshaped", reason }],
+    },
+  };
 }
 
 /** A tool we do not know, of a client that speaks the upstream's own language, is between the two. */

@@ -5,6 +5,7 @@ import type { Profile } from "../turn/profile.ts";
 import type { Choice, DialectName, Params, Turn } from "../turn/turn.ts";
 import { planProviderToolChoice, type ChoicePlan } from "./choice.ts";
 import type { Bound, Identities, ToolVerdict, Verdict } from "./declare.ts";
+import { restsOf } from "./description.ts";
 import { planFormat, withWords, type FormatCheck } from "./format.ts";
 import { planHistory } from "./history/history.ts";
 import type { Seal } from "./reasoning.ts";
@@ -61,7 +62,7 @@ export function previewTools(
   const history = planHistory(turn, set, profile, origin);
   const format = planFormat(turn.format, profile, turn.dialect);
   const params = planParams(turn, set, profile);
-  const { words } = format;
+  const words = wordsOf(format.words, set, choice);
   const { items, places } = words === undefined ? history : withWords(history, words, profile);
   const { repairs = none } = turn;
   const isSame =
@@ -105,6 +106,17 @@ export function previewTools(
 }
 
 const none: readonly Decision[] = [];
+
+/** What the model is told beside the conversation, if anything. */
+function wordsOf(
+  format: string | undefined,
+  { offered }: Toolset,
+  { tools }: ChoicePlan,
+): string | undefined {
+  const rests = restsOf(offered, tools);
+  const words = format === undefined ? rests : [...rests, format];
+  return words.length === 0 ? undefined : words.join("\n\n");
+}
 
 /**
  * How answers are marked for a client whose dialect can carry reasoning. In the

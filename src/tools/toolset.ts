@@ -233,6 +233,7 @@ function bind(
     upstream: { kind: offer.kind, namespace: offer.group?.name, name },
     declaration: { ...offer.tool, name },
     group: offer.group,
+    rest: offer.rest,
     item: isKept ? entry.item : undefined,
     form: offer.form,
     original: offer.original,

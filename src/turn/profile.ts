@@ -111,6 +111,8 @@ export type Profile = {
     readonly kinds: Readonly<Record<string, KindRule>>;
     readonly max: number;
     readonly names: NameRule;
+    /** How long the description of a tool may be; not said: as long as it likes. */
+    readonly descriptions?: number | undefined;
     readonly choice: readonly ChoiceForm[];
     readonly parallel: boolean;
     /** Whether tools may change with every turn, or are fixed when a thread starts. Like the next two, for tools on demand. */
