@@ -74,6 +74,8 @@ export function findRoute(method: string, path: string): { route: Route; rest: s
   const wanted = method === "HEAD" ? "GET" : method;
   const known = exact.get(`${wanted} ${place}`);
   if (known !== undefined) return { route: known, rest: "" };
+  // Who ends a base URL with a slash asks for two of them.
+  if (path.includes("//")) return findRoute(method, path.replaceAll(/\/{2,}/g, "/"));
   const there = routes.filter((route) => covers(route.path, place));
   const route = there.find((candidate) => candidate.method === wanted);
   if (route !== undefined) return { route, rest: place.slice(route.path.length - 1) };

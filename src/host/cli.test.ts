@@ -53,7 +53,8 @@ function started(
         const found = pattern.exec(said[stream]);
         if (found !== null) return found;
         const more = once(stream === "out" ? child.stdout : child.stderr, "data");
-        if (child.exitCode !== null) throw new Error(`it ended: ${said.out}${said.err}`);
+        if (child.exitCode !== null || child.signalCode !== null)
+          throw new Error(`it ended: ${said.out}${said.err}`);
         await Promise.race([more, over]);
       }
     },
@@ -255,6 +256,16 @@ describe("patchbay serve", () => {
     write("patchbay.yaml", "server: { keys: [two] }\n");
     await until("err", /"ok":true/);
     expect([await status("one"), await status("two")]).toEqual([401, 200]);
+  });
+
+  it("looks at its file again when it is told to, and goes on", async () => {
+    write("patchbay.yaml", "server: { keys: [one] }\n");
+    const { url, until, child } = await serving();
+    write("patchbay.yaml", "server: { prot: 1 }\n");
+    await until("err", /"ok":false/);
+    child.kill("SIGHUP");
+    await until("err", /"ok":false[^]*"ok":false/);
+    expect((await ask(url, "demo", "one")).status).toBe(200);
   });
 
   it("logs a line for a turn, without what was said or shown", async () => {

@@ -88,6 +88,12 @@ describe("a server", () => {
     expect(said).toMatch(/^HTTP\/1\.1 200 /);
   });
 
+  it("is no proxy, and says so", async () => {
+    const said = await answerTo("CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n");
+    expect(said).toMatch(/^HTTP\/1\.1 405 /);
+    expect(said).toContain('"code":"request.method"');
+  });
+
   it("refuses methods that nobody has heard of in its own words", async () => {
     const said = await answerTo(
       "PROPFIND /v1/models HTTP/1.1\r\nHost: x\r\nconnection: close\r\n\r\n",

@@ -7,6 +7,7 @@ import {
   type Server as HttpServer,
 } from "node:http";
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import { faultBody } from "../dialects/fault-body.ts";
 import type { Gateway } from "../gateway/gateway.ts";
@@ -62,6 +63,8 @@ export async function openServer(
     });
     // Whatever else is expected may be passed over.
     server.on("checkExpectation", serve);
+    // No tunnels are made here, and nobody else would say so.
+    server.on("connect", (_request, socket) => refuseTunnel(socket));
     server.on("connection", (socket) => {
       state.sockets.add(socket);
       socket.once("close", () => state.sockets.delete(socket));
@@ -199,7 +202,20 @@ function bindFault(error: unknown, { host, port }: Address): Fault {
 function refuseGarbage(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === "ECONNRESET" || !socket.writable || isSpeaking(socket))
     return void socket.destroy();
-  const [status, fault] = garbageFault(error.code);
+  sayBarely(socket, ...garbageFault(error.code));
+}
+
+function refuseTunnel(socket: Duplex): void {
+  socket.on("error", () => {}); // Who is gone already needs no answer.
+  const message = "This is no proxy, and takes no CONNECT; ask it for its routes.";
+  sayBarely(
+    socket,
+    "405 Method Not Allowed\r\nallow: GET, HEAD, POST",
+    new Fault("request.method", message),
+  );
+}
+
+function sayBarely(socket: Duplex, status: string, fault: Fault): void {
   const body = JSON.stringify(faultBody(fault));
   socket.end(
     `HTTP/1.1 ${status}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,

@@ -1,3 +1,4 @@
+import { isatty } from "node:tty";
 import { setFlagsFromString } from "node:v8";
 import { systemClock } from "../clock.ts";
 import { findingLine } from "../config-file.ts";
@@ -42,13 +43,17 @@ export async function serve(options: ServeOptions): Promise<void> {
   const server = await openServer(gateway, config.server);
   keepServing(log);
   const stop = stopper(server, config.server.shutdown_grace_ms, log);
-  stopOnSignals(stop);
+  process.on("SIGTERM", stop.heed);
+  process.on("SIGINT", stop.heed);
   if (parent !== undefined) stopWithParent(stop, parent);
+  const takeUp = reloader({ ...origin, file: loaded.file }, config, gateway, log);
+  for (const path of loaded.files) watchFile(path, systemClock, takeUp);
+  // At a terminal it says that the terminal is gone; a service is told so that its file has changed.
+  const isService = ![0, 1, 2].some(isatty);
+  process.on("SIGHUP", isService ? takeUp : stop.heed);
   console.log(
     `Patchbay listens on ${server.url} (upstreams: ${Object.keys(config.upstreams).join(", ")})`,
   );
-  const takeUp = reloader({ ...origin, file: loaded.file }, config, gateway, log);
-  for (const path of loaded.files) watchFile(path, systemClock, takeUp);
 }
 
 /** One request's error must not end the others: it is logged, and serving goes on. */
@@ -58,7 +63,11 @@ function keepServing(log: Log): void {
   process.on("exit", log.flush);
 }
 
-type Stopper = { readonly stopping: () => boolean; readonly stop: (why: string) => void };
+type Stopper = {
+  readonly stop: (why: string) => void;
+  /** The first signal lets running streams end; the second does not wait. */
+  readonly heed: (signal: NodeJS.Signals) => void;
+};
 
 /** Lets running streams end, and then the process. */
 function stopper(server: Server, graceMs: number, log: Log): Stopper {
@@ -75,17 +84,11 @@ function stopper(server: Server, graceMs: number, log: Log): Stopper {
       },
     );
   };
-  return { stopping: () => stopping, stop };
-}
-
-/** The first signal lets running streams end; the second does not wait. */
-function stopOnSignals({ stopping, stop }: Stopper): void {
   const heed = (signal: NodeJS.Signals): void => {
-    if (stopping()) process.exit(1);
+    if (stopping) process.exit(1);
     stop(`on ${signal}`);
   };
-  process.on("SIGTERM", heed);
-  process.on("SIGINT", heed);
+  return { stop, heed };
 }
 
 /** A shell that is ended passes nothing on; that it is gone shows in who the parent is. */
