@@ -87,6 +87,19 @@ describe.skipIf(missing)("what goes wrong behind the real codex app-server", () 
     expect(house.model.heard).toHaveLength(3);
   });
 
+  it("is told also where a call came before it, which Codex keeps it back for", async () => {
+    const item = { type: "function_call", call_id: "call_1", name: "look", arguments: "{}" };
+    const called = frame({ type: "response.output_item.done", output_index: 0, item });
+    const tools = [{ type: "function", function: { name: "look" } }];
+    let now: Answer = sse(called, cut);
+    await using house = await openCodex(() => now, { timeouts: { idle: 1_500 } });
+    const refusal = await ask(house, { tools });
+    expect([refusal.status, refusal.body["error"]?.code]).toEqual([502, "upstream.cut"]);
+    now = sse(called, incomplete("max_output_tokens"));
+    const { body } = await ask(house, { tools });
+    expect(body["choices"]?.[0]).toMatchObject({ finish_reason: "length" });
+  });
+
   it("is told in the stream once that has begun", async () => {
     await using house = await openCodex(() => sse(...half, cut));
     const { status, text } = await ask(house, { stream: true });

@@ -39,6 +39,9 @@ export type Answering = {
 
 const idle: Answering = { done: () => {} };
 
+/** Milliseconds of silence in mid-answer after which its calls are given up. */
+const DOUBTFUL = 5_000;
+
 /** `running`: its model or its calls are still under way. Urgent: a model is, or a place is wanted. */
 type Release = { readonly running: boolean; readonly urgent: boolean };
 
@@ -55,6 +58,8 @@ export class Thread implements Listener {
   #released = false;
   #beginning = false;
   #unwanted = false;
+  /** Some of its calls were given up before its model was done. */
+  #doubted = false;
   /** The calls that Codex waits for, by call id. */
   readonly #slots = new Map<string, RequestId>();
   /** What such calls are answered with that Codex has not asked for yet; a later call may have the same id. */
@@ -173,7 +178,7 @@ export class Thread implements Listener {
     this.#watching?.();
     const { said } = this.#reader;
     const running = state === "calls";
-    const waits = running && willWait(said, this.request);
+    const waits = running && !this.#doubted && willWait(said, this.request);
     // One that does not wait asks its model again at once, unless it is stopped before.
     if (!waits || !this.#options.park(this, said))
       return this.release({ running, urgent: running && !waits });
@@ -267,14 +272,28 @@ export class Thread implements Listener {
   /** Looks from time to time whether it has fallen silent: cheaper than a timer for every event. */
   #stayAwake(): void {
     const { clock, idle: longest, failing } = this.#options;
+    const long = Math.min(DOUBTFUL, longest / 2);
     this.#lastHeard = clock.now();
     const look = (): void => {
       if (this.#out === undefined) return;
-      const due = this.#lastHeard + longest;
-      if (clock.now() < due) this.#watching = clock.at(due, look);
-      else this.#fail(silent(failing, longest));
+      const silence = clock.now() - this.#lastHeard;
+      if (silence >= longest) return this.#fail(silent(failing, longest));
+      if (silence >= long) this.#doubt();
+      const due = silence < long ? long : Math.min(silence + long, longest);
+      this.#watching = clock.at(this.#lastHeard + due, look);
     };
-    this.#watching = clock.at(this.#lastHeard + longest, look);
+    this.#watching = clock.at(this.#lastHeard + long, look);
+  }
+
+  /**
+   * That its model broke off Codex tells only when all calls before that are
+   * answered. A model that is merely slow goes on, but the thread is spoilt.
+   */
+  #doubt(): void {
+    for (const id of this.#slots.values())
+      this.#options.server.rpc.refuse(id, "The model has fallen silent.");
+    this.#doubted ||= this.#slots.size > 0;
+    this.#slots.clear();
   }
 }
 
