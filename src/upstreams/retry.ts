@@ -92,12 +92,17 @@ export type Headers = Readonly<Record<string, string | string[] | undefined>>;
 /** How long a refusal asks to wait, in milliseconds. */
 export function askedWait(headers: Headers, now: number): number | undefined {
   const exact = Number.parseFloat(headerValue(headers["retry-after-ms"]));
-  if (exact >= 0) return exact;
+  if (exact >= 0) return Math.min(exact, LONGEST_TOLD);
   const said = headerValue(headers["retry-after"]).trim();
-  if (/^\d+(\.\d+)?$/.test(said)) return Number(said) * 1_000;
-  const moment = Date.parse(said);
-  return Number.isNaN(moment) ? undefined : Math.max(0, moment - now);
+  const [, seconds] = /^(\d+(?:\.\d+)?)s?$/.exec(said) ?? [];
+  if (seconds !== undefined) return Math.min(Number(seconds) * 1_000, LONGEST_TOLD);
+  // Some of what is no date is read as one all the same: one that is has letters.
+  const moment = /[a-z]/i.test(said) ? Date.parse(said) : Number.NaN;
+  return Number.isNaN(moment) ? undefined : Math.min(Math.max(0, moment - now), LONGEST_TOLD);
 }
+
+/** A year; more is nonsense, and beyond some length no number that a header can carry. */
+const LONGEST_TOLD = 365 * 24 * 3_600_000;
 
 /** The first value of a header; empty if there is none. */
 export const headerValue = (header: string | string[] | undefined): string =>
