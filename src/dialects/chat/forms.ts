@@ -23,9 +23,22 @@ export function strayForms(body: Fields, messages: readonly unknown[]): readonly
     if (isFields(message) && Array.isArray(message.content) && message.content.some(isStrayPart))
       found.push(repaired(`messages[${at}].content`, "chat has other words for its parts"));
   }
+  found.push(...idleFields(body).map((name) => repaired(name, "it means nothing without tools")));
   if (Array.isArray(tools)) found.push(...strayTools(tools));
   if (isStrayChoice(tool_choice)) found.push(repaired("tool_choice", "chat says it otherwise"));
   return found.length === 0 ? none : found;
+}
+
+/** The fields about tools in a request that declares none: chat refuses each of them, an empty list too. */
+export function idleFields(body: Fields): readonly string[] {
+  const { tools, functions, tool_choice: choice, parallel_tool_calls: parallel } = body;
+  if ([tools, functions].some((list) => Array.isArray(list) && list.length > 0)) return [];
+  const idle: string[] = [];
+  if (Array.isArray(tools)) idle.push("tools");
+  // One that asks for a call is a mistake, and told as such.
+  if (choice === "auto" || choice === "none") idle.push("tool_choice");
+  if (typeof parallel === "boolean") idle.push("parallel_tool_calls");
+  return idle;
 }
 
 const strayTools = kept((tools: readonly unknown[]): readonly Decision[] =>

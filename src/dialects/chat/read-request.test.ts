@@ -263,7 +263,8 @@ describe("tool_choice", () => {
       { type: "allowed", mode: "auto", tools: [f] },
     ],
   ])("%j", (tool_choice, choice) => {
-    expect(read({ tool_choice }).choice).toEqual(choice);
+    const tools = [{ type: "function", function: { name: "f" } }];
+    expect(read({ tools, tool_choice }).choice).toEqual(choice);
   });
 });
 

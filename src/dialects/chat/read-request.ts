@@ -4,7 +4,7 @@ import { readParams } from "../params.ts";
 import { invalid, shaped } from "../shape.ts";
 import { readChoice } from "./choice.ts";
 import { readFormat } from "./format.ts";
-import { strayForms } from "./forms.ts";
+import { idleFields, strayForms } from "./forms.ts";
 import { declaresFunctions } from "./old-form.ts";
 import { readMessages } from "./read-messages.ts";
 import { bodySchema } from "./schema.ts";
@@ -33,16 +33,20 @@ export function readRequest(body: Fields): Turn {
   const { include_usage, ...options } = stream_options ?? {};
   if (include_usage != null && typeof include_usage !== "boolean")
     throw invalid("stream_options.include_usage", "must be true or false");
+  const idle = idleFields(body);
   return {
     dialect: "chat",
     model,
     ...readMessages(messages),
     tools: readTools(body.tools, body.functions),
-    choice: readChoice(body.tool_choice, body.function_call),
+    choice: idle.includes("tool_choice")
+      ? undefined
+      : readChoice(body.tool_choice, body.function_call),
     format: readFormat(body.response_format),
     params: {
       ...(logprobs === true && { logprobs: 0 }),
       ...params,
+      ...(idle.includes("parallel_tool_calls") && { parallelCalls: undefined }),
       // The old form has room for one call.
       ...(declaresFunctions(body) && { parallelCalls: false }),
     },

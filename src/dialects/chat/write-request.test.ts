@@ -99,14 +99,15 @@ describe("a chat request that crosses", () => {
   });
 
   it("leaves out what means nothing without tools", () => {
-    const { body, decisions } = write(
-      fromChat({ tool_choice: "none", parallel_tool_calls: false }),
-    );
+    const turn = fromChat({ tools: [], tool_choice: "none", parallel_tool_calls: false });
+    const { body, decisions } = write(turn);
     expect(Object.keys(body)).toEqual(["model", "messages"]);
-    expect(decisions.map(({ path, action }) => [path, action])).toEqual([
+    expect(turn.repairs?.map(({ path, action }) => [path, action])).toEqual([
+      ["tools", "repaired"],
       ["tool_choice", "repaired"],
       ["parallel_tool_calls", "repaired"],
     ]);
+    expect(decisions).toEqual([]);
   });
 
   it("calls parameters what the upstream calls them, and reports those it has not", () => {
