@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { sayResponses } from "../fake-model.ts";
+import { sayResponses, wantedCalls } from "../fake-model.ts";
 import {
   cut,
   fakeUpstream,
@@ -98,6 +98,24 @@ describe.skipIf(missing)("what goes wrong behind the real codex app-server", () 
     now = sse(called, incomplete("max_output_tokens"));
     const { body } = await ask(house, { tools });
     expect(body["choices"]?.[0]).toMatchObject({ finish_reason: "length" });
+  });
+
+  it("is told wherever the model breaks off", async () => {
+    const said = { text: "Let me see.", calls: wantedCalls };
+    const frames = [...(sayResponses({ stream: true }, said).steps as Iterable<string>)];
+    const end = frames.findIndex((one) => one.includes("response.completed"));
+    const breaking: Model = ({ body }) =>
+      sse(...frames.slice(0, Number(body["input"][0].content[0].text)), cut);
+    await using house = await openCodex(breaking, { timeouts: { idle: 4_000 } });
+    const tools = wantedCalls.map(({ name }) => ({ type: "function", function: { name } }));
+    const answers = await Promise.all(
+      [...frames.keys(), frames.length].map((at) =>
+        ask(house, { messages: [{ role: "user", content: `${at}` }], tools }),
+      ),
+    );
+    expect(answers.map(({ status, body }) => [status, body["error"]?.code])).toEqual(
+      answers.map((_, at) => (at <= end ? [502, "upstream.cut"] : [200, undefined])),
+    );
   });
 
   it("is told in the stream once that has begun", async () => {
