@@ -13,6 +13,9 @@ export function fieldsIn(text: string): Fields | undefined {
   return fieldsOf(value) ?? fieldsOf(listOf(value)?.[0]);
 }
 
+/** Whether such a text is a list: what it holds may not be forwarded so. */
+export const isListed = (text: string): boolean => /^\s*\[/.test(text);
+
 export const listOf = (value: unknown): readonly unknown[] | undefined =>
   Array.isArray(value) ? (value as readonly unknown[]) : undefined;
 

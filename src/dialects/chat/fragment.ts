@@ -2,13 +2,17 @@ import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, textOf } from "../loose.ts";
 import type { Fragment } from "./assembly.ts";
 
-/** A piece of a call as it stands in `tool_calls`; `whole`: all of it is there. */
-export function fragmentOf(raw: Fields, at: number, whole: boolean): Fragment {
+/** Whether calls are told apart by their numbers; of calls that are whole, each is one by itself. */
+export const areNumbered = (calls: readonly unknown[]): boolean =>
+  new Set(calls.map((call) => indexOf(fieldsOf(call)?.index))).size === calls.length;
+
+/** A piece of a call as it stands in `tool_calls`; `place`: its number, whatever it says itself. */
+export function fragmentOf(raw: Fields, at: number, place: number | undefined): Fragment {
   const custom = fieldsOf(raw.custom);
   const body = fieldsOf(raw.function) ?? custom ?? raw;
   const { index, id, type } = raw;
   return {
-    index: indexOf(index) ?? (whole ? at : undefined),
+    index: place ?? indexOf(index),
     id: typeof id === "number" ? String(id) : wordOf(id),
     kind: wordOf(type) ?? (custom === undefined ? undefined : "custom"),
     name: wordOf(body.name),

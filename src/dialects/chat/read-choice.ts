@@ -12,7 +12,7 @@ import { CallAssembly } from "./assembly.ts";
 import { isWholeAnnotation, readAnnotation } from "./citations.ts";
 import { addDetails, detailsText, grown, thoughtIn } from "./details.ts";
 import { readFinish } from "./finish.ts";
-import { callInPart, fragmentOf, isOwnHeader } from "./fragment.ts";
+import { areNumbered, callInPart, fragmentOf, isOwnHeader } from "./fragment.ts";
 import { imageItem, imagesIn } from "./images.ts";
 import { readSaidPart } from "./said-part.ts";
 import { Snapshots } from "./snapshots.ts";
@@ -133,8 +133,8 @@ export class ChoiceReader {
     if (whole && message !== undefined) return this.#readDelta(message, raw, true);
     const delta = fieldsOf(raw.delta) ?? textDelta(raw);
     // Beside a delta, a message makes readers take the text twice.
-    if (delta !== raw.delta || message !== undefined) this.#regular = false;
-    if (delta !== undefined) return this.#readDelta(delta, raw, false);
+    if (whole || delta !== raw.delta || message !== undefined) this.#regular = false;
+    if (delta !== undefined) return this.#readDelta(delta, raw, whole);
     if (message === undefined) return;
     if (!this.#told) this.#snapshots ??= new Snapshots();
     if (this.#snapshots !== undefined) this.#readDelta(this.#snapshots.news(message), raw, true);
@@ -154,7 +154,7 @@ export class ChoiceReader {
     this.#readContent(content, logprobs?.length === 0 ? undefined : logprobs);
     // Who says calls in both ways is heard once.
     if (!this.#hasCalls && (listOf(delta.tool_calls) ?? []).length === 0)
-      this.#readCallParts(listOf(delta.content) ?? []);
+      this.#readCallParts(listOf(delta.content) ?? [delta.content], whole);
     this.#sayRefusal(textOf(delta.refusal) ?? "");
     this.#readAnnotations(delta.annotations);
     for (const url of imagesIn(delta.images)) this.#sayImage(url);
@@ -191,14 +191,11 @@ export class ChoiceReader {
     }
   }
 
-  #readCallParts(parts: readonly unknown[]): void {
-    let beside = false;
-    for (const part of parts) {
-      const fragment = callInPart(part);
-      if (fragment === undefined) continue;
+  #readCallParts(parts: readonly unknown[], whole: boolean): void {
+    for (const [at, fragment] of parts.flatMap((part) => callInPart(part) ?? []).entries()) {
       this.#plain = false;
-      this.#calls.each({ ...fragment, beside }, this.#sayCall);
-      beside = true;
+      const index = whole ? at : undefined;
+      this.#calls.each({ ...fragment, index, beside: at > 0 }, this.#sayCall);
     }
   }
 
@@ -215,6 +212,7 @@ export class ChoiceReader {
     const list = listOf(delta.tool_calls) ?? [delta.tool_calls].filter((one) => one != null);
     // Some readers look at the first only.
     if (list.length > 1 && !whole) this.#regular = false;
+    const isPlaced = whole && !areNumbered(list);
     for (const [at, entry] of list.entries()) {
       const raw = fieldsOf(entry);
       if (typeof raw?.index === "string" || list !== delta.tool_calls) this.#regular = false;
@@ -222,7 +220,7 @@ export class ChoiceReader {
         this.#regular = false;
         continue;
       }
-      const fragment = fragmentOf(raw, at, whole);
+      const fragment = fragmentOf(raw, at, isPlaced ? at : undefined);
       if (textOf(fragment.name) !== undefined) {
         // A header repeated with every piece is weighed each time anew.
         this.#plain = false;

@@ -180,9 +180,30 @@ describe("a whole body", () => {
         ],
       },
     ],
+    [
+      "with a delta for a message",
+      {
+        choices: [{ index: 0, finish_reason: "stop", delta: { role: "assistant", content: "a" } }],
+      },
+    ],
   ])("%s is put right", (_, more) => {
     expect(readWhole(JSON.stringify(body(more))).at(-1)).toMatchObject({ regular: false });
   });
+
+  it("in a list is put right", () => {
+    expect(readWhole(JSON.stringify([body()])).at(-1)).toMatchObject({ regular: false });
+  });
+
+  it.each([0, undefined])(
+    "has as many calls as it lists, though each has the index %s",
+    (index) => {
+      const call = { id: "a", index, type: "function", function: { name: "f", arguments: "{}" } };
+      const message = { role: "assistant", content: null, tool_calls: [call, call] };
+      const choices = [{ index: 0, finish_reason: "tool_calls", message }];
+      const [choice] = answerOf(readWhole(JSON.stringify(body({ choices })))).choices;
+      expect(choice?.items).toMatchObject([{ input: "{}" }, { input: "{}" }]);
+    },
+  );
 
   it.each<[string, string, string]>([
     ["that is not JSON", "<html>", "upstream.malformed"],

@@ -5,7 +5,7 @@ import type { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { EventReader, ReadContext } from "../dialect.ts";
-import { fieldsIn, fieldsOf, listOf, numberOf, textOf } from "../loose.ts";
+import { fieldsIn, fieldsOf, isListed, listOf, numberOf, textOf } from "../loose.ts";
 import { bareError, saidError, strayError } from "../said-error.ts";
 import { isBeat, malformed } from "../unreadable.ts";
 import { readLink } from "./citations.ts";
@@ -74,7 +74,8 @@ class ChatReader implements EventReader {
     if (list === undefined)
       return this.#fail(strayError(raw, true) ?? malformed("answered without `choices`"));
     this.#start(raw);
-    const own = this.#readChoices(list, true) && this.#isOwnHead(raw, "chat.completion");
+    const isOwn = this.#isOwnHead(raw, "chat.completion") && !isListed(text);
+    const own = this.#readChoices(list, true) && isOwn;
     this.#readLinks(raw);
     const count = this.#readCount(raw);
     const regular = own && this.#areFinished() && count.regular;
@@ -94,7 +95,7 @@ class ChatReader implements EventReader {
     if (fault !== undefined) return this.#fail(fault);
     const isNoise = list.length === 0 && readUsage(raw) === undefined;
     if (!isNoise || textOf(raw.id) !== undefined) this.#start(raw);
-    const ownHead = this.#isOwnHead(raw, "chat.completion.chunk");
+    const ownHead = this.#isOwnHead(raw, "chat.completion.chunk") && !isListed(data);
     // No part of the answer: forwarding it could only confuse.
     if (isNoise && !ownHead) return;
 

@@ -53,6 +53,8 @@ export class CallReader implements ItemReader {
     if (this.#call === undefined) {
       if (this.#isNamed) this.#to.bent();
       this.#seen = { ...this.#seen, ...raw };
+      // Nothing has been passed on, so what it came to counts and not the pieces that waited.
+      if (inputText(raw?.[this.#kind.input]) !== "") this.#held = "";
     }
     if (this.#isNamed && textOf(this.#seen.name) === undefined)
       return this.#to.say({ type: "turn-fail", fault: nameless() });

@@ -5,7 +5,7 @@ import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { counted } from "../counted.ts";
 import type { EventReader, ReadContext } from "../dialect.ts";
-import { fieldsIn, fieldsOf, numberOf, textOf } from "../loose.ts";
+import { fieldsIn, fieldsOf, isListed, numberOf, textOf } from "../loose.ts";
 import { errorWords, mergedWords, type ErrorWords } from "../error-words.ts";
 import { bareError, errorFault, saidError, strayError } from "../said-error.ts";
 import { isBeat, malformed } from "../unreadable.ts";
@@ -76,7 +76,7 @@ class ResponsesReader implements EventReader {
     if (raw === undefined) return partial ? undefined : this.#unreadable(data, name);
     const type = typeOf(raw, name);
     if (this.#said !== undefined && type !== "response.failed") return this.end(emit);
-    if (raw.type !== type) this.#bent();
+    if (raw.type !== type || isListed(data)) this.#bent();
     const sequence = this.#count(raw.sequence_number);
     const ends = this.#read(type, raw);
     if (!this.#frames) return;
@@ -89,6 +89,7 @@ class ResponsesReader implements EventReader {
     this.#emit = emit;
     this.#isWhole = true;
     const raw = fieldsIn(text);
+    if (isListed(text)) this.#bent();
     if (raw === undefined) this.#fail(malformed("answered with something that is not JSON"));
     else this.#read(undefined, fieldsOf(raw.response) ?? raw);
     if (this.#frames)

@@ -65,7 +65,10 @@ export class OutputReader {
     if (item === undefined) return;
     const before = this.#at(raw.output_index);
     const isRepeated =
-      before?.closed === false && before.type === item.type && before.id === textOf(item.id);
+      before?.closed === false &&
+      before.type === item.type &&
+      before.id === textOf(item.id) &&
+      before.callId === textOf(item.call_id);
     if (isRepeated) return this.#to.bent();
     if (!isOwnItem(item)) this.#to.bent();
     this.#open(item, raw.output_index);
@@ -76,7 +79,7 @@ export class OutputReader {
     if (item === undefined) return;
     const id = textOf(item.id);
     let slot = this.#calling(raw, item) ?? this.#find(raw, id, (found) => found.type === item.type);
-    if (slot === undefined) {
+    if (slot === undefined || isAnother(slot, item)) {
       this.#to.bent();
       slot = this.#open(item, raw.output_index);
     } else if (slot.id !== id || !isOwnItem(item, slot.first)) this.#to.bent();
@@ -97,9 +100,11 @@ export class OutputReader {
       return before.slot.reader.each(type, raw);
     const id = textOf(raw.item_id);
     const suited = typeFor(type, raw);
-    const slot =
+    let slot =
       this.#find(raw, id, ({ type }) => suits(type, suited)) ?? this.#unannounced(suited[0], raw);
     if (slot === undefined) return;
+    if (slot.closed && type.endsWith(".delta") && id !== undefined && !this.#byId.has(id))
+      slot = this.#open({ type: slot.type, id }, raw.output_index);
     this.#learn(slot, id, raw.output_index);
     if (id === undefined || id !== slot.id) this.#to.bent();
     else if (slot === this.#at(raw.output_index))
@@ -156,7 +161,8 @@ export class OutputReader {
     const tests: readonly ((slot: Slot, item: Fields) => boolean)[] = [
       (slot, item) => slot.id !== undefined && slot.id === textOf(item.id),
       (slot, item) => slot.callId !== undefined && slot.callId === textOf(item.call_id),
-      (slot, item) => textOf(item.call_id) === undefined || isRenamed(slot, item),
+      (slot, item) =>
+        textOf(item.call_id) === undefined || isRenamed(slot, item) || isUnnamed(slot),
     ];
     for (const test of tests)
       for (const item of items) {
@@ -220,7 +226,8 @@ export class OutputReader {
     if (typeof raw.output_index !== "number" && id === undefined) return last;
     if (last.closed || last.callId !== undefined) return undefined;
     // An item may be announced in one place and told of in another, or counted on when it ends.
-    return !last.heard || (id === undefined && !last.reader.ripe()) ? last : undefined;
+    const isEnd = id === undefined && raw.delta === undefined && !last.reader.ripe();
+    return !last.heard || isEnd ? last : undefined;
   }
 
   /** The call that an item is the end of, where only the id of the call says so. */
@@ -300,6 +307,14 @@ class Floor {
     for (const { owner, event } of waiting) this.say(owner, event);
   }
 }
+
+/** Whether an item is another than the one that was done in its place. */
+const isAnother = ({ last }: Slot, item: Fields): boolean =>
+  last !== undefined && (last.call_id !== item.call_id || !agrees(item, last));
+
+/** Whether nobody announced a call, so that only its arguments have been told. */
+const isUnnamed = ({ callId, first }: Slot): boolean =>
+  callId === undefined && first.name === undefined;
 
 /** Whether an item is a call that was told of under other ids. */
 const isRenamed = (slot: Slot, item: Fields): boolean =>

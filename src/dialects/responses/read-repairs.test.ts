@@ -258,3 +258,69 @@ describe("a Responses stream of somebody else", () => {
     expect(answerOf(events).choices[0]?.items).toMatchObject(said("Hi"));
   });
 });
+
+describe("items that are hard to tell apart", () => {
+  const other = { id: "fc_2", call_id: "call_2" };
+  const bare = { id: undefined };
+  const inputs = (...sent: Sent[]): unknown[] | undefined =>
+    itemsOf(...sent)?.map((item) => (item.type === "call" ? [item.id, item.input] : item));
+  const both = [
+    ["call_1", "{}"],
+    ["call_2", "{}"],
+  ];
+
+  it.each<[string, Sent[]]>([
+    ["are done in one place", [done(call("{}")), done(call("{}", other)), completed()]],
+    [
+      "are done in one place without ids",
+      [done(call("{}", bare)), done(call("{}", { ...other, ...bare })), completed()],
+    ],
+    [
+      "are announced in one place without ids",
+      [
+        added(call("", bare)),
+        { type: "response.function_call_arguments.delta", output_index: 0, delta: "{}" },
+        added(call("", { ...other, ...bare })),
+        { type: "response.function_call_arguments.delta", output_index: 0, delta: "{}" },
+        completed(call("{}", bare), call("{}", { ...other, ...bare })),
+      ],
+    ],
+    [
+      "are told of under ids that change, and never announced",
+      [
+        of("function_call_arguments.delta", { delta: "{" }, "x_1"),
+        of("function_call_arguments.delta", { delta: "}" }, "x_2"),
+        of("function_call_arguments.delta", { delta: "{" }, "x_3", 1),
+        of("function_call_arguments.delta", { delta: "}" }, "x_4", 1),
+        completed(call("{}"), call("{}", other)),
+      ],
+    ],
+    [
+      "are told of without ids, and never announced",
+      [
+        { type: "response.function_call_arguments.delta", output_index: 0, delta: "{}" },
+        { type: "response.function_call_arguments.delta", output_index: 1, delta: "{}" },
+        completed(call("{}"), call("{}", other)),
+      ],
+    ],
+    [
+      "are told of with nothing to tell them apart",
+      [
+        { type: "response.function_call_arguments.delta", delta: "{}" },
+        { type: "response.function_call_arguments.delta", delta: "{}" },
+        completed(call("{}"), call("{}", other)),
+      ],
+    ],
+  ])("are both there where they %s", (_, sent) => {
+    expect(inputs(created, ...sent)).toEqual(both);
+  });
+
+  it("are one where it is only said twice", () => {
+    expect(inputs(created, done(call("{}")), done(call("{}")), completed())).toEqual([both[0]]);
+  });
+});
+
+it("forwards nothing that stands in a list", () => {
+  const listed = JSON.stringify([{ ...created, sequence_number: 0 }]);
+  expect(bentAt(listed, completed())).toContain(0);
+});
