@@ -15,7 +15,7 @@ import {
   whole,
   withTools,
 } from "../../test/turns.ts";
-import type { Fields, Opaque } from "../turn/turn.ts";
+import type { Fields, Item, Opaque } from "../turn/turn.ts";
 import { planTools, summary } from "./plan.ts";
 
 const carrier = (type: string, tools: readonly unknown[]): Opaque => ({
@@ -100,6 +100,18 @@ describe("the catalog", () => {
     const plan = planTools(ask({ items: [brought("old"), brought("new"), brought("new")] }), plain);
     expect(plan.turn.tools).toMatchObject([{ name: "look", description: "new" }]);
     expect(plan.turn.tools).toHaveLength(1);
+  });
+
+  it("leaves a tool its name though it is brought again otherwise", () => {
+    const brought = (description: string) =>
+      carrier("additional_tools", [{ type: "function", name: "look", description }]);
+    const items = [brought("old"), carrier("additional_tools", [{ type: "custom", name: "look" }])];
+    const names = (more: readonly Item[]): string[] =>
+      planTools(ask({ items: more }), plain).verdicts.map(
+        ({ kind, upstreamName }) => `${kind} ${upstreamName}`,
+      );
+    expect(names(items)).toEqual(["function look", "custom look_2"]);
+    expect(names([...items, brought("new")])).toEqual(["function look", "custom look_2"]);
   });
 
   it("expands a namespace that came through the chat door", () => {

@@ -15,6 +15,8 @@ export type Entry = {
   readonly group?: NamespaceTool | undefined;
   /** The item of the conversation that brought it; none if it stands in the list of tools. */
   readonly item?: number | undefined;
+  /** How late it came: 0 with the list of tools, else by the item that brought it first. */
+  readonly since: number;
 };
 
 export type Catalog = {
@@ -83,5 +85,6 @@ export const bringsTools = (items: readonly Item[]): boolean =>
 function entryOf(tool: Callable, path: string, item?: number, group?: NamespaceTool): Entry {
   const kind = tool.type === "builtin" ? tool.kind : tool.type;
   const name = clientName(tool.name === "" ? kind : tool.name);
-  return { path, kind, namespace: group?.name, name, tool, group, item };
+  const since = item === undefined ? 0 : item + 1;
+  return { path, kind, namespace: group?.name, name, tool, group, item, since };
 }

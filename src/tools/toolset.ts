@@ -155,7 +155,7 @@ function distinct(
     }
     again = true;
     if (entry.item !== undefined) {
-      if (!same) found.set(key, { ...entry, path: first.path });
+      if (!same) found.set(key, { ...entry, path: first.path, since: first.since });
       continue;
     }
     const reason = same
@@ -197,10 +197,10 @@ function nameAll(
  * the conversation brings yield to those that were there before, so that a name
  * does not change when another tool arrives.
  */
-function rankOf({ tool, namespace, item }: Entry): number {
-  const since = item === undefined ? 0 : (item + 1) * 10;
-  if (tool.type === "builtin") return since + 4;
-  return since + (namespace === undefined ? 0 : 2) + (tool.type === "function" ? 0 : 1);
+function rankOf({ tool, namespace, since }: Entry): number {
+  const age = since * 10;
+  if (tool.type === "builtin") return age + 4;
+  return age + (namespace === undefined ? 0 : 2) + (tool.type === "function" ? 0 : 1);
 }
 
 /** The items of the conversation that can be left as they are, with the tools in them. */
