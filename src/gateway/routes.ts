@@ -1,4 +1,5 @@
 import { recallItems } from "../dialects/responses/references.ts";
+import { doors } from "../turn/doors.ts";
 import { Fault } from "../turn/fault.ts";
 import type { CallRules } from "../turn/rules.ts";
 import type { Fields } from "../turn/turn.ts";
@@ -40,9 +41,9 @@ type Route = {
 };
 
 const routes: readonly Route[] = [
-  { method: "POST", path: "/v1/chat/completions", serve: (visit) => serveTurn(visit, "chat") },
-  { method: "POST", path: "/v1/responses", serve: (visit) => serveTurn(visit, "responses") },
-  { method: "GET", path: "/v1/responses", serve: refuseSocket },
+  { method: "POST", path: doors.chat, serve: (visit) => serveTurn(visit, "chat") },
+  { method: "POST", path: doors.responses, serve: (visit) => serveTurn(visit, "responses") },
+  { method: "GET", path: doors.responses, serve: refuseSocket },
   { method: "POST", path: "/v1/plan", serve: servePlan },
   { method: "GET", path: "/v1/plans/*", serve: servePastPlan },
   { method: "GET", path: "/v1/usage", serve: serveUsage },
@@ -74,8 +75,6 @@ export function findRoute(method: string, path: string): { route: Route; rest: s
   const wanted = method === "HEAD" ? "GET" : method;
   const known = exact.get(`${wanted} ${place}`);
   if (known !== undefined) return { route: known, rest: "" };
-  // Who ends a base URL with a slash asks for two of them.
-  if (path.includes("//")) return findRoute(method, path.replaceAll(/\/{2,}/g, "/"));
   const there = routes.filter((route) => covers(route.path, place));
   const route = there.find((candidate) => candidate.method === wanted);
   if (route !== undefined) return { route, rest: place.slice(route.path.length - 1) };
@@ -210,12 +209,16 @@ async function serveUsage(visit: Visit): Promise<void> {
 /** Codex tries a WebSocket first; 426 is the one answer that makes it use HTTP at once. */
 function refuseSocket(visit: Visit): void {
   if (headerOf(visit.exchange.headers, "upgrade") === undefined)
-    throw new Fault("request.method", `/v1/responses takes POST, not ${visit.exchange.method}.`, {
-      allow: "POST",
-    });
+    throw new Fault(
+      "request.method",
+      `${doors.responses} takes POST, not ${visit.exchange.method}.`,
+      {
+        allow: "POST",
+      },
+    );
   throw new Fault(
     "request.websocket",
-    "Responses over WebSocket is not offered here; POST to /v1/responses.",
+    `Responses over WebSocket is not offered here; POST to ${doors.responses}.`,
   );
 }
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { routes } from "../turn/doors.ts";
 
 // What goes out with every request to an upstream is checked when it is
 // configured: a request could only fail, or leave out what cannot be sent.
@@ -15,8 +16,10 @@ function addressFlaw(url: URL | null): string | undefined {
   if (url.username !== "" || url.password !== "")
     return "holds a user name or a password, and they would not be sent; use `api_key` or `headers`";
   if (url.hash !== "") return "holds a `#`, and what follows it would not be sent; leave it out";
-  const [route] = /\/(?:chat\/completions|responses|messages)\/*$/.exec(url.pathname) ?? [];
-  return route === undefined ? undefined : `ends in the route; leave \`${route}\` out`;
+  const bare = url.pathname.replace(/\/+$/, "");
+  const route = Object.values(routes).find((one) => bare.endsWith(one));
+  if (route === undefined) return undefined;
+  return `ends in the route; leave \`${url.pathname.slice(bare.length - route.length)}\` out`;
 }
 
 const NAME = /^[\w!#$%&'*+.^`|~-]+$/;

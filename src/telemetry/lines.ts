@@ -1,18 +1,10 @@
+import { doorOf } from "../turn/doors.ts";
 import type { StopReason } from "../turn/event.ts";
-import type { DialectName } from "../turn/turn.ts";
 import { figuresOf } from "./figures.ts";
 import type { Happening, TurnDone } from "./happening.ts";
 
 /** What a line says: flat, counts and names alone, no content. */
 export type Line = Readonly<Record<string, string | number | boolean | readonly number[] | null>>;
-
-/** The path behind each door. */
-const routes: Readonly<Partial<Record<DialectName, string>>> = {
-  chat: "/v1/chat/completions",
-  responses: "/v1/responses",
-  messages: "/v1/messages",
-};
-const routeOf = (door: DialectName): string => routes[door] ?? door;
 
 /** How a choice ended, as chat says it. */
 export const finishWords: Readonly<Record<StopReason, string>> = {
@@ -52,7 +44,7 @@ export const usageLine = (turn: TurnDone): Line => ({
   event: "usage_summary",
   component: "usage",
   req_id: turn.requestId,
-  route: routeOf(turn.door),
+  route: doorOf(turn.door),
   method: "POST",
   status_code: turn.status,
   outcome: turn.outcome,
@@ -85,7 +77,7 @@ export function eventLines(happening: Happening, at: number): readonly Line[] {
       return [
         {
           ...begin("http_ingress", "client_request", at, happening.requestId),
-          route: routeOf(happening.door),
+          route: doorOf(happening.door),
           method: "POST",
           requested_model: happening.model,
           stream: happening.stream,

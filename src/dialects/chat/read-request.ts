@@ -1,3 +1,4 @@
+import { doors } from "../../turn/doors.ts";
 import type { Fields, Turn } from "../../turn/turn.ts";
 import { readModel } from "../model.ts";
 import { readParams } from "../params.ts";
@@ -27,7 +28,7 @@ const own = new Set([
 export function readRequest(body: Fields): Turn {
   const model = readModel(body.model);
   if (body.messages === undefined && body.input !== undefined)
-    throw invalid("messages", "is missing; a request with `input` goes to /v1/responses");
+    throw invalid("messages", `is missing; a request with \`input\` goes to ${doors.responses}`);
   const { messages, stream, stream_options, logprobs } = shaped(bodySchema, body, "");
   const { params, extra } = readParams("chat", body, own);
   const { include_usage, ...options } = stream_options ?? {};

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { doors } from "../../turn/doors.ts";
 import type { Fields, Item, Params, Turn } from "../../turn/turn.ts";
 import { readModel } from "../model.ts";
 import { readParams } from "../params.ts";
@@ -76,7 +77,7 @@ function readItems(body: Fields, params: Params): Item[] {
 const remedyFor = ({ messages }: Fields): string =>
   messages === undefined
     ? "it must be a string or an array of items"
-    : "a request with `messages` goes to /v1/chat/completions";
+    : `a request with \`messages\` goes to ${doors.chat}`;
 
 /** What the model is to answer may be kept at the upstream. */
 const isElsewhere = (params: Params): boolean =>

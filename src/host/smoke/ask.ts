@@ -1,9 +1,10 @@
 import { fieldsIn, fieldsOf, listOf, textOf } from "../../dialects/loose.ts";
 import { sseReader } from "../../stream/sse.ts";
+import { doors } from "../../turn/doors.ts";
 import { Fault } from "../../turn/fault.ts";
 import { readChatBody, readChatStream } from "./chat.ts";
 import { readResponsesBody, readResponsesStream } from "./responses.ts";
-import { bodyFor, paths, type Scene } from "./scene.ts";
+import { bodyFor, type Scene } from "./scene.ts";
 import { errorText, figuresInHead, type Said, type Seen } from "./seen.ts";
 
 /** The gateway that is looked at. */
@@ -32,7 +33,7 @@ export async function ask(
   scene: Scene,
   { model, count }: { readonly model: string; readonly count: number },
 ): Promise<Seen> {
-  const response = await reach(target, paths[scene.door], {
+  const response = await reach(target, doors[scene.door], {
     method: "POST",
     headers: { "content-type": "application/json", "x-proxy-output-mode": scene.output },
     body: JSON.stringify(bodyFor(scene, model, count)),

@@ -20,8 +20,6 @@ export const scenes: readonly Scene[] = (["chat", "responses"] as const).flatMap
 export const sceneName = ({ door, stream, output }: Scene): string =>
   `${door} ${stream ? "stream" : "whole"} ${output}`;
 
-export const paths = { chat: "/v1/chat/completions", responses: "/v1/responses" } as const;
-
 /** Two of the names are beyond ASCII, so that what mangles those shows. */
 const cities = [
   "Paris",

@@ -1,11 +1,11 @@
 import { errors, Pool, ProxyAgent, type Dispatcher } from "undici";
 import type { Dialect } from "../../dialects/dialect.ts";
 import type { Clock, NewId } from "../../turn/clock.ts";
+import { routeOf } from "../../turn/doors.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
-import type { DialectName } from "../../turn/turn.ts";
 import { HttpAnswer } from "./answer.ts";
 import { broken, refusal, type Failing } from "./fault.ts";
 import { readModels } from "./model-list.ts";
@@ -47,13 +47,6 @@ export type HttpOptions = {
   readonly dispatcher?: Dispatcher | undefined;
 };
 
-/** Where each dialect takes its requests. */
-const routes: { readonly [D in DialectName]?: string } = {
-  chat: "/chat/completions",
-  responses: "/responses",
-  messages: "/messages",
-};
-
 const defaults: Timeouts = { connect: 10_000, headers: 300_000, idle: 300_000 };
 /** Agents pause between turns for tools; a connection kept over that saves a handshake. */
 const KEPT_MS = 30_000;
@@ -71,7 +64,7 @@ export function httpUpstream(given: HttpOptions): Upstream {
   const failing: Failing = { name, origin: wayTo(base, options), secrets: secretsOf(options) };
   const { headers: headersTimeout, idle: bodyTimeout } = timeouts;
   const common = { origin: base.origin, headersTimeout, bodyTimeout };
-  const path = pathOf(base, routes[dialect.name] ?? `/${dialect.name}`);
+  const path = pathOf(base, routeOf(dialect.name));
 
   let closing: Promise<void> | undefined;
 
