@@ -80,11 +80,20 @@ export function ruleFor(kind: string, { tools: { kinds } }: Profile): KindRule {
   return ownOf(kinds, kind) ?? (known && kinds[known.kind]) ?? kinds["*"] ?? "ignore";
 }
 
+/** How an upstream deals with namespaces, which only one dialect has a form for. */
+function groupRuleFor(profile: Profile): KindRule {
+  const rule = ruleFor("namespace", profile);
+  return rule === "native" && !takesFrom("responses", profile) ? "degrade" : rule;
+}
+
+/** Whether tools stay in their namespaces on an upstream. */
+export const keepsGroups = (profile: Profile): boolean => groupRuleFor(profile) === "native";
+
 /** Decides what becomes of one tool on an upstream, and says why. */
 export function planToolDeclaration(entry: Entry, profile: Profile, isFirst = true): Declared {
   const { kind, namespace } = entry;
   const rule = ruleFor(kind, profile);
-  const groupRule = namespace === undefined ? "native" : ruleFor("namespace", profile);
+  const groupRule = namespace === undefined ? "native" : groupRuleFor(profile);
   for (const [of, what] of [
     [rule, `${kind} tools`],
     [groupRule, "namespaces"],

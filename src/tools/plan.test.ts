@@ -28,7 +28,7 @@ const carrier = (type: string, tools: readonly Fields[]): Opaque => ({
 
 describe("planTools", () => {
   it("says of the members of a namespace that is kept what they are sent as", () => {
-    const narrow = withTools({ kinds: whole.tools.kinds });
+    const narrow = withTools({ names: plain.tools.names }, whole);
     const plan = planTools(ask({ tools: [namespace("n", [fn("a.b")])] }), narrow);
     expect(plan.turn.tools).toMatchObject([{ name: "n", tools: [{ name: "a_b" }] }]);
     expect(plan.decisions).toEqual([
@@ -250,6 +250,18 @@ describe("planTools", () => {
     expect(restored(plan, call).calls).toEqual([
       { kind: "custom", namespace: "git", name: "commit", id: "call_0", input: "x" },
     ]);
+  });
+
+  it("takes namespaces apart where the dialect has no form for them, whatever the profile says", () => {
+    const all = withTools({ kinds: { "*": "native" } });
+    const past = called("a", "gone", { namespace: "git" });
+    const plan = planTools(
+      ask({ tools: [namespace("git", [fn("status")]), namespace("hg", [])], items: [past] }),
+      all,
+    );
+    expect(namesOf(plan.turn.tools)).toEqual(["git__status"]);
+    expect(plan.verdicts).toMatchObject([{ verdict: "degraded" }, { verdict: "ignored" }]);
+    expect(plan.turn.items[0]).toMatchObject({ name: "git__gone", namespace: undefined });
   });
 
   it("sends a tool once that is declared twice, and says so", () => {

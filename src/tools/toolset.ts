@@ -6,6 +6,7 @@ import type { Tool, Turn } from "../turn/turn.ts";
 import { bringsTools, buildToolCatalog, type Catalog, type Entry } from "./catalog.ts";
 import type { ChoicePlan } from "./choice.ts";
 import {
+  keepsGroups,
   planToolDeclaration,
   ruleFor,
   type Bound,
@@ -126,7 +127,7 @@ function strayVerdicts(
     return { ...tool, verdict: "ignored", reason: made.reason };
   };
   // An upstream that has such things may make more of them.
-  const bare = ruleFor("namespace", profile) === "native" ? [] : hollow;
+  const bare = keepsGroups(profile) ? [] : hollow;
   const isKept = ruleFor("additional_tools", profile) === "native";
   const odd = unread.filter(({ item }) => item === undefined || !isKept || emptied.has(item));
   const empty: Reasoned = { action: "repaired", reason: "the namespace holds no tools" };

@@ -15,7 +15,7 @@ import type {
 } from "../../turn/turn.ts";
 import { toolsIn } from "../catalog.ts";
 import { readDeclaration } from "../declarations.ts";
-import { ruleFor, type Bound, type Identities } from "../declare.ts";
+import { keepsGroups, ruleFor, type Bound, type Identities } from "../declare.ts";
 import { fullName, identityKey, isCalledByName } from "../identity.ts";
 import type { Form } from "../kinds/kind.ts";
 import { kindOf } from "../kinds/kinds.ts";
@@ -254,7 +254,7 @@ function recastVanished(
     if (!calls.has(identityKey(item))) calls.set(identityKey(item), { call: item, at });
   }
   const gone = [...calls.values()];
-  const keepsGroups = ruleFor("namespace", profile) === "native";
+  const areKept = keepsGroups(profile);
   const names = createProviderNameAllocator(
     profile.tools.names,
     undefined,
@@ -262,7 +262,7 @@ function recastVanished(
   )(
     gone.map(({ call: { name, namespace } }) => ({
       name,
-      ...(keepsGroups ? { scope: namespace } : { prefix: namespace }),
+      ...(areKept ? { scope: namespace } : { prefix: namespace }),
       rank: 9,
     })),
   );
@@ -272,7 +272,7 @@ function recastVanished(
     const name = isCalledByName(kind)
       ? (names[index] ?? upstreamName(call.name))
       : upstreamName(call.name);
-    const namespace = keepsGroups ? call.namespace : undefined;
+    const namespace = areKept ? call.namespace : undefined;
     recasts.set(identityKey(call), {
       upstream: { kind, namespace, name },
       form: kind === call.kind ? undefined : kindOf(call.kind)?.standIn,
