@@ -64,6 +64,20 @@ describe.each([
   ["chat", readChat],
   ["responses", readResponses],
 ])("an answer of a %s upstream", (_, readEvents) => {
+  // A sentence alone may be anything while an answer lasts.
+  const marked = errorShapes.filter(([who]) => who !== "Cohere");
+
+  it.each(marked)("that breaks off with an error of %s says so", (_who, body, { message }) => {
+    const faults: Fault[] = [];
+    const reader = readEvents({ newId: (prefix) => prefix, frames: false });
+    reader.frame(JSON.stringify(body), undefined, false, (event) => {
+      if (event.type === "turn-fail") faults.push(event.fault);
+    });
+    expect(faults.map((fault) => fault.message)).toEqual([
+      `The upstream reported an error${message === undefined ? " inside its answer and did not say which." : `: ${message}`}`,
+    ]);
+  });
+
   it.each(errorShapes)("that is nothing but an error of %s says so", (_who, body, { message }) => {
     const said: unknown[] = [];
     const reader = readEvents({ newId: (prefix) => prefix, frames: false });

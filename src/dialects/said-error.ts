@@ -1,7 +1,7 @@
 import { Fault, type FaultCode } from "../turn/fault.ts";
 import type { Fields } from "../turn/turn.ts";
 import { errorWords, type ErrorWords } from "./error-words.ts";
-import { fieldsOf, listOf, textOf } from "./loose.ts";
+import { fieldsOf, listOf, numberOf, textOf } from "./loose.ts";
 
 const byStatus = {
   401: "upstream.auth",
@@ -108,6 +108,8 @@ export function strayError(raw: Fields, alone = false): Fault | undefined {
     (listOf(raw.errors) ?? []).length > 0 ||
     codes.some((key) => isFailure(raw[key])) ||
     raw.detail != null ||
+    fieldsOf(raw.fault) !== undefined ||
+    (numberOf(raw.status) ?? 0) >= 400 ||
     (alone && textOf(raw.message) !== undefined);
   if (!isOne) return undefined;
   const said = errorWords(raw);

@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { Fault } from "../turn/fault.ts";
+import { pathOf, pathText } from "../turn/flaws.ts";
 
 type Issue = z.core.$ZodIssue;
 
@@ -12,13 +13,13 @@ export function shaped<T>(schema: z.ZodType<T>, value: unknown, path: string): T
   if (read.success) return read.data;
   const [first] = read.error.issues;
   if (first?.message.startsWith("must ") === true)
-    throw invalid(join(path, first.path), first.message);
+    throw invalid(pathText(pathOf(first), path), first.message);
   const { issue, at } = first === undefined ? { issue: undefined, at: [] } : deepest(first);
   const what =
     issue?.code === "too_small"
       ? "must not be empty"
       : `must be ${wanted(issue)}, not ${sortOf(reach(value, at))}`;
-  throw invalid(join(path, at), what);
+  throw invalid(pathText(pathOf({ path: at }), path), what);
 }
 
 /** `what` goes on from the name of the field: "must be ...". */
@@ -70,15 +71,4 @@ const reach = (value: unknown, at: readonly PropertyKey[]): unknown =>
         ? (inner as Record<PropertyKey, unknown>)[key]
         : undefined,
     value,
-  );
-
-const join = (path: string, at: readonly PropertyKey[]): string =>
-  at.reduce<string>(
-    (text, key) =>
-      typeof key === "number"
-        ? `${text}[${key}]`
-        : text === ""
-          ? String(key)
-          : `${text}.${String(key)}`,
-    path,
   );

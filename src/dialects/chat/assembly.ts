@@ -30,6 +30,7 @@ type Slot = {
   /** Held until the name is known to be whole. */
   held: string;
   started: boolean;
+  queued: boolean;
   empty: boolean;
   extra: Fields | undefined;
   readonly extent: Extent;
@@ -50,6 +51,10 @@ export class CallAssembly {
   readonly #byIndex = new Map<number, Slot>();
   readonly #byId = new Map<string, Slot>();
   #last: Slot | undefined;
+  /** The call that began last. */
+  #told: Slot | undefined;
+  /** Calls that could begin, but for one whose arguments are open. */
+  readonly #queue: Slot[] = [];
   /** The header of a call that is over, said once more: the same again, or the next call's. */
   #header: { readonly of: Slot; readonly fragment: Fragment } | undefined;
   #waiting = 0;
@@ -113,9 +118,9 @@ export class CallAssembly {
     return this.#slots.some((slot) => slot.name === "");
   }
 
-  /** Whether the arguments of a call have brackets that are still open. */
+  /** Whether the arguments of any call are open. */
   unclosed(): boolean {
-    return this.#slots.some((slot) => slot.kind !== "custom" && read(slot.extent).depth > 0);
+    return this.#slots.some(isOpen);
   }
 
   /** True if the fragments so far were not what the OpenAI API would have sent. */
@@ -146,6 +151,7 @@ export class CallAssembly {
       name: "",
       held: "",
       started: false,
+      queued: false,
       empty: true,
       extra: undefined,
       extent: newExtent(),
@@ -165,7 +171,15 @@ export class CallAssembly {
     if (!isBlank(name)) slot.name = joinName(slot.name, name);
   }
 
+  /** Readers follow one call at a time, so others wait while the arguments of one are open. */
   #start(slot: Slot, emit: CallEvents): void {
+    if (this.#told === undefined || !isOpen(this.#told)) return this.#startNow(slot, emit);
+    this.#repaired = true;
+    if (!slot.queued) this.#queue.push(slot);
+    slot.queued = true;
+  }
+
+  #startNow(slot: Slot, emit: CallEvents): void {
     // Once a later call has begun, nothing more comes to the names of earlier ones.
     if (this.#waiting > 1)
       for (const earlier of this.#slots.slice(0, slot.call))
@@ -173,8 +187,17 @@ export class CallAssembly {
     this.#begin(slot, emit);
   }
 
+  #release(emit: CallEvents): void {
+    while (this.#told === undefined || !isOpen(this.#told)) {
+      const next = this.#queue.shift();
+      if (next === undefined) return;
+      if (isReady(next)) this.#startNow(next, emit);
+    }
+  }
+
   #begin(slot: Slot, emit: CallEvents): void {
     slot.started = true;
+    this.#told = slot;
     this.#waiting--;
     const choice = this.#choice;
     const { call, id, kind, extra, held } = slot;
@@ -196,8 +219,12 @@ export class CallAssembly {
     slot.extent.unread += text;
     // A string of a million pieces takes far more room than its text.
     if (slot.extent.unread.length > 4096) read(slot.extent);
-    if (slot.started) emit({ type: "call-delta", choice: this.#choice, call: slot.call, text });
-    else slot.held += text;
+    if (!slot.started) {
+      slot.held += text;
+      return;
+    }
+    emit({ type: "call-delta", choice: this.#choice, call: slot.call, text });
+    if (this.#queue.length > 0) this.#release(emit);
   }
 }
 
@@ -304,6 +331,9 @@ function read(extent: Extent): Extent {
   }
   return extent;
 }
+
+/** Whether the arguments of a call have brackets that are still open. */
+const isOpen = ({ kind, extent }: Slot): boolean => kind !== "custom" && read(extent).depth > 0;
 
 /** Whether a call can be told of, as far as we know. */
 const isReady = (slot: Slot): boolean => !slot.started && slot.name !== "";

@@ -139,10 +139,12 @@ class ResponsesReader implements EventReader {
       default:
         if (!this.#started || !eventTypes.has(type)) this.#bent();
         // An event we do not know is none of ours unless it is about an item.
-        if (raw.output_index === undefined && raw.item_id === undefined && !isSpoken(type))
-          return raw.error === undefined || raw.error === null
-            ? undefined
-            : this.#fail(bareError(raw));
+        if (raw.output_index === undefined && raw.item_id === undefined && !isSpoken(type)) {
+          // An error may have a type of its own.
+          const stray = type.startsWith("response.") ? undefined : strayError(raw);
+          const fault = saidError(raw) ?? stray;
+          return fault === undefined ? undefined : this.#fail(fault);
+        }
         this.#begin();
         this.#output.each(type, raw);
         return undefined;
