@@ -59,26 +59,42 @@ describe("openai's client", () => {
     expect(streamed.choices.map((choice) => choice.finish_reason)).toEqual(["stop", "stop"]);
   });
 
-  it("hears of every call that it is done, also where all come at once with the end", async () => {
-    const call = (index: number): unknown => ({
-      index,
-      id: `call_${index}`,
-      type: "function",
-      function: { name: "f", arguments: "{}" },
-    });
+  const head = (index: number, input: string): unknown => ({
+    index,
+    id: `call_${index}`,
+    type: "function",
+    function: { name: "f", arguments: input },
+  });
+  const rest = (index: number, input: string): string =>
+    chunk(0, { tool_calls: [{ index, function: { arguments: input } }] });
+
+  it.each([
+    [
+      "at once with the end",
+      [chunk(0, { tool_calls: [head(0, "{}"), head(1, "{}")] }, "tool_calls")],
+    ],
+    [
+      "in turns",
+      [
+        chunk(0, { tool_calls: [head(0, "{")] }),
+        chunk(0, { tool_calls: [head(1, "{")] }),
+        rest(0, "}"),
+        rest(1, "}"),
+        chunk(0, {}, "tool_calls"),
+      ],
+    ],
+  ])("hears of every call once that it is done, where they come %s", async (_, frames) => {
     await using house = await openHouse("chat", () =>
-      sse(
-        chunk(0, { role: "assistant", content: "" }),
-        chunk(0, { tool_calls: [call(0), call(1)] }, "tool_calls"),
-        done,
-      ),
+      sse(chunk(0, { role: "assistant", content: "" }), ...frames, done),
     );
-    const finished: number[] = [];
+    const finished: string[] = [];
     await house.client.chat.completions
       .stream({ model: "m", messages: asked })
-      .on("tool_calls.function.arguments.done", ({ index }) => void finished.push(index))
+      .on("tool_calls.function.arguments.done", (call) => {
+        finished.push(`${call.index}${call.arguments}`);
+      })
       .done();
-    expect(finished).toEqual([0, 1]);
+    expect(finished).toEqual(["0{}", "1{}"]);
   });
 
   describe.each(["chat", "responses"] as const)("with a %s upstream", (back) => {
