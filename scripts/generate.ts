@@ -261,7 +261,7 @@ upstreams:
 | \`tools.schema\` | the part of JSON Schema it takes; what is not said is taken |
 | \`tools.declares\`, \`tools.deferred\`, \`tools.cached\` | whether tools may change with every turn, whether it loads deferred ones itself, and whether it caches prompts: for tools on demand, of which there are none yet, so nothing asks for them |
 | \`tools.written\` | whether the model writes calls into its text as \`<use_tool>\` blocks, which are then read as calls |
-| \`history\` | what it asks of a conversation: calls answered at once (\`paired\`), \`roles\`, \`lateSystem\`, \`media\`, \`resultMedia\`, \`empty\`, \`ids\`; whether messages may name who speaks (\`names\`) and results must name their tool (\`resultNames\`); what stands for the reasoning before calls where none is known (\`reasoningWithCalls\`) |
+| \`history\` | what it asks of a conversation: calls answered at once (\`paired\`), \`roles\`, \`lateSystem\`, \`media\`, \`resultMedia\`, \`empty\`, \`ids\`; whether messages may name who speaks (\`names\`) and results must name their tool (\`resultNames\`); what stands for the reasoning before calls where none is known (\`reasoningWithCalls\`), and what the model is taken to have said where only it may speak behind results (\`behindResults\`) |
 | \`params\` | what it calls a parameter; null: it has none, and the loss is reported |
 | \`effort\` | by reasoning effort, \`*\` for the rest: its word for it (\`as\`, null: none), \`fields\` that say it besides, and whether it is materially another (\`changed\`); without a rule an effort is told as it is |
 | \`fields\` | what every request says unless the client says it itself; null: not |

@@ -52,6 +52,7 @@ const history = {
   names: z.boolean(),
   resultNames: z.boolean(),
   reasoningWithCalls: z.string(),
+  behindResults: z.string(),
   ids: nameRule.extend({ exact: z.boolean().optional() }),
 } satisfies Record<keyof HistoryRule, z.ZodType>;
 

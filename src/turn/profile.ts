@@ -76,6 +76,8 @@ export type HistoryRule = {
   readonly resultNames?: boolean | undefined;
   /** What stands for the reasoning before calls where none is known, if calls are refused without any. */
   readonly reasoningWithCalls?: string | undefined;
+  /** What the model is taken to have said where somebody else speaks right behind results, if that is refused. */
+  readonly behindResults?: string | undefined;
   /** What call ids must look like. */
   readonly ids?: IdRule | undefined;
 };

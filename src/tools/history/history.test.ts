@@ -409,6 +409,54 @@ describe("messages", () => {
   });
 });
 
+describe("what is said right behind results", () => {
+  const bridged = withHistory({ paired: true, resultMedia: [], behindResults: "Noted." });
+
+  it("is the model's where it must be, also behind what was mended", () => {
+    const seen = result("b", "", { parts: [image] });
+    const items = [
+      called("a"),
+      message("user", "never mind"),
+      called("b"),
+      seen,
+      called("c"),
+      result("c"),
+      message("assistant", "so"),
+      message("user", "and?"),
+    ];
+    const { turn, decisions } = tell(items, bridged);
+    expect(short(turn.items)).toEqual([
+      "call a",
+      "result a",
+      "assistant Noted.",
+      "user never mind",
+      "call b",
+      "result b",
+      "assistant Noted.",
+      "user From the result of call b:|image",
+      "call c",
+      "result c",
+      "assistant so",
+      "user and?",
+    ]);
+    expect(decisions).toContainEqual({
+      path: "input[0]",
+      action: "repaired",
+      reason:
+        "only the model may speak behind results, so it is taken to have said a word (2 times)",
+    });
+    expect(flaws(turn.items)).toEqual([]);
+  });
+
+  it("stays as it is where it is the model's, or may be anybody's", () => {
+    const items = [called("a"), result("a"), message("assistant", "so"), message("user", "and?")];
+    expect(tell(items, bridged).turn.items).toBe(items);
+    const others = [called("a"), result("a"), message("user", "and?")];
+    expect(tell(others).turn.items).toBe(others);
+    expect(tell([called("a"), result("a")], bridged).decisions).toEqual([]);
+  });
+});
+
 describe("system messages", () => {
   it("are sent as one only as far as they are text", () => {
     const seen: Item = { ...message("system", "see"), parts: [image] };

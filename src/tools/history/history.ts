@@ -7,7 +7,7 @@ import { idAllocator, isLawfulId } from "../ids.ts";
 import { takeNotes } from "../notes.ts";
 import type { Toolset } from "../toolset.ts";
 import { areNamed, fitNames } from "./names.ts";
-import { isPaired, pairCalls } from "./pairs.ts";
+import { areTakenUp, isPaired, pairCalls, takeUp } from "./pairs.ts";
 import { areFit, fitParts, fitRoles } from "./parts.ts";
 import { areFollowed, areThoughtOut, dropLone, fitThoughts } from "./thoughts.ts";
 import type { Mending, Told } from "./told.ts";
@@ -54,7 +54,7 @@ export function planHistory(
 function isSound(items: readonly Item<UpstreamName>[], profile: Profile): boolean {
   const { history: rule, tools } = profile;
   if (rule === undefined) return true;
-  const { ids, paired, empty, reasoningWithCalls } = rule;
+  const { ids, paired, empty, reasoningWithCalls, behindResults } = rule;
   return (
     (paired !== true || isPaired(items, tools.parallel)) &&
     (ids === undefined ||
@@ -62,17 +62,19 @@ function isSound(items: readonly Item<UpstreamName>[], profile: Profile): boolea
     areFit(items, rule, profile) &&
     areNamed(items, rule) &&
     (empty !== false || areFollowed(items)) &&
+    (behindResults === undefined || areTakenUp(items)) &&
     (reasoningWithCalls === undefined || areThoughtOut(items))
   );
 }
 
 function mend(told: readonly Told[], mending: Mending): readonly Told[] {
   const { rule } = mending;
-  const { reasoningWithCalls: blank } = rule;
+  const { reasoningWithCalls: blank, behindResults: words } = rule;
   const paired = rule.paired === true ? pairCalls(told, mending) : told;
   const fitted = fitRoles(fitParts(paired, mending), mending);
   const followed = rule.empty === false ? dropLone(fitted, mending) : fitted;
-  const thought = blank === undefined ? followed : fitThoughts(followed, blank, mending);
+  const taken = words === undefined ? followed : takeUp(followed, words, mending);
+  const thought = blank === undefined ? taken : fitThoughts(taken, blank, mending);
   const isIdentified = rule.paired === true || rule.ids !== undefined;
   return fitNames(isIdentified ? fitIds(thought, mending) : thought, mending);
 }

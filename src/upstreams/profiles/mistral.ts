@@ -4,11 +4,12 @@ import { genericChat } from "./generic-chat.ts";
 /**
  * Mistral. From the request types of mistralai/client-python, the validator of
  * mistralai/mistral-common, and refusals in litellm#30835 (reasoning),
- * mistral-go#3 (names) and anon-kode#53 (stream options); which models have an
- * effort, of two steps, from models.dev and pydantic-ai#5285. Read 2026-11.
+ * mistral-go#3 (names), anon-kode#53 (stream options) and datapizza-ai#98
+ * (results); which models have an effort, of two steps, from models.dev and
+ * pydantic-ai#5285. Read 2026-11.
  *
  * It refuses every field it does not know. Call ids are nine letters or digits;
- * a system message may not follow an answer. Its streams count tokens unasked.
+ * a system message may not follow an answer, nor a user's the results of calls. Its streams count tokens unasked.
  * It takes reasoning back as parts of the content only, which is not written.
  * Inferred: the number of tools, and that nothing is cached.
  */
@@ -32,6 +33,7 @@ export const mistral = extendProfile(genericChat, {
     lateSystem: false,
     empty: false,
     names: false,
+    behindResults: "Noted.",
     media: ["image"],
     ids: { chars: "A-Za-z0-9", max: 9, exact: true },
   },
