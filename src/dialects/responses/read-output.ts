@@ -78,7 +78,7 @@ export class OutputReader {
     const item = this.#item(raw);
     if (item === undefined) return;
     const id = textOf(item.id);
-    let slot = this.#calling(raw, item) ?? this.#find(raw, id, (found) => found.type === item.type);
+    let slot = this.#calling(raw, item) ?? this.#find(raw, id, [String(item.type)]);
     if (slot === undefined || isAnother(slot, item)) {
       this.#to.bent();
       slot = this.#open(item, raw.output_index);
@@ -100,8 +100,7 @@ export class OutputReader {
       return before.slot.reader.each(type, raw);
     const id = textOf(raw.item_id);
     const suited = typeFor(type, raw);
-    let slot =
-      this.#find(raw, id, ({ type }) => suits(type, suited)) ?? this.#unannounced(suited[0], raw);
+    let slot = this.#find(raw, id, suited) ?? this.#unannounced(suited[0], raw);
     if (slot === undefined) return;
     if (slot.closed && type.endsWith(".delta") && id !== undefined && !this.#byId.has(id))
       slot = this.#open({ type: slot.type, id }, raw.output_index);
@@ -213,7 +212,9 @@ export class OutputReader {
     return typeof index === "number" ? this.#byIndex.get(index) : undefined;
   }
 
-  #find(raw: Fields, id: string | undefined, isSuited: (slot: Slot) => boolean): Slot | undefined {
+  /** `types`: of which the item can be, the likeliest first; any, if there are none. */
+  #find(raw: Fields, id: string | undefined, types: readonly string[]): Slot | undefined {
+    const isSuited = ({ type }: Slot): boolean => types.length === 0 || types.includes(type);
     const byIndex = this.#at(raw.output_index);
     const byId = this.#byId.get(id ?? "");
     const isOther = byId !== undefined && byId !== byIndex && isSuited(byId);
@@ -222,7 +223,7 @@ export class OutputReader {
     this.#to.bent();
     if (byId !== undefined && isSuited(byId)) return byId;
     const last = this.#slots.at(-1);
-    if (last === undefined || !isSuited(last)) return undefined;
+    if (last === undefined || (types.length > 0 && last.type !== types[0])) return undefined;
     if (typeof raw.output_index !== "number" && id === undefined) return last;
     if (last.closed || last.callId !== undefined) return undefined;
     // An item may be announced in one place and told of in another, or counted on when it ends.
@@ -360,6 +361,3 @@ function typeFor(type: string, raw: Fields): readonly string[] {
   if (type.startsWith("response.custom_tool_call_input.")) return ["custom_tool_call"];
   return [];
 }
-
-const suits = (type: string, wanted: readonly string[]): boolean =>
-  wanted.length === 0 || wanted.includes(type);

@@ -315,6 +315,22 @@ describe("items that are hard to tell apart", () => {
     expect(inputs(created, ...sent)).toEqual(both);
   });
 
+  it("are of the type that their parts are of where nothing else tells", () => {
+    const [thought, text] = [
+      { type: "summary_text", text: "Hm." },
+      { type: "output_text", text: "Hi", annotations: [] },
+    ];
+    const sent = [
+      { type: "response.reasoning_summary_part.done", summary_index: 0, part: thought },
+      { type: "response.content_part.done", content_index: 0, part: text },
+      completed(),
+    ];
+    expect(itemsOf(created, ...sent)).toMatchObject([
+      { type: "reasoning", summary: ["Hm."], content: [] },
+      ...said("Hi"),
+    ]);
+  });
+
   it("are one where it is only said twice", () => {
     expect(inputs(created, done(call("{}")), done(call("{}")), completed())).toEqual([both[0]]);
   });
