@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { Fault } from "../turn/fault.ts";
+import type { Problem } from "../turn/flaws.ts";
 import { isFields } from "../turn/json.ts";
 import { capabilitiesSchema } from "./capabilities.ts";
-import { findProblems, type Problem } from "./problems.ts";
+import { findProblems } from "./problems.ts";
 import { apiKey, baseUrl, headers } from "./sendable.ts";
 
 const text = z.string().min(1);

@@ -1,27 +1,25 @@
 import { z } from "zod";
+import { notOneOf, problemsIn, type Path, type Problem } from "../turn/flaws.ts";
 import { isFields } from "../turn/json.ts";
+import { nearest } from "../turn/nearest.ts";
 import type { Fields } from "../turn/turn.ts";
-import { nearest } from "./nearest.ts";
-
-/** One thing wrong with a configuration: where, what, and what to do about it. */
-export type Problem = {
-  readonly path: readonly (string | number)[];
-  readonly message: string;
-};
 
 /** Everything wrong with a configuration, by its schema and across its parts. */
 export function findProblems(raw: unknown, schema: z.ZodType): Problem[] {
   const { value, problems } = settleDialects(raw);
-  const parsed = schema.safeParse(value);
+  const parsed = schema.safeParse(value, { reportInput: true });
   if (!parsed.success) {
     const shape = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
-    for (const issue of parsed.error.issues) problems.push(...sentences(issue, value, shape));
+    const keys = (path: Path): string[] => keysAt(shape, value, path);
+    for (const issue of parsed.error.issues)
+      for (const problem of problemsIn(issue, keys))
+        if (problem.path.at(-1) !== UNNAMEABLE) problems.push(hinted(problem, value));
   }
   return [...problems, ...unnameable(raw, []), ...crossProblems(raw)];
 }
 
 /** The one key that JavaScript takes for something else: what stands under it would be lost on the way. */
-function unnameable(value: unknown, path: Problem["path"]): Problem[] {
+function unnameable(value: unknown, path: Path): Problem[] {
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([key, inner]) => {
     const at = [...path, Array.isArray(value) ? Number(key) : key];
@@ -77,87 +75,15 @@ function meantDialect(upstream: Fields): string | undefined {
   return overHttp.some((key) => key in upstream) ? "chat" : undefined;
 }
 
-/** What zod found, in sentences that name the remedy. */
-function sentences(issue: z.core.$ZodIssue, value: unknown, shape: Fields): Problem[] {
-  const path = issue.path.map((key) => (typeof key === "number" ? key : String(key)));
-  const one = (message: string): Problem[] => [{ path, message }];
-  switch (issue.code) {
-    case "unrecognized_keys": {
-      const known = keysAt(shape, value, path);
-      return issue.keys
-        .filter((key) => key !== UNNAMEABLE)
-        .map((key) => ({ path: [...path, key], message: unknownKey(key, known) }));
-    }
-    case "invalid_key":
-      return one(unknownKey(String(path.at(-1)), keysAt(shape, value, path.slice(0, -1))));
-    case "invalid_type":
-      return one(wrongType(issue.expected, valueAt(value, path)) + nameHint(path, value));
-    case "invalid_value":
-      return one(notOneOf(issue.values.map(String), valueAt(value, path)));
-    case "invalid_union":
-      if (!("options" in issue) || !Array.isArray(issue.options)) return one(issue.message);
-      return one(notOneOf(issue.options.map(String), valueAt(value, path)));
-    case "too_small":
-      if (issue.origin === "string") return one("is empty; give it a value or leave the key out");
-      if (issue.origin === "array") return one("is an empty list; name at least one");
-      return one(
-        `must be ${issue.inclusive === false ? "more than" : "at least"} ${issue.minimum}`,
-      );
-    case "too_big":
-      return one(`must be at most ${issue.maximum}`);
-    default:
-      return one(issue.message);
-  }
-}
-
-function unknownKey(key: string, known: readonly string[]): string {
-  const near = nearest(key, known);
-  if (near !== undefined) return `is not a known key; did you mean \`${near}\`?`;
-  return `is not a known key; known here: ${known.join(", ")}`;
-}
-
-const typeNames: Readonly<Record<string, string>> = {
-  string: "text",
-  number: "a number",
-  int: "a whole number",
-  boolean: "`true` or `false`",
-  array: "a list",
-  object: "a group of keys",
-  record: "a group of keys",
-};
-
-function wrongType(expected: string, value: unknown): string {
-  const wanted = typeNames[expected] ?? expected;
-  if (value === undefined) return `is missing; it must be ${wanted}`;
-  if (value === null) return `is empty; it must be ${wanted}, or leave the key out`;
-  if (expected === "int" && typeof value === "number") return "must be a whole number";
-  if (typeof value === "number" && !Number.isFinite(value)) return "must be a finite number";
-  if (expected === "string" && typeof value !== "object")
-    return `must be text, not ${typeName(value)}; put it in quotes`;
-  return `must be ${wanted}, not ${typeName(value)}`;
-}
-
 /** Keys of an upstream that stand where its name should. */
-const nameHint = (path: Problem["path"], value: unknown): string =>
-  path.length === 2 && path[0] === "upstreams" && typeof valueAt(value, path) === "string"
-    ? "; give the upstream a name, and put its keys under that"
-    : "";
-
-function typeName(value: unknown): string {
-  if (Array.isArray(value)) return "a list";
-  if (typeof value === "boolean") return `\`${value}\``;
-  return typeNames[typeof value] ?? typeof value;
-}
-
-function notOneOf(options: readonly string[], value: unknown): string {
-  const near = typeof value === "string" ? nearest(value, options) : undefined;
-  const what = value === undefined ? "is missing; it must be" : "must be";
-  const among = options.length === 1 ? `\`${options[0]}\`` : `one of ${options.join(", ")}`;
-  return `${what} ${among}${near === undefined ? "" : `; did you mean \`${near}\`?`}`;
+function hinted({ path, message }: Problem, value: unknown): Problem {
+  const isStray = path.length === 2 && path[0] === "upstreams";
+  if (!isStray || typeof valueAt(value, path) !== "string") return { path, message };
+  return { path, message: `${message}; give the upstream a name, and put its keys under that` };
 }
 
 /** The keys that may stand at a path, read from the schema in JSON form. */
-function keysAt(shape: Fields, value: unknown, path: Problem["path"]): string[] {
+function keysAt(shape: Fields, value: unknown, path: Path): string[] {
   let shapes = alternatives(shape, value);
   let here = value;
   for (const key of path) {
@@ -225,11 +151,7 @@ function crossProblems(raw: unknown): Problem[] {
   return problems;
 }
 
-function placeProblems(
-  place: string,
-  path: Problem["path"],
-  upstreams: readonly string[],
-): Problem[] {
+function placeProblems(place: string, path: Path, upstreams: readonly string[]): Problem[] {
   if (place === "") return [];
   const [, upstream, model] = /^([^/]*)\/(.*)$/s.exec(place) ?? [];
   const known = upstreams.length === 0 ? "none is configured" : `there are ${upstreams.join(", ")}`;
@@ -241,7 +163,7 @@ function placeProblems(
   return [{ path, message: `there is no upstream \`${upstream}\`; ${remedy}` }];
 }
 
-function valueAt(value: unknown, path: Problem["path"]): unknown {
+function valueAt(value: unknown, path: Path): unknown {
   let here = value;
   for (const key of path) {
     if (typeof here !== "object" || here === null) return undefined;

@@ -1,6 +1,6 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
 import type { Document, ParsedNode } from "yaml";
-import type { Problem } from "../gateway/problems.ts";
+import { pathText, type Path, type Problem } from "../turn/flaws.ts";
 import { maskReferences, type Masked } from "./references.ts";
 
 /** A problem and where it stands. `line` and `column` count from 1. */
@@ -31,7 +31,6 @@ export type ConfigFile = {
   find(problem: Problem): Finding;
 };
 
-type Path = readonly (string | number)[];
 type Place = { readonly line: number; readonly column: number };
 
 // Enough for any configuration; a file that unfolds to more does so by aliases, of aliases or of themselves.
@@ -95,17 +94,6 @@ function syntaxMessage(code: string, message: string): string {
   if (code === "MULTIPLE_DOCS") return "a second document begins here; keep one in the file";
   const sentence = message.charAt(0).toLowerCase() + message.slice(1).replace(/\.$/, "");
   return `${sentence}; check quotes, brackets and indentation around here`;
-}
-
-/** `models.cheap[1]`, with quotes where a key would be mistaken for a path. */
-export function pathText(path: Path): string {
-  let text = "";
-  for (const key of path) {
-    if (typeof key === "number") text += `[${key}]`;
-    else if (/[.[\]"\s]/.test(key) || key === "") text += `[${JSON.stringify(key)}]`;
-    else text += text === "" ? key : `.${key}`;
-  }
-  return text;
 }
 
 const ENDLESS =

@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Config } from "../gateway/config.ts";
-import type { Problem } from "../gateway/problems.ts";
+import { pathText, type Problem } from "../turn/flaws.ts";
 import { isFields } from "../turn/json.ts";
 import type { Fields } from "../turn/turn.ts";
 import { checkScript, type ScriptProblem } from "../upstreams/scripted/script.ts";
-import { pathText, type Finding } from "./config-file.ts";
+import type { Finding } from "./config-file.ts";
 
 export type Scripts = {
   readonly raw: Fields;

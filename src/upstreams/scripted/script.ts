@@ -2,6 +2,7 @@ import { isMap, isSeq, LineCounter, parseDocument, type Document } from "yaml";
 import { z } from "zod";
 import type { StopReason, Usage } from "../../turn/event.ts";
 import { Fault } from "../../turn/fault.ts";
+import { pathText, problemsIn, type Path, type Problem } from "../../turn/flaws.ts";
 import type { Fields } from "../../turn/turn.ts";
 
 /** What a scripted upstream plays. The format is told in `docs/scripted.md`. */
@@ -59,11 +60,7 @@ export type ScriptError = {
 type RawFrame = { readonly data: string; readonly name?: string | undefined };
 
 /** One thing wrong with a script. The line is known where the script came as text. */
-export type ScriptProblem = {
-  readonly path: readonly (string | number)[];
-  readonly message: string;
-  readonly line?: number | undefined;
-};
+export type ScriptProblem = Problem & { readonly line?: number | undefined };
 
 export type CheckedScript =
   | { readonly ok: true; readonly script: Script }
@@ -180,10 +177,12 @@ const steps: Readonly<Record<string, z.ZodType<Step>>> = {
 const step = z.unknown().transform((value, context): Step => {
   const said = typeof value === "string" ? { text: value } : value;
   const keys = typeof said === "object" && said !== null ? Object.keys(said) : [];
-  const kind = keys.find((key) => key in steps);
-  const read = kind === undefined ? undefined : steps[kind]?.safeParse(said);
+  const kind = keys.find((key) => Object.hasOwn(steps, key));
+  const read = kind === undefined ? undefined : steps[kind]?.safeParse(said, { reportInput: true });
   if (read?.success === true) return read.data;
-  for (const issue of read?.error.issues ?? []) context.addIssue({ ...issue });
+  // Added by its own way, what is missing would be taken for the whole step.
+  for (const issue of read?.error.issues ?? [])
+    context.issues.push({ ...issue } as z.core.$ZodRawIssue);
   if (read === undefined)
     context.addIssue({
       code: "custom",
@@ -273,44 +272,23 @@ export function readScript(source: unknown, name: string): Script {
   if (checked.ok) return checked.script;
   const problems = checked.problems.map(
     ({ path, line, message }) =>
-      `${line === undefined ? "" : `line ${line}, `}\`${path.join(".") || "script"}\` ${message}`,
+      `${line === undefined ? "" : `line ${line}, `}\`${pathText(path) || "script"}\` ${message}`,
   );
   throw new Fault("config.invalid", `The script of upstream \`${name}\`: ${problems.join("; ")}.`);
 }
 
-function checkValue(
-  value: unknown,
-  lineOf: (path: readonly (string | number)[]) => number | undefined,
-): CheckedScript {
-  const read = script.safeParse(value);
+function checkValue(value: unknown, lineOf: (path: Path) => number | undefined): CheckedScript {
+  const read = script.safeParse(value, { reportInput: true });
   if (read.success) return { ok: true, script: read.data };
-  const problems = read.error.issues.map((issue): ScriptProblem => {
-    const path = issue.path.map((key) => (typeof key === "number" ? key : String(key)));
-    return { path, message: sentence(issue), line: lineOf(path) };
-  });
-  return { ok: false, problems };
+  const problems = read.error.issues.flatMap((issue) => problemsIn(issue));
+  return {
+    ok: false,
+    problems: problems.map(({ path, message }) => ({ path, message, line: lineOf(path) })),
+  };
 }
-
-function sentence(issue: z.core.$ZodIssue): string {
-  if (issue.code === "unrecognized_keys")
-    return `has no ${issue.keys.map((key) => `\`${key}\``).join(", ")}`;
-  if (issue.code !== "invalid_type") return issue.message.replace(/^Invalid input: /, "");
-  const wanted = `must be ${typeWords[issue.expected] ?? issue.expected}`;
-  return issue.message.endsWith("received undefined") ? `is missing; it ${wanted}` : wanted;
-}
-
-const typeWords: Readonly<Record<string, string>> = {
-  array: "a list",
-  boolean: "`true` or `false`",
-  int: "a whole number",
-  number: "a number",
-  object: "a group of keys",
-  record: "a group of keys",
-  string: "text",
-};
 
 /** Where the innermost thing on the path that is there begins. */
-function offsetOf(document: Document, path: readonly (string | number)[]): number | undefined {
+function offsetOf(document: Document, path: Path): number | undefined {
   let node: unknown = document.contents;
   let offset = 0;
   for (const key of path) {

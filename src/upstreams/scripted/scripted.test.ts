@@ -334,11 +334,11 @@ describe("a script that is wrong", () => {
     expect(problems("- - text: hi\n  - txt: hi\n- steps:\n    - call: { nam: f }\n")).toEqual([
       "2: turns.0.steps.1 is no step; a step is one of text, refusal, reasoning, call, calls, usage, delay, raw, error, stop, cut, hang",
       "4: turns.1.steps.0.call.name is missing; it must be text",
-      "4: turns.1.steps.0.call has no `nam`",
+      "4: turns.1.steps.0.call.nam is not a known key; leave it out",
     ]);
     expect(problems('turns:\n  - when:\n      user: "/(/"\n    steps: []\nturn: 1\n')).toEqual([
       expect.stringMatching(/^3: turns\.0\.when\.user SyntaxError/),
-      "1:  has no `turn`",
+      "5: turn is not a known key; leave it out",
     ]);
   });
 
@@ -356,6 +356,7 @@ describe("a script that is wrong", () => {
   it("is caught as a value, without lines", () => {
     expect(problems(7)).toHaveLength(1);
     expect(problems({ turns: [] })).toHaveLength(1);
+    expect(problems([[{ constructor: 1 }]])[0]).toContain("is no step");
     expect(problems([[{ call: { name: "f", arguments: {}, input: "x" } }]])[0]).toContain("both");
   });
 

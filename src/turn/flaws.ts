@@ -1,0 +1,111 @@
+import type { z } from "zod";
+import { nearest } from "./nearest.ts";
+
+/** The way to a value in what somebody wrote. */
+export type Path = readonly (string | number)[];
+
+/** One thing wrong with what somebody wrote: where, what, and what to do about it. */
+export type Problem = { readonly path: Path; readonly message: string };
+
+/** `models.cheap[1]`, with quotes where a key would be mistaken for a path; `before` is where it begins. */
+export function pathText(path: Path, before = ""): string {
+  let text = before;
+  for (const key of path) {
+    if (typeof key === "number") text += `[${key}]`;
+    else if (/[.[\]"\s]/.test(key) || key === "") text += `[${JSON.stringify(key)}]`;
+    else text += text === "" ? key : `.${key}`;
+  }
+  return text;
+}
+
+/** The way to what zod has something to say about. */
+export const pathOf = ({ path }: Pick<z.core.$ZodIssue, "path">): Path =>
+  path.map((key) => (typeof key === "number" ? key : String(key)));
+
+/**
+ * What zod found in a file, in sentences that name the remedy. It has to be
+ * asked with `reportInput`. `keysAt` knows the keys that may stand at a path.
+ */
+export function problemsIn(
+  issue: z.core.$ZodIssue,
+  keysAt: (path: Path) => readonly string[] = () => [],
+): readonly Problem[] {
+  const path = pathOf(issue);
+  switch (issue.code) {
+    case "unrecognized_keys": {
+      const known = keysAt(path);
+      return issue.keys.map((key) => ({ path: [...path, key], message: unknownKey(key, known) }));
+    }
+    case "invalid_key":
+      return [{ path, message: unknownKey(String(path.at(-1)), keysAt(path.slice(0, -1))) }];
+    default:
+      return [{ path, message: sentence(issue) }];
+  }
+}
+
+function sentence(issue: z.core.$ZodIssue): string {
+  switch (issue.code) {
+    case "invalid_type":
+      return wrongType(issue.expected, issue.input);
+    case "invalid_value":
+      return notOneOf(issue.values.map(String), issue.input);
+    case "invalid_union":
+      if (!("options" in issue) || !Array.isArray(issue.options)) return issue.message;
+      return notOneOf(issue.options.map(String), discriminated(issue));
+    case "too_small":
+      if (issue.origin === "string") return "is empty; give it a value or leave the key out";
+      if (issue.origin === "array") return "is an empty list; name at least one";
+      return `must be ${issue.inclusive === false ? "more than" : "at least"} ${issue.minimum}`;
+    case "too_big":
+      return `must be at most ${issue.maximum}`;
+    default:
+      return issue.message;
+  }
+}
+
+/** What stands where one of several forms is chosen: zod gives what it stands in. */
+const discriminated = ({ input, path }: z.core.$ZodIssue): unknown =>
+  typeof input === "object" && input !== null
+    ? (input as Record<PropertyKey, unknown>)[path.at(-1) ?? ""]
+    : input;
+
+function unknownKey(key: string, known: readonly string[]): string {
+  const near = nearest(key, known);
+  if (near !== undefined) return `is not a known key; did you mean \`${near}\`?`;
+  return `is not a known key; ${known.length === 0 ? "leave it out" : `known here: ${known.join(", ")}`}`;
+}
+
+const typeNames: Readonly<Record<string, string>> = {
+  string: "text",
+  number: "a number",
+  int: "a whole number",
+  boolean: "`true` or `false`",
+  array: "a list",
+  object: "a group of keys",
+  record: "a group of keys",
+};
+
+function wrongType(expected: string, value: unknown): string {
+  const wanted = typeNames[expected] ?? expected;
+  if (value === undefined) return `is missing; it must be ${wanted}`;
+  if (value === null) return `is empty; it must be ${wanted}, or leave the key out`;
+  if (expected === "int" && typeof value === "number") return "must be a whole number";
+  if (typeof value === "number" && !Number.isFinite(value)) return "must be a finite number";
+  if (expected === "string" && typeof value !== "object")
+    return `must be text, not ${typeName(value)}; put it in quotes`;
+  return `must be ${wanted}, not ${typeName(value)}`;
+}
+
+function typeName(value: unknown): string {
+  if (Array.isArray(value)) return "a list";
+  if (typeof value === "boolean") return `\`${value}\``;
+  return typeNames[typeof value] ?? typeof value;
+}
+
+/** Says what there is to choose from, and what was most likely meant. */
+export function notOneOf(options: readonly string[], value: unknown): string {
+  const near = typeof value === "string" ? nearest(value, options) : undefined;
+  const what = value === undefined ? "is missing; it must be" : "must be";
+  const among = options.length === 1 ? `\`${options[0]}\`` : `one of ${options.join(", ")}`;
+  return `${what} ${among}${near === undefined ? "" : `; did you mean \`${near}\`?`}`;
+}
