@@ -22,14 +22,19 @@ const wishes: readonly Wish[] = doors.flatMap((door) =>
 );
 
 /** A client on a bare connection that has sent its request, and may still change its mind. */
-function asking(served: Served, { door, stream, version }: Wish): Socket {
-  const { hostname, port, pathname } = new URL(doorUrl(served, door));
-  const body = JSON.stringify(bodyFor(door, { stream }));
+function asking(served: Served, wish: Wish): Socket {
+  const { hostname, port } = new URL(served.url);
   const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
+  send(socket, served, wish);
+  return socket;
+}
+
+function send(socket: Socket, served: Served, { door, stream, version }: Wish): void {
+  const { pathname } = new URL(doorUrl(served, door));
+  const body = JSON.stringify(bodyFor(door, { stream }));
   socket.write(
     `POST ${pathname} HTTP/${version}\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
   );
-  return socket;
 }
 
 const hello = chunk(0, { role: "assistant", content: "Hello." });
@@ -93,5 +98,25 @@ describe.each(doors)("a client of the %s door that is gone without a word", (doo
     await once(socket, "data");
     await new Promise<void>((sent) => socket.end(sent));
     expect(await gone(upstream, socket)).toBeLessThan(SECOND);
+  });
+});
+
+describe("a client that asked for several answers at once", () => {
+  it.each([true, false])("is missed in all of them (stream: %s)", async (stream) => {
+    await using upstream = await fakeUpstream(() => sse(hang));
+    await using served = await serve(onto("chat", upstream.url));
+    const wish = { door: "chat", stream, version: "1.1" } as const;
+    const socket = asking(served, wish);
+    for (let more = 0; more < 2; more++) send(socket, served, wish);
+    await until(() => upstream.heard.length === 3);
+    const left = performance.now();
+    socket.destroy();
+    await Promise.all(upstream.heard.map(({ closed }) => closed));
+    expect(performance.now() - left).toBeLessThan(SECOND);
+    expect(served.turns()).toMatchObject([
+      { outcome: "left" },
+      { outcome: "left" },
+      { outcome: "left" },
+    ]);
   });
 });

@@ -114,7 +114,7 @@ class NodeReply implements Reply {
 
   write(text: string): boolean {
     const response = this.#response;
-    if (this.#isOver()) return true;
+    if (this.isOver()) return true;
     if (!response.headersSent) {
       response.writeHead(this.#status, this.#headers);
       if (response.socket !== null) speaking.add(response.socket);
@@ -126,7 +126,7 @@ class NodeReply implements Reply {
 
   end(text = ""): void {
     const response = this.#response;
-    if (this.#isOver()) return;
+    if (this.isOver()) return;
     if (!response.headersSent) {
       const headers = isBodiless(this.#status)
         ? this.#headers
@@ -134,6 +134,7 @@ class NodeReply implements Reply {
       response.writeHead(this.#status, headers);
     } else if (response.socket !== null) speaking.delete(response.socket);
     this.#ended = true;
+    stopWaiting(response.req.socket, this);
     this.#hold(text);
   }
 
@@ -146,7 +147,7 @@ class NodeReply implements Reply {
     const response = this.#response;
     if (response.destroyed) queueMicrotask(then);
     else if (this.#left === undefined) {
-      awaited.set(response.req.socket, this);
+      wait(response.req.socket, this);
       response.once("close", () => {
         if (!response.writableFinished) this.#left?.();
       });
@@ -157,7 +158,7 @@ class NodeReply implements Reply {
   /** Says what changes nothing; false once there is nothing to be said any more. */
   prod(): boolean {
     const response = this.#response;
-    if (this.#isOver()) return false;
+    if (this.isOver()) return false;
     if (response.headersSent) {
       if (this.#isWhole) this.#hold(SSE_NOTHING);
       // The older version has no word for it.
@@ -170,7 +171,7 @@ class NodeReply implements Reply {
   }
 
   // Writing to a response that is over would raise an error for nobody to catch.
-  #isOver(): boolean {
+  isOver(): boolean {
     return this.#ended || this.#response.destroyed;
   }
 
@@ -196,8 +197,28 @@ class NodeReply implements Reply {
 /** A comment, which every reader of a stream passes over. */
 const SSE_NOTHING = ":\n\n";
 
-/** The answers that somebody waits for, by their connections. */
-const awaited = new WeakMap<Socket, NodeReply>();
+/** The answers that somebody waits for, by their connections; nearly always one. */
+const awaited = new WeakMap<Socket, NodeReply | NodeReply[]>();
+
+function wait(socket: Socket, reply: NodeReply): void {
+  const before = awaited.get(socket);
+  awaited.set(socket, before === undefined ? reply : [before, reply].flat());
+}
+
+/** A connection that is kept for the next request keeps nothing of the last one. */
+function stopWaiting(socket: Socket, reply: NodeReply): void {
+  const before = awaited.get(socket);
+  if (before === reply) awaited.delete(socket);
+  else if (Array.isArray(before)) {
+    const others = before.filter((one) => one !== reply);
+    if (others.length === 0) awaited.delete(socket);
+    else awaited.set(socket, others);
+  }
+}
+
+/** The first of them that is not over: what is asked for meanwhile is answered behind it. */
+const currentOn = (socket: Socket): NodeReply | undefined =>
+  [awaited.get(socket) ?? []].flat().find((one) => !one.isOver());
 
 /**
  * Follows a connection whose client has closed its side. It may be waiting for
@@ -209,7 +230,7 @@ export function askAfter(socket: Socket, clock: Clock): void {
   let wait = FIRST_ASKED_MS;
   let callOff = (): void => {};
   const ask = (): void => {
-    if (socket.destroyed || awaited.get(socket)?.prod() !== true) return;
+    if (socket.destroyed || currentOn(socket)?.prod() !== true) return;
     callOff = clock.at(clock.now() + wait, ask);
     wait = Math.min(wait * 2, LAST_ASKED_MS);
   };
