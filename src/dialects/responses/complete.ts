@@ -109,6 +109,7 @@ const textOfParts = (item: Fields): string =>
   (listOf(item.content) ?? [])
     .map((part) => {
       const fields = fieldsOf(part);
-      return `${String(fields?.type)} ${String(fields?.text ?? fields?.refusal)}`;
+      const { type, text, refusal, annotations } = fields ?? {};
+      return JSON.stringify([type, text ?? refusal, listOf(annotations) ?? []]);
     })
     .join("\n");

@@ -336,6 +336,20 @@ describe("items that are hard to tell apart", () => {
   });
 });
 
+it("forwards no end that says other annotations than its items did", () => {
+  const odd = { type: "output_text", text: "Hi", annotations: [""] };
+  const sent = [
+    created,
+    added(openMessage),
+    part,
+    delta("Hi"),
+    textDone("Hi"),
+    done(message("Hi")),
+  ];
+  expect(bentAt(...sent, completed(message("Hi")))).toEqual([]);
+  expect(bentAt(...sent, completed(message("Hi", { content: [odd] })))).toEqual([sent.length]);
+});
+
 it("forwards nothing that stands in a list", () => {
   const listed = JSON.stringify([{ ...created, sequence_number: 0 }]);
   expect(bentAt(listed, completed())).toContain(0);
