@@ -20,6 +20,8 @@ type Slot = {
   /** As it was announced. */
   readonly first: Fields;
   readonly reader: ItemReader;
+  /** Who has the floor while it speaks. */
+  readonly owner: object;
   /** The first id that its events have in place of its own. */
   alias: string | undefined;
   /** Whether there have been events about it. */
@@ -183,12 +185,14 @@ export class OutputReader {
     const id = given !== undefined && this.#byId.has(given) ? undefined : given;
     if (id === undefined) this.#to.bent();
     const type = String(item.type);
+    const owner = {};
     const slot: Slot = {
       type,
       id,
       callId: textOf(item.call_id),
       first: item,
-      reader: readerOf(id === given ? item : { ...item, id }, this.#teller(), isAnswered),
+      reader: readerOf(id === given ? item : { ...item, id }, this.#teller(owner), isAnswered),
+      owner,
       alias: undefined,
       heard: false,
       closed: false,
@@ -206,6 +210,8 @@ export class OutputReader {
     slot.closed = true;
     slot.last = item;
     slot.reader.close(item, item === undefined ? complete : item.status !== "incomplete");
+    // Who is told of no end says none.
+    this.#floor.leave(slot.owner);
   }
 
   #at(index: unknown): Slot | undefined {
@@ -263,8 +269,7 @@ export class OutputReader {
       if (!slot.closed && slot.reader.ripe()) this.#close(slot, undefined);
   }
 
-  #teller(): Teller {
-    const owner = {};
+  #teller(owner: object): Teller {
     return {
       say: (event) => this.#floor.say(owner, event),
       bent: this.#to.bent,
@@ -278,13 +283,14 @@ export class OutputReader {
 }
 
 /**
- * Only one message or reasoning speaks at a time, and nothing else begins while
- * it does: what others have to say waits until it has finished.
+ * Only one message, reasoning or call speaks at a time, and nothing else begins
+ * while it does: what others have to say waits until it has finished.
  */
 class Floor {
   readonly #to: OutputOptions;
   #owner: object | undefined;
-  #waiting: { readonly owner: object; readonly event: Event }[] = [];
+  readonly #waiting = new Map<object, Event[]>();
+  #passing = false;
 
   constructor(to: OutputOptions) {
     this.#to = to;
@@ -293,21 +299,33 @@ class Floor {
   say(owner: object, event: Event): void {
     if (this.#owner !== undefined && this.#owner !== owner) {
       this.#to.bent();
-      this.#waiting.push({ owner, event });
+      const events = this.#waiting.get(owner);
+      if (events === undefined) this.#waiting.set(owner, [event]);
+      else events.push(event);
       return;
     }
     this.#to.say(event);
-    if (event.type === "text-start" || event.type === "reasoning-start") this.#owner = owner;
-    else if (event.type === "text-end" || event.type === "reasoning-end") this.#pass();
+    if (begins.has(event.type)) this.#owner = owner;
+    else if (ends.has(event.type)) this.leave(owner);
   }
 
-  #pass(): void {
+  leave(owner: object): void {
+    if (this.#owner !== owner) return;
     this.#owner = undefined;
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const { owner, event } of waiting) this.say(owner, event);
+    // Who ends while the floor is being passed on leaves it to the next in line.
+    if (this.#passing) return;
+    this.#passing = true;
+    for (const [next, events] of this.#waiting) {
+      if (this.#owner !== undefined) break;
+      this.#waiting.delete(next);
+      for (const event of events) this.say(next, event);
+    }
+    this.#passing = false;
   }
 }
+
+const begins = new Set<Event["type"]>(["text-start", "reasoning-start", "call-start"]);
+const ends = new Set<Event["type"]>(["text-end", "reasoning-end", "call-end"]);
 
 /** Whether an item is another than the one that was done in its place. */
 const isAnother = ({ last }: Slot, item: Fields): boolean =>

@@ -206,6 +206,34 @@ describe("a Responses stream that misplaces what it says", () => {
   });
 });
 
+describe("calls that take turns in a Responses stream", () => {
+  const openOther = other({ arguments: "", status: "in_progress" });
+  const begun = [
+    created,
+    added(openCall),
+    added(openOther, 1),
+    argument("fc_1", 0, '{"a"'),
+    argument("fc_2", 1, '{"a"'),
+    argument("fc_1", 0, ":1}"),
+    argument("fc_2", 1, ":2}"),
+  ];
+
+  it.each<[string, Sent[]]>([
+    ["end", [done(call()), done(other(), 1), completed(call(), other())]],
+    ["end the other way round", [done(other(), 1), done(call()), completed(call(), other())]],
+    ["end with the answer", [completed(call(), other())]],
+    ["never end", [completed()]],
+  ])("are told one after another where they %s: readers follow one at a time", (_, ends) => {
+    const events = read(...begun, ...ends);
+    expect(answerOf(events).choices[0]?.items).toMatchObject(two);
+    const told = events.flatMap((event) =>
+      event.type === "call-start" || event.type === "call-delta" ? [event.call] : [],
+    );
+    expect(told).toEqual(told.toSorted());
+    expect(framesOf(events).every((frame) => frame.regular)).toBe(false);
+  });
+});
+
 describe("a Responses stream in other forms", () => {
   it.each<[string, Fields, object[]]>([
     ["content that is a text", message("", { content: "Hi" }), said("Hi")],
