@@ -53,6 +53,7 @@ const history = {
   resultNames: z.boolean(),
   reasoningWithCalls: z.string(),
   behindResults: z.string(),
+  beforeCalls: z.string(),
   ids: nameRule.extend({ exact: z.boolean().optional() }),
 } satisfies Record<keyof HistoryRule, z.ZodType>;
 

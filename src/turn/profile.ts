@@ -78,6 +78,8 @@ export type HistoryRule = {
   readonly reasoningWithCalls?: string | undefined;
   /** What the model is taken to have said where somebody else speaks right behind results, if that is refused. */
   readonly behindResults?: string | undefined;
+  /** What the user is taken to have said where the conversation begins with calls, if that is refused. */
+  readonly beforeCalls?: string | undefined;
   /** What call ids must look like. */
   readonly ids?: IdRule | undefined;
 };

@@ -457,6 +457,65 @@ describe("what is said right behind results", () => {
   });
 });
 
+describe("a conversation that begins with calls", () => {
+  const led = withHistory({ paired: true, beforeCalls: "Go on." });
+
+  it("begins with the user where it must, and says so", () => {
+    const items = [message("system", "s"), thought, message("assistant", "so"), called("a")];
+    const { turn, decisions } = tell([...items, result("a")], led);
+    expect(short(turn.items)).toEqual([
+      "system s",
+      "user Go on.",
+      "reasoning",
+      "assistant so",
+      "call a",
+      "result a",
+    ]);
+    expect(decisions).toEqual([
+      {
+        path: "input[3]",
+        action: "repaired",
+        reason: "a call must follow somebody's words, so the user is taken to have said some",
+      },
+    ]);
+  });
+
+  it("stays as it is if somebody spoke before, or may", () => {
+    const items = [message("user", "hi"), called("a"), result("a")];
+    expect(tell(items, led).turn.items).toBe(items);
+    expect(tell(items.slice(1)).decisions).toEqual([]);
+  });
+});
+
+describe("what a chat client has in several messages", () => {
+  const chat = (places: readonly number[]) => ({ dialect: "chat", places }) as const;
+  const items = [message("assistant", "so"), called("a"), called("b"), result("a"), result("b")];
+
+  it("is sent in one if the model said it in one go: results follow all of its calls", () => {
+    for (const places of [
+      [0, 0, 1, 2, 3],
+      [0, 1, 1, 2, 3],
+    ]) {
+      const { identical, decisions } = tell(items, paired, chat(places));
+      expect(identical).toBe(false);
+      expect(decisions).toEqual([
+        {
+          path: "messages[1]",
+          action: "repaired",
+          reason: "what the model said and called in one go is sent in one message",
+        },
+      ]);
+    }
+  });
+
+  it("is left alone if it was said in turns, or to an upstream that does not care", () => {
+    expect(tell(items, paired, chat([0, 0, 0, 1, 2])).identical).toBe(true);
+    expect(tell(items, plain, chat([0, 1, 2, 3, 4])).identical).toBe(true);
+    const turns = [called("a"), result("a"), called("b"), result("b")];
+    expect(tell(turns, paired, chat([0, 1, 2, 3])).identical).toBe(true);
+  });
+});
+
 describe("system messages", () => {
   it("are sent as one only as far as they are text", () => {
     const seen: Item = { ...message("system", "see"), parts: [image] };

@@ -1,4 +1,5 @@
 import type { Decision } from "../../turn/decision.ts";
+import { isByModel } from "../../turn/item.ts";
 import { itemPath, itemPlace } from "../../turn/path.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
@@ -7,11 +8,12 @@ import { idAllocator, isLawfulId } from "../ids.ts";
 import { takeNotes } from "../notes.ts";
 import type { Toolset } from "../toolset.ts";
 import { areNamed, fitNames } from "./names.ts";
-import { areTakenUp, isPaired, pairCalls, takeUp } from "./pairs.ts";
+import { isPaired, pairCalls } from "./pairs.ts";
 import { areFit, fitParts, fitRoles } from "./parts.ts";
 import { areFollowed, areThoughtOut, dropLone, fitThoughts } from "./thoughts.ts";
 import type { Mending, Told } from "./told.ts";
 import { translate } from "./translate.ts";
+import { areTakenUp, isLedIn, leadIn, takeUp } from "./voices.ts";
 
 export type HistoryPlan = {
   /** The very same list where nothing changes. */
@@ -35,7 +37,9 @@ export function planHistory(
   const items = translated?.map(({ item }) => item) ?? same;
   const placesOf = (list: readonly Told[]): readonly number[] =>
     list.map(({ at }) => itemPlace(turn, at));
-  if (isSound(items, profile)) {
+  const apart = profile.history?.paired === true ? firstApart(turn, profile) : -1;
+  if (apart >= 0) notes.note(itemPath(turn, apart), "repaired", TOGETHER);
+  if (apart < 0 && isSound(items, profile)) {
     const places = translated === undefined ? turn.places : placesOf(translated);
     return { items, places, decisions: notes.decisions() };
   }
@@ -50,11 +54,26 @@ export function planHistory(
   };
 }
 
+const TOGETHER = "what the model said and called in one go is sent in one message";
+
+/**
+ * The first call that stands in another message than what the model said or
+ * called right before it; -1 if none does. Results must follow all of its calls.
+ */
+const firstApart = ({ dialect, items, places }: Turn, profile: Profile): number =>
+  dialect !== profile.dialect || places === undefined
+    ? -1
+    : items.findIndex((item, at) => {
+        const before = items[at - 1];
+        const isGoingOn = item.type === "call" && before !== undefined && isByModel(before);
+        return isGoingOn && places[at] !== places[at - 1];
+      });
+
 /** Whether the upstream takes it as it is. */
 function isSound(items: readonly Item<UpstreamName>[], profile: Profile): boolean {
   const { history: rule, tools } = profile;
   if (rule === undefined) return true;
-  const { ids, paired, empty, reasoningWithCalls, behindResults } = rule;
+  const { ids, paired, empty, reasoningWithCalls, behindResults, beforeCalls } = rule;
   return (
     (paired !== true || isPaired(items, tools.parallel)) &&
     (ids === undefined ||
@@ -63,18 +82,20 @@ function isSound(items: readonly Item<UpstreamName>[], profile: Profile): boolea
     areNamed(items, rule) &&
     (empty !== false || areFollowed(items)) &&
     (behindResults === undefined || areTakenUp(items)) &&
+    (beforeCalls === undefined || isLedIn(items)) &&
     (reasoningWithCalls === undefined || areThoughtOut(items))
   );
 }
 
 function mend(told: readonly Told[], mending: Mending): readonly Told[] {
   const { rule } = mending;
-  const { reasoningWithCalls: blank, behindResults: words } = rule;
+  const { reasoningWithCalls: blank, behindResults: words, beforeCalls: asked } = rule;
   const paired = rule.paired === true ? pairCalls(told, mending) : told;
   const fitted = fitRoles(fitParts(paired, mending), mending);
   const followed = rule.empty === false ? dropLone(fitted, mending) : fitted;
   const taken = words === undefined ? followed : takeUp(followed, words, mending);
-  const thought = blank === undefined ? taken : fitThoughts(taken, blank, mending);
+  const led = asked === undefined ? taken : leadIn(taken, asked, mending);
+  const thought = blank === undefined ? led : fitThoughts(led, blank, mending);
   const isIdentified = rule.paired === true || rule.ids !== undefined;
   return fitNames(isIdentified ? fitIds(thought, mending) : thought, mending);
 }

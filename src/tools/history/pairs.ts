@@ -134,31 +134,3 @@ export function isPaired(items: readonly Item<UpstreamName>[], parallel: boolean
   }
   return waiting === ids.length && new Set(ids).size === ids.length;
 }
-
-/** Whether nobody but the model speaks right behind results. */
-export const areTakenUp = (items: readonly Item<UpstreamName>[]): boolean =>
-  items.every((_, place) => !isLeft(items, place));
-
-/** Has the model say `words` where somebody else speaks right behind results. */
-export function takeUp(
-  told: readonly Told[],
-  words: string,
-  { notes, path }: Mending,
-): readonly Told[] {
-  const items = told.map(({ item }) => item);
-  const parts = [{ type: "text", text: words } as const];
-  return told.flatMap((one, place) => {
-    if (!isLeft(items, place)) return [one];
-    const reason = "only the model may speak behind results, so it is taken to have said a word";
-    notes.note(path(one.at), "repaired", reason);
-    return [one, { item: { type: "message", role: "assistant", parts }, at: one.at }];
-  });
-}
-
-/** Whether an item is a result behind which somebody else speaks. */
-function isLeft(items: readonly Item<UpstreamName>[], place: number): boolean {
-  const [item, next] = [items[place], items[place + 1]];
-  return (
-    item?.type === "result" && next !== undefined && next.type !== "result" && !isByModel(next)
-  );
-}

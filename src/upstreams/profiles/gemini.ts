@@ -5,8 +5,9 @@ import { genericChat } from "./generic-chat.ts";
  * Gemini behind its OpenAI-compatible endpoint. From ai.google.dev, OpenAI
  * compatibility and thought signatures; fields and names it refuses from
  * ChatterUI#227, RPGBox#2 and gemini-cli#2966, results without the name of
- * their tool from hermes-agent#19728, and efforts from discuss.ai.google.dev,
- * t/117875 and t/112648. Read 2026-11.
+ * their tool from hermes-agent#19728, conversations that begin with a call from
+ * gemini-cli#11814, and efforts from discuss.ai.google.dev, t/117875 and
+ * t/112648. Read 2026-11.
  *
  * It refuses every field it does not know, in schemas too, which are those of
  * OpenAPI. Its thought signatures come in `extra_content` of a call and go back
@@ -62,7 +63,7 @@ export const gemini = extendProfile(genericChat, {
     max: { as: "high", changed: true },
   },
   reasoning: "none",
-  history: { media: ["image", "audio"], resultNames: true },
+  history: { media: ["image", "audio"], resultNames: true, beforeCalls: "Go on." },
   // Only these can do without thinking.
   models: [{ match: "gemini-2.5-flash*", effort: { none: { as: "none", changed: false } } }],
 });
