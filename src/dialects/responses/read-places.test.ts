@@ -229,7 +229,7 @@ describe("calls that take turns in a Responses stream", () => {
     const told = events.flatMap((event) =>
       event.type === "call-start" || event.type === "call-delta" ? [event.call] : [],
     );
-    expect(told).toEqual(told.toSorted());
+    expect(told).toEqual(told.toSorted((first, second) => first - second));
     expect(framesOf(events).every((frame) => frame.regular)).toBe(false);
   });
 });
