@@ -153,7 +153,8 @@ export class ChoiceReader {
     const content = textOf(delta.content) === undefined ? (spoken ?? delta.content) : delta.content;
     this.#readContent(content, logprobs?.length === 0 ? undefined : logprobs);
     // Who says calls in both ways is heard once.
-    if (!this.#hasCalls && (listOf(delta.tool_calls) ?? []).length === 0)
+    const isOther = this.#hasCalls || (listOf(delta.tool_calls) ?? []).length > 0;
+    if (typeof delta.content === "object" && !isOther)
       this.#readCallParts(listOf(delta.content) ?? [delta.content], whole);
     this.#sayRefusal(textOf(delta.refusal) ?? "");
     this.#readAnnotations(delta.annotations);
