@@ -133,7 +133,8 @@ export class ChoiceReader {
     if (whole && message !== undefined) return this.#readDelta(message, raw, true);
     const delta = fieldsOf(raw.delta) ?? textDelta(raw);
     // Beside a delta, a message makes readers take the text twice.
-    if (whole || delta !== raw.delta || message !== undefined) this.#regular = false;
+    const isOwn = delta !== undefined && delta === raw.delta && message === undefined;
+    if (whole || !isOwn) this.#regular = false;
     if (delta !== undefined) return this.#readDelta(delta, raw, whole);
     if (message === undefined) return;
     if (!this.#told) this.#snapshots ??= new Snapshots();

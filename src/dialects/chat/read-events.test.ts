@@ -215,6 +215,12 @@ describe("a whole body", () => {
   });
 });
 
+it("forwards no end that has no delta: readers look into it", () => {
+  const bare = chunk([{ index: 0, finish_reason: "stop" }]);
+  const { frames } = read([role, text("a"), bare, done]);
+  expect(frames.map(({ regular }) => regular).slice(0, 3)).toEqual([true, true, false]);
+});
+
 describe("a stream", () => {
   it.each<[string, (Fields | string)[], string]>([
     ["closes without an end", [role, text("a")], "upstream.cut"],

@@ -196,7 +196,7 @@ class ResponsesReader implements EventReader {
 
   #end(response: Fields, told: string): Frame["ends"] {
     const said = textOf(response.status) ?? told;
-    if (said !== told || (this.#frames && !isComplete(response))) this.#bent();
+    if (response.status !== told || (this.#frames && !isComplete(response))) this.#bent();
     const status = told === "completed" && said !== "in_progress" ? said : told;
     if (status === "failed" || status === "cancelled" || response.error)
       return this.#failed(errorWords(response.error) ?? { code: status });

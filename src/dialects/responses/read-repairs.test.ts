@@ -350,6 +350,11 @@ it("forwards no end that says other annotations than its items did", () => {
   expect(bentAt(...sent, completed(message("Hi", { content: [odd] })))).toEqual([sent.length]);
 });
 
+it.each([{}, null, "failed?"])("forwards no end that has the status %j", (status) => {
+  const last = { type: "response.completed", response: response({ status }) };
+  expect(bentAt(created, last)).toEqual([1]);
+});
+
 it("forwards nothing that stands in a list", () => {
   const listed = JSON.stringify([{ ...created, sequence_number: 0 }]);
   expect(bentAt(listed, completed())).toContain(0);
