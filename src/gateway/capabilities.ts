@@ -15,7 +15,8 @@ const chars = z.string().min(1).refine(isCharacterClass, {
 
 const names = {
   chars,
-  max: z.int().positive(),
+  // Shorter names leave no room to tell them apart.
+  max: z.int().min(8),
   first: chars,
   reserved: z.array(z.string()),
   codec: z.enum(["bend", "hash"]),

@@ -19,8 +19,9 @@ const anyName = fc.oneof(
     .map(([a, b]) => a + b),
 );
 const anyRule = fc.record({
-  chars: fc.constantFrom("A-Za-z0-9_-", "a-z0-9_", "A-Za-z0-9"),
+  chars: fc.constantFrom("A-Za-z0-9_-", "a-z0-9_", "A-Za-z0-9", "a-z_", "A-Z", "a-f", "\\w."),
   max: fc.constantFrom(16, 64, 128),
+  reserved: fc.constantFrom(undefined, ["a", "tool", "X*"], ["t*", "f*", "_*"], ["*"]),
 });
 const wishes = fc.uniqueArray(
   fc.record({
@@ -88,6 +89,14 @@ describe("names", () => {
       "mcp_2",
       "tool_mcp__git__status",
     ]);
+  });
+
+  it("are numbered and marked in signs that the upstream takes", () => {
+    const letters = { chars: "a-z_", max: 20 };
+    expect(allocate(["a_b", "a.b", "a b"], letters)).toEqual(["a_b", "a_b_d", "a_b_c"]);
+    expect(allocate(["search_in_all_of_the_archive"], letters)[0]).toMatch(
+      /^search_in_al_[a-z]{7}$/,
+    );
   });
 
   it("begin as the upstream wants them to", () => {

@@ -46,10 +46,12 @@ export function createProviderNameAllocator(
   const give = (base: string, scope: string): UpstreamName => {
     const names = takenIn(scope);
     const room = isKept(base, rule) ? aside(base, rule) : base;
+    // Where all names are kept, the upstream has to say so itself.
+    const isRefused = (name: string): boolean => isReserved(name, rule) && !isKept(room, rule);
     const key = `${scope.length} ${scope}${room}`;
     let count = numbers.get(key) ?? 1;
     let name = count === 1 ? room : numbered(room, count, rule);
-    while (names.has(name) || isReserved(name, rule)) name = numbered(room, ++count, rule);
+    while (names.has(name) || isRefused(name)) name = numbered(room, ++count, rule);
     numbers.set(key, count);
     names.add(name);
     return upstreamName(name);
@@ -69,7 +71,8 @@ export function createProviderNameAllocator(
 }
 
 function numbered(name: string, count: number, rule: NameRule): string {
-  const mark = `${lawOf(rule).filler}${count}`;
+  const { filler, digits } = lawOf(rule);
+  const mark = filler + inDigits(count, digits.slice(0, 10));
   return name.slice(0, Math.max(0, rule.max - mark.length)) + mark;
 }
 
@@ -104,10 +107,15 @@ const isReserved = (name: string, rule: NameRule): boolean =>
 const isKept = (name: string, { reserved }: NameRule): boolean =>
   reserved?.some((one) => one.endsWith("*") && name.startsWith(one.slice(0, -1))) === true;
 
-const aside = (name: string, rule: NameRule): string => {
-  const moved = `tool${lawOf(rule).filler}${name}`;
-  return moved.length <= rule.max ? moved : fit(moved, name, rule);
-};
+/** A name under a beginning that the upstream does not keep. */
+function aside(name: string, rule: NameRule): string {
+  const law = lawOf(rule);
+  for (const word of ["tool", "fn", ...law.digits.split("")]) {
+    const moved = `${bend(word, law)}${law.filler}${name}`;
+    if (!isKept(moved, rule)) return moved.length <= rule.max ? moved : fit(moved, name, rule);
+  }
+  return name;
+}
 
 /**
  * The default codec. Characters the upstream does not take become `_`. A name
@@ -122,7 +130,7 @@ export const bendName: NameCodec = (wish, rule) => {
   if (!/[A-Za-z0-9]/.test(bent)) return fit(bend("tool", law), asked, rule);
   if (bent.length <= rule.max) return bent;
   const name = bend(wish.name, law);
-  const space = rule.max - HASH - 1 - name.length - 2;
+  const space = rule.max - markOf(asked, law).length - name.length - 2;
   if (wish.prefix === undefined || space < 4) return fit(bent, asked, rule);
   return fit(bent.slice(0, space) + law.filler + law.filler + name, asked, rule);
 };
@@ -135,12 +143,13 @@ const hashName: NameCodec = (wish, rule) => {
 
 const nameCodecs = { bend: bendName, hash: hashName } as const satisfies Record<string, NameCodec>;
 
-const HASH = 7;
-
 function fit(base: string, asked: string, rule: NameRule): string {
-  const mark = `${lawOf(rule).filler}${hash(asked)}`;
+  const mark = markOf(asked, lawOf(rule));
   return (base.slice(0, Math.max(0, rule.max - mark.length)) + mark).slice(-rule.max);
 }
+
+/** What tells a name that had to be cut from others that begin alike. */
+const markOf = (asked: string, { filler, digits }: Law): string => filler + hash(asked, digits);
 
 function bend(text: string, law: Law): string {
   let bent = "";
@@ -156,23 +165,46 @@ type Law = {
   readonly filler: string;
   /** What is put before a name whose first character may not be first. */
   readonly start: string;
+  /** What numbers are written in. */
+  readonly digits: string;
 };
 
-const lawOf = kept(({ chars, first = chars }: NameRule): Law => ({
-  whole: new RegExp(`^[${first}][${chars}]*$`, "u"),
-  char: new RegExp(`^[${chars}]$`, "u"),
-  first: new RegExp(`^[${first}]`, "u"),
-  filler: firstOf("_-.x", chars),
-  start: firstOf("_tTx", first),
-}));
+const LETTERS = "abcdefghijklmnopqrstuvwxyz";
+const DIGITS = `0123456789${LETTERS}`;
+
+const lawOf = kept(({ chars, first = chars }: NameRule): Law => {
+  const char = new RegExp(`^[${chars}]$`, "u");
+  const lawful = (signs: string): string =>
+    signs
+      .split("")
+      .filter((sign) => char.test(sign))
+      .join("");
+  const [small, large] = [lawful(DIGITS), lawful(LETTERS.toUpperCase())];
+  return {
+    whole: new RegExp(`^[${first}][${chars}]*$`, "u"),
+    char,
+    first: new RegExp(`^[${first}]`, "u"),
+    filler: firstOf("_-.x", chars),
+    start: firstOf("_tTx", first),
+    digits: [small, large, DIGITS].find((signs) => signs.length > 1) ?? DIGITS,
+  };
+});
 
 const firstOf = (candidates: string, chars: string): string =>
-  new RegExp(`[${chars}]`, "u").exec(candidates)?.[0] ?? "0";
+  new RegExp(`[${chars}]`, "u").exec(candidates + DIGITS + LETTERS.toUpperCase())?.[0] ?? "0";
 
-/** Seven characters that stand for a text: FNV-1a in base 36. Not for secrets. */
-export function hash(text: string): string {
+/** A few characters that stand for a text, always as many: FNV-1a, by default in base 36. Not for secrets. */
+export function hash(text: string, digits = DIGITS): string {
   let state = 0x811c9dc5;
   for (let at = 0; at < text.length; at++)
     state = Math.imul(state ^ text.charCodeAt(at), 0x01000193);
-  return (state >>> 0).toString(36).padStart(HASH, "0");
+  const length = Math.ceil(32 / Math.log2(digits.length));
+  return inDigits(state >>> 0, digits).padStart(length, digits.charAt(0));
+}
+
+function inDigits(count: number, digits: string): string {
+  let written = "";
+  for (let left = count; left > 0 || written === ""; left = Math.floor(left / digits.length))
+    written = digits.charAt(left % digits.length) + written;
+  return written;
 }
