@@ -7,7 +7,16 @@ import type { Clock } from "../../turn/clock.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
-import { broken, packed, refusal, shown, tooLong, webPage, type Failing } from "./fault.ts";
+import {
+  broken,
+  noAnswer,
+  packed,
+  refusal,
+  shown,
+  tooLong,
+  webPage,
+  type Failing,
+} from "./fault.ts";
 import { headerValue, type Failure, type Headers } from "../retry.ts";
 
 type Event = TurnEvent<UpstreamName>;
@@ -50,7 +59,7 @@ export class HttpAnswer implements Dispatcher.DispatchHandler, Flow {
   #status = 0;
   #headers: Headers = {};
   #form: "unknown" | "frames" | "whole" | "refusal" = "unknown";
-  /** Text that waits: to be told apart, to be whole, or to be an error's reason. */
+  /** Text that waits: to be told apart, to be whole, or to be the reason why there is no answer. */
   #text = "";
   #rest = 0;
   #calledOff: (() => void) | undefined;
@@ -117,6 +126,8 @@ export class HttpAnswer implements Dispatcher.DispatchHandler, Flow {
     this.#hearLast();
     if (this.#form === "refusal") return this.#refused();
     if (this.#form === "whole") this.#to.reader.whole(this.#text, this.#emit);
+    else if (!this.#spoken && this.#text.trim() !== "")
+      return this.#give(noAnswer(this.#to.failing, this.#text));
     this.#finish();
   }
 
@@ -209,6 +220,8 @@ export class HttpAnswer implements Dispatcher.DispatchHandler, Flow {
       (!":deir".includes(first) && headerValue(this.#headers["content-type"]).includes("json"));
     this.#form = json ? "whole" : "frames";
     if (!json) this.#sse = sseReader(this.#frame);
+    if (!json && !headerValue(this.#headers["content-type"]).includes("event-stream"))
+      this.#text = text.slice(0, LONGEST_ERROR);
     this.#hear(json ? text.slice(at) : text);
   }
 

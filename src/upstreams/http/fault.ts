@@ -174,6 +174,17 @@ export const webPage = (failing: Failing): Failure => ({
   again: false,
 });
 
+/** A success that is neither a stream nor JSON: what it says may say why. */
+export function noAnswer(failing: Failing, body: string): Failure {
+  const reason = readError(redact(failing, body)).message ?? "";
+  const fault = new Fault(
+    "upstream.malformed",
+    `Upstream \`${failing.name}\` answered with a text that is no answer: ${stopped(reason)} Check its \`base_url\` and \`dialect\`.`,
+    { log: { upstream: failing.name } },
+  );
+  return { fault: shown(failing, fault), again: false };
+}
+
 export const packed = (failing: Failing, encoding: string): Failure => ({
   fault: new Fault(
     "upstream.malformed",

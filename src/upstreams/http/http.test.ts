@@ -496,6 +496,19 @@ describe("an upstream that fails", () => {
     expect((await faultOf(upstream)).code).toBe("upstream.empty");
   });
 
+  it("says what a text says that stands in its place, without its key", async () => {
+    const { upstream } = await house(
+      (_, response) => {
+        response.writeHead(200, { "content-type": "text/plain" });
+        response.end("No capacity left for sk-secret");
+      },
+      { apiKey: "sk-secret" },
+    );
+    const fault = await faultOf(upstream);
+    expect(fault.code).toBe("upstream.malformed");
+    expect(fault.message).toContain("no answer: No capacity left for [redacted].");
+  });
+
   it("is malformed when it packs its answer unasked", async () => {
     const { upstream } = await house((_, response) => {
       response.writeHead(200, { "content-encoding": "gzip" });
