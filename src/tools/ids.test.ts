@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { idAllocator } from "./ids.ts";
+import { idAllocator, isLawfulId } from "./ids.ts";
 
 const nine = { chars: "A-Za-z0-9", max: 9, exact: true };
 
@@ -15,3 +15,12 @@ it.each([undefined, nine])("gives each of many calls of one id another, and soon
   const given = Array.from({ length: 20_000 }, () => allocate("call"));
   expect(new Set(given).size).toBe(given.length);
 });
+
+it.each([nine, { chars: "a-z", max: 12 }, { chars: "A-F_", max: 40 }, { chars: "0-9", max: 20 }])(
+  "makes lawful ids of any (%j)",
+  (rule) => {
+    const allocate = idAllocator(rule);
+    for (const id of ["", "call_1", "call_1", "ü", "x".repeat(99)])
+      expect(isLawfulId(allocate(id), rule)).toBe(true);
+  },
+);

@@ -1,5 +1,5 @@
 import type { IdRule } from "../turn/profile.ts";
-import { hash, isLawful } from "./names.ts";
+import { digitsIn, hash, isLawful } from "./names.ts";
 
 /** Gives every id of a conversation the form an upstream wants; the same id always the same form. */
 export function idAllocator(rule: IdRule | undefined): (id: string) => string {
@@ -23,9 +23,11 @@ export const isLawfulId = (id: string, rule: IdRule): boolean =>
 /** A lawful id made of an unlawful one, or of one that is taken. */
 function bentId(id: string, rule: IdRule | undefined, count: number): string {
   const seed = count === 0 ? id : `${id}#${count}`;
-  const word = hash(seed) + hash(`${seed}.`) + hash(`${seed}:`);
+  const digits = rule && digitsIn(rule);
+  const word = hash(seed, digits) + hash(`${seed}.`, digits) + hash(`${seed}:`, digits);
   if (rule === undefined) return `call_${word.slice(0, 14)}`;
-  if (rule.exact === true || rule.max < 14) return word.padEnd(rule.max, "0").slice(0, rule.max);
+  if (rule.exact === true || rule.max < 14)
+    return word.padEnd(rule.max, digits?.charAt(0)).slice(0, rule.max);
   const named = `call_${word}`.slice(0, Math.min(rule.max, 21));
   return isLawful(named, rule) ? named : word.slice(0, rule.max);
 }

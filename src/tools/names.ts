@@ -190,6 +190,9 @@ const lawOf = kept(({ chars, first = chars }: NameRule): Law => {
   };
 });
 
+/** What numbers are written in where a rule holds. */
+export const digitsIn = (rule: NameRule): string => lawOf(rule).digits;
+
 const firstOf = (candidates: string, chars: string): string =>
   new RegExp(`[${chars}]`, "u").exec(candidates + DIGITS + LETTERS.toUpperCase())?.[0] ?? "0";
 
