@@ -440,12 +440,17 @@ describe("what is said right behind results", () => {
       "user and?",
     ]);
     expect(decisions).toContainEqual({
-      path: "input[0]",
+      path: "input[1]",
       action: "repaired",
       reason:
         "only the model may speak behind results, so it is taken to have said a word (2 times)",
     });
     expect(flaws(turn.items)).toEqual([]);
+  });
+
+  it("is not what the model only thought", () => {
+    const { turn } = tell([called("a"), result("a"), thought, message("user", "and?")], bridged);
+    expect(short(turn.items).slice(2)).toEqual(["reasoning", "assistant Noted.", "user and?"]);
   });
 
   it("stays as it is where it is the model's, or may be anybody's", () => {

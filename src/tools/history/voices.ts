@@ -19,16 +19,17 @@ export function takeUp(
     if (!isLeft(items, place)) return [one];
     const reason = "only the model may speak behind results, so it is taken to have said a word";
     notes.note(path(one.at), "repaired", reason);
-    return [one, { item: { type: "message", role: "assistant", parts }, at: one.at }];
+    return [{ item: { type: "message", role: "assistant", parts }, at: one.at }, one];
   });
 }
 
-/** Whether an item is a result behind which somebody else speaks. */
+/** Whether somebody else than the model speaks right behind results: what it only thought is nothing said. */
 function isLeft(items: readonly Item<UpstreamName>[], place: number): boolean {
-  const [item, next] = [items[place], items[place + 1]];
-  return (
-    item?.type === "result" && next !== undefined && next.type !== "result" && !isByModel(next)
-  );
+  const item = items[place];
+  if (item === undefined || item.type === "result" || isByModel(item)) return false;
+  let before = place - 1;
+  while (items[before]?.type === "reasoning") before--;
+  return items[before]?.type === "result";
 }
 
 /** Whether somebody speaks before the model calls anything. */
