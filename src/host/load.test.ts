@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { dialects } from "../gateway/dialects.ts";
 import { profileFor } from "../upstreams/profiles/profiles.ts";
@@ -106,6 +107,52 @@ describe("loading the configuration", () => {
     ];
     const together = problems(entries, { ...variables[0], ...variables[1] });
     expect(together.toSorted()).toEqual(alone.toSorted());
+  });
+
+  it("falls over nothing that can be written, and never finds nothing wrong with what is", () => {
+    const keys = [
+      "server upstreams models tools store telemetry kind host port keys origins dialect base_url",
+      "script profile headers timeouts capabilities match names kinds effort schema usage_log turns",
+      "steps call __proto__ constructor a *",
+    ].flatMap((line) => line.split(" "));
+    const leaf = fc.oneof(
+      fc.constantFrom(
+        "chat",
+        "codex",
+        "scripted",
+        "a/b",
+        "http://x/v1",
+        "deepseek",
+        "*",
+        "/proc/x",
+      ),
+      fc.constantFrom("${X}", "${X:-1}", "$${", "", "\u2028"),
+      fc.constantFrom(null, true, 0, -1, 1.5, 1e308, 65_536),
+    );
+    const { tree } = fc.letrec<{ tree: unknown; leaf: unknown }>((tie) => ({
+      leaf,
+      tree: fc.oneof(
+        { depthSize: "small", withCrossShrink: true },
+        tie("leaf"),
+        fc.array(tie("tree"), { maxLength: 3 }),
+        fc
+          .array(fc.tuple(fc.constantFrom(...keys), tie("tree")), { maxLength: 5 })
+          .map(Object.fromEntries),
+      ),
+    }));
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.constantFrom(...keys), tree), { maxLength: 6 }),
+        (entries) => {
+          write("patchbay.json", JSON.stringify(Object.fromEntries(entries)));
+          const loaded = load();
+          const isKnown = entries.every(([key]) => keys.indexOf(key) < 6);
+          expect(loaded.ok && !isKnown).toBe(false);
+          for (const finding of loaded.ok ? [] : loaded.findings)
+            expect(finding.message).not.toBe("");
+        },
+      ),
+    );
   });
 
   it("tells what is wrong with the environment also where the file cannot be read", () => {

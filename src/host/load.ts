@@ -216,10 +216,14 @@ function meaning(text: string, expected: string): unknown {
   return /^-?\d+(?:\.\d+)?$/.test(text) ? Number(text) : undefined;
 }
 
+const sections: ReadonlySet<string> = new Set(Object.keys(configSchema.shape));
+
 /** A section whose every key is commented out is a section left out. */
 const withoutEmpty = (value: unknown): unknown =>
   isFields(value)
-    ? Object.fromEntries(Object.entries(value).filter(([, section]) => section !== null))
+    ? Object.fromEntries(
+        Object.entries(value).filter(([key, section]) => section !== null || !sections.has(key)),
+      )
     : value;
 
 function commandLine({ host, port }: Origin): Setting[] {
