@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { connect } from "node:net";
+import { gzipSync } from "node:zlib";
 import Fastify from "fastify";
 import { afterEach, describe, expect, it } from "vitest";
 import { faultBody } from "../dialects/fault-body.ts";
@@ -318,6 +319,21 @@ describe("the plugin in another's app", () => {
     expect(large.status).toBe(413);
     expect(large.headers.get("access-control-allow-origin")).toBe("*");
     expect(large.headers.get("connection")).toBe("keep-alive");
+  });
+
+  it("unpacks bodies, and refuses those that are packed in no way it knows", async () => {
+    const app = Fastify();
+    const gateway = gatewayThat(({ body, reply }) => reply.end(body));
+    await app.register(patchbay, { gateway, paths: ["/v1/*"] });
+    await app.listen({ host: "127.0.0.1", port: 0 });
+    open.push({ close: () => app.close() });
+    const url = `${app.listeningOrigin}/v1/x`;
+    const send = (encoding: string): Promise<Response> => {
+      const headers = { "content-type": "application/json", "content-encoding": encoding };
+      return fetch(url, { method: "POST", headers, body: new Uint8Array(gzipSync('"Zürich"')) });
+    };
+    expect(await (await send("gzip")).text()).toBe('"Zürich"');
+    expect([(await send("zstd")).status, (await send("rar")).status]).toEqual([400, 415]);
   });
 
   it("leaves errors of the app's hooks to the app", async () => {
