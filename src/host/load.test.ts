@@ -255,6 +255,19 @@ describe("loading the configuration", () => {
     expect(linesOf(load({}, { file: "." }))[0]).toMatch(/is a directory; name the file in it$/);
   });
 
+  it("finds no variable that nobody has set", () => {
+    write(
+      "patchbay.yaml",
+      'server: { keys: ["${toString}", "${constructor}", "${__proto__:-x}"] }\n',
+    );
+    expect(linesOf(load())).toEqual([
+      expect.stringContaining("`toString` is not set"),
+      expect.stringContaining("`constructor` is not set"),
+    ]);
+    write("patchbay.yaml", 'server: { keys: ["${__proto__:-x}"] }\n');
+    expect(configOf(load()).server.keys).toEqual(["x"]);
+  });
+
   it("does not read a file that no configuration is as long as", () => {
     write("patchbay.yaml", "# a long tale\n".repeat(100_000));
     expect(linesOf(load())).toEqual([

@@ -4,7 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import { checkConfig, configSchema, type Config } from "../gateway/config.ts";
 import { nearest } from "../turn/nearest.ts";
 import type { Problem } from "../turn/flaws.ts";
-import { isFields } from "../turn/json.ts";
+import { isFields, ownOf } from "../turn/json.ts";
 import type { Fields } from "../turn/turn.ts";
 import { proxyProblem } from "../upstreams/http/proxy.ts";
 import { profileFor, profiles } from "../upstreams/profiles/profiles.ts";
@@ -51,7 +51,7 @@ export function loadConfig(origin: Origin): Loaded {
   if (file === undefined) return assemble(origin, undefined, undefined);
   const read = readText(file);
   if (!read.ok) return unread(origin, file, [read.finding]);
-  const source = readConfigFile(read.text, file, (name) => origin.env[name]);
+  const source = readConfigFile(read.text, file, (name) => ownOf(origin.env, name));
   // Where the syntax is broken, whatever else could be said of the file is guesswork.
   if (source.value === undefined) return unread(origin, file, source.findings);
   return assemble(origin, file, source);
