@@ -238,7 +238,10 @@ describe("parameters", () => {
 
     it("are refused where the answer would be to another question", () => {
       for (const [body, remedy] of [
-        [{ previous_response_id: "r" }, "send the conversation itself"],
+        [
+          { previous_response_id: "r" },
+          "send the conversation itself in the request, as most clients do with `store: false`",
+        ],
         [{ conversation: {} }, "send the conversation itself"],
         [{ background: true }, "wait for the answer"],
         [{ prompt: {} }, "send its text itself"],

@@ -26,7 +26,8 @@ type ParamRule = {
   readonly met?: readonly string[];
 };
 
-const wholeAsked = "send the conversation itself in the request";
+const wholeAsked =
+  "send the conversation itself in the request, as most clients do with `store: false`";
 const text = z.string({ error: "must be a string" });
 const texts = z.array(text, { error: "must be an array of strings" });
 const flag = z.boolean({ error: "must be true or false" });
