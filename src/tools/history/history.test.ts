@@ -521,6 +521,52 @@ describe("what a chat client has in several messages", () => {
   });
 });
 
+describe("what a provider called itself", () => {
+  const ran: Item = {
+    type: "opaque",
+    dialect: "responses",
+    raw: {
+      type: "mcp_call",
+      id: "mcp_1",
+      server_label: "docs",
+      name: "search",
+      arguments: '{"q":1}',
+      output: "found",
+    },
+  };
+
+  it("is told to another as a call and its result", () => {
+    const { turn, decisions } = tell([message("user", "hi"), ran, message("assistant", "so")]);
+    expect(turn.items.slice(1, 3)).toEqual([
+      expect.objectContaining({
+        type: "call",
+        id: "mcp_1",
+        name: "docs__search",
+        input: '{"q":1}',
+      }),
+      { type: "result", call: "mcp_1", kind: "function", parts: said("found") },
+    ]);
+    expect(decisions).toEqual([
+      {
+        path: "input[1]",
+        action: "reshaped",
+        reason: "what the provider called itself is told as a call of a function, with its result",
+      },
+    ]);
+    expect(turn.places).toEqual([0, 1, 1, 2]);
+  });
+
+  it("stays as it is where it came from, and is left out without a result", () => {
+    const items = [ran];
+    expect(tell(items, whole).turn.items).toBe(items);
+    const failed: Item = { ...ran, raw: { ...ran.raw, output: null, error: { code: 5 } } };
+    expect(tell([failed])).toMatchObject({
+      turn: { items: [] },
+      decisions: [{ path: "input[0]", action: "dropped" }],
+    });
+  });
+});
+
 describe("system messages", () => {
   it("are sent as one only as far as they are text", () => {
     const seen: Item = { ...message("system", "see"), parts: [image] };

@@ -19,6 +19,7 @@ import { keepsGroups, ruleFor, type Bound, type Identities } from "../declare.ts
 import { fullName, identityKey, isCalledByName } from "../identity.ts";
 import type { Form } from "../kinds/kind.ts";
 import { kindOf } from "../kinds/kinds.ts";
+import { ownCall } from "../kinds/mcp.ts";
 import { createProviderNameAllocator } from "../names.ts";
 import type { Notes } from "../notes.ts";
 import { recallReasoning } from "../reasoning.ts";
@@ -60,14 +61,27 @@ export function translate(turn: Turn, set: Toolset, to: To): readonly Told[] | u
   const telling: Telling = { ...to, turn, set, recast, ...fresh };
   /** From the first item on that changes. */
   let told: Told[] | undefined;
-  turn.items.forEach((item, at) => {
-    const written = translateItem(item, at, telling);
+  const tell = (item: Item, one: Item, at: number): void => {
+    const written = translateItem(one, at, telling);
     if (told === undefined && written !== item)
-      told = turn.items.slice(0, at).map((one, place) => asTold(one, place));
+      told = turn.items.slice(0, at).map((before, place) => asTold(before, place));
     if (told !== undefined && written !== undefined) told.push(asTold(written, at));
+  };
+  turn.items.forEach((item, at) => {
+    const own = madeAlone(item, to.profile);
+    if (own === undefined) return tell(item, item, at);
+    to.notes.note(itemPath(turn, at), "reshaped", MADE_ALONE);
+    for (const one of own) tell(item, one, at);
   });
   return told;
 }
+
+const MADE_ALONE =
+  "what the provider called itself is told as a call of a function, with its result";
+
+/** What a provider called by itself, for upstreams to which that says nothing. */
+const madeAlone = (item: Item, profile: Profile): ReturnType<typeof ownCall> =>
+  item.type !== "opaque" || takesFrom(item.dialect, profile) ? undefined : ownCall(item.raw);
 
 function translateItem(
   item: Item,
@@ -249,9 +263,10 @@ function recastVanished(
 ): Map<string, Recast> {
   const calls = new Map<string, { readonly call: Call; readonly at: number }>();
   for (const [at, item] of turn.items.entries()) {
-    if (item.type !== "call") continue;
-    if (toolOf(item, identity, turn.dialect) !== undefined) continue;
-    if (!calls.has(identityKey(item))) calls.set(identityKey(item), { call: item, at });
+    const call = madeAlone(item, profile)?.[0] ?? item;
+    if (call.type !== "call") continue;
+    if (toolOf(call, identity, turn.dialect) !== undefined) continue;
+    if (!calls.has(identityKey(call))) calls.set(identityKey(call), { call, at });
   }
   const gone = [...calls.values()];
   const areKept = keepsGroups(profile);
@@ -279,7 +294,8 @@ function recastVanished(
     });
     const isSame =
       kind === call.kind && name === (call.name as string) && namespace === call.namespace;
-    if (!isSame)
+    // Of what a provider called itself it is said that it did.
+    if (!isSame && turn.items[at] === call)
       notes.note(
         itemPath(turn, at),
         kind === call.kind ? "renamed" : "reshaped",
