@@ -1,4 +1,5 @@
 import type { Format } from "../../turn/turn.ts";
+import { fieldsOf } from "../loose.ts";
 import { shaped } from "../shape.ts";
 import { formatSchema, jsonSchemaSchema } from "./schema.ts";
 
@@ -11,8 +12,11 @@ export function readFormat(raw: unknown): Format | undefined {
   switch (format.type) {
     case "text":
       return { type: "text" };
-    case "json_object":
-      return { type: "json" };
+    case "json_object": {
+      // Some servers were asked for a schema so before there was a format for it.
+      const schema = fieldsOf(format.schema);
+      return schema === undefined ? { type: "json" } : { type: "schema", name: "answer", schema };
+    }
     case "json_schema": {
       const said = shaped(jsonSchemaSchema, format.json_schema, `${PATH}.json_schema`);
       const { name, description, schema = {}, strict } = said;

@@ -275,6 +275,11 @@ describe("response_format", () => {
     [null, undefined],
     [{ type: "text" }, { type: "text" }],
     [{ type: "json_object" }, { type: "json" }],
+    [{ type: "json_object", schema: null }, { type: "json" }],
+    [
+      { type: "json_object", schema },
+      { type: "schema", name: "answer", schema },
+    ],
     [
       { type: "json_schema", json_schema: { name: "n", schema, strict: true } },
       { type: "schema", name: "n", schema, strict: true },
