@@ -395,7 +395,7 @@ it("knows arguments that are still open from those that are closed or free text"
     const assembly = new CallAssembly(0, (prefix) => prefix);
     assembly.each({ index: 0, id: "a", kind, name: "f", input: "" }, () => {});
     for (const input of pieces) assembly.each({ index: 0, input }, () => {});
-    return assembly.unclosed();
+    return assembly.unclosed().length > 0;
   };
   expect(isUnclosed("function", '{"a', '":"}"')).toBe(true);
   expect(isUnclosed("function", '{"a', '":"}"}')).toBe(false);

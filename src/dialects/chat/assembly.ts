@@ -118,9 +118,9 @@ export class CallAssembly {
     return this.#slots.some((slot) => slot.name === "");
   }
 
-  /** Whether the arguments of any call are open. */
-  unclosed(): boolean {
-    return this.#slots.some(isOpen);
+  /** The calls whose arguments are open. */
+  unclosed(): readonly number[] {
+    return this.#slots.filter(isOpen).map(({ call }) => call);
   }
 
   /** True if the fragments so far were not what the OpenAI API would have sent. */

@@ -439,6 +439,12 @@ describe("a stream of somebody else", () => {
     expect(read([...frames, done]).frames.every((frame) => frame.regular)).toBe(true);
   });
 
+  it("that is cut off while calls take turns leaves every open one incomplete", () => {
+    const cutOff = delta({}, "length");
+    const frames = [role, head(0, "a", "f", '{"x'), head(1, "b", "g", '{"y'), cutOff, done];
+    expect(told(frames)).toEqual(['f#a{"x...', 'g#b{"y...', "length"]);
+  });
+
   it("joins the details of reasoning and ends it with them", () => {
     const think = (details: readonly Fields[], reasoning = ""): Fields =>
       delta({ content: "", reasoning, reasoning_details: details });

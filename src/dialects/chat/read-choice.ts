@@ -89,7 +89,7 @@ export class ChoiceReader {
   /** The answer is over and never said how this choice ended. */
   close(emit: Emit<Event>): void {
     // That the stream is over does not say that arguments are: those were cut off.
-    if (this.#finished || this.#calls.unclosed()) return;
+    if (this.#finished || this.#calls.unclosed().length > 0) return;
     this.#emit = emit;
     this.#end(this.#calls.made() ? "calls" : "end");
   }
@@ -265,6 +265,9 @@ export class ChoiceReader {
 
   #end(stop: StopReason): void {
     this.#calls.end(this.#sayCall);
+    if (isCut(stop))
+      for (const call of this.#calls.unclosed())
+        this.#say({ type: "call-end", choice: this.index, call, complete: false });
     this.#seal();
     if (this.#calls.repaired()) this.#regular = false;
     if (this.#calls.nameless()) return this.#fail(nameless());
