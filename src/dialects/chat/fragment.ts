@@ -4,7 +4,7 @@ import type { Fragment } from "./assembly.ts";
 
 /** Whether calls are told apart by their numbers; of calls that are whole, each is one by itself. */
 export const areNumbered = (calls: readonly unknown[]): boolean =>
-  new Set(calls.map((call) => indexOf(fieldsOf(call)?.index))).size === calls.length;
+  new Set(calls.flatMap((call) => indexOf(fieldsOf(call)?.index) ?? [])).size === calls.length;
 
 /** A piece of a call as it stands in `tool_calls`; `place`: its number, whatever it says itself. */
 export function fragmentOf(raw: Fields, at: number, place: number | undefined): Fragment {

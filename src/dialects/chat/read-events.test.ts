@@ -190,6 +190,17 @@ describe("a whole body", () => {
     expect(readWhole(JSON.stringify(body(more))).at(-1)).toMatchObject({ regular: false });
   });
 
+  it.each([1, 2])("with %i calls is forwarded if it is as the API sends it", (count) => {
+    const calls = Array.from({ length: count }, (_, at) => ({
+      id: `call_${at}`,
+      type: "function",
+      function: { name: "f", arguments: "{}" },
+    }));
+    const message = { role: "assistant", content: null, refusal: null, tool_calls: calls };
+    const choices = [{ index: 0, finish_reason: "tool_calls", logprobs: null, message }];
+    expect(readWhole(JSON.stringify(body({ choices }))).at(-1)).toMatchObject({ regular: true });
+  });
+
   it("in a list is put right", () => {
     expect(readWhole(JSON.stringify([body()])).at(-1)).toMatchObject({ regular: false });
   });
