@@ -161,9 +161,10 @@ class NodeReply implements Reply {
     if (this.isOver()) return false;
     if (response.headersSent) {
       if (this.#isWhole) this.#hold(SSE_NOTHING);
-      // The older version has no word for it.
     } else if (response.req.httpVersion !== "1.0") response.writeContinue();
-    return true;
+    // The older version has no word for it, and proxies that speak it close when their client leaves.
+    else response.destroy();
+    return !response.destroyed;
   }
 
   release(): void {
