@@ -7,6 +7,7 @@ import { chunk, sayChat } from "./fake-model.ts";
 import { fakeUpstream, hang, json, sse, type Body } from "./fake-upstream.ts";
 import { stillness, until } from "./loopback.ts";
 import { onto } from "./serve.ts";
+import { stillClock } from "./still-clock.ts";
 
 const PATHS = { chat: "/v1/chat/completions", responses: "/v1/responses" } as const;
 
@@ -152,4 +153,20 @@ describe("the Fastify plugin", () => {
     await app.close();
     await gateway.close(0);
   });
+});
+
+it("waits for turns under way when it is let go of, for as long as the configuration says", async () => {
+  await using upstream = await fakeUpstream(() => sse(chunk(0, { content: "Hel" }), hang));
+  const clock = stillClock();
+  const config = { ...onto("chat", upstream.url), server: { shutdown_grace_ms: 300 } };
+  const gateway = createGateway(config, { clock });
+  const answer = await gateway.fetch(post("chat", { stream: true }));
+  let isClosed = false;
+  const closed = gateway[Symbol.asyncDispose]().then(() => (isClosed = true));
+  clock.move(299);
+  await new Promise(setImmediate);
+  expect(isClosed).toBe(false);
+  clock.move(1);
+  await closed;
+  expect(await answer.text()).toContain("gateway.stopping");
 });

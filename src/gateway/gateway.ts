@@ -28,8 +28,13 @@ export type Gateway = {
   fetch(request: Request): Promise<Response>;
   /** Takes up a new configuration for the requests that come after. */
   reconfigure(config: Config): void;
-  /** Refuses new requests, waits for the turns under way, and lets go. */
-  close(graceMs: number): Promise<void>;
+  /**
+   * Refuses new requests, waits for the turns under way, and lets go. The grace
+   * is `server.shutdown_grace_ms` unless said.
+   */
+  close(graceMs?: number): Promise<void>;
+  /** The same, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>;
   readonly bodyLimit: number;
   /** How a page of this origin stands to it, for hosts that browsers reach. */
   standing(origin: string): Standing;
@@ -80,6 +85,12 @@ export function openGateway(config: Config, parts: Parts): Gateway {
     }
   }
 
+  async function close(graceMs = house.config.server.shutdown_grace_ms): Promise<void> {
+    stopping = true;
+    await drained(house, graceMs);
+    await Promise.all([...house.upstreams.values()].map((upstream) => upstream.close()));
+  }
+
   return {
     handle,
     refuse,
@@ -87,11 +98,8 @@ export function openGateway(config: Config, parts: Parts): Gateway {
     reconfigure(next) {
       house = furnish(next, made, house);
     },
-    async close(graceMs) {
-      stopping = true;
-      await drained(house, graceMs);
-      await Promise.all([...house.upstreams.values()].map((upstream) => upstream.close()));
-    },
+    close,
+    [Symbol.asyncDispose]: () => close(),
     get bodyLimit() {
       return house.config.server.body_limit;
     },

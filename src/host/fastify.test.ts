@@ -28,6 +28,7 @@ function gatewayThat(handle: (exchange: Exchange) => void, bodyLimit = 1_000_000
     fetch: () => Promise.reject(new Error("not asked for")),
     reconfigure() {},
     close: () => Promise.resolve(),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
   };
 }
 

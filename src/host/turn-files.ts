@@ -19,23 +19,21 @@ export function openRecorded(config: Config, parts: Parts): Gateway {
     },
   });
   files.follow(config.telemetry);
+  const close = async (graceMs?: number): Promise<void> => {
+    await gateway.close(graceMs);
+    files.follow({});
+  };
   return {
-    handle: (exchange) => gateway.handle(exchange),
-    refuse: (exchange, fault) => gateway.refuse(exchange, fault),
-    fetch: (request) => gateway.fetch(request),
+    ...gateway,
     reconfigure(next) {
       gateway.reconfigure(next);
       files.follow(next.telemetry);
     },
-    async close(graceMs) {
-      await gateway.close(graceMs);
-      files.follow({});
-    },
+    close,
+    [Symbol.asyncDispose]: () => close(),
     get bodyLimit() {
       return gateway.bodyLimit;
     },
-    standing: (origin) => gateway.standing(origin),
-    foreignIn: (host) => gateway.foreignIn(host),
   };
 }
 
