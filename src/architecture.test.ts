@@ -5,17 +5,29 @@ import { describe, expect, it } from "vitest";
 /** Each room and the rooms it may import from. */
 const rooms: Record<string, readonly string[]> = {
   turn: [],
+  flaws: [],
   schema: ["turn"],
   stream: ["turn"],
   tools: ["turn", "schema", "stream"],
-  dialects: ["turn", "stream"],
+  dialects: ["turn", "flaws", "stream"],
   disclosure: ["turn", "tools", "stream"],
-  upstreams: ["turn", "schema", "stream", "dialects"],
+  upstreams: ["turn", "flaws", "schema", "stream", "dialects"],
   store: ["turn"],
   telemetry: ["turn"],
-  gateway: ["turn", "stream", "tools", "dialects", "disclosure", "upstreams", "store", "telemetry"],
+  gateway: [
+    "turn",
+    "flaws",
+    "stream",
+    "tools",
+    "dialects",
+    "disclosure",
+    "upstreams",
+    "store",
+    "telemetry",
+  ],
   host: [
     "turn",
+    "flaws",
     "schema",
     "stream",
     "tools",
@@ -28,7 +40,7 @@ const rooms: Record<string, readonly string[]> = {
   ],
 };
 /** Rooms without I/O, clock, randomness or environment. */
-const pure = new Set(["turn", "schema", "stream", "tools", "dialects", "disclosure"]);
+const pure = new Set(["turn", "flaws", "schema", "stream", "tools", "dialects", "disclosure"]);
 
 /** What a file's imports break, as sentences. */
 function broken(file: string, text: string): string[] {

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { Fault } from "../turn/fault.ts";
-import { pathOf, pathText } from "../turn/flaws.ts";
+import { pathOf, pathText } from "../flaws/flaws.ts";
 
 type Issue = z.core.$ZodIssue;
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { Fault } from "../turn/fault.ts";
-import type { Problem } from "../turn/flaws.ts";
+import type { Problem } from "../flaws/flaws.ts";
 import { isFields } from "../turn/json.ts";
 import { capabilitiesSchema } from "./capabilities.ts";
 import { findProblems } from "./problems.ts";

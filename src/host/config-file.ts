@@ -1,6 +1,6 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
 import type { Document, ParsedNode } from "yaml";
-import { pathText, type Path, type Problem } from "../turn/flaws.ts";
+import { pathText, type Path, type Problem } from "../flaws/flaws.ts";
 import { maskReferences, type Masked } from "./references.ts";
 
 /** A problem and where it stands. `line` and `column` count from 1. */

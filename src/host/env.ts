@@ -1,4 +1,4 @@
-import { nearest } from "../turn/nearest.ts";
+import { nearest } from "../flaws/nearest.ts";
 import { outputModes } from "../gateway/rules.ts";
 import type { Finding } from "./config-file.ts";
 

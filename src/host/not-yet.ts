@@ -1,7 +1,7 @@
 import { parseConfig, type Config } from "../gateway/config.ts";
 import { dialects } from "../gateway/dialects.ts";
 import { dialectNames } from "../gateway/problems.ts";
-import type { Problem } from "../turn/flaws.ts";
+import type { Problem } from "../flaws/flaws.ts";
 import { isFields } from "../turn/json.ts";
 import { profileFor } from "../upstreams/profiles/profiles.ts";
 

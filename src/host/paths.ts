@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Config } from "../gateway/config.ts";
-import { pathText, type Problem } from "../turn/flaws.ts";
+import { pathText, type Problem } from "../flaws/flaws.ts";
 import { isFields } from "../turn/json.ts";
 import type { Fields } from "../turn/turn.ts";
 import { checkScript, type ScriptProblem } from "../upstreams/scripted/script.ts";

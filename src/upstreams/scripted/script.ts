@@ -2,7 +2,7 @@ import { isMap, isSeq, LineCounter, parseDocument, type Document } from "yaml";
 import { z } from "zod";
 import type { StopReason, Usage } from "../../turn/event.ts";
 import { Fault } from "../../turn/fault.ts";
-import { pathText, problemsIn, type Path, type Problem } from "../../turn/flaws.ts";
+import { pathText, problemsIn, type Path, type Problem } from "../../flaws/flaws.ts";
 import type { Fields } from "../../turn/turn.ts";
 
 /** What a scripted upstream plays. The format is told in `docs/scripted.md`. */
