@@ -14,6 +14,7 @@ import { serveFetch } from "./fetch.ts";
 import type { House, Parts } from "./house.ts";
 import { foreignIn, standingOf, type Standing } from "./origins.ts";
 import { Roster } from "./roster.ts";
+import { sealMemory } from "./seals.ts";
 import { callRules } from "./rules.ts";
 import { findRoute, requestIdFor, type Visit } from "./routes.ts";
 import { toFault } from "./trouble.ts";
@@ -118,6 +119,7 @@ const furnish = (config: Config, made: Parts & Pick<House, "metrics">, before?: 
   readBody: before?.readBody ?? bodyReader(),
   plans: before?.plans ?? memory(PLANS_KEPT),
   items: before?.items ?? memory(ITEMS_KEPT, ({ length }) => length + ITEM_WEIGHT),
+  seals: before?.seals ?? sealMemory(),
   usage: before?.usage ?? usageMemory(),
   running: before?.running ?? new Roster(),
 });

@@ -11,6 +11,7 @@ import type { Caller } from "./admission.ts";
 import type { Config } from "./config.ts";
 import type { Planned } from "./plan-report.ts";
 import type { Roster } from "./roster.ts";
+import type { Seals } from "./seals.ts";
 
 /** What the machine gives the gateway. Tests give their own. */
 export type Parts = {
@@ -45,6 +46,7 @@ export type House = Parts & {
   readonly plans: Memory<{ readonly caller: Caller; readonly planned: Planned }>;
   /** The items of past answers that a client may refer to, by their ids. */
   readonly items: Memory<KeptItem>;
+  readonly seals: Seals;
   /** What turns used, for those who ask. */
   readonly usage: UsageStore;
   /** The turns under way, for a stop that waits. */

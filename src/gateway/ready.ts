@@ -8,6 +8,7 @@ import type { Turn } from "../turn/turn.ts";
 import { modelProfile } from "../upstreams/profiles/models.ts";
 import type { Prepared } from "../upstreams/upstream.ts";
 import { leavesOutText } from "./rules.ts";
+import type { Seals } from "./seals.ts";
 import { placeOf, type Link } from "./select.ts";
 
 /** A turn made ready for one upstream. */
@@ -26,11 +27,19 @@ export type Readied = {
   readonly decisions: readonly Decision[];
 };
 
-/** Plans a turn for an upstream and writes its request. Nobody is called. */
-export function ready(asked: Turn, link: Link, { strict, rules }: Asked): Readied {
+/** Plans a turn for an upstream and writes its request. Nobody is called. `first`: the first link of its chain. */
+export function ready(
+  asked: Turn,
+  link: Link,
+  { strict, rules, seals }: Asked,
+  first = link,
+): Readied {
   const profile = modelProfile(link.upstream.profile, link.model);
   const turn = rules.parallel ? asked : oneCallAtOnce(asked);
-  const plan = planTools(turn, profile, { origin: placeOf(link) });
+  // Most likely the same upstream has answered before where nobody remembers it.
+  const opens = (seal: string): boolean =>
+    (seals?.ownerOf(seal) ?? first.upstream.name) === link.upstream.name;
+  const plan = planTools(turn, profile, { origin: placeOf(link), opens });
   // The request may be forwarded as it is also where the answer is not.
   const alike = plan.identical && profile.dialect === turn.dialect && takesParams(turn, profile);
   const hasTools = plan.verdicts.length > 0;
@@ -48,7 +57,12 @@ export function ready(asked: Turn, link: Link, { strict, rules }: Asked): Readie
 }
 
 /** What the house and the client ask of any upstream. */
-export type Asked = { readonly strict: boolean; readonly rules: CallRules };
+export type Asked = {
+  readonly strict: boolean;
+  readonly rules: CallRules;
+  /** Where answers have been given before. */
+  readonly seals?: Pick<Seals, "ownerOf"> | undefined;
+};
 
 /** Whoever asks for calls to be shown as text has a model that may write them so. */
 const readsCalls = ({ textCalls, output }: CallRules, profile: Profile): boolean =>

@@ -114,6 +114,7 @@ function serveTurn(visit: Visit, door: keyof typeof dialects): void {
     chain,
     strict: isStrict(visit),
     rules,
+    seals: house.seals,
     reply: exchange.reply,
     span: startSpan(ahead(chain[0], turn.stream), exchange.headers),
     headers: (readied) => turnHeaders(requestId, rules, readied),
@@ -158,7 +159,8 @@ function rulesFor({ house, exchange }: Visit): CallRules {
 /** What would happen to the posted request, for the first place its model is to be had. */
 function servePlan(visit: Visit): void {
   requireJson(visit.exchange.headers);
-  const asked = { strict: isStrict(visit), rules: rulesFor(visit) };
+  const { seals } = visit.house;
+  const asked = { strict: isStrict(visit), rules: rulesFor(visit), seals };
   sendJson(visit, 200, planRequest(bodyOf(visit), visit.house, asked));
 }
 

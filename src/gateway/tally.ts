@@ -22,6 +22,8 @@ export type Tally = Stage<TurnEvent<ClientName>, TurnEvent<ClientName>> & {
     usage: Usage | undefined;
     fault: Fault | undefined;
     firstEvent: number | undefined;
+    /** The seals on its reasoning. */
+    seals: string[];
     /** Whose answer it is, by the upstream's own words. */
     start: TurnStart | undefined;
     cutShort: boolean;
@@ -33,6 +35,7 @@ export function tally(clock: Pick<Clock, "now">): Tally {
     calls: { ...noCalls },
     callsByChoice: [],
     stops: [],
+    seals: [],
     usage: undefined,
     fault: undefined,
     firstEvent: undefined,
@@ -51,6 +54,9 @@ export function tally(clock: Pick<Clock, "now">): Tally {
           if (!event.complete) break;
           seen.calls.given++;
           seen.callsByChoice[event.choice] = (seen.callsByChoice[event.choice] ?? 0) + 1;
+          break;
+        case "reasoning-end":
+          if (event.encrypted !== undefined) seen.seals.push(event.encrypted);
           break;
         case "usage":
           seen.usage = event.usage;

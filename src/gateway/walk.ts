@@ -14,6 +14,7 @@ import { planned } from "./plan-report.ts";
 import { ready, type Readied } from "./ready.ts";
 import type { Running } from "./roster.ts";
 import { run, type Run } from "./run.ts";
+import type { Seals } from "./seals.ts";
 import { placeOf, providerOf, type Link } from "./select.ts";
 import { outcomeOf } from "./tally.ts";
 import { toFault } from "./trouble.ts";
@@ -28,6 +29,7 @@ export type Job = {
   readonly chain: readonly [Link, ...Link[]];
   readonly strict: boolean;
   readonly rules: CallRules;
+  readonly seals: Seals;
   readonly reply: Reply;
   /** Where somebody follows traces. */
   readonly span?: TurnSpan | undefined;
@@ -92,7 +94,7 @@ class Walk implements Running {
     const isLast = chain[at + 1] === undefined;
     const refused = (fault: Fault, begun: boolean): void => this.#refused(at, fault, begun);
     try {
-      const readied = ready(turn, link, this.#job);
+      const readied = ready(turn, link, this.#job, chain[0]);
       this.#readied = readied;
       countTools(this.#house.metrics, readied.plan);
       this.#run = run(this.#house, this.#job, readied, isLast, {
@@ -141,14 +143,19 @@ class Walk implements Running {
   }
 
   #finish(outcome: Outcome, status: number, fault = this.#run?.seen.fault): void {
-    const { running, metrics, plans } = this.#house;
+    const { running, metrics, plans, seals } = this.#house;
     if (!running.remove(this)) return;
     metrics.running(-1);
-    if (this.#readied !== undefined && this.#run !== undefined)
+    if (this.#readied !== undefined && this.#run !== undefined) {
       plans.remember(this.#run.id(), {
         caller: this.#job.caller,
         planned: planned(this.#readied, { rules: this.#job.rules, mended: this.#run.mended() }),
       });
+      // Where the plan marks reasoning, it says itself whose it is.
+      const { link, plan } = this.#readied;
+      if (plan.seal === undefined)
+        for (const seal of this.#run.seen.seals) seals.remember(seal, link.upstream.name);
+    }
     this.#tell(this.#done(outcome, status, fault));
   }
 

@@ -8,7 +8,7 @@ import type { Bound, Identities, ToolVerdict, Verdict } from "./declare.ts";
 import { restsOf } from "./description.ts";
 import { planFormat, withWords, type FormatCheck } from "./format.ts";
 import { planHistory } from "./history/history.ts";
-import type { Seal } from "./reasoning.ts";
+import type { Destination, Seal } from "./reasoning.ts";
 import { toolsetOf, type Toolset } from "./toolset.ts";
 
 export type { ToolVerdict, Verdict } from "./declare.ts";
@@ -32,11 +32,6 @@ export type Plan = {
   readonly identical: boolean;
 };
 
-export type PlanOptions = {
-  /** Whom the request goes to, as `upstream/model`: reasoning is only given back to whom it came from. */
-  readonly origin?: string | undefined;
-};
-
 type Limits = {
   /** The tools it may call; none named: any. */
   readonly allowed: ReadonlySet<Bound> | undefined;
@@ -45,8 +40,8 @@ type Limits = {
 };
 
 /** Plans a request for an upstream. Throws a Fault where the request cannot be met. */
-export function planTools(turn: Turn, profile: Profile, options: PlanOptions = {}): Plan {
-  const { plan, fault } = previewTools(turn, profile, options);
+export function planTools(turn: Turn, profile: Profile, to: Destination = {}): Plan {
+  const { plan, fault } = previewTools(turn, profile, to);
   if (fault !== undefined) throw fault;
   return plan;
 }
@@ -55,11 +50,12 @@ export function planTools(turn: Turn, profile: Profile, options: PlanOptions = {
 export function previewTools(
   turn: Turn,
   profile: Profile,
-  { origin }: PlanOptions = {},
+  to: Destination = {},
 ): { readonly plan: Plan; readonly fault: Fault | undefined } {
+  const { origin } = to;
   const set = toolsetOf(turn, profile);
   const { choice, fault } = choiceOf(set, turn.choice, { profile, dialect: turn.dialect });
-  const history = planHistory(turn, set, profile, origin);
+  const history = planHistory(turn, set, profile, to);
   const format = planFormat(turn.format, profile, turn.dialect);
   const params = planParams(turn, set, profile);
   const words = wordsOf(format.words, set, choice);

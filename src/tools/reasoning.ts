@@ -22,6 +22,14 @@ type Sealed = {
   readonly calls?: Readonly<Record<string, Extra>> | undefined;
 };
 
+/** Whom a request goes to: reasoning is only given back to whom it came from. */
+export type Destination = {
+  /** `upstream/model`. */
+  readonly origin?: string | undefined;
+  /** Whether it may open what a provider has sealed. */
+  readonly opens?: ((seal: string) => boolean) | undefined;
+};
+
 /** How an answer is marked. */
 export type Seal = {
   /** `upstream/model`. */
@@ -53,15 +61,20 @@ export type Recalled = {
 export function recallReasoning(
   item: Reasoning,
   profile: Profile,
-  origin: string | undefined,
+  { origin, opens }: Destination,
 ): Recalled {
   const { encrypted } = item;
   if (encrypted === undefined) return { item };
   const sealed = unseal(encrypted);
   if (sealed === undefined) {
     // Sealed by a provider. Who has no such items cannot have made it.
-    if (profile.reasoning === "items" || profile.dialect === "responses") return { item };
-    return { item: undefined, loss: "reasoning is sealed for the model that made it" };
+    if (profile.reasoning !== "items" && profile.dialect !== "responses")
+      return { item: undefined, loss: "reasoning is sealed for the model that made it" };
+    if (opens?.(encrypted) !== false) return { item };
+    return {
+      item: undefined,
+      loss: "reasoning that another upstream has sealed is not for this one",
+    };
   }
   if (origin !== undefined && sealed.from !== origin)
     return { item: undefined, loss: `reasoning of ${sealed.from} is not for another model` };

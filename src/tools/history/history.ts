@@ -6,6 +6,7 @@ import type { Profile } from "../../turn/profile.ts";
 import type { Item, Turn } from "../../turn/turn.ts";
 import { idAllocator, isLawfulId } from "../ids.ts";
 import { takeNotes } from "../notes.ts";
+import type { Destination } from "../reasoning.ts";
 import type { Toolset } from "../toolset.ts";
 import { areNamed, fitNames } from "./names.ts";
 import { isPaired, pairCalls } from "./pairs.ts";
@@ -28,10 +29,10 @@ export function planHistory(
   turn: Turn,
   set: Toolset,
   profile: Profile,
-  origin?: string,
+  destination: Destination = {},
 ): HistoryPlan {
   const notes = takeNotes();
-  const translated = translate(turn, set, { profile, origin, notes });
+  const translated = translate(turn, set, { profile, destination, notes });
   // Where no name differs the two kinds of name are the same.
   const same = turn.items as unknown as readonly Item<UpstreamName>[];
   const items = translated?.map(({ item }) => item) ?? same;

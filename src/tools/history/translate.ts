@@ -22,15 +22,14 @@ import { kindOf } from "../kinds/kinds.ts";
 import { ownCall } from "../kinds/mcp.ts";
 import { createProviderNameAllocator } from "../names.ts";
 import type { Notes } from "../notes.ts";
-import { recallReasoning } from "../reasoning.ts";
+import { recallReasoning, type Destination } from "../reasoning.ts";
 import type { Toolset } from "../toolset.ts";
 import { asObject } from "./arguments.ts";
 import type { Told } from "./told.ts";
 
 type To = {
   readonly profile: Profile;
-  /** `upstream/model`. */
-  readonly origin: string | undefined;
+  readonly destination: Destination;
   readonly notes: Notes;
 };
 
@@ -134,8 +133,8 @@ function tellResult(item: Result, { named, kinds, profile, set }: Telling): Resu
 
 function recall(item: Reasoning, at: number, telling: Telling): Reasoning | undefined {
   if (item.encrypted === undefined) return item;
-  const { turn, profile, origin, notes, carried } = telling;
-  const { item: own, loss, calls } = recallReasoning(item, profile, origin);
+  const { turn, profile, destination, notes, carried } = telling;
+  const { item: own, loss, calls } = recallReasoning(item, profile, destination);
   if (loss !== undefined) notes.note(itemPath(turn, at), "dropped", loss);
   for (const [id, extra] of Object.entries(calls ?? {})) carried.set(id, extra);
   return own;
