@@ -3,8 +3,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { isKnownPacking, notUtf8, tooLarge, unknownPacking, unpacked } from "../gateway/body.ts";
 import type { Exchange, Reply } from "../gateway/exchange.ts";
-import type { Clock } from "../turn/clock.ts";
 import { Fault } from "../turn/fault.ts";
+import { enlist, strike, type Answering } from "./half-closed.ts";
 
 /** The whole body as text. One too large is refused at once, and the rest of it read past. */
 export function collectBody(
@@ -90,12 +90,12 @@ export function exchangeOf(
  * over: each write may have to wake its reader, and writes that follow each
  * other closely wake one reader of many only once.
  */
-class NodeReply implements Reply {
+class NodeReply implements Reply, Answering {
   readonly #response: ServerResponse;
   #status = 200;
   #headers: Readonly<Record<string, string>> = {};
   #held = "";
-  #waiting = false;
+  #isHolding = false;
   #ended = false;
   #drained: (() => void) | undefined;
   #left: (() => void) | undefined;
@@ -134,7 +134,7 @@ class NodeReply implements Reply {
       response.writeHead(this.#status, headers);
     } else if (response.socket !== null) speaking.delete(response.socket);
     this.#ended = true;
-    stopWaiting(response.req.socket, this);
+    strike(response.req.socket, this);
     this.#hold(text);
   }
 
@@ -147,7 +147,7 @@ class NodeReply implements Reply {
     const response = this.#response;
     if (response.destroyed) queueMicrotask(then);
     else if (this.#left === undefined) {
-      wait(response.req.socket, this);
+      enlist(response.req.socket, this);
       response.once("close", () => {
         if (!response.writableFinished) this.#left?.();
       });
@@ -155,7 +155,6 @@ class NodeReply implements Reply {
     this.#left = then;
   }
 
-  /** Says what changes nothing; false once there is nothing to be said any more. */
   prod(): boolean {
     const response = this.#response;
     if (this.isOver()) return false;
@@ -168,7 +167,7 @@ class NodeReply implements Reply {
   }
 
   release(): void {
-    if (this.#waiting && !this.#response.destroyed) this.#send();
+    if (this.#isHolding && !this.#response.destroyed) this.#send();
   }
 
   // Writing to a response that is over would raise an error for nobody to catch.
@@ -178,16 +177,16 @@ class NodeReply implements Reply {
 
   #hold(text: string): void {
     this.#held += text;
-    if (this.#waiting) return;
-    this.#waiting = true;
-    if (waiting.push(this) === 1) setImmediate(releaseAll);
+    if (this.#isHolding) return;
+    this.#isHolding = true;
+    if (holding.push(this) === 1) setImmediate(releaseAll);
   }
 
   #send(): boolean {
     const response = this.#response;
     const text = this.#held;
     this.#held = "";
-    this.#waiting = false;
+    this.#isHolding = false;
     if (!this.#ended) return response.write(text);
     if (text === "") response.end();
     else response.end(text);
@@ -198,50 +197,6 @@ class NodeReply implements Reply {
 /** A comment, which every reader of a stream passes over. */
 const SSE_NOTHING = ":\n\n";
 
-/** The answers that somebody waits for, by their connections; nearly always one. */
-const awaited = new WeakMap<Socket, NodeReply | NodeReply[]>();
-
-function wait(socket: Socket, reply: NodeReply): void {
-  const before = awaited.get(socket);
-  awaited.set(socket, before === undefined ? reply : [before, reply].flat());
-}
-
-/** A connection that is kept for the next request keeps nothing of the last one. */
-function stopWaiting(socket: Socket, reply: NodeReply): void {
-  const before = awaited.get(socket);
-  if (before === reply) awaited.delete(socket);
-  else if (Array.isArray(before)) {
-    const others = before.filter((one) => one !== reply);
-    if (others.length === 0) awaited.delete(socket);
-    else awaited.set(socket, others);
-  }
-}
-
-/** The first of them that is not over: what is asked for meanwhile is answered behind it. */
-const currentOn = (socket: Socket): NodeReply | undefined =>
-  [awaited.get(socket) ?? []].flat().find((one) => !one.isOver());
-
-/**
- * Follows a connection whose client has closed its side. It may be waiting for
- * its answer all the same, or be gone: only what is sent to it shows that nobody
- * is there, and only the second time. So something is said that changes nothing,
- * at growing intervals, for as long as there is an answer to wait for.
- */
-export function askAfter(socket: Socket, clock: Clock): void {
-  let wait = FIRST_ASKED_MS;
-  let callOff = (): void => {};
-  const ask = (): void => {
-    if (socket.destroyed || currentOn(socket)?.prod() !== true) return;
-    callOff = clock.at(clock.now() + wait, ask);
-    wait = Math.min(wait * 2, LAST_ASKED_MS);
-  };
-  socket.once("close", () => callOff());
-  ask();
-}
-
-const FIRST_ASKED_MS = 50;
-const LAST_ASKED_MS = 15_000;
-
 const speaking = new WeakSet<Socket>();
 
 /** Whether a connection is in the middle of an answer: whatever else is said there would be taken for a part of it. */
@@ -250,11 +205,11 @@ export const isSpeaking = (socket: Socket): boolean => speaking.has(socket);
 /** More than this is not held back. */
 const MOST_HELD = 16 * 1024;
 
-let waiting: NodeReply[] = [];
+let holding: NodeReply[] = [];
 
 function releaseAll(): void {
-  const all = waiting;
-  waiting = [];
+  const all = holding;
+  holding = [];
   for (const reply of all) reply.release();
 }
 

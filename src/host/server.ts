@@ -14,8 +14,9 @@ import type { Gateway } from "../gateway/gateway.ts";
 import { until } from "../turn/clock.ts";
 import { Fault } from "../turn/fault.ts";
 import { systemClock } from "./clock.ts";
+import { askAfter } from "./half-closed.ts";
 import { allow, foreign, isPreflight, letRead } from "./pages.ts";
-import { announcedOf, askAfter, collectBody, exchangeOf, isSpeaking } from "./node.ts";
+import { announcedOf, collectBody, exchangeOf, isSpeaking } from "./node.ts";
 
 export type Address = { readonly host: string; readonly port: number };
 
@@ -109,7 +110,7 @@ const listenerFor =
   (request, response) => {
     const { gateway } = state;
     const { origin } = request.headers;
-    const arrival = { foreign: gateway.foreignIn(hostOf(request)) };
+    const arrival = { foreign: gateway.foreignIn(takeHost(request)) };
     // The gateway itself answers while it stops, in the caller's dialect.
     if (state.closing) response.shouldKeepAlive = false;
     const refuse = (fault: Fault): void => gateway.refuse(exchangeOf(request, response, ""), fault);
@@ -132,8 +133,8 @@ const listenerFor =
     });
   };
 
-/** What a request is sent to, also where it names the whole address; then only the path is left of that. */
-function hostOf(request: IncomingMessage): string {
+/** What a request is sent to. One that names the whole address, as to a proxy, keeps only the path of it. */
+function takeHost(request: IncomingMessage): string {
   const { url = "/", headers } = request;
   if (url.startsWith("/")) return headers.host ?? "";
   const [, host = headers.host ?? "", path = url] = /^https?:\/\/([^/?#]*)(.*)$/is.exec(url) ?? [];
