@@ -1,21 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { ask, called, fn, message, result, withHistory } from "../../../test/turns.ts";
-import type { Profile } from "../../turn/profile.ts";
-import type { Item, Part } from "../../turn/turn.ts";
-import { planTools } from "../plan.ts";
-
-const tell = (items: readonly Item[], profile: Profile = withHistory({ paired: true })) =>
-  planTools(ask({ items, tools: [fn("look")] }), profile);
-const short = (items: readonly unknown[]): string[] =>
-  (items as Item[]).map((item) => {
-    if (item.type === "call") return `call ${item.id}`;
-    if (item.type === "result") return `result ${item.call}`;
-    return item.type === "message" ? `${item.role} ${textOf(item.parts)}` : item.type;
-  });
-const textOf = (parts: readonly Part[]): string =>
-  parts.map((part) => (part.type === "text" ? part.text : part.type)).join("|");
-const thought: Item = { type: "reasoning", summary: [], content: ["hm"] };
-const image: Part = { type: "image", url: "data:image/png;base64,AA" };
+import { image, short, tell, thought } from "../../../test/conversations.ts";
+import { called, message, result, withHistory } from "../../../test/turns.ts";
 
 describe("what is said right behind results", () => {
   const bridged = withHistory({ paired: true, resultMedia: [], behindResults: "Noted." });
