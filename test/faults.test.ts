@@ -449,3 +449,11 @@ it("does not go to the next upstream once the answer has begun", async () => {
   }
   expect(second.heard).toHaveLength(0);
 });
+
+it.each([true, false])("blames a field by the client's own name (stream: %s)", async (stream) => {
+  const error = { message: "Too many.", param: "max_tokens", code: "invalid_request" };
+  await using upstream = await fakeUpstream(() => json({ error }, 400));
+  await using served = await serve(onto("chat", upstream.url));
+  const response = await ask(served, "responses", { max_output_tokens: 9, stream });
+  expect(await response.json()).toMatchObject({ error: { param: "max_output_tokens" } });
+});

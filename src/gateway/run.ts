@@ -9,6 +9,7 @@ import { bounded, MOST_TOLD, type Decision } from "../turn/decision.ts";
 import type { TurnEvent } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
+import { blamingOwn } from "./blamed.ts";
 import { openDoor } from "./door.ts";
 import type { House } from "./house.ts";
 import type { Readied } from "./ready.ts";
@@ -69,7 +70,7 @@ export function run(house: House, job: Job, readied: Readied, retry: boolean, en
   const source = readied.prepared.open({ retry, requestId, headers: span?.headers });
   const { crashed } = ends;
   const running = pump(
-    guarded(timed(source, itsTime), crashed),
+    guarded(timed(blamingOwn(source, readied), itsTime), crashed),
     stages,
     door,
     guardedClock(itsTime, crashed),
