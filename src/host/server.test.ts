@@ -2,7 +2,9 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
+import { echo, gatewayThat, open, serving } from "../../test/exchanges.ts";
 import { parseConfig } from "../gateway/config.ts";
+import type { Reply } from "../gateway/exchange.ts";
 import { openGateway } from "../gateway/gateway.ts";
 import { machineParts } from "./parts.ts";
 import { openServer, type Patience } from "./server.ts";
@@ -100,5 +102,96 @@ describe("a server", () => {
     );
     expect(said).toMatch(/^HTTP\/1\.1 405 /);
     expect(said).toContain('"code":"request.method"');
+  });
+});
+
+/** Tries to connect until nobody accepts any more. */
+async function refusedAt(url: string): Promise<void> {
+  for (;;) {
+    const socket = connect(Number(new URL(url).port), "127.0.0.1");
+    const refused = await once(socket, "connect").then(
+      () => false,
+      () => true,
+    );
+    socket.destroy();
+    if (refused) return;
+  }
+}
+
+describe("opening a server", () => {
+  it("says what to do when the port is taken", async () => {
+    const { url } = await serving(echo);
+    const { port } = new URL(url);
+    await expect(
+      openServer(gatewayThat(echo), { host: "127.0.0.1", port: Number(port) }),
+    ).rejects.toThrow(
+      `127.0.0.1:${port} is taken by another process; stop that one or choose another with \`--port\`.`,
+    );
+  });
+
+  it("says the address in a form that can be opened", async () => {
+    const server = await openServer(gatewayThat(echo), { host: "[::1]", port: 0 });
+    open.push(server);
+    expect(server.url).toMatch(/^http:\/\/\[::1\]:\d+$/);
+    expect((await fetch(server.url)).status).toBe(200);
+  });
+});
+
+describe("closing a server", () => {
+  it("takes no new connection, lets a stream end, and then returns", async () => {
+    const reply = Promise.withResolvers<Reply>();
+    const drained = Promise.withResolvers<void>();
+    const gateway = {
+      ...gatewayThat(({ reply: own }) => {
+        own.head(200, {});
+        own.write("first ");
+        reply.resolve(own);
+      }),
+      close: () => drained.promise,
+    };
+    const server = await openServer(gateway, { host: "127.0.0.1", port: 0 });
+    const response = await fetch(server.url);
+    const closed = server.close(1000);
+    await refusedAt(server.url);
+    (await reply.promise).end("last");
+    expect(await response.text()).toBe("first last");
+    drained.resolve();
+    await closed;
+  });
+
+  it("waits for a slow reader to get the end of its answer", async () => {
+    const size = 20_000_000;
+    const server = await openServer(
+      gatewayThat(({ reply }) => {
+        reply.head(200, {});
+        reply.end("x".repeat(size));
+      }),
+      { host: "127.0.0.1", port: 0 },
+    );
+    const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
+    socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n");
+    await once(socket, "readable");
+    const closed = server.close(10_000);
+    await refusedAt(server.url);
+    let got = 0;
+    for await (const chunk of socket) got += (chunk as Buffer).length;
+    await closed;
+    expect(got).toBeGreaterThan(size);
+  });
+
+  it("does not wait for one that reads nothing", async () => {
+    const server = await openServer(
+      gatewayThat(({ reply }) => {
+        reply.head(200, {});
+        reply.end("x".repeat(20_000_000));
+      }),
+      { host: "127.0.0.1", port: 0 },
+    );
+    const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
+    socket.on("error", () => {}); // It is cut off, which is the point.
+    socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n");
+    await once(socket, "readable");
+    await expect(server.close(0)).resolves.toBeUndefined();
+    socket.destroy();
   });
 });
