@@ -5,7 +5,7 @@ import { usageMemory } from "../store/usage.ts";
 import type { Refusal } from "../telemetry/happening.ts";
 import { createMetrics } from "../telemetry/metrics.ts";
 import { until } from "../turn/clock.ts";
-import { Fault } from "../turn/fault.ts";
+import { Fault, type FaultCode } from "../turn/fault.ts";
 import { authorize, keyring } from "./admission.ts";
 import { packings } from "./body.ts";
 import type { Config } from "./config.ts";
@@ -148,6 +148,12 @@ const turnerAway =
   (fault, headers) =>
     sendFault(reply, fault, { "x-request-id": requestId, ...headers });
 
+/** What a client is told in headers of what it may send instead. */
+const remedies: { readonly [Code in FaultCode]?: Readonly<Record<string, string>> } = {
+  "request.encoding": { "accept-encoding": packings },
+  "request.websocket": { upgrade: "HTTP/1.1" },
+};
+
 function sendFault(reply: Reply, fault: Fault, headers: Readonly<Record<string, string>>): void {
   const { retryAfter, allow } = fault.detail;
   reply.head(fault.status, {
@@ -155,8 +161,7 @@ function sendFault(reply: Reply, fault: Fault, headers: Readonly<Record<string, 
     "content-type": "application/json; charset=utf-8",
     ...(retryAfter !== undefined && { "retry-after": retryAfter }),
     ...(allow !== undefined && { allow }),
-    ...(fault.code === "request.encoding" && { "accept-encoding": packings }),
-    ...(fault.code === "request.websocket" && { upgrade: "HTTP/1.1" }),
+    ...remedies[fault.code],
   });
   reply.end(JSON.stringify(faultBody(fault)));
 }
