@@ -49,49 +49,6 @@ describe("calls as the OpenAI API sends them", () => {
     expect(repaired).toBe(false);
   });
 
-  it("wait for their turn while the arguments of another are open: readers follow one at a time", () => {
-    const said: string[] = [];
-    const assembly = new CallAssembly(0, (prefix) => prefix);
-    const emit = (event: CallStart<UpstreamName> | CallDelta): void =>
-      void said.push(`${event.call}${event.type === "call-start" ? event.name : event.text}`);
-    const fragments = [
-      { index: 0, id: "a", kind: "function", name: "f", input: "" },
-      { index: 1, id: "b", kind: "function", name: "g", input: "" },
-      { index: 2, id: "c", kind: "function", name: "h", input: "" },
-      { index: 0, input: '{"x' },
-      { index: 1, input: "[1" },
-      { index: 2, input: "{" },
-      { index: 0, input: '":1}' },
-      { index: 1, input: ",2" },
-      { index: 2, input: "}" },
-      { index: 1, input: "]" },
-    ];
-    for (const fragment of fragments) assembly.each(fragment, emit);
-    expect(said).toEqual(["0f", '0{"x', '0":1}', "1g", "1[1", "1,2", "1]", "2h", "2{}"]);
-    expect(assembly.repaired()).toBe(true);
-    expect(assembly.waiting()).toBe(false);
-  });
-
-  it("wait no longer than to the end for one whose arguments are never closed", () => {
-    const { calls } = assemble([
-      { index: 0, id: "a", kind: "function", name: "f", input: "{" },
-      { index: 1, id: "b", kind: "function", name: "g", input: "[" },
-      { index: 1, input: "]" },
-    ]);
-    expect(calls).toEqual([told("f", "{", "a"), told("g", "[]", "b")]);
-  });
-
-  it("begin in their order, though a later one may have its arguments first", () => {
-    const starts: number[] = [];
-    const assembly = new CallAssembly(0, (prefix) => prefix);
-    for (const fragment of [
-      { index: 0, id: "a", kind: "function", name: "f", input: "" },
-      { index: 1, id: "b", kind: "function", name: "g", input: "{" },
-    ])
-      assembly.each(fragment, (event) => event.type === "call-start" && starts.push(event.call));
-    expect(starts).toEqual([0, 1]);
-  });
-
   it("may be custom", () => {
     const { calls } = assemble([
       { index: 0, id: "a", kind: "custom", name: "patch", input: "*** Begin" },

@@ -27,10 +27,8 @@ type Slot = {
   given: string;
   kind: string;
   name: string;
-  /** Held until the name is known to be whole. */
+  /** Held until it begins. */
   held: string;
-  started: boolean;
-  queued: boolean;
   empty: boolean;
   extra: Fields | undefined;
   readonly extent: Extent;
@@ -51,13 +49,13 @@ export class CallAssembly {
   readonly #byIndex = new Map<number, Slot>();
   readonly #byId = new Map<string, Slot>();
   #last: Slot | undefined;
-  /** The call that began last. */
+  /** The first call that has not begun, and the last one that could: they begin in their order. */
+  #next = 0;
+  #due = -1;
+  /** The call that something was told of last. */
   #told: Slot | undefined;
-  /** Calls that could begin, but for one whose arguments are open. */
-  readonly #queue: Slot[] = [];
   /** The header of a call that is over, said once more: the same again, or the next call's. */
   #header: { readonly of: Slot; readonly fragment: Fragment } | undefined;
-  #waiting = 0;
   #repaired = false;
 
   constructor(choice: number, newId: NewId) {
@@ -87,20 +85,24 @@ export class CallAssembly {
     this.#learn(slot, fragment);
     if (kind != null && kind !== slot.kind) this.#repaired = true;
     if (text !== "" && !isRepeat(slot, fragment)) this.#add(slot, text, emit);
-    if (isReady(slot) && slot.held !== "") this.#start(slot, emit);
+    if (slot.held !== "" && slot.name !== "") this.#due = Math.max(this.#due, slot.call);
+    this.#tell(emit);
   }
 
   /** A fragment known to be nothing but more text of a call that has started. */
   more(call: number, text: string, emit: CallEvents): void {
     const slot = this.#slots[call];
-    if (slot !== undefined) this.#add(slot, text, emit);
+    if (slot === undefined) return;
+    this.#add(slot, text, emit);
+    this.#tell(emit);
   }
 
-  /** The choice is over: starts calls that never had arguments. */
+  /** The choice is over: begins calls that never had arguments, or waited for others. */
   end(emit: CallEvents): void {
-    for (const slot of this.#slots) {
-      if (slot.empty) this.#repaired = true;
-      if (isReady(slot)) this.#begin(slot, emit);
+    if (this.#slots.some(({ empty }) => empty)) this.#repaired = true;
+    for (const slot of this.#slots.slice(this.#next)) {
+      if (slot.name === "") return;
+      this.#begin(slot, emit);
     }
   }
 
@@ -110,7 +112,7 @@ export class CallAssembly {
 
   /** Whether a call has been heard of and cannot be told of yet. */
   waiting(): boolean {
-    return this.#waiting > 0;
+    return this.#next < this.#slots.length;
   }
 
   /** Whether a call never got its name: nobody can answer it. */
@@ -150,13 +152,10 @@ export class CallAssembly {
       kind: kindOf(kind),
       name: "",
       held: "",
-      started: false,
-      queued: false,
       empty: true,
       extra: undefined,
       extent: newExtent(),
     };
-    this.#waiting++;
     this.#slots.push(slot);
     return slot;
   }
@@ -165,40 +164,35 @@ export class CallAssembly {
     this.#last = slot;
     if (typeof index === "number") this.#byIndex.set(index, slot);
     if (!isBlank(id)) this.#byId.set((slot.given = id), slot);
-    if (slot.started) return;
+    if (this.#hasBegun(slot)) return;
     if (extra !== undefined) slot.extra = { ...slot.extra, ...extra };
     if (!isBlank(kind)) slot.kind = kindOf(kind);
     if (!isBlank(name)) slot.name = joinName(slot.name, name);
   }
 
-  /** Readers follow one call at a time, so others wait while the arguments of one are open. */
-  #start(slot: Slot, emit: CallEvents): void {
-    if (this.#told === undefined || !isOpen(this.#told)) return this.#startNow(slot, emit);
-    this.#repaired = true;
-    if (!slot.queued) this.#queue.push(slot);
-    slot.queued = true;
-  }
-
-  #startNow(slot: Slot, emit: CallEvents): void {
-    // Once a later call has begun, nothing more comes to the names of earlier ones.
-    if (this.#waiting > 1)
-      for (const earlier of this.#slots.slice(0, slot.call))
-        if (isReady(earlier)) this.#begin(earlier, emit);
-    this.#begin(slot, emit);
-  }
-
-  #release(emit: CallEvents): void {
-    while (this.#told === undefined || !isOpen(this.#told)) {
-      const next = this.#queue.shift();
-      if (next === undefined) return;
-      if (isReady(next)) this.#startNow(next, emit);
+  /**
+   * Begins the calls that are due. Readers follow one at a time, so while the
+   * arguments of one are open the others wait; and once a call has arguments,
+   * nothing more comes to the names of those before it.
+   */
+  #tell(emit: CallEvents): void {
+    while (this.#next <= this.#due) {
+      const slot = this.#slots[this.#next];
+      if (slot === undefined || slot.name === "" || isOpen(this.#told)) {
+        this.#repaired = true;
+        return;
+      }
+      this.#begin(slot, emit);
     }
   }
 
+  #hasBegun({ call }: Slot): boolean {
+    return call < this.#next;
+  }
+
   #begin(slot: Slot, emit: CallEvents): void {
-    slot.started = true;
+    this.#next++;
     this.#told = slot;
-    this.#waiting--;
     const choice = this.#choice;
     const { call, id, kind, extra, held } = slot;
     emit({
@@ -219,12 +213,12 @@ export class CallAssembly {
     slot.extent.unread += text;
     // A string of a million pieces takes far more room than its text.
     if (slot.extent.unread.length > 4096) read(slot.extent);
-    if (!slot.started) {
+    if (!this.#hasBegun(slot)) {
       slot.held += text;
       return;
     }
+    this.#told = slot;
     emit({ type: "call-delta", choice: this.#choice, call: slot.call, text });
-    if (this.#queue.length > 0) this.#release(emit);
   }
 }
 
@@ -333,10 +327,8 @@ function read(extent: Extent): Extent {
 }
 
 /** Whether the arguments of a call have brackets that are still open. */
-const isOpen = ({ kind, extent }: Slot): boolean => kind !== "custom" && read(extent).depth > 0;
-
-/** Whether a call can be told of, as far as we know. */
-const isReady = (slot: Slot): boolean => !slot.started && slot.name !== "";
+const isOpen = (slot: Slot | undefined): boolean =>
+  slot !== undefined && slot.kind !== "custom" && read(slot.extent).depth > 0;
 
 /** A name may be repeated, sent so far each time, or sent in pieces. */
 function joinName(known: string, piece: string): string {
