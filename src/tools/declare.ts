@@ -146,10 +146,13 @@ function ignored(what: string, profile: Profile, kind: string): Declared {
   return { verdict: "ignored", reason: `the ${profile.name} profile has no ${what}${why}` };
 }
 
+/** Whatever name it goes by there, and however much of its description. */
+const TAKEN = "the upstream takes it";
+
 function declareNative({ tool, kind }: Entry, profile: Profile): Declared {
   if (tool.type === "function") return declareFunction(tool, profile);
   if (tool.type === "builtin") return declareBuiltin(tool, profile);
-  return { verdict: "native", reason: "offered as it is", offer: { kind, tool, decisions: [] } };
+  return { verdict: "native", reason: TAKEN, offer: { kind, tool, decisions: [] } };
 }
 
 function declareBuiltin(tool: BuiltinTool, profile: Profile): Declared {
@@ -171,7 +174,7 @@ function declareBuiltin(tool: BuiltinTool, profile: Profile): Declared {
     };
   // The kinds we know are declared alike in every dialect that has them.
   const offer = { kind, tool: isOwn ? tool : { ...tool, dialect }, decisions: [] };
-  return { verdict: "native", reason: "offered as it is", offer };
+  return { verdict: "native", reason: TAKEN, offer };
 }
 
 function declareFunction(tool: FunctionTool, profile: Profile): Declared {
@@ -193,7 +196,7 @@ function declareFunction(tool: FunctionTool, profile: Profile): Declared {
     for (const what of told)
       decisions.push({ action: "changed", reason: `${what} is told in the description only` });
   }
-  let reason = "offered as it is";
+  let reason = TAKEN;
   if (sent !== tool) reason = "offered without `strict`";
   if (sent.schema !== tool.schema) reason = "offered with a schema the upstream takes";
   const offer = { kind: "function", tool: sent, form, original, decisions };

@@ -50,7 +50,7 @@ describe("planTools", () => {
         name: "files.read",
         verdict: "native",
         upstreamName: "files_read",
-        reason: "offered as it is",
+        reason: "the upstream takes it",
       },
       {
         path: "tools[1]",
