@@ -251,6 +251,10 @@ const late: readonly Late[] = [
   },
 ];
 
+/** Whoever reads of a failure is told whose it is and what to do. */
+const WHO = /^Upstream `fake`/;
+const REMEDY = /\b(?:[Tt]ry again|Check|[Rr]aise its)\b/;
+
 describe.each(doors)("at the %s door", (door) => {
   describe.each(doors)("a %s upstream", (dialect) => {
     it.each(early)("that $what is an error with its status", async (fault) => {
@@ -266,6 +270,8 @@ describe.each(doors)("at the %s door", (door) => {
         const { status, code, answer } = fault;
         expect(said).toEqual({ status, code, retryAfter: answer.headers?.["retry-after"] });
         expect(error?.["message"]).toContain(fault.says ?? "pstream");
+        expect(error?.["message"]).toMatch(WHO);
+        expect(error?.["message"]).toMatch(code === "upstream.refused" ? /hot/ : REMEDY);
       }
       expect(served.turns().map(({ outcome }) => outcome)).toEqual(["failed", "failed"]);
     });
@@ -283,6 +289,10 @@ describe.each(doors)("at the %s door", (door) => {
         { id: "call_1", name: "f", input: '{"city":"Pa', complete: false },
       ]);
       expect(whole).toMatchObject({ status, error: { code } });
+      for (const { error } of [streamed, whole]) {
+        expect((error?.["error"] ?? error)?.message).toMatch(WHO);
+        expect((error?.["error"] ?? error)?.message).toMatch(REMEDY);
+      }
     });
 
     it("that cannot be reached is an error that says where it should have been", async () => {

@@ -25,11 +25,46 @@ export function faultOfStatus(status: number): StatusFault {
   return known[status] ?? (status >= 500 ? "upstream.failed" : "upstream.refused");
 }
 
+/** What a fault that an upstream tells of itself comes to, and what to do about it. */
+export type FaultWords = {
+  /** After the upstream's name. */
+  readonly did: string;
+  /** None where the upstream's own words have to do. */
+  readonly remedy: string;
+};
+
+export const faultWords: Readonly<Record<StatusFault | "upstream.said_error", FaultWords>> = {
+  "upstream.auth": { did: "rejected its key", remedy: "Check its `api_key`." },
+  "upstream.forbidden": { did: "forbids this", remedy: "Check what its `api_key` may do." },
+  "upstream.not_found": {
+    did: "has no such model or route",
+    remedy: "Check the model's name and its `base_url`.",
+  },
+  "upstream.timeout": { did: "gave up waiting", remedy: "Try again." },
+  "upstream.too_large": { did: "found the request too large", remedy: "Send less." },
+  "upstream.rate_limited": { did: "asks to slow down", remedy: "Try again later." },
+  "upstream.overloaded": { did: "is overloaded", remedy: "Try again later." },
+  "upstream.failed": { did: "had an error", remedy: "Try again later." },
+  "upstream.refused": { did: "rejected the request", remedy: "" },
+  "upstream.said_error": { did: "reported an error", remedy: "Try again, or another model." },
+};
+
+const UNSAID = "`POST /v1/plan` shows what is made of the request.";
+
+/** What is told of such a fault; `who` begins the sentence. */
+export function faultText(who: string, { did, remedy }: FaultWords, reason = ""): string {
+  const what = reason === "" ? `${did} and did not say why.` : `${did}: ${stopped(reason)}`;
+  return `${who} ${what} ${remedy === "" && reason === "" ? UNSAID : remedy}`.trimEnd();
+}
+
+export const stopped = (sentence: string): string =>
+  /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
+
 /**
  * What an error's `code` or `type` says of its cause: the words of the API and
  * its kin, without what only says that it is an error.
  */
-const words: ReadonlyMap<string, FaultCode> = new Map(
+const words: ReadonlyMap<string, StatusFault> = new Map(
   Object.entries({
     rate_limit: "upstream.rate_limited",
     rate_limit_exceeded: "upstream.rate_limited",
@@ -81,7 +116,7 @@ const words: ReadonlyMap<string, FaultCode> = new Map(
     cyber_policy: "upstream.refused",
     misalignment_policy_violation: "upstream.refused",
     data_residency_mismatch: "upstream.refused",
-  } satisfies Record<string, FaultCode>),
+  } satisfies Record<string, StatusFault>),
 );
 
 /**
@@ -135,20 +170,14 @@ export function errorFault({ message, code: own, type, param, status }: ErrorWor
     status === undefined
       ? (causeOf(own) ?? causeOf(type) ?? "upstream.said_error")
       : faultOfStatus(status);
-  return new Fault(
-    code,
-    message === undefined
-      ? "The upstream reported an error inside its answer and did not say which."
-      : `The upstream reported an error: ${message}`,
-    {
-      param,
-      upstreamCode: own ?? type,
-      status: code === "upstream.refused" ? status : undefined,
-    },
-  );
+  return new Fault(code, faultText("The upstream", faultWords[code], message), {
+    param,
+    upstreamCode: own ?? type,
+    status: code === "upstream.refused" ? status : undefined,
+  });
 }
 
-function causeOf(word: string | undefined): FaultCode | undefined {
+function causeOf(word: string | undefined): StatusFault | undefined {
   if (word === undefined) return undefined;
   const plain = word
     .replaceAll(/([a-z])([A-Z])/g, "$1_$2")

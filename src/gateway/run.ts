@@ -9,7 +9,7 @@ import { bounded, MOST_TOLD, type Decision } from "../turn/decision.ts";
 import type { TurnEvent } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
-import { blamingOwn } from "./blamed.ts";
+import { toldFault } from "./told-fault.ts";
 import { openDoor } from "./door.ts";
 import type { House } from "./house.ts";
 import type { Readied } from "./ready.ts";
@@ -41,7 +41,7 @@ export type RunEnds = {
 export function run(house: House, job: Job, readied: Readied, retry: boolean, ends: RunEnds): Run {
   const { clock, newId } = house;
   const { rules } = job;
-  const counted = tally(clock);
+  const counted = tally(clock, (fault) => toldFault(fault, readied));
   const mended = mending();
   /** The time that the upstream has: while a full reply holds it up, it has none. */
   const itsTime = pausableClock(clock);
@@ -70,7 +70,7 @@ export function run(house: House, job: Job, readied: Readied, retry: boolean, en
   const source = readied.prepared.open({ retry, requestId, headers: span?.headers });
   const { crashed } = ends;
   const running = pump(
-    guarded(timed(blamingOwn(source, readied), itsTime), crashed),
+    guarded(timed(source, itsTime), crashed),
     stages,
     door,
     guardedClock(itsTime, crashed),

@@ -42,7 +42,7 @@ function linkTo(place: string, asked: string, upstreams: ReadonlyMap<string, Ups
   if (upstream === undefined)
     throw new Fault(
       "model.unknown",
-      `\`${asked}\` leads to \`${place}\`, and there is no such upstream.`,
+      `\`${asked}\` leads to \`${place}\`, and there is no such upstream. Add it under \`upstreams\`, or change \`models\`.`,
       {
         param: "model",
       },

@@ -30,7 +30,8 @@ export type Tally = Stage<TurnEvent<ClientName>, TurnEvent<ClientName>> & {
   };
 };
 
-export function tally(clock: Pick<Clock, "now">): Tally {
+/** `tell`: a failure as the client is told it. */
+export function tally(clock: Pick<Clock, "now">, tell: (fault: Fault) => Fault): Tally {
   const seen: Tally["seen"] = {
     calls: { ...noCalls },
     callsByChoice: [],
@@ -66,8 +67,8 @@ export function tally(clock: Pick<Clock, "now">): Tally {
           if (isCut(event.stop)) seen.cutShort = true;
           break;
         case "turn-fail":
-          seen.fault = event.fault;
-          break;
+          seen.fault = tell(event.fault);
+          return emit({ ...event, fault: seen.fault });
         default:
       }
       emit(event);

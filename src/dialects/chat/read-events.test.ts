@@ -305,7 +305,7 @@ describe("a stream", () => {
   it("keeps the words and the code of an error", () => {
     const said = { message: "Too much.", code: "context_length_exceeded", param: "messages" };
     expect(answerOf(read([{ error: said }]).events).fault).toMatchObject({
-      message: "The upstream reported an error: Too much.",
+      message: "The upstream rejected the request: Too much.",
       detail: { upstreamCode: "context_length_exceeded", param: "messages" },
     });
   });
@@ -314,7 +314,8 @@ describe("a stream", () => {
     const reader = readEvents({ newId: (prefix) => prefix, frames: false });
     const said: Event[] = [];
     reader.frame(data, "error", false, (event) => void said.push(event));
-    const fault = { code: "upstream.said_error", message: "The upstream reported an error: no" };
+    const message = "The upstream reported an error: no. Try again, or another model.";
+    const fault = { code: "upstream.said_error", message };
     expect(said).toMatchObject([{ type: "turn-fail", fault }]);
     expect(reader.done()).toBe(true);
   });

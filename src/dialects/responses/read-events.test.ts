@@ -280,7 +280,7 @@ describe("a Responses upstream that fails", () => {
     ])("is told in the best words that either has: %s", (_, error, second) => {
       expect(failOf(created, { type: "error", ...error }, failed(second))).toMatchObject({
         code: "upstream.overloaded",
-        message: "The upstream reported an error: Because.",
+        message: "The upstream is overloaded: Because. Try again later.",
         detail: { upstreamCode: "slow_down" },
       });
     });

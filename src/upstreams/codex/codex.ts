@@ -216,4 +216,9 @@ function answer(
 }
 
 const internal = (error: unknown): Fault =>
-  new Fault("gateway.internal", "Something went wrong on the way to Codex.", {}, error);
+  new Fault(
+    "gateway.internal",
+    "The gateway failed on the way to Codex; its log has the reason.",
+    {},
+    error,
+  );

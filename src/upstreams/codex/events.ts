@@ -268,7 +268,7 @@ export class AnswerReader {
 const unsaid = ({ name }: CodexFailing): Fault =>
   new Fault(
     "upstream.empty",
-    `Upstream \`${name}\` passed nothing on: the model said nothing, or refused, which Codex does not tell.`,
+    `Upstream \`${name}\` passed nothing on: the model said nothing, or refused, which Codex does not tell. Try again, or ask otherwise.`,
   );
 
 function added(before: Usage | undefined, usage: Usage): Usage {

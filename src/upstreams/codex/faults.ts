@@ -1,21 +1,27 @@
 import { fieldsOf, numberOf, textOf } from "../../dialects/loose.ts";
+import { faultText, faultWords } from "../../dialects/said-error.ts";
 import { Fault, type FaultCode } from "../../turn/fault.ts";
 import { isFields, jsonOf } from "../../turn/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { readError } from "../http/error-body.ts";
-import { refusal, shown } from "../http/fault.ts";
-import type { Failing } from "../http/fault.ts";
+import { refusal, shown, whoIs, type Failing } from "../http/fault.ts";
 
 /** Who failed, and how it is let in where it has no key. */
 export type CodexFailing = Failing & { readonly signIn?: string | undefined };
 
 type Row = {
-  readonly code: FaultCode;
+  readonly code: keyof typeof remedies;
   /** After "Upstream `name`". */
   readonly did: string;
   /** What the OpenAI API calls it, where clients look for that. */
   readonly openai?: string;
 };
+
+const remedies = {
+  ...faultWords,
+  "upstream.cut": { remedy: "Try again." },
+  "upstream.unreachable": { remedy: "Check its `base_url` and the network." },
+} as const satisfies Partial<Record<FaultCode, { readonly remedy: string }>>;
 
 const lost: Row = { code: "upstream.cut", did: "lost its model in mid-answer" };
 const unreached: Row = { code: "upstream.unreachable", did: "cannot reach its model" };
@@ -125,7 +131,8 @@ const plain = (message: string): string =>
     .replace(/, url: \S+$/, "")
     .slice(0, 4000);
 
-function named(kind: string, message: string, { name, signIn }: CodexFailing): Fault {
+function named(kind: string, message: string, failing: CodexFailing): Fault {
+  const { signIn } = failing;
   const row = Object.hasOwn(rows, kind) ? rows[kind] : undefined;
   const { code, did, openai }: Row = row ?? {
     code: "upstream.said_error",
@@ -134,7 +141,8 @@ function named(kind: string, message: string, { name, signIn }: CodexFailing): F
   if (code === "upstream.auth" && signIn !== undefined)
     return new Fault(code, `Codex's sign-in was not accepted. ${signIn}`);
   const words = (readError(message).message ?? message).slice(0, 2000);
-  return new Fault(code, `Upstream \`${name}\` ${did}${words === "" ? "." : `: ${words}`}`, {
+  const { remedy } = remedies[code];
+  return new Fault(code, faultText(whoIs(failing), { did, remedy }, words), {
     upstreamCode: openai,
     retryAfter: code === "upstream.rate_limited" ? waitIn(words) : undefined,
   });

@@ -260,6 +260,6 @@ function lineOf(message: Fields): string {
 const silent = (method: string, timeout: number): Fault =>
   new Fault(
     "upstream.headers_timeout",
-    `Codex did not answer \`${method}\` within ${Math.round(timeout / 1000)} s; try again.`,
+    `The upstream did not answer \`${method}\` within ${Math.round(timeout / 1000)} s; try again.`,
     { log: { method } },
   );

@@ -107,7 +107,7 @@ export class Worker {
 const unstartable = (error: unknown): Fault =>
   new Fault(
     "upstream.unreachable",
-    "Codex could not be started; the log says why.",
+    "The upstream could not start Codex; the gateway's log says why.",
     { log: { error: error instanceof Error ? error.name : typeof error } },
     error,
   );

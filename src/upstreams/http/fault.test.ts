@@ -17,7 +17,7 @@ describe("a refusal", () => {
       error: { message: "No model x", code: "model_not_found", param: "model" },
     });
     expect(fault.message).toBe(
-      "Upstream `box` has no such model or route (404): No model x. Check the model's name and the `base_url` of upstream `box`.",
+      "Upstream `box` has no such model or route (404): No model x. Check the model's name and its `base_url`.",
     );
     expect(fault.detail).toMatchObject({ upstreamCode: "model_not_found", param: "model" });
   });
@@ -74,6 +74,8 @@ describe("a refusal", () => {
     expect(long.fault.message).not.toContain("sk-1");
     const cut = new Fault("upstream.said_error", "It said: your key sk-1234...");
     expect(shown(failing, cut).message).toBe("It said: your key [redacted]...");
+    const told = new Fault("upstream.said_error", "It said: your key sk-123... Try again.");
+    expect(shown(failing, told).message).toBe("It said: your key [redacted]... Try again.");
   });
 });
 

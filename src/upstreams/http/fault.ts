@@ -1,4 +1,10 @@
-import { faultOfStatus, type StatusFault } from "../../dialects/said-error.ts";
+import {
+  faultOfStatus,
+  faultText,
+  faultWords,
+  stopped,
+  type FaultWords,
+} from "../../dialects/said-error.ts";
 import { Fault, faults, type FaultCode } from "../../turn/fault.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { readError } from "./error-body.ts";
@@ -12,6 +18,8 @@ export type Failing = {
   readonly secrets: readonly string[];
 };
 
+export const whoIs = ({ name }: Failing): string => `Upstream \`${name}\``;
+
 type Answered = {
   readonly status: number;
   readonly headers: Headers;
@@ -19,37 +27,9 @@ type Answered = {
   readonly now: number;
 };
 
-type Words = {
-  readonly did: string;
-  /** After "upstream `name`" is known; empty where the upstream's own words have to do. */
-  readonly remedy: (name: string) => string;
-};
-
-const later = (): string => "Try again later.";
-const words: Readonly<Record<StatusFault, Words>> = {
-  "upstream.auth": {
-    did: "rejected its key",
-    remedy: (name) => `Check the \`api_key\` of upstream \`${name}\`.`,
-  },
-  "upstream.forbidden": {
-    did: "forbids this",
-    remedy: (name) => `Check what the \`api_key\` of upstream \`${name}\` may do.`,
-  },
-  "upstream.not_found": {
-    did: "has no such model or route",
-    remedy: (name) => `Check the model's name and the \`base_url\` of upstream \`${name}\`.`,
-  },
-  "upstream.timeout": { did: "gave up waiting", remedy: () => "Try again." },
-  "upstream.too_large": { did: "found the request too large", remedy: () => "Send less." },
-  "upstream.rate_limited": { did: "asks to slow down", remedy: later },
-  "upstream.overloaded": { did: "is overloaded", remedy: later },
-  "upstream.failed": { did: "had an error", remedy: later },
-  "upstream.refused": { did: "rejected the request", remedy: () => "" },
-};
-const elsewhere: Words = {
+const elsewhere: FaultWords = {
   did: "sent us elsewhere",
-  remedy: (name) =>
-    `Check the \`base_url\` of upstream \`${name}\`: it must be the address that answers.`,
+  remedy: "Check its `base_url`: it must be the address that answers.",
 };
 
 /** What an answer with a status that is not a success means. */
@@ -57,17 +37,14 @@ export function refusal(failing: Failing, answered: Answered): Failure {
   const { status, headers } = answered;
   const isError = status >= 400;
   const code = isError ? faultOfStatus(status) : "upstream.failed";
-  const { did, remedy } = isError ? words[code] : elsewhere;
+  const { did, remedy } = isError ? faultWords[code] : elsewhere;
   // Before it is cut to length, or a part of a secret might be left.
   const said = readError(redact(failing, answered.body));
   const after = askedWait(headers, answered.now);
   const location = headerValue(headers.location);
   const reason = said.message ?? (location === "" ? "" : `to ${location}`);
-  const sentences = [
-    `Upstream \`${failing.name}\` ${did} (${status})${reason === "" ? "." : `: ${stopped(reason)}`}`,
-    remedy(failing.name),
-  ];
-  const fault = new Fault(code, sentences.filter(Boolean).join(" "), {
+  const words = { did: `${did} (${status})`, remedy };
+  const fault = new Fault(code, faultText(whoIs(failing), words, reason), {
     param: said.param,
     // A type that every such error has says nothing more.
     upstreamCode: said.code ?? (said.type === faults[code].type ? undefined : said.type),
@@ -149,7 +126,7 @@ export function broken(failing: Failing, error: Error, started: boolean): Failur
   const { name } = failing;
   const cause = causeOf(error);
   if (cause === undefined) {
-    const message = `The answer of upstream \`${name}\` could not be handled.`;
+    const message = `The answer of upstream \`${name}\` could not be handled; the gateway's log has the reason.`;
     return { fault: new Fault("gateway.internal", message, {}, error), again: false };
   }
   const { code, again, message } =
@@ -197,7 +174,7 @@ export const packed = (failing: Failing, encoding: string): Failure => ({
 export const tooLong = (failing: Failing, longest: number): Failure => ({
   fault: new Fault(
     "upstream.malformed",
-    `Upstream \`${failing.name}\` sent an answer of more than ${longest} characters.`,
+    `Upstream \`${failing.name}\` sent an answer of more than ${longest} characters. Ask for less, or for a stream.`,
     { log: { upstream: failing.name } },
   ),
   again: false,
@@ -213,12 +190,10 @@ function redact(failing: Failing, text: string): string {
 
 /** Words that were cut to length may end with the beginning of a secret. */
 function withoutBeginning(text: string, secret: string): string {
-  if (!text.endsWith("...")) return text;
-  for (let length = secret.length - 1; length > 2; length--) {
-    const end = `${secret.slice(0, length)}...`;
-    if (text.endsWith(end)) return `${text.slice(0, -end.length)}[redacted]...`;
-  }
-  return text;
+  let safe = text;
+  for (let length = secret.length - 1; length > 2 && safe.includes("..."); length--)
+    safe = safe.replaceAll(`${secret.slice(0, length)}...`, "[redacted]...");
+  return safe;
 }
 
 /** The same fault, fit to be shown. */
@@ -252,5 +227,3 @@ const reasons: readonly (readonly [RegExp, string])[] = [
 ];
 const reasonOf = (code: string): string =>
   reasons.find(([pattern]) => pattern.test(code))?.[1] ?? "the connection failed";
-
-const stopped = (sentence: string): string => (/[.!?]$/.test(sentence) ? sentence : `${sentence}.`);

@@ -399,7 +399,7 @@ describe("an upstream that fails", () => {
       json(response, 401, { error: { message: "Invalid key." } }),
     );
     expect((await faultOf(upstream)).message).toBe(
-      "Upstream `box` rejected its key (401): Invalid key. Check the `api_key` of upstream `box`.",
+      "Upstream `box` rejected its key (401): Invalid key. Check its `api_key`.",
     );
   });
 

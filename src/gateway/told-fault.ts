@@ -1,36 +1,23 @@
 import { listParams, takesParams } from "../dialects/params.ts";
-import type { Source } from "../stream/flow.ts";
 import type { Plan } from "../tools/plan.ts";
-import type { TurnEvent } from "../turn/event.ts";
 import { Fault } from "../turn/fault.ts";
 import { isInstructions } from "../turn/item.ts";
 import { isFields, ownOf } from "../turn/json.ts";
-import type { UpstreamName } from "../turn/names.ts";
 import { formatPath } from "../turn/path.ts";
 import type { Fields } from "../turn/turn.ts";
 import type { Readied } from "./ready.ts";
 
-type Event = TurnEvent<UpstreamName>;
 type Sent = Pick<Readied, "plan" | "profile">;
 
-/** What an upstream blames in the request that it was sent, as a field of the client's own. */
-export const blamingOwn =
-  (source: Source<Event>, sent: Sent): Source<Event> =>
-  (sink) =>
-    source({
-      each: (event) =>
-        sink.each(
-          event.type === "turn-fail" ? { ...event, fault: blaming(event.fault, sent) } : event,
-        ),
-      flush: () => sink.flush(),
-      end: () => sink.end(),
-    });
-
-function blaming(fault: Fault, sent: Sent): Fault {
-  const { code, message, detail, cause } = fault;
-  if (detail.param === undefined) return fault;
-  const param = blamedPath(detail.param, sent);
-  return param === detail.param ? fault : new Fault(code, message, { ...detail, param }, cause);
+/** A failure as a client is told it: whose it is, and about which of its own fields. */
+export function toldFault(fault: Fault, { link, ...sent }: Readied): Fault {
+  const { code, detail, cause, isSaid } = fault;
+  // The dialects and stages know that it is the upstream's, but not its name.
+  const message = fault.message.replace(/^The upstream\b/, `Upstream \`${link.upstream.name}\``);
+  const param =
+    isSaid && detail.param !== undefined ? blamedPath(detail.param, sent) : detail.param;
+  if (message === fault.message && param === detail.param) return fault;
+  return new Fault(code, message, { ...detail, param }, cause);
 }
 
 /**

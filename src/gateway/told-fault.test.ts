@@ -4,7 +4,7 @@ import type { Profile } from "../turn/profile.ts";
 import type { Fields } from "../turn/turn.ts";
 import { genericChat } from "../upstreams/profiles/generic-chat.ts";
 import { genericResponses } from "../upstreams/profiles/generic-responses.ts";
-import { blamedPath } from "./blamed.ts";
+import { blamedPath } from "./told-fault.ts";
 import { dialects } from "./dialects.ts";
 
 const asChat: Fields = {
