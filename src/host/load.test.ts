@@ -287,7 +287,7 @@ describe("loading the configuration", () => {
     write("patchbay.yaml", `upstreams: { demo: ${demo}, again: ${demo} }\n`);
     expect(linesOf(load())).toEqual([
       "demo.yaml:2 turns[0].steps: is missing; it must be a list",
-      "demo.yaml:2 turns[0].stepz: is not a known key; leave it out",
+      "demo.yaml:2 turns[0].stepz: is not a known key; did you mean `steps`?",
     ]);
   });
 

@@ -1,8 +1,9 @@
 import { isMap, isSeq, LineCounter, parseDocument, type Document } from "yaml";
 import { z } from "zod";
+import { pathText, problemsIn, type Path, type Problem } from "../../flaws/flaws.ts";
 import type { StopReason, Usage } from "../../turn/event.ts";
 import { Fault } from "../../turn/fault.ts";
-import { pathText, problemsIn, type Path, type Problem } from "../../flaws/flaws.ts";
+import { ownOf } from "../../turn/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 
 /** What a scripted upstream plays. The format is told in `docs/scripted.md`. */
@@ -73,16 +74,16 @@ const words = z.union([z.string(), z.array(z.string())], {
 });
 const count = z.int().nonnegative();
 
-const call = z
-  .strictObject({
-    name: z.string().min(1),
-    arguments: z.union([z.string(), z.record(z.string(), z.unknown())]).optional(),
-    input: z.string().optional(),
-    id: z.string().min(1).optional(),
-    kind: z.string().min(1).optional(),
-    namespace: z.string().min(1).optional(),
-    chunks,
-  })
+const callGroup = z.strictObject({
+  name: z.string().min(1),
+  arguments: z.union([z.string(), z.record(z.string(), z.unknown())]).optional(),
+  input: z.string().optional(),
+  id: z.string().min(1).optional(),
+  kind: z.string().min(1).optional(),
+  namespace: z.string().min(1).optional(),
+  chunks,
+});
+const call = callGroup
   .refine((one) => one.arguments === undefined || one.input === undefined, {
     error: "has both `arguments` and `input`; a function takes the first, a custom tool the other",
   })
@@ -94,14 +95,13 @@ const call = z
     return { name, kind, id, namespace, pieces: split(text, one.chunks) };
   });
 
-const usage = z
-  .strictObject({
-    input: count,
-    output: count,
-    cached: count.optional(),
-    reasoning: count.optional(),
-  })
-  .transform((said): Usage => ({ ...said, total: said.input + said.output }));
+const usageGroup = z.strictObject({
+  input: count,
+  output: count,
+  cached: count.optional(),
+  reasoning: count.optional(),
+});
+const usage = usageGroup.transform((said): Usage => ({ ...said, total: said.input + said.output }));
 
 const error = z.union([
   z.string().transform((message): ScriptError => ({ message })),
@@ -211,24 +211,39 @@ const when = z.strictObject({
   position: count.optional(),
 });
 
+const turnGroup = z.strictObject({ when: when.optional(), steps: z.array(step) });
 const turn = z
   .union([z.array(z.unknown()).transform((all) => ({ steps: all })), z.looseObject({})], {
     error: "must be a list of steps, or `when` and `steps`",
   })
-  .pipe(z.strictObject({ when: when.optional(), steps: z.array(step) }));
+  .pipe(turnGroup);
 
-const turns = z.array(turn).min(1);
+const scriptGroup = z.strictObject({
+  models: z.array(z.string().min(1)).default(["scripted"]),
+  sequence: z.enum(["conversation", "requests"]).default("conversation"),
+  turns: z.array(turn).min(1),
+});
 const script = z
   .union([z.array(z.unknown()).transform((all) => ({ turns: all })), z.looseObject({})], {
     error: "must be a list of turns, or `turns` and what goes with them",
   })
-  .pipe(
-    z.strictObject({
-      models: z.array(z.string().min(1)).default(["scripted"]),
-      sequence: z.enum(["conversation", "requests"]).default("conversation"),
-      turns,
-    }),
-  );
+  .pipe(scriptGroup);
+
+/** The groups of keys by what they stand under; which keys a step has shows only in its first. */
+const groups: Readonly<Record<string, { readonly shape: object }>> = {
+  "": scriptGroup,
+  turns: turnGroup,
+  when,
+  call: callGroup,
+  calls: callGroup,
+  usage: usageGroup,
+  raw,
+};
+
+function keysAt(path: Path): readonly string[] {
+  const under = path.findLast((key) => typeof key === "string") ?? "";
+  return Object.keys(ownOf(groups, under)?.shape ?? {});
+}
 
 /** Checks a script: YAML or JSON text, or what that parses to. */
 export function checkScript(source: unknown): CheckedScript {
@@ -280,7 +295,7 @@ export function readScript(source: unknown, name: string): Script {
 function checkValue(value: unknown, lineOf: (path: Path) => number | undefined): CheckedScript {
   const read = script.safeParse(value, { reportInput: true });
   if (read.success) return { ok: true, script: read.data };
-  const problems = read.error.issues.flatMap((issue) => problemsIn(issue));
+  const problems = read.error.issues.flatMap((issue) => problemsIn(issue, keysAt));
   return {
     ok: false,
     problems: problems.map(({ path, message }) => ({ path, message, line: lineOf(path) })),

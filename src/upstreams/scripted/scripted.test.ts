@@ -330,15 +330,30 @@ describe("a script that is wrong", () => {
     );
   };
 
+  it("says what is known where a key is not", () => {
+    const calls = "name, arguments, input, id, kind, namespace, chunks";
+    for (const step of [{ call: { name: "f", args: {} } }, { calls: [{ name: "f", args: {} }] }])
+      expect(problems([[step]])[0]).toMatch(`args is not a known key; known here: ${calls}`);
+    expect(problems([{ if: {}, steps: [] }])).toEqual([
+      "undefined: turns.0.if is not a known key; known here: when, steps",
+    ]);
+    expect(problems([{ when: { said: "x" }, steps: [] }])).toEqual([
+      "undefined: turns.0.when.said is not a known key; known here: user, result, model, position",
+    ]);
+    expect(problems([[{ text: "hi", after: 1 }]])).toEqual([
+      "undefined: turns.0.steps.0.after is not a known key; leave it out",
+    ]);
+  });
+
   it("names the line and the field", () => {
     expect(problems("- - text: hi\n  - txt: hi\n- steps:\n    - call: { nam: f }\n")).toEqual([
       "2: turns.0.steps.1 is no step; a step is one of text, refusal, reasoning, call, calls, usage, delay, raw, error, stop, cut, hang",
       "4: turns.1.steps.0.call.name is missing; it must be text",
-      "4: turns.1.steps.0.call.nam is not a known key; leave it out",
+      "4: turns.1.steps.0.call.nam is not a known key; did you mean `name`?",
     ]);
     expect(problems('turns:\n  - when:\n      user: "/(/"\n    steps: []\nturn: 1\n')).toEqual([
       expect.stringMatching(/^3: turns\.0\.when\.user SyntaxError/),
-      "5: turn is not a known key; leave it out",
+      "5: turn is not a known key; did you mean `turns`?",
     ]);
   });
 
