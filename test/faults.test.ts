@@ -29,6 +29,8 @@ type Case = {
   readonly status: number;
   readonly code: string;
   readonly says?: string;
+  /** Whether the same request may succeed later, where the status does not tell. */
+  readonly again?: boolean;
 };
 
 /** What may go wrong before an upstream has said anything. */
@@ -60,6 +62,7 @@ const early: readonly Case[] = [
     status: 422,
     code: "upstream.refused",
     says: "Too hot.",
+    again: false,
   },
   {
     what: "asks to slow down",
@@ -98,11 +101,19 @@ const early: readonly Case[] = [
   { what: "sends only the end", answer: sse(done), status: 502, code: "upstream.empty" },
   { what: "sends only comments", answer: sse(": hi\n\n"), status: 502, code: "upstream.empty" },
   {
+    what: "knows that it will stay so",
+    answer: json({ error: { message: "Never." } }, 500, { "x-should-retry": "false" }),
+    status: 502,
+    code: "upstream.failed",
+    again: false,
+  },
+  {
     what: "sends an error in its stream at once",
     answer: sse(frame({ error: quota }), done),
     status: 429,
     code: "insufficient_quota",
     says: "No tokens left.",
+    again: false,
   },
   {
     what: "sends an error as a body with status 200",
@@ -110,6 +121,7 @@ const early: readonly Case[] = [
     status: 429,
     code: "insufficient_quota",
     says: "No tokens left.",
+    again: false,
   },
   {
     what: "sends half a body",
@@ -264,6 +276,7 @@ describe.each(doors)("at the %s door", (door) => {
         const response = await ask(served, door, { stream });
         const { status, error } = await told(door, response);
         const retryAfter = response.headers.get("retry-after") ?? undefined;
+        expect(response.headers.get("x-should-retry")).toBe(String(fault.again ?? status > 404));
         return { status, code: error?.["code"] as string, retryAfter, error };
       });
       for (const { error, ...said } of await Promise.all(both)) {

@@ -46,8 +46,18 @@ export const faultWords: Readonly<Record<StatusFault | "upstream.said_error", Fa
   "upstream.overloaded": { did: "is overloaded", remedy: "Try again later." },
   "upstream.failed": { did: "had an error", remedy: "Try again later." },
   "upstream.refused": { did: "rejected the request", remedy: "" },
-  "upstream.said_error": { did: "reported an error", remedy: "Try again, or another model." },
+  "upstream.said_error": {
+    did: "reported an error",
+    remedy: "Check the request, or try another model.",
+  },
 };
+
+/** A quota that is used up does not come back in the moment that a client waits between two tries. */
+const usedUp = new Set(["insufficient_quota", "service_quota_exceeded", "usage_limit_reached"]);
+
+/** What an error's own words say of sending the same again; nothing, if its class has to do. */
+export const mayRetry = (...words: readonly (string | undefined)[]): false | undefined =>
+  words.some((word) => word !== undefined && usedUp.has(plain(word))) ? false : undefined;
 
 const UNSAID = "`POST /v1/plan` shows what is made of the request.";
 
@@ -173,17 +183,21 @@ export function errorFault({ message, code: own, type, param, status }: ErrorWor
   return new Fault(code, faultText("The upstream", faultWords[code], message), {
     param,
     upstreamCode: own ?? type,
+    retry: mayRetry(own, type),
     status: code === "upstream.refused" ? status : undefined,
   });
 }
 
 function causeOf(word: string | undefined): StatusFault | undefined {
   if (word === undefined) return undefined;
-  const plain = word
+  const known = plain(word);
+  // All of the API's codes about images say that the request has a bad one.
+  return words.get(known) ?? (/(^|_)image(_|$)/.test(known) ? "upstream.refused" : undefined);
+}
+
+const plain = (word: string): string =>
+  word
     .replaceAll(/([a-z])([A-Z])/g, "$1_$2")
     .toLowerCase()
     .replaceAll(/[ -]/g, "_")
     .replace(/_(?:error|exception)$/, "");
-  // All of the API's codes about images say that the request has a bad one.
-  return words.get(plain) ?? (/(^|_)image(_|$)/.test(plain) ? "upstream.refused" : undefined);
-}

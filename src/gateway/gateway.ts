@@ -159,6 +159,8 @@ function sendFault(reply: Reply, fault: Fault, headers: Readonly<Record<string, 
   reply.head(fault.status, {
     ...headers,
     "content-type": "application/json; charset=utf-8",
+    // The client libraries of the OpenAI API go by it, and else by the status alone.
+    "x-should-retry": String(fault.mayRetry),
     ...(retryAfter !== undefined && { "retry-after": retryAfter }),
     ...(allow !== undefined && { allow }),
     ...remedies[fault.code],

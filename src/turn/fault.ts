@@ -306,6 +306,8 @@ export type FaultDetail = {
   /** The upstream's own code, kept for the client. */
   readonly upstreamCode?: string | undefined;
   readonly status?: number | undefined;
+  /** Whether the same request may succeed soon, where more is known than the code says. */
+  readonly retry?: boolean | undefined;
   /** Seconds, as the upstream asked. */
   readonly retryAfter?: string | undefined;
   /** The methods that the route does take. */
@@ -332,6 +334,11 @@ export class Fault extends Error {
 
   get type(): string {
     return faults[this.code].type;
+  }
+
+  /** Whether the client may send the same request again. */
+  get mayRetry(): boolean {
+    return this.detail.retry ?? faults[this.code].retry;
   }
 
   /** Whether the next upstream of a chain may try. */

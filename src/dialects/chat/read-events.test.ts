@@ -314,7 +314,7 @@ describe("a stream", () => {
     const reader = readEvents({ newId: (prefix) => prefix, frames: false });
     const said: Event[] = [];
     reader.frame(data, "error", false, (event) => void said.push(event));
-    const message = "The upstream reported an error: no. Try again, or another model.";
+    const message = "The upstream reported an error: no. Check the request, or try another model.";
     const fault = { code: "upstream.said_error", message };
     expect(said).toMatchObject([{ type: "turn-fail", fault }]);
     expect(reader.done()).toBe(true);

@@ -1,5 +1,5 @@
 import { fieldsOf, numberOf, textOf } from "../../dialects/loose.ts";
-import { faultText, faultWords } from "../../dialects/said-error.ts";
+import { faultText, faultWords, mayRetry } from "../../dialects/said-error.ts";
 import { Fault, type FaultCode } from "../../turn/fault.ts";
 import { isFields, jsonOf } from "../../turn/json.ts";
 import type { Fields } from "../../turn/turn.ts";
@@ -144,6 +144,7 @@ function named(kind: string, message: string, failing: CodexFailing): Fault {
   const { remedy } = remedies[code];
   return new Fault(code, faultText(whoIs(failing), { did, remedy }, words), {
     upstreamCode: openai,
+    retry: mayRetry(openai),
     retryAfter: code === "upstream.rate_limited" ? waitIn(words) : undefined,
   });
 }

@@ -2,6 +2,7 @@ import {
   faultOfStatus,
   faultText,
   faultWords,
+  mayRetry,
   stopped,
   type FaultWords,
 } from "../../dialects/said-error.ts";
@@ -44,18 +45,21 @@ export function refusal(failing: Failing, answered: Answered): Failure {
   const location = headerValue(headers.location);
   const reason = said.message ?? (location === "" ? "" : `to ${location}`);
   const words = { did: `${did} (${status})`, remedy };
+  const advised = headerValue(headers["x-should-retry"]);
   const fault = new Fault(code, faultText(whoIs(failing), words, reason), {
     param: said.param,
     // A type that every such error has says nothing more.
     upstreamCode: said.code ?? (said.type === faults[code].type ? undefined : said.type),
     status: code === "upstream.refused" ? status : undefined,
+    retry: isAdvice(advised) ? advised === "true" : mayRetry(said.code, said.type),
     retryAfter: after === undefined ? undefined : String(Math.ceil(after / 1_000)),
     log: { upstream: failing.name, status, type: said.type, requestId: headers["x-request-id"] },
   });
-  const advised = headerValue(headers["x-should-retry"]);
   const again = (status === 429 || status >= 500) && advised !== "false";
   return { fault: shown(failing, fault), again, after };
 }
+
+const isAdvice = (said: string): boolean => said === "true" || said === "false";
 
 type Break = {
   readonly code: FaultCode;
