@@ -64,10 +64,6 @@ export class CallReader implements ItemReader {
     if (raw !== undefined) this.#to.say({ type: "call-end", choice, call, complete });
   }
 
-  ripe(): boolean {
-    return false;
-  }
-
   #start(): number {
     if (this.#call !== undefined) return this.#call;
     const seen = this.#seen;

@@ -4,6 +4,7 @@ import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, listOf, textOf } from "../loose.ts";
 import { agrees, isOwnItem } from "./complete.ts";
+import { Floor } from "./floor.ts";
 import { isHosted, kindOfCall } from "./kinds.ts";
 import { CallReader } from "./read-call.ts";
 import { MessageReader } from "./read-message.ts";
@@ -48,6 +49,8 @@ export class OutputReader {
   readonly #slots: Slot[] = [];
   readonly #byIndex = new Map<number, Slot>();
   readonly #byId = new Map<string, Slot>();
+  /** Those that may come to have said all before they are done. */
+  readonly #ripening = new Set<Slot>();
   readonly #floor: Floor;
   readonly #callIds = new Set<string>();
   /** A regular event and its slot. */
@@ -199,6 +202,7 @@ export class OutputReader {
       last: undefined,
     };
     this.#slots.push(slot);
+    if (slot.reader.ripe !== undefined) this.#ripening.add(slot);
     this.#byIndex.set(typeof index === "number" ? index : this.#slots.length - 1, slot);
     if (id !== undefined) this.#byId.set(id, slot);
     return slot;
@@ -208,6 +212,7 @@ export class OutputReader {
     if (slot.closed) return this.#to.bent();
     if (item === undefined) this.#to.bent();
     slot.closed = true;
+    this.#ripening.delete(slot);
     slot.last = item;
     slot.reader.close(item, item === undefined ? complete : item.status !== "incomplete");
     // Who is told of no end says none.
@@ -233,7 +238,7 @@ export class OutputReader {
     if (typeof raw.output_index !== "number" && id === undefined) return last;
     if (last.closed || last.callId !== undefined) return undefined;
     // An item may be announced in one place and told of in another, or counted on when it ends.
-    const isEnd = id === undefined && raw.delta === undefined && !last.reader.ripe();
+    const isEnd = id === undefined && raw.delta === undefined && last.reader.ripe?.() !== true;
     return !last.heard || isEnd ? last : undefined;
   }
 
@@ -265,8 +270,8 @@ export class OutputReader {
 
   /** An item that has said all it began to say makes way for the next. */
   #yield(): void {
-    for (const slot of this.#slots)
-      if (!slot.closed && slot.reader.ripe()) this.#close(slot, undefined);
+    for (const slot of this.#ripening)
+      if (slot.reader.ripe?.() === true) this.#close(slot, undefined);
   }
 
   #teller(owner: object): Teller {
@@ -281,51 +286,6 @@ export class OutputReader {
     };
   }
 }
-
-/**
- * Only one message, reasoning or call speaks at a time, and nothing else begins
- * while it does: what others have to say waits until it has finished.
- */
-class Floor {
-  readonly #to: OutputOptions;
-  #owner: object | undefined;
-  readonly #waiting = new Map<object, Event[]>();
-  #passing = false;
-
-  constructor(to: OutputOptions) {
-    this.#to = to;
-  }
-
-  say(owner: object, event: Event): void {
-    if (this.#owner !== undefined && this.#owner !== owner) {
-      this.#to.bent();
-      const events = this.#waiting.get(owner);
-      if (events === undefined) this.#waiting.set(owner, [event]);
-      else events.push(event);
-      return;
-    }
-    this.#to.say(event);
-    if (begins.has(event.type)) this.#owner = owner;
-    else if (ends.has(event.type)) this.leave(owner);
-  }
-
-  leave(owner: object): void {
-    if (this.#owner !== owner) return;
-    this.#owner = undefined;
-    // Who ends while the floor is being passed on leaves it to the next in line.
-    if (this.#passing) return;
-    this.#passing = true;
-    for (const [next, events] of this.#waiting) {
-      if (this.#owner !== undefined) break;
-      this.#waiting.delete(next);
-      for (const event of events) this.say(next, event);
-    }
-    this.#passing = false;
-  }
-}
-
-const begins = new Set<Event["type"]>(["text-start", "reasoning-start", "call-start"]);
-const ends = new Set<Event["type"]>(["text-end", "reasoning-end", "call-end"]);
 
 /** Whether an item is another than the one that was done in its place. */
 const isAnother = ({ last }: Slot, item: Fields): boolean =>
@@ -362,7 +322,6 @@ function hostedReader(first: Fields, to: Teller): ItemReader {
   return {
     each: (_, raw) => to.say({ type: "item-note", choice, item, raw }),
     close: (raw) => to.say({ type: "item-end", choice, item, raw: raw ?? first }),
-    ripe: () => false,
   };
 }
 

@@ -333,3 +333,20 @@ describe("a Responses stream in other forms", () => {
     },
   );
 });
+
+it("takes any number of items in linear time, one after another or all at once", () => {
+  const calls = Array.from({ length: 40_000 }, (_, at) =>
+    call("{}", { id: `fc_${at}`, call_id: `call_${at}` }),
+  );
+  const opened = calls.map((item, at) => added({ ...item, arguments: "" }, at));
+  const closed = calls.map((item, at) => done(item, at));
+  const started = performance.now();
+  for (const order of [
+    opened.flatMap((one, at) => [one, closed[at] ?? {}]),
+    [...opened, ...closed],
+  ])
+    expect(answerOf(read(created, ...order, completed(...calls))).choices[0]?.items.length).toBe(
+      calls.length,
+    );
+  expect(performance.now() - started).toBeLessThan(6_000);
+});

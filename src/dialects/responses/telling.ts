@@ -10,8 +10,8 @@ export type ItemReader = {
   each(type: string, raw: Fields): void;
   /** It is over; `raw` is what it came to, if the upstream says. */
   close(raw: Fields | undefined, complete: boolean): void;
-  /** All that was begun of it is done, though its own end has not been told. */
-  ripe(): boolean;
+  /** Whether all that was begun of it is done, though its own end has not been told. None: never. */
+  ripe?(): boolean;
 };
 
 /** Whom the reader of an item tells what it finds. */
