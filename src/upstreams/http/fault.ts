@@ -64,6 +64,7 @@ const isAdvice = (said: string): boolean => said === "true" || said === "false";
 type Break = {
   readonly code: FaultCode;
   readonly again: boolean;
+  readonly retry?: false;
   readonly message: (failing: Failing, cause: string) => string;
 };
 
@@ -98,8 +99,16 @@ const cut: Break = {
 };
 
 const PARSER = "HTTPParserError";
+const UNASKED = "unasked";
 /** At whatever moment. */
 const breaks: Readonly<Record<string, Break>> = {
+  [UNASKED]: {
+    code: "upstream.malformed",
+    again: false,
+    retry: false,
+    message: ({ name }) =>
+      `Upstream \`${name}\` answered first with an HTTP status below 200 that nobody asked for, such as \`100 Continue\`, which is not read. Switch that off there, or in the proxy before it.`,
+  },
   UND_ERR_CLOSED: stopping,
   UND_ERR_DESTROYED: stopping,
   UND_ERR_HEADERS_TIMEOUT: {
@@ -133,15 +142,17 @@ export function broken(failing: Failing, error: Error, started: boolean): Failur
     const message = `The answer of upstream \`${name}\` could not be handled; the gateway's log has the reason.`;
     return { fault: new Fault("gateway.internal", message, {}, error), again: false };
   }
-  const { code, again, message } =
+  const { code, again, retry, message } =
     breaks[cause] ?? (started ? cut : (earlyBreaks[cause] ?? unreachable));
   const log = { upstream: name, cause };
-  return { fault: new Fault(code, message(failing, cause), { log }, error), again };
+  return { fault: new Fault(code, message(failing, cause), { log, retry }, error), again };
 }
 
 /** The name of what went wrong below us; none for an error that is our own. */
 function causeOf(error: Error): string | undefined {
   if (error.name === PARSER) return PARSER;
+  // undici takes such an answer for none, whoever handles it, and has no code for that.
+  if (/^bad (?:response|upgrade)$/.test(error.message)) return UNASKED;
   return "code" in error && typeof error.code === "string" ? error.code : undefined;
 }
 

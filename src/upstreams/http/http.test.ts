@@ -358,6 +358,18 @@ describe("an upstream that fails", () => {
     expect(clock.waiting()).toBe(0);
   });
 
+  it.each(["100 Continue", "101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: h2c"])(
+    "is malformed when it says first what nobody asked for: %s",
+    async (said) => {
+      const { upstream } = await house(
+        ({ socket }) => void socket.write(`HTTP/1.1 ${said}\r\n\r\n`),
+      );
+      const fault = await faultOf(upstream);
+      expect(fault).toMatchObject({ code: "upstream.malformed", mayRetry: false });
+      expect(fault.message).toContain("nobody asked");
+    },
+  );
+
   it("is malformed when it speaks no HTTP", async () => {
     const server = createServer((socket) => void socket.end("SSH-2.0-OpenSSH_9.6\r\n"));
     server.listen(0, "127.0.0.1");
