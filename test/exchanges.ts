@@ -19,6 +19,7 @@ export function gatewayThat(handle: (exchange: Exchange) => void, bodyLimit = 1_
       reply.end(JSON.stringify(faultBody(fault)));
     },
     bodyLimit,
+    graceMs: 0,
     standing: () => "refused",
     foreignIn: () => undefined,
     fetch: () => Promise.reject(new Error("not asked for")),

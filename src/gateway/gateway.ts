@@ -29,14 +29,13 @@ export type Gateway = {
   fetch(request: Request): Promise<Response>;
   /** Takes up a new configuration for the requests that come after. */
   reconfigure(config: Config): void;
-  /**
-   * Refuses new requests, waits for the turns under way, and lets go. The grace
-   * is `server.shutdown_grace_ms` unless said.
-   */
+  /** Refuses new requests, waits for the turns under way as long as the grace, and lets go. */
   close(graceMs?: number): Promise<void>;
   /** The same, for `await using`. */
   [Symbol.asyncDispose](): Promise<void>;
   readonly bodyLimit: number;
+  /** The grace of a stop for which none is said. */
+  readonly graceMs: number;
   /** How a page of this origin stands to it, for hosts that browsers reach. */
   standing(origin: string): Standing;
   /** The name in a `Host` header, if a page from elsewhere might have it. */
@@ -103,6 +102,9 @@ export function openGateway(config: Config, parts: Parts): Gateway {
     [Symbol.asyncDispose]: () => close(),
     get bodyLimit() {
       return house.config.server.body_limit;
+    },
+    get graceMs() {
+      return house.config.server.shutdown_grace_ms;
     },
     standing: (origin) => standingOf(origin, house.config.server),
     foreignIn: (host) => foreignIn(host, house.config.server),

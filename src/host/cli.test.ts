@@ -216,6 +216,18 @@ describe("patchbay serve", () => {
     expect((await one.over).code).toBe(0);
   });
 
+  it("waits for a running stream as long as the configuration says by then", async () => {
+    const upstreams = "upstreams: { stuck: { dialect: scripted, script: stuck.yaml } }";
+    write("stuck.yaml", "- [first, { hang: true }]\n");
+    write("patchbay.yaml", `${upstreams}\nserver: { shutdown_grace_ms: 600000 }\n`);
+    const one = await serving();
+    write("patchbay.yaml", `${upstreams}\nserver: { shutdown_grace_ms: 0 }\n`);
+    await one.until("err", /"msg":"reload","ok":true/);
+    const text = await afterFirst(await ask(one.url, "stuck/x"), () => one.child.kill("SIGTERM"));
+    expect(text).toContain("gateway.stopping");
+    expect((await one.over).code).toBe(0);
+  });
+
   it("does not wait after a second signal", async () => {
     write("stuck.yaml", "- [first, { hang: true }]\n");
     write("patchbay.yaml", "upstreams: { stuck: { dialect: scripted, script: stuck.yaml } }\n");

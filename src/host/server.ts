@@ -23,8 +23,8 @@ export type Address = { readonly host: string; readonly port: number };
 export type Server = {
   /** Where it really listens, such as `http://127.0.0.1:11435`. */
   readonly url: string;
-  /** Stops accepting, lets running streams end for as long as the grace, and lets go. */
-  close(graceMs: number): Promise<void>;
+  /** Stops accepting, lets running streams end for as long as the gateway's grace, or another, and lets go. */
+  close(graceMs?: number): Promise<void>;
 };
 
 export type Patience = {
@@ -83,7 +83,7 @@ export async function openServer(
     // Whether a machine really has the other loopback address shows only here.
     for (const other of others) await listen(other, taken).catch(() => {});
     const url = `http://${name.includes(":") ? `[${name}]` : name}:${taken}`;
-    return { url, close: (graceMs) => close(state, graceMs) };
+    return { url, close: (graceMs = gateway.graceMs) => close(state, graceMs) };
   } catch (error) {
     throw bindFault(error, { host, port });
   }

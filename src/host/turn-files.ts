@@ -34,6 +34,9 @@ export function openRecorded(config: Config, parts: Parts): Gateway {
     get bodyLimit() {
       return gateway.bodyLimit;
     },
+    get graceMs() {
+      return gateway.graceMs;
+    },
   };
 }
 

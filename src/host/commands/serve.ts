@@ -42,7 +42,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   const gateway = openRecorded(config, machineParts(log.report));
   const server = await openServer(gateway, config.server);
   keepServing(log);
-  const stop = stopper(server, config.server.shutdown_grace_ms, log);
+  const stop = stopper(server, log);
   process.on("SIGTERM", stop.heed);
   process.on("SIGINT", stop.heed);
   if (parent !== undefined) stopWithParent(stop, parent);
@@ -70,13 +70,13 @@ type Stopper = {
 };
 
 /** Lets running streams end, and then the process. */
-function stopper(server: Server, graceMs: number, log: Log): Stopper {
+function stopper(server: Server, log: Log): Stopper {
   let stopping = false;
   const stop = (why: string): void => {
     if (stopping) return;
     stopping = true;
     log.note(`stopping ${why}`);
-    server.close(graceMs).then(
+    server.close().then(
       () => process.exit(0),
       (error: unknown) => {
         log.uncaught(error);
