@@ -58,14 +58,10 @@ export function openGateway(config: Config, parts: Parts): Gateway {
   let house = furnish(config, made);
   let stopping = false;
 
-  function refuse(
-    exchange: Exchange,
-    error: unknown,
-    requestId = requestIdFor(house, exchange),
-  ): void {
-    const fault = toFault(error, report, requestId);
-    report(refusalOf(fault, exchange, requestId));
-    sendFault(exchange.reply, fault, { "x-request-id": requestId });
+  function refuse(exchange: Exchange, error: unknown, id = requestIdFor(house, exchange)): void {
+    const fault = toFault(error, report, id);
+    report(refusalOf(fault, exchange, id));
+    sendFault(exchange.reply, fault, { "x-request-id": id });
   }
 
   function handle(exchange: Exchange): void {
