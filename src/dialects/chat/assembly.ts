@@ -1,3 +1,9 @@
+import {
+  areClosed,
+  newBrackets,
+  readBrackets,
+  type Brackets,
+} from "../../stream/calls/brackets.ts";
 import type { Emit } from "../../stream/stage.ts";
 import type { NewId } from "../../turn/clock.ts";
 import type { CallDelta, CallStart } from "../../turn/event.ts";
@@ -273,7 +279,7 @@ function isRepeat({ kind, given, name, extent }: Slot, fragment: Fragment): bool
     kind !== "custom" &&
     text.length === extent.length + extent.unread.length &&
     isClosed(extent) &&
-    read({ ...newExtent(), unread: text }).sum === extent.sum
+    summed(0, text) === extent.sum
   );
 }
 
@@ -283,52 +289,33 @@ type Extent = {
   /** How much was read, and what it sums up to. */
   length: number;
   sum: number;
-  opened: boolean;
-  depth: number;
-  quoted: boolean;
-  escaped: boolean;
+  readonly brackets: Brackets;
 };
 
-const newExtent = (): Extent => ({
-  unread: "",
-  length: 0,
-  sum: 0,
-  opened: false,
-  depth: 0,
-  quoted: false,
-  escaped: false,
-});
+const newExtent = (): Extent => ({ unread: "", length: 0, sum: 0, brackets: newBrackets() });
 
-/** Whether every bracket is closed again. */
-function isClosed(extent: Extent): boolean {
-  const { opened, depth } = read(extent);
-  return opened && depth <= 0;
-}
+const isClosed = (extent: Extent): boolean => areClosed(read(extent).brackets);
 
 /** Reads each character once, however often it is asked. */
 function read(extent: Extent): Extent {
   const { unread } = extent;
+  if (unread === "") return extent;
   extent.unread = "";
   extent.length += unread.length;
-  for (let at = 0; at < unread.length; at++) {
-    const char = unread.charCodeAt(at);
-    extent.sum = (Math.imul(extent.sum, 31) + char) | 0;
-    if (extent.escaped) extent.escaped = false;
-    else if (extent.quoted) {
-      if (char === 0x5c) extent.escaped = true;
-      else if (char === 0x22) extent.quoted = false;
-    } else if (char === 0x22) extent.quoted = true;
-    else if (char === 0x7b || char === 0x5b) {
-      extent.opened = true;
-      extent.depth++;
-    } else if (char === 0x7d || char === 0x5d) extent.depth--;
-  }
+  extent.sum = summed(extent.sum, unread);
+  readBrackets(extent.brackets, unread);
   return extent;
+}
+
+function summed(sum: number, text: string): number {
+  let all = sum;
+  for (let at = 0; at < text.length; at++) all = (Math.imul(all, 31) + text.charCodeAt(at)) | 0;
+  return all;
 }
 
 /** Whether the arguments of a call have brackets that are still open. */
 const isOpen = (slot: Slot | undefined): boolean =>
-  slot !== undefined && slot.kind !== "custom" && read(slot.extent).depth > 0;
+  slot !== undefined && slot.kind !== "custom" && read(slot.extent).brackets.depth > 0;
 
 /** A name may be repeated, sent so far each time, or sent in pieces. */
 function joinName(known: string, piece: string): string {
