@@ -27,7 +27,7 @@ export type ConfigFile = {
   /** The variables of the environment that it asks for. */
   readonly variables: ReadonlySet<string>;
   /** Whether the value at the path came from the environment, and so is text whatever it means. */
-  refers(path: Problem["path"]): boolean;
+  refers(path: Path): boolean;
   find(problem: Problem): Finding;
 };
 
