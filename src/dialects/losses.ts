@@ -13,3 +13,33 @@ export function tellingLosses(dialect: string, report: OnDecision | undefined): 
     report?.({ path: `output.choices[${choice}]`, action: "dropped", reason });
   };
 }
+
+/** What is about how an answer was made, or is told in another way. */
+const noise: ReadonlySet<string> = new Set([
+  "citations",
+  "matched_stop",
+  "native_finish_reason",
+  "obfuscation",
+  "prompt_token_ids",
+  "provider",
+  "seed",
+  "service_tier",
+  "stop_reason",
+  "system_fingerprint",
+  "timings",
+  "token_ids",
+  "x_groq",
+]);
+
+/** Whether anybody misses it: a filter says something only where it found something. */
+export const isWorthTelling = (key: string, value: unknown): boolean =>
+  key.includes("filter") ? hasFound(value) : !noise.has(key);
+
+const DEEPEST = 5;
+
+function hasFound(value: unknown, depth = 0): boolean {
+  if (typeof value !== "object" || value === null || depth > DEEPEST) return false;
+  return Object.entries(value).some(([key, inner]) =>
+    key === "filtered" || key === "detected" ? inner === true : hasFound(inner, depth + 1),
+  );
+}

@@ -28,6 +28,8 @@ export type AnswerChoice<Name extends AnyName> = {
   readonly items: readonly Item<Name>[];
   /** What was said beside them, piece by piece. */
   readonly asides?: readonly Extra[];
+  /** What was said of the choice beside its message. */
+  readonly beside?: Extra | undefined;
   readonly stop: StopReason;
 };
 
@@ -54,6 +56,7 @@ type OpenReasoning = Growing<Omit<Reasoning, "summary" | "content">> & {
 type Build<Name extends AnyName> = {
   readonly items: Item<Name>[];
   asides: Extra[] | undefined;
+  beside: Extra | undefined;
   stop: StopReason;
   message: OpenMessage | undefined;
   /** The next text begins a part of its own. */
@@ -73,6 +76,7 @@ export function folding<Name extends AnyName>(): Folding<Name> {
   let start: TurnStart | undefined;
   let usage: Usage | undefined;
   let fault: Fault | undefined;
+  let beside: Fields | undefined;
 
   return {
     each(event) {
@@ -88,6 +92,9 @@ export function folding<Name extends AnyName>(): Folding<Name> {
           return undefined;
         case "frame":
           return undefined;
+        case "aside":
+          if (event.of === "answer") beside = { ...beside, ...event.extra.fields };
+          return foldInto((choices[event.choice] ??= newBuild()), event);
         default:
           return foldInto((choices[event.choice] ??= newBuild()), event);
       }
@@ -98,7 +105,7 @@ export function folding<Name extends AnyName>(): Folding<Name> {
       id: start?.id,
       model: start?.model,
       created: start?.created,
-      extra: start?.extra,
+      extra: beside === undefined ? start?.extra : { ...start?.extra, ...beside },
       choices: choices.flatMap((choice, index) =>
         choice === undefined ? [] : [made(choice, index)],
       ),
@@ -109,9 +116,20 @@ export function folding<Name extends AnyName>(): Folding<Name> {
 }
 
 const made = <Name extends AnyName>(
-  { items, asides, stop }: Build<Name>,
+  { items, asides, beside, stop }: Build<Name>,
   index: number,
-): AnswerChoice<Name> => ({ index, items, ...(asides !== undefined && { asides }), stop });
+): AnswerChoice<Name> => ({
+  index,
+  items,
+  ...(asides !== undefined && { asides }),
+  ...(beside !== undefined && { beside }),
+  stop,
+});
+
+const withMore = (known: Extra | undefined, more: Extra): Extra => ({
+  ...more,
+  fields: { ...known?.fields, ...more.fields },
+});
 
 /** Folds a lawful stream that is all there. */
 export function fold<Name extends AnyName>(events: Iterable<TurnEvent<Name>>): Answer<Name> {
@@ -123,6 +141,7 @@ export function fold<Name extends AnyName>(events: Iterable<TurnEvent<Name>>): A
 const newBuild = <Name extends AnyName>(): Build<Name> => ({
   items: [],
   asides: undefined,
+  beside: undefined,
   stop: "end",
   message: undefined,
   fresh: true,
@@ -159,6 +178,7 @@ function foldInto<Name extends AnyName>(
     case "aside":
       // Reasoning has all of it with its end.
       if (event.of === "message") (build.asides ??= []).push(event.extra);
+      if (event.of === "choice") build.beside = withMore(build.beside, event.extra);
       return undefined;
     case "call-start":
       return openCall(build, event);

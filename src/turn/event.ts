@@ -122,12 +122,13 @@ export type ReasoningEnd = {
 /**
  * What a dialect says with an answer and we do not understand, such as sound or
  * the signature of a thought: a piece of it, as it came. That of reasoning is
- * told once more with its end, as a whole.
+ * told once more with its end, as a whole. What stands beside the message of a
+ * choice, or beside all choices, comes whole, and once for each of its values.
  */
 export type Aside = {
   readonly type: "aside";
   readonly choice: number;
-  readonly of: "message" | "reasoning";
+  readonly of: "message" | "reasoning" | "choice" | "answer";
   readonly extra: Extra;
 };
 

@@ -1,4 +1,3 @@
-import type { Aside } from "../../turn/event.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { thoughtFields } from "./details.ts";
 
@@ -15,7 +14,9 @@ const known = new Set<string>([
 ]);
 
 /** What else a message or a piece of it holds: that of its reasoning, and the rest. */
-export function asidesIn(delta: Fields): Readonly<Record<Aside["of"], Fields | undefined>> {
+export function asidesIn(
+  delta: Fields,
+): Readonly<Record<"message" | "reasoning", Fields | undefined>> {
   let message: Record<string, unknown> | undefined;
   let reasoning: Record<string, unknown> | undefined;
   for (const key of Object.keys(delta)) {
@@ -32,3 +33,44 @@ const isNothing = (value: unknown): boolean =>
   value === null ||
   value === "" ||
   (typeof value === "object" && Object.keys(value).length === 0);
+
+/** The fields of an answer that have a place in our events, or none worth keeping. */
+const answerFields = ["id", "object", "created", "model", "choices", "usage", "obfuscation"];
+/** Those of an entry of its choices. */
+const choiceFields = ["index", "delta", "message", "text", "logprobs", "finish_reason", "error"];
+
+/** What an upstream says beside what it was asked for, frame after frame, mostly the same. */
+class Beside {
+  readonly #known: ReadonlySet<string>;
+  readonly #said = new Map<string, unknown>();
+
+  constructor(known: readonly string[]) {
+    this.#known = new Set(known);
+  }
+
+  /** What it has not said before. */
+  news(raw: Fields): Fields | undefined {
+    let news: Record<string, unknown> | undefined;
+    for (const key of Object.keys(raw)) {
+      const value = raw[key];
+      if (this.#known.has(key) || isNothing(value)) continue;
+      const said = typeof value === "object" ? textOf(value) : value;
+      if (this.#said.get(key) === said) continue;
+      this.#said.set(key, said);
+      (news ??= {})[key] = value;
+    }
+    return news;
+  }
+}
+
+/** To know it again by; what is nested too deep to be written is always news. */
+function textOf(value: unknown): unknown {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return value;
+  }
+}
+
+export const besideAnswer = (): Beside => new Beside(answerFields);
+export const besideChoice = (): Beside => new Beside(choiceFields);

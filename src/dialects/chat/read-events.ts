@@ -8,6 +8,7 @@ import type { EventReader, ReadContext } from "../dialect.ts";
 import { fieldsIn, fieldsOf, isListed, listOf, numberOf, textOf } from "../loose.ts";
 import { bareError, saidError, strayError } from "../said-error.ts";
 import { isBeat, malformed } from "../unreadable.ts";
+import { besideAnswer } from "./asides.ts";
 import { readLink } from "./citations.ts";
 import { fastRoad, type FastRoad } from "./fast-road.ts";
 import { frameLane, type FrameLane } from "./frame-lane.ts";
@@ -18,8 +19,6 @@ type Event = TurnEvent<UpstreamName>;
 
 /** Far more than anybody asks for; an index beyond is not an index. */
 const MOST_CHOICES = 1024;
-/** The fields of an answer that have a place in our events, or none worth keeping. */
-const known = new Set(["id", "object", "created", "model", "choices", "usage", "obfuscation"]);
 
 /** Reads what a chat upstream answers. */
 class ChatReader implements EventReader {
@@ -31,6 +30,8 @@ class ChatReader implements EventReader {
   /** By the numbers that the upstream gives them. */
   readonly #choices = new Map<number, ChoiceReader>();
   readonly #links = new Set<string>();
+  readonly #beside = besideAnswer();
+  #waiting: Fields = {};
   #waitingLinks: string[] = [];
   #started = false;
   #id: string | undefined;
@@ -95,6 +96,7 @@ class ChatReader implements EventReader {
     if (fault !== undefined) return this.#fail(fault);
     const isNoise = list.length === 0 && readUsage(raw) === undefined;
     if (!isNoise || textOf(raw.id) !== undefined) this.#start(raw);
+    this.#readBeside(raw);
     const ownHead = this.#isOwnHead(raw, "chat.completion.chunk") && !isListed(data);
     // No part of the answer: forwarding it could only confuse.
     if (isNoise && !ownHead) return;
@@ -141,15 +143,29 @@ class ChatReader implements EventReader {
     if (this.#started) return;
     this.#started = true;
     this.#id = textOf(raw.id);
-    const extra = Object.fromEntries(Object.entries(raw).filter(([key]) => !known.has(key)));
+    const extra = this.#beside.news(raw);
     this.#emit({
       type: "turn-start",
       dialect: "chat",
       id: this.#id,
       model: textOf(raw.model),
       created: numberOf(raw.created),
-      ...(Object.keys(extra).length === 0 ? {} : { extra }),
+      ...(extra !== undefined && { extra }),
     });
+  }
+
+  /** What is said beside the choices after the start waits for one of them. */
+  #readBeside(raw: Fields): void {
+    if (!this.#started) return;
+    this.#waiting = { ...this.#waiting, ...this.#beside.news(raw) };
+    const [first] = this.#choices.values();
+    if (first === undefined || Object.keys(this.#waiting).length === 0) return;
+    this.#sayAside("answer", first, this.#waiting);
+    this.#waiting = {};
+  }
+
+  #sayAside(of: "choice" | "answer", { index }: ChoiceReader, fields: Fields): void {
+    this.#emit({ type: "aside", choice: index, of, extra: { dialect: "chat", fields } });
   }
 
   /** Whether the answer around the choices is as the OpenAI API would have sent it. */
@@ -174,6 +190,8 @@ class ChatReader implements EventReader {
       const index = isIndex(raw.index) ? raw.index : at;
       const choice = this.#choice(index);
       if (choice.index !== raw.index) regular = false;
+      const beside = choice.beside.news(raw);
+      if (beside !== undefined) this.#sayAside("choice", choice, beside);
       if (!choice.each(raw, isWhole, this.#emit)) regular = false;
     }
     return regular;

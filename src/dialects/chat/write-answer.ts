@@ -47,7 +47,7 @@ export function answerHead(
 }
 
 function writeChoice(
-  { index, items, asides, stop }: AnswerChoice<ClientName>,
+  { index, items, asides, beside, stop }: AnswerChoice<ClientName>,
   legacy: boolean,
   context: WriteContext,
 ): Fields {
@@ -64,6 +64,7 @@ function writeChoice(
     item.type === "opaque" ? (writeHosted(item.raw, index, context) ?? []) : [],
   );
   return {
+    ...ownExtra(beside),
     index,
     message: {
       ...(asides ?? []).map(ownExtra).reduce(grown, {}),

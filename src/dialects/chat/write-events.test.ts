@@ -198,9 +198,10 @@ describe("a chat stream", () => {
 
   it("says of an answer of its own what the upstream said", () => {
     const extra = { service_tier: "flex", system_fingerprint: "fp", other: 1 };
-    const [first] = chunks(write([{ ...start, extra }, end()]));
-    expect(first).toMatchObject({ service_tier: "flex", system_fingerprint: "fp" });
-    expect(first).not.toHaveProperty("other");
+    const [first, second] = chunks(write([{ ...start, extra }, end()]));
+    expect(first).toMatchObject(extra);
+    expect(second).toMatchObject({ service_tier: "flex", system_fingerprint: "fp" });
+    expect(second).not.toHaveProperty("other");
   });
 
   it("ends a failure with the error and no finish", () => {

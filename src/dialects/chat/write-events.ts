@@ -54,6 +54,9 @@ class ChatWriter implements EventWriter<ClientName> {
   readonly #legacy: boolean;
   readonly #lose: OnLoss;
   readonly #choices = new Map<number, Choice>();
+  /** What is still to be said beside what has been said of a choice, and of the answer. */
+  readonly #beside = new Map<number, Fields>();
+  #besideAll: Fields | undefined;
   #start: TurnStart = { type: "turn-start" };
   #head: Fields | undefined;
   #usage: Usage | undefined;
@@ -70,6 +73,7 @@ class ChatWriter implements EventWriter<ClientName> {
     switch (event.type) {
       case "turn-start":
         this.#start = event;
+        if (event.dialect === "chat") this.#besideAll = event.extra;
         return;
       case "text-delta":
         return this.#sayText(event, emit);
@@ -158,9 +162,10 @@ class ChatWriter implements EventWriter<ClientName> {
   }
 
   #sayAside({ choice: index, of, extra }: Aside, emit: Emit<string>): void {
+    const fields = ownExtra(extra);
+    if (of === "choice" || of === "answer") return this.#putBeside(of, index, fields);
     const choice = this.#choice(index, emit);
     if (of === "reasoning") choice.signed = true;
-    const fields = ownExtra(extra);
     if (Object.keys(fields).length > 0) this.#say(emit, index, fields);
   }
 
@@ -207,7 +212,17 @@ class ChatWriter implements EventWriter<ClientName> {
   }
 
   #say(emit: Emit<string>, index: number, delta: Fields, more?: Fields): void {
-    emit(this.#chunk(index, delta, more));
+    const beside = this.#beside.get(index);
+    this.#beside.delete(index);
+    const answer = this.#besideAll;
+    this.#besideAll = undefined;
+    emit(this.#chunk(index, delta, { ...beside, ...more }, answer));
+  }
+
+  /** It goes with the next chunk that is not only a piece of text. */
+  #putBeside(of: "choice" | "answer", index: number, fields: Fields): void {
+    if (of === "answer") this.#besideAll = { ...this.#besideAll, ...fields };
+    else this.#beside.set(index, { ...this.#beside.get(index), ...fields });
   }
 
   #wrapping(index: number, delta: Fields): Wrapping {
@@ -215,10 +230,11 @@ class ChatWriter implements EventWriter<ClientName> {
     return { head, tail };
   }
 
-  #chunk(index: number, delta: Fields, more: Fields = {}): string {
+  #chunk(index: number, delta: Fields, more: Fields = {}, answer: Fields = {}): string {
     const choice = { index, delta, logprobs: null, finish_reason: null, ...more };
     const counts = this.#turn.usageWanted ? { usage: null } : {};
-    return sseFrame(JSON.stringify({ ...this.#headFields(), choices: [choice], ...counts }));
+    const head = this.#headFields();
+    return sseFrame(JSON.stringify({ ...answer, ...head, choices: [choice], ...counts }));
   }
 
   #headFields(): Fields {

@@ -6,7 +6,7 @@ import type { ClientName } from "../../turn/names.ts";
 import type { Extra, Fields, Reasoning, Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
 import { faultBody } from "../fault-body.ts";
-import { tellingLosses, type OnLoss } from "../losses.ts";
+import { isWorthTelling, tellingLosses, type OnLoss } from "../losses.ts";
 import { writeChoice } from "./choice.ts";
 import { given } from "./fields.ts";
 import { echoFormat } from "./format.ts";
@@ -137,7 +137,16 @@ export const statusOf = (stop: StopReason): "completed" | "incomplete" =>
 /** What came beside an answer in another dialect. */
 export function loseExtra(extra: Extra | undefined, choice: number, lose: OnLoss): void {
   if (extra === undefined || extra.dialect === "responses") return;
-  for (const key of Object.keys(extra.fields)) lose(`\`${key}\``, choice);
+  for (const [key, value] of Object.entries(extra.fields))
+    if (isWorthTelling(key, value)) lose(`\`${key}\``, choice);
+}
+
+/** The same of what stood beside all choices. */
+export function loseStart(
+  { dialect = "responses", extra }: Pick<TurnStart, "dialect" | "extra">,
+  lose: OnLoss,
+): void {
+  if (extra !== undefined) loseExtra({ dialect, fields: extra }, 0, lose);
 }
 
 /** What reasoning was signed with elsewhere, unless it was sealed: then nothing of it is left here. */
@@ -153,7 +162,9 @@ export function writeAnswer(answer: Answer<ClientName>, turn: Turn, context: Wri
   const status = statusOf(stop);
   const output: string[] = [];
   const lose = tellingLosses("responses", context.report);
+  loseStart(answer, lose);
   for (const extra of choice?.asides ?? []) loseExtra(extra, 0, lose);
+  loseExtra(choice?.beside, 0, lose);
   for (const item of choice?.items ?? []) {
     if (item.type === "reasoning") loseSignature(item, lose);
     const id = itemId(item) ?? context.newId(idPrefix(item));

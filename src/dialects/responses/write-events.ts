@@ -9,7 +9,14 @@ import type { WriteContext } from "../dialect.ts";
 import { faultBody } from "../fault-body.ts";
 import { tellingLosses } from "../losses.ts";
 import { numberedLine, shelf, type Line } from "./line.ts";
-import { loseExtra, loseSignature, resource, statusOf, type Progress } from "./resource.ts";
+import {
+  loseExtra,
+  loseSignature,
+  loseStart,
+  resource,
+  statusOf,
+  type Progress,
+} from "./resource.ts";
 import { blockWriter } from "./write-blocks.ts";
 import { callsWriter } from "./write-calls.ts";
 import { hostedWriter } from "./write-hosted.ts";
@@ -39,6 +46,7 @@ export function writeEvents(turn: Turn, context: WriteContext): EventWriter<Clie
     const closed = folded.each(event);
     switch (event.type) {
       case "turn-start":
+        loseStart(event, lose);
         return frame.start(event);
       case "turn-end": {
         const status = statusOf(event.stop);
@@ -56,8 +64,7 @@ export function writeEvents(turn: Turn, context: WriteContext): EventWriter<Clie
       case "item-end":
         return hosted.each(event);
       case "aside":
-        if (event.of === "message") loseExtra(event.extra, event.choice, lose);
-        return;
+        return event.of === "reasoning" ? undefined : loseExtra(event.extra, event.choice, lose);
       case "usage":
       case "frame":
         return;
