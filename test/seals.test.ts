@@ -1,6 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { sayResponses } from "./fake-model.ts";
-import { fakeUpstream, json, type Body, type FakeUpstream } from "./fake-upstream.ts";
+import { ask } from "./client.ts";
+import { named, sayResponses } from "./fake-model.ts";
+import {
+  fakeUpstream,
+  json,
+  sse,
+  type Answer,
+  type Body,
+  type FakeUpstream,
+} from "./fake-upstream.ts";
 import { serve, type Served } from "./serve.ts";
 
 /** An upstream that seals what it thinks, and refuses what others have sealed; `down`: from its second request on. */
@@ -13,8 +21,25 @@ const sealing = (own: string, down = false): Promise<FakeUpstream> =>
     const { steps } = sayResponses({}, { text: "Hello." });
     const [text = ""] = steps as Iterable<string>;
     const answer = JSON.parse(text) as Body;
-    return json({ ...answer, output: [thought(`${own}-${index}`), ...answer["output"]] });
+    const response = { ...answer, output: [thought(`${own}-${index}`), ...answer["output"]] };
+    return body["stream"] === true ? streamed(response) : json(response);
   });
+
+const streamed = (response: Body): Answer => {
+  const output = response["output"] as Body[];
+  const items = output.flatMap((item, output_index) => [
+    { type: "response.output_item.added", output_index, item },
+    { type: "response.output_item.done", output_index, item },
+  ]);
+  const created = { ...response, status: "in_progress", output: [] };
+  return sse(
+    ...[
+      { type: "response.created", response: created },
+      ...items,
+      { type: "response.completed", response },
+    ].map((event, sequence_number) => named(Object.assign(event, { sequence_number }))),
+  );
+};
 
 const thought = (seal: string): Body => ({
   type: "reasoning",
@@ -74,6 +99,17 @@ describe("reasoning that a provider sealed", () => {
       action: "dropped",
       reason: "reasoning that another upstream has sealed is not for this one",
     });
+  });
+
+  it("is known again from a stream too", async () => {
+    await using one = await sealing("one");
+    await using other = await sealing("other");
+    await using served = await two(one, other);
+    const response = await ask(served, "responses", { model: "one/m", stream: true });
+    const [, seal = ""] = /"encrypted_content":"([^"]*)"/.exec(await response.text()) ?? [];
+    await post(served, "other/m", [user, thought(seal), user]);
+    expect(seal).toBe("one-0");
+    expect(reasoningIn(other.heard[0]?.body ?? {})).toEqual([]);
   });
 
   it("does not follow a turn to the next link of a chain, but for whom it is it stays", async () => {
