@@ -14,7 +14,7 @@ export function fieldsIn(text: string): Fields | undefined {
 }
 
 /** Whether such a text is a list: what it holds may not be forwarded so. */
-export const isListed = (text: string): boolean => /^\s*\[/.test(text);
+export const isListed = (text: string): boolean => !text.startsWith("{") && /^\s*\[/.test(text);
 
 export const listOf = (value: unknown): readonly unknown[] | undefined =>
   Array.isArray(value) ? (value as readonly unknown[]) : undefined;

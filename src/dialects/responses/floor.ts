@@ -27,8 +27,18 @@ export class Floor {
       return;
     }
     this.#to.say(event);
-    if (begins.has(event.type)) this.#owner = owner;
-    else if (ends.has(event.type)) this.leave(owner);
+    switch (event.type) {
+      case "text-start":
+      case "reasoning-start":
+      case "call-start":
+        this.#owner = owner;
+        return;
+      case "text-end":
+      case "reasoning-end":
+      case "call-end":
+        return this.leave(owner);
+      default:
+    }
   }
 
   leave(owner: object): void {
@@ -45,6 +55,3 @@ export class Floor {
     this.#passing = false;
   }
 }
-
-const begins = new Set<Event["type"]>(["text-start", "reasoning-start", "call-start"]);
-const ends = new Set<Event["type"]>(["text-end", "reasoning-end", "call-end"]);
