@@ -1,3 +1,4 @@
+import { isFields } from "../../turn/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, textOf } from "../loose.ts";
 import type { Fragment } from "./assembly.ts";
@@ -61,7 +62,7 @@ export function callInPart(raw: unknown): Fragment | undefined {
         kind: "function",
         name: textOf(name),
         // Nothing yet: the input follows, or there is none.
-        input: Object.keys(fieldsOf(input) ?? { a: 1 }).length === 0 ? undefined : input,
+        input: isEmptyObject(input) ? undefined : input,
       };
     }
     case "input_json_delta":
@@ -70,3 +71,6 @@ export function callInPart(raw: unknown): Fragment | undefined {
       return undefined;
   }
 }
+
+const isEmptyObject = (value: unknown): boolean =>
+  isFields(value) && Object.keys(value).length === 0;
