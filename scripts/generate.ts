@@ -20,7 +20,7 @@ function faultsPage(): string {
   ]);
   return `# Faults
 
-Every error body has the shape of the OpenAI API: \`{"error": {"message", "type", "param", "code"}}\`. The code is one of these, or the upstream's own where it sent one. In a stream that has begun, the same error is the terminal event instead. Made from \`src/turn/fault.ts\` by \`npm run docs\`.
+Every error body has the shape of the OpenAI API: \`{"error": {"message", "type", "param", "code"}}\`. The message says whose the error is and what to do, and \`param\` names a field of the request as the client wrote it. The code is one of these, or the upstream's own where it sent one. In a stream that has begun, the same error is the terminal event instead. Made from \`src/turn/fault.ts\` by \`npm run docs\`.
 
 ${table(["code", "status", "type", "may help to retry", "what it means"], rows)}
 `;
