@@ -87,6 +87,11 @@ describe("the fast road", () => {
       .map(([content, pad]) => delta({ content }, null, { obfuscation: pad })),
     spoken.map((content) => delta({ content }, null, { note: '"content":"x"', obfuscation: "ab" })),
     spoken.map((content) => chunk([{ content: "no", delta: { content }, index: 1 }])),
+    spoken.map((reasoning) => delta({ reasoning, channel: "analysis" })),
+    spoken.map((content) => delta({ content, growing: content })),
+    spoken.map((more) =>
+      delta({ tool_calls: [{ index: 0, function: { arguments: more } }], x: 1 }),
+    ),
     fc.tuple(fc.nat(1), spoken).map(([index, more]) => args(index, more)),
     fc
       .tuple(fc.nat(1), spoken)
@@ -115,6 +120,11 @@ describe("the fast road", () => {
     fc
       .array(spoken, { maxLength: 6 })
       .map((texts) => texts.map((one) => JSON.stringify(args(0, one)))),
+    fc
+      .array(spoken, { maxLength: 6 })
+      .map((texts) =>
+        texts.map((reasoning) => JSON.stringify(delta({ reasoning, channel: "analysis" }))),
+      ),
     fc
       .array(fc.tuple(spoken, spoken), { maxLength: 6 })
       .map((texts) =>

@@ -1,5 +1,5 @@
 import type { Emit } from "../../stream/stage.ts";
-import type { Frame, TurnEvent } from "../../turn/event.ts";
+import type { Aside, Frame, TurnEvent } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, listOf } from "../loose.ts";
@@ -24,6 +24,8 @@ export function fastRoad(fast: boolean): FastRoad {
   const stencils = new Stencils();
   let choice: ChoiceReader | undefined;
   let spoken: Spoken | undefined;
+  /** What every such frame says beside it: many label each piece. */
+  let aside: Aside | undefined;
   let regular = true;
   return {
     take(data, name, lane, emit) {
@@ -31,6 +33,7 @@ export function fastRoad(fast: boolean): FastRoad {
       const fitted = stencils.fit(name === undefined ? data : "");
       if (fitted === undefined || choice === undefined || spoken === undefined) return false;
       choice.more(spoken, fitted.text, emit);
+      if (aside !== undefined) emit(aside);
       lane.each({ type: "frame", data, regular }, false, emit);
       return true;
     },
@@ -41,6 +44,7 @@ export function fastRoad(fast: boolean): FastRoad {
       stencils.learn(frame.data, holes);
       choice = from;
       spoken = said;
+      aside = from?.aside();
       regular = frame.regular;
     },
   };

@@ -51,6 +51,8 @@ export class ChoiceReader {
   #plain = true;
   #begun = false;
   #said: Event | undefined;
+  /** What it said behind that and beside it. */
+  #aside: Aside | undefined;
 
   constructor(index: number, newId: NewId) {
     this.index = index;
@@ -65,6 +67,7 @@ export class ChoiceReader {
     this.#plain = true;
     this.#begun = false;
     this.#said = undefined;
+    this.#aside = undefined;
     if (raw.error != null) {
       const fault = saidError(raw);
       if (fault !== undefined) this.#fail(fault);
@@ -113,7 +116,12 @@ export class ChoiceReader {
     return this.#calls.waiting();
   }
 
-  /** What the last entry said, if it did nothing else than to say it. */
+  /** What the last entry said beside what it spoke. */
+  aside(): Aside | undefined {
+    return this.#aside;
+  }
+
+  /** What the last entry said, if it did nothing else than to say it, but for an aside. */
   spoken(): Spoken | undefined {
     const said = this.#said;
     if (!this.#plain || said === undefined) return undefined;
@@ -277,11 +285,13 @@ export class ChoiceReader {
   }
 
   #say(event: Event): void {
-    if (this.#said !== undefined) this.#plain = false;
+    const isAside = event.type === "aside";
+    if (this.#aside !== undefined || (this.#said !== undefined && !isAside)) this.#plain = false;
     if (!this.#hasRole || this.#finished) this.#regular = false;
     // That it is over the client hears last of all.
     if (event.type !== "turn-end") this.#told = true;
-    this.#said = event;
+    if (isAside) this.#aside = event;
+    else this.#said = event;
     this.#emit(event);
   }
 
@@ -322,7 +332,7 @@ export class ChoiceReader {
   };
 
   #sayAside(of: Aside["of"], fields: Fields): void {
-    this.#plain = false;
+    if (of === "reasoning") this.#plain = false;
     this.#say({ type: "aside", choice: this.index, of, extra: { dialect: "chat", fields } });
   }
 
