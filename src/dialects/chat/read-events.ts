@@ -31,7 +31,7 @@ class ChatReader implements EventReader {
   readonly #choices = new Map<number, ChoiceReader>();
   readonly #links = new Set<string>();
   readonly #beside = besideAnswer();
-  #waiting: Fields = {};
+  #waiting: Fields | undefined;
   #waitingLinks: string[] = [];
   #started = false;
   #id: string | undefined;
@@ -157,11 +157,13 @@ class ChatReader implements EventReader {
   /** What is said beside the choices after the start waits for one of them. */
   #readBeside(raw: Fields): void {
     if (!this.#started) return;
-    this.#waiting = { ...this.#waiting, ...this.#beside.news(raw) };
+    const news = this.#beside.news(raw);
+    if (news !== undefined) this.#waiting = { ...this.#waiting, ...news };
+    if (this.#waiting === undefined) return;
     const [first] = this.#choices.values();
-    if (first === undefined || Object.keys(this.#waiting).length === 0) return;
+    if (first === undefined) return;
     this.#sayAside("answer", first, this.#waiting);
-    this.#waiting = {};
+    this.#waiting = undefined;
   }
 
   #sayAside(of: "choice" | "answer", { index }: ChoiceReader, fields: Fields): void {
