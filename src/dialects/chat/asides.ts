@@ -35,17 +35,17 @@ const isNothing = (value: unknown): boolean =>
   (typeof value === "object" && Object.keys(value).length === 0);
 
 /** The fields of an answer that have a place in our events, or none worth keeping. */
-const answerFields = ["id", "object", "created", "model", "choices", "usage", "obfuscation"];
+const answerFields = new Set("id object created model choices usage obfuscation".split(" "));
 /** Those of an entry of its choices. */
-const choiceFields = ["index", "delta", "message", "text", "logprobs", "finish_reason", "error"];
+const choiceFields = new Set("index delta message text logprobs finish_reason error".split(" "));
 
 /** What an upstream says beside what it was asked for, frame after frame, mostly the same. */
-class Beside {
+export class Beside {
   readonly #known: ReadonlySet<string>;
   readonly #said = new Map<string, unknown>();
 
-  constructor(known: readonly string[]) {
-    this.#known = new Set(known);
+  constructor(known: ReadonlySet<string>) {
+    this.#known = known;
   }
 
   /** What it has not said before. */

@@ -7,7 +7,7 @@ import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, listOf, textOf } from "../loose.ts";
 import { saidError } from "../said-error.ts";
 import { nameless } from "../unreadable.ts";
-import { asidesIn, besideChoice } from "./asides.ts";
+import { asidesIn, besideChoice, type Beside } from "./asides.ts";
 import { CallAssembly } from "./assembly.ts";
 import { isWholeAnnotation, readAnnotation } from "./citations.ts";
 import { addDetails, detailsText, grown, thoughtIn } from "./details.ts";
@@ -29,7 +29,7 @@ export type Spoken = Extract<
 export class ChoiceReader {
   /** Its number for the client. */
   readonly index: number;
-  readonly beside = besideChoice();
+  readonly beside: Beside = besideChoice();
   readonly #newId: NewId;
   readonly #calls: CallAssembly;
   #images = 0;
