@@ -92,7 +92,7 @@ describe.skipIf(missing)("what goes wrong behind the real codex app-server", () 
     const called = frame({ type: "response.output_item.done", output_index: 0, item });
     const tools = [{ type: "function", function: { name: "look" } }];
     let now: Answer = sse(called, cut);
-    await using house = await openCodex(() => now, { timeouts: { idle: 1_500 } });
+    await using house = await openCodex(() => now, { timeouts: { idle: 3_000 } });
     const refusal = await ask(house, { tools });
     expect([refusal.status, refusal.body["error"]?.code]).toEqual([502, "upstream.cut"]);
     now = sse(called, incomplete("max_output_tokens"));
@@ -106,7 +106,7 @@ describe.skipIf(missing)("what goes wrong behind the real codex app-server", () 
     const end = frames.findIndex((one) => one.includes("response.completed"));
     const breaking: Model = ({ body }) =>
       sse(...frames.slice(0, Number(body["input"][0].content[0].text)), cut);
-    await using house = await openCodex(breaking, { timeouts: { idle: 4_000 } });
+    await using house = await openCodex(breaking, { timeouts: { idle: 8_000 } });
     const tools = wantedCalls.map(({ name }) => ({ type: "function", function: { name } }));
     const answers = await Promise.all(
       [...frames.keys(), frames.length].map((at) =>
