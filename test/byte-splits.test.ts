@@ -1,10 +1,10 @@
 import * as fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { ask, doors, type DoorName } from "./client.ts";
-import { fakeUpstream, type FakeUpstream, type Step } from "./fake-upstream.ts";
+import { type Step } from "./fake-upstream.ts";
 import { recordings, type Recording } from "./recordings.ts";
-import { ontoBoth, serve, type Served } from "./serve.ts";
 import { framesOf } from "./told.ts";
+import { standing } from "./standing.ts";
 
 /** Short streams with all that streams have: text beyond ASCII, calls, reasoning, counts. */
 const files = new Set([
@@ -41,21 +41,12 @@ const emoji: Stream = {
 const streams = [emoji, ...recorded];
 
 let wire: Step[] = [];
-let upstream: FakeUpstream;
-let served: Served;
-beforeAll(async () => {
-  const headers = { "content-type": "text/event-stream" };
-  upstream = await fakeUpstream(() => ({ headers, steps: wire }));
-  served = await serve(ontoBoth(upstream.url));
-});
-afterAll(async () => {
-  await served[Symbol.asyncDispose]();
-  await upstream[Symbol.asyncDispose]();
-});
+const headers = { "content-type": "text/event-stream" };
+const here = standing(() => ({ headers, steps: wire }));
 
 /** What the client hears, with the names that are made up on the way made the same. */
 async function hear(door: DoorName, dialect: DoorName): Promise<unknown[]> {
-  const response = await ask(served, door, { model: `${dialect}/m`, stream: true });
+  const response = await ask(here.served, door, { model: `${dialect}/m`, stream: true });
   const text = await response.text();
   expect(response.status).toBe(200);
   const ids = new Map<string, string>();

@@ -1,35 +1,23 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { ask, type DoorName } from "./client.ts";
-import {
-  done,
-  fakeUpstream,
-  json,
-  sse,
-  type Answer,
-  type Body,
-  type FakeUpstream,
-} from "./fake-upstream.ts";
+import { done, json, sse, type Answer, type Body } from "./fake-upstream.ts";
 import * as chat from "./ordinary-chat.ts";
 import * as responses from "./ordinary-responses.ts";
-import { serve, type Served } from "./serve.ts";
+import { standing } from "./standing.ts";
 
 let answer: Answer;
-let upstream: FakeUpstream;
-let served: Served;
-beforeAll(async () => {
-  upstream = await fakeUpstream(() => answer);
-  const to = { base_url: upstream.url, retries: 0 };
-  served = await serve({
-    upstreams: {
-      chat: { dialect: "chat", profile: "openai", ...to },
-      responses: { dialect: "responses", profile: "openai-responses", ...to },
-    },
-  });
-});
-afterAll(async () => {
-  await served[Symbol.asyncDispose]();
-  await upstream[Symbol.asyncDispose]();
-});
+const here = standing(
+  () => answer,
+  (url) => {
+    const to = { base_url: url, retries: 0 };
+    return {
+      upstreams: {
+        chat: { dialect: "chat", profile: "openai", ...to },
+        responses: { dialect: "responses", profile: "openai-responses", ...to },
+      },
+    };
+  },
+);
 
 /** JSON as nobody here would write it, so that it shows when it was written anew. */
 const spaced = (value: unknown): string =>
@@ -40,7 +28,12 @@ const framed = (event: Body): string =>
 
 async function heard(door: DoorName, asked: Body | undefined, stream: boolean): Promise<string> {
   const counting = stream && door === "chat" ? { stream_options: { include_usage: true } } : {};
-  const response = await ask(served, door, { model: `${door}/m`, stream, ...counting, ...asked });
+  const response = await ask(here.served, door, {
+    model: `${door}/m`,
+    stream,
+    ...counting,
+    ...asked,
+  });
   expect(response.status).toBe(200);
   return response.text();
 }

@@ -1,28 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { chunk, delta, role, stop, text } from "./chat-frames.ts";
 import { ask, doors, told } from "./client.ts";
-import {
-  done,
-  fakeUpstream,
-  frame,
-  json,
-  sse,
-  type Answer,
-  type FakeUpstream,
-} from "./fake-upstream.ts";
-import { ontoBoth, serve, type Served } from "./serve.ts";
+import { done, frame, json, sse, type Answer } from "./fake-upstream.ts";
+import { standing } from "./standing.ts";
 
 let answer: Answer;
-let upstream: FakeUpstream;
-let served: Served;
-beforeAll(async () => {
-  upstream = await fakeUpstream(() => answer);
-  served = await serve(ontoBoth(upstream.url));
-});
-afterAll(async () => {
-  await served[Symbol.asyncDispose]();
-  await upstream[Symbol.asyncDispose]();
-});
+const here = standing(() => answer);
 
 const call = { id: "call_1", kind: "function", name: "look", input: '{"at":1}', complete: true };
 const input = { at: 1 };
@@ -120,7 +103,7 @@ describe.each(doors)("at the %s door", (door) => {
   describe.each([true, false])("where stream is %s", (stream) => {
     it.each(odd)("%s are the answer they mean", async (_, sent, words, calls) => {
       answer = sent;
-      const heard = await told(door, await ask(served, door, { model: "chat/m", stream }));
+      const heard = await told(door, await ask(here.served, door, { model: "chat/m", stream }));
       expect(heard).toMatchObject({ status: 200, text: words, calls, error: undefined });
     });
 
@@ -128,7 +111,10 @@ describe.each(doors)("at the %s door", (door) => {
       "a response that is only its text is that text",
       async (more) => {
         answer = json({ id: "resp_1", output_text: "Hi", ...more });
-        const heard = await told(door, await ask(served, door, { model: "responses/m", stream }));
+        const heard = await told(
+          door,
+          await ask(here.served, door, { model: "responses/m", stream }),
+        );
         expect(heard).toMatchObject({ status: 200, text: "Hi", error: undefined });
       },
     );
@@ -136,7 +122,7 @@ describe.each(doors)("at the %s door", (door) => {
     it("an answer whose upstream says behind its end that it failed is no success", async () => {
       const error = { message: "The engine died.", code: "internal_error" };
       answer = sse(...[role, text("Hi"), stop, { error }].map(frame), done);
-      const said = await told(door, await ask(served, door, { model: "chat/m", stream }));
+      const said = await told(door, await ask(here.served, door, { model: "chat/m", stream }));
       expect(said.error).toMatchObject({ message: expect.stringContaining("The engine died.") });
       expect(said.stop).not.toBe("stop");
       expect(said.stop).not.toBe("completed");

@@ -1,21 +1,14 @@
 import { isDeepStrictEqual } from "node:util";
 import { createOpenAI } from "@ai-sdk/openai";
 import OpenAI from "openai";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { ask, doors, readBody, told, type DoorName } from "./client.ts";
-import {
-  done,
-  fakeUpstream,
-  json,
-  sse,
-  type Body,
-  type FakeUpstream,
-  type Model,
-} from "./fake-upstream.ts";
+import { done, fakeUpstream, json, sse, type Body, type Model } from "./fake-upstream.ts";
 import { recordings, refusals, type Recording } from "./recordings.ts";
 import { unsealed } from "./responses-reader.ts";
-import { ontoBoth, serve, type Served } from "./serve.ts";
+import { serve } from "./serve.ts";
 import type { Told } from "./told.ts";
+import { standing } from "./standing.ts";
 
 /** Plays the recording whose number is the model's name. */
 const replay: Model = ({ body }) => {
@@ -29,16 +22,7 @@ const replay: Model = ({ body }) => {
 const endOf = ({ dialect, events }: Recording): string[] =>
   dialect === "chat" && events.at(-1) !== "[DONE]" ? [done] : [];
 
-let upstream: FakeUpstream;
-let served: Served;
-beforeAll(async () => {
-  upstream = await fakeUpstream(replay);
-  served = await serve(ontoBoth(upstream.url));
-});
-afterAll(async () => {
-  await served[Symbol.asyncDispose]();
-  await upstream[Symbol.asyncDispose]();
-});
+const here = standing(replay);
 
 const modelOf = (recording: Recording): string =>
   `${recording.dialect}/${recordings.indexOf(recording)}`;
@@ -63,7 +47,11 @@ const tell = async (
 ): Promise<Told & { readonly status: number }> =>
   told(
     door,
-    await ask(served, door, { model: modelOf(recording), stream, ...request(door, recording) }),
+    await ask(here.served, door, {
+      model: modelOf(recording),
+      stream,
+      ...request(door, recording),
+    }),
   );
 
 /** How a door says the end that was recorded. */
@@ -150,13 +138,13 @@ describe.skipIf(recordings.length === 0)("the readers of official clients", () =
 });
 
 const client = (): OpenAI =>
-  new OpenAI({ baseURL: `${served.url}/v1`, apiKey: "unused", maxRetries: 0 });
+  new OpenAI({ baseURL: `${here.served.url}/v1`, apiKey: "unused", maxRetries: 0 });
 
 type AiRead = { text: string; calls: unknown[]; errors: unknown[] };
 
 /** What the ai package makes of a stream. */
 async function aiReads(api: DoorName, recording: Recording): Promise<AiRead> {
-  const provider = createOpenAI({ baseURL: `${served.url}/v1`, apiKey: "unused" });
+  const provider = createOpenAI({ baseURL: `${here.served.url}/v1`, apiKey: "unused" });
   const { stream } = await provider[api](modelOf(recording)).doStream({
     prompt: [{ role: "user", content: [{ type: "text", text: "Hi" }] }],
   });
@@ -180,7 +168,7 @@ describe.skipIf(recordings.length === 0)("items that a provider worked on by its
   it.each(hosted)("are all in the responses door's answer to $file", async (recording) => {
     for (const stream of [true, false]) {
       const more = { model: modelOf(recording), stream };
-      const text = await (await ask(served, "responses", more)).text();
+      const text = await (await ask(here.served, "responses", more)).text();
       const response = (stream ? lastResponse(text) : JSON.parse(text)) as Body;
       const output = response["output"] as Body[];
       const types = output.map((item) => item["type"] as string);

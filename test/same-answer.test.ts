@@ -1,23 +1,14 @@
 import * as fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { bodyForms, chatBody, chatChunks, chatForms } from "./chat-forms.ts";
 import { ask, doors, told, type DoorName } from "./client.ts";
-import { fakeUpstream, json, sse, type Answer, type FakeUpstream } from "./fake-upstream.ts";
+import { json, sse, type Answer } from "./fake-upstream.ts";
 import { responsesBody, responsesForms, responsesFrames } from "./responses-forms.ts";
 import { sayings, wired, wirings, type Named, type Said } from "./say.ts";
-import { ontoBoth, serve, type Served } from "./serve.ts";
+import { standing } from "./standing.ts";
 
 let answer: Answer;
-let upstream: FakeUpstream;
-let served: Served;
-beforeAll(async () => {
-  upstream = await fakeUpstream(() => answer);
-  served = await serve(ontoBoth(upstream.url));
-});
-afterAll(async () => {
-  await served[Symbol.asyncDispose]();
-  await upstream[Symbol.asyncDispose]();
-});
+const here = standing(() => answer);
 
 const valueOf = (input: string): unknown => JSON.parse(input === "" ? "{}" : input);
 
@@ -25,7 +16,7 @@ const valueOf = (input: string): unknown => JSON.parse(input === "" ? "{}" : inp
 async function heard(door: DoorName, dialect: DoorName): Promise<unknown[]> {
   const both: unknown[] = [];
   for (const stream of [true, false]) {
-    const response = await ask(served, door, { model: `${dialect}/m`, stream });
+    const response = await ask(here.served, door, { model: `${dialect}/m`, stream });
     const { text, reasoning, calls, error } = await told(door, response);
     const called = calls.map(({ name, input, complete }) => [name, valueOf(input), complete]);
     both.push({ text, reasoning, calls: called, error });

@@ -1,33 +1,16 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { chunk } from "./chat-frames.ts";
 import { ask } from "./client.ts";
-import {
-  done,
-  fakeUpstream,
-  frame,
-  json,
-  sse,
-  type Body,
-  type FakeUpstream,
-} from "./fake-upstream.ts";
-import { ontoBoth, serve, type Served } from "./serve.ts";
+import { done, frame, json, sse, type Body } from "./fake-upstream.ts";
 import { framesOf } from "./told.ts";
+import { standing } from "./standing.ts";
 
 /** What the upstream says in one message, in the pieces it comes in where it streams. */
 let pieces: readonly Body[] = [];
-let upstream: FakeUpstream;
-let served: Served;
-beforeAll(async () => {
-  upstream = await fakeUpstream(({ body }) => {
-    if (body["stream"] !== true) return json(whole(merged(pieces)));
-    const frames = pieces.map((delta, at) => part(delta, at));
-    return sse(...[...frames, part({}, Infinity, "stop")].map(frame), done);
-  });
-  served = await serve(ontoBoth(upstream.url));
-});
-afterAll(async () => {
-  await served[Symbol.asyncDispose]();
-  await upstream[Symbol.asyncDispose]();
+const here = standing(({ body }) => {
+  if (body["stream"] !== true) return json(whole(merged(pieces)));
+  const frames = pieces.map((delta, at) => part(delta, at));
+  return sse(...[...frames, part({}, Infinity, "stop")].map(frame), done);
 });
 beforeEach(() => {
   pieces = [];
@@ -72,7 +55,7 @@ function mergedValue(before: unknown, value: unknown): unknown {
 
 /** What a chat client has heard as one message. */
 async function heardByChat(stream: boolean, more: Body = {}): Promise<Body> {
-  const response = await ask(served, "chat", { model: "chat/m", stream, ...more });
+  const response = await ask(here.served, "chat", { model: "chat/m", stream, ...more });
   const text = await response.text();
   if (!stream) return (JSON.parse(text) as Body)["choices"][0].message as Body;
   const chunks = framesOf(text).slice(0, -1);
@@ -80,7 +63,7 @@ async function heardByChat(stream: boolean, more: Body = {}): Promise<Body> {
 }
 
 async function heardByResponses(stream: boolean): Promise<Body> {
-  const response = await ask(served, "responses", { model: "chat/m", stream });
+  const response = await ask(here.served, "responses", { model: "chat/m", stream });
   const text = await response.text();
   if (!stream) return JSON.parse(text) as Body;
   const last = framesOf(text).findLast(({ event }) => event === "response.completed");
@@ -133,14 +116,14 @@ describe.each([true, false])("where stream is %s", (stream) => {
       const messages = [message, { role: "user", content: "Go on." }];
       // Says what has to be written anew for the upstream.
       await heardByChat(stream, { messages, tools, parallel_tool_calls: true });
-      expect(upstream.heard.at(-1)?.body["messages"][0]).toMatchObject(expected);
+      expect(here.upstream.heard.at(-1)?.body["messages"][0]).toMatchObject(expected);
     });
 
     it("goes back with them from a client of the Responses API", async () => {
       const { output } = await heardByResponses(stream);
       const input = [...(output as Body[]), { role: "user", content: "Go on." }];
-      await (await ask(served, "responses", { model: "chat/m", input, stream })).text();
-      expect(upstream.heard.at(-1)?.body["messages"][0]).toMatchObject(expected);
+      await (await ask(here.served, "responses", { model: "chat/m", input, stream })).text();
+      expect(here.upstream.heard.at(-1)?.body["messages"][0]).toMatchObject(expected);
     });
 
     it("goes back with them where the model makes calls and says nothing", async () => {
@@ -148,8 +131,8 @@ describe.each([true, false])("where stream is %s", (stream) => {
       const { output } = await heardByResponses(stream);
       const result = { type: "function_call_output", call_id: "call_1", output: "there" };
       const input = [...(output as Body[]), result];
-      await (await ask(served, "responses", { model: "chat/m", input, stream })).text();
-      expect(upstream.heard.at(-1)?.body["messages"][0]).toMatchObject({
+      await (await ask(here.served, "responses", { model: "chat/m", input, stream })).text();
+      expect(here.upstream.heard.at(-1)?.body["messages"][0]).toMatchObject({
         ...expected,
         tool_calls: [called],
       });
@@ -175,7 +158,9 @@ describe.each([true, false])("where stream is %s", (stream) => {
     it("is told once as what a client of the Responses API is not given", async () => {
       const { id, output } = await heardByResponses(stream);
       expect(output).toMatchObject([{ content: [{ text: "Hi there" }] }]);
-      const plan = (await (await fetch(`${served.url}/v1/plans/${String(id)}`)).json()) as Body;
+      const plan = (await (
+        await fetch(`${here.served.url}/v1/plans/${String(id)}`)
+      ).json()) as Body;
       expect(plan["decisions"]).toEqual([
         {
           path: "output.choices[0]",

@@ -1,22 +1,13 @@
 import * as fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { ask, doors, told, type DoorName } from "./client.ts";
 import { sayChat, sayResponses, wantedCalls } from "./fake-model.ts";
-import { fakeUpstream, sse, type Body, type FakeUpstream, type Step } from "./fake-upstream.ts";
-import { ontoBoth, serve, type Served } from "./serve.ts";
+import { sse, type Body, type Step } from "./fake-upstream.ts";
 import type { Told } from "./told.ts";
+import { standing } from "./standing.ts";
 
 let wire: Step[] = [];
-let upstream: FakeUpstream;
-let served: Served;
-beforeAll(async () => {
-  upstream = await fakeUpstream(() => sse(...wire));
-  served = await serve(ontoBoth(upstream.url));
-});
-afterAll(async () => {
-  await served[Symbol.asyncDispose]();
-  await upstream[Symbol.asyncDispose]();
-});
+const here = standing(() => sse(...wire));
 
 const say = { text: "Let me see.", calls: wantedCalls };
 const asked = { stream: true, stream_options: { include_usage: true } };
@@ -116,15 +107,15 @@ describe.each(doors)("at the %s door", (door) => {
       fc.asyncProperty(fc.array(bends, { minLength: 1, maxLength: 4 }), async (chosen) => {
         wire = chosen.reduce(bend, [...sound[dialect]]).map((frame) => `data: ${frame}\n\n`);
         const model = `${dialect}/m`;
-        const streamed = await told(door, await ask(served, door, { model, stream: true }));
-        const whole = await told(door, await ask(served, door, { model }));
+        const streamed = await told(door, await ask(here.served, door, { model, stream: true }));
+        const whole = await told(door, await ask(here.served, door, { model }));
         const said = { streamed: plainly(streamed), failed: streamed.error !== undefined };
         // Both are one way: where the one fails the other does, and else they say the same.
         expect(said).toEqual({
           streamed: whole.error === undefined ? plainly(whole) : said.streamed,
           failed: whole.error !== undefined,
         });
-        expect(served.happenings.filter(({ type }) => type === "trouble")).toEqual([]);
+        expect(here.served.happenings.filter(({ type }) => type === "trouble")).toEqual([]);
       }),
       { numRuns: 60 },
     );
