@@ -19,7 +19,6 @@ import { keepsGroups, ruleFor, type Bound, type Identities } from "../declare.ts
 import { fullName, identityKey, isCalledByName } from "../identity.ts";
 import type { Form } from "../kinds/kind.ts";
 import { kindOf } from "../kinds/kinds.ts";
-import { ownCall } from "../kinds/mcp.ts";
 import { createProviderNameAllocator } from "../names.ts";
 import type { Notes } from "../notes.ts";
 import { recallReasoning, type Destination } from "../reasoning.ts";
@@ -79,8 +78,11 @@ const MADE_ALONE =
   "what the provider called itself is told as a call of a function, with its result";
 
 /** What a provider called by itself, for upstreams to which that says nothing. */
-const madeAlone = (item: Item, profile: Profile): ReturnType<typeof ownCall> =>
-  item.type !== "opaque" || takesFrom(item.dialect, profile) ? undefined : ownCall(item.raw);
+function madeAlone(item: Item, profile: Profile): readonly [Call, Result] | undefined {
+  if (item.type !== "opaque" || takesFrom(item.dialect, profile)) return undefined;
+  const [, kind] = /^(.+)_call$/.exec(String(item.raw.type)) ?? [];
+  return kind === undefined ? undefined : kindOf(kind)?.ownCall?.(item.raw);
+}
 
 function translateItem(
   item: Item,

@@ -1,5 +1,5 @@
 import { isFields, jsonOf } from "../../turn/json.ts";
-import type { Callable, Fields, JsonSchema, Part, Result } from "../../turn/turn.ts";
+import type { Call, Callable, Fields, JsonSchema, Part, Result } from "../../turn/turn.ts";
 
 /** A function declared in place of a tool of a kind the upstream does not have. */
 type StandInDeclaration = {
@@ -47,6 +47,8 @@ export type Kind = {
   readonly aliases?: RegExp | undefined;
   /** Whether the kind has a form for an answer that a client gave as text; none: for any. */
   readonly takesAnswer?: ((text: string) => boolean) | undefined;
+  /** A call that a provider made itself, as if the client had run it; nothing if there is no result to tell. */
+  readonly ownCall?: ((item: Fields) => readonly [Call, Result] | undefined) | undefined;
   /** None: only a provider can run it, so that nothing can stand in for it. */
   readonly standIn?: StandIn | undefined;
 };

@@ -3,12 +3,11 @@ import type { Call, Fields, Result } from "../../turn/turn.ts";
 import type { Kind } from "./kind.ts";
 
 /** Calls an MCP server from the provider's side, with credentials the provider holds. Only it can do so. */
-export const mcpKind: Kind = { kind: "mcp" };
+export const mcpKind: Kind = { kind: "mcp", ownCall };
 
-/** A call that a provider made itself, as if the client had run it; nothing if there is no result to tell. */
-export function ownCall(raw: Fields): readonly [Call, Result] | undefined {
-  const { type, id, name, server_label: server, arguments: input, output } = raw;
-  if (type !== "mcp_call" || typeof id !== "string" || typeof name !== "string") return undefined;
+function ownCall(item: Fields): readonly [Call, Result] | undefined {
+  const { id, name, server_label: server, arguments: input, output } = item;
+  if (typeof id !== "string" || typeof name !== "string") return undefined;
   if (typeof output !== "string" || output === "") return undefined;
   return [
     {
