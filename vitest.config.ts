@@ -3,7 +3,7 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["src/**/*.test.ts", "test/**/*.test.ts"],
-    setupFiles: ["test/steady.ts"],
+    setupFiles: ["test/support/steady.ts"],
     testTimeout: 30_000,
     hookTimeout: 60_000,
   },

@@ -1,13 +1,13 @@
-import { paramPath, writeParams } from "../src/dialects/params.ts";
+import { paramPath, writeParams } from "../src/dialects/shared/params.ts";
 import { responses } from "../src/dialects/responses/responses.ts";
-import { previewTools, type Verdict } from "../src/tools/plan.ts";
+import { previewTools, type Verdict } from "../src/tools/plan/plan.ts";
 import { faults } from "../src/turn/fault.ts";
 import type { Profile } from "../src/turn/profile.ts";
 import type { Params } from "../src/turn/turn.ts";
 import { isFields } from "../src/turn/json.ts";
-import { NO_LIMIT, openaiOnly } from "../src/upstreams/profiles/extend.ts";
-import { modelProfile } from "../src/upstreams/profiles/models.ts";
-import { profiles } from "../src/upstreams/profiles/profiles.ts";
+import { NO_LIMIT, openaiOnly } from "../src/profiles/extend.ts";
+import { modelProfile } from "../src/profiles/models.ts";
+import { profiles } from "../src/profiles/profiles.ts";
 
 /** `docs/faults.md`, from the one table of faults. */
 function faultsPage(): string {

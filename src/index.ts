@@ -1,14 +1,14 @@
 import { parseConfig, type ConfigInput } from "./gateway/config.ts";
 import type { Gateway } from "./gateway/gateway.ts";
-import type { Parts } from "./gateway/house.ts";
-import { machineParts } from "./host/parts.ts";
-import { openRecorded } from "./host/turn-files.ts";
+import type { Parts } from "./gateway/state.ts";
+import { machineParts } from "./host/server/platform.ts";
+import { openRecorded } from "./host/server/turn-files.ts";
 
 export { parseConfig } from "./gateway/config.ts";
 export type { Config, ConfigInput } from "./gateway/config.ts";
 export type { Exchange, Reply } from "./gateway/exchange.ts";
 export type { Gateway } from "./gateway/gateway.ts";
-export type { Parts } from "./gateway/house.ts";
+export type { Parts } from "./gateway/state.ts";
 export type { Happening } from "./telemetry/happening.ts";
 export type { Clock, NewId } from "./turn/clock.ts";
 export { Fault } from "./turn/fault.ts";

@@ -1,12 +1,12 @@
 import { runStage } from "../../src/stream/stage.ts";
-import { planTools } from "../../src/tools/plan.ts";
-import { restoreCalls } from "../../src/tools/restore.ts";
+import { planTools } from "../../src/tools/plan/plan.ts";
+import { restoreCalls } from "../../src/tools/plan/restore.ts";
 import type { TurnEvent } from "../../src/turn/event.ts";
 import { clientName, upstreamName, type UpstreamName } from "../../src/turn/names.ts";
 import type { Profile } from "../../src/turn/profile.ts";
 import type { Tool, Turn } from "../../src/turn/turn.ts";
-import { gemini } from "../../src/upstreams/profiles/gemini.ts";
-import { genericChat } from "../../src/upstreams/profiles/generic-chat.ts";
+import { gemini } from "../../src/profiles/gemini.ts";
+import { genericChat } from "../../src/profiles/generic-chat.ts";
 import { median } from "../figures.ts";
 import type { Check, Part } from "../part.ts";
 import { showRatio, verdict } from "../report.ts";

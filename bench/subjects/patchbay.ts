@@ -15,7 +15,7 @@ const root = join(import.meta.dirname, "../..");
 export const openPatchbay: OpenSubject = async (upstream) => {
   const built = spawnSync("npm", ["run", "build"], { cwd: root, encoding: "utf8" });
   if (built.status !== 0) throw new Absent(`it does not build: ${built.stdout}`);
-  const cli = join(root, "dist/host/cli.js");
+  const cli = join(root, "dist/host/cli/cli.js");
   const port = await freePort();
   const folder = temporaryFolder();
   const config = join(folder, "patchbay.yaml");

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { params } from "../dialects/params.ts";
+import { params } from "../dialects/shared/params.ts";
 import type { EffortRule, HistoryRule, NameRule, Profile, SchemaRule } from "../turn/profile.ts";
-import { extendProfile } from "../upstreams/profiles/extend.ts";
+import { extendProfile } from "../profiles/extend.ts";
 
 /** What configuration may override: all but who the profile is. */
 type Overridable = Omit<Profile, "name" | "provider" | "dialect" | "models">;

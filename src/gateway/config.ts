@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { Fault } from "../turn/fault.ts";
-import type { Problem } from "../flaws/flaws.ts";
+import type { Problem } from "../diagnostics/problem.ts";
 import { isFields } from "../turn/json.ts";
 import { capabilitiesSchema } from "./capabilities.ts";
 import { findProblems } from "./problems.ts";
-import { apiKey, baseUrl, headers } from "./sendable.ts";
+import { apiKey, baseUrl, headers } from "./http-fields.ts";
 
 const text = z.string().min(1);
 const count = z.int().nonnegative();

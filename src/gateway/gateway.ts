@@ -1,7 +1,7 @@
-import { bodyReader } from "../dialects/body.ts";
-import { faultBody } from "../dialects/fault-body.ts";
+import { bodyReader } from "../dialects/shared/body.ts";
+import { faultBody } from "../dialects/errors/fault-body.ts";
 import { memory } from "../store/memory.ts";
-import { usageMemory } from "../store/usage.ts";
+import { usageMemory } from "../store/usage-sums.ts";
 import type { Refusal } from "../telemetry/happening.ts";
 import { createMetrics } from "../telemetry/metrics.ts";
 import { until } from "../turn/clock.ts";
@@ -11,13 +11,13 @@ import { packings } from "./body.ts";
 import type { Config } from "./config.ts";
 import type { Exchange, Reply } from "./exchange.ts";
 import { serveFetch } from "./fetch.ts";
-import type { House, Parts } from "./house.ts";
+import type { House, Parts } from "./state.ts";
 import { foreignIn, standingOf, type Standing } from "./origins.ts";
-import { Roster } from "./roster.ts";
+import { Roster } from "./running-turns.ts";
 import { sealMemory } from "./seals.ts";
 import { callRules } from "./rules.ts";
 import { findRoute, requestIdFor, type Visit } from "./routes.ts";
-import { toFault } from "./trouble.ts";
+import { toFault } from "./to-fault.ts";
 import { openUpstreams } from "./upstreams.ts";
 
 export type Gateway = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { stillClock } from "../../test/still-clock.ts";
+import { stillClock } from "../../test/support/still-clock.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
 import { parseConfig } from "./config.ts";
 import { listModels } from "./models.ts";

@@ -1,10 +1,10 @@
-import { listParams } from "../dialects/params.ts";
-import { countVerdicts, type ToolVerdict, type Verdict } from "../tools/plan.ts";
+import { listParams } from "../dialects/shared/params.ts";
+import { countVerdicts, type ToolVerdict, type Verdict } from "../tools/plan/plan.ts";
 import { bounded, isLossy, type Action, type Decision } from "../turn/decision.ts";
 import type { CallRules, StopMode } from "../turn/rules.ts";
 import type { Fields } from "../turn/turn.ts";
 import { dialects } from "./dialects.ts";
-import type { House } from "./house.ts";
+import type { House } from "./state.ts";
 import { ready, type Asked, type Readied } from "./ready.ts";
 import { leavesOutText } from "./rules.ts";
 import { placeOf, selectChain } from "./select.ts";

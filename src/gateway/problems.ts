@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { notOneOf, problemsIn, type Path, type Problem } from "../flaws/flaws.ts";
+import { notOneOf, problemsIn, type Path, type Problem } from "../diagnostics/problem.ts";
 import { isFields } from "../turn/json.ts";
-import { nearest } from "../flaws/nearest.ts";
+import { nearest } from "../diagnostics/nearest.ts";
 import type { Fields } from "../turn/turn.ts";
 
 /** Everything wrong with a configuration, by its schema and across its parts. */

@@ -1,11 +1,11 @@
-import { takesParams } from "../dialects/params.ts";
-import { planTools, type Plan } from "../tools/plan.ts";
+import { takesParams } from "../dialects/shared/params.ts";
+import { planTools, type Plan } from "../tools/plan/plan.ts";
 import { isLossy, type Decision } from "../turn/decision.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Profile } from "../turn/profile.ts";
 import type { CallRules } from "../turn/rules.ts";
 import type { Turn } from "../turn/turn.ts";
-import { modelProfile } from "../upstreams/profiles/models.ts";
+import { modelProfile } from "../profiles/models.ts";
 import type { Prepared } from "../upstreams/upstream.ts";
 import { leavesOutText } from "./rules.ts";
 import type { Seals } from "./seals.ts";

@@ -6,17 +6,17 @@ import type { Fields } from "../turn/turn.ts";
 import { headerOf, requestIdOf, requireJson, type Caller } from "./admission.ts";
 import { dialects } from "./dialects.ts";
 import type { Exchange } from "./exchange.ts";
-import type { House } from "./house.ts";
+import type { House } from "./state.ts";
 import { listModels } from "./models.ts";
 import { planRequest, reportPlan } from "./plan-report.ts";
 import type { Readied } from "./ready.ts";
 import { outputModes } from "./rules.ts";
 import { placeOf, providerOf, selectChain, type Link } from "./select.ts";
-import { readUsageQuery, usageBody } from "./usage.ts";
+import { readUsageQuery, usageBody } from "./usage-report.ts";
 import { walk, type Job } from "./walk.ts";
 import { contentType as metricsType } from "../telemetry/registry.ts";
 import { startSpan, type TurnAhead } from "../telemetry/spans.ts";
-import { summary } from "../tools/plan.ts";
+import { summary } from "../tools/plan/plan.ts";
 
 /** A request on its way through a route. */
 export type Visit = {

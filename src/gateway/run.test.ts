@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { stillClock } from "../../test/still-clock.ts";
+import { stillClock } from "../../test/support/still-clock.ts";
 import { createGateway } from "../index.ts";
 import type { Happening } from "../telemetry/happening.ts";
 import { parseConfig } from "./config.ts";

@@ -1,4 +1,4 @@
-import { blocks } from "../stream/blocks.ts";
+import { blocks } from "../stream/normalize.ts";
 import { callsAlone } from "../stream/calls/alone.ts";
 import { dedup } from "../stream/calls/dedup.ts";
 import { settle } from "../stream/calls/settle.ts";
@@ -9,9 +9,9 @@ import {
 import { suppressTail } from "../stream/calls/tail.ts";
 import { perChoice, type PerChoice } from "../stream/per-choice.ts";
 import { chain, type Stage } from "../stream/stage.ts";
-import { restoreAnswer } from "../tools/answer.ts";
-import { textCalls } from "../tools/text-calls.ts";
-import { showUseTool } from "../tools/use-tool/show.ts";
+import { restoreAnswer } from "../tools/plan/restore-answer.ts";
+import { textCalls } from "../tools/text-calls/text-calls.ts";
+import { showUseTool } from "../tools/text-calls/use-tool/show.ts";
 import type { Clock, NewId } from "../turn/clock.ts";
 import type { OnDecision } from "../turn/decision.ts";
 import type { TurnEvent } from "../turn/event.ts";

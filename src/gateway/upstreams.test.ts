@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { machineParts } from "../host/parts.ts";
+import { machineParts } from "../host/server/platform.ts";
 import { parseConfig, type ConfigInput } from "./config.ts";
 import { openUpstreams } from "./upstreams.ts";
 

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { codexUpstream } from "../upstreams/codex/codex.ts";
 import { demoUpstream } from "../upstreams/demo/demo.ts";
 import { httpUpstream } from "../upstreams/http/http.ts";
-import { profileFor, profiles } from "../upstreams/profiles/profiles.ts";
+import { profileFor, profiles } from "../profiles/profiles.ts";
 import { proxyFor } from "../upstreams/http/proxy.ts";
 import { scriptedUpstream } from "../upstreams/scripted/scripted.ts";
 import { Fault } from "../turn/fault.ts";
@@ -11,7 +11,7 @@ import type { Upstream } from "../upstreams/upstream.ts";
 import { overrideProfile } from "./capabilities.ts";
 import type { Config, UpstreamConfig } from "./config.ts";
 import { dialects } from "./dialects.ts";
-import type { House, Parts } from "./house.ts";
+import type { House, Parts } from "./state.ts";
 
 /**
  * The upstreams of a configuration. Those that have not changed are taken over

@@ -1,7 +1,7 @@
 import type { Dialect } from "../dialects/dialect.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { kindOf } from "../tools/kinds/kinds.ts";
-import { summary, type Plan } from "../tools/plan.ts";
+import { summary, type Plan } from "../tools/plan/plan.ts";
 import { noCalls, type Outcome, type TurnDone } from "../telemetry/happening.ts";
 import type { TurnSpan } from "../telemetry/spans.ts";
 import { Fault } from "../turn/fault.ts";
@@ -9,16 +9,16 @@ import type { CallRules } from "../turn/rules.ts";
 import type { Turn } from "../turn/turn.ts";
 import type { Caller } from "./admission.ts";
 import type { Reply } from "./exchange.ts";
-import type { House } from "./house.ts";
+import type { House } from "./state.ts";
 import { planned } from "./plan-report.ts";
 import { ready, type Readied } from "./ready.ts";
-import type { Running } from "./roster.ts";
+import type { Running } from "./running-turns.ts";
 import { run, type Run } from "./run.ts";
 import type { Seals } from "./seals.ts";
 import { placeOf, providerOf, type Link } from "./select.ts";
 import { outcomeOf } from "./tally.ts";
-import { toFault } from "./trouble.ts";
-import { usageEntry } from "./usage.ts";
+import { toFault } from "./to-fault.ts";
+import { usageEntry } from "./usage-report.ts";
 
 /** A request that has been read and may become a turn. */
 export type Job = {

@@ -1,6 +1,6 @@
 import { Validator, type OutputUnit } from "@cfworker/json-schema";
 import { isFields } from "../turn/json.ts";
-import { kept } from "../turn/kept.ts";
+import { kept } from "../turn/memoize.ts";
 import type { Fields, JsonSchema } from "../turn/turn.ts";
 import { patternSteps } from "./pattern-steps.ts";
 import { rebuilt } from "./rebuild.ts";

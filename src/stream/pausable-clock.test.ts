@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { stillClock } from "../../test/still-clock.ts";
+import { stillClock } from "../../test/support/still-clock.ts";
 import { pausableClock } from "./pausable-clock.ts";
 
 it("stands still while it is paused, and so do those who wait for a moment", () => {

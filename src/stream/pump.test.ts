@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { stillClock } from "../../test/still-clock.ts";
+import { stillClock } from "../../test/support/still-clock.ts";
 import type { Flow, Sink, Source } from "./flow.ts";
 import { pump } from "./pump.ts";
 import type { Stage } from "./stage.ts";

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Frame, TurnEvent } from "../turn/event.ts";
 import { Fault } from "../turn/fault.ts";
 import { clientName, type ClientName } from "../turn/names.ts";
-import { blocks } from "./blocks.ts";
+import { blocks } from "./normalize.ts";
 import { sseDone, sseFrame } from "./sse.ts";
 import { chain, runStage } from "./stage.ts";
 import { straight, type EventWriter } from "./straight.ts";

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
-import { anyTurnDone } from "../../test/turn-done.ts";
+import { anyTurnDone } from "../../test/support/turn-done.ts";
 import { callComment, callHeaders, figuresOf } from "./figures.ts";
 import type { TurnDone } from "./happening.ts";
 import { eventLines, logFields, usageLine } from "./lines.ts";

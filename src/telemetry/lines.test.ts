@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { turnDone } from "../../test/turn-done.ts";
+import { turnDone } from "../../test/support/turn-done.ts";
 import { eventLines, logFields, usageLine } from "./lines.ts";
 
 describe("the usage line", () => {

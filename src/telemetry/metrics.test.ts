@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { turnDone } from "../../test/turn-done.ts";
+import { turnDone } from "../../test/support/turn-done.ts";
 import { createMetrics } from "./metrics.ts";
 
 const hasPromtool = spawnSync("promtool", ["--version"]).status === 0;

@@ -8,7 +8,7 @@ import {
 } from "@opentelemetry/sdk-trace-base";
 import * as fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
-import { anyTurnDone, turnDone } from "../../test/turn-done.ts";
+import { anyTurnDone, turnDone } from "../../test/support/turn-done.ts";
 import { figuresOf } from "./figures.ts";
 import type { TurnDone } from "./happening.ts";
 import { startSpan } from "./spans.ts";

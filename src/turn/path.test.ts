@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { called, message, result } from "../../test/turns.ts";
+import { called, message, result } from "../../test/support/turns.ts";
 import { itemPath } from "./path.ts";
 import type { Item, Turn } from "./turn.ts";
 

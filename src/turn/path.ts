@@ -1,6 +1,6 @@
 import type { CallEnd } from "./event.ts";
 import { isInstructions } from "./item.ts";
-import { kept } from "./kept.ts";
+import { kept } from "./memoize.ts";
 import type { AnyName } from "./names.ts";
 import type { DialectName, Item, Turn } from "./turn.ts";
 

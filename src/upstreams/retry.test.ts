@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { stillClock } from "../../test/still-clock.ts";
+import { stillClock } from "../../test/support/still-clock.ts";
 import { Fault } from "../turn/fault.ts";
 import { askedWait, retrying, type Attempt, type Failure } from "./retry.ts";
 

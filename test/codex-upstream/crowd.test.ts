@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { sayResponses, type SaidCall } from "../fake-model.ts";
-import type { Body, Model } from "../fake-upstream.ts";
+import { sayResponses, type SaidCall } from "../support/fake-model.ts";
+import type { Body, Model } from "../support/fake-upstream.ts";
 import { ask, childEvents, missing, openCodex, type CodexHouse } from "./house.ts";
 
 const eight: readonly SaidCall[] = Array.from({ length: 8 }, (_, at) => ({

@@ -2,8 +2,8 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { exec, place } from "../codex/codex.ts";
-import { sayResponses } from "../fake-model.ts";
-import type { Body } from "../fake-upstream.ts";
+import { sayResponses } from "../support/fake-model.ts";
+import type { Body } from "../support/fake-upstream.ts";
 import { missing, openCodex } from "./house.ts";
 
 const patch = "*** Begin Patch\n*** Add File: made.txt\n+made\n*** End Patch\n";

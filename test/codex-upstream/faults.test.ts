@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { sayResponses, wantedCalls } from "../fake-model.ts";
+import { sayResponses, wantedCalls } from "../support/fake-model.ts";
 import {
   cut,
   fakeUpstream,
@@ -9,8 +9,8 @@ import {
   sse,
   type Answer,
   type Model,
-} from "../fake-upstream.ts";
-import { until } from "../loopback.ts";
+} from "../support/fake-upstream.ts";
+import { until } from "../support/loopback.ts";
 import { ask, childEvents, missing, openCodex, pidOf } from "./house.ts";
 
 const failed = (code: string, message: string): Answer =>

@@ -5,8 +5,13 @@ import { fileURLToPath } from "node:url";
 import { existsSync } from "node:fs";
 import OpenAI from "openai";
 import { onTestFinished } from "vitest";
-import { fakeUpstream, type Body, type FakeUpstream, type Model } from "../fake-upstream.ts";
-import { serve, type Served } from "../serve.ts";
+import {
+  fakeUpstream,
+  type Body,
+  type FakeUpstream,
+  type Model,
+} from "../support/fake-upstream.ts";
+import { serve, type Served } from "../support/serve.ts";
 
 export const command = fileURLToPath(new URL("../../node_modules/.bin/codex", import.meta.url));
 export const missing = !existsSync(command);

@@ -3,8 +3,8 @@ import { Agent, OpenAIProvider, Runner, setTracingDisabled, tool } from "@openai
 import { generateText, isStepCount, jsonSchema, streamText, tool as aiTool } from "ai";
 import OpenAI from "openai";
 import { describe, expect, it } from "vitest";
-import { responsesToolLoop } from "../fake-model.ts";
-import type { Body } from "../fake-upstream.ts";
+import { responsesToolLoop } from "../support/fake-model.ts";
+import type { Body } from "../support/fake-upstream.ts";
 import { finalText, question, schemas, toolbox, toolNames, wantedInputs } from "../sdk/house.ts";
 import type { Toolbox } from "../sdk/house.ts";
 import { threadsOf } from "../sdk/round.ts";

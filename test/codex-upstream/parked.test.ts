@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { responsesToolLoop, sayResponses, wantedCalls } from "../fake-model.ts";
-import type { Body } from "../fake-upstream.ts";
+import { responsesToolLoop, sayResponses, wantedCalls } from "../support/fake-model.ts";
+import type { Body } from "../support/fake-upstream.ts";
 import { question, results, schemas, toolNames, finalText } from "../sdk/house.ts";
 import { ask, childEvents, missing, openCodex, pidOf, type CodexHouse } from "./house.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { frame, sse, type Answer, type Body } from "../fake-upstream.ts";
+import { frame, sse, type Answer, type Body } from "../support/fake-upstream.ts";
 import { ask, missing, openCodex } from "./house.ts";
 
 const usage = { input_tokens: 3, output_tokens: 2, total_tokens: 5 };

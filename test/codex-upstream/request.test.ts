@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { sayResponses, wantedCalls } from "../fake-model.ts";
-import type { Body } from "../fake-upstream.ts";
+import { sayResponses, wantedCalls } from "../support/fake-model.ts";
+import type { Body } from "../support/fake-upstream.ts";
 import { missing, openCodex, type CodexHouse } from "./house.ts";
 
 const pixel =

@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ask, doors, type DoorName } from "../client.ts";
-import { sayResponses, type Say } from "../fake-model.ts";
-import type { Body } from "../fake-upstream.ts";
+import { ask, doors, type DoorName } from "../support/client.ts";
+import { sayResponses, type Say } from "../support/fake-model.ts";
+import type { Body } from "../support/fake-upstream.ts";
 import { missing, openCodex, type CodexHouse } from "./house.ts";
 
 const url =

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { compileSchema } from "../../src/tools/schema/compile.ts";
 import type { Decision } from "../../src/turn/decision.ts";
-import { codex } from "../../src/upstreams/profiles/codex.ts";
-import { sayResponses } from "../fake-model.ts";
-import type { Body } from "../fake-upstream.ts";
+import { codex } from "../../src/profiles/codex.ts";
+import { sayResponses } from "../support/fake-model.ts";
+import type { Body } from "../support/fake-upstream.ts";
 import { missing, openCodex } from "./house.ts";
 
 /** One of everything that Codex drops, bends or keeps in a schema. */

@@ -2,9 +2,9 @@ import { once } from "node:events";
 import { request, type IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
-import { sayResponses } from "../fake-model.ts";
-import { frame, type Heard, type Model, type Step } from "../fake-upstream.ts";
-import { until } from "../loopback.ts";
+import { sayResponses } from "../support/fake-model.ts";
+import { frame, type Heard, type Model, type Step } from "../support/fake-upstream.ts";
+import { until } from "../support/loopback.ts";
 import { ask, childEvents, missing, openCodex, type CodexHouse } from "./house.ts";
 
 const piece = "word ".repeat(800);

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { look } from "../../src/host/smoke/look.ts";
-import { sayResponses } from "../fake-model.ts";
+import { look } from "../../src/host/cli/smoke/look.ts";
+import { sayResponses } from "../support/fake-model.ts";
 import { missing, openCodex } from "./house.ts";
 
 it.skipIf(missing)("bursts come through the real codex app-server, in every way", async () => {

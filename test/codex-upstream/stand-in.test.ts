@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { json } from "../fake-upstream.ts";
+import { json } from "../support/fake-upstream.ts";
 import { ask, childEvents, openCodex, pidOf, standIn, type CodexHouse } from "./house.ts";
 
 const open = async (more = {}): Promise<CodexHouse> =>

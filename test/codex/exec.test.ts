@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { sayChat } from "../fake-model.ts";
-import { fakeUpstream, type Body, type Model } from "../fake-upstream.ts";
-import { onto, serve } from "../serve.ts";
+import { sayChat } from "../support/fake-model.ts";
+import { fakeUpstream, type Body, type Model } from "../support/fake-upstream.ts";
+import { onto, serve } from "../support/serve.ts";
 import { exec, missing, place } from "./codex.ts";
 
 /** Runs a command in the shell that Codex offers, then says that it is done. */

@@ -2,7 +2,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { chunk, sayChat, type Say } from "../fake-model.ts";
+import { chunk, sayChat, type Say } from "../support/fake-model.ts";
 import {
   cut,
   fakeUpstream,
@@ -12,8 +12,8 @@ import {
   type Heard,
   type Model,
   type Step,
-} from "../fake-upstream.ts";
-import { onto, serve, type Served } from "../serve.ts";
+} from "../support/fake-upstream.ts";
+import { onto, serve, type Served } from "../support/serve.ts";
 import { exec, missing, place } from "./codex.ts";
 
 /** Says one thing after the other, each as an answer to one request. */
@@ -53,7 +53,7 @@ async function play(
   await judge({ heard: upstream.heard, work: here.work, served });
 }
 
-const server = fileURLToPath(new URL("mcp-server.ts", import.meta.url));
+const server = fileURLToPath(new URL("./mcp-server.ts", import.meta.url));
 const withServer = `
 [mcp_servers.local]
 command = ${JSON.stringify(process.execPath)}

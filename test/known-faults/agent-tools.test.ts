@@ -1,8 +1,16 @@
 import { describe, expect, it } from "vitest";
-import { ask, told } from "../client.ts";
-import { chunk, sayChat, sayResponses, type Say } from "../fake-model.ts";
-import { cut, done, frame, sse, type Body, type Model, type Step } from "../fake-upstream.ts";
-import { readResponsesEvents } from "../responses-reader.ts";
+import { ask, told } from "../support/client.ts";
+import { chunk, sayChat, sayResponses, type Say } from "../support/fake-model.ts";
+import {
+  cut,
+  done,
+  frame,
+  sse,
+  type Body,
+  type Model,
+  type Step,
+} from "../support/fake-upstream.ts";
+import { readResponsesEvents } from "../support/responses-reader.ts";
 import { askBothWays, decisionsOn, lastHeard, messagesHeard, namesHeard, scene } from "./scene.ts";
 
 const parameters = { type: "object", properties: { path: { type: "string" } } };

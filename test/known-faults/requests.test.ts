@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ask, doors } from "../client.ts";
-import { sayChat } from "../fake-model.ts";
-import type { Body } from "../fake-upstream.ts";
+import { ask, doors } from "../support/client.ts";
+import { sayChat } from "../support/fake-model.ts";
+import type { Body } from "../support/fake-upstream.ts";
 import { decisionsOn, lastHeard, messagesHeard, namesHeard, scene, type Scene } from "./scene.ts";
 
 const look = { type: "function", name: "look", parameters: { type: "object", properties: {} } };

@@ -1,7 +1,7 @@
-import { ask, bodyFor } from "../client.ts";
-import { fakeUpstream, type Body, type Heard, type Model } from "../fake-upstream.ts";
-import { readResponsesEvents } from "../responses-reader.ts";
-import { onto, serve } from "../serve.ts";
+import { ask, bodyFor } from "../support/client.ts";
+import { fakeUpstream, type Body, type Heard, type Model } from "../support/fake-upstream.ts";
+import { readResponsesEvents } from "../support/responses-reader.ts";
+import { onto, serve } from "../support/serve.ts";
 
 /** A gateway in front of one fake upstream. */
 export type Scene = AsyncDisposable & {

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { request, type IncomingMessage } from "node:http";
 import { describe, expect, it } from "vitest";
 import { parseConfig } from "../../src/gateway/config.ts";
-import { ask, bodyFor, doors, doorUrl, told } from "../client.ts";
-import { chunk, sayChat } from "../fake-model.ts";
+import { ask, bodyFor, doors, doorUrl, told } from "../support/client.ts";
+import { chunk, sayChat } from "../support/fake-model.ts";
 import {
   done,
   frame,
@@ -14,9 +14,9 @@ import {
   type Body,
   type Model,
   type Step,
-} from "../fake-upstream.ts";
-import { stillness, until } from "../loopback.ts";
-import { onto } from "../serve.ts";
+} from "../support/fake-upstream.ts";
+import { stillness, until } from "../support/loopback.ts";
+import { onto } from "../support/serve.ts";
 import { scene } from "./scene.ts";
 
 /** A stream of these deltas, that ends as it should. */

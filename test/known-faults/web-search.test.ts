@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { ask, doors, told } from "../client.ts";
-import { chunk, sayChat, sayResponses, type SaidCall } from "../fake-model.ts";
-import { done, json, sse, type Body, type Model } from "../fake-upstream.ts";
-import { readResponsesEvents } from "../responses-reader.ts";
+import { ask, doors, told } from "../support/client.ts";
+import { chunk, sayChat, sayResponses, type SaidCall } from "../support/fake-model.ts";
+import { done, json, sse, type Body, type Model } from "../support/fake-upstream.ts";
+import { readResponsesEvents } from "../support/responses-reader.ts";
 import {
   askBothWays,
   decisionsOn,

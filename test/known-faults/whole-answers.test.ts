@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { ask, doors, told } from "../client.ts";
-import { chunk } from "../fake-model.ts";
-import { done, json, sse, type Answer, type Body } from "../fake-upstream.ts";
+import { ask, doors, told } from "../support/client.ts";
+import { chunk } from "../support/fake-model.ts";
+import { done, json, sse, type Answer, type Body } from "../support/fake-upstream.ts";
 import { askBothWays, scene } from "./scene.ts";
 
 const tools = [{ type: "function", name: "lookup", parameters: { type: "object" } }];

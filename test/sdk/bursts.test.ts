@@ -4,13 +4,13 @@ import { generateText, isStepCount, jsonSchema, streamText, tool as aiTool } fro
 import OpenAI from "openai";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseConfig, type ConfigInput } from "../../src/gateway/config.ts";
-import { writeUseTool } from "../../src/tools/use-tool/write.ts";
-import { burstInChat, burstInResponses, type Part } from "../burst-model.ts";
-import { ask, doors, type DoorName } from "../client.ts";
-import { fakeUpstream, type FakeUpstream, type Heard } from "../fake-upstream.ts";
-import { eventFaults, hasSchema, responseFaults } from "../open-responses.ts";
-import { readResponsesEvents } from "../responses-reader.ts";
-import { onto, serve, type Served } from "../serve.ts";
+import { writeUseTool } from "../../src/tools/text-calls/use-tool/write.ts";
+import { burstInChat, burstInResponses, type Part } from "../support/burst-model.ts";
+import { ask, doors, type DoorName } from "../support/client.ts";
+import { fakeUpstream, type FakeUpstream, type Heard } from "../support/fake-upstream.ts";
+import { eventFaults, hasSchema, responseFaults } from "../support/open-responses.ts";
+import { readResponsesEvents } from "../support/responses-reader.ts";
+import { onto, serve, type Served } from "../support/serve.ts";
 import { question, schemas, toolNames } from "./house.ts";
 
 setTracingDisabled(true);

@@ -1,8 +1,8 @@
 import OpenAI from "openai";
 import { missing as codexIsMissing, openCodex } from "../codex-upstream/house.ts";
-import { chatToolLoop, responsesToolLoop, wantedCalls } from "../fake-model.ts";
-import { fakeUpstream, type Heard } from "../fake-upstream.ts";
-import { onto, serve, type Served } from "../serve.ts";
+import { chatToolLoop, responsesToolLoop, wantedCalls } from "../support/fake-model.ts";
+import { fakeUpstream, type Heard } from "../support/fake-upstream.ts";
+import { onto, serve, type Served } from "../support/serve.ts";
 
 /** What the gateway stands in front of. */
 export type Back = "chat" | "responses" | "demo" | "codex";

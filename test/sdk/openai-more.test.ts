@@ -2,10 +2,10 @@ import { RateLimitError, type APIError, type OpenAI } from "openai";
 import { zodResponseFormat, zodTextFormat } from "openai/helpers/zod";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { chunk, named, sayChat, sayResponses, type Say } from "../fake-model.ts";
-import { done, fakeUpstream, frame, hang, sse } from "../fake-upstream.ts";
-import type { FakeUpstream, Model } from "../fake-upstream.ts";
-import { onto, serve, type Served } from "../serve.ts";
+import { chunk, named, sayChat, sayResponses, type Say } from "../support/fake-model.ts";
+import { done, fakeUpstream, frame, hang, sse } from "../support/fake-upstream.ts";
+import type { FakeUpstream, Model } from "../support/fake-upstream.ts";
+import { onto, serve, type Served } from "../support/serve.ts";
 import { clientOf } from "./house.ts";
 
 type House = AsyncDisposable & { client: OpenAI; served: Served; upstream: FakeUpstream };

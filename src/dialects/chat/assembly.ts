@@ -9,7 +9,7 @@ import type { NewId } from "../../turn/clock.ts";
 import type { CallDelta, CallStart } from "../../turn/event.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { inputText } from "../loose.ts";
+import { inputText } from "../shared/loose.ts";
 
 /** A piece of a call as chat upstreams send them: any of it may be missing, null or empty. */
 export type Fragment = {

@@ -1,7 +1,7 @@
 import { clientName, type UpstreamName } from "../../turn/names.ts";
 import type { Choice, Fields, ToolRef } from "../../turn/turn.ts";
-import { textOf } from "../loose.ts";
-import { invalid, shaped } from "../shape.ts";
+import { textOf } from "../shared/loose.ts";
+import { invalid, shaped } from "../shared/shape.ts";
 import { allowedSchema, fieldsSchema, inNamespace, namedSchema } from "./schema.ts";
 
 const forms =

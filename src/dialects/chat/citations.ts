@@ -1,5 +1,5 @@
 import type { Fields } from "../../turn/turn.ts";
-import { fieldsOf, numberOf, textOf } from "../loose.ts";
+import { fieldsOf, numberOf, textOf } from "../shared/loose.ts";
 
 /**
  * An annotation in our words is flat, `{type, url, ...}`; chat nests what it

@@ -1,6 +1,6 @@
 import type { Decision } from "../../turn/decision.ts";
 import type { Extra, Fields, Part, Result } from "../../turn/turn.ts";
-import { writePart } from "./parts.ts";
+import { writePart } from "./content-parts.ts";
 import { ownExtra } from "./schema.ts";
 
 /**

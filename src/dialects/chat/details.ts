@@ -1,5 +1,5 @@
 import type { Fields } from "../../turn/turn.ts";
-import { fieldsOf, listOf, textOf } from "../loose.ts";
+import { fieldsOf, listOf, textOf } from "../shared/loose.ts";
 
 /** Where an answer keeps what was thought, as plain text. */
 export const thoughtFields = [

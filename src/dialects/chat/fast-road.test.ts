@@ -14,9 +14,9 @@ import {
   text,
   told,
   usage,
-} from "../../../test/chat-frames.ts";
+} from "../../../test/support/chat-frames.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { cut, fits, type Stencil } from "../stencil.ts";
+import { cut, fits, type Stencil } from "../shared/stencil.ts";
 import { holesOf } from "./fast-road.ts";
 import type { Spoken } from "./read-choice.ts";
 

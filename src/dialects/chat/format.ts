@@ -1,6 +1,6 @@
 import type { Format } from "../../turn/turn.ts";
-import { fieldsOf } from "../loose.ts";
-import { shaped } from "../shape.ts";
+import { fieldsOf } from "../shared/loose.ts";
+import { shaped } from "../shared/shape.ts";
 import { formatSchema, jsonSchemaSchema } from "./schema.ts";
 
 const PATH = "response_format";

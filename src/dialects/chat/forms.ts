@@ -1,9 +1,9 @@
 import type { Decision } from "../../turn/decision.ts";
 import { isFields } from "../../turn/json.ts";
-import { kept } from "../../turn/kept.ts";
+import { kept } from "../../turn/memoize.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { NO_OBJECT } from "../json-schema.ts";
-import { fieldsOf } from "../loose.ts";
+import { NO_OBJECT } from "../shared/json-schema.ts";
+import { fieldsOf } from "../shared/loose.ts";
 import { isOldMessage, oldFields } from "./old-form.ts";
 
 const none: readonly Decision[] = [];

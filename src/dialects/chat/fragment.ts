@@ -1,6 +1,6 @@
 import { isFields } from "../../turn/json.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { fieldsOf, textOf } from "../loose.ts";
+import { fieldsOf, textOf } from "../shared/loose.ts";
 import type { Fragment } from "./assembly.ts";
 
 /** Whether calls are told apart by their numbers; of calls that are whole, each is one by itself. */

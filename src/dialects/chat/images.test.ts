@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { delta, done, read, role, stop, text } from "../../../test/chat-frames.ts";
+import { delta, done, read, role, stop, text } from "../../../test/support/chat-frames.ts";
 import { imageItem, imagesIn, writeImage } from "./images.ts";
 
 const url = "data:image/webp;base64,UklGRg==";

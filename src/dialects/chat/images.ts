@@ -1,6 +1,6 @@
 import type { Fields } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
-import { fieldsOf, listOf, textOf } from "../loose.ts";
+import { fieldsOf, listOf, textOf } from "../shared/loose.ts";
 
 /** What an item that holds a picture is called; the API of that name has the word, chat has none. */
 const TYPE = "image_generation_call";

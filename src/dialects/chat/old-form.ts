@@ -1,5 +1,5 @@
 import type { Fields } from "../../turn/turn.ts";
-import { fieldsOf } from "../loose.ts";
+import { fieldsOf } from "../shared/loose.ts";
 
 const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
 

@@ -15,7 +15,7 @@ import {
   text,
   told,
   usage,
-} from "../../../test/chat-frames.ts";
+} from "../../../test/support/chat-frames.ts";
 import type { Fields } from "../../turn/turn.ts";
 
 describe("a stream of somebody else", () => {

@@ -4,10 +4,10 @@ import { isCut, type Aside, type StopReason, type TurnEvent } from "../../turn/e
 import { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { fieldsOf, listOf, textOf } from "../loose.ts";
-import { saidError } from "../said-error.ts";
-import { nameless } from "../unreadable.ts";
-import { asidesIn, besideChoice, type Beside } from "./asides.ts";
+import { fieldsOf, listOf, textOf } from "../shared/loose.ts";
+import { saidError } from "../errors/upstream-error.ts";
+import { nameless } from "../errors/malformed.ts";
+import { asidesIn, besideChoice, type Beside } from "./vendor-extra.ts";
 import { CallAssembly } from "./assembly.ts";
 import { isWholeAnnotation, readAnnotation } from "./citations.ts";
 import { addDetails, detailsText, grown, thoughtIn } from "./details.ts";

@@ -5,15 +5,15 @@ import type { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { EventReader, ReadContext } from "../dialect.ts";
-import { fieldsIn, fieldsOf, isListed, listOf, numberOf, textOf } from "../loose.ts";
-import { bareError, saidError, strayError } from "../said-error.ts";
-import { isBeat, malformed } from "../unreadable.ts";
-import { besideAnswer } from "./asides.ts";
+import { fieldsIn, fieldsOf, isListed, listOf, numberOf, textOf } from "../shared/loose.ts";
+import { bareError, saidError, strayError } from "../errors/upstream-error.ts";
+import { isBeat, malformed } from "../errors/malformed.ts";
+import { besideAnswer } from "./vendor-extra.ts";
 import { readLink } from "./citations.ts";
 import { fastRoad, type FastRoad } from "./fast-road.ts";
 import { frameLane, type FrameLane } from "./frame-lane.ts";
 import { ChoiceReader } from "./read-choice.ts";
-import { isWholeUsage, readUsage } from "./usage.ts";
+import { isWholeUsage, readUsage } from "./usage-chunk.ts";
 
 type Event = TurnEvent<UpstreamName>;
 

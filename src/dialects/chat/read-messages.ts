@@ -1,10 +1,10 @@
 import { clientName } from "../../turn/names.ts";
 import type { Call, Fields, Item, Message, Part, Reasoning, Turn } from "../../turn/turn.ts";
-import { textOf } from "../loose.ts";
-import { invalid, shaped } from "../shape.ts";
+import { textOf } from "../shared/loose.ts";
+import { invalid, shaped } from "../shared/shape.ts";
 import { readAnnotation } from "./citations.ts";
 import { detailsText } from "./details.ts";
-import { readContent } from "./parts.ts";
+import { readContent } from "./content-parts.ts";
 import {
   assistantSchema,
   callSchema,

@@ -1,8 +1,8 @@
 import { doors } from "../../turn/doors.ts";
 import type { Fields, Turn } from "../../turn/turn.ts";
-import { readModel } from "../model.ts";
-import { readParams } from "../params.ts";
-import { invalid, shaped } from "../shape.ts";
+import { readModel } from "../shared/model.ts";
+import { readParams } from "../shared/params.ts";
+import { invalid, shaped } from "../shared/shape.ts";
 import { readChoice } from "./choice.ts";
 import { readFormat } from "./format.ts";
 import { idleFields, strayForms } from "./forms.ts";

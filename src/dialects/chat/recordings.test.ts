@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { blocks } from "../../stream/blocks.ts";
+import { blocks } from "../../stream/normalize.ts";
 import { fold, type Answer } from "../../stream/fold.ts";
 import { sseReader } from "../../stream/sse.ts";
 import { chain, runStage } from "../../stream/stage.ts";

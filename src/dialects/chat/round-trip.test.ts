@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { blocks } from "../../stream/blocks.ts";
+import { blocks } from "../../stream/normalize.ts";
 import { fold, type Answer } from "../../stream/fold.ts";
 import { sseReader } from "../../stream/sse.ts";
 import { chain, runStage } from "../../stream/stage.ts";

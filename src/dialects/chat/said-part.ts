@@ -1,5 +1,5 @@
 import type { Fields } from "../../turn/turn.ts";
-import { fieldsOf, listOf, textOf } from "../loose.ts";
+import { fieldsOf, listOf, textOf } from "../shared/loose.ts";
 import { detailsText } from "./details.ts";
 
 /** What a part of an answer's content says, and as what. */

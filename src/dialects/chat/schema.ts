@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Extra, Fields } from "../../turn/turn.ts";
-import { jsonSchema } from "../json-schema.ts";
+import { jsonSchema } from "../shared/json-schema.ts";
 
 const string = z.string({ error: "must be a string" });
 const filled = string.min(1, { error: "must not be empty" });

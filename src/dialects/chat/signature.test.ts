@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { calls, delta, done, read, role } from "../../../test/chat-frames.ts";
+import { calls, delta, done, read, role } from "../../../test/support/chat-frames.ts";
 
 const extra_content = { google: { thought_signature: "c2ln" } };
 

@@ -1,5 +1,5 @@
 import type { Fields } from "../../turn/turn.ts";
-import { fieldsOf, inputText, listOf, numberOf, textOf } from "../loose.ts";
+import { fieldsOf, inputText, listOf, numberOf, textOf } from "../shared/loose.ts";
 import { thoughtFields } from "./details.ts";
 
 /**

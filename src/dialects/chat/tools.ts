@@ -1,10 +1,10 @@
 import type { Decision } from "../../turn/decision.ts";
-import { kept } from "../../turn/kept.ts";
+import { kept } from "../../turn/memoize.ts";
 import { clientName, type UpstreamName } from "../../turn/names.ts";
 import type { CustomTool, Fields, FunctionTool, Tool } from "../../turn/turn.ts";
-import { parametersOf } from "../json-schema.ts";
-import { fieldsOf, textOf } from "../loose.ts";
-import { invalid, shaped } from "../shape.ts";
+import { parametersOf } from "../shared/json-schema.ts";
+import { fieldsOf, textOf } from "../shared/loose.ts";
+import { invalid, shaped } from "../shared/shape.ts";
 import { customSchema, extraOf, functionSchema, ownExtra, toolSchema } from "./schema.ts";
 
 const none: readonly Tool[] = [];

@@ -2,14 +2,14 @@ import type { Answer, AnswerChoice } from "../../stream/fold.ts";
 import type { ClientName } from "../../turn/names.ts";
 import type { Call, Fields, Item, Part, Reasoning, Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
-import { tellingLosses } from "../losses.ts";
+import { tellingLosses } from "../shared/losses.ts";
 import { writeAnnotation } from "./citations.ts";
 import { grown } from "./details.ts";
 import { writeFinish } from "./finish.ts";
 import { writeHosted } from "./images.ts";
 import { declaresFunctions } from "./old-form.ts";
 import { inNamespace, ownExtra } from "./schema.ts";
-import { writeUsage } from "./usage.ts";
+import { writeUsage } from "./usage-chunk.ts";
 
 /** Writes a whole answer as a `chat.completion`. */
 export function writeAnswer(answer: Answer<ClientName>, turn: Turn, context: WriteContext): string {

@@ -17,15 +17,15 @@ import type {
 import type { ClientName } from "../../turn/names.ts";
 import type { Fields, Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
-import { faultBody } from "../fault-body.ts";
-import { tellingLosses, type OnLoss } from "../losses.ts";
+import { faultBody } from "../errors/fault-body.ts";
+import { tellingLosses, type OnLoss } from "../shared/losses.ts";
 import { writeAnnotation } from "./citations.ts";
 import { writeFinish } from "./finish.ts";
 import { writeHosted } from "./images.ts";
 import { declaresFunctions } from "./old-form.ts";
 import { inNamespace, ownExtra } from "./schema.ts";
 import { answerHead, signatureOf } from "./write-answer.ts";
-import { writeUsage } from "./usage.ts";
+import { writeUsage } from "./usage-chunk.ts";
 
 /** What stands before a text that is written often, and what stands behind it. */
 type Wrapping = { readonly head: string; readonly tail: string };

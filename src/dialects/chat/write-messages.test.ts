@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { fromChat, fromElsewhere, write } from "../../../test/chat-requests.ts";
+import { fromChat, fromElsewhere, write } from "../../../test/support/chat-requests.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Extra, Fields, Item } from "../../turn/turn.ts";

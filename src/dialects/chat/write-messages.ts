@@ -3,7 +3,7 @@ import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Call, Fields, Item, Message, Part, Reasoning, Turn } from "../../turn/turn.ts";
 import { itemPath } from "../../turn/path.ts";
-import { fieldsOf } from "../loose.ts";
+import { fieldsOf } from "../shared/loose.ts";
 import { writeContent, writeExtra, writeResult, type Note } from "./content.ts";
 import { areSigned, grown } from "./details.ts";
 import { isWritable, keepsDetails, readableText, writeReasoning } from "./reasoning.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { fromChat, write } from "../../../test/chat-requests.ts";
+import { fromChat, write } from "../../../test/support/chat-requests.ts";
 import type { Fields } from "../../turn/turn.ts";
 
 const called = (id: string): Fields => ({

@@ -2,8 +2,8 @@ import { z } from "zod";
 import { jsonOf } from "../../turn/json.ts";
 import { clientName, type AnyName } from "../../turn/names.ts";
 import type { Call, Fields, Item, Result } from "../../turn/turn.ts";
-import { inputText } from "../loose.ts";
-import { invalid, shaped } from "../shape.ts";
+import { inputText } from "../shared/loose.ts";
+import { invalid, shaped } from "../shared/shape.ts";
 import {
   extraOf,
   given,
@@ -14,7 +14,7 @@ import {
   type Report,
 } from "./fields.ts";
 import { canRun, kindOf, valueOf, type CallKind } from "./kinds.ts";
-import { readContent, writeContent } from "./parts.ts";
+import { readContent, writeContent } from "./input-parts.ts";
 
 const id = z.string().nullish();
 const callItem = z.looseObject({ id, call_id: z.string(), namespace: z.string().nullish() });

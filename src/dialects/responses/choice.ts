@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { clientName, type AnyName } from "../../turn/names.ts";
 import type { Choice, Fields, ToolRef } from "../../turn/turn.ts";
-import { invalid, shaped } from "../shape.ts";
+import { invalid, shaped } from "../shared/shape.ts";
 import { given } from "./fields.ts";
 
 const words = z.enum(["auto", "none", "required"]);

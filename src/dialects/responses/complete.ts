@@ -1,5 +1,5 @@
 import type { Fields } from "../../turn/turn.ts";
-import { fieldsOf, listOf, numberOf } from "../loose.ts";
+import { fieldsOf, listOf, numberOf } from "../shared/loose.ts";
 import { isStatus } from "./fields.ts";
 
 /** What every response object of the API has, at any moment. */

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Fields } from "../../turn/turn.ts";
-import { fieldsIn } from "../loose.ts";
+import { fieldsIn } from "../shared/loose.ts";
 import { frameParser } from "./fast-road.ts";
 
 const frame = (sequence: unknown, delta: unknown, more: Fields = {}): string =>

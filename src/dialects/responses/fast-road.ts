@@ -1,6 +1,6 @@
 import type { Fields } from "../../turn/turn.ts";
-import { fieldsIn, listOf, textOf } from "../loose.ts";
-import { Stencils, type Hole } from "../stencil.ts";
+import { fieldsIn, listOf, textOf } from "../shared/loose.ts";
+import { Stencils, type Hole } from "../shared/stencil.ts";
 
 /** Frames of these types are read at once and not kept, so they may share one object. */
 const spoken =

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Fields, Format } from "../../turn/turn.ts";
-import { jsonSchema } from "../json-schema.ts";
-import { shaped } from "../shape.ts";
+import { jsonSchema } from "../shared/json-schema.ts";
+import { shaped } from "../shared/shape.ts";
 import { given } from "./fields.ts";
 
 const anyFormat = z.looseObject({ type: z.string() });

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { AnyName } from "../../turn/names.ts";
 import type { Fields, Item, Message, Reasoning } from "../../turn/turn.ts";
-import { invalid, shaped } from "../shape.ts";
+import { invalid, shaped } from "../shared/shape.ts";
 import { readCall, readResult, writeCall, writeOutputCall, writeResult } from "./calls.ts";
 import {
   extraOf,
@@ -13,7 +13,7 @@ import {
   type Report,
 } from "./fields.ts";
 import { isHosted, kindOf, kindOfCall, kindOfResult } from "./kinds.ts";
-import { readContent, writeContent, writeOutputPart } from "./parts.ts";
+import { readContent, writeContent, writeOutputPart } from "./input-parts.ts";
 
 const anyItem = z.looseObject({ type: z.string().nullish() });
 const messageItem = z.looseObject({

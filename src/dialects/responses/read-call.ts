@@ -1,10 +1,10 @@
 import { upstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { inputText, textOf } from "../loose.ts";
-import { nameless } from "../unreadable.ts";
+import { inputText, textOf } from "../shared/loose.ts";
+import { nameless } from "../errors/malformed.ts";
 import { extraOf } from "./fields.ts";
 import type { CallKind } from "./kinds.ts";
-import { choice, remainder, type ItemReader, type Teller, type Telling } from "./telling.ts";
+import { choice, remainder, type ItemReader, type Teller, type Telling } from "./item-context.ts";
 
 const known = ["type", "id", "call_id", "name", "namespace", "status"];
 

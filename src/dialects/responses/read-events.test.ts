@@ -25,7 +25,7 @@ import {
   settings,
   textDone,
   type Sent,
-} from "../../../test/responses-sending.ts";
+} from "../../../test/support/responses-sending.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { readEvents } from "./read-events.ts";
 

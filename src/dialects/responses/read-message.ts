@@ -1,7 +1,7 @@
 import type { Fields } from "../../turn/turn.ts";
-import { fieldsOf, listOf, numberOf, textOf } from "../loose.ts";
+import { fieldsOf, listOf, numberOf, textOf } from "../shared/loose.ts";
 import { extraOf } from "./fields.ts";
-import { isOwnAnnotation } from "./parts.ts";
+import { isOwnAnnotation } from "./input-parts.ts";
 import {
   choice,
   remainder,
@@ -10,7 +10,7 @@ import {
   type ItemReader,
   type Teller,
   type Telling,
-} from "./telling.ts";
+} from "./item-context.ts";
 
 const known = ["type", "id", "role", "content", "phase", "status"];
 

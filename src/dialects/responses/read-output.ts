@@ -2,14 +2,14 @@ import type { NewId } from "../../turn/clock.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { fieldsOf, listOf, textOf } from "../loose.ts";
+import { fieldsOf, listOf, textOf } from "../shared/loose.ts";
 import { agrees, isOwnItem } from "./complete.ts";
-import { Floor } from "./floor.ts";
+import { Floor } from "./one-open-item.ts";
 import { isHosted, kindOfCall } from "./kinds.ts";
 import { CallReader } from "./read-call.ts";
 import { MessageReader } from "./read-message.ts";
 import { ReasoningReader } from "./read-reasoning.ts";
-import { choice, type ItemReader, type Teller } from "./telling.ts";
+import { choice, type ItemReader, type Teller } from "./item-context.ts";
 
 type Event = TurnEvent<UpstreamName>;
 

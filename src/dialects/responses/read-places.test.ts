@@ -21,7 +21,7 @@ import {
   textDone,
   type Event,
   type Sent,
-} from "../../../test/responses-sending.ts";
+} from "../../../test/support/responses-sending.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { readEvents } from "./read-events.ts";
 

@@ -1,5 +1,5 @@
 import type { Fields } from "../../turn/turn.ts";
-import { fieldsOf, listOf, numberOf, textOf } from "../loose.ts";
+import { fieldsOf, listOf, numberOf, textOf } from "../shared/loose.ts";
 import { extraOf } from "./fields.ts";
 import {
   choice,
@@ -9,7 +9,7 @@ import {
   type ItemReader,
   type Teller,
   type Telling,
-} from "./telling.ts";
+} from "./item-context.ts";
 
 type Side = "summary" | "content";
 /** A paragraph, and which one of its side. */

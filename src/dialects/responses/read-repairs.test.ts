@@ -25,7 +25,7 @@ import {
   textDone,
   type Event,
   type Sent,
-} from "../../../test/responses-sending.ts";
+} from "../../../test/support/responses-sending.ts";
 import { readEvents } from "./read-events.ts";
 
 describe("a Responses stream of somebody else", () => {

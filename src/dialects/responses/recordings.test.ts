@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { blocks } from "../../stream/blocks.ts";
+import { blocks } from "../../stream/normalize.ts";
 import { fold, type Answer } from "../../stream/fold.ts";
 import { runStage } from "../../stream/stage.ts";
 import type { TurnEvent } from "../../turn/event.ts";

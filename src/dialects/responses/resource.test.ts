@@ -11,8 +11,8 @@ import {
   text,
   write,
   type Event,
-} from "../../../test/responses-writing.ts";
-import { blocks } from "../../stream/blocks.ts";
+} from "../../../test/support/responses-writing.ts";
+import { blocks } from "../../stream/normalize.ts";
 import { fold } from "../../stream/fold.ts";
 import { runStage } from "../../stream/stage.ts";
 import type { ClientName } from "../../turn/names.ts";

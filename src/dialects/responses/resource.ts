@@ -5,14 +5,14 @@ import { isInstructions } from "../../turn/item.ts";
 import type { ClientName } from "../../turn/names.ts";
 import type { Extra, Fields, Reasoning, Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
-import { faultBody } from "../fault-body.ts";
-import { isWorthTelling, tellingLosses, type OnLoss } from "../losses.ts";
+import { faultBody } from "../errors/fault-body.ts";
+import { isWorthTelling, tellingLosses, type OnLoss } from "../shared/losses.ts";
 import { writeChoice } from "./choice.ts";
 import { given } from "./fields.ts";
 import { echoFormat } from "./format.ts";
 import { idPrefix, itemId, writeOutputItem } from "./items.ts";
 import { echoText } from "./tools.ts";
-import { writeUsage } from "./usage.ts";
+import { writeUsage } from "./usage-field.ts";
 
 /** What of a response changes while it is made. */
 export type Progress = {

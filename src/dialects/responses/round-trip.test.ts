@@ -1,6 +1,11 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { eventFaults, hasEvent, hasSchema, responseFaults } from "../../../test/open-responses.ts";
+import {
+  eventFaults,
+  hasEvent,
+  hasSchema,
+  responseFaults,
+} from "../../../test/support/open-responses.ts";
 import {
   call,
   callEnd,
@@ -16,8 +21,8 @@ import {
   types,
   write,
   type Event,
-} from "../../../test/responses-writing.ts";
-import { blocks } from "../../stream/blocks.ts";
+} from "../../../test/support/responses-writing.ts";
+import { blocks } from "../../stream/normalize.ts";
 import { fold } from "../../stream/fold.ts";
 import { sseReader } from "../../stream/sse.ts";
 import { runStage } from "../../stream/stage.ts";

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { kept } from "../../turn/kept.ts";
+import { kept } from "../../turn/memoize.ts";
 import { clientName, type AnyName, type UpstreamName } from "../../turn/names.ts";
 import type { Callable, CustomTool, Fields, FunctionTool, Tool } from "../../turn/turn.ts";
-import { jsonSchema, parametersOf } from "../json-schema.ts";
-import { invalid, shaped } from "../shape.ts";
+import { jsonSchema, parametersOf } from "../shared/json-schema.ts";
+import { invalid, shaped } from "../shared/shape.ts";
 import { extraOf, given, ownExtra, silently, type Report } from "./fields.ts";
 
 const list = z.array(z.unknown());

@@ -12,7 +12,7 @@ import type {
 import type { Fields, Item, Message, Part, Reasoning } from "../../turn/turn.ts";
 import { writeOutputItem } from "./items.ts";
 import { DELTA_TAIL, frameHead, type Line, type Place, type Shelf } from "./line.ts";
-import { writeAnnotation, writeLogprobs, writeOutputPart } from "./parts.ts";
+import { writeAnnotation, writeLogprobs, writeOutputPart } from "./input-parts.ts";
 
 type BlockEvent =
   | TextStart

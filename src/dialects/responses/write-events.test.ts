@@ -14,7 +14,7 @@ import {
   types,
   write,
   type Event,
-} from "../../../test/responses-writing.ts";
+} from "../../../test/support/responses-writing.ts";
 import { Fault } from "../../turn/fault.ts";
 import { clientName } from "../../turn/names.ts";
 import { readRequest } from "./read-request.ts";

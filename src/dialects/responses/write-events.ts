@@ -6,8 +6,8 @@ import type { Fault } from "../../turn/fault.ts";
 import type { ClientName } from "../../turn/names.ts";
 import type { Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
-import { faultBody } from "../fault-body.ts";
-import { tellingLosses } from "../losses.ts";
+import { faultBody } from "../errors/fault-body.ts";
+import { tellingLosses } from "../shared/losses.ts";
 import { numberedLine, shelf, type Line } from "./line.ts";
 import {
   loseExtra,

@@ -10,10 +10,10 @@ import {
   result,
   whole,
   withHistory,
-} from "../../../test/turns.ts";
+} from "../../../test/support/turns.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Call, Turn } from "../../turn/turn.ts";
-import { planTools } from "../plan.ts";
+import { planTools } from "../plan/plan.ts";
 
 /** A past call of `look` with these arguments, told to an upstream. */
 const tell = (input: string, profile: Profile = plain, more: Partial<Turn> = {}) =>

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { paired, tell } from "../../../test/conversations.ts";
-import { called, message, plain, result, withHistory } from "../../../test/turns.ts";
+import { paired, tell } from "../../../test/support/conversations.ts";
+import { called, message, plain, result, withHistory } from "../../../test/support/turns.ts";
 import type { Item } from "../../turn/turn.ts";
 
 describe("ids", () => {

@@ -4,17 +4,17 @@ import { itemPath, itemPlace } from "../../turn/path.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Item, Turn } from "../../turn/turn.ts";
-import { idAllocator, isLawfulId } from "../ids.ts";
-import { takeNotes } from "../notes.ts";
-import type { Destination } from "../reasoning.ts";
-import type { Toolset } from "../toolset.ts";
+import { idAllocator, isLawfulId } from "../names/ids.ts";
+import { takeNotes } from "../plan/notes.ts";
+import type { Destination } from "../plan/reasoning.ts";
+import type { Toolset } from "../plan/toolset.ts";
 import { areNamed, fitNames } from "./names.ts";
 import { isPaired, pairCalls } from "./pairs.ts";
-import { areFit, fitParts, fitRoles } from "./parts.ts";
-import { areFollowed, areThoughtOut, dropLone, fitThoughts } from "./thoughts.ts";
-import type { Mending, Told } from "./told.ts";
+import { areFit, fitParts, fitRoles } from "./media.ts";
+import { areFollowed, areThoughtOut, dropLone, fitThoughts } from "./required-reasoning.ts";
+import type { Mending, Told } from "./traced-item.ts";
 import { translate } from "./translate.ts";
-import { areTakenUp, isLedIn, leadIn, takeUp } from "./voices.ts";
+import { areTakenUp, isLedIn, leadIn, takeUp } from "./turn-order.ts";
 
 export type HistoryPlan = {
   /** The very same list where nothing changes. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { ask, called, fn, message, result, withHistory } from "../../../test/turns.ts";
+import { ask, called, fn, message, result, withHistory } from "../../../test/support/turns.ts";
 import type { HistoryRule } from "../../turn/profile.ts";
 import type { Item } from "../../turn/turn.ts";
-import { planTools } from "../plan.ts";
+import { planTools } from "../plan/plan.ts";
 
 const tell = (items: readonly Item[], rule: HistoryRule, tool = "look") =>
   planTools(ask({ items, tools: [fn(tool)] }), withHistory({ paired: true, ...rule }));

@@ -1,7 +1,7 @@
 import type { UpstreamName } from "../../turn/names.ts";
 import type { HistoryRule } from "../../turn/profile.ts";
 import type { Item, Result } from "../../turn/turn.ts";
-import type { Mending, Told } from "./told.ts";
+import type { Mending, Told } from "./traced-item.ts";
 
 /** Whether messages and results say the names that the upstream takes and wants. */
 export function areNamed(items: readonly Item<UpstreamName>[], rule: HistoryRule): boolean {

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { short, tell, thought } from "../../../test/conversations.ts";
+import { short, tell, thought } from "../../../test/support/conversations.ts";
 import {
   called,
   message,
@@ -9,7 +9,7 @@ import {
   said,
   withHistory,
   withTools,
-} from "../../../test/turns.ts";
+} from "../../../test/support/turns.ts";
 import type { Item } from "../../turn/turn.ts";
 
 /** What a strict upstream would refuse. */

@@ -1,7 +1,7 @@
 import { isByModel } from "../../turn/item.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Call, Item, Result } from "../../turn/turn.ts";
-import type { Mending, Told } from "./told.ts";
+import type { Mending, Told } from "./traced-item.ts";
 
 type ToldCall = { readonly item: Call<UpstreamName>; readonly at: number };
 type ToldResult = { readonly item: Result; readonly at: number };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { paired, tell } from "../../../test/conversations.ts";
+import { paired, tell } from "../../../test/support/conversations.ts";
 import {
   ask,
   builtin,
@@ -13,9 +13,9 @@ import {
   said,
   whole,
   withTools,
-} from "../../../test/turns.ts";
+} from "../../../test/support/turns.ts";
 import type { Item } from "../../turn/turn.ts";
-import { planTools } from "../plan.ts";
+import { planTools } from "../plan/plan.ts";
 
 describe("past calls", () => {
   it("go by the names and forms of today", () => {

@@ -1,4 +1,4 @@
-import { kept } from "../../turn/kept.ts";
+import { kept } from "../../turn/memoize.ts";
 import { itemPath } from "../../turn/path.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import { takesFrom, type Profile } from "../../turn/profile.ts";
@@ -13,18 +13,18 @@ import type {
   Result,
   Turn,
 } from "../../turn/turn.ts";
-import { toolsIn } from "../catalog.ts";
-import { readDeclaration } from "../declarations.ts";
-import { keepsGroups, ruleFor, type Bound, type Identities } from "../declare.ts";
-import { fullName, identityKey, isCalledByName } from "../identity.ts";
+import { toolsIn } from "../plan/catalog.ts";
+import { readDeclaration } from "../plan/declarations.ts";
+import { keepsGroups, ruleFor, type Bound, type Identities } from "../plan/declare.ts";
+import { fullName, identityKey, isCalledByName } from "../names/identity.ts";
 import type { Form } from "../kinds/kind.ts";
 import { kindOf } from "../kinds/kinds.ts";
-import { createProviderNameAllocator } from "../names.ts";
-import type { Notes } from "../notes.ts";
-import { recallReasoning, type Destination } from "../reasoning.ts";
-import type { Toolset } from "../toolset.ts";
+import { createProviderNameAllocator } from "../names/allocate.ts";
+import type { Notes } from "../plan/notes.ts";
+import { recallReasoning, type Destination } from "../plan/reasoning.ts";
+import type { Toolset } from "../plan/toolset.ts";
 import { asObject } from "./arguments.ts";
-import type { Told } from "./told.ts";
+import type { Told } from "./traced-item.ts";
 
 type To = {
   readonly profile: Profile;

@@ -1,6 +1,6 @@
 import { isFields } from "../../turn/json.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { unwrapText } from "../unwrap.ts";
+import { unwrapText } from "./unwrap.ts";
 import type { Kind } from "./kind.ts";
 
 const KEY = "input";

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { builtin, custom } from "../../../test/turns.ts";
+import { builtin, custom } from "../../../test/support/turns.ts";
 import type { Callable } from "../../turn/turn.ts";
 import type { StandIn } from "./kind.ts";
 import { kindOf } from "./kinds.ts";

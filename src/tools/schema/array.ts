@@ -1,4 +1,4 @@
-import { isSchema, schemasIn } from "../../schema/parts.ts";
+import { isSchema, schemasIn } from "../../schema/keywords.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 import { list, tuple } from "./codec.ts";
 import { asText, limit, takes, type Node, type Within, type Writing } from "./writing.ts";

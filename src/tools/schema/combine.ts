@@ -1,4 +1,4 @@
-import { resolve, schemasIn } from "../../schema/parts.ts";
+import { resolve, schemasIn } from "../../schema/keywords.ts";
 import { isFields } from "../../turn/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 import { merged, narrowed } from "./merge.ts";

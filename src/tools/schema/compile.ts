@@ -1,4 +1,4 @@
-import { resolve } from "../../schema/parts.ts";
+import { resolve } from "../../schema/keywords.ts";
 import { isFields } from "../../turn/json.ts";
 import type { SchemaRule } from "../../turn/profile.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";

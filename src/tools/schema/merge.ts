@@ -1,4 +1,4 @@
-import { isOfType, isSchema, typeOfWord } from "../../schema/parts.ts";
+import { isOfType, isSchema, typeOfWord } from "../../schema/keywords.ts";
 import { isFields } from "../../turn/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 

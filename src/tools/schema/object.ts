@@ -1,7 +1,7 @@
-import { acceptsNull, isSchema } from "../../schema/parts.ts";
+import { acceptsNull, isSchema } from "../../schema/keywords.ts";
 import { isFields } from "../../turn/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
-import { createProviderNameAllocator } from "../names.ts";
+import { createProviderNameAllocator } from "../names/allocate.ts";
 import { entries, fieldwise, type Field, type Rest } from "./codec.ts";
 import { asText, describe, limit, takes, type Node, type Within, type Writing } from "./writing.ts";
 

@@ -1,4 +1,4 @@
-import { isSchema, typesIn } from "../../schema/parts.ts";
+import { isSchema, typesIn } from "../../schema/keywords.ts";
 import { isFields } from "../../turn/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 

@@ -5,7 +5,7 @@ import {
   schemasIn,
   typesIn,
   valuesIn,
-} from "../../schema/parts.ts";
+} from "../../schema/keywords.ts";
 import { isFields } from "../../turn/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 import type { Codec } from "./codec.ts";

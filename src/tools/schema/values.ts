@@ -1,4 +1,4 @@
-import { typeOfValue } from "../../schema/parts.ts";
+import { typeOfValue } from "../../schema/keywords.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { texts } from "./codec.ts";
 import { asText, limit, type Node, type Writing } from "./writing.ts";

@@ -1,4 +1,4 @@
-import { impliedTypes, resolve, typesIn } from "../../schema/parts.ts";
+import { impliedTypes, resolve, typesIn } from "../../schema/keywords.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 import { apply, type Codec } from "./codec.ts";
 import { writeAll, writeTypes, writeUnion } from "./combine.ts";

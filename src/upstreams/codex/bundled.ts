@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { fieldsIn, fieldsOf, listOf, textOf } from "../../dialects/loose.ts";
+import { fieldsIn, fieldsOf, listOf, textOf } from "../../dialects/shared/loose.ts";
 
 /** The models that this Codex was built to know and shows to its users; none if it will not say. */
 export function bundledModels(

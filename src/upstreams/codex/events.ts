@@ -1,4 +1,4 @@
-import { fieldsOf, listOf, numberOf, textOf } from "../../dialects/loose.ts";
+import { fieldsOf, listOf, numberOf, textOf } from "../../dialects/shared/loose.ts";
 import type { Emit } from "../../stream/stage.ts";
 import type { TurnEvent, Usage } from "../../turn/event.ts";
 import { Fault } from "../../turn/fault.ts";

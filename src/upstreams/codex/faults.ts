@@ -1,5 +1,5 @@
-import { fieldsOf, numberOf, textOf } from "../../dialects/loose.ts";
-import { faultText, faultWords, mayRetry } from "../../dialects/said-error.ts";
+import { fieldsOf, numberOf, textOf } from "../../dialects/shared/loose.ts";
+import { faultText, faultWords, mayRetry } from "../../dialects/errors/upstream-error.ts";
 import { Fault, type FaultCode } from "../../turn/fault.ts";
 import { isFields, jsonOf } from "../../turn/json.ts";
 import type { Fields } from "../../turn/turn.ts";

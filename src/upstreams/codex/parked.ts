@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { fieldsOf, listOf, textOf } from "../../dialects/loose.ts";
+import { fieldsOf, listOf, textOf } from "../../dialects/shared/loose.ts";
 import { jsonOf, ordered } from "../../turn/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { Said, SaidCall } from "./events.ts";

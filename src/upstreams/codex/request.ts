@@ -1,5 +1,5 @@
-import { writeExtra, writeParams } from "../../dialects/params.ts";
-import { fieldsOf, listOf, textOf } from "../../dialects/loose.ts";
+import { writeExtra, writeParams } from "../../dialects/shared/params.ts";
+import { fieldsOf, listOf, textOf } from "../../dialects/shared/loose.ts";
 import type { Decision } from "../../turn/decision.ts";
 import { Fault } from "../../turn/fault.ts";
 import { isBySystem } from "../../turn/item.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { stillClock } from "../../../test/still-clock.ts";
+import { stillClock } from "../../../test/support/still-clock.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { Fault } from "../../turn/fault.ts";
 import { Rpc, RpcError, type Listener, type Stray } from "./rpc.ts";

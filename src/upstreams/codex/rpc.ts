@@ -1,4 +1,4 @@
-import { fieldsOf, numberOf, textOf } from "../../dialects/loose.ts";
+import { fieldsOf, numberOf, textOf } from "../../dialects/shared/loose.ts";
 import type { Clock } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
 import { jsonOf } from "../../turn/json.ts";

@@ -1,7 +1,7 @@
 import type { Clock } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { textOf } from "../../dialects/loose.ts";
+import { textOf } from "../../dialects/shared/loose.ts";
 import { version as ours } from "../version.ts";
 import { openChild } from "./child.ts";
 import { RATE_LIMITS, readLimits, unheard } from "./events.ts";

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { stillClock, type StillClock } from "../../../test/still-clock.ts";
+import { stillClock, type StillClock } from "../../../test/support/still-clock.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { outlet } from "./outlet.ts";
+import { outlet } from "./buffered-sink.ts";
 import { Rpc } from "./rpc.ts";
 import { Thread } from "./thread.ts";
 

@@ -1,4 +1,4 @@
-import { fieldsOf, textOf } from "../../dialects/loose.ts";
+import { fieldsOf, textOf } from "../../dialects/shared/loose.ts";
 import type { Clock } from "../../turn/clock.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import { Fault } from "../../turn/fault.ts";
@@ -6,7 +6,7 @@ import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { AnswerReader, heard, RAW_ITEM, RETRYING, type Said } from "./events.ts";
 import { faultOf, outOfReach, type CodexFailing } from "./faults.ts";
-import type { Outlet } from "./outlet.ts";
+import type { Outlet } from "./buffered-sink.ts";
 import type { CodexRequest } from "./request.ts";
 import { willWait, type Continuation } from "./parked.ts";
 import { RpcError, type Listener, type RequestId } from "./rpc.ts";

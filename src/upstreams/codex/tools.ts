@@ -1,6 +1,6 @@
-import { fieldsOf, textOf } from "../../dialects/loose.ts";
+import { fieldsOf, textOf } from "../../dialects/shared/loose.ts";
 import { isWithin } from "../../turn/json.ts";
-import { kept } from "../../turn/kept.ts";
+import { kept } from "../../turn/memoize.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields, Tool, Turn } from "../../turn/turn.ts";
 

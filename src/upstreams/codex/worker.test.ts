@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { stillClock } from "../../../test/still-clock.ts";
+import { stillClock } from "../../../test/support/still-clock.ts";
 import { Fault, type FaultCode } from "../../turn/fault.ts";
 import { Pool } from "./pool.ts";
 import type { AppServer } from "./server.ts";

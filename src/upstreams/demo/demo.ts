@@ -1,11 +1,11 @@
-import { writeParams } from "../../dialects/params.ts";
+import { writeParams } from "../../dialects/shared/params.ts";
 import { say } from "../../stream/flow.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Item, Turn } from "../../turn/turn.ts";
 import { replyTo, type Reply } from "./reply.ts";
-import { demo } from "../profiles/demo.ts";
+import { demo } from "../../profiles/demo.ts";
 import { inputTokens } from "../tokens.ts";
 import type { Upstream } from "../upstream.ts";
 

@@ -1,4 +1,4 @@
-import { requiredIn, typeOfWord } from "../../schema/parts.ts";
+import { requiredIn, typeOfWord } from "../../schema/keywords.ts";
 import { isFields } from "../../turn/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 import { gather, type Gathered } from "./merge.ts";

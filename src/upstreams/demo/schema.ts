@@ -1,4 +1,4 @@
-import { isOfType, requiredIn, resolve, typesIn } from "../../schema/parts.ts";
+import { isOfType, requiredIn, resolve, typesIn } from "../../schema/keywords.ts";
 import { patternSteps } from "../../schema/pattern-steps.ts";
 import { isFields, ordered } from "../../turn/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";

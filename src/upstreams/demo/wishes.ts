@@ -1,4 +1,4 @@
-import { requiredIn } from "../../schema/parts.ts";
+import { requiredIn } from "../../schema/keywords.ts";
 import { isFields } from "../../turn/json.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { CustomTool, Fields, FunctionTool, Tool } from "../../turn/turn.ts";

@@ -1,4 +1,4 @@
-import { errorWords, shortened, type ErrorWords } from "../../dialects/error-words.ts";
+import { errorWords, shortened, type ErrorWords } from "../../dialects/errors/error-words.ts";
 import { jsonOf } from "../../turn/json.ts";
 
 const LONGEST_TEXT = 300;

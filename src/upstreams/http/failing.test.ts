@@ -17,8 +17,8 @@ import {
   turn,
   word,
   words,
-} from "../../../test/http-house.ts";
-import { until, loopback } from "../../../test/loopback.ts";
+} from "../../../test/support/http-gateway.ts";
+import { until, loopback } from "../../../test/support/loopback.ts";
 
 describe("an upstream that fails", () => {
   it("is unreachable when nothing listens, and says which and where", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { errorShapes } from "../../../test/error-shapes.ts";
+import { errorShapes } from "../../../test/support/error-shapes.ts";
 import { readError } from "./error-body.ts";
 import { Fault } from "../../turn/fault.ts";
 import { broken, refusal, shown, type Failing } from "./fault.ts";

@@ -5,7 +5,7 @@ import {
   mayRetry,
   stopped,
   type FaultWords,
-} from "../../dialects/said-error.ts";
+} from "../../dialects/errors/upstream-error.ts";
 import { Fault, faults, type FaultCode } from "../../turn/fault.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { readError } from "./error-body.ts";

@@ -20,8 +20,8 @@ import {
   turn,
   word,
   words,
-} from "../../../test/http-house.ts";
-import { until, loopback } from "../../../test/loopback.ts";
+} from "../../../test/support/http-gateway.ts";
+import { until, loopback } from "../../../test/support/loopback.ts";
 import { sseDone } from "../../stream/sse.ts";
 
 describe("what is sent", () => {

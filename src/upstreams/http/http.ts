@@ -9,7 +9,7 @@ import type { Profile } from "../../turn/profile.ts";
 import { HttpAnswer } from "./answer.ts";
 import { broken, refusal, type Failing } from "./fault.ts";
 import { readModels } from "./model-list.ts";
-import { modelProfile } from "../profiles/models.ts";
+import { modelProfile } from "../../profiles/models.ts";
 import { retrying } from "../retry.ts";
 import type { OpenOptions, Prepared, Upstream } from "../upstream.ts";
 import { version } from "../version.ts";

@@ -1,6 +1,6 @@
 import { isMap, isSeq, LineCounter, parseDocument, type Document } from "yaml";
 import { z } from "zod";
-import { pathText, problemsIn, type Path, type Problem } from "../../flaws/flaws.ts";
+import { pathText, problemsIn, type Path, type Problem } from "../../diagnostics/problem.ts";
 import type { StopReason, Usage } from "../../turn/event.ts";
 import { Fault } from "../../turn/fault.ts";
 import { ownOf } from "../../turn/json.ts";

@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { stillClock } from "../../../test/still-clock.ts";
+import { stillClock } from "../../../test/support/still-clock.ts";
 import { chat } from "../../dialects/chat/chat.ts";
 import type { Dialect } from "../../dialects/dialect.ts";
-import { blocks } from "../../stream/blocks.ts";
+import { blocks } from "../../stream/normalize.ts";
 import { fold, type Answer } from "../../stream/fold.ts";
 import { runStage } from "../../stream/stage.ts";
 import type { TurnEvent } from "../../turn/event.ts";

@@ -1,5 +1,5 @@
 import type { Dialect } from "../../dialects/dialect.ts";
-import { writeParams } from "../../dialects/params.ts";
+import { writeParams } from "../../dialects/shared/params.ts";
 import type { Source } from "../../stream/flow.ts";
 import type { Clock, NewId } from "../../turn/clock.ts";
 import type { StopReason, TurnEvent } from "../../turn/event.ts";
@@ -8,8 +8,8 @@ import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Turn } from "../../turn/turn.ts";
 import { refusal } from "../http/fault.ts";
-import { modelProfile } from "../profiles/models.ts";
-import { scripted } from "../profiles/scripted.ts";
+import { modelProfile } from "../../profiles/models.ts";
+import { scripted } from "../../profiles/scripted.ts";
 import { readScript, type Script, type ScriptError, type ScriptTurn, type Step } from "./script.ts";
 import { countTokens, inputTokens } from "../tokens.ts";
 import { lastUserText, modelTurns, textOf } from "../turn-text.ts";

@@ -1,0 +1,187 @@
+import { jsonOf } from "../../turn/json.ts";
+import type { Fields } from "../../turn/turn.ts";
+import { fieldsOf, listOf, textOf } from "../shared/loose.ts";
+
+/** What an error says of itself, wherever its upstream put it. */
+export type ErrorWords = {
+  readonly message?: string | undefined;
+  /** The upstream's own word or number for it, never an HTTP status. */
+  readonly code?: string | undefined;
+  readonly type?: string | undefined;
+  readonly param?: string | undefined;
+  /** The HTTP status that it says it has. */
+  readonly status?: number | undefined;
+};
+
+/** Every place where an upstream has been seen to put something, the best first. */
+const places = {
+  message: [
+    "message",
+    "msg",
+    "Message",
+    "error_message",
+    "error_msg",
+    "errorMessage",
+    "error_description",
+    "status_msg",
+    "faultstring",
+    "description",
+  ],
+  code: ["code", "status", "__type", "error_code", "errorCode", "ErrorCode", "errorcode"],
+  number: ["status_code", "statusCode", "http_status", "http_status_code"],
+  type: ["type", "error_type", "errorType"],
+  param: ["param", "parameter"],
+  /** Where the error itself may stand, in place of words or beside them. */
+  inner: ["error", "errors", "detail", "message", "base_resp", "fault"],
+} as const;
+
+const DEEPEST = 5;
+const LONGEST_WORDS = 2_000;
+const LONGEST_CODE = 200;
+
+/** What an error of any shape says; undefined if it says nothing. */
+export function errorWords(value: unknown, depth = 0): ErrorWords | undefined {
+  if (typeof value === "string") return ofText(value, depth);
+  if (depth > DEEPEST || typeof value !== "object" || value === null) return undefined;
+  if (Array.isArray(value)) return ofList(value, depth);
+  return ofFields(value as Fields, depth);
+}
+
+/** Some pass on the error of another as a text. */
+function ofText(text: string, depth: number): ErrorWords | undefined {
+  const inner = /^\s*[{[]/.test(text) ? errorWords(jsonOf(text), depth + 1) : undefined;
+  if (inner?.message !== undefined) return inner;
+  const message = shortened(text, LONGEST_WORDS);
+  return message === "" ? undefined : { message };
+}
+
+function ofList(list: readonly unknown[], depth: number): ErrorWords | undefined {
+  const found = list.flatMap((entry) => errorWords(entry, depth + 1) ?? []);
+  const messages = found.flatMap(({ message }) => message ?? []);
+  const [first] = found;
+  return first && { ...first, message: unlessEmpty(shortened(messages.join("; "), LONGEST_WORDS)) };
+}
+
+function ofFields(fields: Fields, depth: number): ErrorWords | undefined {
+  const own = ownWords(fields, depth);
+  const inner = innerWords(fields, own.message, depth);
+  const raw = errorWords(fieldsOf(fields.metadata)?.raw, depth + 1);
+  const all = [raw, inner, own];
+  const said = {
+    message: joined(inner?.message ?? own.message ?? wordsAt(fields, ["title"]), raw?.message),
+    code: firstOf(all, "code"),
+    type: firstOf(all, "type"),
+    param: firstOf(all, "param"),
+    // What stands around an error knows better what it came to than the error that was passed on.
+    status: own.status ?? inner?.status ?? raw?.status,
+  };
+  return Object.values(said).some((one) => one !== undefined) ? said : undefined;
+}
+
+function ownWords(fields: Fields, depth: number): ErrorWords {
+  const param = wordsAt(fields, places.param) ?? locationOf(fields.loc);
+  const words = ofText(wordsAt(fields, places.message) ?? "", depth);
+  const isAboutField = fields.loc !== undefined;
+  const where = isAboutField && param !== undefined ? `${param}: ` : "";
+  // What is wrong with one field is no type of error.
+  const type = isAboutField ? undefined : wordsAt(fields, places.type);
+  return {
+    code: codeOf(fields),
+    // That it is an error is known, and an address is for people.
+    type: type === "error" || type?.includes(":") === true ? undefined : type,
+    param,
+    status: statusIn(fields),
+    ...words,
+    message: words?.message === undefined ? undefined : where + words.message,
+  };
+}
+
+/** The error within, which says more than what stands around it; a sentence there says less. */
+function innerWords(
+  fields: Fields,
+  own: string | undefined,
+  depth: number,
+): ErrorWords | undefined {
+  for (const key of places.inner) {
+    const value = fields[key];
+    if (own !== undefined && (typeof value !== "object" || value === null)) continue;
+    const found = errorWords(value, depth + 1);
+    if (found === undefined) continue;
+    if ((found.message ?? own) === undefined && key !== "error") continue;
+    // Beside words of its own, a list of what is wrong where adds to them.
+    return key === "detail" ? { ...found, message: joined(own, found.message) } : found;
+  }
+  return undefined;
+}
+
+/** What two say of the same error. */
+export const mergedWords = (first: ErrorWords, second: ErrorWords): ErrorWords => ({
+  message: first.message ?? second.message,
+  code: first.code ?? second.code,
+  type: first.type ?? second.type,
+  param: first.param ?? second.param,
+  status: first.status ?? second.status,
+});
+
+const joined = (words: string | undefined, more: string | undefined): string | undefined => {
+  if (words === undefined || more === undefined) return words ?? more;
+  return words.includes(more) ? words : shortened(`${words}: ${more}`, LONGEST_WORDS);
+};
+
+function codeOf(fields: Fields): string | undefined {
+  for (const key of [...places.code, ...places.number]) {
+    const value = fields[key];
+    if (statusOf(value) !== undefined) continue;
+    if (typeof value === "number" && value !== 0 && value !== 200) return String(value);
+    const word = textOf(value);
+    // Some write the whole name of a class, or where it is told of.
+    if (word !== undefined && word.trim() !== "")
+      return shortened(key === "__type" ? word.replace(/^.*#|:.*$/gs, "") : word, LONGEST_CODE);
+  }
+  return undefined;
+}
+
+function statusIn(fields: Fields): number | undefined {
+  for (const key of ["code", "status", ...places.number, "error_code"]) {
+    const status = statusOf(fields[key]);
+    if (status !== undefined) return status;
+  }
+  return undefined;
+}
+
+function statusOf(value: unknown): number | undefined {
+  const status = typeof value === "string" && /^\d{3}$/.test(value) ? Number(value) : value;
+  return typeof status === "number" && status >= 400 && status < 600 ? status : undefined;
+}
+
+/** Where in a request something is wrong, without the part of it that is always the same. */
+function locationOf(loc: unknown): string | undefined {
+  const steps = (listOf(loc) ?? []).filter((one) => ["string", "number"].includes(typeof one));
+  const [first, ...rest] = steps;
+  return (first === "body" || first === "query" ? rest : steps).join(".") || undefined;
+}
+
+function wordsAt(fields: Fields, keys: readonly string[]): string | undefined {
+  for (const key of keys) {
+    const text = textOf(fields[key])?.trim();
+    if (text !== undefined && text !== "") return text;
+  }
+  return undefined;
+}
+
+const firstOf = <Key extends keyof ErrorWords>(
+  all: readonly (ErrorWords | undefined)[],
+  key: Key,
+): ErrorWords[Key] => all.find((one) => one?.[key] !== undefined)?.[key];
+
+const unlessEmpty = (text: string): string | undefined => (text === "" ? undefined : text);
+
+/** On one line, and no longer than can be read. */
+export function shortened(text: string, longest: number): string {
+  // A sentence of a million blanks need not be looked at to its end.
+  const flat = text
+    .slice(0, 4 * longest)
+    .replaceAll(/\s+/g, " ")
+    .trim();
+  return flat.length <= longest ? flat : `${flat.slice(0, longest)}...`;
+}

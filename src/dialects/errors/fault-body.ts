@@ -1,0 +1,21 @@
+import type { Fault } from "../../turn/fault.ts";
+
+/** An error as the OpenAI API says it, in a body or in a stream. */
+export type FaultBody = {
+  readonly error: {
+    readonly message: string;
+    readonly type: string;
+    readonly param: string | null;
+    readonly code: string;
+  };
+};
+
+/** The upstream's own code is kept where there is one: clients of that upstream know it. */
+export const faultBody = (fault: Fault): FaultBody => ({
+  error: {
+    message: fault.message,
+    type: fault.type,
+    param: fault.detail.param ?? null,
+    code: fault.detail.upstreamCode ?? fault.code,
+  },
+});

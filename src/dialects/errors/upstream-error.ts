@@ -1,0 +1,203 @@
+import { Fault, type FaultCode } from "../../turn/fault.ts";
+import type { Fields } from "../../turn/turn.ts";
+import { errorWords, type ErrorWords } from "./error-words.ts";
+import { fieldsOf, listOf, numberOf, textOf } from "../shared/loose.ts";
+
+const byStatus = {
+  401: "upstream.auth",
+  403: "upstream.forbidden",
+  404: "upstream.not_found",
+  408: "upstream.timeout",
+  413: "upstream.too_large",
+  429: "upstream.rate_limited",
+  503: "upstream.overloaded",
+  529: "upstream.overloaded",
+} as const satisfies Record<number, FaultCode>;
+
+/** What an HTTP status of 400 or more can mean. */
+export type StatusFault =
+  | (typeof byStatus)[keyof typeof byStatus]
+  | "upstream.failed"
+  | "upstream.refused";
+
+export function faultOfStatus(status: number): StatusFault {
+  const known: Readonly<Record<number, StatusFault>> = byStatus;
+  return known[status] ?? (status >= 500 ? "upstream.failed" : "upstream.refused");
+}
+
+/** What a fault that an upstream tells of itself comes to, and what to do about it. */
+export type FaultWords = {
+  /** After the upstream's name. */
+  readonly did: string;
+  /** None where the upstream's own words have to do. */
+  readonly remedy: string;
+};
+
+export const faultWords: Readonly<Record<StatusFault | "upstream.said_error", FaultWords>> = {
+  "upstream.auth": { did: "rejected its key", remedy: "Check its `api_key`." },
+  "upstream.forbidden": { did: "forbids this", remedy: "Check what its `api_key` may do." },
+  "upstream.not_found": {
+    did: "has no such model or route",
+    remedy: "Check the model's name and its `base_url`.",
+  },
+  "upstream.timeout": { did: "gave up waiting", remedy: "Try again." },
+  "upstream.too_large": { did: "found the request too large", remedy: "Send less." },
+  "upstream.rate_limited": { did: "asks to slow down", remedy: "Try again later." },
+  "upstream.overloaded": { did: "is overloaded", remedy: "Try again later." },
+  "upstream.failed": { did: "had an error", remedy: "Try again later." },
+  "upstream.refused": { did: "rejected the request", remedy: "" },
+  "upstream.said_error": {
+    did: "reported an error",
+    remedy: "Check the request, or try another model.",
+  },
+};
+
+/** A quota that is used up does not come back in the moment that a client waits between two tries. */
+const usedUp = new Set(["insufficient_quota", "service_quota_exceeded", "usage_limit_reached"]);
+
+/** What an error's own words say of sending the same again; nothing, if its class has to do. */
+export const mayRetry = (...words: readonly (string | undefined)[]): false | undefined =>
+  words.some((word) => word !== undefined && usedUp.has(plain(word))) ? false : undefined;
+
+const UNSAID = "`POST /v1/plan` shows what is made of the request.";
+
+/** What is told of such a fault; `who` begins the sentence. */
+export function faultText(who: string, { did, remedy }: FaultWords, reason = ""): string {
+  const what = reason === "" ? `${did} and did not say why.` : `${did}: ${stopped(reason)}`;
+  return `${who} ${what} ${remedy === "" && reason === "" ? UNSAID : remedy}`.trimEnd();
+}
+
+export const stopped = (sentence: string): string =>
+  /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
+
+/**
+ * What an error's `code` or `type` says of its cause: the words of the API and
+ * its kin, without what only says that it is an error.
+ */
+const words: ReadonlyMap<string, StatusFault> = new Map(
+  Object.entries({
+    rate_limit: "upstream.rate_limited",
+    rate_limit_exceeded: "upstream.rate_limited",
+    rate_limited: "upstream.rate_limited",
+    too_many_requests: "upstream.rate_limited",
+    resource_exhausted: "upstream.rate_limited",
+    throttling: "upstream.rate_limited",
+    throttled: "upstream.rate_limited",
+    insufficient_quota: "upstream.rate_limited",
+    service_quota_exceeded: "upstream.rate_limited",
+    usage_limit_reached: "upstream.rate_limited",
+    slow_down: "upstream.overloaded",
+    server_is_overloaded: "upstream.overloaded",
+    overloaded: "upstream.overloaded",
+    unavailable: "upstream.overloaded",
+    service_unavailable: "upstream.overloaded",
+    model_not_ready: "upstream.overloaded",
+    server: "upstream.failed",
+    internal: "upstream.failed",
+    internal_server: "upstream.failed",
+    internal_failure: "upstream.failed",
+    api: "upstream.failed",
+    generation: "upstream.failed",
+    incomplete_generation: "upstream.failed",
+    vector_store_timeout: "upstream.failed",
+    timeout: "upstream.timeout",
+    request_timeout: "upstream.timeout",
+    model_timeout: "upstream.timeout",
+    deadline_exceeded: "upstream.timeout",
+    invalid_api_key: "upstream.auth",
+    authentication: "upstream.auth",
+    unauthenticated: "upstream.auth",
+    unauthorized: "upstream.auth",
+    unrecognized_client: "upstream.auth",
+    permission: "upstream.forbidden",
+    permission_denied: "upstream.forbidden",
+    access_denied: "upstream.forbidden",
+    forbidden: "upstream.forbidden",
+    model_not_found: "upstream.not_found",
+    not_found: "upstream.not_found",
+    resource_not_found: "upstream.not_found",
+    context_length_exceeded: "upstream.refused",
+    invalid_prompt: "upstream.refused",
+    invalid_request: "upstream.refused",
+    invalid_argument: "upstream.refused",
+    bad_request: "upstream.refused",
+    validation: "upstream.refused",
+    bio_policy: "upstream.refused",
+    cyber_policy: "upstream.refused",
+    misalignment_policy_violation: "upstream.refused",
+    data_residency_mismatch: "upstream.refused",
+  } satisfies Record<string, StatusFault>),
+);
+
+/**
+ * The error that a frame or body of a successful answer turns out to be, if it
+ * is one. Upstreams put it under `error`, as an object or a sentence, or send
+ * it bare; the codes they give are their own or HTTP statuses.
+ */
+export function saidError(raw: Fields): Fault | undefined {
+  if (isSaid(raw.error) || raw.object === "error" || raw.type === "error") return bareError(raw);
+  const groq = fieldsOf(raw.x_groq);
+  if (isSaid(groq?.error)) return bareError({ error: groq?.error });
+  return isFailure(fieldsOf(raw.base_resp)?.status_code) ? bareError(raw) : undefined;
+}
+
+/** An object that is an error because of where it stands. */
+export const bareError = (raw: Fields): Fault => errorFault(errorWords(raw) ?? {});
+
+/**
+ * What stands in an answer's place, with nothing of one in it but a code and a
+ * sentence; `alone`: nothing came before it, nor will, so the sentence will do.
+ */
+export function strayError(raw: Fields, alone = false): Fault | undefined {
+  const isOne =
+    (listOf(raw.errors) ?? []).length > 0 ||
+    codes.some((key) => isFailure(raw[key])) ||
+    raw.detail != null ||
+    fieldsOf(raw.fault) !== undefined ||
+    (numberOf(raw.status) ?? 0) >= 400 ||
+    (alone && textOf(raw.message) !== undefined);
+  if (!isOne) return undefined;
+  const said = errorWords(raw);
+  return said?.message === undefined ? undefined : errorFault(said);
+}
+
+const codes = ["code", "status_code", "statusCode", "error_code", "__type"];
+
+/** Whether there is anything: an empty text is how many upstreams write "none". */
+const isSaid = (error: unknown): boolean =>
+  fieldsOf(error) !== undefined ||
+  (textOf(error) ?? "").trim() !== "" ||
+  (listOf(error) ?? []).length > 0;
+
+/** A code that does not say that all is well. */
+const isFailure = (code: unknown): boolean =>
+  (typeof code === "number" || typeof code === "string") &&
+  !/^(?:0|200|ok|success|)$/i.test(`${code}`);
+
+/** The fault that an error is which says this of itself. */
+export function errorFault({ message, code: own, type, param, status }: ErrorWords): Fault {
+  const code =
+    status === undefined
+      ? (causeOf(own) ?? causeOf(type) ?? "upstream.said_error")
+      : faultOfStatus(status);
+  return new Fault(code, faultText("The upstream", faultWords[code], message), {
+    param,
+    upstreamCode: own ?? type,
+    retry: mayRetry(own, type),
+    status: code === "upstream.refused" ? status : undefined,
+  });
+}
+
+function causeOf(word: string | undefined): StatusFault | undefined {
+  if (word === undefined) return undefined;
+  const known = plain(word);
+  // All of the API's codes about images say that the request has a bad one.
+  return words.get(known) ?? (/(^|_)image(_|$)/.test(known) ? "upstream.refused" : undefined);
+}
+
+const plain = (word: string): string =>
+  word
+    .replaceAll(/([a-z])([A-Z])/g, "$1_$2")
+    .toLowerCase()
+    .replaceAll(/[ -]/g, "_")
+    .replace(/_(?:error|exception)$/, "");

@@ -1,0 +1,198 @@
+import { z } from "zod";
+import type { Fields, Part, Role } from "../../turn/turn.ts";
+import { fieldsOf, numberOf } from "../shared/loose.ts";
+import { shaped } from "../shared/shape.ts";
+import { extraOf, given, ownExtra, type Report } from "./fields.ts";
+
+const text = z.looseObject({
+  text: z.string(),
+  annotations: z.array(z.unknown()).nullish(),
+  logprobs: z.array(z.unknown()).nullish(),
+});
+const refusal = z.looseObject({ refusal: z.string() });
+/** Also as Chat has it, with the address in an object of its own. */
+const image = z.looseObject({
+  image_url: z
+    .union([
+      z.string().transform((url) => ({ url, detail: undefined })),
+      z.looseObject({ url: z.string(), detail: z.string().nullish() }),
+    ])
+    .nullish(),
+  file_id: z.string().nullish(),
+  detail: z.string().nullish(),
+});
+const fileFields = {
+  file_data: z.string().nullish(),
+  file_url: z.string().nullish(),
+  file_id: z.string().nullish(),
+  filename: z.string().nullish(),
+};
+const file = z.looseObject(fileFields);
+const nestedFile = z.looseObject({ file: z.looseObject(fileFields) });
+const audio = z.looseObject({
+  input_audio: z.looseObject({ data: z.string(), format: z.string() }),
+});
+const content = z.union([z.string(), z.array(z.looseObject({ type: z.string() }))]);
+
+/** Reads the content of a message or of a result. */
+export function readContent(raw: unknown, path: string): Part[] {
+  const read = shaped(content, raw, path);
+  if (typeof read === "string") return [{ type: "text", text: read }];
+  return read.map((part, at) => readPart(part, `${path}[${at}]`));
+}
+
+function readPart(raw: Fields, path: string): Part {
+  switch (raw.type) {
+    case "input_text":
+    case "output_text":
+    case "text": {
+      const { text: said, annotations, logprobs } = shaped(text, raw, path);
+      return {
+        type: "text",
+        text: said,
+        ...given({ annotations, logprobs }),
+        ...extraOf(raw, ["type", "text", "annotations", "logprobs"]),
+      };
+    }
+    case "refusal":
+      return { type: "refusal", text: shaped(refusal, raw, path).refusal };
+    case "input_image":
+    case "image_url": {
+      const { image_url: link, file_id: fileId, detail } = shaped(image, raw, path);
+      return {
+        type: "image",
+        ...given({ url: link?.url, fileId, detail: detail ?? link?.detail }),
+        ...extraOf(raw, ["type", "image_url", "file_id", "detail"]),
+      };
+    }
+    case "input_file":
+      return readFile(shaped(file, raw, path), raw);
+    case "file": {
+      const { file: inner } = shaped(nestedFile, raw, path);
+      return readFile(inner, inner);
+    }
+    case "input_audio": {
+      const { data, format } = shaped(audio, raw, path).input_audio;
+      return { type: "audio", data, format, ...extraOf(raw, ["type", "input_audio"]) };
+    }
+    default:
+      return { type: "opaque", dialect: "responses", raw };
+  }
+}
+
+function readFile(read: z.infer<typeof file>, raw: Fields): Part {
+  const { file_data: data, file_url: url, file_id: fileId, filename: name } = read;
+  return {
+    type: "file",
+    ...given({ data, url, fileId, name }),
+    ...extraOf(raw, ["type", "file_data", "file_url", "file_id", "filename"]),
+  };
+}
+
+/** Writes content for a request; what has no place there is reported. */
+export function writeContent(parts: readonly Part[], role: Role, report: Report): Fields[] {
+  return parts.map((part) => writePart(part, role, report)).filter((part) => part !== undefined);
+}
+
+function writePart(part: Part, role: Role, report: Report): Fields | undefined {
+  switch (part.type) {
+    case "text": {
+      const type = role === "assistant" ? "output_text" : "input_text";
+      const { annotations, logprobs } = role === "assistant" ? part : {};
+      return {
+        type,
+        text: part.text,
+        ...given({ annotations, logprobs }),
+        ...ownExtra(part.extra, report),
+      };
+    }
+    case "refusal":
+      return { type: "refusal", refusal: part.text };
+    case "image": {
+      const { url, fileId, detail, extra } = part;
+      return {
+        type: "input_image",
+        ...given({ image_url: url, file_id: fileId, detail }),
+        ...ownExtra(extra, report),
+      };
+    }
+    case "file": {
+      const { data, url, fileId, name, extra } = part;
+      return {
+        type: "input_file",
+        ...given({ file_data: data, file_url: url, file_id: fileId, filename: name }),
+        ...ownExtra(extra, report),
+      };
+    }
+    case "audio": {
+      const { data, format, extra } = part;
+      return { type: "input_audio", input_audio: { data, format }, ...ownExtra(extra, report) };
+    }
+    case "opaque":
+      if (part.dialect === "responses") return part.raw as Fields;
+      report(`content that only the ${part.dialect} dialect has`);
+      return undefined;
+    default:
+      return part satisfies never;
+  }
+}
+
+/** A part of an answer, with every field that readers of answers want. */
+export function writeOutputPart(part: Part): Fields | undefined {
+  if (part.type === "refusal") return { type: "refusal", refusal: part.text };
+  if (part.type !== "text") return undefined;
+  return {
+    type: "output_text",
+    text: part.text,
+    annotations: (part.annotations ?? []).flatMap((one) => writeAnnotation(one) ?? []),
+    logprobs: writeLogprobs(part.logprobs),
+  };
+}
+
+const annotationTypes = new Set<unknown>([
+  "url_citation",
+  "file_citation",
+  "container_file_citation",
+  "file_path",
+]);
+
+/** The API has these annotations and no others, and its readers want every field of a citation. */
+export function writeAnnotation(annotation: unknown): Fields | undefined {
+  const fields = fieldsOf(annotation);
+  if (fields === undefined || !annotationTypes.has(fields.type)) return undefined;
+  if (fields.type !== "url_citation") return fields;
+  const { url, title, start_index: start, end_index: end } = fields;
+  if (typeof url !== "string") return undefined;
+  return {
+    ...fields,
+    title: typeof title === "string" ? title : url,
+    start_index: numberOf(start) ?? 0,
+    end_index: numberOf(end) ?? 0,
+  };
+}
+
+/** Whether an annotation can be shown as it is. */
+export function isOwnAnnotation(annotation: unknown): boolean {
+  const fields = fieldsOf(annotation);
+  const shown = writeAnnotation(annotation);
+  return (
+    shown !== undefined &&
+    ["title", "start_index", "end_index"].every((key) => shown[key] === fields?.[key])
+  );
+}
+
+/** Chat may leave out the bytes and alternatives that Responses requires. */
+export const writeLogprobs = (logprobs: readonly unknown[] | undefined): readonly unknown[] =>
+  logprobs?.map((entry) => withBytes(entry, { top_logprobs: [] })) ?? [];
+
+function withBytes(entry: unknown, blank: Fields): unknown {
+  if (typeof entry !== "object" || entry === null) return entry;
+  const fields = entry as Fields;
+  const { top_logprobs: others } = fields;
+  return {
+    ...blank,
+    ...fields,
+    bytes: fields.bytes ?? [],
+    ...(Array.isArray(others) && { top_logprobs: others.map((other) => withBytes(other, {})) }),
+  };
+}

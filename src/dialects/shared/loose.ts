@@ -1,0 +1,33 @@
+import { isFields, jsonOf } from "../../turn/json.ts";
+import type { Fields } from "../../turn/turn.ts";
+
+// What an upstream sends may be anything. Each of these takes a value for what it
+// should be, or gives nothing.
+
+export const fieldsOf = (value: unknown): Fields | undefined =>
+  isFields(value) ? value : undefined;
+
+/** The object that a text holds as JSON. Some upstreams wrap an error in a list. */
+export function fieldsIn(text: string): Fields | undefined {
+  const value = jsonOf(text);
+  return fieldsOf(value) ?? fieldsOf(listOf(value)?.[0]);
+}
+
+/** Whether such a text is a list: what it holds may not be forwarded so. */
+export const isListed = (text: string): boolean => !text.startsWith("{") && /^\s*\[/.test(text);
+
+export const listOf = (value: unknown): readonly unknown[] | undefined =>
+  Array.isArray(value) ? (value as readonly unknown[]) : undefined;
+
+/** Text that says something: `""` is how many upstreams write "none". */
+export const textOf = (value: unknown): string | undefined =>
+  typeof value === "string" && value !== "" ? value : undefined;
+
+/** The text of a call's input, which may come as a value. */
+export function inputText(value: unknown): string {
+  if (typeof value === "string") return value;
+  return value === undefined || value === null ? "" : JSON.stringify(value);
+}
+
+export const numberOf = (value: unknown): number | undefined =>
+  typeof value === "number" && Number.isFinite(value) ? value : undefined;

@@ -1,0 +1,54 @@
+import type { bodyReader } from "../dialects/shared/body.ts";
+import type { Memory } from "../store/memory.ts";
+import type { UsageStore } from "../store/usage-sums.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import type { Report } from "../telemetry/happening.ts";
+import type { Clock, NewId } from "../turn/clock.ts";
+import type { CallRules } from "../turn/rules.ts";
+import type { Fields } from "../turn/turn.ts";
+import type { Upstream } from "../upstreams/upstream.ts";
+import type { Caller } from "./admission.ts";
+import type { Config } from "./config.ts";
+import type { Planned } from "./plan-report.ts";
+import type { Roster } from "./running-turns.ts";
+import type { Seals } from "./seals.ts";
+
+/** What the machine gives the gateway. Tests give their own. */
+export type Parts = {
+  readonly clock: Clock;
+  readonly newId: NewId;
+  readonly random: () => number;
+  readonly report: Report;
+  /** What a child process may be given of, and which proxies there are; never read anywhere else. */
+  readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
+};
+
+export type KeptItem = {
+  readonly caller: Caller;
+  readonly item: Fields;
+  readonly length: number;
+};
+
+/**
+ * All a request needs, as it was when the request came: a new configuration
+ * makes a new house and never changes a turn under way.
+ */
+export type House = Parts & {
+  readonly config: Config;
+  /** What it asks of calls. */
+  readonly rules: CallRules;
+  /** Digests of the keys that let a caller in. */
+  readonly keys: readonly Buffer[];
+  readonly upstreams: ReadonlyMap<string, Upstream>;
+  readonly metrics: Metrics;
+  readonly readBody: ReturnType<typeof bodyReader>;
+  /** The plans of past answers, by the answer's id. */
+  readonly plans: Memory<{ readonly caller: Caller; readonly planned: Planned }>;
+  /** The items of past answers that a client may refer to, by their ids. */
+  readonly items: Memory<KeptItem>;
+  readonly seals: Seals;
+  /** What turns used, for those who ask. */
+  readonly usage: UsageStore;
+  /** The turns under way, for a stop that waits. */
+  readonly running: Roster;
+};

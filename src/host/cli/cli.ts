@@ -1,0 +1,141 @@
+#!/usr/bin/env node
+import { readFileSync } from "node:fs";
+import { Command, InvalidArgumentError, Option } from "commander";
+import { Fault } from "../../turn/fault.ts";
+import type { CheckOptions } from "./commands/check.ts";
+import type { PlanOptions } from "./commands/plan.ts";
+import type { ServeOptions } from "./commands/serve.ts";
+import type { SmokeOptions } from "./commands/smoke.ts";
+import { logLevels } from "../config/log-level.ts";
+import { nodeProblem } from "./node-version.ts";
+import { mostAsked } from "./smoke/scene.ts";
+
+const { version, engines } = ownManifest();
+// Told before anything is loaded that an older one would stumble over.
+const problem = nodeProblem(process.versions.node, engines.node);
+if (problem !== undefined) {
+  process.stderr.write(`${problem}\n`);
+  process.exit(1);
+}
+
+const configOption = (): Option =>
+  new Option(
+    "-c, --config <file>",
+    "the configuration, YAML or JSON; default: ./patchbay.yaml, then patchbay/patchbay.yaml in your configuration directory, then keys in the environment",
+  );
+
+function readPort(text: string): number {
+  const port = Number(text);
+  if (/^\d+$/.test(text) && port <= 65_535) return port;
+  throw new InvalidArgumentError("Give a port from 0 (any free one) to 65535.");
+}
+
+function readAddress(text: string): string {
+  if (/^https?:$/.test(URL.parse(text)?.protocol ?? "")) return text;
+  throw new InvalidArgumentError("Write it whole, such as http://127.0.0.1:11435.");
+}
+
+function readSeconds(text: string): number {
+  const seconds = Number(text);
+  if (/^\d+(?:\.\d+)?$/.test(text) && seconds > 0 && seconds <= 86_400) return seconds;
+  throw new InvalidArgumentError("Give a number of seconds, such as 60.");
+}
+
+function readCalls(text: string): number {
+  const calls = Number(text);
+  if (/^\d+$/.test(text) && calls >= 1 && calls <= mostAsked) return calls;
+  throw new InvalidArgumentError(`Give a number of calls from 1 to ${mostAsked}.`);
+}
+
+const program = new Command("patchbay")
+  .description("Every client's tools, on every model: a gateway in front of any model.")
+  .version(version)
+  .showHelpAfterError("(add --help for what there is)")
+  .addHelpText(
+    "after",
+    `
+Examples:
+  patchbay serve                               serve the embedded demo, or the providers whose keys are set
+  patchbay serve --config patchbay.yaml --port 8080
+  patchbay check --config patchbay.yaml        every problem at once, each with its line and remedy
+  patchbay plan request.json --model gpt-5.5   what would become of its tools and parameters
+  patchbay smoke --url http://127.0.0.1:11435  whether a running gateway brings bursts of tool calls through
+  curl http://127.0.0.1:11435/v1/chat/completions -H 'content-type: application/json' \\
+    -d '{"model":"demo","messages":[{"role":"user","content":"Hello"}]}'`,
+  );
+
+// Each command is loaded when it is asked for: help and mistakes need not wait for a gateway.
+program
+  .command("serve")
+  .description("run the gateway")
+  .addOption(configOption())
+  .option("--host <address>", "where to listen; default: 127.0.0.1")
+  .option("--port <number>", "default: 11435; 0 takes any free one", readPort)
+  .option(
+    "--with-parent",
+    "stop when the process that started it is gone, as with npx and npm start",
+  )
+  .addOption(
+    new Option("--log-level <level>", "JSON lines on stderr").choices(logLevels).default("info"),
+  )
+  .action(async (options: ServeOptions) => (await import("./commands/serve.ts")).serve(options));
+
+program
+  .command("check")
+  .description("check a configuration and call nobody; exit code 1 if anything is wrong")
+  .addOption(configOption())
+  .option("--json", "print the outcome as JSON")
+  .action(async (options: CheckOptions) => (await import("./commands/check.ts")).check(options));
+
+program
+  .command("plan")
+  .description("what would become of a request: every tool and parameter; nobody is called")
+  .argument("<request>", "a Chat or Responses request body as a JSON file; - reads standard input")
+  .option("-m, --model <name>", "ask for this model instead of the request's own")
+  .addOption(configOption())
+  .option("--strict", "refuse what would not arrive whole, as `tools.strict` does")
+  .option("--json", "print the plan as JSON")
+  .action(async (request: string, options: PlanOptions) =>
+    (await import("./commands/plan.ts")).plan(request, options),
+  );
+
+program
+  .command("smoke")
+  .description(
+    "ask a running gateway for several tool calls at once, in both dialects, streamed and whole, in both output modes; exit code 1 if fewer come or anything is inconsistent",
+  )
+  .option(
+    "--url <address>",
+    "where it listens, with or without /v1",
+    readAddress,
+    "http://127.0.0.1:11435",
+  )
+  .option("--key <key>", "its key; default: PATCHBAY_API_KEY or PROXY_API_KEY, if set")
+  .option("-m, --model <name>", "the model to ask; default: the first that GET /v1/models lists")
+  .option("--expect <number>", "how many calls every answer must have at least", readCalls, 2)
+  .option("--at-most <number>", "how many it may have, to see that a cap holds", readCalls)
+  .option("--timeout <seconds>", "how long one answer may take", readSeconds, 60)
+  .option("--json", "print what was seen as JSON")
+  .addHelpText(
+    "after",
+    `
+Examples:
+  patchbay smoke --url http://127.0.0.1:11435 --model gpt-5.5
+  patchbay smoke --expect 4                    a larger burst
+  patchbay smoke --expect 1 --at-most 1        after a rollback to single calls`,
+  )
+  .action(async (options: SmokeOptions) => (await import("./commands/smoke.ts")).smoke(options));
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  if (!(error instanceof Fault)) throw error;
+  process.stderr.write(`${error.message}\n`);
+  process.exitCode = 1;
+}
+
+/** The same place from `src/host/cli` and, built, from `dist/host/cli`. */
+function ownManifest(): { readonly version: string; readonly engines: { readonly node: string } } {
+  const file = new URL("../../../package.json", import.meta.url);
+  return JSON.parse(readFileSync(file, "utf8")) as ReturnType<typeof ownManifest>;
+}

@@ -1,0 +1,83 @@
+import { parseConfig, type Config } from "../../../gateway/config.ts";
+import { openGateway } from "../../../gateway/gateway.ts";
+import { Fault } from "../../../turn/fault.ts";
+import { aligned } from "../table.ts";
+import { findingLine, type Finding } from "../../config/config-file.ts";
+import { environment } from "../../config/env.ts";
+import { loadConfig } from "../../config/load.ts";
+import { machineParts } from "../../server/platform.ts";
+
+export type CheckOptions = {
+  readonly config?: string | undefined;
+  readonly json?: boolean | undefined;
+};
+
+/** `patchbay check`: every problem at once, or what the configuration comes to. */
+export async function check({ config: file, json = false }: CheckOptions): Promise<void> {
+  const loaded = loadConfig({ file, env: environment(), directory: process.cwd() });
+  const rest = loaded.ok ? await openingFindings(loaded.config, loaded.file) : loaded.findings;
+  const findings = [...rest, ...loaded.doubts];
+  for (const note of loaded.notes) console.error(note);
+  if (findings.length > 0) {
+    process.exitCode = 1;
+    if (json) console.log(JSON.stringify({ ok: false, file: loaded.file, problems: findings }));
+    else for (const finding of findings) console.error(findingLine(finding));
+    return;
+  }
+  if (!loaded.ok) return;
+  const { upstreams, models, tools } = summary(loaded.config);
+  if (json) {
+    console.log(JSON.stringify({ ok: true, file: loaded.file, upstreams, models, tools }));
+    return;
+  }
+  console.log(`${loaded.file ?? "No file: zero configuration"}: no problems.`);
+  const rows = upstreams.map(({ name, dialect, base_url = "" }) => [name, dialect, base_url]);
+  console.log(["upstreams:", ...aligned(rows)].join("\n"));
+  const places = Object.entries(models).map(([name, to]) => [name, "->", to.join(", then ")]);
+  const [some] = upstreams;
+  const address = some && ` by name; ask for upstream/model, such as ${some.name}/MODEL`;
+  const none = [[`none${address ?? ""}`]];
+  console.log(["models:", ...aligned(places.length > 0 ? places : none)].join("\n"));
+  const rules = unusual(tools);
+  if (rules.length > 0) console.log(["tools:", ...aligned(rules)].join("\n"));
+}
+
+/** The rules that are not as they are by themselves. */
+function unusual(tools: Config["tools"]): string[][] {
+  const usual = new Map<string, unknown>(Object.entries(parseConfig({}).tools));
+  return Object.entries(tools)
+    .filter(([key, value]) => value !== undefined && value !== usual.get(key))
+    .map(([key, value]) => [key, key === "block_delimiter" ? JSON.stringify(value) : `${value}`]);
+}
+
+/** What only shows when the gateway is put together. Nobody is called. */
+async function openingFindings(config: Config, file: string | undefined): Promise<Finding[]> {
+  try {
+    await openGateway(config, machineParts()).close(0);
+    return [];
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    return [{ file, path: "", message: error.message }];
+  }
+}
+
+type Row = {
+  readonly name: string;
+  readonly dialect: string;
+  readonly base_url?: string | undefined;
+};
+
+function summary(config: Config): { upstreams: Row[] } & Pick<Config, "models" | "tools"> {
+  const upstreams = Object.entries(config.upstreams).map(([name, upstream]) => ({
+    name,
+    dialect: upstream.dialect,
+    base_url: "base_url" in upstream ? withoutSecrets(upstream.base_url) : undefined,
+  }));
+  return { upstreams, models: config.models, tools: config.tools };
+}
+
+/** Some providers take the key in the address. */
+function withoutSecrets(address: string | undefined): string | undefined {
+  const url = URL.parse(address ?? "");
+  return url === null ? undefined : `${url.origin}${url.pathname}`;
+}

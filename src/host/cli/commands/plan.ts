@@ -1,0 +1,106 @@
+import { readFileSync } from "node:fs";
+import { bodyReader } from "../../../dialects/shared/body.ts";
+import type { Config } from "../../../gateway/config.ts";
+import { planRequest, type PlanReport } from "../../../gateway/plan-report.ts";
+import { callRules } from "../../../gateway/rules.ts";
+import { openUpstreams } from "../../../gateway/upstreams.ts";
+import { isLossy, type Decision } from "../../../turn/decision.ts";
+import { Fault } from "../../../turn/fault.ts";
+import type { Fields } from "../../../turn/turn.ts";
+import { aligned } from "../table.ts";
+import { findingLine } from "../../config/config-file.ts";
+import { environment } from "../../config/env.ts";
+import { loadConfig } from "../../config/load.ts";
+import { machineParts } from "../../server/platform.ts";
+
+export type PlanOptions = {
+  readonly model?: string | undefined;
+  readonly config?: string | undefined;
+  readonly strict?: boolean | undefined;
+  readonly json?: boolean | undefined;
+};
+
+/** `patchbay plan`: what would become of a request. Nobody is called. */
+export async function plan(file: string, options: PlanOptions): Promise<void> {
+  const { model, json = false } = options;
+  const env = environment();
+  const loaded = loadConfig({ file: options.config, env, directory: process.cwd() });
+  if (!loaded.ok) {
+    for (const finding of loaded.findings) console.error(findingLine(finding));
+    process.exitCode = 1;
+    return;
+  }
+  const request = readRequest(file);
+  const body = model === undefined ? request : { ...request, model };
+  const report = await planWith(loaded.config, body, options.strict ?? false);
+  console.log(json ? JSON.stringify(report, null, 2) : [...lines(report, body.model)].join("\n"));
+}
+
+function readRequest(file: string): Fields {
+  let text: string;
+  try {
+    text = readFileSync(file === "-" ? 0 : file, "utf8");
+  } catch (error) {
+    const { code = "unknown error" } = error as NodeJS.ErrnoException;
+    throw new Fault(
+      "request.invalid",
+      `${file} cannot be read (${code}); check its name.`,
+      {},
+      error,
+    );
+  }
+  return bodyReader()(text);
+}
+
+async function planWith(config: Config, body: Fields, strict: boolean): Promise<PlanReport> {
+  const upstreams = openUpstreams(config, machineParts());
+  try {
+    const asked = { strict: strict || config.tools.strict, rules: callRules(config) };
+    return planRequest(body, { config, upstreams }, asked);
+  } finally {
+    await Promise.all([...upstreams.values()].map((upstream) => upstream.close()));
+  }
+}
+
+/** Whether the tables have it: what was done to a tool without loss shows in its verdict and name. */
+function isTold(decision: Decision, { tools, parameters }: PlanReport): boolean {
+  const { path, reason } = decision;
+  if (!path.startsWith("tools[")) return parameters.some((one) => one.path === path);
+  return (
+    !isLossy(decision) || tools.some((one) => one.path === path && one.reason.includes(reason))
+  );
+}
+
+function* lines(report: PlanReport, asked: unknown): Generator<string> {
+  const { upstream, profile, straight, verdicts } = report;
+  yield `${String(asked)} -> ${upstream} (profile ${profile})${straight ? ", forwarded as it is" : ""}`;
+  for (const [head, ...rows] of tables(report))
+    if (rows.length > 0) yield* ["", ...aligned([head, ...rows])];
+  const counts = Object.entries(verdicts).map(([verdict, count]) => `${verdict}=${count}`);
+  yield* ["", `${counts.join(" ")}${report.lossy ? "; strictness would refuse this" : ""}`];
+}
+
+type Table = readonly [head: readonly string[], ...rows: (readonly string[])[]];
+
+function tables(report: PlanReport): readonly Table[] {
+  const { tools, parameters, rules, decisions } = report;
+  const others = decisions.filter((decision) => !isTold(decision, report));
+  return [
+    [
+      ["tool", "kind", "verdict", "upstream name", "reason"],
+      ...tools.map((tool) => [
+        [tool.namespace, tool.name].filter((part) => part !== null).join("."),
+        tool.kind,
+        tool.verdict,
+        tool.upstream_name ?? "-",
+        tool.reason,
+      ]),
+    ],
+    [
+      ["parameter", "verdict", "upstream name", "reason"],
+      ...parameters.map((one) => [one.path, one.verdict, one.upstream_name ?? "-", one.reason]),
+    ],
+    [["rule", "value", "reason"], ...rules.map((one) => [one.path, String(one.value), one.reason])],
+    [["also", "action", "reason"], ...others.map((one) => [one.path, one.action, one.reason])],
+  ];
+}

@@ -1,0 +1,103 @@
+import { isatty } from "node:tty";
+import { setFlagsFromString } from "node:v8";
+import { systemClock } from "../../server/clock.ts";
+import { findingLine } from "../../config/config-file.ts";
+import { environment, isByNpx } from "../../config/env.ts";
+import { loadConfig, type Origin } from "../../config/load.ts";
+import type { LogLevel } from "../../config/log-level.ts";
+import { openLog, type Log } from "../../server/log.ts";
+import { machineParts } from "../../server/platform.ts";
+import { reloader, watchFile } from "../../config/reload.ts";
+import { openServer, type Server } from "../../server/server.ts";
+import { openRecorded } from "../../server/turn-files.ts";
+
+export type ServeOptions = {
+  readonly config?: string | undefined;
+  readonly host?: string | undefined;
+  readonly port?: number | undefined;
+  readonly withParent?: boolean | undefined;
+  readonly logLevel: LogLevel;
+};
+
+/** `patchbay serve`: runs until it is told to stop. */
+export async function serve(options: ServeOptions): Promise<void> {
+  const env = environment();
+  const { config: file, host, port, withParent = isByNpx(env), logLevel } = options;
+  const parent = withParent ? process.ppid : undefined;
+  // Left to itself V8 lets more garbage gather than the gateway has in use, and after
+  // a busy moment makes what lives for a turn where it keeps what lives for ever.
+  setFlagsFromString("--heap-growing-percent=20");
+  setFlagsFromString("--no-allocation-site-pretenuring");
+  const origin: Origin = { file, host, port, env, directory: process.cwd() };
+  const loaded = loadConfig(origin);
+  for (const note of loaded.notes) console.error(note);
+  if (!loaded.ok) {
+    for (const finding of [...loaded.findings, ...loaded.doubts])
+      console.error(findingLine(finding));
+    process.exitCode = 1;
+    return;
+  }
+  const { config } = loaded;
+  const log = openLog(logLevel);
+  const gateway = openRecorded(config, machineParts(log.report));
+  const server = await openServer(gateway, config.server);
+  keepServing(log);
+  const stop = stopper(server, log);
+  process.on("SIGTERM", stop.heed);
+  process.on("SIGINT", stop.heed);
+  if (parent !== undefined) stopWithParent(stop, parent);
+  const takeUp = reloader({ ...origin, file: loaded.file }, config, gateway, log);
+  for (const path of loaded.files) watchFile(path, systemClock, takeUp);
+  // At a terminal it says that the terminal is gone; a service is told so that its file has changed.
+  const isService = ![0, 1, 2].some(isatty);
+  process.on("SIGHUP", isService ? takeUp : stop.heed);
+  console.log(
+    `Patchbay listens on ${server.url} (upstreams: ${Object.keys(config.upstreams).join(", ")})`,
+  );
+}
+
+/** One request's error must not end the others: it is logged, and serving goes on. */
+function keepServing(log: Log): void {
+  process.on("uncaughtException", log.uncaught);
+  process.on("unhandledRejection", log.uncaught);
+  process.on("exit", log.flush);
+}
+
+type Stopper = {
+  readonly stop: (why: string) => void;
+  /** The first signal lets running streams end; the second does not wait. */
+  readonly heed: (signal: NodeJS.Signals) => void;
+};
+
+/** Lets running streams end, and then the process. */
+function stopper(server: Server, log: Log): Stopper {
+  let stopping = false;
+  const stop = (why: string): void => {
+    if (stopping) return;
+    stopping = true;
+    log.note(`stopping ${why}`);
+    server.close().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        log.uncaught(error);
+        process.exit(1);
+      },
+    );
+  };
+  const heed = (signal: NodeJS.Signals): void => {
+    if (stopping) process.exit(1);
+    stop(`on ${signal}`);
+  };
+  return { stop, heed };
+}
+
+/** A shell that is ended passes nothing on; that it is gone shows in who the parent is. */
+function stopWithParent({ stop }: Stopper, parent: number): void {
+  const look = setInterval(() => {
+    if (process.ppid !== parent) stop("with its parent");
+  }, lookMs);
+  look.unref();
+}
+
+/** How often the parent is looked for. */
+const lookMs = 250;

@@ -1,0 +1,94 @@
+import { Fault } from "../../../turn/fault.ts";
+import { aligned } from "../table.ts";
+import { environment } from "../../config/env.ts";
+import { blocksIn, cityIn } from "../smoke/judge.ts";
+import { look, type Answer, type Look, type Report } from "../smoke/look.ts";
+import type { SeenCall } from "../smoke/seen.ts";
+
+export type SmokeOptions = Omit<Look, "key"> & {
+  readonly key?: string | undefined;
+  readonly json?: boolean | undefined;
+};
+
+/** `patchbay smoke`: asks a running gateway for bursts of calls, in every way, and says what came. */
+export async function smoke({ json = false, ...options }: SmokeOptions): Promise<void> {
+  const { PATCHBAY_API_KEY, PROXY_API_KEY } = environment();
+  const key = options.key ?? (PATCHBAY_API_KEY || PROXY_API_KEY || undefined);
+  let report: Report;
+  try {
+    refuseContradiction(options);
+    report = await look({ ...options, key });
+  } catch (error) {
+    if (!json || !(error instanceof Fault)) throw error;
+    process.exitCode = 1;
+    console.log(JSON.stringify({ ok: false, problems: [error.message], answers: [] }));
+    return;
+  }
+  if (!report.ok) process.exitCode = 1;
+  console.log(json ? JSON.stringify(toldAsJson(report)) : [...lines(report)].join("\n"));
+}
+
+function refuseContradiction({ expect, atMost }: SmokeOptions): void {
+  if (atMost === undefined || atMost >= expect) return;
+  throw new Fault(
+    "request.invalid",
+    `\`--at-most ${atMost}\` is less than \`--expect ${expect}\`; give \`--expect ${atMost}\` too.`,
+  );
+}
+
+function* lines({ ok, url, model, least, answers, problems }: Report): Generator<string> {
+  yield `${url}, model ${model}: bursts of ${least} or more calls`;
+  yield "";
+  const rows = aligned([
+    ["", "door", "answer", "output", "calls", "finish", "told", "blocks"],
+    ...answers.map(rowOf),
+  ]);
+  yield* rows.slice(0, 1);
+  for (const [at, { flaws }] of answers.entries()) {
+    yield rows[at + 1] ?? "";
+    for (const flaw of flaws) yield `        ${flaw}`;
+  }
+  yield "";
+  yield* problems;
+  const good = answers.filter(({ flaws }) => flaws.length === 0).length;
+  const sum = `${good} of ${answers.length} answers are as they should be`;
+  yield ok ? `${sum}.` : `${sum}${problems.length > 0 ? ", and some disagree" : ""}: it fails.`;
+}
+
+function rowOf({ scene, seen, flaws }: Answer): readonly string[] {
+  const { calls, figures } = seen;
+  return [
+    flaws.length === 0 ? "ok" : "FAIL",
+    scene.door,
+    scene.stream ? "stream" : "whole",
+    scene.output,
+    calls.length === 0 ? "0" : `${calls.length}: ${inOrder(calls)}`,
+    seen.finish || "-",
+    figures === undefined
+      ? "-"
+      : `count=${figures.count} truncated=${figures.truncated} mode=${figures.mode}`,
+    String(blocksIn(seen.text).length),
+  ];
+}
+
+/** The calls as they came, each name once for all that follow each other. */
+const inOrder = (calls: readonly SeenCall[]): string =>
+  calls
+    .map(({ name, arguments: input }, at) =>
+      calls[at - 1]?.name === name ? cityIn(input) : `${name} ${cityIn(input)}`,
+    )
+    .join(", ");
+
+const toldAsJson = ({ answers, least, ...report }: Report): object => ({
+  ...report,
+  expect: least,
+  answers: answers.map(({ scene, seen, flaws }) => ({
+    ...scene,
+    ok: flaws.length === 0,
+    calls: seen.calls,
+    finish: seen.finish,
+    figures: seen.figures ?? null,
+    blocks: blocksIn(seen.text).length,
+    flaws,
+  })),
+});

@@ -1,0 +1,113 @@
+import { fieldsIn, fieldsOf, listOf, textOf } from "../../../dialects/shared/loose.ts";
+import type { Fields } from "../../../turn/turn.ts";
+import { errorText, figuresIn, type Figures, type Said, type Seen, type SeenCall } from "./seen.ts";
+
+const terminals = new Set(["response.completed", "response.incomplete", "response.failed"]);
+
+/** Reads a whole response. */
+export function readResponsesBody(body: Fields | undefined): Omit<Seen, "figures"> {
+  const output = (listOf(body?.output) ?? []).map((item) => fieldsOf(item) ?? {});
+  const flaws = listOf(body?.output) === undefined ? ["the answer has no output"] : [];
+  return {
+    calls: output.filter(isCall).map(callOf),
+    text: output.map(textIn).join(""),
+    finish: textOf(body?.status) ?? "",
+    flaws,
+  };
+}
+
+const isCall = (item: Fields): boolean => item.type === "function_call";
+
+const callOf = (item: Fields): SeenCall => ({
+  id: textOf(item.call_id) ?? "",
+  name: textOf(item.name) ?? "",
+  arguments: textOf(item.arguments) ?? "",
+});
+
+function textIn(item: Fields): string {
+  if (item.type !== "message") return "";
+  const parts = (listOf(item.content) ?? []).map((part) => fieldsOf(part));
+  return parts.map((part) => textOf(part?.text) ?? "").join("");
+}
+
+/** Reads a Responses stream and notes whatever a strict client would stumble over. */
+export function readResponsesStream(said: readonly Said[]): Seen {
+  const reading = new ResponsesReading();
+  for (const one of said)
+    if (one.type === "comment") reading.comment(one.text);
+    else reading.frame(one.data);
+  return reading.over();
+}
+
+class ResponsesReading {
+  /** Each is told once, however often it is met. */
+  readonly #flaws = new Set<string>();
+  readonly #added = new Set<string>();
+  readonly #closed: SeenCall[] = [];
+  readonly #grown = new Map<string, string>();
+  #next = 0;
+  #terminal: Fields | undefined;
+  #figures: Figures | undefined;
+  #done = false;
+
+  comment(text: string): void {
+    const figures = figuresIn(text);
+    if (figures === undefined) return;
+    if (this.#figures !== undefined) this.#flaws.add("the statistics comment comes twice");
+    if (this.#terminal === undefined)
+      this.#flaws.add("the statistics comment comes before the terminal");
+    if (this.#done) this.#flaws.add("the statistics comment comes after [DONE]");
+    this.#figures = figures;
+  }
+
+  frame(data: string): void {
+    if (this.#done) return void this.#flaws.add("something follows [DONE]");
+    if (data === "[DONE]") return void (this.#done = true);
+    const event = fieldsIn(data);
+    if (event === undefined) return void this.#flaws.add("a frame is not JSON");
+    if (this.#terminal !== undefined) this.#flaws.add("an event follows the terminal");
+    if (event.sequence_number !== this.#next)
+      this.#flaws.add(
+        `sequence number ${JSON.stringify(event.sequence_number)} stands where ${this.#next} is next`,
+      );
+    this.#next++;
+    this.#event(event);
+  }
+
+  #event(event: Fields): void {
+    const type = textOf(event.type) ?? "";
+    const item = fieldsOf(event.item);
+    const itemId = textOf(event.item_id) ?? "";
+    if (terminals.has(type)) this.#terminal = event;
+    else if (type === "error") this.#flaws.add(`the stream failed: ${errorText(event)}`);
+    else if (type === "response.output_item.added") this.#added.add(textOf(item?.id) ?? "");
+    else if (type === "response.function_call_arguments.delta")
+      this.#grown.set(itemId, (this.#grown.get(itemId) ?? "") + (textOf(event.delta) ?? ""));
+    else if (type === "response.output_item.done" && item !== undefined) this.#close(item);
+  }
+
+  #close(item: Fields): void {
+    const id = textOf(item.id) ?? "";
+    if (!this.#added.has(id)) this.#flaws.add(`item ${id} is done and was never added`);
+    if (!isCall(item)) return;
+    const call = callOf(item);
+    const grown = this.#grown.get(id);
+    if (grown !== undefined && grown !== call.arguments)
+      this.#flaws.add(`the deltas of call ${call.id} do not add up to its arguments`);
+    this.#closed.push(call);
+  }
+
+  over(): Seen {
+    if (!this.#done) this.#flaws.add("the stream ends without [DONE]");
+    const response = fieldsOf(this.#terminal?.response);
+    if (response === undefined) {
+      const flaws = [...this.#flaws, "the stream has no terminal event"];
+      return { calls: this.#closed, text: "", finish: "", figures: this.#figures, flaws };
+    }
+    const whole = readResponsesBody(response);
+    if (JSON.stringify(whole.calls) !== JSON.stringify(this.#closed))
+      this.#flaws.add("the response at the end has other calls than the stream");
+    const flaws = [...this.#flaws, ...whole.flaws];
+    return { ...whole, calls: this.#closed, figures: this.#figures, flaws };
+  }
+}

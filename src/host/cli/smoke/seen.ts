@@ -1,0 +1,55 @@
+import { fieldsIn, numberOf, textOf } from "../../../dialects/shared/loose.ts";
+import type { Fields } from "../../../turn/turn.ts";
+
+export type SeenCall = { readonly id: string; readonly name: string; readonly arguments: string };
+
+/** What a gateway tells of a turn's calls beside the answer. */
+export type Figures = {
+  readonly count: number;
+  readonly truncated: boolean;
+  readonly mode: string;
+};
+
+/** What one answer showed. */
+export type Seen = {
+  readonly calls: readonly SeenCall[];
+  readonly text: string;
+  /** In the words of its dialect. */
+  readonly finish: string;
+  readonly figures: Figures | undefined;
+  /** What is wrong with it. */
+  readonly flaws: readonly string[];
+};
+
+/** One thing a stream said. */
+export type Said =
+  | { readonly type: "frame"; readonly data: string }
+  | { readonly type: "comment"; readonly text: string };
+
+/** What a whole answer tells in its head. */
+export function figuresInHead(head: Headers): Figures | undefined {
+  const count = head.get("x-codex-tool-call-count");
+  const truncated = head.get("x-codex-tool-call-truncated");
+  const mode = head.get("x-codex-stop-after-tools-mode");
+  if (count === null || !/^\d+$/.test(count) || mode === null) return undefined;
+  if (truncated !== "true" && truncated !== "false") return undefined;
+  return { count: Number(count), truncated: truncated === "true", mode };
+}
+
+/** What a comment of a stream tells; other comments only keep a connection alive. */
+export function figuresIn(comment: string): Figures | undefined {
+  const said = fieldsIn(comment);
+  const count = numberOf(said?.tool_call_count);
+  const mode = textOf(said?.stop_after_tools_mode);
+  const truncated = said?.tool_call_truncated;
+  if (count === undefined || mode === undefined || typeof truncated !== "boolean") return undefined;
+  return { count, truncated, mode };
+}
+
+/** The message of an error body, or of an error in a stream. */
+export function errorText(fields: Fields | undefined): string {
+  const error = fields?.error;
+  const inner = typeof error === "object" && error !== null ? (error as Fields) : fields;
+  const words = [textOf(inner?.code), textOf(inner?.message) ?? textOf(error)];
+  return words.filter((word) => word !== undefined).join(": ") || "no reason was given";
+}

@@ -1,0 +1,194 @@
+import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
+import type { Document, ParsedNode } from "yaml";
+import { pathText, type Path, type Problem } from "../../diagnostics/problem.ts";
+import { maskReferences, type Masked } from "./references.ts";
+
+/** A problem and where it stands. `line` and `column` count from 1. */
+export type Finding = {
+  readonly file?: string | undefined;
+  readonly line?: number | undefined;
+  readonly column?: number | undefined;
+  readonly path: string;
+  readonly message: string;
+};
+
+/** `file:line:col path: what is wrong; remedy` */
+export function findingLine({ file, line, column, path, message }: Finding): string {
+  const place = [file, line, column].filter((part) => part !== undefined).join(":");
+  return [[place, path].filter((part) => part !== "").join(" "), message]
+    .filter((part) => part !== "")
+    .join(": ");
+}
+
+/** What a configuration file says, and where it says each thing. */
+export type ConfigFile = {
+  readonly value: unknown;
+  readonly findings: readonly Finding[];
+  /** The variables of the environment that it asks for. */
+  readonly variables: ReadonlySet<string>;
+  /** Whether the value at the path came from the environment, and so is text whatever it means. */
+  refers(path: Path): boolean;
+  find(problem: Problem): Finding;
+};
+
+type Place = { readonly line: number; readonly column: number };
+
+// Enough for any configuration; a file that unfolds to more does so by aliases, of aliases or of themselves.
+const mostNodes = 20_000;
+const deepest = 100;
+const OVERFLOW = /call stack/;
+
+/** Reads a configuration file, YAML or JSON, with its references to the environment resolved. */
+export function readConfigFile(
+  text: string,
+  file: string,
+  lookUp: (name: string) => string | undefined,
+): ConfigFile {
+  const lines = new LineCounter();
+  const variables = new Set<string>();
+  const masked = maskReferences(text, (name) => {
+    variables.add(name);
+    return lookUp(name);
+  });
+  const document = parseDocument(masked.text, {
+    lineCounter: lines,
+    prettyErrors: false,
+    // Each key would be compared with all before it; here it is looked up.
+    uniqueKeys: false,
+  });
+  const findings: Finding[] = [];
+  const placeAt = (offset: number): Place => {
+    const { line, col } = lines.linePos(offset);
+    return { line, column: col };
+  };
+  // A parser that lost its way says the same of everything that follows.
+  const deep = document.errors.find(({ message }) => OVERFLOW.test(message));
+  for (const error of deep === undefined ? document.errors : [deep])
+    findings.push({
+      file,
+      ...placeAt(error.pos[0]),
+      path: "syntax",
+      message: syntaxMessage(error.code, masked.unmask(error.message)),
+    });
+  const reading = new Reading(document, masked, placeAt);
+  const read = findings.length > 0 ? undefined : reading.value(document.contents, []);
+  const value = reading.isEndless() ? undefined : read;
+  for (const { path, message } of reading.problems)
+    findings.push({ file, ...reading.place(path), path: pathText(path), message });
+  return {
+    value,
+    findings,
+    variables,
+    refers: (path) => reading.referring.has(JSON.stringify(path)),
+    find: ({ path, message }) => ({
+      file,
+      ...reading.place(path),
+      path: pathText(path),
+      message,
+    }),
+  };
+}
+
+function syntaxMessage(code: string, message: string): string {
+  if (OVERFLOW.test(message)) return "is nested too deep from here on; write it flatter";
+  if (code === "MULTIPLE_DOCS") return "a second document begins here; keep one in the file";
+  const sentence = message.charAt(0).toLowerCase() + message.slice(1).replace(/\.$/, "");
+  return `${sentence}; check quotes, brackets and indentation around here`;
+}
+
+const ENDLESS =
+  "unfolds without end, or is nested too deep; write aliases out, and the rest flatter";
+const TWICE = "stands here for the second time; remove one of them";
+
+/** One walk over a document: its value, and the place of every path in it. */
+class Reading {
+  readonly problems: Problem[] = [];
+  readonly referring = new Set<string>();
+  readonly #document: Document.Parsed;
+  readonly #masked: Masked;
+  readonly #placeAt: (offset: number) => Place;
+  readonly #places = new Map<string, Place>();
+  #nodes = 0;
+  #depth = 0;
+
+  constructor(document: Document.Parsed, masked: Masked, placeAt: (offset: number) => Place) {
+    this.#document = document;
+    this.#masked = masked;
+    this.#placeAt = placeAt;
+  }
+
+  value(node: ParsedNode | null | undefined, path: Path): unknown {
+    this.#nodes += 1;
+    if (this.#nodes > mostNodes || this.#depth > deepest) {
+      if (this.#nodes <= mostNodes + 1) this.problems.push({ path, message: ENDLESS });
+      // Once is enough to tell.
+      this.#nodes = Infinity;
+      return undefined;
+    }
+    this.#depth += 1;
+    const value = this.#read(node, path);
+    this.#depth -= 1;
+    return value;
+  }
+
+  #read(node: ParsedNode | null | undefined, path: Path): unknown {
+    if (node === null || node === undefined) return null;
+    if (path.length > 0 && !this.#places.has(JSON.stringify(path))) this.#note(node, path);
+    if (isAlias(node)) return this.value(node.resolve(this.#document) as ParsedNode, path);
+    if (isMap(node)) return this.#group(node.items, path);
+    if (isSeq(node)) return node.items.map((item, index) => this.value(item, [...path, index]));
+    return isScalar(node) ? this.#scalar(node.value, path) : null;
+  }
+
+  /** Whether there is more of it than was read. */
+  isEndless(): boolean {
+    return this.#nodes === Infinity;
+  }
+
+  /** Where a path stands, or the nearest thing around it that does. */
+  place(path: Path): Place | undefined {
+    for (let length = path.length; length > 0; length--) {
+      const place = this.#places.get(JSON.stringify(path.slice(0, length)));
+      if (place !== undefined) return place;
+    }
+    const { contents } = this.#document;
+    return contents === null ? undefined : this.#placeAt(contents.range[0]);
+  }
+
+  #group(pairs: readonly Pair[], path: Path): Record<string, unknown> {
+    const entries = new Map<string, unknown>();
+    const merged: unknown[] = [];
+    for (const { key, value } of pairs) {
+      const raw = isScalar(key) ? String(key.value) : String(key);
+      if (raw === "<<") {
+        merged.push(this.value(value, path));
+        continue;
+      }
+      const name = this.#expand(raw, path);
+      const inner = [...path, name];
+      if (key !== null) this.#note(key, inner);
+      if (entries.has(name)) this.problems.push({ path: inner, message: TWICE });
+      entries.set(name, this.value(value, inner));
+    }
+    for (const group of merged.flat())
+      for (const [key, value] of Object.entries(group ?? {}))
+        if (!entries.has(key)) entries.set(key, value);
+    return Object.fromEntries(entries);
+  }
+
+  #scalar(value: unknown, path: Path): unknown {
+    if (typeof value !== "string") return value;
+    if (this.#masked.refers(value)) this.referring.add(JSON.stringify(path));
+    return this.#expand(value, path);
+  }
+
+  #expand(value: string, path: Path): string {
+    return this.#masked.expand(value, (message) => this.problems.push({ path, message }));
+  }
+
+  #note(node: ParsedNode, path: Path): void {
+    this.#places.set(JSON.stringify(path), this.#placeAt(node.range[0]));
+  }
+}
+
+type Pair = { readonly key: ParsedNode | null; readonly value: ParsedNode | null };

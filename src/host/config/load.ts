@@ -1,0 +1,282 @@
+import { existsSync, readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { checkConfig, configSchema, type Config } from "../../gateway/config.ts";
+import { nearest } from "../../diagnostics/nearest.ts";
+import type { Problem } from "../../diagnostics/problem.ts";
+import { isFields, ownOf } from "../../turn/json.ts";
+import type { Fields } from "../../turn/turn.ts";
+import { proxyProblem } from "../../upstreams/http/proxy.ts";
+import { profileFor, profiles } from "../../profiles/profiles.ts";
+import { bindProblem } from "../server/bind.ts";
+import { readConfigFile, type ConfigFile, type Finding } from "./config-file.ts";
+import { applySettings, misspelt, readFlags, type Environment, type Setting } from "./env.ts";
+import { deadEnds, settleNotYet } from "./not-yet.ts";
+import { readScripts, settlePaths } from "./paths.ts";
+import { zeroConfig } from "./providers.ts";
+import { unwritable } from "../server/turn-files.ts";
+
+/** What the command line and the machine say about where configuration comes from. */
+export type Origin = {
+  /** `--config` */
+  readonly file?: string | undefined;
+  readonly host?: string | undefined;
+  readonly port?: number | undefined;
+  readonly env: Environment;
+  readonly directory: string;
+};
+
+export type Loaded = {
+  /** The file it came from; none: zero configuration. */
+  readonly file?: string | undefined;
+  /** What a user should know though nothing is wrong. */
+  readonly notes: readonly string[];
+  /** What is wrong with it and keeps nobody from serving: log files that cannot be written. */
+  readonly doubts: readonly Finding[];
+} & (
+  | {
+      readonly ok: true;
+      readonly config: Config;
+      /** All it was read from. */
+      readonly files: readonly string[];
+      /** The file is there and says nothing. */
+      readonly blank: boolean;
+    }
+  | { readonly ok: false; readonly findings: readonly Finding[] }
+);
+
+/** Finds the configuration, lays environment and command line over it, and checks the whole. */
+export function loadConfig(origin: Origin): Loaded {
+  const file = findFile(origin);
+  if (file === undefined) return assemble(origin, undefined, undefined);
+  const read = readText(file);
+  if (!read.ok) return unread(origin, file, [read.finding]);
+  const source = readConfigFile(read.text, file, (name) => ownOf(origin.env, name));
+  // Where the syntax is broken, whatever else could be said of the file is guesswork.
+  if (source.value === undefined) return unread(origin, file, source.findings);
+  return assemble(origin, file, source);
+}
+
+const unread = ({ env }: Origin, file: string, findings: readonly Finding[]): Loaded => ({
+  ok: false,
+  file,
+  notes: [],
+  doubts: [],
+  findings: [...findings, ...readFlags(env).findings],
+});
+
+function assemble(
+  origin: Origin,
+  file: string | undefined,
+  source: ConfigFile | undefined,
+): Loaded {
+  const flags = readFlags(origin.env);
+  const settings = [...flags.settings, ...commandLine(origin)].map(fromHere(origin));
+  const said = withoutEmpty(readReferred(source));
+  const zero = zeroFor(said, origin.env);
+  const directory = file === undefined ? origin.directory : dirname(file);
+  const scripts = readScripts(isFields(said) ? { ...said, ...zero?.config } : {}, directory);
+  const raw = isFields(said) ? applySettings(scripts.raw, settings) : said;
+
+  const checked = checkConfig(raw);
+  const settled = checked.ok ? settleNotYet(checked.config) : undefined;
+  const problems = [
+    ...(checked.ok ? [] : checked.problems),
+    ...[scripts.problems, profileProblems(raw), doorProblems(raw), deadEnds(raw)].flat(),
+  ];
+  const find = (problem: Problem): Finding => locate(problem, source, settings);
+  const doubts = logProblems(raw, directory).map(find);
+  const findings = [...(source?.findings ?? []), ...flags.findings, ...scripts.findings];
+  findings.push(...proxyFindings(raw, origin.env));
+  for (const finding of problems.map(find))
+    // A value that could not even be read has been told; what it is not is no news.
+    if (!source?.findings.some(({ path }) => path === finding.path)) findings.push(finding);
+  const notes = [...misspelt(origin.env, source?.variables ?? new Set())];
+  notes.push(...(zero?.notes ?? []), ...(settled?.notes ?? []));
+  if (settled === undefined || findings.length > 0)
+    return { ok: false, file, notes, doubts, findings: findings.toSorted(byPlace(file)) };
+  const files = [...(file === undefined ? [] : [file]), ...scripts.files];
+  const config = settlePaths(settled.config, directory);
+  return { ok: true, file, files, notes, doubts, config, blank: source?.value === null };
+}
+
+/** In the order of the file; what stands elsewhere comes after it. */
+const byPlace =
+  (file: string | undefined) =>
+  (a: Finding, b: Finding): number => {
+    const elsewhere = Number(a.file !== file) - Number(b.file !== file);
+    return elsewhere || (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0);
+  };
+
+/** What the environment's keys come to, for a configuration that names no upstream. */
+function zeroFor(
+  said: unknown,
+  env: Environment,
+): { readonly config: Fields; readonly notes: readonly string[] } | undefined {
+  if (!isFields(said) || "upstreams" in said) return undefined;
+  const { upstreams, models, notes } = zeroConfig(env);
+  return { config: { upstreams, models: said.models ?? models }, notes };
+}
+
+/** A path in a variable means where the process was started, not where the file is. */
+const fromHere =
+  ({ directory }: Origin) =>
+  (setting: Setting): Setting =>
+    setting.path[0] === "telemetry" && typeof setting.value === "string"
+      ? { ...setting, value: resolve(directory, setting.value) }
+      : setting;
+
+/** Looks at what is there, so that it is told with the rest even where the rest is wrong. */
+function doorProblems(raw: unknown): Problem[] {
+  const server = isFields(raw) && isFields(raw.server) ? raw.server : {};
+  const { host = "127.0.0.1", keys = [] } = server;
+  if (typeof host !== "string" || host === "" || !Array.isArray(keys)) return [];
+  const given = keys.filter((key): key is string => typeof key === "string" && key !== "");
+  const message = bindProblem(host, given);
+  return message === undefined ? [] : [{ path: ["server", "host"], message }];
+}
+
+/** Log files that could not be added to. Nothing is written. */
+function logProblems(raw: unknown, directory: string): Problem[] {
+  const telemetry = isFields(raw) && isFields(raw.telemetry) ? raw.telemetry : {};
+  return Object.entries(telemetry).flatMap(([key, path]) => {
+    if (typeof path !== "string" || path === "") return [];
+    const message = unwritable(resolve(directory, path));
+    return message === undefined ? [] : [{ path: ["telemetry", key], message }];
+  });
+}
+
+/** Variables that would keep an upstream from being opened. */
+function proxyFindings(raw: unknown, env: Environment): Finding[] {
+  const upstreams = isFields(raw) && isFields(raw.upstreams) ? Object.values(raw.upstreams) : [];
+  const messages = upstreams.flatMap((upstream) => {
+    const address = isFields(upstream) ? URL.parse(String(upstream.base_url)) : null;
+    return address === null ? [] : (proxyProblem(address, env) ?? []);
+  });
+  return [...new Set(messages)].map((message) => ({ path: "", message }));
+}
+
+const names = ["patchbay.yaml", "patchbay.yml", "patchbay.json"];
+
+function findFile({ file, env, directory }: Origin): string | undefined {
+  if (file !== undefined) return resolve(directory, file);
+  const home = env.XDG_CONFIG_HOME ?? env.APPDATA ?? "";
+  const places = [directory, join(home === "" ? join(homedir(), ".config") : home, "patchbay")];
+  return places
+    .flatMap((place) => names.map((name) => join(place, name)))
+    .find((candidate) => existsSync(candidate));
+}
+
+/** Enough for any configuration; more takes its parser long. */
+const LONGEST = 1_000_000;
+
+function readText(
+  file: string,
+):
+  | { readonly ok: true; readonly text: string }
+  | { readonly ok: false; readonly finding: Finding } {
+  try {
+    const text = readFileSync(file, "utf8");
+    if (text.length <= LONGEST) return { ok: true, text };
+    const message = `is longer than ${LONGEST} characters; name the file that is the configuration`;
+    return { ok: false, finding: { file, path: "", message } };
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? "unknown";
+    const reasons: Readonly<Record<string, string>> = {
+      ENOENT: "there is no such file; check the path, or leave `--config` out",
+      EACCES: "may not be read; check its permissions",
+      EISDIR: "is a directory; name the file in it",
+    };
+    const message = reasons[code] ?? `cannot be read (${code}); check the file`;
+    return { ok: false, finding: { file, path: "", message } };
+  }
+}
+
+/** What came from the environment is text; where a number or a switch belongs it is read as one. */
+function readReferred(source: ConfigFile | undefined): unknown {
+  const value = source === undefined ? {} : (source.value ?? {});
+  const parsed = configSchema.safeParse(value);
+  if (parsed.success || source === undefined) return value;
+  for (const issue of parsed.error.issues) {
+    const path = issue.path as (string | number)[];
+    if (issue.code !== "invalid_type" || !source.refers(path)) continue;
+    const holder = path.slice(0, -1).reduce<unknown>((group, key) => (group as Fields)[key], value);
+    const key = path.at(-1) ?? "";
+    const text = String((holder as Fields)[key]).trim();
+    const meant = meaning(text, issue.expected);
+    if (meant !== undefined) (holder as Record<string | number, unknown>)[key] = meant;
+    else if (text === "") delete (holder as Record<string | number, unknown>)[key];
+  }
+  return value;
+}
+
+function meaning(text: string, expected: string): unknown {
+  if (expected === "boolean") return { true: true, false: false }[text.toLowerCase()];
+  if (expected !== "number" && expected !== "int") return undefined;
+  return /^-?\d+(?:\.\d+)?$/.test(text) ? Number(text) : undefined;
+}
+
+const sections: ReadonlySet<string> = new Set(Object.keys(configSchema.shape));
+
+/** A section whose every key is commented out is a section left out. */
+const withoutEmpty = (value: unknown): unknown =>
+  isFields(value)
+    ? Object.fromEntries(
+        Object.entries(value).filter(([key, section]) => section !== null || !sections.has(key)),
+      )
+    : value;
+
+function commandLine({ host, port }: Origin): Setting[] {
+  const settings: Setting[] = [];
+  if (host !== undefined) settings.push({ name: "--host", path: ["server", "host"], value: host });
+  if (port !== undefined) settings.push({ name: "--port", path: ["server", "port"], value: port });
+  return settings;
+}
+
+/** A profile must be one that there is, in the upstream's dialect. */
+function profileProblems(raw: unknown): Problem[] {
+  const upstreams = isFields(raw) && isFields(raw.upstreams) ? raw.upstreams : {};
+  const problems: Problem[] = [];
+  for (const [name, upstream] of Object.entries(upstreams)) {
+    const { profile, dialect } = isFields(upstream) ? upstream : {};
+    if (typeof profile !== "string" || profile === "") continue;
+    const message = profileProblem(profile, dialect);
+    if (message !== undefined) problems.push({ path: ["upstreams", name, "profile"], message });
+  }
+  return problems;
+}
+
+function profileProblem(name: string, dialect: unknown): string | undefined {
+  const known = profiles.get(name);
+  if (known === undefined) {
+    const near = nearest(name, [...profiles.keys()]);
+    const remedy =
+      near === undefined
+        ? `there are ${[...profiles.keys()].join(", ")}`
+        : `did you mean \`${near}\`?`;
+    return `there is no profile \`${name}\`; ${remedy}`;
+  }
+  // Whatever else a dialect may be is told where it stands.
+  if (dialect !== "chat" && dialect !== "responses" && dialect !== "codex") return undefined;
+  if (profileFor(name, dialect) !== undefined) return undefined;
+  return `is for the ${known.dialect} dialect, and the upstream speaks ${dialect}; leave it out for the generic one`;
+}
+
+/** Where a problem is: on the command line, in the environment, or in the file. */
+function locate(
+  problem: Problem,
+  source: ConfigFile | undefined,
+  settings: readonly Setting[],
+): Finding {
+  const by = settings.findLast(({ path }) =>
+    path.every((key, index) => problem.path[index] === key),
+  );
+  if (by !== undefined || source === undefined) {
+    const path = problem.path.join(".");
+    return {
+      path: by === undefined ? path : `${path} (from ${by.name})`,
+      message: problem.message,
+    };
+  }
+  return source.find(problem);
+}

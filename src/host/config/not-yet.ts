@@ -1,0 +1,77 @@
+import { parseConfig, type Config } from "../../gateway/config.ts";
+import { dialects } from "../../gateway/dialects.ts";
+import { dialectNames } from "../../gateway/problems.ts";
+import type { Problem } from "../../diagnostics/problem.ts";
+import { isFields } from "../../turn/json.ts";
+import { profileFor } from "../../profiles/profiles.ts";
+
+const served: ReadonlySet<string> = new Set([...Object.keys(dialects), "codex", "scripted"]);
+
+/**
+ * What a configuration may name before it exists. An upstream whose dialect is
+ * not served is left out, which is told.
+ */
+export function settleNotYet(config: Config): {
+  readonly config: Config;
+  readonly notes: readonly string[];
+} {
+  const named = Object.entries(config.upstreams);
+  const upstreams = Object.fromEntries(named.filter(([, { dialect }]) => served.has(dialect)));
+  const notes = named
+    .filter(([, { dialect }]) => !served.has(dialect))
+    .map(
+      ([name, { dialect }]) =>
+        `upstreams.${name}: the ${dialect} dialect is not served yet; it is left out.`,
+    );
+  for (const path of unfollowed(config))
+    notes.push(`${path} is not followed yet; it is as if it were left out.`);
+  const isHere = (place: string): boolean => Object.hasOwn(upstreams, upstreamIn(place));
+  const models = Object.entries(config.models).map(([name, places]) => [
+    name,
+    places.filter(isHere),
+  ]);
+  return { config: { ...config, upstreams, models: Object.fromEntries(models) }, notes };
+}
+
+const upstreamIn = (place: string): string => place.slice(0, place.indexOf("/"));
+
+const isLater = (dialect: unknown): boolean =>
+  typeof dialect === "string" && dialectNames.includes(dialect) && !served.has(dialect);
+
+/** Models that lead nowhere else. Looks at what is there, so that they are told with the rest. */
+export function deadEnds(raw: unknown): Problem[] {
+  if (!isFields(raw) || !isFields(raw.upstreams) || !isFields(raw.models)) return [];
+  const later = new Set(
+    Object.entries(raw.upstreams)
+      .filter(([, upstream]) => isFields(upstream) && isLater(upstream.dialect))
+      .map(([name]) => name),
+  );
+  const message = `leads only to upstreams of a dialect that is not served yet; use one of ${[...served].join(", ")}`;
+  return Object.entries(raw.models).flatMap(([name, to]) => {
+    const places = [to].flat();
+    const isDead = (place: unknown): boolean =>
+      typeof place === "string" && later.has(upstreamIn(place));
+    return places.length > 0 && places.every(isDead) ? [{ path: ["models", name], message }] : [];
+  });
+}
+
+/** What a profile says for tools on demand, of which there are none yet. */
+const onDemand = ["declares", "deferred", "cached"] as const;
+
+/** Settings that somebody made, and that nothing asks for. */
+function unfollowed({ tools, store, upstreams }: Config): string[] {
+  const usual = parseConfig({});
+  const isUsual =
+    tools.disclosure === usual.tools.disclosure || ["off", "eager"].includes(tools.disclosure);
+  return [
+    ...(isUsual ? [] : ["tools.disclosure"]),
+    ...(store.kind === usual.store.kind ? [] : ["store.kind"]),
+    ...Object.entries(upstreams).flatMap(([name, { profile, dialect, capabilities }]) => {
+      const own = profileFor(profile, dialect)?.tools;
+      const said = capabilities?.tools ?? {};
+      return onDemand
+        .filter((field) => said[field] !== undefined && said[field] !== own?.[field])
+        .map((field) => `upstreams.${name}.capabilities.tools.${field}`);
+    }),
+  ];
+}

@@ -1,0 +1,56 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { configOf, directory, load, write } from "../../../test/support/config-folder.ts";
+import { profileFor } from "../../profiles/profiles.ts";
+import { providers } from "./providers.ts";
+
+describe("zero configuration", () => {
+  it("is the demo when no key is there", () => {
+    const loaded = load();
+    expect(Object.keys(configOf(loaded).upstreams)).toEqual(["demo"]);
+    expect(configOf(loaded).models).toEqual({ demo: ["demo/demo"], "*": ["demo/demo"] });
+    expect(loaded.notes).toEqual([]);
+  });
+
+  it("makes an upstream of each well-known key", () => {
+    const config = configOf(load({ GROQ_API_KEY: "g", DEEPSEEK_API_KEY: "d", OPENAI_API_KEY: "" }));
+    expect(Object.keys(config.upstreams)).toEqual(["deepseek", "groq", "demo"]);
+    expect(config.upstreams["deepseek"]).toMatchObject({
+      dialect: "chat",
+      base_url: "https://api.deepseek.com/v1",
+      api_key: "d",
+    });
+    expect(config.models["*"]).toEqual(["deepseek/deepseek-v4-pro"]);
+  });
+
+  it.each(Object.entries(providers))("knows what %s takes", (_, { profile, dialect }) => {
+    expect(profileFor(profile, dialect)?.dialect).toBe(dialect);
+  });
+
+  it("also fills in for a file that names no upstreams", () => {
+    write("patchbay.yaml", "models: { fast: groq/some-model }\n");
+    const config = configOf(load({ GROQ_API_KEY: "g" }));
+    expect(config.models).toEqual({ fast: ["groq/some-model"] });
+  });
+
+  it("has Codex where it is on PATH and signed in", () => {
+    const bin = join(directory, "bin");
+    mkdirSync(bin);
+    writeFileSync(join(bin, "codex"), "", { mode: 0o755 });
+    const env = { PATH: bin, CODEX_HOME: join(directory, "codex-home") };
+    expect(Object.keys(configOf(load(env)).upstreams)).toEqual(["demo"]);
+    mkdirSync(env.CODEX_HOME);
+    writeFileSync(join(env.CODEX_HOME, "auth.json"), "{}");
+    const config = configOf(load(env));
+    expect(config.upstreams["codex"]).toMatchObject({ dialect: "codex", command: "codex" });
+    expect(config.models["*"]).toEqual(["codex/*"]);
+  });
+
+  it("says so when the only key is one it cannot use", () => {
+    const loaded = load({ ANTHROPIC_API_KEY: "a" });
+    expect(Object.keys(configOf(loaded).upstreams)).toEqual(["demo"]);
+    expect(loaded.notes[0]).toMatch(/^ANTHROPIC_API_KEY is set, but the messages dialect is not/);
+    expect(load({ ANTHROPIC_API_KEY: "a", GROQ_API_KEY: "g" }).notes).toEqual([]);
+  });
+});

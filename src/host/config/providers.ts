@@ -1,0 +1,151 @@
+import { existsSync } from "node:fs";
+import { onPath } from "../../upstreams/codex/command.ts";
+import { loginFile } from "../../upstreams/codex/home.ts";
+import type { Environment } from "./env.ts";
+
+type Provider = {
+  /** Where its key is kept; the first that is set counts. */
+  readonly env: readonly [string, ...string[]];
+  readonly base_url: string;
+  readonly dialect: "chat" | "responses";
+  readonly profile: string;
+  /** What answers for a model name that nobody knows. `*`: the name is passed on as it is. */
+  readonly model: string;
+};
+
+/**
+ * Providers whose key in the environment is configuration enough, the likeliest
+ * default first. Addresses, variables and models from models.dev and the
+ * sources named in the profiles; read 2026-11. Where a provider has one address
+ * for China and one for the rest (moonshot, qwen, zhipu, minimax) a file names
+ * the other.
+ */
+export const providers = {
+  openai: {
+    env: ["OPENAI_API_KEY"],
+    base_url: "https://api.openai.com/v1",
+    dialect: "responses",
+    profile: "openai",
+    model: "*",
+  },
+  deepseek: {
+    env: ["DEEPSEEK_API_KEY"],
+    base_url: "https://api.deepseek.com/v1",
+    dialect: "chat",
+    profile: "deepseek",
+    model: "deepseek-v4-pro",
+  },
+  openrouter: {
+    env: ["OPENROUTER_API_KEY"],
+    base_url: "https://openrouter.ai/api/v1",
+    dialect: "chat",
+    profile: "openrouter",
+    model: "openrouter/auto",
+  },
+  gemini: {
+    env: ["GEMINI_API_KEY"],
+    base_url: "https://generativelanguage.googleapis.com/v1beta/openai",
+    dialect: "chat",
+    profile: "gemini",
+    model: "gemini-flash-latest",
+  },
+  mistral: {
+    env: ["MISTRAL_API_KEY"],
+    base_url: "https://api.mistral.ai/v1",
+    dialect: "chat",
+    profile: "mistral",
+    model: "mistral-large-latest",
+  },
+  groq: {
+    env: ["GROQ_API_KEY"],
+    base_url: "https://api.groq.com/openai/v1",
+    dialect: "chat",
+    profile: "groq",
+    model: "openai/gpt-oss-120b",
+  },
+  xai: {
+    env: ["XAI_API_KEY"],
+    base_url: "https://api.x.ai/v1",
+    dialect: "chat",
+    profile: "xai",
+    model: "grok-4.6",
+  },
+  moonshot: {
+    env: ["MOONSHOT_API_KEY"],
+    base_url: "https://api.moonshot.ai/v1",
+    dialect: "chat",
+    profile: "moonshot",
+    model: "kimi-k3",
+  },
+  qwen: {
+    env: ["DASHSCOPE_API_KEY"],
+    base_url: "https://dashscope.aliyuncs.com/compatible-mode/v1",
+    dialect: "chat",
+    profile: "qwen",
+    model: "qwen3.8-max",
+  },
+  zhipu: {
+    env: ["ZHIPU_API_KEY", "ZHIPUAI_API_KEY"],
+    base_url: "https://open.bigmodel.cn/api/paas/v4",
+    dialect: "chat",
+    profile: "zhipu",
+    model: "glm-5.2",
+  },
+  minimax: {
+    env: ["MINIMAX_API_KEY"],
+    base_url: "https://api.minimax.io/v1",
+    dialect: "chat",
+    profile: "minimax",
+    model: "MiniMax-M3",
+  },
+  mimo: {
+    env: ["MIMO_API_KEY", "XIAOMI_API_KEY"],
+    base_url: "https://api.xiaomimimo.com/v1",
+    dialect: "chat",
+    profile: "mimo",
+    model: "mimo-v2.5-pro",
+  },
+} as const satisfies Record<string, Provider>;
+
+/** Keys of providers that this version cannot speak to, and what to do instead. */
+const later: Readonly<Record<string, string>> = {
+  ANTHROPIC_API_KEY:
+    "the messages dialect is not served yet; reach these models through an upstream of dialect `chat`",
+};
+
+export type ZeroConfig = {
+  readonly upstreams: Readonly<Record<string, unknown>>;
+  readonly models: Readonly<Record<string, string>>;
+  readonly notes: readonly string[];
+};
+
+/** Configuration from keys in the environment alone. The embedded demo is always there. */
+export function zeroConfig(env: Environment): ZeroConfig {
+  const upstreams: Record<string, unknown> = {};
+  let rest: string | undefined;
+  for (const [name, provider] of Object.entries<Provider>(providers)) {
+    const key = provider.env.find((variable) => (env[variable] ?? "") !== "");
+    if (key === undefined) continue;
+    const { base_url, dialect, profile, model } = provider;
+    upstreams[name] = { dialect, profile, base_url, api_key: env[key] };
+    rest ??= `${name}/${model}`;
+  }
+  if (isCodexSignedIn(env)) {
+    upstreams["codex"] = { dialect: "codex" };
+    rest ??= "codex/*";
+  }
+  const notes = rest === undefined ? unusedKeys(env) : [];
+  upstreams.demo = { dialect: "scripted" };
+  return { upstreams, models: { demo: "demo/demo", "*": rest ?? "demo/demo" }, notes };
+}
+
+/** Codex brings its own sign-in: with both it and that there, nothing has to be configured. */
+const isCodexSignedIn = (env: Environment): boolean =>
+  onPath("codex", env["PATH"] ?? "") !== undefined && existsSync(loginFile(env));
+
+/** Whoever set a key expects more than the demo, so say why it is all there is. */
+function unusedKeys(env: Environment): string[] {
+  return Object.entries(later)
+    .filter(([name]) => (env[name] ?? "") !== "")
+    .map(([name, why]) => `${name} is set, but ${why}. Only the embedded demo answers.`);
+}

@@ -1,0 +1,88 @@
+import { realpathSync, watch, type FSWatcher } from "node:fs";
+import { basename, dirname } from "node:path";
+import type { Config } from "../../gateway/config.ts";
+import type { Gateway } from "../../gateway/gateway.ts";
+import type { Clock } from "../../turn/clock.ts";
+import { Fault } from "../../turn/fault.ts";
+import { bindProblem } from "../server/bind.ts";
+import { findingLine } from "./config-file.ts";
+import { loadConfig, type Origin } from "./load.ts";
+import type { Log } from "../server/log.ts";
+
+/** Editors and deployments change a file in several steps; this long after the last one it is whole. */
+const settleMs = 100;
+
+/**
+ * Says when a file may have changed. The directory is watched, not the file:
+ * editors put a new file in its place, and container mounts turn a link around.
+ * Returns what ends it.
+ */
+export function watchFile(file: string, clock: Clock, changed: () => void): () => void {
+  let callOff = (): void => {};
+  const touch = (_event: string, name: string | null): void => {
+    if (name !== null && !names.has(name) && !name.startsWith("..")) return;
+    callOff();
+    callOff = clock.at(clock.now() + settleMs, changed);
+  };
+  const real = realPath(file);
+  const names = new Set([basename(file), basename(real)]);
+  const watchers = [...new Set([dirname(file), dirname(real)])].map((directory) =>
+    watch(directory, touch),
+  );
+  for (const watcher of watchers) settle(watcher);
+  return () => {
+    callOff();
+    for (const watcher of watchers) watcher.close();
+  };
+}
+
+/** Watching alone keeps no process alive, and a directory that goes away ends no process. */
+function settle(watcher: FSWatcher): void {
+  watcher.unref();
+  watcher.on("error", () => watcher.close());
+}
+
+function realPath(file: string): string {
+  try {
+    return realpathSync(file);
+  } catch {
+    return file; // It may be gone again already; the name will do.
+  }
+}
+
+/** What takes up a changed file. A bad one is reported, and what runs stays. */
+export function reloader(
+  origin: Origin,
+  started: Config,
+  gateway: Pick<Gateway, "reconfigure">,
+  log: Pick<Log, "report" | "note">,
+): () => void {
+  const { host, port } = started.server;
+  const refuse = (problems: readonly string[]): void =>
+    log.report({ type: "reload", ok: false, problems });
+  let running = JSON.stringify(started);
+  return () => {
+    const loaded = loadConfig(origin);
+    if (!loaded.ok) return refuse(loaded.findings.map(findingLine));
+    const { config, blank } = loaded;
+    if (blank) {
+      const message = "is empty; write `{}` if nothing is to be configured";
+      return refuse([findingLine({ file: loaded.file, path: "", message })]);
+    }
+    const text = JSON.stringify(config);
+    if (text === running) return;
+    // The door stays where it is until a restart, so it is that door which needs the key.
+    const open = bindProblem(host, config.server.keys);
+    if (open !== undefined) return refuse([open]);
+    try {
+      gateway.reconfigure(config);
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      return refuse([error.message]);
+    }
+    running = text;
+    log.report({ type: "reload", ok: true, problems: [] });
+    if (config.server.host !== host || config.server.port !== port)
+      log.note("`server.host` and `server.port` hold from the next start");
+  };
+}

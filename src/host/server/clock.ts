@@ -1,0 +1,18 @@
+import type { Clock } from "../../turn/clock.ts";
+
+// A longer delay overflows the timer and fires at once.
+const longest = 2_147_483_647;
+
+/** The machine's own time. */
+export const systemClock: Clock = {
+  now: Date.now,
+  at(moment, then) {
+    let timer: NodeJS.Timeout;
+    const wait = (): void => {
+      const rest = moment - Date.now();
+      timer = rest > longest ? setTimeout(wait, longest) : setTimeout(then, Math.max(0, rest));
+    };
+    wait();
+    return () => clearTimeout(timer);
+  },
+};

@@ -1,0 +1,61 @@
+import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify";
+import type { Gateway } from "../../gateway/gateway.ts";
+import { Fault } from "../../turn/fault.ts";
+import { collectBody, exchangeOf } from "./node.ts";
+
+export type PatchbayOptions = {
+  readonly gateway: Gateway;
+  /** The routes that lead to the gateway; default: those it has. */
+  readonly paths?: readonly string[] | undefined;
+};
+
+const ownPaths = ["/v1/*", "/healthz", "/livez", "/readyz", "/metrics"];
+
+/**
+ * The gateway inside a Fastify app: `app.register(patchbay, { gateway })`, with
+ * a `prefix` if it shall live under one. Body parsing and errors are its own
+ * and touch nothing else of the app.
+ */
+export const patchbay: FastifyPluginCallback<PatchbayOptions> = (app, options, done) => {
+  const { gateway, paths = ownPaths } = options;
+  const prefixLength = app.prefix === "/" ? 0 : app.prefix.length;
+  // Past Fastify, which would close the connection after a body that failed: a
+  // client that still sends would be reset before it reads the answer.
+  const takeOver = ({ raw, body }: FastifyRequest, reply: FastifyReply) => {
+    reply.hijack();
+    // What the app's hooks have set, leave for other origins say, goes out with the answer.
+    for (const [name, value] of Object.entries(reply.getHeaders()))
+      if (value !== undefined && name !== "connection") reply.raw.setHeader(name, value);
+    return exchangeOf(raw, reply.raw, typeof body === "string" ? body : "", { prefixLength });
+  };
+  app.removeAllContentTypeParsers();
+  // The limit is asked for each time: a new configuration may have moved it.
+  app.addContentTypeParser("*", (_request, payload, parsed) =>
+    collectBody(payload, gateway.bodyLimit, parsed),
+  );
+  app.setErrorHandler((error, request, reply) => {
+    const fault = error instanceof Fault ? error : faultOf(error);
+    // An error of the app's own hooks is for the app's own handler.
+    if (fault === undefined) throw error;
+    gateway.refuse(takeOver(request, reply), fault);
+  });
+  const handler = (request: FastifyRequest, reply: FastifyReply): void =>
+    gateway.handle(takeOver(request, reply));
+  for (const url of paths)
+    app.route({ method: app.supportedMethods, url, handler, exposeHeadRoute: false });
+  done();
+};
+
+/** What Fastify itself has against a body before the gateway sees it. */
+function faultOf(error: unknown): Fault | undefined {
+  const { code, statusCode = 500 } = error as { code?: unknown; statusCode?: number };
+  if (typeof code !== "string" || !code.startsWith("FST_ERR_CTP_")) return undefined;
+  if (statusCode === 415)
+    return new Fault(
+      "request.content_type",
+      "The content type is none; send `content-type: application/json`.",
+    );
+  return statusCode < 500
+    ? new Fault("request.invalid", "The request cannot be read; check its headers.", {}, error)
+    : new Fault("gateway.internal", "The request could not be read.", {}, error);
+}

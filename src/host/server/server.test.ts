@@ -1,0 +1,197 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { text } from "node:stream/consumers";
+import { describe, expect, it } from "vitest";
+import { echo, gatewayThat, open, serving } from "../../../test/support/exchanges.ts";
+import { parseConfig } from "../../gateway/config.ts";
+import type { Reply } from "../../gateway/exchange.ts";
+import { openGateway } from "../../gateway/gateway.ts";
+import { machineParts } from "./platform.ts";
+import { openServer, type Patience } from "./server.ts";
+
+/** What a server says to a few words on a bare connection. */
+async function answerTo(words: string, patience?: Patience): Promise<string> {
+  const gateway = openGateway(parseConfig({}), machineParts());
+  const server = await openServer(gateway, { host: "127.0.0.1", port: 0 }, patience);
+  const { hostname, port } = new URL(server.url);
+  const socket = connect(Number(port), hostname);
+  socket.write(words);
+  const said = await text(socket);
+  await server.close(0);
+  return said;
+}
+
+describe("a server", () => {
+  it("waits for a request that is slow to arrive, but not for ever", async () => {
+    const said = await answerTo(
+      'POST /v1/responses HTTP/1.1\r\nHost: x\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{"model":',
+      { requestMs: 30, checkMs: 10 },
+    );
+    expect(said).toMatch(/^HTTP\/1\.1 408 /);
+    expect(said).toContain('"code":"request.timeout"');
+  });
+
+  it("hears a request out that is arriving when it is stopped, and says that it stops", async () => {
+    const gateway = openGateway(parseConfig({}), machineParts());
+    const server = await openServer(gateway, { host: "127.0.0.1", port: 0 });
+    const { hostname, port } = new URL(server.url);
+    const socket = connect(Number(port), hostname);
+    const said = text(socket);
+    const head = "POST /v1/responses HTTP/1.1\r\nHost: x\r\nexpect: 100-continue";
+    socket.write(`${head}\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n`);
+    // That it may go on says that it has been heard.
+    await once(socket, "readable");
+    const closed = server.close(60_000);
+    await new Promise(setImmediate);
+    socket.write("{}");
+    expect(await said).toContain('"code":"gateway.stopping"');
+    await closed;
+  });
+
+  it("says nothing of what is not HTTP in the middle of an answer", async () => {
+    const script = [["Hello.", { hang: true }]] as const;
+    const config = parseConfig({
+      upstreams: { s: { dialect: "scripted", script } },
+      models: { "*": "s/s" },
+    });
+    const server = await openServer(openGateway(config, machineParts()), {
+      host: "127.0.0.1",
+      port: 0,
+    });
+    const { hostname, port } = new URL(server.url);
+    const socket = connect(Number(port), hostname);
+    let said = "";
+    socket.setEncoding("utf8").on("data", (piece: string) => void (said += piece));
+    socket.on("error", () => {}); // Whoever speaks no HTTP may be cut off.
+    const body = '{"model":"m","stream":true,"input":"Hi"}';
+    socket.write(
+      `POST /v1/responses HTTP/1.1\r\nHost: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    );
+    await once(socket, "data");
+    socket.write("\u0000 this is no request\r\n\r\n");
+    await once(socket, "close");
+    expect(said).toContain("response.created");
+    expect(said).not.toContain("400 Bad Request");
+    await server.close(0);
+  });
+
+  it("asks for no body that it would refuse", async () => {
+    const said = await answerTo(
+      "POST /v1/responses HTTP/1.1\r\nHost: x\r\nexpect: 100-continue\r\ncontent-type: application/json\r\ncontent-length: 999999999\r\n\r\n",
+    );
+    expect(said).toMatch(/^HTTP\/1\.1 413 /);
+    expect(said).toContain('"code":"request.too_large"');
+  });
+
+  it("passes over what else is expected of it", async () => {
+    const said = await answerTo(
+      "GET /livez HTTP/1.1\r\nHost: x\r\nexpect: the-unexpected\r\nconnection: close\r\n\r\n",
+    );
+    expect(said).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  it("is no proxy, and says so", async () => {
+    const said = await answerTo("CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n");
+    expect(said).toMatch(/^HTTP\/1\.1 405 /);
+    expect(said).toContain('"code":"request.method"');
+  });
+
+  it("refuses methods that nobody has heard of in its own words", async () => {
+    const said = await answerTo(
+      "PROPFIND /v1/models HTTP/1.1\r\nHost: x\r\nconnection: close\r\n\r\n",
+    );
+    expect(said).toMatch(/^HTTP\/1\.1 405 /);
+    expect(said).toContain('"code":"request.method"');
+  });
+});
+
+/** Tries to connect until nobody accepts any more. */
+async function refusedAt(url: string): Promise<void> {
+  for (;;) {
+    const socket = connect(Number(new URL(url).port), "127.0.0.1");
+    const refused = await once(socket, "connect").then(
+      () => false,
+      () => true,
+    );
+    socket.destroy();
+    if (refused) return;
+  }
+}
+
+describe("opening a server", () => {
+  it("says what to do when the port is taken", async () => {
+    const { url } = await serving(echo);
+    const { port } = new URL(url);
+    await expect(
+      openServer(gatewayThat(echo), { host: "127.0.0.1", port: Number(port) }),
+    ).rejects.toThrow(
+      `127.0.0.1:${port} is taken by another process; stop that one or choose another with \`--port\`.`,
+    );
+  });
+
+  it("says the address in a form that can be opened", async () => {
+    const server = await openServer(gatewayThat(echo), { host: "[::1]", port: 0 });
+    open.push(server);
+    expect(server.url).toMatch(/^http:\/\/\[::1\]:\d+$/);
+    expect((await fetch(server.url)).status).toBe(200);
+  });
+});
+
+describe("closing a server", () => {
+  it("takes no new connection, lets a stream end, and then returns", async () => {
+    const reply = Promise.withResolvers<Reply>();
+    const drained = Promise.withResolvers<void>();
+    const gateway = {
+      ...gatewayThat(({ reply: own }) => {
+        own.head(200, {});
+        own.write("first ");
+        reply.resolve(own);
+      }),
+      close: () => drained.promise,
+    };
+    const server = await openServer(gateway, { host: "127.0.0.1", port: 0 });
+    const response = await fetch(server.url);
+    const closed = server.close(1000);
+    await refusedAt(server.url);
+    (await reply.promise).end("last");
+    expect(await response.text()).toBe("first last");
+    drained.resolve();
+    await closed;
+  });
+
+  it("waits for a slow reader to get the end of its answer", async () => {
+    const size = 20_000_000;
+    const server = await openServer(
+      gatewayThat(({ reply }) => {
+        reply.head(200, {});
+        reply.end("x".repeat(size));
+      }),
+      { host: "127.0.0.1", port: 0 },
+    );
+    const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
+    socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n");
+    await once(socket, "readable");
+    const closed = server.close(10_000);
+    await refusedAt(server.url);
+    let got = 0;
+    for await (const chunk of socket) got += (chunk as Buffer).length;
+    await closed;
+    expect(got).toBeGreaterThan(size);
+  });
+
+  it("does not wait for one that reads nothing", async () => {
+    const server = await openServer(
+      gatewayThat(({ reply }) => {
+        reply.head(200, {});
+        reply.end("x".repeat(20_000_000));
+      }),
+      { host: "127.0.0.1", port: 0 },
+    );
+    const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
+    socket.on("error", () => {}); // It is cut off, which is the point.
+    socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n");
+    await once(socket, "readable");
+    await expect(server.close(0)).resolves.toBeUndefined();
+    socket.destroy();
+  });
+});

@@ -1,0 +1,244 @@
+import { lookup } from "node:dns/promises";
+import { once } from "node:events";
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server as HttpServer,
+} from "node:http";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { setImmediate } from "node:timers/promises";
+import { faultBody } from "../../dialects/errors/fault-body.ts";
+import type { Gateway } from "../../gateway/gateway.ts";
+import { until } from "../../turn/clock.ts";
+import { Fault } from "../../turn/fault.ts";
+import { systemClock } from "./clock.ts";
+import { askAfter } from "./half-closed.ts";
+import { allow, foreign, isPreflight, letRead } from "./cors.ts";
+import { announcedOf, collectBody, exchangeOf, isSpeaking } from "./node.ts";
+
+export type Address = { readonly host: string; readonly port: number };
+
+export type Server = {
+  /** Where it really listens, such as `http://127.0.0.1:11435`. */
+  readonly url: string;
+  /** Stops accepting, lets running streams end for as long as the gateway's grace, or another, and lets go. */
+  close(graceMs?: number): Promise<void>;
+};
+
+export type Patience = {
+  /** How long a request may take to arrive, in milliseconds. */
+  readonly requestMs: number;
+  /** How often that is looked at. */
+  readonly checkMs: number;
+};
+
+/**
+ * Puts a gateway on a port of its own. The gateway has routes, bodies and
+ * errors of its own, so a framework in between would only add its price.
+ */
+export async function openServer(
+  gateway: Gateway,
+  { host, port }: Address,
+  { requestMs, checkMs }: Patience = { requestMs: 300_000, checkMs: 30_000 },
+): Promise<Server> {
+  const state: State = { gateway, servers: [], sockets: new Set(), arriving: 0, closing: false };
+  const options = {
+    requestTimeout: requestMs,
+    headersTimeout: Math.min(requestMs, 60_000),
+    connectionsCheckingInterval: checkMs,
+    keepAliveTimeout: KEPT_MS,
+  };
+  const serve = listenerFor(state);
+  const listen = async (address: string, at: number): Promise<number> => {
+    const server = createServer(options, serve);
+    // Who has said all it will may still want to hear the answer.
+    Object.assign(server, { httpAllowHalfOpen: true });
+    server.on("clientError", refuseGarbage);
+    // Who asks before sending a body is spared one that would be refused, and then has none to send.
+    server.on("checkContinue", (request, response) => {
+      if (announcedOf(request) > gateway.bodyLimit) response.shouldKeepAlive = false;
+      else response.writeContinue();
+      serve(request, response);
+    });
+    // Whatever else is expected may be passed over.
+    server.on("checkExpectation", serve);
+    // No tunnels are made here, and nobody else would say so.
+    server.on("connect", (_request, socket) => refuseTunnel(socket));
+    server.on("connection", (socket) => {
+      state.sockets.add(socket);
+      socket.once("close", () => state.sockets.delete(socket));
+      socket.once("end", () => askAfter(socket, systemClock));
+    });
+    server.listen(at, address);
+    await once(server, "listening");
+    state.servers.push(server);
+    return portOf(server);
+  };
+  const name = bare(host);
+  try {
+    const [first = name, ...others] = await addressesOf(name);
+    const taken = await listen(first, port);
+    // Whether a machine really has the other loopback address shows only here.
+    for (const other of others) await listen(other, taken).catch(() => {});
+    const url = `http://${name.includes(":") ? `[${name}]` : name}:${taken}`;
+    return { url, close: (graceMs = gateway.graceMs) => close(state, graceMs) };
+  } catch (error) {
+    throw bindFault(error, { host, port });
+  }
+}
+
+type State = {
+  readonly gateway: Gateway;
+  readonly servers: HttpServer[];
+  readonly sockets: Set<Socket>;
+  /** Requests whose bodies are on their way. */
+  arriving: number;
+  closing: boolean;
+};
+
+/** Clients pause between requests; a connection kept over that saves a handshake. */
+const KEPT_MS = 72_000;
+
+/** `localhost` is two addresses on most machines, and clients try either. */
+const addressesOf = async (name: string): Promise<string[]> =>
+  name === "localhost" ? (await lookup(name, { all: true })).map(({ address }) => address) : [name];
+
+const listenerFor =
+  (state: State): RequestListener =>
+  (request, response) => {
+    const { gateway } = state;
+    const { origin } = request.headers;
+    const arrival = { foreign: gateway.foreignIn(takeHost(request)) };
+    // The gateway itself answers while it stops, in the caller's dialect.
+    if (state.closing) response.shouldKeepAlive = false;
+    const refuse = (fault: Fault): void => gateway.refuse(exchangeOf(request, response, ""), fault);
+    if (!isDecodable(request.url ?? "/"))
+      return refuse(new Fault("request.route", "The path is malformed; check its escapes."));
+    if (origin !== undefined) {
+      const standing = gateway.standing(origin);
+      if (standing === "refused") return refuse(foreign(origin));
+      if (standing === "welcome") letRead(response, origin);
+      if (standing === "welcome" && isPreflight(request)) return allow(request, response);
+    }
+    if (request.method === "GET" || request.method === "HEAD")
+      return gateway.handle(exchangeOf(request, response, "", arrival));
+    // The limit is asked for each time: a new configuration may have moved it.
+    state.arriving++;
+    collectBody(request, gateway.bodyLimit, (fault, body = "") => {
+      state.arriving--;
+      if (fault !== null) refuse(fault);
+      else gateway.handle(exchangeOf(request, response, body, arrival));
+    });
+  };
+
+/** What a request is sent to. One that names the whole address, as to a proxy, keeps only the path of it. */
+function takeHost(request: IncomingMessage): string {
+  const { url = "/", headers } = request;
+  if (url.startsWith("/")) return headers.host ?? "";
+  const [, host = headers.host ?? "", path = url] = /^https?:\/\/([^/?#]*)(.*)$/is.exec(url) ?? [];
+  request.url = path.startsWith("/") || path === url ? path : `/${path}`;
+  return host;
+}
+
+function isDecodable(url: string): boolean {
+  if (!url.includes("%")) return true;
+  try {
+    decodeURI(url.split("?", 1)[0] ?? url);
+    return true;
+  } catch {
+    return false; // That it throws is all it has to say.
+  }
+}
+
+async function close(state: State, graceMs: number): Promise<void> {
+  const { gateway, servers, sockets } = state;
+  const last = systemClock.now() + graceMs;
+  state.closing = true;
+  const closed = servers.map((server) => {
+    // To Node a connection is idle once its answer was handed over, though a slow
+    // reader has yet to get it; so who is done is decided below.
+    server.closeIdleConnections = () => {};
+    return once(server.close(), "close");
+  });
+  await gateway.close(graceMs);
+  // Who is still sending a request is owed an answer too: that it goes elsewhere.
+  await until(systemClock, () => state.arriving === 0, last);
+  // Replies hold their last words for one round of the event loop.
+  await setImmediate();
+  for (const socket of sockets) socket.destroySoon();
+  const latest = Math.max(last, systemClock.now() + flushMs);
+  const callOff = systemClock.at(latest, () => {
+    for (const server of servers) server.closeAllConnections();
+  });
+  await Promise.all(closed);
+  callOff();
+}
+
+/** How long the last words may take to reach a client when the grace is over. */
+const flushMs = 1000;
+
+const bare = (host: string): string => host.replaceAll(/^\[|\]$/g, "");
+
+function portOf(server: HttpServer): number {
+  const address = server.address();
+  return typeof address === "object" && address !== null ? address.port : 0;
+}
+
+function bindFault(error: unknown, { host, port }: Address): Fault {
+  const code = (error as NodeJS.ErrnoException).code ?? "";
+  const remedies: Readonly<Record<string, string>> = {
+    EADDRINUSE: "is taken by another process; stop that one or choose another with `--port`",
+    EACCES: "may not be used by this user; choose a port above 1023 with `--port`",
+    EADDRNOTAVAIL: "is no address of this machine; choose another with `--host`",
+    ENOTFOUND: "is no name this machine knows; choose another with `--host`",
+  };
+  const remedy =
+    remedies[code] ?? `cannot be listened on (${code}); check \`--host\` and \`--port\``;
+  return new Fault("config.invalid", `${host}:${port} ${remedy}.`, {}, error);
+}
+
+/** What is not HTTP never becomes a request, so it is answered on the bare socket. */
+function refuseGarbage(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === "ECONNRESET" || !socket.writable || isSpeaking(socket))
+    return void socket.destroy();
+  sayBarely(socket, ...garbageFault(error.code));
+}
+
+function refuseTunnel(socket: Duplex): void {
+  socket.on("error", () => {}); // Who is gone already needs no answer.
+  const message = "This is no proxy, and takes no CONNECT; ask it for its routes.";
+  sayBarely(
+    socket,
+    "405 Method Not Allowed\r\nallow: GET, HEAD, POST",
+    new Fault("request.method", message),
+  );
+}
+
+function sayBarely(socket: Duplex, status: string, fault: Fault): void {
+  const body = JSON.stringify(faultBody(fault));
+  socket.end(
+    `HTTP/1.1 ${status}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  );
+}
+
+function garbageFault(code: string | undefined): readonly [string, Fault] {
+  switch (code) {
+    case "HPE_HEADER_OVERFLOW":
+      return [
+        "431 Request Header Fields Too Large",
+        new Fault("request.invalid", "The headers are too large; send fewer or shorter ones."),
+      ];
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return [
+        "408 Request Timeout",
+        new Fault("request.timeout", "The request did not arrive in time; send it again."),
+      ];
+    default:
+      return [
+        "400 Bad Request",
+        new Fault("request.invalid", "This is not a well-formed HTTP request; check what is sent."),
+      ];
+  }
+}

@@ -1,0 +1,164 @@
+import { accessSync, constants, openSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import type { Config } from "../../gateway/config.ts";
+import { openGateway, type Gateway } from "../../gateway/gateway.ts";
+import type { Parts } from "../../gateway/state.ts";
+import type { Happening, Report } from "../../telemetry/happening.ts";
+import { eventLines, usageLine, type Line } from "../../telemetry/lines.ts";
+import { makeFolder } from "../../upstreams/folder.ts";
+import { Gathered } from "./line-buffer.ts";
+
+/** A gateway whose turns are also written to the files that its configuration names. */
+export function openRecorded(config: Config, parts: Parts): Gateway {
+  const files = turnFiles(parts.report, () => parts.clock.now());
+  const gateway = openGateway(config, {
+    ...parts,
+    report(happening) {
+      files.hear(happening);
+      parts.report(happening);
+    },
+  });
+  files.follow(config.telemetry);
+  const close = async (graceMs?: number): Promise<void> => {
+    await gateway.close(graceMs);
+    files.follow({});
+  };
+  return {
+    ...gateway,
+    reconfigure(next) {
+      gateway.reconfigure(next);
+      files.follow(next.telemetry);
+    },
+    close,
+    [Symbol.asyncDispose]: () => close(),
+    get bodyLimit() {
+      return gateway.bodyLimit;
+    },
+    get graceMs() {
+      return gateway.graceMs;
+    },
+  };
+}
+
+type Paths = Partial<Config["telemetry"]>;
+
+/** The usage log and the event log, each only while the configuration names it. */
+function turnFiles(report: Report, now: () => number) {
+  const usage = lineFile("telemetry.usage_log", report, now);
+  const events = lineFile("telemetry.event_log", report, now);
+  return {
+    hear(happening: Happening): void {
+      if (happening.type === "turn") usage.add(() => [usageLine(happening)]);
+      events.add(() => eventLines(happening, now()));
+    },
+    follow({ usage_log, event_log }: Paths): void {
+      usage.follow(usage_log);
+      events.follow(event_log);
+    },
+  };
+}
+
+/** To the end of a file, made if need be; a pipe is not waited for. */
+const { O_APPEND, O_CREAT, O_NONBLOCK, O_WRONLY } = constants;
+const ADDING = O_APPEND | O_CREAT | O_NONBLOCK | O_WRONLY;
+
+/** How often it is looked whether a file is still where it was. */
+const LOOK_MS = 1000;
+
+/**
+ * A file that lines are added to. A path that cannot be written is told once,
+ * and no turn is the worse for it. A file that was moved away, as those who
+ * rotate logs do, is begun anew.
+ */
+function lineFile(setting: string, report: Report, now: () => number) {
+  let path: string | undefined;
+  let file: { readonly out: Gathered; readonly id: string | undefined } | undefined;
+  let looked = 0;
+  const flush = (): void => file?.out.flush();
+  const open = (at: string): typeof file => {
+    let told = false;
+    const tell = (error: unknown): void => {
+      if (!told) report({ type: "unwritable", setting, path: at, problem: problemOf(error) });
+      told = true;
+    };
+    try {
+      makeFolder(dirname(at));
+      const descriptor = openSync(at, ADDING);
+      return { out: new Gathered(descriptor, tell), id: fileAt(at) };
+    } catch (error) {
+      tell(error);
+      return undefined;
+    }
+  };
+  const change = (next: string | undefined): void => {
+    file?.out.close();
+    process.off("exit", flush);
+    path = next;
+    looked = now();
+    file = next === undefined ? undefined : open(next);
+    if (file !== undefined) process.on("exit", flush);
+  };
+  const look = (): void => {
+    if (path === undefined || file === undefined || now() - looked < LOOK_MS) return;
+    looked = now();
+    if (fileAt(path) !== file.id) change(path);
+  };
+  return {
+    /** Nothing is made of what nobody reads. */
+    add(lines: () => readonly Line[]): void {
+      look();
+      if (file !== undefined) for (const line of lines()) file.out.add(`${JSON.stringify(line)}\n`);
+    },
+    follow(next: string | undefined): void {
+      // One that could not be opened may be by now.
+      if (next !== path || file === undefined) change(next);
+    },
+  };
+}
+
+/** Which file is at a path; none where nobody may know. */
+function fileAt(path: string): string | undefined {
+  try {
+    const { dev, ino } = statSync(path);
+    return `${dev} ${ino}`;
+  } catch {
+    return undefined;
+  }
+}
+
+const problems: Readonly<Record<string, string>> = {
+  EISDIR: "is a directory; name a file in it",
+  ENOTDIR: "stands below something that is no directory; choose another path",
+  EEXIST: "stands below something that is no directory; choose another path",
+  ENOENT: "stands where no folder can be made; choose another path",
+  ENXIO: "is a pipe that nobody reads, or a socket; start its reader first, or name a file",
+  EACCES: "may not be written by this user; change its permissions, or choose another path",
+  EPERM: "may not be written by this user; change its permissions, or choose another path",
+  EROFS: "is on a file system that is read-only; choose another path",
+  ENOSPC: "is on a file system that is full; make room, or choose another path",
+};
+
+function problemOf(error: unknown): string {
+  const { code = "unknown error" } = error as NodeJS.ErrnoException;
+  return problems[code] ?? `cannot be written (${code}); check the path, or leave it out`;
+}
+
+/** Why a file could not be added to, found without making anything. */
+export function unwritable(path: string): string | undefined {
+  try {
+    const there = nearestThere(path);
+    const isWhole = there === path;
+    if (statSync(there).isDirectory() === isWhole) return problems[isWhole ? "EISDIR" : "ENOTDIR"];
+    accessSync(there, isWhole ? constants.W_OK : constants.W_OK | constants.X_OK);
+    return undefined;
+  } catch (error) {
+    return problemOf(error);
+  }
+}
+
+/** The path, or the last part of it that there is. */
+function nearestThere(path: string): string {
+  if (statSync(path, { throwIfNoEntry: false }) !== undefined) return path;
+  const above = dirname(path);
+  return above === path ? path : nearestThere(above);
+}

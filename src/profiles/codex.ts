@@ -1,0 +1,83 @@
+import type { Profile } from "../turn/profile.ts";
+import { functionsOnly, NO_LIMIT } from "./extend.ts";
+
+/**
+ * Codex by its app-server, 0.164 or newer, made a model and nothing else. From
+ * running 0.166.0. Read 2026-11.
+ *
+ * Tools are functions, declared when a thread starts. `exec_command` and
+ * `shell_command` it takes and never offers; `mcp__` names it refuses. Schemas
+ * lose most constraints, so these are told in the descriptions. Nothing bears
+ * on sampling, and what the model is to call can only be asked for in words.
+ */
+export const codex: Profile = {
+  name: "codex",
+  provider: "openai",
+  dialect: "codex",
+  tools: {
+    kinds: functionsOnly,
+    max: NO_LIMIT,
+    names: {
+      chars: "A-Za-z0-9_-",
+      max: 64,
+      reserved: ["mcp", "mcp__*", "exec_command", "shell_command"],
+    },
+    choice: ["auto", "none", "required"],
+    parallel: true,
+    declares: "thread",
+    deferred: false,
+    cached: true,
+    schema: {
+      anyRoot: false,
+      untyped: false,
+      consts: false,
+      keywords: ["additionalProperties", "minItems"],
+      formats: [],
+      strict: false,
+    },
+  },
+  params: {
+    effort: "effort",
+    reasoningSummary: "summary",
+    verbosity: "verbosity",
+    serviceTier: "serviceTier",
+    include: "include",
+    maxTokens: null,
+    temperature: null,
+    topP: null,
+    n: null,
+    stop: null,
+    seed: null,
+    presencePenalty: null,
+    frequencyPenalty: null,
+    logitBias: null,
+    logprobs: null,
+    parallelCalls: null,
+    maxCalls: null,
+    store: null,
+    metadata: null,
+    user: null,
+    safetyIdentifier: null,
+    cacheKey: null,
+    cacheRetention: null,
+    truncation: null,
+    modalities: null,
+    audio: null,
+    prediction: null,
+    webSearch: null,
+    previousResponse: null,
+    conversation: null,
+    background: null,
+    prompt: null,
+  },
+  formats: ["text", "strict"],
+  reasoning: "items",
+  streamUsage: false,
+  history: {
+    paired: true,
+    roles: ["developer", "user", "assistant"],
+    names: false,
+    media: ["image"],
+    resultMedia: ["image"],
+  },
+};

@@ -1,0 +1,60 @@
+import { kept } from "../turn/memoize.ts";
+import type { Difference, Profile } from "../turn/profile.ts";
+import { extendProfile } from "./extend.ts";
+
+/** How many names of models are remembered for one profile; they may be the clients' own. */
+const MOST = 1024;
+/** No model has a longer name, and it takes time to look for patterns in one. */
+const LONGEST = 256;
+
+type Entry = { readonly match: RegExp; readonly difference: Difference };
+
+type Known = {
+  readonly entries: readonly Entry[];
+  readonly byModel: Map<string, Profile>;
+  /** By the entries that apply. */
+  readonly made: Map<string, Profile>;
+};
+
+/**
+ * The profile that holds for a model. For the same profile and model it is the
+ * very same object, so that whoever works on it can keep the result by identity.
+ */
+export function modelProfile(profile: Profile, model: string): Profile {
+  if (profile.models === undefined || model.length > LONGEST) return profile;
+  const known = learn(profile);
+  let found = known.byModel.get(model);
+  if (found === undefined) {
+    found = make(profile, known, model);
+    if (known.byModel.size >= MOST) known.byModel.clear();
+    known.byModel.set(model, found);
+  }
+  return found;
+}
+
+const learn = kept(({ models = [] }: Profile): Known => ({
+  entries: models.map(({ match, ...difference }) => ({ match: patternOf(match), difference })),
+  byModel: new Map(),
+  made: new Map(),
+}));
+
+function make(profile: Profile, { entries, made }: Known, model: string): Profile {
+  const fitting = entries.filter(({ match }) => match.test(model));
+  if (fitting.length === 0) return profile;
+  const key = fitting.map((entry) => entries.indexOf(entry)).join();
+  let found = made.get(key);
+  if (found === undefined) {
+    const alike: Profile = { ...profile, models: undefined };
+    found = fitting.reduce((so, { difference }) => extendProfile(so, difference), alike);
+    made.set(key, found);
+  }
+  return found;
+}
+
+/** `*` stands for anything; whether letters are large or small does not matter. */
+function patternOf(match: string | readonly string[]): RegExp {
+  const globs = [match].flat().map((glob) => glob.split("*").map(literally).join(".*"));
+  return new RegExp(`^(?:${globs.join("|")})$`, "is");
+}
+
+const literally = (text: string): string => text.replaceAll(/[^\w]/g, "\\$&");

@@ -1,0 +1,76 @@
+import type { Profile } from "../turn/profile.ts";
+import type { DialectName } from "../turn/turn.ts";
+import { azureResponses } from "./azure-responses.ts";
+import { azure } from "./azure.ts";
+import { codex } from "./codex.ts";
+import { deepseek } from "./deepseek.ts";
+import { demo } from "./demo.ts";
+import { gemini } from "./gemini.ts";
+import { genericChat } from "./generic-chat.ts";
+import { genericResponses } from "./generic-responses.ts";
+import { groq } from "./groq.ts";
+import { lmstudio } from "./lmstudio.ts";
+import { mimo } from "./mimo.ts";
+import { minimax } from "./minimax.ts";
+import { mistral } from "./mistral.ts";
+import { moonshot } from "./moonshot.ts";
+import { ollama } from "./ollama.ts";
+import { openaiResponses } from "./openai-responses.ts";
+import { openai } from "./openai.ts";
+import { openrouter } from "./openrouter.ts";
+import { qwen } from "./qwen.ts";
+import { scripted } from "./scripted.ts";
+import { vllm } from "./vllm.ts";
+import { xaiResponses } from "./xai-responses.ts";
+import { xai } from "./xai.ts";
+import { zhipu } from "./zhipu.ts";
+
+/** Every profile by the name that configuration calls it. */
+export const profiles: ReadonlyMap<string, Profile> = new Map(
+  [
+    openai,
+    openaiResponses,
+    azure,
+    azureResponses,
+    deepseek,
+    gemini,
+    groq,
+    lmstudio,
+    mimo,
+    minimax,
+    mistral,
+    moonshot,
+    ollama,
+    openrouter,
+    qwen,
+    vllm,
+    xai,
+    xaiResponses,
+    zhipu,
+    genericChat,
+    genericResponses,
+    codex,
+    scripted,
+    demo,
+  ].map((profile) => [profile.name, profile]),
+);
+
+const generic: { readonly [D in DialectName]?: Profile } = {
+  chat: genericChat,
+  responses: genericResponses,
+  codex,
+  scripted,
+};
+
+/**
+ * The profile of a name or, without one, what any upstream of the dialect is
+ * taken for. A provider with several dialects goes by one name: `openai` is
+ * `openai-responses` where that is spoken. A script plays any of them.
+ */
+export function profileFor(name: string | undefined, dialect: DialectName): Profile | undefined {
+  if (name === undefined) return generic[dialect];
+  const named = profiles.get(name);
+  if (named === undefined || named.dialect === dialect || dialect === "scripted") return named;
+  const other = profiles.get(`${name}-${dialect}`);
+  return other?.dialect === dialect ? other : undefined;
+}

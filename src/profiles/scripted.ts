@@ -1,0 +1,28 @@
+import type { Profile } from "../turn/profile.ts";
+import { NO_LIMIT } from "./extend.ts";
+
+/** A script can say anything, so nothing has to be changed for it. */
+export const scripted: Profile = {
+  name: "scripted",
+  dialect: "scripted",
+  tools: {
+    kinds: { "*": "native" },
+    max: NO_LIMIT,
+    names: { chars: "\\s\\S", max: NO_LIMIT },
+    choice: ["auto", "none", "required", "function", "allowed"],
+    parallel: true,
+    declares: "turn",
+    deferred: false,
+    cached: false,
+  },
+  // Words for what the chat dialect has none for: a script needs no parameter left out.
+  params: {
+    maxCalls: "max_tool_calls",
+    reasoningSummary: "reasoning.summary",
+    include: "include",
+    truncation: "truncation",
+  },
+  formats: ["text", "json", "schema"],
+  reasoning: "items",
+  streamUsage: true,
+};

@@ -1,0 +1,276 @@
+import type { Decision } from "../../turn/decision.ts";
+import { ownOf } from "../../turn/json.ts";
+import type { UpstreamName } from "../../turn/names.ts";
+import { takesFrom, type KindRule, type Profile } from "../../turn/profile.ts";
+import type {
+  BuiltinTool,
+  Callable,
+  FunctionTool,
+  JsonSchema,
+  NamespaceTool,
+} from "../../turn/turn.ts";
+import type { Entry } from "./catalog.ts";
+import { parted } from "./description.ts";
+import type { Binding, ToolIdentityMap } from "../names/identity.ts";
+import type { Form } from "../kinds/kind.ts";
+import { kindOf } from "../kinds/kinds.ts";
+import { memberDescription } from "../kinds/namespace.ts";
+import { jsonForm } from "../schema/form.ts";
+import { compileSchema } from "../schema/compile.ts";
+import { fillTemplate } from "./template.ts";
+
+export type Verdict = "native" | "degraded" | "deferred" | "ignored" | "refused";
+
+/** What became of one declared tool, in words for the client. */
+export type ToolVerdict = {
+  readonly path: string;
+  readonly kind: string;
+  readonly namespace?: string | undefined;
+  readonly name: string;
+  readonly verdict: Verdict;
+  readonly upstreamName?: string | undefined;
+  readonly reason: string;
+};
+
+/** A tool that is offered, under both its names. */
+export type Bound = Binding & {
+  readonly path: string;
+  readonly declaration: Callable<UpstreamName>;
+  /** The namespace it stays in at the upstream. */
+  readonly group?: NamespaceTool | undefined;
+  /** What its description had no room for. */
+  readonly rest?: string | undefined;
+  /** The item of the conversation it stays in. */
+  readonly item?: number | undefined;
+  /** How its calls' inputs change form; none where they do not. */
+  readonly form?: Form | undefined;
+  /** The client's own schema, where the upstream was given another. */
+  readonly original?: JsonSchema | undefined;
+};
+
+export type Identities = ToolIdentityMap<Bound>;
+
+/** What is to become of one tool. */
+export type Declared = {
+  readonly verdict: Verdict;
+  readonly reason: string;
+  /** What it is to the upstream; none if it is not offered. */
+  readonly offer?: Offer | undefined;
+};
+
+type Offer = {
+  /** A kind other than function and custom is known by itself and needs no name. */
+  readonly kind: string;
+  /** The kind of its calls, where they cannot be of the declared one. */
+  readonly restoredAs?: string | undefined;
+  readonly group?: NamespaceTool | undefined;
+  readonly form?: Form | undefined;
+  /** The client's own schema, where the upstream is given another that asks for less or otherwise. */
+  readonly original?: JsonSchema | undefined;
+  /** The tool that is sent, but for its name. */
+  readonly tool: Callable;
+  /** What its description has no room for. */
+  readonly rest?: string | undefined;
+  readonly decisions: readonly Pick<Decision, "action" | "reason">[];
+};
+
+/** How an upstream deals with a kind, by that name or the one it is a variant of. */
+export function ruleFor(kind: string, { tools: { kinds } }: Profile): KindRule {
+  const known = kindOf(kind);
+  return ownOf(kinds, kind) ?? (known && kinds[known.kind]) ?? kinds["*"] ?? "ignore";
+}
+
+/** How an upstream deals with namespaces, which only one dialect has a form for. */
+function groupRuleFor(profile: Profile): KindRule {
+  const rule = ruleFor("namespace", profile);
+  return rule === "native" && !takesFrom("responses", profile) ? "degrade" : rule;
+}
+
+/** Whether tools stay in their namespaces on an upstream. */
+export const keepsGroups = (profile: Profile): boolean => groupRuleFor(profile) === "native";
+
+/** Decides what becomes of one tool on an upstream, and says why. */
+export function planToolDeclaration(entry: Entry, profile: Profile, isFirst = true): Declared {
+  const { kind, namespace } = entry;
+  const rule = ruleFor(kind, profile);
+  const groupRule = namespace === undefined ? "native" : groupRuleFor(profile);
+  for (const [of, what] of [
+    [rule, `${kind} tools`],
+    [groupRule, "namespaces"],
+  ] as const) {
+    if (of === "refuse") return refused(what, profile);
+    if (of === "ignore") return ignored(what, profile, kind);
+  }
+  const isNative = rule === "native" || isBetweenThem(entry, profile);
+  const own = isNative ? declareNative(entry, profile) : declareStandIn(entry, profile);
+  return described(grouped(own, entry, groupRule, isFirst), profile);
+}
+
+function grouped(own: Declared, { group }: Entry, rule: KindRule, isFirst: boolean): Declared {
+  if (own.offer === undefined || group === undefined) return own;
+  if (rule === "native") return { ...own, offer: { ...own.offer, group } };
+  return flattened(own, own.offer, group, isFirst);
+}
+
+/** A tool with no more of a description than the upstream takes. */
+function described(own: Declared, { tools: { descriptions: most } }: Profile): Declared {
+  const { offer } = own;
+  if (most === undefined || offer === undefined || offer.tool.type === "builtin") return own;
+  const { description = "" } = offer.tool;
+  if (description.length <= most) return own;
+  const { head, rest } = parted(description, most);
+  const reason = `its description goes on in the instructions: the upstream takes ${most} characters`;
+  return {
+    ...own,
+    offer: {
+      ...offer,
+      tool: { ...offer.tool, description: head },
+      rest,
+      decisions: [...offer.decisions, { action: "reshaped", reason }],
+    },
+  };
+}
+
+/** A tool we do not know, of a client that speaks the upstream's own language, is between the two. */
+const isBetweenThem = ({ tool, kind }: Entry, profile: Profile): boolean =>
+  tool.type === "builtin" && kindOf(kind) === undefined && tool.dialect === profile.dialect;
+
+const refused = (what: string, profile: Profile): Declared => ({
+  verdict: "refused",
+  reason: `the ${profile.name} profile refuses ${what}`,
+});
+
+function ignored(what: string, profile: Profile, kind: string): Declared {
+  const hosted = kindOf(kind)?.standIn === undefined && kind !== "function";
+  const why = hosted && kindOf(kind) !== undefined ? "; only a provider can run it" : "";
+  return { verdict: "ignored", reason: `the ${profile.name} profile has no ${what}${why}` };
+}
+
+/** Whatever name it goes by there, and however much of its description. */
+const TAKEN = "the upstream takes it";
+
+function declareNative({ tool, kind }: Entry, profile: Profile): Declared {
+  if (tool.type === "function") return declareFunction(tool, profile);
+  if (tool.type === "builtin") return declareBuiltin(tool, profile);
+  return { verdict: "native", reason: TAKEN, offer: { kind, tool, decisions: [] } };
+}
+
+function declareBuiltin(tool: BuiltinTool, profile: Profile): Declared {
+  const { kind } = tool;
+  const { dialect } = profile;
+  const template = ownOf(profile.tools.builtins ?? {}, kindOf(kind)?.kind ?? kind);
+  if (template !== undefined) {
+    const { raw, losses } = fillTemplate(template, tool.raw);
+    const said = losses.map((reason) => ({ action: "changed", reason }) as const);
+    const reshaped = { action: "reshaped", reason: `sent as the upstream's own ${kind}` } as const;
+    const offer = { kind, tool: { ...tool, dialect, raw }, decisions: [reshaped, ...said] };
+    return { verdict: "native", reason: `the upstream has ${kind} in a form of its own`, offer };
+  }
+  const isOwn = takesFrom(tool.dialect, profile);
+  if (!isOwn && kindOf(kind) === undefined)
+    return {
+      verdict: "ignored",
+      reason: `${kind} is a tool that only the ${tool.dialect} dialect has`,
+    };
+  // The kinds we know are declared alike in every dialect that has them.
+  const offer = { kind, tool: isOwn ? tool : { ...tool, dialect }, decisions: [] };
+  return { verdict: "native", reason: TAKEN, offer };
+}
+
+function declareFunction(tool: FunctionTool, profile: Profile): Declared {
+  const { schema: rule } = profile.tools;
+  const decisions: Pick<Decision, "action" | "reason">[] = [];
+  let sent = tool;
+  let form: Form | undefined;
+  let original: JsonSchema | undefined;
+  if (rule?.strict === false && tool.strict === true) {
+    sent = { ...sent, strict: undefined };
+    decisions.push({ action: "changed", reason: "strict cannot be asked for" });
+  }
+  if (rule !== undefined && tool.schema !== undefined) {
+    const { schema, codec, reshaped, told } = compileSchema(tool.schema, rule);
+    if (schema !== tool.schema) sent = { ...sent, schema };
+    if (codec !== undefined) form = jsonForm(codec);
+    if (codec !== undefined || told.length > 0) original = tool.schema;
+    for (const what of reshaped) decisions.push({ action: "reshaped", reason: `sends ${what}` });
+    for (const what of told)
+      decisions.push({ action: "changed", reason: `${what} is told in the description only` });
+  }
+  let reason = TAKEN;
+  if (sent !== tool) reason = "offered without `strict`";
+  if (sent.schema !== tool.schema) reason = "offered with a schema the upstream takes";
+  const offer = { kind: "function", tool: sent, form, original, decisions };
+  return { verdict: "native", reason, offer };
+}
+
+/** A function in place of a tool the upstream does not have. */
+function declareStandIn({ tool, kind, name }: Entry, profile: Profile): Declared {
+  const standIn = kindOf(kind)?.standIn;
+  const what = `${kind} tools`;
+  if (standIn === undefined) {
+    if (kind === "function") return ignored(what, profile, kind);
+    const why =
+      kindOf(kind) === undefined ? "is a kind we do not know" : "runs at the provider only";
+    return {
+      verdict: "ignored",
+      reason: `${kind} ${why}, and the ${profile.name} profile has none`,
+    };
+  }
+  if (tool.type === "builtin" && kind === "tool_search" && tool.raw.execution === "server")
+    return { verdict: "ignored", reason: "every deferred tool is offered at once instead" };
+  const { description, schema, losses } = standIn.declare(tool);
+  const { offer } = declareFunction({ type: "function", name, description, schema }, profile);
+  if (offer === undefined) return ignored(what, profile, kind);
+  const form = offer.form === undefined ? standIn : nested(standIn, offer.form);
+  return {
+    verdict: "degraded",
+    reason: ["offered as a function that stands in for it", ...losses].join("; "),
+    offer: {
+      ...offer,
+      form,
+      // What the client is given is no call of a function.
+      original: undefined,
+      restoredAs: standIn.restoredAs,
+      decisions: [
+        { action: "reshaped", reason: `${kind} is sent as a function` },
+        ...losses.map((reason) => ({ action: "changed", reason }) as const),
+        ...offer.decisions,
+      ],
+    },
+  };
+}
+
+/** A stand-in whose own arguments are rewritten too. */
+const nested = (outer: Form, inner: Form): Form => ({
+  encode: (input) => inner.encode(outer.encode(input)),
+  decoder() {
+    const [first, second] = [inner.decoder(), outer.decoder()];
+    return {
+      each: (text) => second.each(first.each(text)),
+      end: (complete) => second.each(first.end(complete)) + second.end(complete),
+      hasMore: () => second.hasMore?.() === true,
+    };
+  },
+});
+
+/** A member of a namespace on its own. */
+function flattened(own: Declared, offer: Offer, group: NamespaceTool, isFirst: boolean): Declared {
+  const { tool } = offer;
+  const described =
+    tool.type === "builtin"
+      ? tool
+      : { ...tool, description: memberDescription(tool.description, group, isFirst) };
+  const apart = `offered apart from its namespace \`${group.name}\`, with which its calls come back`;
+  return {
+    verdict: "degraded",
+    reason: own.verdict === "native" ? apart : `${own.reason}; ${apart}`,
+    offer: {
+      ...offer,
+      tool: described,
+      decisions: [
+        { action: "reshaped", reason: "sent apart from its namespace" },
+        ...offer.decisions,
+      ],
+    },
+  };
+}

@@ -1,0 +1,190 @@
+import { errorsIn } from "../../schema/check.ts";
+import type { Emit, Stage } from "../../stream/stage.ts";
+import type { Decision } from "../../turn/decision.ts";
+import type { TextDelta, TurnEnd, TurnEvent } from "../../turn/event.ts";
+import { Fault } from "../../turn/fault.ts";
+import { isBySystem } from "../../turn/item.ts";
+import { jsonOf } from "../../turn/json.ts";
+import type { AnyName } from "../../turn/names.ts";
+import { formatPath, itemPlace } from "../../turn/path.ts";
+import type { Profile } from "../../turn/profile.ts";
+import type { DialectName, Format, Item, JsonSchema, Message, Turn } from "../../turn/turn.ts";
+import type { Decoder } from "../kinds/kind.ts";
+import { isStrict } from "../schema/strict.ts";
+import { unfence } from "./unfence.ts";
+
+/** A format as an upstream can be asked for it. */
+export type FormatPlan = {
+  readonly format: Format | undefined;
+  /** What the model is told instead of what the upstream cannot be asked for. */
+  readonly words?: string | undefined;
+  /** What the answer must be, since nobody else sees to it. */
+  readonly check?: FormatCheck | undefined;
+  readonly decisions: readonly Decision[];
+};
+
+export type FormatCheck = {
+  /** None: any JSON object. */
+  readonly schema?: JsonSchema | undefined;
+  /** Whether an answer that is something else fails. */
+  readonly strict: boolean;
+};
+
+/** Asks for JSON as well as the upstream can be asked, and tells the model the rest. */
+export function planFormat(
+  format: Format | undefined,
+  profile: Profile,
+  dialect: DialectName,
+): FormatPlan {
+  if (format?.type !== "schema" && format?.type !== "json") return { format, decisions: [] };
+  if (takesFormat(format, profile)) return { format, decisions: [] };
+  const path = formatPath(dialect);
+  const hasJson = profile.formats.includes("json");
+  if (format.type !== "schema")
+    return {
+      format: undefined,
+      words: wordsFor(),
+      check: { strict: true },
+      decisions: [
+        changed(path, "the upstream has no JSON mode; its model is told, and the answer checked"),
+      ],
+    };
+  const { schema, strict, name, description } = format;
+  return {
+    format: hasJson ? { type: "json" } : undefined,
+    words: wordsFor([name, description].filter(Boolean).join(": "), schema),
+    // Who asks for no strictness takes what comes.
+    check: { schema, strict: strict !== false },
+    decisions: [
+      changed(
+        path,
+        "the upstream cannot keep to a schema; its model is told it, and the answer checked",
+      ),
+    ],
+  };
+}
+
+/** One that nobody wants strict is asked for strictly only if that changes nothing. */
+const takesFormat = (format: Format, { formats }: Profile): boolean =>
+  formats.some((one) => one === format.type) ||
+  (format.type === "schema" &&
+    formats.includes("strict") &&
+    (format.strict === true || isStrict(format.schema)));
+
+const changed = (path: string, reason: string): Decision => ({ path, action: "changed", reason });
+
+function wordsFor(title?: string, schema?: JsonSchema): string {
+  const what = schema === undefined ? "one JSON object" : "JSON that matches the schema below";
+  const rule = `Your final answer must be ${what}, and nothing else: no code fence, no words before or after it. You may call tools first.`;
+  return schema === undefined ? rule : `${rule}\n\n${title ?? ""}\n${JSON.stringify(schema)}`;
+}
+
+type Conversation<Name extends AnyName> = Pick<Turn<Name>, "items" | "places">;
+
+/** Says words with the instructions at the beginning, where they do not move from turn to turn. */
+export function withWords<Name extends AnyName>(
+  { items, places }: Conversation<Name>,
+  words: string,
+  { history }: Profile,
+): Conversation<Name> {
+  const isLeading = (item: Item<Name> | undefined): item is Message =>
+    item !== undefined && isBySystem(item);
+  let last = -1;
+  while (isLeading(items[last + 1])) last++;
+  const before = items[last];
+  if (!isLeading(before)) {
+    const role = history?.roles?.includes("system") === false ? "developer" : "system";
+    const told: Message = { type: "message", role, parts: [{ type: "text", text: words }] };
+    const later = items.map((_, at) => itemPlace({ items, places }, at));
+    return { items: [told, ...items], places: [0, ...later] };
+  }
+  const told = {
+    ...before,
+    parts: [...before.parts, { type: "text", text: `\n\n${words}` } as const],
+  };
+  return { items: items.with(last, told), places };
+}
+
+/** What a choice has said. */
+type Said = { text: string; unfence: Decoder; refused: boolean; called: boolean };
+
+/**
+ * Holds an answer to its format: takes code fences off and, when all has been
+ * said, fails an answer that is not what was asked for. A turn that calls tools
+ * has not answered yet, and one that was cut off cannot be held to anything.
+ */
+export function keepFormat<Name extends AnyName>(
+  check: FormatCheck,
+): Stage<TurnEvent<Name>, TurnEvent<Name>> {
+  const choices: (Said | undefined)[] = [];
+  const ends: TurnEnd[] = [];
+  const saidBy = (choice: number): Said =>
+    (choices[choice] ??= { text: "", unfence: unfence(), refused: false, called: false });
+  const pass = (event: TextDelta, emit: Emit<TurnEvent<Name>>): void => {
+    const said = saidBy(event.choice);
+    const text = said.unfence.each(event.text);
+    said.text += text;
+    if (text === event.text) emit(event);
+    else if (text !== "") emit({ type: "text-delta", choice: event.choice, text });
+  };
+  return {
+    each(event, emit) {
+      switch (event.type) {
+        case "text-start": {
+          const said = saidBy(event.choice);
+          said.text = "";
+          said.unfence = unfence();
+          return emit(event);
+        }
+        case "text-delta":
+          return pass(event, emit);
+        case "text-end": {
+          const said = saidBy(event.choice);
+          const text = said.unfence.end(event.complete !== false);
+          said.text += text;
+          if (text !== "") emit({ type: "text-delta", choice: event.choice, text });
+          return emit(event);
+        }
+        case "refusal-delta":
+          saidBy(event.choice).refused = true;
+          return emit(event);
+        case "call-start":
+          saidBy(event.choice).called = true;
+          return emit(event);
+        case "turn-end":
+          return void ends.push(event);
+        case "turn-fail":
+          ends.length = 0;
+          return emit(event);
+        default:
+          emit(event);
+      }
+    },
+    end(emit) {
+      for (const { choice, stop } of ends) {
+        const { text, refused, called } = saidBy(choice);
+        const isAnswer = stop === "end" && !refused && !called;
+        const flaw = isAnswer && check.strict ? flawOf(text, check) : undefined;
+        if (flaw !== undefined) return emit({ type: "turn-fail", fault: unmet(flaw) });
+      }
+      for (const event of ends) emit(event);
+    },
+  };
+}
+
+/** What is wrong with an answer, if anything is. */
+function flawOf(text: string, { schema }: FormatCheck): string | undefined {
+  const value = jsonOf(text);
+  if (value === undefined) return text.trim() === "" ? "it is empty." : "it is not JSON.";
+  if (schema === undefined)
+    return typeof value === "object" && value !== null ? undefined : "it is not a JSON object.";
+  // A schema that nobody can read holds nobody to anything.
+  const error = errorsIn(value, schema, text.length)?.at(-1);
+  return error === undefined ? undefined : `at ${error.instanceLocation}, ${error.error}`;
+}
+
+const unmet = (flaw: string): Fault =>
+  new Fault(
+    "upstream.format",
+    `The upstream's answer does not have the format that was asked for: ${flaw} Try again, or choose a model that can keep to a schema.`,
+  );

@@ -1,0 +1,25 @@
+import type { Action, Decision } from "../../turn/decision.ts";
+
+/** Gathers decisions; what is done many times for one reason is said once, at the first place. */
+export type Notes = {
+  note(path: string, action: Action, reason: string): void;
+  decisions(): readonly Decision[];
+};
+
+export function takeNotes(): Notes {
+  const found = new Map<string, { decision: Decision; count: number }>();
+  return {
+    note(path, action, reason) {
+      const key = `${action} ${reason}`;
+      const known = found.get(key);
+      if (known === undefined) found.set(key, { decision: { path, action, reason }, count: 1 });
+      else known.count++;
+    },
+    decisions: () =>
+      [...found.values()].map(({ decision: { path, action, reason }, count }) => ({
+        path,
+        action,
+        reason: count === 1 ? reason : `${reason} (${count} times)`,
+      })),
+  };
+}

@@ -1,0 +1,180 @@
+import type { Decision } from "../../turn/decision.ts";
+import { Fault } from "../../turn/fault.ts";
+import type { UpstreamName } from "../../turn/names.ts";
+import type { Profile } from "../../turn/profile.ts";
+import type { Choice, DialectName, Params, Turn } from "../../turn/turn.ts";
+import { planProviderToolChoice, type ChoicePlan } from "./choice.ts";
+import type { Bound, Identities, ToolVerdict, Verdict } from "./declare.ts";
+import { restsOf } from "./description.ts";
+import { planFormat, withWords, type FormatCheck } from "./format.ts";
+import { planHistory } from "../history/history.ts";
+import type { Destination, Seal } from "./reasoning.ts";
+import { toolsetOf, type Toolset } from "./toolset.ts";
+
+export type { ToolVerdict, Verdict } from "./declare.ts";
+
+/** What is done to one request so that one upstream can take it. */
+export type Plan = {
+  /** What the upstream is told. */
+  readonly turn: Turn<UpstreamName>;
+  /** What the client said, for which answers are made. */
+  readonly asked: Turn;
+  readonly verdicts: readonly ToolVerdict[];
+  readonly decisions: readonly Decision[];
+  readonly identity: Identities;
+  /** What the client allows of an answer. */
+  readonly limits: Limits;
+  /** What the answer must be, where the upstream cannot be held to it. */
+  readonly check: FormatCheck | undefined;
+  /** Whose the reasoning in the answer is, where the client has to be told. */
+  readonly seal: Seal | undefined;
+  /** Nothing is renamed, degraded, dropped or repaired: the client's own body may be sent. */
+  readonly identical: boolean;
+};
+
+type Limits = {
+  /** The tools it may call; none named: any. */
+  readonly allowed: ReadonlySet<Bound> | undefined;
+  /** Whether it may make several calls at once. */
+  readonly parallel: boolean;
+};
+
+/** Plans a request for an upstream. Throws a Fault where the request cannot be met. */
+export function planTools(turn: Turn, profile: Profile, to: Destination = {}): Plan {
+  const { plan, fault } = previewTools(turn, profile, to);
+  if (fault !== undefined) throw fault;
+  return plan;
+}
+
+/** The same for looking at: what stands in the way of sending it is told beside the plan. */
+export function previewTools(
+  turn: Turn,
+  profile: Profile,
+  to: Destination = {},
+): { readonly plan: Plan; readonly fault: Fault | undefined } {
+  const { origin } = to;
+  const set = toolsetOf(turn, profile);
+  const { choice, fault } = choiceOf(set, turn.choice, { profile, dialect: turn.dialect });
+  const history = planHistory(turn, set, profile, to);
+  const format = planFormat(turn.format, profile, turn.dialect);
+  const params = planParams(turn, set, profile);
+  const words = wordsOf(format.words, set, choice);
+  const { items, places } = words === undefined ? history : withWords(history, words, profile);
+  const { repairs = none } = turn;
+  const isSame =
+    repairs.length === 0 &&
+    set.identical &&
+    choice.identical &&
+    params.decisions.length === 0 &&
+    format.decisions.length === 0 &&
+    (history.items as unknown) === turn.items;
+  const decisions = [
+    ...repairs,
+    ...set.decisions,
+    ...choice.decisions,
+    ...params.decisions,
+    ...format.decisions,
+    ...history.decisions,
+  ];
+  const plan: Plan = {
+    // The names are the same on both sides, so the client's turn is the upstream's.
+    turn: isSame
+      ? (turn as unknown as Turn<UpstreamName>)
+      : {
+          ...turn,
+          tools: choice.tools,
+          choice: choice.choice,
+          items,
+          places,
+          format: format.format,
+          params: params.params,
+        },
+    asked: turn,
+    verdicts: set.verdicts,
+    decisions: decisions.length === 0 ? none : decisions,
+    identity: set.identity,
+    limits: { allowed: choice.allowed, parallel: turn.params.parallelCalls !== false },
+    check: format.check,
+    seal: origin === undefined ? undefined : sealOf(turn, profile, isSame, origin),
+    identical: isSame,
+  };
+  return { plan, fault: set.faults[0] ?? fault };
+}
+
+const none: readonly Decision[] = [];
+
+/** What the model is told beside the conversation, if anything. */
+function wordsOf(
+  format: string | undefined,
+  { offered }: Toolset,
+  { tools }: ChoicePlan,
+): string | undefined {
+  const rests = restsOf(offered, tools);
+  const words = format === undefined ? rests : [...rests, format];
+  return words.length === 0 ? undefined : words.join("\n\n");
+}
+
+/**
+ * How answers are marked for a client whose dialect can carry reasoning. In the
+ * straight lane nothing is added to what the upstream says.
+ */
+function sealOf(turn: Turn, profile: Profile, isSame: boolean, from: string): Seal | undefined {
+  const isStraight = isSame && profile.dialect === turn.dialect;
+  if (turn.dialect !== "responses" || isStraight) return undefined;
+  return { from, reasoning: profile.reasoning !== "none" };
+}
+
+export function countVerdicts(verdicts: readonly ToolVerdict[]): Record<Verdict, number> {
+  const counts = { native: 0, degraded: 0, deferred: 0, ignored: 0, refused: 0 };
+  for (const { verdict } of verdicts) counts[verdict]++;
+  return counts;
+}
+
+/** The plan's verdicts, counted, in the words and order of the `x-patchbay-plan` header. */
+export function summary({ verdicts }: Pick<Plan, "verdicts">): string {
+  const { native, degraded, deferred, ignored } = countVerdicts(verdicts);
+  return `native=${native} degraded=${degraded} deferred=${deferred} ignored=${ignored}`;
+}
+
+/** How many different choices are remembered with one list of tools. */
+const MOST = 64;
+
+type To = { readonly profile: Profile; readonly dialect: DialectName };
+
+function choiceOf(
+  set: Toolset,
+  choice: Choice | undefined,
+  to: To,
+): { readonly choice: ChoicePlan; readonly fault?: Fault } {
+  const key = `${to.dialect}${choice === undefined ? "" : JSON.stringify(choice)}`;
+  const known = set.choices.get(key);
+  if (known !== undefined) return { choice: known };
+  try {
+    const plan = planProviderToolChoice(choice, set, to);
+    if (set.choices.size < MOST) set.choices.set(key, plan);
+    return { choice: plan };
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    return { choice: planProviderToolChoice(undefined, set, to), fault: error };
+  }
+}
+
+/** Whether the upstream may call several tools at once is held to on the way back, wherever it cannot be said. */
+function planParams(
+  turn: Turn,
+  { offered }: Toolset,
+  profile: Profile,
+): { readonly params: Params; readonly decisions: readonly Decision[] } {
+  const { parallelCalls, ...params } = turn.params;
+  if (parallelCalls === undefined) return { params: turn.params, decisions: none };
+  const path = "parallel_tool_calls";
+  if (offered.length === 0 && turn.dialect !== profile.dialect) {
+    const reason = "it says nothing without tools";
+    return { params, decisions: [{ path, action: "repaired", reason }] };
+  }
+  if (profile.params.parallelCalls !== null) return { params: turn.params, decisions: none };
+  const reason = parallelCalls
+    ? "the upstream does as it likes"
+    : "the upstream cannot be told, so only the first call of an answer is passed on";
+  return { params, decisions: [{ path, action: "reshaped", reason }] };
+}

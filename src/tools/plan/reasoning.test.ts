@@ -1,0 +1,133 @@
+import { describe, expect, it } from "vitest";
+import {
+  ask,
+  called,
+  calling,
+  custom,
+  fn,
+  message,
+  plain,
+  result,
+  whole,
+} from "../../../test/support/turns.ts";
+import { fold } from "../../stream/fold.ts";
+import { runStage } from "../../stream/stage.ts";
+import type { TurnEvent } from "../../turn/event.ts";
+import type { UpstreamName } from "../../turn/names.ts";
+import type { Item, Reasoning } from "../../turn/turn.ts";
+import { restoreAnswer } from "./restore-answer.ts";
+import { planTools } from "./plan.ts";
+
+const choice = 0;
+const origin = "deepseek/v4";
+const details = [{ type: "reasoning.encrypted", data: "s3al" }];
+const thinking: TurnEvent<UpstreamName>[] = [
+  { type: "reasoning-start", choice },
+  { type: "reasoning-delta", choice, of: "content", part: 0, text: "Let me " },
+  { type: "reasoning-delta", choice, of: "content", part: 0, text: "see." },
+  { type: "reasoning-end", choice, details },
+];
+/** A first turn, through which the client comes by the items. */
+const first = planTools(ask({ tools: [custom("patch")], items: [message("user", "go")] }), plain, {
+  origin,
+});
+
+/** What a client that echoes items has after an answer. */
+const heard = (events: readonly TurnEvent<UpstreamName>[]): readonly Item[] =>
+  fold(runStage(restoreAnswer(first), events)).choices[0]?.items ?? [];
+const reply = (items: readonly Item[], to: string, profile = plain) =>
+  planTools(ask({ tools: [custom("patch")], items }), profile, { origin: to });
+
+describe("reasoning", () => {
+  it("comes back whole to the upstream and model that made it", () => {
+    const items = heard([...thinking, ...calling("patch", ['{"input":"x"}'])]);
+    const { turn, decisions } = reply(
+      [...items, result("call_0", "ok", { kind: "custom" })],
+      origin,
+    );
+    expect(turn.items[0]).toMatchObject({ type: "reasoning", content: ["Let me see."], details });
+    expect((turn.items[0] as Reasoning).encrypted).toBeUndefined();
+    expect(decisions.filter(({ action }) => action === "dropped")).toEqual([]);
+  });
+
+  it("survives a client that gives back nothing but the sealed field", () => {
+    const [item] = heard(thinking) as Reasoning[];
+    const bare: Reasoning = {
+      type: "reasoning",
+      summary: [],
+      content: [],
+      encrypted: item?.encrypted,
+    };
+    expect(reply([bare], origin).turn.items).toMatchObject([{ content: ["Let me see."], details }]);
+  });
+
+  it("is not given to another model, and that is said", () => {
+    const { turn, decisions } = reply(heard(thinking), "deepseek/v5");
+    expect(turn.items).toEqual([]);
+    expect(decisions).toContainEqual({
+      path: "input[0]",
+      action: "dropped",
+      reason: "reasoning of deepseek/v4 is not for another model",
+    });
+  });
+
+  it("that a provider sealed is given only to whom it can mean something", () => {
+    const sealed: Reasoning = {
+      type: "reasoning",
+      summary: ["s"],
+      content: [],
+      encrypted: "gAAAA",
+    };
+    expect(reply([sealed], origin).turn.items).toEqual([]);
+    const native = { ...plain, dialect: "responses", reasoning: "items" } as const;
+    expect(reply([sealed], origin, native).turn.items).toEqual([sealed]);
+  });
+
+  it("of a provider's own seal survives too", () => {
+    const items = heard([
+      { type: "reasoning-start", choice },
+      { type: "reasoning-end", choice, encrypted: "gAAAA" },
+    ]);
+    expect(items).not.toMatchObject([{ encrypted: "gAAAA" }]);
+    expect(reply(items, origin).turn.items).toMatchObject([{ encrypted: "gAAAA" }]);
+  });
+
+  it("that nobody sealed is given as it is", () => {
+    const open: Reasoning = { type: "reasoning", summary: [], content: ["hm"] };
+    expect(reply([open], origin).turn.items).toEqual([open]);
+  });
+
+  it("carries the signature of a call to the call", () => {
+    const extra = {
+      dialect: "chat",
+      fields: { extra_content: { google: { thought_signature: "sig" } } },
+    } as const;
+    const items = heard(calling("patch", ['{"input":"x"}'], { extra }));
+    const echoed = items.map((item) =>
+      item.type === "call"
+        ? called(item.id, item.name, { kind: item.kind, input: item.input })
+        : item,
+    );
+    const { turn } = reply([...echoed, result("call_0", "ok", { kind: "custom" })], origin);
+    expect(turn.items).toMatchObject([
+      { type: "call", id: "call_0", extra: { fields: extra.fields } },
+      { type: "result" },
+    ]);
+    expect(reply(echoed, "other/model").turn.items).toMatchObject([{ type: "call" }]);
+  });
+
+  it("is left as it is in the straight lane", () => {
+    const plan = planTools(ask({ tools: [fn("look")] }), whole, { origin });
+    const events = runStage(restoreAnswer(plan), thinking);
+    expect(events).toEqual(thinking);
+  });
+
+  it("that was cut off is not sealed", () => {
+    const items = heard([
+      ...thinking.slice(0, 3),
+      { type: "reasoning-end", choice, complete: false },
+    ]);
+    expect(items).toMatchObject([{ type: "reasoning", status: "incomplete" }]);
+    expect((items[0] as Reasoning).encrypted).toBeUndefined();
+  });
+});

@@ -1,0 +1,139 @@
+import type { Stage } from "../../stream/stage.ts";
+import type { TurnEvent } from "../../turn/event.ts";
+import { isFields, jsonOf } from "../../turn/json.ts";
+import type { AnyName } from "../../turn/names.ts";
+import type { Profile } from "../../turn/profile.ts";
+import type { Extra, Reasoning } from "../../turn/turn.ts";
+
+/**
+ * Reasoning belongs to the model that made it: signatures and sealed text mean
+ * nothing to another, which may refuse them. So what we hand to clients that
+ * keep the conversation themselves says whose it is, in the one field that they
+ * give back untouched.
+ */
+type Sealed = {
+  /** `upstream/model`. */
+  readonly from: string;
+  readonly encrypted?: string | undefined;
+  readonly details?: readonly unknown[] | undefined;
+  readonly extra?: Extra | undefined;
+  readonly content?: readonly string[] | undefined;
+  /** What came with calls and has no place in a client's call, by the call's id. */
+  readonly calls?: Readonly<Record<string, Extra>> | undefined;
+};
+
+/** Whom a request goes to: reasoning is only given back to whom it came from. */
+export type Destination = {
+  /** `upstream/model`. */
+  readonly origin?: string | undefined;
+  /** Whether it may open what a provider has sealed. */
+  readonly opens?: ((seal: string) => boolean) | undefined;
+};
+
+/** How an answer is marked. */
+export type Seal = {
+  /** `upstream/model`. */
+  readonly from: string;
+  /** Whether the upstream wants its reasoning back; what it signed, and what came with calls, it always does. */
+  readonly reasoning: boolean;
+};
+
+const MARK = "patchbay:1:";
+
+const seal = (sealed: Sealed): string => MARK + JSON.stringify(sealed);
+
+function unseal(text: string | undefined): Sealed | undefined {
+  if (text?.startsWith(MARK) !== true) return undefined;
+  const read = jsonOf(text.slice(MARK.length));
+  return isFields(read) && typeof read.from === "string" ? (read as unknown as Sealed) : undefined;
+}
+
+/** Past reasoning as one upstream is to be given it. */
+export type Recalled = {
+  /** None: it is left out. */
+  readonly item: Reasoning | undefined;
+  /** Why it is left out; none if there was nothing to lose. */
+  readonly loss?: string | undefined;
+  readonly calls?: Sealed["calls"];
+};
+
+/** Takes past reasoning back: whole for whom it came from, not at all for others. */
+export function recallReasoning(
+  item: Reasoning,
+  profile: Profile,
+  { origin, opens }: Destination,
+): Recalled {
+  const { encrypted } = item;
+  if (encrypted === undefined) return { item };
+  const sealed = unseal(encrypted);
+  if (sealed === undefined) {
+    // Sealed by a provider. Who has no such items cannot have made it.
+    if (profile.reasoning !== "items" && profile.dialect !== "responses")
+      return { item: undefined, loss: "reasoning is sealed for the model that made it" };
+    if (opens?.(encrypted) !== false) return { item };
+    return {
+      item: undefined,
+      loss: "reasoning that another upstream has sealed is not for this one",
+    };
+  }
+  if (origin !== undefined && sealed.from !== origin)
+    return { item: undefined, loss: `reasoning of ${sealed.from} is not for another model` };
+  const own = {
+    ...item,
+    content: sealed.content ?? item.content,
+    encrypted: sealed.encrypted,
+    details: sealed.details,
+    extra: sealed.extra ?? item.extra,
+  };
+  const isEmpty =
+    own.content.length + own.summary.length === 0 &&
+    own.encrypted === undefined &&
+    own.details === undefined &&
+    sealed.extra === undefined;
+  return { item: isEmpty ? undefined : own, calls: sealed.calls };
+}
+
+/** Marks the reasoning of an answer to a client of the Responses API as that of its upstream and model. */
+export function sealReasoning<Name extends AnyName>({
+  from,
+  reasoning,
+}: Seal): Stage<TurnEvent<Name>, TurnEvent<Name>> {
+  const contents: (string[] | undefined)[] = [];
+  return {
+    each(event, emit) {
+      switch (event.type) {
+        case "reasoning-start":
+          contents[event.choice] = [];
+          return emit(event);
+        case "reasoning-delta": {
+          const said = (contents[event.choice] ??= []);
+          if (reasoning && event.of === "content")
+            said[event.part] = (said[event.part] ?? "") + event.text;
+          return emit(event);
+        }
+        case "reasoning-end": {
+          const { encrypted, details, extra, ...rest } = event;
+          const foreign = extra?.dialect === "responses" ? undefined : extra;
+          const isSigned = details !== undefined || foreign !== undefined;
+          // What was cut off is not to be taken up again.
+          if (event.complete === false || (!reasoning && !isSigned)) return emit(event);
+          const content = Array.from(contents[event.choice] ?? [], (text) => text ?? "");
+          const text = seal({ from, encrypted, details, extra: foreign, content });
+          const own = foreign === undefined && extra !== undefined ? { extra } : {};
+          return emit({ ...rest, ...own, encrypted: text });
+        }
+        case "call-start": {
+          const { choice, id, extra } = event;
+          if (extra !== undefined && extra.dialect !== "responses") {
+            const encrypted = seal({ from, calls: { [id]: extra } });
+            emit({ type: "reasoning-start", choice });
+            emit({ type: "reasoning-end", choice, encrypted });
+          }
+          return emit(event);
+        }
+        default:
+          emit(event);
+      }
+    },
+  };
+}

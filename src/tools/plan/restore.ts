@@ -1,0 +1,202 @@
+import type { Emit, Stage } from "../../stream/stage.ts";
+import type { Action, OnDecision } from "../../turn/decision.ts";
+import type { CallDelta, CallEnd, CallStart, TurnEnd, TurnEvent } from "../../turn/event.ts";
+import { clientName, type ClientName, type UpstreamName } from "../../turn/names.ts";
+import { callPath } from "../../turn/path.ts";
+import type { Bound, Identities } from "./declare.ts";
+import { fullName } from "../names/identity.ts";
+import type { Decoder } from "../kinds/kind.ts";
+import { customKind } from "../kinds/custom.ts";
+import type { Plan } from "./plan.ts";
+
+type Event = TurnEvent<ClientName>;
+
+/** Where it is counted what the client was not given. */
+export type Figures = { withheld: number };
+
+/** A call on its way back. */
+type Passing = {
+  /** Its number among the calls that the client is given; none if it is withheld. */
+  readonly call: number | undefined;
+  readonly decoder: Decoder | undefined;
+};
+
+/** The calls of one choice. */
+type Calls = { readonly passing: (Passing | undefined)[]; given: number; withheld: number };
+
+/**
+ * Gives calls back as the client declared their tools: kind, namespace, name,
+ * input and an id it has not seen. Calls that the client did not allow are
+ * withheld and reported. Where nothing differs, events go through as they are.
+ */
+export function restoreCalls(
+  plan: Plan,
+  report: OnDecision = () => {},
+  figures: Figures = { withheld: 0 },
+): Stage<TurnEvent<UpstreamName>, Event> {
+  const choices: (Calls | undefined)[] = [];
+  const admit = admission(plan, report, figures);
+  /** Whether what the client is given differs from what the last frame said. */
+  let bent = false;
+
+  const start = (event: CallStart<UpstreamName>, emit: Emit<Event>): void => {
+    const calls = (choices[event.choice] ??= { passing: [], given: 0, withheld: 0 });
+    const { started, passing } = admit(event, calls);
+    calls.passing[event.call] = passing;
+    if ((started as unknown) !== event || passing.decoder !== undefined) bent = true;
+    if (started !== undefined) emit(started);
+  };
+  const delta = (event: CallDelta, { call, decoder }: Passing, emit: Emit<Event>): void => {
+    if (call === undefined) return;
+    if (decoder === undefined) return emit(call === event.call ? event : { ...event, call });
+    bent = true;
+    const text = decoder.each(event.text);
+    if (text !== "") emit({ type: "call-delta", choice: event.choice, call, text });
+  };
+  const end = (event: CallEnd, { call, decoder }: Passing, emit: Emit<Event>): void => {
+    if (call === undefined) return;
+    const { choice, complete } = event;
+    const text = decoder?.end(complete) ?? "";
+    tellMore(event, decoder, report);
+    if (text !== "") emit({ type: "call-delta", choice, call, text });
+    emit(call === event.call ? event : { ...event, call });
+  };
+
+  return {
+    each(event, emit) {
+      switch (event.type) {
+        case "call-start":
+          return start(event, emit);
+        case "call-delta":
+        case "call-end": {
+          const passing = choices[event.choice]?.passing[event.call];
+          if (passing === undefined) return emit(event);
+          return event.type === "call-delta"
+            ? delta(event, passing, emit)
+            : end(event, passing, emit);
+        }
+        case "turn-end":
+          return emit(settled(event, choices[event.choice]));
+        case "frame": {
+          const isBent = bent && event.regular;
+          bent = false;
+          return emit(isBent ? { ...event, regular: false } : event);
+        }
+        default:
+          emit(event);
+      }
+    },
+  };
+}
+
+function tellMore(event: CallEnd, decoder: Decoder | undefined, report: OnDecision): void {
+  if (decoder?.hasMore?.() !== true) return;
+  const reason = "a call of a text tool held more than its text";
+  report({ path: callPath(event), action: "dropped", reason });
+}
+
+/** A turn whose calls were all withheld waits for no results. */
+function settled(event: TurnEnd, calls: Calls | undefined): TurnEnd {
+  const isOver = event.stop === "calls" && calls?.given === 0 && calls.withheld > 0;
+  return isOver ? { ...event, stop: "end" } : event;
+}
+
+type Admitted = { readonly started: CallStart<ClientName> | undefined; readonly passing: Passing };
+
+/** Decides whether a call is passed on, and as what. */
+function admission(
+  plan: Plan,
+  report: OnDecision,
+  figures: Figures,
+): (event: CallStart<UpstreamName>, calls: Calls) => Admitted {
+  const { limits, identity } = plan;
+  const newId = idsBeside(plan);
+  const forbidden = (bound: Bound | undefined, calls: Calls): string | undefined => {
+    if (limits.allowed !== undefined && (bound === undefined || !limits.allowed.has(bound)))
+      return limits.allowed.size === 0 ? "no tool was to be called" : "it is not an allowed tool";
+    if (!limits.parallel && calls.given > 0) return "only one call at once was allowed";
+    return undefined;
+  };
+  return (event, calls) => {
+    const known = recognise(event, identity);
+    const bound = known ?? identity.byLikeness(fullName(event));
+    const say = (action: Action, reason: string): void =>
+      report({ path: callPath(event), action, reason });
+    if (bound === undefined) say("repaired", `\`${event.name}\` was called and is not declared`);
+    else if (known === undefined)
+      say("repaired", `\`${event.name}\` was called and taken for \`${fullName(bound.client)}\``);
+    const why = forbidden(bound, calls);
+    if (why !== undefined) {
+      calls.withheld++;
+      figures.withheld++;
+      say("dropped", `a call of \`${event.name}\` is withheld: ${why}`);
+      return { started: undefined, passing: { call: undefined, decoder: undefined } };
+    }
+    const restored = restoreToolCall(event, bound);
+    const call = calls.given++;
+    const id = newId(event.id);
+    const isSame = call === event.call && id === event.id;
+    return {
+      started: isSame ? restored : { ...restored, call, id },
+      passing: { call, decoder: decoderOf(event, bound) },
+    };
+  };
+}
+
+type Called = Pick<CallStart<UpstreamName>, "kind" | "name" | "namespace">;
+
+/** The tool that a call means. Models write names as they remember them, with a namespace or without. */
+export function recognise(call: Called, identity: Identities): Bound | undefined {
+  const exact = identity.byAlias(call);
+  if (exact !== undefined) return exact;
+  const { name, namespace } = call;
+  const flat = namespace === undefined ? undefined : identity.byNickname(`${namespace}.${name}`);
+  return identity.byName(name, namespace) ?? flat ?? identity.byNickname(name);
+}
+
+/** A call under the client's name for its tool. One of a tool nobody declared is passed on as such. */
+export function restoreToolCall(
+  call: CallStart<UpstreamName>,
+  bound: Bound | undefined,
+): CallStart<ClientName> {
+  // Where nothing differs the upstream's name is the client's.
+  const same = call as unknown as CallStart<ClientName>;
+  if (bound === undefined) return same;
+  const { kind, namespace, name } = bound.client;
+  if (kind === call.kind && (name as string) === call.name && namespace === call.namespace)
+    return same;
+  return { ...call, kind, namespace, name: clientName(name) };
+}
+
+function decoderOf(call: CallStart<UpstreamName>, bound: Bound | undefined): Decoder | undefined {
+  if (bound === undefined) return undefined;
+  // A tool that takes text was declared as such and yet called with arguments.
+  const isMistaken = bound.upstream.kind === "custom" && call.kind === "function";
+  if (isMistaken) return customKind.standIn?.decoder();
+  // Free text where arguments were asked for is the input already.
+  return call.kind === "custom" ? undefined : bound.form?.decoder();
+}
+
+/** Ids that the client has not seen yet in this conversation: some upstreams begin anew with each answer. */
+function idsBeside({ asked }: Plan): (id: string) => string {
+  let seen: Set<string> | undefined;
+  /** The last number behind an id: those before it are taken. */
+  const numbers = new Map<string, number>();
+  return (id) => {
+    seen ??= new Set(
+      asked.items
+        .map((item) => (item.type === "call" ? item.id : undefined))
+        .filter((one) => one !== undefined),
+    );
+    if (!seen.has(id)) {
+      seen.add(id);
+      return id;
+    }
+    let count = numbers.get(id) ?? 2;
+    while (seen.has(`${id}_${count}`)) count++;
+    numbers.set(id, count);
+    const given = `${id}_${count}`;
+    seen.add(given);
+    return given;
+  };
+}

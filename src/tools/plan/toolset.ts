@@ -1,0 +1,293 @@
+import type { Decision } from "../../turn/decision.ts";
+import { Fault } from "../../turn/fault.ts";
+import { upstreamName, type UpstreamName } from "../../turn/names.ts";
+import type { Profile } from "../../turn/profile.ts";
+import type { Tool, Turn } from "../../turn/turn.ts";
+import { bringsTools, buildToolCatalog, type Catalog, type Entry } from "./catalog.ts";
+import type { ChoicePlan } from "./choice.ts";
+import {
+  keepsGroups,
+  planToolDeclaration,
+  ruleFor,
+  type Bound,
+  type Declared,
+  type Identities,
+  type ToolVerdict,
+} from "./declare.ts";
+import {
+  aliasKey,
+  createIdentityMap,
+  fullName,
+  identityKey,
+  isCalledByName,
+} from "../names/identity.ts";
+import { createProviderNameAllocator, type TakenNames } from "../names/allocate.ts";
+import { renderProviderToolDeclarations } from "./render.ts";
+
+/** The part of a plan that the tools and the profile decide: agents send the same for hours. */
+export type Toolset = {
+  readonly verdicts: readonly ToolVerdict[];
+  readonly decisions: readonly Decision[];
+  readonly identity: Identities;
+  /** Every tool that is offered, those too that need no name. */
+  readonly offered: readonly Bound[];
+  readonly tools: readonly Tool<UpstreamName>[];
+  readonly taken: TakenNames;
+  /** Items of the conversation whose tools were taken out and declared with the rest. */
+  readonly emptied: ReadonlySet<number>;
+  readonly identical: boolean;
+  /** What stands in the way of sending it; the first counts. */
+  readonly faults: readonly Fault[];
+  readonly choices: Map<string, ChoicePlan>;
+};
+
+/** Known toolsets. The dialects give the same array for the same tools. */
+const toolsets = new WeakMap<readonly Tool[], WeakMap<Profile, Toolset>>();
+
+export function toolsetOf(turn: Turn, profile: Profile): Toolset {
+  // What the conversation brings differs from request to request.
+  if (bringsTools(turn.items)) return planToolset(turn, profile);
+  let byProfile = toolsets.get(turn.tools);
+  if (byProfile === undefined) toolsets.set(turn.tools, (byProfile = new WeakMap()));
+  let set = byProfile.get(profile);
+  if (set === undefined) byProfile.set(profile, (set = planToolset(turn, profile)));
+  return set;
+}
+
+type Planned = { readonly entry: Entry; readonly declared: Declared };
+
+function planToolset(turn: Turn, profile: Profile): Toolset {
+  const catalog = buildToolCatalog(turn);
+  const decisions: Decision[] = [];
+  const verdicts: ToolVerdict[] = [];
+  const { first, repeated } = distinct(catalog.entries, decisions);
+  const planned = first.map((entry) => ({
+    entry,
+    declared: planToolDeclaration(entry, profile, entry.group?.tools[0] === entry.tool),
+  }));
+  const allocate = createProviderNameAllocator(profile.tools.names);
+  const names = nameAll(planned, allocate);
+  const kept = keptItems(planned, names, profile);
+
+  const offered: Bound[] = [];
+  /** Items whose tools are taken out, and where the first of them stood. */
+  const emptied = new Map<number, string>();
+  for (const [at, { entry, declared }] of planned.entries()) {
+    const name = names[at];
+    const { path, kind, namespace } = entry;
+    const { verdict, reason, offer } = declared;
+    verdicts.push({ path, kind, namespace, name: entry.name, verdict, upstreamName: name, reason });
+    if (entry.item !== undefined && !kept.has(entry.item) && !emptied.has(entry.item))
+      emptied.set(entry.item, path);
+    if (offer === undefined || name === undefined) {
+      decisions.push({ path, action: "dropped", reason });
+      continue;
+    }
+    for (const made of offer.decisions) decisions.push({ path, ...made });
+    // A member that stands apart from its namespace has another name anyway.
+    if (name !== String(entry.name) && (namespace === undefined || offer.group !== undefined))
+      decisions.push({ path, action: "renamed", reason: `sent as \`${name}\`` });
+    offered.push(bind(entry, offer, name, entry.item !== undefined && kept.has(entry.item)));
+  }
+  const reason = "tools that the conversation brings are declared with the others";
+  for (const path of emptied.values()) decisions.push({ path, action: "reshaped", reason });
+  verdicts.push(...repeated, ...strayVerdicts(catalog, emptied, profile, decisions));
+  const isSame = ({ entry, declared }: Planned): boolean =>
+    declared.offer?.tool === entry.tool && isAsItCame(entry, turn, profile);
+  const identical = decisions.length === 0 && planned.every(isSame);
+  return {
+    verdicts,
+    decisions,
+    identity: createIdentityMap(callable(offered)),
+    offered,
+    // Where no name differs the two kinds of name are the same.
+    tools: identical
+      ? (turn.tools as unknown as readonly Tool<UpstreamName>[])
+      : renderProviderToolDeclarations(offered),
+    taken: allocate.taken(),
+    emptied: new Set(emptied.keys()),
+    identical,
+    faults: faultsOf(planned, offered, profile),
+    choices: new Map(),
+  };
+}
+
+/** A namespace that only was written for another dialect is not sent as it came. */
+const isAsItCame = ({ group, item }: Entry, { dialect, tools }: Turn, to: Profile): boolean =>
+  group === undefined || item !== undefined || dialect === to.dialect || tools.includes(group);
+
+type Reasoned = Pick<Decision, "action" | "reason">;
+
+/** Namespaces without tools and declarations without sense. */
+function strayVerdicts(
+  { hollow, unread }: Catalog,
+  emptied: ReadonlyMap<number, string>,
+  profile: Profile,
+  decisions: Decision[],
+): ToolVerdict[] {
+  const stray = (
+    tool: Pick<ToolVerdict, "path" | "kind" | "name">,
+    made: Reasoned,
+  ): ToolVerdict => {
+    decisions.push({ path: tool.path, ...made });
+    return { ...tool, verdict: "ignored", reason: made.reason };
+  };
+  // An upstream that has such things may make more of them.
+  const bare = keepsGroups(profile) ? [] : hollow;
+  const isKept = ruleFor("additional_tools", profile) === "native";
+  const odd = unread.filter(({ item }) => item === undefined || !isKept || emptied.has(item));
+  const empty: Reasoned = { action: "repaired", reason: "the namespace holds no tools" };
+  const senseless: Reasoned = { action: "dropped", reason: "it cannot be read as a tool" };
+  return [
+    ...bare.map(({ path, name }) => stray({ path, kind: "namespace", name }, empty)),
+    ...odd.map(({ path }) => stray({ path, kind: "unknown", name: "" }, senseless)),
+  ];
+}
+
+/** The entries without those that declare a tool again. What the conversation brings later is newer. */
+function distinct(
+  entries: readonly Entry[],
+  decisions: Decision[],
+): { readonly first: readonly Entry[]; readonly repeated: readonly ToolVerdict[] } {
+  const found = new Map<string, Entry>();
+  const repeated: ToolVerdict[] = [];
+  let again = false;
+  for (const entry of entries) {
+    const key = identityKey(entry);
+    const first = found.get(key);
+    const same = first !== undefined && JSON.stringify(first.tool) === JSON.stringify(entry.tool);
+    if (first === undefined || (isHosted(entry) && !same)) {
+      found.set(first === undefined ? key : `${key}${entry.path}`, entry);
+      continue;
+    }
+    again = true;
+    if (entry.item !== undefined) {
+      if (!same) found.set(key, { ...entry, path: first.path, since: first.since });
+      continue;
+    }
+    const reason = same
+      ? `declared again as it is in \`${first.path}\``
+      : `\`${first.path}\` declares the same tool otherwise, and came first`;
+    const { path, kind, namespace, name } = entry;
+    decisions.push({ path, action: same ? "repaired" : "dropped", reason });
+    repeated.push({ path, kind, namespace, name, verdict: "ignored", reason });
+  }
+  return { first: again ? [...found.values()] : entries, repeated };
+}
+
+/** Tools of the provider's may be given more than once, with other settings. */
+const isHosted = ({ tool }: Entry): boolean => tool.type === "builtin";
+
+/** The name of every tool that is offered. */
+function nameAll(
+  planned: readonly Planned[],
+  allocate: ReturnType<typeof createProviderNameAllocator>,
+): readonly (UpstreamName | undefined)[] {
+  const named = planned.filter(({ declared }) => isCalledByName(declared.offer?.kind));
+  const names = allocate(
+    named.map(({ entry, declared }) => ({
+      name: entry.name,
+      ...(declared.offer?.group === undefined
+        ? { prefix: entry.namespace }
+        : { scope: entry.namespace }),
+      rank: rankOf(entry),
+    })),
+  );
+  const given = new Map(named.map((one, at) => [one, names[at]]));
+  return planned.map((one) =>
+    one.declared.offer === undefined ? undefined : (given.get(one) ?? upstreamName(one.entry.name)),
+  );
+}
+
+/**
+ * Names that the client chose come before those that we make for it. Tools that
+ * the conversation brings yield to those that were there before, so that a name
+ * does not change when another tool arrives.
+ */
+function rankOf({ tool, namespace, since }: Entry): number {
+  const age = since * 10;
+  if (tool.type === "builtin") return age + 4;
+  return age + (namespace === undefined ? 0 : 2) + (tool.type === "function" ? 0 : 1);
+}
+
+/** The items of the conversation that can be left as they are, with the tools in them. */
+function keptItems(
+  planned: readonly Planned[],
+  names: readonly (UpstreamName | undefined)[],
+  profile: Profile,
+): ReadonlySet<number> {
+  const kept = new Set<number>();
+  if (ruleFor("additional_tools", profile) !== "native") return kept;
+  const broken = new Set<number>();
+  for (const [at, { entry, declared }] of planned.entries()) {
+    if (entry.item === undefined) continue;
+    const isSame = declared.offer?.decisions.length === 0 && names[at] === (entry.name as string);
+    (isSame ? kept : broken).add(entry.item);
+  }
+  return new Set([...kept].filter((item) => !broken.has(item)));
+}
+
+function bind(
+  entry: Entry,
+  offer: NonNullable<Declared["offer"]>,
+  name: UpstreamName,
+  isKept: boolean,
+): Bound {
+  const { namespace, path } = entry;
+  return {
+    path,
+    client: { kind: offer.restoredAs ?? entry.kind, namespace, name: entry.name },
+    upstream: { kind: offer.kind, namespace: offer.group?.name, name },
+    declaration: { ...offer.tool, name },
+    group: offer.group,
+    rest: offer.rest,
+    item: isKept ? entry.item : undefined,
+    form: offer.form,
+    original: offer.original,
+  };
+}
+
+/** The tools that calls can be of, each once. */
+function callable(offered: readonly Bound[]): readonly Bound[] {
+  const seen = new Set<string>();
+  return offered.filter(({ upstream }) => {
+    if (isCalledByName(upstream.kind)) return true;
+    const key = aliasKey(upstream);
+    return !seen.has(key) && seen.add(key);
+  });
+}
+
+function faultsOf(
+  planned: readonly Planned[],
+  offered: readonly Bound[],
+  profile: Profile,
+): readonly Fault[] {
+  const faults = planned
+    .filter(({ declared }) => declared.verdict === "refused")
+    .map(
+      ({ entry, declared }) =>
+        new Fault(
+          "tools.refused",
+          `\`${fullName(entry)}\` cannot be sent: ${declared.reason}. Leave it out or choose another model.`,
+          { param: entry.path },
+        ),
+    );
+  const many = tooMany(offered.length, profile);
+  return many === undefined ? faults : [...faults, many];
+}
+
+function tooMany(count: number, profile: Profile): Fault | undefined {
+  const { max } = profile.tools;
+  if (count <= max) return undefined;
+  return new Fault(
+    "tools.too_many",
+    `The ${profile.name} profile takes at most ${max} tools, and the request has ${count}. Declare fewer, choose another model, or raise \`capabilities.tools.max\` of the upstream if it takes more.`,
+    { param: "tools" },
+  );
+}
+
+/** Throws if there are more tools than the upstream takes. */
+export function assertMaxTools(count: number, profile: Profile): void {
+  const fault = tooMany(count, profile);
+  if (fault !== undefined) throw fault;
+}

@@ -1,0 +1,202 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import { configSchema, parseConfig } from "../../src/gateway/config.ts";
+import { readUsageQuery, usageBody, usageEntry } from "../../src/gateway/usage-report.ts";
+import { flags } from "../../src/host/config/env.ts";
+import { logLevels } from "../../src/host/config/log-level.ts";
+import { usageMemory } from "../../src/store/usage-sums.ts";
+import { figuresOf } from "../../src/telemetry/figures.ts";
+import type { ChildSaid, Happening } from "../../src/telemetry/happening.ts";
+import { eventLines, logFields, usageLine } from "../../src/telemetry/lines.ts";
+import { createMetrics } from "../../src/telemetry/metrics.ts";
+import { ask, doors } from "../support/client.ts";
+import { serve } from "../support/serve.ts";
+import { turnDone } from "../support/turn-done.ts";
+
+const page = readFileSync(join(import.meta.dirname, "../../docs/operations.md"), "utf8");
+const alerts = readFileSync(join(import.meta.dirname, "../../docs/operations/alerts.yaml"), "utf8");
+
+/** The rows of all tables, by the code in their first cell. */
+const rows = new Map(
+  [...page.matchAll(/^\| `([^`]+)`.*\|$/gm)].map(([row, name = ""]) => [
+    name,
+    row
+      .slice(1, -1)
+      .split("|")
+      .map((cell) => cell.trim()),
+  ]),
+);
+const codesIn = (text: string): string[] =>
+  [...text.matchAll(/`([^`]+)`/g)].map(([, code = ""]) => code);
+/** Everything the page shows as code. */
+const codes = new Set(codesIn(page.replaceAll(/^```.*?^```/gms, "")));
+const unsaid = (names: readonly string[]): string[] => names.filter((name) => !codes.has(name));
+
+const config = parseConfig({});
+const settings = (["server", "tools", "telemetry"] as const).flatMap((section) => {
+  const { properties = {} } = z.toJSONSchema(configSchema.shape[section], { io: "input" });
+  const values = config[section] as Readonly<Record<string, unknown>>;
+  return Object.keys(properties).map((key) => ({
+    setting: `${section}.${key}`,
+    value: values[key],
+    variables: Object.entries(flags)
+      .filter(([, { path }]) => path?.join(".") === `${section}.${key}`)
+      .map(([name]) => name),
+  }));
+});
+
+/** The keys of the upstreams that speak HTTP, with what they are by themselves. */
+function upstreamKeys({ upstreams }: typeof config): [key: string, value: unknown][] {
+  const [schema] = configSchema.shape.upstreams.unwrap().valueType.options;
+  const { a: usual = {} } = upstreams;
+  return Object.keys(schema.shape).flatMap((key): [string, unknown][] => {
+    const value = (usual as Readonly<Record<string, unknown>>)[key];
+    if (key === "dialect" || key === "base_url") return [[key, undefined]];
+    if (typeof value !== "object" || value === null) return [[key, value]];
+    const inner = Object.entries(value);
+    return inner.length === 0
+      ? [[key, undefined]]
+      : inner.map(([name, said]) => [`${key}.${name}`, said]);
+  });
+}
+
+const turn = turnDone({ outcome: "failed", fault: "upstream.cut" });
+/** With every field that one may have. */
+const child: Required<ChildSaid> = {
+  type: "child",
+  upstream: "codex",
+  event: "gone",
+  pid: 1,
+  reason: "exit 1",
+  bytes: 2,
+  percent: 3,
+};
+const happenings: readonly Happening[] = [
+  { type: "begun", requestId: "r", door: "chat", model: "m", stream: true },
+  turn,
+  { type: "fallback", requestId: "r", from: "a/m", to: "b/m", fault: "upstream.refused" },
+  {
+    type: "refusal",
+    requestId: "r",
+    route: "/v1/x",
+    status: 404,
+    fault: "request.route",
+    param: "p",
+  },
+  { type: "trouble", requestId: "r", error: "TypeError", frames: [] },
+  { type: "reload", ok: true, problems: [] },
+  { type: "unwritable", setting: "telemetry.usage_log", path: "/x", problem: "is full" },
+  child,
+];
+
+describe("what operators read", () => {
+  it.each(settings)("has $setting with its variables and default", (setting) => {
+    const [, variables, fallback] = rows.get(setting.setting) ?? [];
+    expect(codesIn(variables ?? "none")).toEqual(setting.variables);
+    const { value } = setting;
+    const isNone = value === undefined || (Array.isArray(value) && value.length === 0);
+    const shown = value === "" ? '`""`' : `\`${String(value)}\``;
+    expect(fallback).toBe(isNone ? "none" : shown);
+  });
+
+  it.each(
+    upstreamKeys(parseConfig({ upstreams: { a: { dialect: "chat", base_url: "http://a" } } })),
+  )("has %s of upstreams over HTTP with its default", (key, value) => {
+    const [, fallback] = rows.get(key) ?? [];
+    expect(fallback).toBe(value === undefined ? "none" : `\`${JSON.stringify(value)}\``);
+  });
+
+  it("has every route", async () => {
+    await using served = await serve({});
+    const text = await (await fetch(`${served.url}/v1/nothing`)).text();
+    const [, list = ""] = /the routes are (.*?)\./.exec(text) ?? [];
+    expect(unsaid(list.split(", "))).toEqual([]);
+  });
+
+  it("has every variable of the environment", () => {
+    expect(unsaid(Object.keys(flags))).toEqual([]);
+  });
+
+  it("has every metric with its type and labels, and no others", () => {
+    const metrics = createMetrics();
+    for (const happening of happenings) metrics.hear(happening);
+    metrics.tool("native", "function");
+    const text = metrics.text();
+    const types = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)];
+    for (const [, name = "", type = ""] of types) {
+      const [sample = ""] = new RegExp(`^${name}(?:_bucket)?(?:\\{.*\\})? `, "m").exec(text) ?? [];
+      const labels = [...sample.matchAll(/(\w+)="/g)].map(([, label = ""]) => label);
+      const [, typeSaid, labelsSaid = ""] = rows.get(name) ?? [];
+      expect([name, typeSaid]).toEqual([name, type]);
+      expect(codesIn(labelsSaid)).toEqual(labels.filter((label) => label !== "le"));
+    }
+    const said = [...rows].filter(([, [, type = ""]]) =>
+      /^(?:counter|gauge|histogram)$/.test(type),
+    );
+    expect(said.map(([name]) => name).toSorted()).toEqual(
+      types.map(([, name = ""]) => name).toSorted(),
+    );
+  });
+
+  it("has every line of the log, and every field", () => {
+    for (const { type, ...fields } of happenings) {
+      // A turn's own are too many for a table.
+      const names = type === "turn" ? [] : Object.keys(fields);
+      expect(codesIn(rows.get(type)?.[2] ?? "no such row")).toEqual(names);
+    }
+    expect(unsaid(Object.keys(logFields(turn)))).toEqual([]);
+    expect(unsaid(logLevels)).toEqual([]);
+  });
+
+  it("has every field of the usage log and the event log", () => {
+    expect(unsaid(Object.keys(usageLine(turn)))).toEqual([]);
+    const lines = [...happenings, turnDone({ stream: false })].flatMap((one) => eventLines(one, 0));
+    expect(lines.length).toBeGreaterThan(5);
+    expect(unsaid(lines.flatMap((line) => Object.keys(line)))).toEqual([]);
+    for (const { phase, kind } of lines) expect(unsaid([String(phase), String(kind)])).toEqual([]);
+  });
+
+  it("has every count of /v1/usage", async () => {
+    const store = usageMemory();
+    store.add(usageEntry(turn, "", config));
+    const query = readUsageQuery("group=day", turn.at);
+    const body = usageBody(await store.read("", query.start, query.end), query);
+    const keys = Object.keys(body);
+    expect(keys.filter((key) => !page.includes(`"${key}":`))).toEqual([]);
+    expect(unsaid(["start", "end", "group", "model"])).toEqual([]);
+  });
+
+  it("has every header that an answer of ours has", async () => {
+    await using served = await serve({});
+    const tool = { name: "look", parameters: { type: "object", properties: {} } };
+    const tools = {
+      chat: [{ type: "function", function: tool }],
+      responses: [{ type: "function", ...tool }],
+    };
+    for (const door of doors)
+      for (const stream of [true, false]) {
+        const response = await ask(served, door, { stream, tools: tools[door] });
+        await response.text();
+        const own = [...response.headers.keys()].filter((name) => /^x-(?!accel)/.test(name));
+        expect(own.length).toBeGreaterThan(2);
+        expect(own.filter((name) => !rows.has(name))).toEqual([]);
+      }
+  });
+
+  it("has every attribute of a span", () => {
+    const spans = readFileSync(join(import.meta.dirname, "../../src/telemetry/spans.ts"), "utf8");
+    const attributes = [...spans.matchAll(/^ +"([a-z_]+\.[\w.]+)":/gm)].map(
+      ([, name = ""]) => name,
+    );
+    expect(attributes.length).toBeGreaterThan(10);
+    expect(unsaid(attributes)).toEqual([]);
+    expect(unsaid(Object.keys(figuresOf(turn)).map((name) => `patchbay.${name}`))).toEqual([]);
+  });
+
+  it("has every alert", () => {
+    const names = [...alerts.matchAll(/- alert: (\w+)/g)].map(([, name = ""]) => name);
+    expect([...rows.keys()].filter((name) => /^Patchbay[A-Z]/.test(name))).toEqual(names);
+  });
+});

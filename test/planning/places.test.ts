@@ -1,0 +1,107 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { chat } from "../../src/dialects/chat/chat.ts";
+import type { Dialect } from "../../src/dialects/dialect.ts";
+import { responses } from "../../src/dialects/responses/responses.ts";
+import { planTools } from "../../src/tools/plan/plan.ts";
+import type { Decision } from "../../src/turn/decision.ts";
+import type { Profile } from "../../src/turn/profile.ts";
+import type { Fields } from "../../src/turn/turn.ts";
+import { writeCodexRequest } from "../../src/upstreams/codex/request.ts";
+import { codex } from "../../src/profiles/codex.ts";
+import { genericChat } from "../../src/profiles/generic-chat.ts";
+import { genericResponses } from "../../src/profiles/generic-responses.ts";
+import { zhipu } from "../../src/profiles/zhipu.ts";
+
+/** An upstream that asks a good deal of a conversation. */
+const choosy: Profile = { ...genericResponses, history: { ...genericChat.history, empty: false } };
+
+/** What becomes of a request, all told. */
+function decided(body: Fields, from: Dialect, profile: Profile): readonly Decision[] {
+  const plan = planTools(from.readRequest({ model: "m", ...body }), profile);
+  const to = { profile, model: "m", straight: false };
+  const written =
+    profile.dialect === "codex"
+      ? writeCodexRequest(plan.turn, "m", profile)
+      : (profile.dialect === "chat" ? chat : responses).writeRequest(plan.turn, to);
+  return [...plan.decisions, ...written.decisions];
+}
+
+/** The messages or inputs that some decision is about. */
+const placesOf = (decisions: readonly Decision[], reason: RegExp): number[] =>
+  decisions
+    .filter((one) => reason.test(one.reason))
+    .map(({ path }) => Number(/^(?:messages|input)\[(\d+)\]/.exec(path)?.[1] ?? -1));
+
+const id = fc.constantFrom("a", "b", "c");
+const words = fc.constantFrom("", "So.");
+const format = fc.constantFrom(undefined, "json_schema");
+
+describe("a decision about what was said names the client's own place", () => {
+  const marked = { x_mark: true };
+  const said = fc.oneof(
+    fc.record({ role: fc.constantFrom("user", "system", "assistant"), content: words }),
+    fc.record({ role: fc.constant("assistant"), tool_calls: fc.array(id, { minLength: 1 }) }),
+    fc.record({ role: fc.constant("tool"), tool_call_id: id, content: words }),
+    fc.constant({ role: "user", content: "Look", ...marked }),
+    fc.constant({ role: "assistant", content: "Well", ...marked }),
+  );
+  const asChat = ({ tool_calls: ids, ...message }: Fields): Fields =>
+    Array.isArray(ids)
+      ? {
+          ...message,
+          content: null,
+          tool_calls: ids.map((one: string) => ({
+            id: one,
+            type: "function",
+            function: { name: "f", arguments: "{}" },
+          })),
+        }
+      : message;
+
+  it("at the chat door", () => {
+    fc.assert(
+      fc.property(fc.array(said, { minLength: 1 }), format, (list, asked) => {
+        const messages = (list as Fields[]).map(asChat);
+        const response_format = asked && { type: asked, json_schema: { name: "n", schema: {} } };
+        const all = decided({ messages, ...(response_format && { response_format }) }, chat, {
+          ...choosy,
+          formats: ["text"],
+        });
+        const places = messages.flatMap((one, at) => (one.x_mark === true ? [at] : []));
+        expect(placesOf(all, /x_mark/).toSorted((a, b) => a - b)).toEqual(places);
+      }),
+    );
+  });
+
+  it("at the responses door", () => {
+    const image = { type: "input_image", file_id: "file_1" };
+    const item = fc.oneof(
+      fc.record({ role: fc.constantFrom("user", "developer", "assistant"), content: words }),
+      id.map((call_id) => ({ type: "function_call", call_id, name: "f", arguments: "" })),
+      id.map((call_id) => ({ type: "function_call_output", call_id, output: "1" })),
+      fc.constant({ type: "reasoning", summary: [], encrypted_content: "sealed" }),
+      fc.constant({ type: "compaction", encrypted_content: "x" }),
+      fc.constant({ role: "user", content: [{ type: "input_text", text: " " }, image, image] }),
+    );
+    // Codex wants to know at least one call that a result is of.
+    const answered = [
+      { type: "function_call", call_id: "z", name: "f", arguments: "{}" },
+      { type: "function_call_output", call_id: "z", output: "1" },
+    ];
+    const profile = fc.constantFrom(genericChat, zhipu, codex);
+    fc.assert(
+      fc.property(fc.array(item), profile, fc.boolean(), (list, to, isTold) => {
+        const input: readonly Fields[] = [...answered, ...list];
+        const body = { input, ...(isTold && { instructions: "Be brief." }) };
+        const all = decided(body, responses, {
+          ...to,
+          history: { ...to.history, media: ["image"] },
+        });
+        const places = input.flatMap((one, at) => (Array.isArray(one.content) ? [at] : []));
+        const found = new Set(placesOf(all, /file id|data URLs/));
+        expect([...found].toSorted((a, b) => a - b)).toEqual(places);
+      }),
+    );
+  });
+});

@@ -1,0 +1,106 @@
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+const run = promisify(execFile);
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const parts = ["package.json", "tsconfig.json", "tsconfig.build.json", "src", "docs", "README.md"];
+
+type Manifest = {
+  version: string;
+  dependencies: Record<string, string>;
+  bin: { patchbay: string };
+};
+
+let folder = "";
+let installed = "";
+let manifest: Manifest;
+
+/** What a command said when it failed, wherever it said it. */
+function tell({ stdout, stderr }: { stdout: string; stderr: string }): never {
+  throw new Error(stdout + stderr);
+}
+
+/** Packs a copy, so that nothing is built into the working tree, and unpacks it beside its dependencies alone. */
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "patchbay-package-"));
+  const copy = join(folder, "copy");
+  await mkdir(copy);
+  await Promise.all([
+    ...[...parts, "LICENSE"].map((part) =>
+      cp(join(root, part), join(copy, part), { recursive: true }),
+    ),
+    symlink(join(root, "node_modules"), join(copy, "node_modules")),
+  ]);
+  await run("npm", ["pack", "--pack-destination", folder], { cwd: copy }).catch(tell);
+  const tarball = (await readdir(folder)).find((name) => name.endsWith(".tgz"));
+  await run("tar", ["-xzf", tarball ?? ""], { cwd: folder });
+
+  installed = join(folder, "elsewhere", "node_modules", "patchbay");
+  await mkdir(dirname(installed), { recursive: true });
+  await cp(join(folder, "package"), installed, { recursive: true });
+  manifest = JSON.parse(await readFile(join(installed, "package.json"), "utf8")) as Manifest;
+  for (const name of Object.keys(manifest.dependencies)) {
+    const place = join(folder, "elsewhere", "node_modules", name);
+    await mkdir(dirname(place), { recursive: true });
+    await symlink(join(root, "node_modules", name), place);
+  }
+});
+afterAll(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
+
+const bin = (): string => join(installed, manifest.bin.patchbay);
+
+describe("the package", () => {
+  it("holds what is run and described, and neither tests nor sources", async () => {
+    const files = await readdir(installed, { recursive: true });
+    expect(files).toEqual(expect.arrayContaining(["LICENSE", "README.md", "dist/index.d.ts"]));
+    expect(files.filter((file) => /\.test\.|(?<!\.d)\.ts$/.test(file))).toEqual([]);
+  });
+
+  it("starts wherever there is a Node: BusyBox knows no `env -S`", async () => {
+    expect(await readFile(bin(), "utf8")).toMatch(/^#!\/usr\/bin\/env node\n/);
+  });
+
+  it("says its version", async () => {
+    const { stdout } = await run(process.execPath, [bin(), "--version"]);
+    expect(stdout.trim()).toBe(manifest.version);
+  });
+
+  it("serves the demo", async () => {
+    const env = { PATH: process.env["PATH"], HOME: folder };
+    const child = spawn(process.execPath, [bin(), "serve", "--port", "0"], { cwd: folder, env });
+    const [line] = (await once(createInterface(child.stdout), "line")) as [string];
+    const url = /http:\/\/127\.0\.0\.1:\d+/.exec(line)?.[0] ?? "";
+    expect((await fetch(`${url}/readyz`)).status).toBe(200);
+    const answer = await fetch(`${url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ model: "demo", messages: [{ role: "user", content: "Hello" }] }),
+    });
+    expect(await answer.json()).toMatchObject({ object: "chat.completion" });
+    child.kill("SIGTERM");
+    expect(await once(child, "exit")).toEqual([0, null]);
+  });
+
+  it("is a library, and a Fastify plugin", async () => {
+    const script = join(folder, "elsewhere", "script.js");
+    await writeFile(
+      script,
+      `import { createGateway } from "patchbay";
+      import { patchbay } from "patchbay/fastify";
+      const gateway = createGateway();
+      const response = await gateway.fetch(new Request("http://x/v1/models"));
+      console.log(response.status, typeof patchbay);
+      await gateway.close(0);`,
+    );
+    await writeFile(join(folder, "elsewhere", "package.json"), '{"type":"module"}');
+    const { stdout } = await run(process.execPath, [script]);
+    expect(stdout.trim()).toBe("200 function");
+  });
+});

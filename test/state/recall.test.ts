@@ -1,0 +1,94 @@
+import { createOpenAI } from "@ai-sdk/openai";
+import { generateText, type ModelMessage } from "ai";
+import { describe, expect, it } from "vitest";
+import { sayChat, sayResponses } from "../support/fake-model.ts";
+import { fakeUpstream, type Body } from "../support/fake-upstream.ts";
+import { onto, serve, type Served } from "../support/serve.ts";
+
+const says = { chat: sayChat, responses: sayResponses };
+const upstreamOf = (dialect: "chat" | "responses") =>
+  fakeUpstream(({ body }) =>
+    says[dialect](body, {
+      text: "Hello.",
+      calls: [{ id: "call_1", name: "f", arguments: '{"a":1}' }],
+    }),
+  );
+
+const post = async (served: Served, body: Body, key = "one"): Promise<string> => {
+  const response = await fetch(`${served.url}/v1/responses`, {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-api-key": key },
+    body: JSON.stringify({ model: "m", tools: [{ type: "function", name: "f" }], ...body }),
+  });
+  expect(response.status).toBe(200);
+  return response.text();
+};
+
+/** The output of a first request, streamed or not. */
+const outputOf = (text: string): Body[] => {
+  const last = text.startsWith("{")
+    ? text
+    : (/^data: (\{"type":"response\.completed".*)$/m.exec(text)?.[1] ?? "{}");
+  const body = JSON.parse(last) as Body;
+  return (body["response"] ?? body)["output"] as Body[];
+};
+
+const references = (output: readonly Body[]): Body[] =>
+  output.map(({ id }) => ({ type: "item_reference", id: id as string }));
+const result = { type: "function_call_output", call_id: "call_1", output: "done" };
+
+describe("a reference to an item of an earlier answer", () => {
+  it.each([true, false])("stands for the item (stream: %s)", async (stream) => {
+    await using upstream = await upstreamOf("chat");
+    await using served = await serve(onto("chat", upstream.url));
+    const output = outputOf(await post(served, { input: "Hi", stream }));
+    await post(served, { input: [{ role: "user", content: "Hi" }, ...references(output), result] });
+    expect(upstream.heard[1]?.body["messages"]).toMatchObject([
+      { role: "user", content: "Hi" },
+      {
+        role: "assistant",
+        content: "Hello.",
+        tool_calls: [{ id: "call_1", function: { name: "f", arguments: '{"a":1}' } }],
+      },
+      { role: "tool", tool_call_id: "call_1", content: "done" },
+    ]);
+  });
+
+  it("is left to an upstream that keeps its items itself", async () => {
+    await using upstream = await upstreamOf("responses");
+    await using served = await serve(onto("responses", upstream.url));
+    const output = outputOf(await post(served, { input: "Hi" }));
+    const input = [{ role: "user", content: "Hi" }, ...references(output), result];
+    await post(served, { input });
+    expect(upstream.heard[1]?.body["input"]).toEqual(input);
+  });
+
+  it("is nobody else's, and stands for nothing that was not to be kept", async () => {
+    await using upstream = await upstreamOf("chat");
+    await using served = await serve({
+      server: { keys: ["one", "other"] },
+      ...onto("chat", upstream.url),
+    });
+    const kept = outputOf(await post(served, { input: "Hi" }));
+    const unkept = outputOf(await post(served, { input: "Hi", store: false }));
+    const user = { role: "user", content: "Hi" };
+    await post(served, { input: [...references(kept), user] }, "other");
+    await post(served, { input: [...references(unkept), user] });
+    for (const { body } of upstream.heard.slice(2)) expect(body["messages"]).toEqual([user]);
+  });
+});
+
+it("lets the AI SDK go on with a conversation, whatever the upstream", async () => {
+  await using upstream = await fakeUpstream(({ body }) => sayChat(body, { text: "Hello." }));
+  await using served = await serve(onto("chat", upstream.url));
+  const model = createOpenAI({ baseURL: `${served.url}/v1`, apiKey: "none" }).responses("m");
+  const messages: ModelMessage[] = [{ role: "user", content: "Hi" }];
+  const { response } = await generateText({ model, messages });
+  messages.push(...response.messages, { role: "user", content: "And?" });
+  await generateText({ model, messages });
+  expect(upstream.heard[1]?.body["messages"]).toEqual([
+    { role: "user", content: "Hi" },
+    { role: "assistant", content: "Hello." },
+    { role: "user", content: "And?" },
+  ]);
+});

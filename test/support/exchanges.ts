@@ -1,0 +1,45 @@
+import { afterEach } from "vitest";
+import { faultBody } from "../../src/dialects/errors/fault-body.ts";
+import type { Exchange } from "../../src/gateway/exchange.ts";
+import type { Gateway } from "../../src/gateway/gateway.ts";
+import { openServer, type Server } from "../../src/host/server/server.ts";
+
+/** What the test has opened, and is closed behind it. */
+export const open: { close(graceMs: number): Promise<unknown> }[] = [];
+afterEach(async () => {
+  for (const one of open.splice(0)) await one.close(0);
+});
+
+/** A gateway that does with each exchange what the test says. */
+export function gatewayThat(handle: (exchange: Exchange) => void, bodyLimit = 1_000_000): Gateway {
+  return {
+    handle,
+    refuse({ reply }, fault) {
+      reply.head(fault.status, { "content-type": "application/json" });
+      reply.end(JSON.stringify(faultBody(fault)));
+    },
+    bodyLimit,
+    graceMs: 0,
+    standing: () => "refused",
+    foreignIn: () => undefined,
+    fetch: () => Promise.reject(new Error("not asked for")),
+    reconfigure() {},
+    close: () => Promise.resolve(),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+}
+
+export async function serving(
+  handle: (exchange: Exchange) => void,
+  bodyLimit?: number,
+): Promise<Server> {
+  const server = await openServer(gatewayThat(handle, bodyLimit), { host: "127.0.0.1", port: 0 });
+  open.push(server);
+  return server;
+}
+
+/** Says what came. */
+export const echo = ({ method, path, query, headers, body, reply }: Exchange): void => {
+  reply.head(200, { "content-type": "application/json" });
+  reply.end(JSON.stringify({ method, path, query, body, type: headers["content-type"] ?? null }));
+};

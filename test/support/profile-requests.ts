@@ -1,0 +1,48 @@
+import { dialects } from "../../src/gateway/dialects.ts";
+import { parseConfig } from "../../src/gateway/config.ts";
+import { ready } from "../../src/gateway/ready.ts";
+import { callRules } from "../../src/gateway/rules.ts";
+import type { Decision } from "../../src/turn/decision.ts";
+import type { Fields } from "../../src/turn/turn.ts";
+import { modelProfile } from "../../src/profiles/models.ts";
+import { profileFor } from "../../src/profiles/profiles.ts";
+import type { Upstream } from "../../src/upstreams/upstream.ts";
+
+type Sent = Fields & { readonly messages: readonly Fields[] };
+
+const rules = callRules(parseConfig({}));
+
+/** What an upstream of a profile would be sent, and what was done to the request for it. */
+export function sending(
+  name: string,
+  asked: Fields,
+  model = "m",
+): { readonly body: Sent; readonly decisions: readonly Decision[]; readonly straight: boolean } {
+  const profile = profileFor(name, "chat") ?? profileFor(name, "responses");
+  if (profile === undefined) throw new Error(`no profile ${name}`);
+  const door = "messages" in asked ? dialects.chat : dialects.responses;
+  const input = "messages" in asked ? {} : { input: "Hi" };
+  const turn = door.readRequest({ model: "m", ...input, ...asked });
+  let text = "{}";
+  const upstream: Upstream = {
+    name: "up",
+    profile,
+    prepare(planned, { straight }) {
+      const dialect = profile.dialect === "chat" ? dialects.chat : dialects.responses;
+      const to = { profile: modelProfile(profile, model), model, straight };
+      const written = dialect.writeRequest(planned, to);
+      ({ text } = written);
+      return { decisions: written.decisions, open: nobody };
+    },
+    close: () => Promise.resolve(),
+  };
+  const { decisions, straight } = ready(turn, { upstream, model }, { strict: false, rules });
+  return { body: JSON.parse(text) as Sent, decisions, straight };
+}
+
+export const sent = (name: string, asked: Fields, model?: string): Sent =>
+  sending(name, asked, model).body;
+
+function nobody(): never {
+  throw new Error("nobody is to be called");
+}

@@ -1,0 +1,54 @@
+import { parseConfig, type ConfigInput } from "../../src/gateway/config.ts";
+import { openGateway, type Gateway } from "../../src/gateway/gateway.ts";
+import type { Parts } from "../../src/gateway/state.ts";
+import { systemClock } from "../../src/host/server/clock.ts";
+import { newId } from "../../src/host/server/ids.ts";
+import { openServer } from "../../src/host/server/server.ts";
+import type { Happening, TurnDone } from "../../src/telemetry/happening.ts";
+
+export type Served = AsyncDisposable & {
+  /** Where clients find it, without `/v1`. */
+  readonly url: string;
+  readonly gateway: Gateway;
+  readonly happenings: readonly Happening[];
+  /** The turns that are over. */
+  turns(): readonly TurnDone[];
+};
+
+/** A whole gateway on a port of its own, as `patchbay serve` runs it. */
+export async function serve(
+  config: ConfigInput,
+  environment: Parts["environment"] = {},
+): Promise<Served> {
+  const happenings: Happening[] = [];
+  const parsed = parseConfig(config);
+  const report = (happening: Happening): void => void happenings.push(happening);
+  const parts = { clock: systemClock, newId, random: Math.random, report, environment };
+  const gateway = openGateway(parsed, parts);
+  const server = await openServer(gateway, { host: "127.0.0.1", port: 0 });
+  return {
+    url: server.url,
+    gateway,
+    happenings,
+    turns: () => happenings.filter((happening) => happening.type === "turn"),
+    [Symbol.asyncDispose]: () => server.close(0),
+  };
+}
+
+/** A configuration in which every model name leads to this one upstream. */
+export const onto = (
+  dialect: "chat" | "responses",
+  url: string,
+  more: Readonly<Record<string, unknown>> = {},
+): ConfigInput => ({
+  upstreams: { fake: { dialect, base_url: url, retries: 0, ...more } },
+  models: { "*": "fake/*" },
+});
+
+/** The same for whoever says which of the two it is to be: `chat/m`, `responses/m`. */
+export function ontoBoth(url: string): ConfigInput {
+  const to = { base_url: url, retries: 0 };
+  return {
+    upstreams: { chat: { dialect: "chat", ...to }, responses: { dialect: "responses", ...to } },
+  };
+}
