@@ -1,14 +1,14 @@
 import { parseConfig, type ConfigInput } from "./gateway/config.ts";
 import type { Gateway } from "./gateway/gateway.ts";
-import type { Parts } from "./gateway/state.ts";
-import { machineParts } from "./host/server/platform.ts";
+import type { Platform } from "./gateway/state.ts";
+import { nodePlatform } from "./host/server/platform.ts";
 import { openRecorded } from "./host/server/turn-files.ts";
 
 export { parseConfig } from "./gateway/config.ts";
 export type { Config, ConfigInput } from "./gateway/config.ts";
 export type { Exchange, Reply } from "./gateway/exchange.ts";
 export type { Gateway } from "./gateway/gateway.ts";
-export type { Parts } from "./gateway/state.ts";
+export type { Platform } from "./gateway/state.ts";
 export type { Happening } from "./telemetry/happening.ts";
 export type { Clock, NewId } from "./turn/clock.ts";
 export { Fault } from "./turn/fault.ts";
@@ -19,6 +19,6 @@ export type { FaultCode } from "./turn/fault.ts";
  * It listens nowhere by itself. Throws a Fault that lists every problem of the
  * configuration.
  */
-export function createGateway(config: ConfigInput = {}, parts: Partial<Parts> = {}): Gateway {
-  return openRecorded(parseConfig(config), { ...machineParts(), ...parts });
+export function createGateway(config: ConfigInput = {}, platform: Partial<Platform> = {}): Gateway {
+  return openRecorded(parseConfig(config), { ...nodePlatform(), ...platform });
 }

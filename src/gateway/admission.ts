@@ -9,7 +9,7 @@ export const keyring = (keys: readonly string[]): readonly Buffer[] =>
   keys.filter((key) => key !== "").map(digest);
 
 /** Who asks: a digest of the key, or nobody in particular where none is needed. */
-export type Caller = string;
+export type Tenant = string;
 
 /** The last is what clients made for Azure send. */
 const keyHeaders = ["x-api-key", "api-key"];
@@ -22,7 +22,7 @@ const keyHeaders = ["x-api-key", "api-key"];
 export function authorize(
   { headers, foreign }: Pick<Exchange, "headers" | "foreign">,
   keys: readonly Buffer[],
-): Caller {
+): Tenant {
   if (keys.length === 0 && foreign !== undefined) throw foreignName(foreign);
   if (keys.length === 0) return "";
   const shown = [
@@ -35,7 +35,7 @@ export function authorize(
       "This gateway needs a key: send `Authorization: Bearer KEY` or `x-api-key: KEY`.",
     );
   // Every shown key is compared with every known one: how long it takes depends on neither.
-  let caller: Caller | undefined;
+  let caller: Tenant | undefined;
   for (const key of shown) {
     const hash = digest(key ?? "");
     for (const lock of keys) if (timingSafeEqual(hash, lock)) caller ??= hash.toString("hex");

@@ -4,7 +4,7 @@ import type { Profile } from "../turn/profile.ts";
 import type { Fields } from "../turn/turn.ts";
 import { genericChat } from "../profiles/generic-chat.ts";
 import { genericResponses } from "../profiles/generic-responses.ts";
-import { blamedPath } from "./client-fault.ts";
+import { clientPathOf } from "./client-fault.ts";
 import { dialects } from "./dialects.ts";
 
 const asChat: Fields = {
@@ -43,7 +43,7 @@ const blamed = (
   body = door === "chat" ? asChat : asResponses,
 ): string | undefined => {
   const plan = planTools(dialects[door].readRequest(body), profile);
-  return blamedPath(said, { plan, profile });
+  return clientPathOf(said, { plan, profile });
 };
 
 describe("what an upstream blames", () => {

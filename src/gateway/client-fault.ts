@@ -5,17 +5,17 @@ import { isInstructions } from "../turn/item.ts";
 import { isFields, ownOf } from "../turn/json.ts";
 import { formatPath } from "../turn/path.ts";
 import type { Fields } from "../turn/turn.ts";
-import type { Readied } from "./ready.ts";
+import type { Round } from "./ready.ts";
 
-type Sent = Pick<Readied, "plan" | "profile">;
+type Sent = Pick<Round, "plan" | "profile">;
 
 /** A failure as a client is told it: whose it is, and about which of its own fields. */
-export function toldFault(fault: Fault, { link, ...sent }: Readied): Fault {
-  const { code, detail, cause, isSaid } = fault;
+export function faultForClient(fault: Fault, { link, ...sent }: Round): Fault {
+  const { code, detail, cause, isFromUpstream } = fault;
   // The dialects and stages know that it is the upstream's, but not its name.
   const message = fault.message.replace(/^The upstream\b/, `Upstream \`${link.upstream.name}\``);
   const param =
-    isSaid && detail.param !== undefined ? blamedPath(detail.param, sent) : detail.param;
+    isFromUpstream && detail.param !== undefined ? clientPathOf(detail.param, sent) : detail.param;
   if (message === fault.message && param === detail.param) return fault;
   return new Fault(code, message, { ...detail, param }, cause);
 }
@@ -24,7 +24,7 @@ export function toldFault(fault: Fault, { link, ...sent }: Readied): Fault {
  * Where the client finds what an upstream calls by a word of its own dialect: as
  * deep as can be told. Nothing, if it is nothing that the client sent.
  */
-export function blamedPath(said: string, { plan, profile }: Sent): string | undefined {
+export function clientPathOf(said: string, { plan, profile }: Sent): string | undefined {
   const { asked, identical } = plan;
   if (identical && profile.dialect === asked.dialect && takesParams(asked, profile)) return said;
   const steps = ownSteps(stepsOf(said), { plan, profile });

@@ -108,7 +108,7 @@ function wholeDoor(options: DoorOptions): Door {
       if (answer.fault !== undefined) return options.refused(answer.fault, begun);
       // An upstream that streamed anyway sent no body to forward: then the fold is the only one.
       const body =
-        whole?.regular === true ? whole.data : dialect.writeAnswer(answer, turn, context);
+        whole?.forwardable === true ? whole.data : dialect.writeAnswer(answer, turn, context);
       reply.head(200, {
         ...options.headers,
         ...options.figures(),

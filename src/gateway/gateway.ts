@@ -11,12 +11,12 @@ import { packings } from "./body.ts";
 import type { Config } from "./config.ts";
 import type { Exchange, Reply } from "./exchange.ts";
 import { serveFetch } from "./fetch.ts";
-import type { House, Parts } from "./state.ts";
-import { foreignIn, standingOf, type Standing } from "./origins.ts";
-import { Roster } from "./running-turns.ts";
+import type { GatewayState, Platform } from "./state.ts";
+import { foreignIn, originPolicyOf, type OriginPolicy } from "./origins.ts";
+import { RunningTurns } from "./running-turns.ts";
 import { sealMemory } from "./seals.ts";
 import { callRules } from "./rules.ts";
-import { findRoute, requestIdFor, type Visit } from "./routes.ts";
+import { findRoute, requestIdFor, type RequestContext } from "./routes.ts";
 import { toFault } from "./to-fault.ts";
 import { openUpstreams } from "./upstreams.ts";
 
@@ -37,7 +37,7 @@ export type Gateway = {
   /** The grace of a stop for which none is said. */
   readonly graceMs: number;
   /** How a page of this origin stands to it, for hosts that browsers reach. */
-  standing(origin: string): Standing;
+  originPolicy(origin: string): OriginPolicy;
   /** The name in a `Host` header, if a page from elsewhere might have it. */
   foreignIn(host: string): string | undefined;
 };
@@ -48,24 +48,24 @@ const ITEMS_KEPT = 2 * 1024 * 1024;
 const ITEM_WEIGHT = 256;
 
 /** A gateway for a checked configuration. It listens nowhere: a host gives it exchanges. */
-export function openGateway(config: Config, parts: Parts): Gateway {
+export function openGateway(config: Config, platform: Platform): Gateway {
   const metrics = createMetrics();
-  const report: Parts["report"] = (happening) => {
+  const report: Platform["report"] = (happening) => {
     metrics.hear(happening);
-    parts.report(happening);
+    platform.report(happening);
   };
-  const made = { ...parts, report, metrics };
-  let house = furnish(config, made);
+  const made = { ...platform, report, metrics };
+  let state = buildState(config, made);
   let stopping = false;
 
-  function refuse(exchange: Exchange, error: unknown, id = requestIdFor(house, exchange)): void {
+  function refuse(exchange: Exchange, error: unknown, id = requestIdFor(state, exchange)): void {
     const fault = toFault(error, report, id);
     report(refusalOf(fault, exchange, id));
     sendFault(exchange.reply, fault, { "x-request-id": id });
   }
 
   function handle(exchange: Exchange): void {
-    const at = house;
+    const at = state;
     const requestId = requestIdFor(at, exchange);
     const refused = (error: unknown): void => refuse(exchange, error, requestId);
     const turnAway = turnerAway(exchange.reply, requestId);
@@ -74,41 +74,45 @@ export function openGateway(config: Config, parts: Parts): Gateway {
       if (stopping && route.always !== true) throw closing();
       const caller = route.open === true ? "" : authorize(exchange, at.keys);
       route
-        .serve({ house: at, exchange, requestId, caller, rest, refuse: turnAway })
+        .serve({ state: at, exchange, requestId, caller, rest, refuse: turnAway })
         ?.catch(refused);
     } catch (error) {
       refused(error);
     }
   }
 
-  async function close(graceMs = house.config.server.shutdown_grace_ms): Promise<void> {
+  async function close(graceMs = state.config.server.shutdown_grace_ms): Promise<void> {
     stopping = true;
-    await drained(house, graceMs);
-    await Promise.all([...house.upstreams.values()].map((upstream) => upstream.close()));
+    await drained(state, graceMs);
+    await Promise.all([...state.upstreams.values()].map((upstream) => upstream.close()));
   }
 
   return {
     handle,
     refuse,
-    fetch: (request) => serveFetch(request, house.config.server.body_limit, { handle, refuse }),
+    fetch: (request) => serveFetch(request, state.config.server.body_limit, { handle, refuse }),
     reconfigure(next) {
-      house = furnish(next, made, house);
+      state = buildState(next, made, state);
     },
     close,
     [Symbol.asyncDispose]: () => close(),
     get bodyLimit() {
-      return house.config.server.body_limit;
+      return state.config.server.body_limit;
     },
     get graceMs() {
-      return house.config.server.shutdown_grace_ms;
+      return state.config.server.shutdown_grace_ms;
     },
-    standing: (origin) => standingOf(origin, house.config.server),
-    foreignIn: (host) => foreignIn(host, house.config.server),
+    originPolicy: (origin) => originPolicyOf(origin, state.config.server),
+    foreignIn: (host) => foreignIn(host, state.config.server),
   };
 }
 
 /** All that requests need from now on; what outlives a configuration is taken over. */
-const furnish = (config: Config, made: Parts & Pick<House, "metrics">, before?: House): House => ({
+const buildState = (
+  config: Config,
+  made: Platform & Pick<GatewayState, "metrics">,
+  before?: GatewayState,
+): GatewayState => ({
   ...made,
   config,
   rules: callRules(config),
@@ -119,7 +123,7 @@ const furnish = (config: Config, made: Parts & Pick<House, "metrics">, before?: 
   items: before?.items ?? memory(ITEMS_KEPT, ({ length }) => length + ITEM_WEIGHT),
   seals: before?.seals ?? sealMemory(),
   usage: before?.usage ?? usageMemory(),
-  running: before?.running ?? new Roster(),
+  running: before?.running ?? new RunningTurns(),
 });
 
 const refusalOf = (fault: Fault, { path }: Exchange, requestId: string): Refusal => ({
@@ -135,14 +139,14 @@ const closing = (): Fault =>
   new Fault("gateway.stopping", "The gateway is shutting down; send the request to another.");
 
 /** Waits for the turns under way; those that outstay the grace are told, not cut. */
-async function drained({ running, clock }: House, graceMs: number): Promise<void> {
+async function drained({ running, clock }: GatewayState, graceMs: number): Promise<void> {
   await until(clock, () => running.size === 0, clock.now() + graceMs);
   running.haltAll();
 }
 
 /** Apart from the exchange: what lives as long as a turn must not keep its body in memory. */
 const turnerAway =
-  (reply: Reply, requestId: string): Visit["refuse"] =>
+  (reply: Reply, requestId: string): RequestContext["refuse"] =>
   (fault, headers) =>
     sendFault(reply, fault, { "x-request-id": requestId, ...headers });
 

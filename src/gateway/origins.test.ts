@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { parseConfig } from "./config.ts";
-import { foreignIn, standingOf, type Standing } from "./origins.ts";
+import { foreignIn, originPolicyOf, type OriginPolicy } from "./origins.ts";
 
-const standing = (origin: string, server: object = {}): Standing =>
-  standingOf(origin, parseConfig({ server }).server);
+const standing = (origin: string, server: object = {}): OriginPolicy =>
+  originPolicyOf(origin, parseConfig({ server }).server);
 
 describe("a page that asks", () => {
   it.each([

@@ -7,12 +7,12 @@ import { isLoopback } from "../upstreams/loopback.ts";
  * a key to ask. `refused`: there are no keys, so that any page that somebody
  * opens could ask, if need be under a name that it turns to this machine.
  */
-export type Standing = "welcome" | "unread" | "refused";
+export type OriginPolicy = "welcome" | "unread" | "refused";
 
 /** Programs of this machine whose pages have an origin of their own. */
 const programs: ReadonlySet<string> = new Set(["app://obsidian.md"]);
 
-export function standingOf(origin: string, { origins, keys }: Config["server"]): Standing {
+export function originPolicyOf(origin: string, { origins, keys }: Config["server"]): OriginPolicy {
   const asked = origin.toLowerCase();
   if (origins.includes("*") || origins.includes(asked) || isOwn(asked)) return "welcome";
   return keys.length > 0 ? "unread" : "refused";

@@ -1,13 +1,13 @@
 import { listParams } from "../dialects/shared/params.ts";
 import { countVerdicts, type ToolVerdict, type Verdict } from "../tools/plan/plan.ts";
-import { bounded, isLossy, type Action, type Decision } from "../turn/decision.ts";
+import { boundDecisions, isLossy, type Action, type Decision } from "../turn/decision.ts";
 import type { CallRules, StopMode } from "../turn/rules.ts";
 import type { Fields } from "../turn/turn.ts";
 import { dialects } from "./dialects.ts";
-import type { House } from "./state.ts";
-import { ready, type Asked, type Readied } from "./ready.ts";
+import type { GatewayState } from "./state.ts";
+import { prepareRound, type Asked, type Round } from "./ready.ts";
 import { leavesOutText } from "./rules.ts";
-import { placeOf, selectChain } from "./select.ts";
+import { linkName, selectChain } from "./select.ts";
 
 /** A plan as clients and operators read it. It holds names and reasons, never content. */
 export type PlanReport = {
@@ -22,7 +22,7 @@ export type PlanReport = {
   readonly verdicts: Readonly<Record<Verdict, number>>;
   readonly tools: readonly ToolReport[];
   readonly parameters: readonly ParameterReport[];
-  /** What the house asks of the calls in the answer. */
+  /** What the gateway asks of the calls in the answer. */
   readonly rules: readonly RuleReport[];
   /** Whatever was done to the request, the answer's repairs among them once there is one. */
   readonly decisions: readonly Decision[];
@@ -46,7 +46,7 @@ export type ParameterReport = {
   readonly reason: string;
 };
 
-/** A rule of the house that may change the answer, by the name of its setting. */
+/** A rule of the gateway that may change the answer, by the name of its setting. */
 export type RuleReport = {
   readonly path: string;
   readonly value: string | number | boolean;
@@ -54,7 +54,7 @@ export type RuleReport = {
 };
 
 /** What is kept of a turn made ready: all that its report needs, and nothing of what was said. */
-export type Planned = Pick<Readied, "link" | "profile" | "straight" | "decisions"> & {
+export type Planned = Pick<Round, "link" | "profile" | "straight" | "decisions"> & {
   readonly tools: readonly ToolVerdict[];
   readonly parameters: ReturnType<typeof listParams>;
   readonly rules: readonly RuleReport[];
@@ -62,23 +62,23 @@ export type Planned = Pick<Readied, "link" | "profile" | "straight" | "decisions
 
 /** `mended` is what had to be done to the answer, once there is one. */
 export const planned = (
-  readied: Readied,
+  round: Round,
   { rules, mended = [] }: { readonly rules: CallRules; readonly mended?: readonly Decision[] },
 ): Planned => {
-  const { link, profile, plan, straight, decisions } = readied;
+  const { link, profile, plan, straight, decisions } = round;
   return {
     link,
     profile,
     straight,
-    decisions: [...bounded(decisions), ...mended],
+    decisions: [...boundDecisions(decisions), ...mended],
     tools: plan.verdicts,
     parameters: listParams(plan.turn, profile),
-    rules: listRules(rules, readied),
+    rules: listRules(rules, round),
   };
 };
 
 /** The rules that hold for the calls of a turn: all but one also for calls of what nobody declared. */
-function listRules(rules: CallRules, { plan, readsText }: Readied): readonly RuleReport[] {
+function listRules(rules: CallRules, { plan, readsText }: Round): readonly RuleReport[] {
   const { parallel, max, stopAfter, stopMode, graceMs, dedup, suppressTail, output = "" } = rules;
   const list: RuleReport[] = [];
   const hold = (setting: string, value: RuleReport["value"], reason: string): void =>
@@ -104,7 +104,7 @@ export function reportPlan(of: Planned): PlanReport {
   const { link, profile, tools, straight, decisions } = of;
   return {
     object: "plan",
-    upstream: placeOf(link),
+    upstream: linkName(link),
     profile: profile.name,
     straight,
     lossy: decisions.some(isLossy),
@@ -147,10 +147,10 @@ function parameterReport(
 /** Plans a Chat or Responses body without calling anyone. */
 export function planRequest(
   body: Fields,
-  { config, upstreams }: Pick<House, "config" | "upstreams">,
+  { config, upstreams }: Pick<GatewayState, "config" | "upstreams">,
   asked: Asked,
 ): PlanReport {
   const turn = ("messages" in body ? dialects.chat : dialects.responses).readRequest(body);
   const [link] = selectChain(turn.model, config, upstreams);
-  return reportPlan(planned(ready(turn, link, asked), asked));
+  return reportPlan(planned(prepareRound(turn, link, asked), asked));
 }

@@ -5,7 +5,7 @@ import type { Profile } from "../turn/profile.ts";
 import { genericChat } from "../profiles/generic-chat.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
 import { parseConfig } from "./config.ts";
-import { ready } from "./ready.ts";
+import { prepareRound } from "./ready.ts";
 import { callRules } from "./rules.ts";
 
 const asked = { strict: false, rules: callRules(parseConfig({})) };
@@ -23,7 +23,7 @@ const isStraight = (body: Fields, over: Partial<Profile> = {}): boolean => {
     messages: [{ role: "user", content: "Hi" }],
     ...body,
   });
-  return ready(turn, { upstream, model: "m" }, asked).straight;
+  return prepareRound(turn, { upstream, model: "m" }, asked).straight;
 };
 
 describe("the straight lane", () => {

@@ -9,16 +9,16 @@ import { modelProfile } from "../profiles/models.ts";
 import type { Prepared } from "../upstreams/upstream.ts";
 import { leavesOutText } from "./rules.ts";
 import type { Seals } from "./seals.ts";
-import { placeOf, type Link } from "./select.ts";
+import { linkName, type Link } from "./select.ts";
 
 /** A turn made ready for one upstream. */
-export type Readied = {
+export type Round = {
   readonly link: Link;
   /** What the upstream can do with the link's model. */
   readonly profile: Profile;
   readonly plan: Plan;
   readonly prepared: Prepared;
-  /** Whether the house's rules for calls may change the answer. */
+  /** Whether the gateway's rules for calls may change the answer. */
   readonly shaped: boolean;
   /** Same dialect on both sides and nothing to change: the upstream's frames go through untouched. */
   readonly straight: boolean;
@@ -28,18 +28,18 @@ export type Readied = {
 };
 
 /** Plans a turn for an upstream and writes its request. Nobody is called. `first`: the first link of its chain. */
-export function ready(
+export function prepareRound(
   asked: Turn,
   link: Link,
   { strict, rules, seals }: Asked,
   first = link,
-): Readied {
+): Round {
   const profile = modelProfile(link.upstream.profile, link.model);
   const turn = rules.parallel ? asked : oneCallAtOnce(asked);
   // Most likely the same upstream has answered before where nobody remembers it.
   const opens = (seal: string): boolean =>
     (seals?.ownerOf(seal) ?? first.upstream.name) === link.upstream.name;
-  const plan = planTools(turn, profile, { origin: placeOf(link), opens });
+  const plan = planTools(turn, profile, { origin: linkName(link), opens });
   // The request may be forwarded as it is also where the answer is not.
   const alike = plan.identical && profile.dialect === turn.dialect && takesParams(turn, profile);
   const hasTools = plan.verdicts.length > 0;
@@ -56,7 +56,7 @@ export function ready(
   return { link, profile, plan, prepared, shaped, straight, readsText, decisions };
 }
 
-/** What the house and the client ask of any upstream. */
+/** What the gateway and the client ask of any upstream. */
 export type Asked = {
   readonly strict: boolean;
   readonly rules: CallRules;
@@ -84,7 +84,7 @@ const mayShape = (rules: CallRules, turn: Turn): boolean =>
 const mustStream = ({ stopAfter, suppressTail, output }: CallRules): boolean =>
   stopAfter || suppressTail || output === "obsidian-xml";
 
-/** The house has the last word on how many calls a model may make at once. */
+/** The gateway has the last word on how many calls a model may make at once. */
 function oneCallAtOnce(turn: Turn): Turn {
   if (turn.params.parallelCalls === false || turn.tools.length === 0) return turn;
   const reason = "this gateway allows one call at a time (`tools.parallel: false`)";

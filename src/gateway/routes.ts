@@ -3,15 +3,15 @@ import { doors } from "../turn/doors.ts";
 import { Fault } from "../turn/fault.ts";
 import type { CallRules } from "../turn/rules.ts";
 import type { Fields } from "../turn/turn.ts";
-import { headerOf, requestIdOf, requireJson, type Caller } from "./admission.ts";
+import { headerOf, requestIdOf, requireJson, type Tenant } from "./admission.ts";
 import { dialects } from "./dialects.ts";
 import type { Exchange } from "./exchange.ts";
-import type { House } from "./state.ts";
+import type { GatewayState } from "./state.ts";
 import { listModels } from "./models.ts";
 import { planRequest, reportPlan } from "./plan-report.ts";
-import type { Readied } from "./ready.ts";
+import type { Round } from "./ready.ts";
 import { outputModes } from "./rules.ts";
-import { placeOf, providerOf, selectChain, type Link } from "./select.ts";
+import { linkName, providerOf, selectChain, type Link } from "./select.ts";
 import { readUsageQuery, usageBody } from "./usage-report.ts";
 import { walk, type Job } from "./walk.ts";
 import { contentType as metricsType } from "../telemetry/registry.ts";
@@ -19,11 +19,11 @@ import { startSpan, type TurnAhead } from "../telemetry/spans.ts";
 import { summary } from "../tools/plan/plan.ts";
 
 /** A request on its way through a route. */
-export type Visit = {
-  readonly house: House;
+export type RequestContext = {
+  readonly state: GatewayState;
   readonly exchange: Exchange;
   readonly requestId: string;
-  readonly caller: Caller;
+  readonly caller: Tenant;
   /** What a trailing `*` of the route's path stood for. */
   readonly rest: string;
   readonly refuse: (fault: Fault, headers?: Readonly<Record<string, string>>) => void;
@@ -37,12 +37,12 @@ type Route = {
   readonly open?: true;
   /** Whether it is served while the gateway stops. */
   readonly always?: true;
-  readonly serve: (visit: Visit) => void | Promise<void>;
+  readonly serve: (context: RequestContext) => void | Promise<void>;
 };
 
 const routes: readonly Route[] = [
-  { method: "POST", path: doors.chat, serve: (visit) => serveTurn(visit, "chat") },
-  { method: "POST", path: doors.responses, serve: (visit) => serveTurn(visit, "responses") },
+  { method: "POST", path: doors.chat, serve: (context) => serveTurn(context, "chat") },
+  { method: "POST", path: doors.responses, serve: (context) => serveTurn(context, "responses") },
   { method: "GET", path: doors.responses, serve: refuseSocket },
   { method: "POST", path: "/v1/plan", serve: servePlan },
   { method: "GET", path: "/v1/plans/*", serve: servePastPlan },
@@ -54,14 +54,14 @@ const routes: readonly Route[] = [
     path: "/healthz",
     open: true,
     always: true,
-    serve: (visit) => sendJson(visit, 200, { status: "ok" }),
+    serve: (context) => sendJson(context, 200, { status: "ok" }),
   },
   {
     method: "GET",
     path: "/livez",
     open: true,
     always: true,
-    serve: (visit) => sendJson(visit, 200, { status: "ok" }),
+    serve: (context) => sendJson(context, 200, { status: "ok" }),
   },
   { method: "GET", path: "/readyz", open: true, serve: serveReadiness },
   { method: "GET", path: "/metrics", open: true, always: true, serve: serveMetrics },
@@ -99,96 +99,96 @@ const covers = (pattern: string, path: string): boolean =>
     ? path.startsWith(pattern.slice(0, -1)) && path.length >= pattern.length
     : pattern === path;
 
-function serveTurn(visit: Visit, door: keyof typeof dialects): void {
-  const { house, exchange, requestId, caller } = visit;
+function serveTurn(context: RequestContext, door: keyof typeof dialects): void {
+  const { state, exchange, requestId, caller } = context;
   requireJson(exchange.headers);
   const dialect = dialects[door];
-  const turn = dialect.readRequest(bodyOf(visit));
-  const rules = rulesFor(visit);
-  const chain = selectChain(turn.model, house.config, house.upstreams);
+  const turn = dialect.readRequest(bodyOf(context));
+  const rules = rulesFor(context);
+  const chain = selectChain(turn.model, state.config, state.upstreams);
   const job: Job = {
     requestId,
     caller,
     dialect,
     turn,
     chain,
-    strict: isStrict(visit),
+    strict: isStrict(context),
     rules,
-    seals: house.seals,
+    seals: state.seals,
     reply: exchange.reply,
     span: startSpan(ahead(chain[0], turn.stream), exchange.headers),
-    headers: (readied) => turnHeaders(requestId, rules, readied),
-    refuse: visit.refuse,
+    headers: (round) => turnHeaders(requestId, rules, round),
+    refuse: context.refuse,
   };
-  walk(house, job);
+  walk(state, job);
 }
 
 const ahead = (link: Link, stream: boolean): TurnAhead => ({
-  upstream: placeOf(link),
+  upstream: linkName(link),
   provider: providerOf(link),
   stream,
 });
 
 /** The body, with the items of past answers that it refers to. Nobody finds another caller's. */
-function bodyOf({ house, exchange, caller }: Visit): Fields {
-  return recallItems(house.readBody(exchange.body), (id) => {
-    const kept = house.items.recall(id);
+function bodyOf({ state, exchange, caller }: RequestContext): Fields {
+  return recallItems(state.readBody(exchange.body), (id) => {
+    const kept = state.items.recall(id);
     return kept?.caller === caller ? kept.item : undefined;
   });
 }
 
-function isStrict({ house, exchange }: Visit): boolean {
+function isStrict({ state, exchange }: RequestContext): boolean {
   const param = "x-patchbay-strict";
   const said = headerOf(exchange.headers, param) ?? "";
   if (/^(?:true|1|yes|on)$/i.test(said)) return true;
-  if (/^(?:false|0|no|off)?$/i.test(said)) return house.config.tools.strict;
+  if (/^(?:false|0|no|off)?$/i.test(said)) return state.config.tools.strict;
   throw new Fault("request.invalid", `\`${param}\` must be \`true\` or \`false\`.`, { param });
 }
 
-/** The house's rules for calls; how they are shown may be chosen for one request. */
-function rulesFor({ house, exchange }: Visit): CallRules {
+/** The gateway's rules for calls; how they are shown may be chosen for one request. */
+function rulesFor({ state, exchange }: RequestContext): CallRules {
   const param = "x-proxy-output-mode";
   const said = headerOf(exchange.headers, param) ?? "";
-  if (said === "") return house.rules;
+  if (said === "") return state.rules;
   const output = outputModes.get(said.trim().toLowerCase());
-  if (output !== undefined) return { ...house.rules, output };
+  if (output !== undefined) return { ...state.rules, output };
   const message = `\`${param}\` must be \`openai-json\` or \`obsidian-xml\`.`;
   throw new Fault("request.invalid", message, { param });
 }
 
 /** What would happen to the posted request, for the first place its model is to be had. */
-function servePlan(visit: Visit): void {
-  requireJson(visit.exchange.headers);
-  const { seals } = visit.house;
-  const asked = { strict: isStrict(visit), rules: rulesFor(visit), seals };
-  sendJson(visit, 200, planRequest(bodyOf(visit), visit.house, asked));
+function servePlan(context: RequestContext): void {
+  requireJson(context.exchange.headers);
+  const { seals } = context.state;
+  const asked = { strict: isStrict(context), rules: rulesFor(context), seals };
+  sendJson(context, 200, planRequest(bodyOf(context), context.state, asked));
 }
 
-function servePastPlan(visit: Visit): void {
-  const id = decoded(visit.rest);
-  const past = visit.house.plans.recall(id);
+function servePastPlan(context: RequestContext): void {
+  const id = decoded(context.rest);
+  const past = context.state.plans.recall(id);
   // Somebody else's plan is as unknown as one that never was.
-  if (past === undefined || past.caller !== visit.caller)
+  if (past === undefined || past.caller !== context.caller)
     throw new Fault(
       "plan.unknown",
       `No plan is kept for \`${id.slice(0, 100)}\`; plans of the last thousand answers are, until a restart.`,
     );
-  sendJson(visit, 200, { id, ...reportPlan(past.planned) });
+  sendJson(context, 200, { id, ...reportPlan(past.planned) });
 }
 
 function turnHeaders(
   requestId: string,
   { stopMode, output }: CallRules,
-  readied: Readied | undefined,
+  round: Round | undefined,
 ): Record<string, string> {
   const headers: Record<string, string> = {
     "x-request-id": requestId,
     "x-codex-stop-after-tools-mode": stopMode,
   };
   if (output !== undefined) headers["x-proxy-output-mode"] = output;
-  if (readied === undefined) return headers;
-  const { link, plan } = readied;
-  headers["x-patchbay-upstream"] = headerText(placeOf(link));
+  if (round === undefined) return headers;
+  const { link, plan } = round;
+  headers["x-patchbay-upstream"] = headerText(linkName(link));
   if (plan.verdicts.length > 0) headers["x-patchbay-plan"] = summary(plan);
   return headers;
 }
@@ -201,19 +201,19 @@ const headerText = (text: string): string =>
     .replaceAll(/[^\x20-\x7e]+/g, encodeURIComponent);
 
 /** What the caller's own turns used, added up; where no key is needed, everybody's. */
-async function serveUsage(visit: Visit): Promise<void> {
-  const { usage, clock } = visit.house;
-  const query = readUsageQuery(visit.exchange.query, clock.now());
-  const rows = await usage.read(visit.caller, query.start, query.end);
-  sendJson(visit, 200, usageBody(rows, query));
+async function serveUsage(context: RequestContext): Promise<void> {
+  const { usage, clock } = context.state;
+  const query = readUsageQuery(context.exchange.query, clock.now());
+  const rows = await usage.read(context.caller, query.start, query.end);
+  sendJson(context, 200, usageBody(rows, query));
 }
 
 /** Codex tries a WebSocket first; 426 is the one answer that makes it use HTTP at once. */
-function refuseSocket(visit: Visit): void {
-  if (headerOf(visit.exchange.headers, "upgrade") === undefined)
+function refuseSocket(context: RequestContext): void {
+  if (headerOf(context.exchange.headers, "upgrade") === undefined)
     throw new Fault(
       "request.method",
-      `${doors.responses} takes POST, not ${visit.exchange.method}.`,
+      `${doors.responses} takes POST, not ${context.exchange.method}.`,
       {
         allow: "POST",
       },
@@ -224,15 +224,15 @@ function refuseSocket(visit: Visit): void {
   );
 }
 
-async function serveModels(visit: Visit): Promise<void> {
-  const { config, upstreams, clock } = visit.house;
+async function serveModels(context: RequestContext): Promise<void> {
+  const { config, upstreams, clock } = context.state;
   const models = await listModels(config, upstreams, clock);
-  sendJson(visit, 200, { object: "list", data: models.map(modelBody) });
+  sendJson(context, 200, { object: "list", data: models.map(modelBody) });
 }
 
-async function serveModel(visit: Visit): Promise<void> {
-  const { config, upstreams, clock } = visit.house;
-  const id = decoded(visit.rest);
+async function serveModel(context: RequestContext): Promise<void> {
+  const { config, upstreams, clock } = context.state;
+  const id = decoded(context.rest);
   const models = await listModels(config, upstreams, clock);
   const model = models.find((known) => known.id === id);
   if (model === undefined)
@@ -243,7 +243,7 @@ async function serveModel(visit: Visit): Promise<void> {
         param: "model",
       },
     );
-  sendJson(visit, 200, modelBody(model));
+  sendJson(context, 200, modelBody(model));
 }
 
 function decoded(rest: string): string {
@@ -262,34 +262,34 @@ const modelBody = ({ id, owner }: { id: string; owner: string }): Record<string,
 });
 
 /** Ready while any upstream is; what keeps the others is told by its code. */
-async function serveReadiness(visit: Visit): Promise<void> {
+async function serveReadiness(context: RequestContext): Promise<void> {
   const states = await Promise.all(
-    [...visit.house.upstreams].map(async ([name, upstream]) => {
+    [...context.state.upstreams].map(async ([name, upstream]) => {
       const trouble = await upstream.trouble?.();
       return [name, trouble?.code ?? "ready"] as const;
     }),
   );
   const ready = states.length === 0 || states.some(([, state]) => state === "ready");
-  sendJson(visit, ready ? 200 : 503, {
+  sendJson(context, ready ? 200 : 503, {
     status: ready ? "ok" : "unready",
     upstreams: Object.fromEntries(states),
   });
 }
 
-function serveMetrics(visit: Visit): void {
-  const { reply } = visit.exchange;
-  reply.head(200, { "content-type": metricsType, "x-request-id": visit.requestId });
-  reply.end(visit.house.metrics.text());
+function serveMetrics(context: RequestContext): void {
+  const { reply } = context.exchange;
+  reply.head(200, { "content-type": metricsType, "x-request-id": context.requestId });
+  reply.end(context.state.metrics.text());
 }
 
-function sendJson(visit: Visit, status: number, body: unknown): void {
-  const { reply } = visit.exchange;
+function sendJson(context: RequestContext, status: number, body: unknown): void {
+  const { reply } = context.exchange;
   reply.head(status, {
     "content-type": "application/json; charset=utf-8",
-    "x-request-id": visit.requestId,
+    "x-request-id": context.requestId,
   });
   reply.end(JSON.stringify(body));
 }
 
-export const requestIdFor = (house: House, exchange: Exchange): string =>
-  requestIdOf(exchange.headers) ?? house.newId("req");
+export const requestIdFor = (state: GatewayState, exchange: Exchange): string =>
+  requestIdOf(exchange.headers) ?? state.newId("req");

@@ -5,14 +5,14 @@ import { pump } from "../stream/pump.ts";
 import { sseComment } from "../stream/sse.ts";
 import { callComment, callHeaders } from "../telemetry/figures.ts";
 import type { Clock } from "../turn/clock.ts";
-import { bounded, MOST_TOLD, type Decision } from "../turn/decision.ts";
+import { boundDecisions, MAX_DECISIONS, type Decision } from "../turn/decision.ts";
 import type { TurnEvent } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
-import { toldFault } from "./client-fault.ts";
+import { faultForClient } from "./client-fault.ts";
 import { openDoor } from "./door.ts";
-import type { House } from "./state.ts";
-import type { Readied } from "./ready.ts";
+import type { GatewayState } from "./state.ts";
+import type { Round } from "./ready.ts";
 import { answerStages } from "./stages.ts";
 import { tally, type Tally } from "./tally.ts";
 import type { Job } from "./walk.ts";
@@ -38,10 +38,16 @@ export type RunEnds = {
   readonly crashed: (error: unknown) => void;
 };
 
-export function run(house: House, job: Job, readied: Readied, retry: boolean, ends: RunEnds): Run {
-  const { clock, newId } = house;
+export function run(
+  state: GatewayState,
+  job: Job,
+  round: Round,
+  retry: boolean,
+  ends: RunEnds,
+): Run {
+  const { clock, newId } = state;
   const { rules } = job;
-  const counted = tally(clock, (fault) => toldFault(fault, readied));
+  const counted = tally(clock, (fault) => faultForClient(fault, round));
   const mended = mending();
   /** The time that the upstream has: while a full reply holds it up, it has none. */
   const itsTime = pausableClock(clock);
@@ -50,24 +56,24 @@ export function run(house: House, job: Job, readied: Readied, retry: boolean, en
     const { calls } = counted.seen;
     return calls.given > 0 || calls.truncated ? sseComment(callComment(calls, rules)) : "";
   };
-  const { straight } = readied;
+  const { straight } = round;
   const { report } = mended;
-  const context = { ...writeContext(house, job, straight), lastWords, report };
+  const context = { ...writeContext(state, job, straight), lastWords, report };
   const door = openDoor({
     dialect: job.dialect,
     turn: job.turn,
     context,
     reply: job.reply,
-    headers: job.headers(readied),
+    headers: job.headers(round),
     figures: () => callHeaders(counted.seen.calls, rules),
     straight,
     full: () => flow?.pause(),
     refused: ends.refused,
     told: ends.told,
   });
-  const stages = answerStages({ readied, rules, clock: itsTime, newId, tally: counted, report });
+  const stages = answerStages({ round, rules, clock: itsTime, newId, tally: counted, report });
   const { requestId, span } = job;
-  const source = readied.prepared.open({ retry, requestId, headers: span?.headers });
+  const source = round.prepared.open({ retry, requestId, headers: span?.headers });
   const { crashed } = ends;
   const running = pump(
     guarded(timed(source, itsTime), crashed),
@@ -103,25 +109,29 @@ function mending() {
   let untold = 0;
   return {
     report: (decision: Decision): void => {
-      if (told.length < MOST_TOLD) told.push(decision);
+      if (told.length < MAX_DECISIONS) told.push(decision);
       else untold++;
     },
-    all: (): readonly Decision[] => bounded(told, untold),
+    all: (): readonly Decision[] => boundDecisions(told, untold),
   };
 }
 
-function writeContext(house: House, job: Job, straight: boolean): WriteContext {
+function writeContext(state: GatewayState, job: Job, straight: boolean): WriteContext {
   const id =
-    job.turn.dialect === "chat" ? house.newId("chatcmpl").replace("_", "-") : house.newId("resp");
-  const now = (): number => Math.floor(house.clock.now() / 1000);
-  return { id, created: now(), now, newId: house.newId, keep: keeper(house, job, straight) };
+    job.turn.dialect === "chat" ? state.newId("chatcmpl").replace("_", "-") : state.newId("resp");
+  const now = (): number => Math.floor(state.clock.now() / 1000);
+  return { id, created: now(), now, newId: state.newId, keep: keeper(state, job, straight) };
 }
 
 /**
  * Clients that let answers be stored refer to their items instead of sending
  * them again. An upstream whose answers go through untouched keeps its own.
  */
-function keeper({ items }: House, { caller, turn }: Job, straight: boolean): WriteContext["keep"] {
+function keeper(
+  { items }: GatewayState,
+  { caller, turn }: Job,
+  straight: boolean,
+): WriteContext["keep"] {
   if (straight || turn.params.store === false) return undefined;
   return (id, item, length) => items.remember(id, { caller, item, length });
 }

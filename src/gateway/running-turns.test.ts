@@ -1,15 +1,15 @@
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
-import { Roster, type Running } from "./running-turns.ts";
+import { RunningTurns, type RunningTurn } from "./running-turns.ts";
 
-const turn = (halt = (): void => {}): Running => ({ place: -1, halt });
+const turn = (halt = (): void => {}): RunningTurn => ({ place: -1, halt });
 
 it("holds whoever was added and not removed, whatever the order", () => {
   fc.assert(
     fc.property(fc.array(fc.nat(9)), (steps) => {
-      const roster = new Roster();
+      const roster = new RunningTurns();
       const turns = Array.from({ length: 10 }, () => turn());
-      const there = new Set<Running>();
+      const there = new Set<RunningTurn>();
       for (const step of steps) {
         const one = turns[step];
         if (one === undefined) continue;
@@ -25,7 +25,7 @@ it("holds whoever was added and not removed, whatever the order", () => {
 });
 
 it("halts every turn, even those that leave while they are halted", () => {
-  const roster = new Roster();
+  const roster = new RunningTurns();
   const halted: number[] = [];
   for (const at of [0, 1, 2]) {
     const one = turn(() => {

@@ -1,5 +1,5 @@
 /** A turn under way. */
-export type Running = {
+export type RunningTurn = {
   /** Ends it honestly: the client is told that the gateway stops. */
   halt(): void;
   /** Its place in the roster. */
@@ -11,19 +11,19 @@ export type Running = {
  * member with every request leaves behind tables that keep each other, and all
  * their members, from the young generation's collector.
  */
-export class Roster {
-  readonly #turns: Running[] = [];
+export class RunningTurns {
+  readonly #turns: RunningTurn[] = [];
 
   get size(): number {
     return this.#turns.length;
   }
 
-  add(turn: Running): void {
+  add(turn: RunningTurn): void {
     turn.place = this.#turns.push(turn) - 1;
   }
 
   /** False if it was not there any more. */
-  remove(turn: Running): boolean {
+  remove(turn: RunningTurn): boolean {
     if (this.#turns[turn.place] !== turn) return false;
     const last = this.#turns.pop();
     if (last !== undefined && last !== turn) {

@@ -7,7 +7,7 @@ import type { Config } from "./config.ts";
 export type Link = { readonly upstream: Upstream; readonly model: string };
 
 /** `upstream/model`: how a link is written in the configuration, in headers and in the log. */
-export const placeOf = ({ upstream, model }: Link): string => `${upstream.name}/${model}`;
+export const linkName = ({ upstream, model }: Link): string => `${upstream.name}/${model}`;
 
 /** Whose service it is; where nobody has said, the upstream's own name will do. */
 export const providerOf = ({ upstream }: Link): string =>

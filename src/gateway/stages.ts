@@ -1,4 +1,4 @@
-import { blocks } from "../stream/normalize.ts";
+import { normalizeStream } from "../stream/normalize.ts";
 import { callsAlone } from "../stream/calls/alone.ts";
 import { dedup } from "../stream/calls/dedup.ts";
 import { settle } from "../stream/calls/settle.ts";
@@ -18,7 +18,7 @@ import type { TurnEvent } from "../turn/event.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
 import type { CallRules } from "../turn/rules.ts";
 import { choicesIn, endsCalls } from "./dialects.ts";
-import type { Readied } from "./ready.ts";
+import type { Round } from "./ready.ts";
 import { leavesOutText } from "./rules.ts";
 import type { Tally } from "./tally.ts";
 
@@ -26,7 +26,7 @@ type Upstream = TurnEvent<UpstreamName>;
 type Client = TurnEvent<ClientName>;
 
 export type AnswerOptions = {
-  readonly readied: Readied;
+  readonly round: Round;
   readonly rules: CallRules;
   readonly clock: Clock;
   readonly newId: NewId;
@@ -36,12 +36,12 @@ export type AnswerOptions = {
 
 /**
  * All stages between an upstream and a client, in their order: an answer is made
- * lawful, its calls are restored, then the house's rules for calls hold, and last
+ * lawful, its calls are restored, then the gateway's rules for calls hold, and last
  * it is counted. Stages that have nothing to do are not there.
  */
 export function answerStages(options: AnswerOptions): Stage<Upstream, Client> {
-  const { readied, tally, report } = options;
-  const { plan, shaped } = readied;
+  const { round, tally, report } = options;
+  const { plan, shaped } = round;
   const restored = restoreAnswer(plan, report, tally.seen.calls);
   if (!shaped) return chain(lawful(options), chain(restored, tally));
   const rules = shape(options);
@@ -52,15 +52,15 @@ export function answerStages(options: AnswerOptions): Stage<Upstream, Client> {
 const QUIET_MS = 100;
 
 function lawful(
-  { readied, rules, clock, newId, report }: AnswerOptions,
+  { round, rules, clock, newId, report }: AnswerOptions,
   isStopped?: (choice: number) => boolean,
 ): Stage<Upstream, Upstream> {
-  const { plan, readsText } = readied;
+  const { plan, readsText } = round;
   const { params, dialect } = plan.asked;
   const most = choicesIn(dialect);
-  let stage: Stage<Upstream, Upstream> = blocks<UpstreamName>(params.n, isStopped, most);
+  let stage: Stage<Upstream, Upstream> = normalizeStream<UpstreamName>(params.n, isStopped, most);
   if (readsText) stage = chain(textCalls(plan.identity, newId, report), stage);
-  if (!needsEnds(rules, readied)) return stage;
+  if (!needsEnds(rules, round)) return stage;
   const quietMs = rules.stopAfter ? Math.min(QUIET_MS, rules.graceMs) : undefined;
   return chain(
     stage,
@@ -72,7 +72,7 @@ function lawful(
  * Whether anybody waits for the end of a call: a rule, or a client whose dialect
  * tells it, where the upstream's has no word for it.
  */
-function needsEnds(rules: CallRules, { plan, profile, shaped }: Readied): boolean {
+function needsEnds(rules: CallRules, { plan, profile, shaped }: Round): boolean {
   const { dedup: leavesOut, stopAfter, output } = rules;
   if (shaped && (leavesOut || stopAfter || output === "obsidian-xml")) return true;
   if (plan.verdicts.length === 0) return false;
@@ -83,8 +83,8 @@ function needsEnds(rules: CallRules, { plan, profile, shaped }: Readied): boolea
  * What the rules ask of each choice for itself. A stop counts the calls that the
  * model makes, repeated or not; the cap, those that the client is given.
  */
-function shape({ readied, rules, clock, tally, report }: AnswerOptions): PerChoice<ClientName> {
-  const { asked } = readied.plan;
+function shape({ round, rules, clock, tally, report }: AnswerOptions): PerChoice<ClientName> {
+  const { asked } = round.plan;
   const { stopAfter: stops, stopMode, graceMs, max } = rules;
   const figures = tally.seen.calls;
   const limited = (limit: StopRules): Stage<Client, Client> =>

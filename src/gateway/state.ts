@@ -7,14 +7,14 @@ import type { Clock, NewId } from "../turn/clock.ts";
 import type { CallRules } from "../turn/rules.ts";
 import type { Fields } from "../turn/turn.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
-import type { Caller } from "./admission.ts";
+import type { Tenant } from "./admission.ts";
 import type { Config } from "./config.ts";
 import type { Planned } from "./plan-report.ts";
-import type { Roster } from "./running-turns.ts";
+import type { RunningTurns } from "./running-turns.ts";
 import type { Seals } from "./seals.ts";
 
 /** What the machine gives the gateway. Tests give their own. */
-export type Parts = {
+export type Platform = {
   readonly clock: Clock;
   readonly newId: NewId;
   readonly random: () => number;
@@ -23,17 +23,17 @@ export type Parts = {
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
 };
 
-export type KeptItem = {
-  readonly caller: Caller;
+export type StoredItem = {
+  readonly caller: Tenant;
   readonly item: Fields;
   readonly length: number;
 };
 
 /**
  * All a request needs, as it was when the request came: a new configuration
- * makes a new house and never changes a turn under way.
+ * makes a new state and never changes a turn under way.
  */
-export type House = Parts & {
+export type GatewayState = Platform & {
   readonly config: Config;
   /** What it asks of calls. */
   readonly rules: CallRules;
@@ -43,12 +43,12 @@ export type House = Parts & {
   readonly metrics: Metrics;
   readonly readBody: ReturnType<typeof bodyReader>;
   /** The plans of past answers, by the answer's id. */
-  readonly plans: Memory<{ readonly caller: Caller; readonly planned: Planned }>;
+  readonly plans: Memory<{ readonly caller: Tenant; readonly planned: Planned }>;
   /** The items of past answers that a client may refer to, by their ids. */
-  readonly items: Memory<KeptItem>;
+  readonly items: Memory<StoredItem>;
   readonly seals: Seals;
   /** What turns used, for those who ask. */
   readonly usage: UsageStore;
   /** The turns under way, for a stop that waits. */
-  readonly running: Roster;
+  readonly running: RunningTurns;
 };

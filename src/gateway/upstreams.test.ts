@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { machineParts } from "../host/server/platform.ts";
+import { nodePlatform } from "../host/server/platform.ts";
 import { parseConfig, type ConfigInput } from "./config.ts";
 import { openUpstreams } from "./upstreams.ts";
 
 const open = (upstreams: NonNullable<ConfigInput["upstreams"]>) =>
-  openUpstreams(parseConfig({ upstreams }), machineParts());
+  openUpstreams(parseConfig({ upstreams }), nodePlatform());
 
 describe("an upstream", () => {
   it("has the profile and the capabilities it was given, the demo too", () => {

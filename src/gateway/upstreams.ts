@@ -11,7 +11,7 @@ import type { Upstream } from "../upstreams/upstream.ts";
 import { overrideProfile } from "./capabilities.ts";
 import type { Config, UpstreamConfig } from "./config.ts";
 import { dialects } from "./dialects.ts";
-import type { House, Parts } from "./state.ts";
+import type { GatewayState, Platform } from "./state.ts";
 
 /**
  * The upstreams of a configuration. Those that have not changed are taken over
@@ -19,21 +19,21 @@ import type { House, Parts } from "./state.ts";
  */
 export function openUpstreams(
   config: Config,
-  parts: Parts,
-  before?: House,
+  platform: Platform,
+  before?: GatewayState,
 ): ReadonlyMap<string, Upstream> {
   const upstreams = new Map<string, Upstream>();
   for (const [name, wanted] of Object.entries(config.upstreams)) {
     const known = before?.upstreams.get(name);
     const same = JSON.stringify(before?.config.upstreams[name]) === JSON.stringify(wanted);
-    upstreams.set(name, known !== undefined && same ? known : openUpstream(name, wanted, parts));
+    upstreams.set(name, known !== undefined && same ? known : openUpstream(name, wanted, platform));
   }
   for (const [name, upstream] of before?.upstreams ?? [])
     if (upstreams.get(name) !== upstream) void upstream.close();
   return upstreams;
 }
 
-function openUpstream(name: string, config: UpstreamConfig, parts: Parts): Upstream {
+function openUpstream(name: string, config: UpstreamConfig, platform: Platform): Upstream {
   switch (config.dialect) {
     case "chat":
     case "responses":
@@ -47,14 +47,14 @@ function openUpstream(name: string, config: UpstreamConfig, parts: Parts): Upstr
         timeouts: config.timeouts,
         retries: config.retries,
         connections: config.connections,
-        proxy: proxyFor(new URL(config.base_url), parts.environment ?? {}),
-        ...parts,
+        proxy: proxyFor(new URL(config.base_url), platform.environment ?? {}),
+        ...platform,
       });
     case "scripted": {
       const profile = profileOf(name, config);
       return config.script === undefined
         ? demoUpstream({ name, profile })
-        : scriptedUpstream({ name, profile, script: config.script, dialects, ...parts });
+        : scriptedUpstream({ name, profile, script: config.script, dialects, ...platform });
     }
     case "codex":
       return codexUpstream({
@@ -70,10 +70,10 @@ function openUpstream(name: string, config: UpstreamConfig, parts: Parts): Upstr
         timeouts: config.timeouts,
         parkMs: config.park_ms,
         parked: config.parked,
-        environment: parts.environment ?? {},
-        clock: parts.clock,
-        random: parts.random,
-        notice: (notice) => parts.report({ type: "child", upstream: name, ...notice }),
+        environment: platform.environment ?? {},
+        clock: platform.clock,
+        random: platform.random,
+        notice: (notice) => platform.report({ type: "child", upstream: name, ...notice }),
       });
     case "messages":
       throw new Fault(

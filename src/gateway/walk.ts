@@ -7,15 +7,15 @@ import type { TurnSpan } from "../telemetry/spans.ts";
 import { Fault } from "../turn/fault.ts";
 import type { CallRules } from "../turn/rules.ts";
 import type { Turn } from "../turn/turn.ts";
-import type { Caller } from "./admission.ts";
+import type { Tenant } from "./admission.ts";
 import type { Reply } from "./exchange.ts";
-import type { House } from "./state.ts";
+import type { GatewayState } from "./state.ts";
 import { planned } from "./plan-report.ts";
-import { ready, type Readied } from "./ready.ts";
-import type { Running } from "./running-turns.ts";
+import { prepareRound, type Round } from "./ready.ts";
+import type { RunningTurn } from "./running-turns.ts";
 import { run, type Run } from "./run.ts";
 import type { Seals } from "./seals.ts";
-import { placeOf, providerOf, type Link } from "./select.ts";
+import { linkName, providerOf, type Link } from "./select.ts";
 import { outcomeOf } from "./tally.ts";
 import { toFault } from "./to-fault.ts";
 import { usageEntry } from "./usage-report.ts";
@@ -23,7 +23,7 @@ import { usageEntry } from "./usage-report.ts";
 /** A request that has been read and may become a turn. */
 export type Job = {
   readonly requestId: string;
-  readonly caller: Caller;
+  readonly caller: Tenant;
   readonly dialect: Dialect;
   readonly turn: Turn;
   readonly chain: readonly [Link, ...Link[]];
@@ -34,7 +34,7 @@ export type Job = {
   /** Where somebody follows traces. */
   readonly span?: TurnSpan | undefined;
   /** What every reply to it says in its head. */
-  headers(readied: Readied | undefined): Record<string, string>;
+  headers(round: Round | undefined): Record<string, string>;
   /** Answers with an error; only while nothing has been said. */
   refuse(fault: Fault, headers: Readonly<Record<string, string>>): void;
 };
@@ -44,26 +44,26 @@ export type Job = {
  * next upstream of the chain may still take over; afterwards failure is an
  * event like any other.
  */
-export const walk = (house: House, job: Job): void => new Walk(house, job).begin();
+export const walk = (state: GatewayState, job: Job): void => new Walk(state, job).begin();
 
-class Walk implements Running {
+class Walk implements RunningTurn {
   place = -1;
-  readonly #house: House;
+  readonly #state: GatewayState;
   readonly #job: Job;
   readonly #started: number;
   /** The turn as it was made ready last, and its answer. */
-  #readied: Readied | undefined;
+  #round: Round | undefined;
   #run: Run | undefined;
   #halted = false;
 
-  constructor(house: House, job: Job) {
-    this.#house = house;
+  constructor(state: GatewayState, job: Job) {
+    this.#state = state;
     this.#job = job;
-    this.#started = house.clock.now();
+    this.#started = state.clock.now();
   }
 
   begin(): void {
-    const { running, metrics, report } = this.#house;
+    const { running, metrics, report } = this.#state;
     const { requestId, turn, reply, chain } = this.#job;
     running.add(this);
     metrics.running(1);
@@ -94,10 +94,10 @@ class Walk implements Running {
     const isLast = chain[at + 1] === undefined;
     const refused = (fault: Fault, begun: boolean): void => this.#refused(at, fault, begun);
     try {
-      const readied = ready(turn, link, this.#job, chain[0]);
-      this.#readied = readied;
-      countTools(this.#house.metrics, readied.plan);
-      this.#run = run(this.#house, this.#job, readied, isLast, {
+      const round = prepareRound(turn, link, this.#job, chain[0]);
+      this.#round = round;
+      countTools(this.#state.metrics, round.plan);
+      this.#run = run(this.#state, this.#job, round, isLast, {
         refused,
         told: (status) => this.#told(status),
         crashed: (error) => this.#breakOff(this.#faultOf(error)),
@@ -113,13 +113,13 @@ class Walk implements Running {
     const [link, next] = [chain[at], chain[at + 1]];
     const isOver = begun || this.#halted || !fault.mayFallBack;
     if (isOver || link === undefined || next === undefined) return this.#fail(fault);
-    const [from, to] = [placeOf(link), placeOf(next)];
-    this.#house.report({ type: "fallback", requestId, from, to, fault: fault.code });
+    const [from, to] = [linkName(link), linkName(next)];
+    this.#state.report({ type: "fallback", requestId, from, to, fault: fault.code });
     this.#attempt(at + 1, next);
   }
 
   #fail(fault: Fault): void {
-    this.#job.refuse(fault, this.#job.headers(this.#readied));
+    this.#job.refuse(fault, this.#job.headers(this.#round));
     this.#finish("failed", fault.status, fault);
   }
 
@@ -139,20 +139,20 @@ class Walk implements Running {
   }
 
   #faultOf(error: unknown): Fault {
-    return toFault(error, this.#house.report, this.#job.requestId);
+    return toFault(error, this.#state.report, this.#job.requestId);
   }
 
   #finish(outcome: Outcome, status: number, fault = this.#run?.seen.fault): void {
-    const { running, metrics, plans, seals } = this.#house;
+    const { running, metrics, plans, seals } = this.#state;
     if (!running.remove(this)) return;
     metrics.running(-1);
-    if (this.#readied !== undefined && this.#run !== undefined) {
+    if (this.#round !== undefined && this.#run !== undefined) {
       plans.remember(this.#run.id(), {
         caller: this.#job.caller,
-        planned: planned(this.#readied, { rules: this.#job.rules, mended: this.#run.mended() }),
+        planned: planned(this.#round, { rules: this.#job.rules, mended: this.#run.mended() }),
       });
       // Where the plan marks reasoning, it says itself whose it is.
-      const { link, plan } = this.#readied;
+      const { link, plan } = this.#round;
       if (plan.seal === undefined)
         for (const seal of this.#run.seen.seals) seals.remember(seal, link.upstream.name);
     }
@@ -161,7 +161,7 @@ class Walk implements Running {
 
   /** All that is ever told of a turn is made of this one account of it. */
   #tell(done: TurnDone): void {
-    const { report, usage, config } = this.#house;
+    const { report, usage, config } = this.#state;
     report(done);
     usage.add(usageEntry(done, this.#job.caller, config));
     this.#job.span?.end(done);
@@ -169,10 +169,10 @@ class Walk implements Running {
 
   #done(outcome: Outcome, status: number, fault: Fault | undefined): TurnDone {
     const { requestId, turn, chain } = this.#job;
-    const readied = this.#readied;
-    const link = readied?.link ?? chain[0];
+    const round = this.#round;
+    const link = round?.link ?? chain[0];
     const seen = this.#run?.seen;
-    const at = this.#house.clock.now();
+    const at = this.#state.clock.now();
     // Of a whole answer that failed or that nobody waited for, nothing was given.
     const isGiven = turn.stream || outcome === "completed" || outcome === "incomplete";
     const calls = seen?.calls ?? noCalls;
@@ -182,10 +182,10 @@ class Walk implements Running {
       requestId,
       door: turn.dialect,
       model: turn.model,
-      upstream: placeOf(link),
+      upstream: linkName(link),
       provider: providerOf(link),
       stream: turn.stream,
-      straight: readied?.straight ?? false,
+      straight: round?.straight ?? false,
       outcome,
       status,
       fault: fault?.code,
@@ -197,8 +197,8 @@ class Walk implements Running {
       usage: seen?.usage,
       answerId: seen?.start === undefined ? undefined : this.#run?.id(),
       answerModel: seen?.start?.model,
-      plan: readied === undefined ? "" : summary(readied.plan),
-      decisions: (readied?.decisions.length ?? 0) + (this.#run?.mended().length ?? 0),
+      plan: round === undefined ? "" : summary(round.plan),
+      decisions: (round?.decisions.length ?? 0) + (this.#run?.mended().length ?? 0),
       ms: at - this.#started,
       firstEventMs: seen?.firstEvent === undefined ? undefined : seen.firstEvent - this.#started,
     };

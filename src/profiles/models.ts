@@ -1,4 +1,4 @@
-import { kept } from "../turn/memoize.ts";
+import { memoizeByIdentity } from "../turn/memoize.ts";
 import type { Difference, Profile } from "../turn/profile.ts";
 import { extendProfile } from "./extend.ts";
 
@@ -32,7 +32,7 @@ export function modelProfile(profile: Profile, model: string): Profile {
   return found;
 }
 
-const learn = kept(({ models = [] }: Profile): Known => ({
+const learn = memoizeByIdentity(({ models = [] }: Profile): Known => ({
   entries: models.map(({ match, ...difference }) => ({ match: patternOf(match), difference })),
   byModel: new Map(),
   made: new Map(),

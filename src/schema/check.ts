@@ -1,6 +1,6 @@
 import { Validator, type OutputUnit } from "@cfworker/json-schema";
 import { isFields } from "../turn/json.ts";
-import { kept } from "../turn/memoize.ts";
+import { memoizeByIdentity } from "../turn/memoize.ts";
 import type { Fields, JsonSchema } from "../turn/turn.ts";
 import { patternSteps } from "./pattern-steps.ts";
 import { rebuilt } from "./rebuild.ts";
@@ -60,7 +60,7 @@ function longestIn(value: unknown): number {
 
 const newValidator = (schema: JsonSchema): Validator =>
   new Validator(rebuilt(schema, counted), "2020-12");
-const keptValidator = kept<Fields, Validator>(newValidator);
+const keptValidator = memoizeByIdentity<Fields, Validator>(newValidator);
 
 const validatorOf = (schema: JsonSchema): Validator =>
   isFields(schema) ? keptValidator(schema) : newValidator(schema);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { say, type Flow, type Source } from "./flow.ts";
+import { sourceOf, type Flow, type Source } from "./flow.ts";
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -14,7 +14,7 @@ function listen<T>(source: Source<T>, on: (heard: T | "flush" | "end") => void):
 describe("say", () => {
   it("says all there is, after it has returned", async () => {
     const heard: string[] = [];
-    listen(say(["a", "b"]), (what) => void heard.push(what));
+    listen(sourceOf(["a", "b"]), (what) => void heard.push(what));
     expect(heard).toEqual([]);
     await settled();
     expect(heard).toEqual(["a", "flush", "b", "flush", "flush", "end"]);
@@ -22,7 +22,7 @@ describe("say", () => {
 
   it("holds while paused", async () => {
     const heard: string[] = [];
-    const flow = listen(say(["a", "b"]), (what) => {
+    const flow = listen(sourceOf(["a", "b"]), (what) => {
       heard.push(what);
       if (what === "a") flow.pause();
     });
@@ -35,7 +35,7 @@ describe("say", () => {
 
   it.each(["a", "flush"])("says nothing once stopped at %s", async (at) => {
     const heard: string[] = [];
-    const flow = listen(say(["a", "b"]), (what) => {
+    const flow = listen(sourceOf(["a", "b"]), (what) => {
       heard.push(what);
       if (what === at) flow.stop();
     });
@@ -47,7 +47,7 @@ describe("say", () => {
 
   it("does not end once stopped in its last flush", async () => {
     const heard: string[] = [];
-    const flow = listen(say<string>([]), (what) => {
+    const flow = listen(sourceOf<string>([]), (what) => {
       heard.push(what);
       flow.stop();
     });

@@ -21,7 +21,7 @@ export type Flow = {
 export type Source<T> = (sink: Sink<T>) => Flow;
 
 /** A source of events that are all there already. */
-export function say<T>(events: Iterable<T>): Source<T> {
+export function sourceOf<T>(events: Iterable<T>): Source<T> {
   return (sink) => {
     const rest = events[Symbol.iterator]();
     let paused = false;

@@ -169,7 +169,7 @@ describe("fold", () => {
       { type: "usage", usage: { input: 1, output: 1, total: 2 } },
       { type: "usage", usage: { input: 1, output: 2, total: 3 } },
       { type: "turn-end", choice: 2, stop: "length" },
-      { type: "frame", data: "{}", regular: true },
+      { type: "frame", data: "{}", forwardable: true },
       { type: "turn-fail", fault },
     ]);
     expect(answer).toMatchObject({

@@ -92,7 +92,7 @@ export function folding<Name extends AnyName>(): Folding<Name> {
           return undefined;
         case "frame":
           return undefined;
-        case "aside":
+        case "vendor-extra":
           if (event.of === "answer") beside = { ...beside, ...event.extra.fields };
           return foldInto((choices[event.choice] ??= newBuild()), event);
         default:
@@ -175,7 +175,7 @@ function foldInto<Name extends AnyName>(
       return growReasoning(build, event);
     case "reasoning-end":
       return closeReasoning(build, event);
-    case "aside":
+    case "vendor-extra":
       // Reasoning has all of it with its end.
       if (event.of === "message") (build.asides ??= []).push(event.extra);
       if (event.of === "choice") build.beside = withMore(build.beside, event.extra);

@@ -1,10 +1,10 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { broken } from "../../test/support/stream-grammar.ts";
-import type { Aside, StopReason, TurnEvent } from "../turn/event.ts";
+import type { VendorExtra, StopReason, TurnEvent } from "../turn/event.ts";
 import { Fault } from "../turn/fault.ts";
 import { upstreamName, type UpstreamName } from "../turn/names.ts";
-import { blocks } from "./normalize.ts";
+import { normalizeStream } from "./normalize.ts";
 import { runStage } from "./stage.ts";
 
 type Event = TurnEvent<UpstreamName>;
@@ -49,7 +49,7 @@ const stop = (reason: StopReason = "end", choice = 0): Event => ({
   stop: reason,
 });
 const usage: Event = { type: "usage", usage: { input: 1, output: 2, total: 3 } };
-const frame: Event = { type: "frame", data: "{}", regular: true };
+const frame: Event = { type: "frame", data: "{}", forwardable: true };
 const fault = new Fault("upstream.failed", "it broke");
 const fail: Event = { type: "turn-fail", fault };
 const cut: Event = { type: "turn-fail", fault: new Fault("upstream.cut", "it closed") };
@@ -57,7 +57,7 @@ const extra = { dialect: "chat", fields: { odd: 1 } } as const;
 const start: Event = { type: "turn-start" };
 
 const run = (events: readonly Event[], asked?: number): Event[] =>
-  runStage(blocks<UpstreamName>(asked), events);
+  runStage(normalizeStream<UpstreamName>(asked), events);
 
 /** Events in a line each, as short as can be told apart. */
 const brief = (events: readonly Event[]): string[] =>
@@ -391,7 +391,8 @@ describe("blocks", () => {
   });
 
   describe("a choice that a rule behind has stopped", () => {
-    const stopped = (of: number, asked = 2) => blocks<UpstreamName>(asked, (one) => one === of);
+    const stopped = (of: number, asked = 2) =>
+      normalizeStream<UpstreamName>(asked, (one) => one === of);
 
     it("has no end to wait for, and its end is not ours to tell", () => {
       const said = runStage(stopped(1), [start, text("a"), text("b", 1), stop("length")]);
@@ -468,8 +469,8 @@ describe("blocks", () => {
       .map(([reason, choice]) => stop(reason, choice)),
     fc.constantFrom(usage, frame, start, fail, cut),
     fc
-      .tuple(fc.constantFrom<Aside["of"]>("message", "reasoning"), small)
-      .map(([of, choice]): Event => ({ type: "aside", choice, of, extra })),
+      .tuple(fc.constantFrom<VendorExtra["of"]>("message", "reasoning"), small)
+      .map(([of, choice]): Event => ({ type: "vendor-extra", choice, of, extra })),
   );
   const streams = fc.array(loose, { maxLength: 40, size: "max" });
 

@@ -42,7 +42,7 @@ type Cut = "none" | "last" | "all";
  * who says their end too: once they are all that has not ended, nothing more is
  * needed.
  */
-export const blocks = <Name extends AnyName>(
+export const normalizeStream = <Name extends AnyName>(
   asked = 1,
   isStopped: (choice: number) => boolean = () => false,
   most = Infinity,
@@ -143,7 +143,7 @@ class Blocks<Name extends AnyName> implements Stage<TurnEvent<Name>, TurnEvent<N
    */
   #spoils(fault: Fault): boolean {
     const { size } = this.#choices;
-    return size < this.#asked || !this.#isOver() || (fault.isSaid && this.#ended === size);
+    return size < this.#asked || !this.#isOver() || (fault.isFromUpstream && this.#ended === size);
   }
 
   #start(event: TurnStart, emit: Emit<TurnEvent<Name>>): void {
@@ -219,7 +219,7 @@ function say<Name extends AnyName>(
       if (choice.open !== "reasoning") return;
       choice.open = undefined;
       return emit(event);
-    case "aside":
+    case "vendor-extra":
       if (event.of === "reasoning") openBlock(choice, "reasoning", emit);
       return emit(event);
     case "call-start":

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Frame, TurnEvent } from "../turn/event.ts";
 import { Fault } from "../turn/fault.ts";
 import { clientName, type ClientName } from "../turn/names.ts";
-import { blocks } from "./normalize.ts";
+import { normalizeStream } from "./normalize.ts";
 import { sseDone, sseFrame } from "./sse.ts";
 import { chain, runStage } from "./stage.ts";
 import { straight, type EventWriter } from "./straight.ts";
@@ -40,21 +40,24 @@ const fail: Event = { type: "turn-fail", fault: new Fault("upstream.failed", "it
 const raw = (data: string, more: Partial<Frame> = {}): Event => ({
   type: "frame",
   data,
-  regular: true,
+  forwardable: true,
   ...more,
 });
-const bent = raw("?", { regular: false });
+const bent = raw("?", { forwardable: false });
 const done = raw("[DONE]", { ends: "done" });
 
 const run = (events: readonly Event[], usageWanted = true): string[] =>
-  runStage(chain(blocks<ClientName>(), straight(toyWriter(usageWanted), { usageWanted })), events)
+  runStage(
+    chain(normalizeStream<ClientName>(), straight(toyWriter(usageWanted), { usageWanted })),
+    events,
+  )
     .join("")
     .split("\n\n")
     .slice(0, -1)
     .map((frame) => frame.replace("data: ", ""));
 
 describe("the straight lane", () => {
-  it("forwards regular frames untouched and closes with the sentinel", () => {
+  it("forwards forwardable frames untouched and closes with the sentinel", () => {
     expect(run([text("a"), raw("A"), stop(), raw("END"), done])).toEqual(["A", "END", "[DONE]"]);
     expect(run([text("a"), raw("A"), stop(), raw("END")])).toEqual(["A", "END", "[DONE]"]);
   });
@@ -203,7 +206,7 @@ describe("the straight lane", () => {
         all.push(...named);
         held.push({
           type: "frame",
-          regular: true,
+          forwardable: true,
           data: named.map(wordOf).join(","),
           usageOnly: isCount,
         });
@@ -211,7 +214,7 @@ describe("the straight lane", () => {
         isOver ||= named.some(({ type }) => type === "turn-end");
         if (isHeld && !isBent && !isLate) continue;
         for (const frame of held)
-          all.push(isBent ? { ...frame, data: "?", regular: false } : frame);
+          all.push(isBent ? { ...frame, data: "?", forwardable: false } : frame);
         held = [];
       }
       return isDone ? [...all, ...held, done] : all;

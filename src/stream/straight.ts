@@ -1,4 +1,4 @@
-import type { Frame, TurnEvent, UsageSaid } from "../turn/event.ts";
+import type { Frame, TurnEvent, UsageCount } from "../turn/event.ts";
 import type { AnyName } from "../turn/names.ts";
 import { sseDone, sseFrame } from "./sse.ts";
 import type { Emit, Stage } from "./stage.ts";
@@ -38,7 +38,7 @@ class StraightLane<Name extends AnyName> implements Stage<TurnEvent<Name>, strin
   #own = "";
   #forwarding = true;
   /** Upstreams count in odd places and more than once; the client is told once, at the end. */
-  #usage: UsageSaid | undefined;
+  #usage: UsageCount | undefined;
   #count: Frame | undefined;
   /** The choices whose end was forwarded; their `turn-end` comes only when all is over. */
   readonly #stopped = new Set<number>();
@@ -55,8 +55,8 @@ class StraightLane<Name extends AnyName> implements Stage<TurnEvent<Name>, strin
     switch (event.type) {
       case "frame":
         if (!this.#forwarding) return;
-        // A whole body is regular where one was asked for, which is not here.
-        return event.regular && event.whole !== true
+        // A whole body is forwardable where one was asked for, which is not here.
+        return event.forwardable && event.whole !== true
           ? this.#forward(event, emit)
           : this.#takeOver(emit);
       case "usage":

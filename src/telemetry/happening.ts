@@ -12,10 +12,10 @@ export type Happening =
   | TurnDone
   | Fallback
   | Refusal
-  | Trouble
+  | InternalError
   | Reload
-  | Unwritable
-  | ChildSaid;
+  | WriteFailed
+  | ChildNotice;
 
 /** How a turn ended: `left` is a client that went away. */
 export type Outcome = "completed" | "incomplete" | "failed" | "left";
@@ -52,7 +52,7 @@ export type TurnDone = {
   readonly calls: CallFigures;
   /** The calls given, choice by choice. */
   readonly callsByChoice: readonly number[];
-  /** What the house asked of them. */
+  /** What the gateway asked of them. */
   readonly rules: CallRules;
   /** How each choice ended, in their order. */
   readonly stops: readonly StopReason[];
@@ -115,7 +115,7 @@ export type Refusal = {
  * A fault of ours. Where it was raised, and not what it said: an unknown error
  * may quote what it choked on.
  */
-export type Trouble = {
+export type InternalError = {
   readonly type: "trouble";
   readonly requestId?: string | undefined;
   readonly error: string;
@@ -129,7 +129,7 @@ export type Reload = {
 };
 
 /** A file that the configuration names cannot be written. Requests are served all the same. */
-export type Unwritable = {
+export type WriteFailed = {
   readonly type: "unwritable";
   /** Where the configuration names it. */
   readonly setting: string;
@@ -143,7 +143,7 @@ export type Unwritable = {
  * is gone, that it wrote to its standard error (how much, never what), how much
  * of its allowance is used, or that it said something that belongs to nobody.
  */
-export type ChildSaid = {
+export type ChildNotice = {
   readonly type: "child";
   readonly upstream: string;
   readonly event: string;

@@ -34,15 +34,15 @@ export const isLossy = (decision: Decision): boolean =>
   decision.action === "dropped" || decision.action === "changed";
 
 /** So many are told of one turn: whoever sends or says no end of odd things must not fill memory with them. */
-export const MOST_TOLD = 1000;
+export const MAX_DECISIONS = 1000;
 
 /** As many as may be told of what stands in lists, and how many more there are. */
-export function bounded(decisions: readonly Decision[], more = 0): readonly Decision[] {
-  if (decisions.length <= MOST_TOLD && more === 0) return decisions;
+export function boundDecisions(decisions: readonly Decision[], more = 0): readonly Decision[] {
+  if (decisions.length <= MAX_DECISIONS && more === 0) return decisions;
   let listed = 0;
   let isLoss = more > 0;
   const told = decisions.filter((decision) => {
-    const isTold = !decision.path.includes("[") || ++listed <= MOST_TOLD;
+    const isTold = !decision.path.includes("[") || ++listed <= MAX_DECISIONS;
     isLoss ||= !isTold && isLossy(decision);
     return isTold;
   });

@@ -36,14 +36,14 @@ export type TurnEvent<Name extends AnyName> =
   | ReasoningStart
   | ReasoningDelta
   | ReasoningEnd
-  | Aside
+  | VendorExtra
   | CallStart<Name>
   | CallDelta
   | CallEnd
   | ItemStart
   | ItemNote
   | ItemEnd
-  | UsageSaid
+  | UsageCount
   | TurnEnd
   | TurnFail
   | Frame;
@@ -125,8 +125,8 @@ export type ReasoningEnd = {
  * told once more with its end, as a whole. What stands beside the message of a
  * choice, or beside all choices, comes whole, and once for each of its values.
  */
-export type Aside = {
-  readonly type: "aside";
+export type VendorExtra = {
+  readonly type: "vendor-extra";
   readonly choice: number;
   readonly of: "message" | "reasoning" | "choice" | "answer";
   readonly extra: Extra;
@@ -183,7 +183,7 @@ export type ItemEnd = {
 };
 
 /** May come anywhere; the last one counts. */
-export type UsageSaid = { readonly type: "usage"; readonly usage: Usage };
+export type UsageCount = { readonly type: "usage"; readonly usage: Usage };
 
 export type TurnEnd = {
   readonly type: "turn-end";
@@ -202,7 +202,7 @@ export type Frame = {
   readonly data: string;
   /** The SSE event name, if there was one. */
   readonly name?: string | undefined;
-  readonly regular: boolean;
+  readonly forwardable: boolean;
   /** `terminal`: the turn is over after it. `done`: the sentinel behind it. */
   readonly ends?: "terminal" | "done" | undefined;
   /** It only counts tokens. */

@@ -16,7 +16,7 @@ type FaultSpec = {
   /** Whether another upstream may fare better though this one never will. */
   readonly elsewhere?: true;
   /** Whether it is what an upstream says of itself, and not that it cannot be heard. */
-  readonly said?: true;
+  readonly fromUpstream?: true;
   readonly what: string;
 };
 
@@ -209,14 +209,14 @@ export const faults = {
     status: 502,
     type: "server_error",
     retry: false,
-    said: true,
+    fromUpstream: true,
     what: "The upstream reported an error inside its answer.",
   },
   "upstream.refused": {
     status: 400,
     type: "invalid_request_error",
     retry: false,
-    said: true,
+    fromUpstream: true,
     what: "The upstream rejected the request.",
   },
   "upstream.auth": {
@@ -224,7 +224,7 @@ export const faults = {
     type: "authentication_error",
     retry: false,
     elsewhere: true,
-    said: true,
+    fromUpstream: true,
     what: "The upstream rejected its key.",
   },
   "upstream.forbidden": {
@@ -232,7 +232,7 @@ export const faults = {
     type: "permission_error",
     retry: false,
     elsewhere: true,
-    said: true,
+    fromUpstream: true,
     what: "The upstream's key may not do this.",
   },
   "upstream.not_found": {
@@ -240,42 +240,42 @@ export const faults = {
     type: "not_found_error",
     retry: false,
     elsewhere: true,
-    said: true,
+    fromUpstream: true,
     what: "The upstream has no such model or route.",
   },
   "upstream.timeout": {
     status: 408,
     type: "server_error",
     retry: true,
-    said: true,
+    fromUpstream: true,
     what: "The upstream gave up waiting.",
   },
   "upstream.too_large": {
     status: 413,
     type: "invalid_request_error",
     retry: false,
-    said: true,
+    fromUpstream: true,
     what: "The upstream found the request too large.",
   },
   "upstream.rate_limited": {
     status: 429,
     type: "rate_limit_error",
     retry: true,
-    said: true,
+    fromUpstream: true,
     what: "The upstream asks to slow down.",
   },
   "upstream.overloaded": {
     status: 503,
     type: "server_error",
     retry: true,
-    said: true,
+    fromUpstream: true,
     what: "The upstream is overloaded.",
   },
   "upstream.failed": {
     status: 502,
     type: "server_error",
     retry: true,
-    said: true,
+    fromUpstream: true,
     what: "The upstream had an internal error.",
   },
   "config.invalid": {
@@ -348,8 +348,8 @@ export class Fault extends Error {
   }
 
   /** Whether it is the upstream's own word that it failed. */
-  get isSaid(): boolean {
-    const { said }: FaultSpec = faults[this.code];
-    return said === true;
+  get isFromUpstream(): boolean {
+    const { fromUpstream }: FaultSpec = faults[this.code];
+    return fromUpstream === true;
   }
 }

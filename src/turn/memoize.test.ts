@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
-import { kept } from "./memoize.ts";
+import { memoizeByIdentity } from "./memoize.ts";
 
 it("makes a thing of an object once, and of another object another", () => {
-  const wrap = kept((key: object) => ({ key }));
+  const wrap = memoizeByIdentity((key: object) => ({ key }));
   const [one, other] = [{}, {}];
   expect(wrap(one)).toBe(wrap(one));
   expect(wrap(one)).not.toBe(wrap(other));
@@ -10,7 +10,7 @@ it("makes a thing of an object once, and of another object another", () => {
 });
 
 it("keeps nothing that could not be made", () => {
-  const first = kept((list: string[]): string => {
+  const first = memoizeByIdentity((list: string[]): string => {
     const [text] = list;
     if (text === undefined) throw new Error("nothing there");
     return text;

@@ -3,7 +3,7 @@
  * there. Agents send the same tools for hours, and the same tools are the same
  * object: whatever is made of them need not be made again.
  */
-export function kept<Key extends object, Value extends {}>(
+export function memoizeByIdentity<Key extends object, Value extends {}>(
   make: (key: Key) => Value,
 ): (key: Key) => Value {
   const known = new WeakMap<Key, Value>();

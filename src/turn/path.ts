@@ -1,6 +1,6 @@
 import type { CallEnd } from "./event.ts";
 import { isInstructions } from "./item.ts";
-import { kept } from "./memoize.ts";
+import { memoizeByIdentity } from "./memoize.ts";
 import type { AnyName } from "./names.ts";
 import type { DialectName, Item, Turn } from "./turn.ts";
 
@@ -28,7 +28,7 @@ export const itemPlace = <Name extends AnyName>(
 type Items = readonly Item<AnyName>[];
 
 /** The place of each item in the input, where instructions have none. */
-const inputsOf = kept((items: Items): readonly number[] => {
+const inputsOf = memoizeByIdentity((items: Items): readonly number[] => {
   let place = 0;
   return items.map((item) => (isInstructions(item) ? place : place++));
 });

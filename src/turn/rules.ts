@@ -4,7 +4,7 @@ export type OutputMode = "openai-json" | "obsidian-xml";
 /** When a turn is stopped after its calls: behind the first, or once no more follow for a while. */
 export type StopMode = "first" | "burst";
 
-/** What the house asks of the calls in an answer, whoever gives it. */
+/** What the gateway asks of the calls in an answer, whoever gives it. */
 export type CallRules = {
   /** None chosen: an answer shows what the model said, as it said it. */
   readonly output?: OutputMode | undefined;

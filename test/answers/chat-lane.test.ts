@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { chat } from "../../src/dialects/chat/chat.ts";
-import { blocks } from "../../src/stream/normalize.ts";
+import { normalizeStream } from "../../src/stream/normalize.ts";
 import { fold } from "../../src/stream/fold.ts";
 import { sseReader } from "../../src/stream/sse.ts";
 import { chain, runStage } from "../../src/stream/stage.ts";
@@ -36,7 +36,7 @@ function forwarded(frames: readonly string[]): string[] {
   const lane = straight(chat.writeEvents(turn, context), turn);
   // The names are the same on both sides of a straight lane.
   const events = read(frames, true) as unknown as TurnEvent<ClientName>[];
-  const text = runStage(chain(blocks<ClientName>(), lane), events).join("");
+  const text = runStage(chain(normalizeStream<ClientName>(), lane), events).join("");
   const sent: string[] = [];
   sseReader((data) => void sent.push(data)).feed(text);
   return sent;
@@ -44,7 +44,7 @@ function forwarded(frames: readonly string[]): string[] {
 
 /** What an answer comes to, whichever way it went. */
 function summary(events: readonly TurnEvent<UpstreamName>[]): unknown {
-  const answer = fold(runStage(blocks<UpstreamName>(), events));
+  const answer = fold(runStage(normalizeStream<UpstreamName>(), events));
   const isFailed = answer.fault !== undefined;
   const items = answer.choices[0]?.items ?? [];
   return {

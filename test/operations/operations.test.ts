@@ -8,7 +8,7 @@ import { flags } from "../../src/host/config/env.ts";
 import { logLevels } from "../../src/host/config/log-level.ts";
 import { usageMemory } from "../../src/store/usage-sums.ts";
 import { figuresOf } from "../../src/telemetry/figures.ts";
-import type { ChildSaid, Happening } from "../../src/telemetry/happening.ts";
+import type { ChildNotice, Happening } from "../../src/telemetry/happening.ts";
 import { eventLines, logFields, usageLine } from "../../src/telemetry/lines.ts";
 import { createMetrics } from "../../src/telemetry/metrics.ts";
 import { ask, doors } from "../support/client.ts";
@@ -64,7 +64,7 @@ function upstreamKeys({ upstreams }: typeof config): [key: string, value: unknow
 
 const turn = turnDone({ outcome: "failed", fault: "upstream.cut" });
 /** With every field that one may have. */
-const child: Required<ChildSaid> = {
+const child: Required<ChildNotice> = {
   type: "child",
   upstream: "codex",
   event: "gone",

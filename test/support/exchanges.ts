@@ -20,7 +20,7 @@ export function gatewayThat(handle: (exchange: Exchange) => void, bodyLimit = 1_
     },
     bodyLimit,
     graceMs: 0,
-    standing: () => "refused",
+    originPolicy: () => "refused",
     foreignIn: () => undefined,
     fetch: () => Promise.reject(new Error("not asked for")),
     reconfigure() {},

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { afterEach, expect } from "vitest";
 import { chat } from "../../src/dialects/chat/chat.ts";
-import { blocks } from "../../src/stream/normalize.ts";
+import { normalizeStream } from "../../src/stream/normalize.ts";
 import type { Flow } from "../../src/stream/flow.ts";
 import { fold, type Answer } from "../../src/stream/fold.ts";
 import { sseDone, sseFrame } from "../../src/stream/sse.ts";
@@ -141,7 +141,7 @@ export async function answerOf(
   const heard = hear(upstream, options);
   await heard.ended;
   expect(heard.ends).toBe(1);
-  return fold(runStage(blocks<UpstreamName>(), heard.events));
+  return fold(runStage(normalizeStream<UpstreamName>(), heard.events));
 }
 
 export async function faultOf(

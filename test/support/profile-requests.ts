@@ -1,6 +1,6 @@
 import { dialects } from "../../src/gateway/dialects.ts";
 import { parseConfig } from "../../src/gateway/config.ts";
-import { ready } from "../../src/gateway/ready.ts";
+import { prepareRound } from "../../src/gateway/ready.ts";
 import { callRules } from "../../src/gateway/rules.ts";
 import type { Decision } from "../../src/turn/decision.ts";
 import type { Fields } from "../../src/turn/turn.ts";
@@ -36,7 +36,7 @@ export function sending(
     },
     close: () => Promise.resolve(),
   };
-  const { decisions, straight } = ready(turn, { upstream, model }, { strict: false, rules });
+  const { decisions, straight } = prepareRound(turn, { upstream, model }, { strict: false, rules });
   return { body: JSON.parse(text) as Sent, decisions, straight };
 }
 

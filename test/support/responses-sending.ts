@@ -1,5 +1,5 @@
 import { readEvents } from "../../src/dialects/responses/read-events.ts";
-import { blocks } from "../../src/stream/normalize.ts";
+import { normalizeStream } from "../../src/stream/normalize.ts";
 import { fold, type Answer } from "../../src/stream/fold.ts";
 import { runStage } from "../../src/stream/stage.ts";
 import type { Frame, TurnEvent } from "../../src/turn/event.ts";
@@ -33,14 +33,14 @@ export function readWhole(body: unknown, frames = true): Event[] {
 }
 
 export const answerOf = (events: readonly Event[]): Answer<UpstreamName> =>
-  fold(runStage(blocks<UpstreamName>(), events));
+  fold(runStage(normalizeStream<UpstreamName>(), events));
 export const itemsOf = (...sent: Sent[]): readonly Item<UpstreamName>[] | undefined =>
   answerOf(read(...sent)).choices[0]?.items;
 export const framesOf = (events: readonly Event[]): Frame[] =>
   events.filter((event) => event.type === "frame");
 /** The places of the frames that had to be repaired. */
 export const bentAt = (...sent: Sent[]): number[] =>
-  framesOf(read(...sent)).flatMap(({ regular }, at) => (regular ? [] : [at]));
+  framesOf(read(...sent)).flatMap(({ forwardable }, at) => (forwardable ? [] : [at]));
 export const failOf = (...sent: Sent[]): Fault | undefined => answerOf(read(...sent)).fault;
 
 /** What a response says of the request, and of what the upstream made of it. */

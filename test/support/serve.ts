@@ -1,6 +1,6 @@
 import { parseConfig, type ConfigInput } from "../../src/gateway/config.ts";
 import { openGateway, type Gateway } from "../../src/gateway/gateway.ts";
-import type { Parts } from "../../src/gateway/state.ts";
+import type { Platform } from "../../src/gateway/state.ts";
 import { systemClock } from "../../src/host/server/clock.ts";
 import { newId } from "../../src/host/server/ids.ts";
 import { openServer } from "../../src/host/server/server.ts";
@@ -18,7 +18,7 @@ export type Served = AsyncDisposable & {
 /** A whole gateway on a port of its own, as `patchbay serve` runs it. */
 export async function serve(
   config: ConfigInput,
-  environment: Parts["environment"] = {},
+  environment: Platform["environment"] = {},
 ): Promise<Served> {
   const happenings: Happening[] = [];
   const parsed = parseConfig(config);

@@ -78,7 +78,7 @@ function* step(
       if (side.open !== "reasoning") yield `${event.type} outside a reasoning`;
       if (event.type === "reasoning-end") side.open = undefined;
       return;
-    case "aside":
+    case "vendor-extra":
       if (event.of === "reasoning" && side.open !== "reasoning")
         yield "an aside of reasoning outside of one";
       return;

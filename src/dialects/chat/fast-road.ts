@@ -1,5 +1,5 @@
 import type { Emit } from "../../stream/stage.ts";
-import type { Aside, Frame, TurnEvent } from "../../turn/event.ts";
+import type { VendorExtra, Frame, TurnEvent } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, listOf } from "../shared/loose.ts";
@@ -25,8 +25,8 @@ export function fastRoad(fast: boolean): FastRoad {
   let choice: ChoiceReader | undefined;
   let spoken: Spoken | undefined;
   /** What every such frame says beside it: many label each piece. */
-  let aside: Aside | undefined;
-  let regular = true;
+  let aside: VendorExtra | undefined;
+  let forwardable = true;
   return {
     take(data, name, lane, emit) {
       // A name says what no stencil does, so such a frame fits none.
@@ -34,7 +34,7 @@ export function fastRoad(fast: boolean): FastRoad {
       if (fitted === undefined || choice === undefined || spoken === undefined) return false;
       choice.more(spoken, fitted.text, emit);
       if (aside !== undefined) emit(aside);
-      lane.each({ type: "frame", data, regular }, false, emit);
+      lane.each({ type: "frame", data, forwardable }, false, emit);
       return true;
     },
     learn(frame, raw, from) {
@@ -45,7 +45,7 @@ export function fastRoad(fast: boolean): FastRoad {
       choice = from;
       spoken = said;
       aside = from?.aside();
-      regular = frame.regular;
+      forwardable = frame.forwardable;
     },
   };
 }

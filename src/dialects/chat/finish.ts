@@ -56,20 +56,20 @@ const own = new Set(["stop", "tool_calls", "length", "content_filter"]);
 export type Finish = {
   readonly stop: StopReason | Fault;
   /** Whether it is a word of the OpenAI API. */
-  readonly regular: boolean;
+  readonly forwardable: boolean;
 };
 
 /** An end we have no word for is an end all the same. Some say more closely what they mean: `kind: cause`. */
 export function readFinish(reason: string): Finish {
   const [kind = "", cause = ""] = reason.toLowerCase().split(/:\s*/);
   const stop = words.get(cause) ?? words.get(kind) ?? "end";
-  if (isStop(stop)) return { stop, regular: own.has(reason) };
+  if (isStop(stop)) return { stop, forwardable: own.has(reason) };
   const fault = new Fault(
     stop,
     `The upstream broke off its answer (finish reason \`${reason}\`); try again.`,
     { upstreamCode: reason },
   );
-  return { stop: fault, regular: false };
+  return { stop: fault, forwardable: false };
 }
 
 const isStop = (word: StopReason | FaultCode): word is StopReason => !word.includes(".");

@@ -1,6 +1,6 @@
 import type { Decision } from "../../turn/decision.ts";
 import { isFields } from "../../turn/json.ts";
-import { kept } from "../../turn/memoize.ts";
+import { memoizeByIdentity } from "../../turn/memoize.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { NO_OBJECT } from "../shared/json-schema.ts";
 import { fieldsOf } from "../shared/loose.ts";
@@ -41,7 +41,7 @@ export function idleFields(body: Fields): readonly string[] {
   return idle;
 }
 
-const strayTools = kept((tools: readonly unknown[]): readonly Decision[] =>
+const strayTools = memoizeByIdentity((tools: readonly unknown[]): readonly Decision[] =>
   tools.flatMap((tool, at) => {
     if (!isNested(tool))
       return [repaired(`tools[${at}]`, "chat keeps what a tool is under its type")];

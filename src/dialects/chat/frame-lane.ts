@@ -17,13 +17,13 @@ export function frameLane(wanted: boolean): FrameLane {
   let bent = false;
 
   const release = (emit: Emit<Frame>): void => {
-    for (const frame of held) emit(bent ? { ...frame, regular: false } : frame);
+    for (const frame of held) emit(bent ? { ...frame, forwardable: false } : frame);
     held = [];
   };
   return {
     each(frame, hold, emit) {
       if (!wanted) return;
-      bent ||= !frame.regular;
+      bent ||= !frame.forwardable;
       if (hold && !bent) {
         held.push(frame);
         return;

@@ -38,5 +38,5 @@ it("is read where it stands in a stream, which is forwarded all the same", () =>
       output_format: "webp",
     },
   });
-  expect(said.frames.every(({ regular }) => regular)).toBe(true);
+  expect(said.frames.every(({ forwardable }) => forwardable)).toBe(true);
 });

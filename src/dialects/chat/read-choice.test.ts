@@ -346,7 +346,7 @@ describe("a stream of somebody else", () => {
   ])("that %s is put right and not forwarded", (_, frames, wanted) => {
     expect(told(frames)).toEqual(wanted);
     const seen = read([...frames, done]).frames;
-    expect(seen.some((frame) => !frame.regular)).toBe(true);
+    expect(seen.some((frame) => !frame.forwardable)).toBe(true);
   });
 
   it.each<[string, (Fields | string)[], unknown]>([
@@ -436,7 +436,7 @@ describe("a stream of somebody else", () => {
     ["pings", [role, { type: "ping" }, text("a"), stop], ["a", "end"]],
   ])("that %s is forwarded", (_, frames, wanted) => {
     expect(told(frames)).toEqual(wanted);
-    expect(read([...frames, done]).frames.every((frame) => frame.regular)).toBe(true);
+    expect(read([...frames, done]).frames.every((frame) => frame.forwardable)).toBe(true);
   });
 
   it("that is cut off while calls take turns leaves every open one incomplete", () => {

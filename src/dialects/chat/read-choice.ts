@@ -1,11 +1,11 @@
 import type { Emit } from "../../stream/stage.ts";
 import type { NewId } from "../../turn/clock.ts";
-import { isCut, type Aside, type StopReason, type TurnEvent } from "../../turn/event.ts";
+import { isCut, type VendorExtra, type StopReason, type TurnEvent } from "../../turn/event.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, listOf, textOf } from "../shared/loose.ts";
-import { saidError } from "../errors/upstream-error.ts";
+import { upstreamError } from "../errors/upstream-error.ts";
 import { nameless } from "../errors/malformed.ts";
 import { asidesIn, besideChoice, type Beside } from "./vendor-extra.ts";
 import { CallAssembly } from "./assembly.ts";
@@ -47,12 +47,12 @@ export class ChoiceReader {
   #snapshots: Snapshots | undefined;
   #emit: Emit<Event> = () => {};
   // Of the entry at hand:
-  #regular = true;
+  #forwardable = true;
   #plain = true;
   #begun = false;
   #said: Event | undefined;
   /** What it said behind that and beside it. */
-  #aside: Aside | undefined;
+  #aside: VendorExtra | undefined;
 
   constructor(index: number, newId: NewId) {
     this.index = index;
@@ -63,18 +63,18 @@ export class ChoiceReader {
   /** Takes an entry of `choices`. True if it is as the OpenAI API would have sent it. */
   each(raw: Fields, whole: boolean, emit: Emit<Event>): boolean {
     this.#emit = emit;
-    this.#regular = true;
+    this.#forwardable = true;
     this.#plain = true;
     this.#begun = false;
     this.#said = undefined;
     this.#aside = undefined;
     if (raw.error != null) {
-      const fault = saidError(raw);
+      const fault = upstreamError(raw);
       if (fault !== undefined) this.#fail(fault);
     }
     this.#readEntry(raw, whole);
     this.#readEnd(raw.finish_reason, whole);
-    return this.#regular;
+    return this.#forwardable;
   }
 
   /** Notes an annotation that stood outside of the choice. */
@@ -117,7 +117,7 @@ export class ChoiceReader {
   }
 
   /** What the last entry said beside what it spoke. */
-  aside(): Aside | undefined {
+  aside(): VendorExtra | undefined {
     return this.#aside;
   }
 
@@ -143,7 +143,7 @@ export class ChoiceReader {
     const delta = fieldsOf(raw.delta) ?? textDelta(raw);
     // Beside a delta, a message makes readers take the text twice.
     const isOwn = delta !== undefined && delta === raw.delta && message === undefined;
-    if (whole || !isOwn) this.#regular = false;
+    if (whole || !isOwn) this.#forwardable = false;
     if (delta !== undefined) return this.#readDelta(delta, raw, whole);
     if (message === undefined) return;
     if (!this.#told) this.#snapshots ??= new Snapshots();
@@ -175,7 +175,7 @@ export class ChoiceReader {
 
   #readRole(role: unknown): void {
     if (role === undefined) return;
-    if (this.#hasRole || role !== "assistant") this.#regular = false;
+    if (this.#hasRole || role !== "assistant") this.#forwardable = false;
     if (role === null) return;
     if (!this.#hasRole) this.#plain = false;
     this.#hasRole = true;
@@ -192,7 +192,7 @@ export class ChoiceReader {
   #readContent(content: unknown, logprobs: readonly unknown[] | undefined): void {
     if (typeof content === "string") return this.#sayText(content, logprobs);
     if (content === undefined || content === null) return;
-    this.#regular = false;
+    this.#forwardable = false;
     for (const part of listOf(content) ?? [content]) {
       const { type, text, signed } = readSaidPart(part);
       if (type === "reasoning") this.#sayReasoning(text);
@@ -212,7 +212,7 @@ export class ChoiceReader {
 
   #readAnnotations(annotations: unknown): void {
     for (const raw of listOf(annotations) ?? []) {
-      if (!isWholeAnnotation(raw)) this.#regular = false;
+      if (!isWholeAnnotation(raw)) this.#forwardable = false;
       this.#hasText = true;
       this.#seal();
       this.#say({ type: "text-note", choice: this.index, annotation: readAnnotation(raw) });
@@ -222,33 +222,33 @@ export class ChoiceReader {
   #readCalls(delta: Fields, whole: boolean): void {
     const list = listOf(delta.tool_calls) ?? [delta.tool_calls].filter((one) => one != null);
     // Some readers look at the first only.
-    if (list.length > 1 && !whole) this.#regular = false;
+    if (list.length > 1 && !whole) this.#forwardable = false;
     const isPlaced = whole && !areNumbered(list);
     for (const [at, entry] of list.entries()) {
       const raw = fieldsOf(entry);
-      if (typeof raw?.index === "string" || list !== delta.tool_calls) this.#regular = false;
+      if (typeof raw?.index === "string" || list !== delta.tool_calls) this.#forwardable = false;
       if (raw === undefined) {
-        this.#regular = false;
+        this.#forwardable = false;
         continue;
       }
       const fragment = fragmentOf(raw, at, isPlaced ? at : undefined);
       if (textOf(fragment.name) !== undefined) {
         // A header repeated with every piece is weighed each time anew.
         this.#plain = false;
-        if (!isOwnHeader(raw)) this.#regular = false;
+        if (!isOwnHeader(raw)) this.#forwardable = false;
       }
       this.#calls.each(fragment, this.#sayCall);
     }
     this.#hasCalls ||= list.length > 0;
     const legacy = fieldsOf(delta.function_call);
-    if (legacy !== undefined && this.#hasCalls) this.#regular = false;
+    if (legacy !== undefined && this.#hasCalls) this.#forwardable = false;
     // Some say a call in the old form too, for whoever knows no other.
     else if (legacy !== undefined) {
       this.#plain = false;
       const { name, arguments: input } = legacy;
       this.#calls.each({ index: 0, kind: "function", name: textOf(name), input }, this.#sayCall);
     }
-    if (this.#calls.repaired()) this.#regular = false;
+    if (this.#calls.repaired()) this.#forwardable = false;
   }
 
   #readEnd(reason: unknown, whole: boolean): void {
@@ -256,10 +256,10 @@ export class ChoiceReader {
     const word = textOf(reason) ?? textOf(fieldsOf(reason)?.type);
     this.#plain = false;
     if (word === undefined || this.#finished) {
-      this.#regular = false;
+      this.#forwardable = false;
       return;
     }
-    const { stop, regular: isOwn } = readFinish(word);
+    const { stop, forwardable: isOwn } = readFinish(word);
     // Whether calls were made is a fact, and what a client goes by.
     const made = this.#calls.made();
     const isTrue = stop === "calls" ? made : stop !== "end" || !made;
@@ -267,7 +267,7 @@ export class ChoiceReader {
     const isLess = whole && made && !(stop instanceof Fault) && isCut(stop);
     // Readers that tell when a call is done miss one that begins where the choice ends.
     const isLate = this.#begun && !whole;
-    if (word !== reason || !isOwn || !isTrue || isLess || isLate) this.#regular = false;
+    if (word !== reason || !isOwn || !isTrue || isLess || isLate) this.#forwardable = false;
     if (stop instanceof Fault) this.#fail(stop);
     else this.#end(stop);
   }
@@ -278,16 +278,16 @@ export class ChoiceReader {
       for (const call of this.#calls.unclosed())
         this.#say({ type: "call-end", choice: this.index, call, complete: false });
     this.#seal();
-    if (this.#calls.repaired()) this.#regular = false;
+    if (this.#calls.repaired()) this.#forwardable = false;
     if (this.#calls.nameless()) return this.#fail(nameless());
     this.#say({ type: "turn-end", choice: this.index, stop });
     this.#finished = true;
   }
 
   #say(event: Event): void {
-    const isAside = event.type === "aside";
+    const isAside = event.type === "vendor-extra";
     if (this.#aside !== undefined || (this.#said !== undefined && !isAside)) this.#plain = false;
-    if (!this.#hasRole || this.#finished) this.#regular = false;
+    if (!this.#hasRole || this.#finished) this.#forwardable = false;
     // That it is over the client hears last of all.
     if (event.type !== "turn-end") this.#told = true;
     if (isAside) this.#aside = event;
@@ -331,9 +331,9 @@ export class ChoiceReader {
     this.#say(event);
   };
 
-  #sayAside(of: Aside["of"], fields: Fields): void {
+  #sayAside(of: VendorExtra["of"], fields: Fields): void {
     if (of === "reasoning") this.#plain = false;
-    this.#say({ type: "aside", choice: this.index, of, extra: { dialect: "chat", fields } });
+    this.#say({ type: "vendor-extra", choice: this.index, of, extra: { dialect: "chat", fields } });
   }
 
   #sayReasoningAside(fields: Fields, whole: boolean): void {
@@ -361,7 +361,7 @@ export class ChoiceReader {
   }
 
   #fail(fault: Fault): void {
-    this.#regular = false;
+    this.#forwardable = false;
     this.#say({ type: "turn-fail", fault });
   }
 }

@@ -37,7 +37,7 @@ describe("a stream of the OpenAI API", () => {
       frames.map((frame, at) => ({
         type: "frame",
         data: typeof frame === "string" ? frame : JSON.stringify(frame),
-        regular: true,
+        forwardable: true,
         ends: [undefined, undefined, undefined, "terminal", undefined, "done"][at],
         usageOnly: at === 4 ? true : undefined,
       })),
@@ -62,7 +62,7 @@ describe("a stream of the OpenAI API", () => {
       { type: "call-delta", choice: 0, call: 0, text: ":1}" },
       { type: "turn-end", choice: 0, stop: "calls" },
     ]);
-    expect(seen.every((frame) => frame.regular)).toBe(true);
+    expect(seen.every((frame) => frame.forwardable)).toBe(true);
   });
 
   it("may have several choices, which end one by one", () => {
@@ -101,7 +101,7 @@ describe("a stream of the OpenAI API", () => {
       { type: "text-note", choice: 0, annotation: { type: "url_citation", ...citation } },
       { type: "refusal-delta", choice: 0, text: "no" },
     ]);
-    expect(frames.every((frame) => frame.regular)).toBe(true);
+    expect(frames.every((frame) => frame.forwardable)).toBe(true);
   });
 
   it("keeps what else was said of the answer", () => {
@@ -155,7 +155,7 @@ describe("a whole body", () => {
     expect(events.at(-1)).toEqual({
       type: "frame",
       data,
-      regular: true,
+      forwardable: true,
       ends: "terminal",
       whole: true,
     });
@@ -187,7 +187,7 @@ describe("a whole body", () => {
       },
     ],
   ])("%s is put right", (_, more) => {
-    expect(readWhole(JSON.stringify(body(more))).at(-1)).toMatchObject({ regular: false });
+    expect(readWhole(JSON.stringify(body(more))).at(-1)).toMatchObject({ forwardable: false });
   });
 
   it.each([1, 2])("with %i calls is forwarded if it is as the API sends it", (count) => {
@@ -198,11 +198,13 @@ describe("a whole body", () => {
     }));
     const message = { role: "assistant", content: null, refusal: null, tool_calls: calls };
     const choices = [{ index: 0, finish_reason: "tool_calls", logprobs: null, message }];
-    expect(readWhole(JSON.stringify(body({ choices }))).at(-1)).toMatchObject({ regular: true });
+    expect(readWhole(JSON.stringify(body({ choices }))).at(-1)).toMatchObject({
+      forwardable: true,
+    });
   });
 
   it("in a list is put right", () => {
-    expect(readWhole(JSON.stringify([body()])).at(-1)).toMatchObject({ regular: false });
+    expect(readWhole(JSON.stringify([body()])).at(-1)).toMatchObject({ forwardable: false });
   });
 
   it.each([0, undefined])(
@@ -229,7 +231,7 @@ describe("a whole body", () => {
 it("forwards no end that has no delta: readers look into it", () => {
   const bare = chunk([{ index: 0, finish_reason: "stop" }]);
   const { frames } = read([role, text("a"), bare, done]);
-  expect(frames.map(({ regular }) => regular).slice(0, 3)).toEqual([true, true, false]);
+  expect(frames.map(({ forwardable }) => forwardable).slice(0, 3)).toEqual([true, true, false]);
 });
 
 describe("a stream", () => {

@@ -6,7 +6,7 @@ import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { EventReader, ReadContext } from "../dialect.ts";
 import { fieldsIn, fieldsOf, isListed, listOf, numberOf, textOf } from "../shared/loose.ts";
-import { bareError, saidError, strayError } from "../errors/upstream-error.ts";
+import { bareError, upstreamError, strayError } from "../errors/upstream-error.ts";
 import { isBeat, malformed } from "../errors/malformed.ts";
 import { besideAnswer } from "./vendor-extra.ts";
 import { readLink } from "./citations.ts";
@@ -69,7 +69,7 @@ class ChatReader implements EventReader {
     this.#out = emit;
     const raw = fieldsIn(text);
     if (raw === undefined) return this.#fail(malformed("answered with something that is not JSON"));
-    const fault = saidError(raw);
+    const fault = upstreamError(raw);
     if (fault !== undefined) return this.#fail(fault);
     const list = listOf(raw.choices);
     if (list === undefined)
@@ -79,10 +79,10 @@ class ChatReader implements EventReader {
     const own = this.#readChoices(list, true) && isOwn;
     this.#readLinks(raw);
     const count = this.#readCount(raw);
-    const regular = own && this.#areFinished() && count.regular;
+    const forwardable = own && this.#areFinished() && count.forwardable;
     for (const choice of this.#choices.values()) choice.close(this.#emit);
     if (this.#frames && !this.#over)
-      this.#emit({ type: "frame", data: text, regular, ends: "terminal", whole: true });
+      this.#emit({ type: "frame", data: text, forwardable, ends: "terminal", whole: true });
     this.#over = true;
   }
 
@@ -113,7 +113,7 @@ class ChatReader implements EventReader {
       type: "frame",
       data,
       name,
-      regular: own && count.regular,
+      forwardable: own && count.forwardable,
       ends: !before && after ? "terminal" : undefined,
       usageOnly: list.length === 0 && count.counted ? true : undefined,
     };
@@ -124,18 +124,18 @@ class ChatReader implements EventReader {
   }
 
   #faultIn(raw: Fields, list: readonly unknown[]): Fault | undefined {
-    const fault = saidError(raw) ?? (list.length === 0 ? strayError(raw) : undefined);
+    const fault = upstreamError(raw) ?? (list.length === 0 ? strayError(raw) : undefined);
     if (fault !== undefined || this.#started) return fault;
     // An answer that fails in its first choice has not begun.
     const first = fieldsOf(list[0]);
-    return first && saidError(first);
+    return first && upstreamError(first);
   }
 
   #readDone(data: string): void {
-    const regular = this.#areFinished();
+    const forwardable = this.#areFinished();
     for (const choice of this.#choices.values()) choice.close(this.#emit);
     if (!this.#over)
-      this.#lane.each({ type: "frame", data, regular, ends: "done" }, false, this.#emit);
+      this.#lane.each({ type: "frame", data, forwardable, ends: "done" }, false, this.#emit);
     this.#over = true;
   }
 
@@ -167,7 +167,7 @@ class ChatReader implements EventReader {
   }
 
   #sayAside(of: "choice" | "answer", { index }: ChoiceReader, fields: Fields): void {
-    this.#emit({ type: "aside", choice: index, of, extra: { dialect: "chat", fields } });
+    this.#emit({ type: "vendor-extra", choice: index, of, extra: { dialect: "chat", fields } });
   }
 
   /** Whether the answer around the choices is as the OpenAI API would have sent it. */
@@ -182,21 +182,21 @@ class ChatReader implements EventReader {
   }
 
   #readChoices(list: readonly unknown[], isWhole: boolean): boolean {
-    let regular = true;
+    let forwardable = true;
     for (const [at, entry] of list.entries()) {
       const raw = fieldsOf(entry);
       if (raw === undefined || isBlank(raw)) {
-        regular = false;
+        forwardable = false;
         continue;
       }
       const index = isIndex(raw.index) ? raw.index : at;
       const choice = this.#choice(index);
-      if (choice.index !== raw.index) regular = false;
+      if (choice.index !== raw.index) forwardable = false;
       const beside = choice.beside.news(raw);
       if (beside !== undefined) this.#sayAside("choice", choice, beside);
-      if (!choice.each(raw, isWhole, this.#emit)) regular = false;
+      if (!choice.each(raw, isWhole, this.#emit)) forwardable = false;
     }
-    return regular;
+    return forwardable;
   }
 
   #choice(index: number): ChoiceReader {
@@ -236,11 +236,11 @@ class ChatReader implements EventReader {
     this.#waitingLinks = [];
   }
 
-  #readCount(raw: Fields): { counted: boolean; regular: boolean } {
+  #readCount(raw: Fields): { counted: boolean; forwardable: boolean } {
     const usage = readUsage(raw);
     if (usage !== undefined) this.#emit({ type: "usage", usage });
     const counted = usage !== undefined;
-    return { counted, regular: raw.usage == null ? !counted : isWholeUsage(raw.usage) };
+    return { counted, forwardable: raw.usage == null ? !counted : isWholeUsage(raw.usage) };
   }
 
   #fail(fault: Fault): void {

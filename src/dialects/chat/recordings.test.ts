@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { blocks } from "../../stream/normalize.ts";
+import { normalizeStream } from "../../stream/normalize.ts";
 import { fold, type Answer } from "../../stream/fold.ts";
 import { sseReader } from "../../stream/sse.ts";
 import { chain, runStage } from "../../stream/stage.ts";
@@ -51,7 +51,7 @@ function play({ file, format }: Recording, fast: boolean): Event[] {
   return said;
 }
 const answerOf = (events: readonly Event[]): Answer<UpstreamName> =>
-  fold(runStage(blocks<UpstreamName>(), events));
+  fold(runStage(normalizeStream<UpstreamName>(), events));
 
 function gist({ choices, usage, fault }: Answer<UpstreamName>): Record<string, unknown> {
   const items = choices[0]?.items ?? [];
@@ -103,7 +103,9 @@ describe.skipIf(recordings.length === 0)(
       (recording) => {
         const events = play(recording, true);
         const lane = straight(writeEvents(turn, context), { usageWanted: true });
-        const seen = runStage(chain(blocks<UpstreamName>(), lane as never), events).join("");
+        const seen = runStage(chain(normalizeStream<UpstreamName>(), lane as never), events).join(
+          "",
+        );
         const reader = readEvents({ newId: (prefix) => prefix, frames: true });
         const again: Event[] = [];
         const sse = sseReader((data, name, partial) =>

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { blocks } from "../../stream/normalize.ts";
+import { normalizeStream } from "../../stream/normalize.ts";
 import { fold, type Answer } from "../../stream/fold.ts";
 import { sseReader } from "../../stream/sse.ts";
 import { chain, runStage } from "../../stream/stage.ts";
@@ -37,7 +37,7 @@ function read(text: string, frames = false, slice = text.length): Event[] {
   return said;
 }
 const answerOf = (events: readonly Event[]): Answer<UpstreamName> =>
-  fold(runStage(blocks<UpstreamName>(), events));
+  fold(runStage(normalizeStream<UpstreamName>(), events));
 
 /** What a client acts on: chat has one text and one reasoning, whatever came between their parts. */
 function sums({
@@ -105,7 +105,9 @@ describe("an answer that is written and read again", () => {
   };
   const answers = fc
     .tuple(choiceOf(0), fc.option(choiceOf(1)))
-    .map(([one, two]) => runStage(blocks<ClientName>(), [[start], one, [usage], two ?? []].flat()));
+    .map(([one, two]) =>
+      runStage(normalizeStream<ClientName>(), [[start], one, [usage], two ?? []].flat()),
+    );
 
   it("is the same answer, however the stream is cut", () => {
     fc.assert(
@@ -121,7 +123,7 @@ describe("an answer that is written and read again", () => {
       fc.property(answers, (events) => {
         const text = runStage(writeEvents(turn, context), events).join("");
         const frames = read(text, true).filter((event) => event.type === "frame");
-        expect(frames.filter((frame) => !frame.regular)).toEqual([]);
+        expect(frames.filter((frame) => !frame.forwardable)).toEqual([]);
         expect(frames.map((frame) => `data: ${frame.data}\n\n`).join("")).toBe(text);
       }),
     );
@@ -206,7 +208,7 @@ describe("the straight lane", () => {
           .map((data) => `data: ${data}\n\n`)
           .join("");
         const lane = straight(writeEvents(turn, context), { usageWanted: true });
-        const stages = chain(blocks<UpstreamName>(), lane as never);
+        const stages = chain(normalizeStream<UpstreamName>(), lane as never);
         const seen = runStage(stages, read(text, true)).join("");
         assertLawful(seen);
         expect(gist(answerOf(read(seen)))).toEqual(gist(answerOf(read(text))));

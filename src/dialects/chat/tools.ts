@@ -1,5 +1,5 @@
 import type { Decision } from "../../turn/decision.ts";
-import { kept } from "../../turn/memoize.ts";
+import { memoizeByIdentity } from "../../turn/memoize.ts";
 import { clientName, type UpstreamName } from "../../turn/names.ts";
 import type { CustomTool, Fields, FunctionTool, Tool } from "../../turn/turn.ts";
 import { parametersOf } from "../shared/json-schema.ts";
@@ -23,10 +23,10 @@ function readList(value: unknown, path: keyof typeof lists): readonly Tool[] {
 
 /** `bodyReader` gives the same array for the same tools. */
 const lists = {
-  tools: kept((list: readonly unknown[]): readonly Tool[] =>
+  tools: memoizeByIdentity((list: readonly unknown[]): readonly Tool[] =>
     list.map((raw, at) => readTool(raw, `tools[${at}]`)),
   ),
-  functions: kept((list: readonly unknown[]): readonly Tool[] =>
+  functions: memoizeByIdentity((list: readonly unknown[]): readonly Tool[] =>
     list.map((raw, at) => readFunction(raw, `functions[${at}]`)),
   ),
 };
@@ -90,16 +90,18 @@ function withOuter<T extends FunctionTool | CustomTool>(tool: T, type: string, o
 type WrittenTools = { readonly text: string | undefined; readonly decisions: readonly Decision[] };
 
 /** The tools as JSON text. */
-export const writeTools = kept((tools: readonly Tool<UpstreamName>[]): WrittenTools => {
-  const decisions: Decision[] = [];
-  const list = tools.flatMap((tool, at) => {
-    const said = writeTool(tool);
-    if (typeof said !== "string") return [said];
-    decisions.push({ path: `tools[${at}]`, action: "dropped", reason: said });
-    return [];
-  });
-  return { text: list.length === 0 ? undefined : JSON.stringify(list), decisions };
-});
+export const writeTools = memoizeByIdentity(
+  (tools: readonly Tool<UpstreamName>[]): WrittenTools => {
+    const decisions: Decision[] = [];
+    const list = tools.flatMap((tool, at) => {
+      const said = writeTool(tool);
+      if (typeof said !== "string") return [said];
+      decisions.push({ path: `tools[${at}]`, action: "dropped", reason: said });
+      return [];
+    });
+    return { text: list.length === 0 ? undefined : JSON.stringify(list), decisions };
+  },
+);
 
 /** A tool in chat's words, or why chat has none. */
 function writeTool(tool: Tool<UpstreamName>): Fields | string {

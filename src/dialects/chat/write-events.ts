@@ -2,7 +2,7 @@ import { sseDone, sseFrame } from "../../stream/sse.ts";
 import type { Emit } from "../../stream/stage.ts";
 import type { EventWriter } from "../../stream/straight.ts";
 import type {
-  Aside,
+  VendorExtra,
   CallStart,
   ItemEnd,
   ReasoningDelta,
@@ -93,7 +93,7 @@ class ChatWriter implements EventWriter<ClientName> {
         return this.#sayNote(event, emit);
       case "reasoning-end":
         return this.#endReasoning(event, emit);
-      case "aside":
+      case "vendor-extra":
         return this.#sayAside(event, emit);
       case "item-end":
         return this.#sayItem(event, emit);
@@ -161,7 +161,7 @@ class ChatWriter implements EventWriter<ClientName> {
     if (event.encrypted !== undefined) this.#lose("sealed reasoning", event.choice);
   }
 
-  #sayAside({ choice: index, of, extra }: Aside, emit: Emit<string>): void {
+  #sayAside({ choice: index, of, extra }: VendorExtra, emit: Emit<string>): void {
     const fields = ownExtra(extra);
     if (of === "choice" || of === "answer") return this.#putBeside(of, index, fields);
     const choice = this.#choice(index, emit);

@@ -7,7 +7,7 @@ import type { Fields } from "../../turn/turn.ts";
 import { readEvents as readChat } from "../chat/read-events.ts";
 import { readEvents as readResponses } from "../responses/read-events.ts";
 import { errorWords } from "./error-words.ts";
-import { bareError, saidError, strayError } from "./upstream-error.ts";
+import { bareError, upstreamError, strayError } from "./upstream-error.ts";
 
 const set = (fields: object | undefined): unknown =>
   Object.fromEntries(Object.entries(fields ?? {}).filter(([, value]) => value !== undefined));
@@ -33,7 +33,7 @@ it("are looked for in anything without harm", () => {
 describe("an error inside an answer", () => {
   it.each(errorShapes)("says what %s says", (_, body, { message, code, type, param }) => {
     const [raw] = [body].flat() as [Fields];
-    const fault = saidError(raw) ?? strayError(raw) ?? bareError(raw);
+    const fault = upstreamError(raw) ?? strayError(raw) ?? bareError(raw);
     expect(fault.message).toContain(message ?? "did not say why");
     expect(fault.detail.upstreamCode).toBe(code ?? type);
     expect(fault.detail.param).toBe(param);
@@ -48,13 +48,13 @@ describe("an error inside an answer", () => {
     [{ error: { code: "invalid-argument" } }, "upstream.refused"],
     [{ error: { code: "never_heard_of" } }, "upstream.said_error"],
   ])("has the cause that its words name: %j", (raw, code) => {
-    expect(saidError(raw)?.code).toBe(code);
+    expect(upstreamError(raw)?.code).toBe(code);
   });
 
   it.each([{ error: null }, { error: "" }, { error: [] }, { base_resp: { status_code: 0 } }, {}])(
     "is none where nothing is said: %j",
     (raw) => {
-      expect(saidError(raw)).toBeUndefined();
+      expect(upstreamError(raw)).toBeUndefined();
       expect(strayError(raw)).toBeUndefined();
     },
   );

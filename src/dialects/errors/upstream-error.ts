@@ -134,7 +134,7 @@ const words: ReadonlyMap<string, StatusFault> = new Map(
  * is one. Upstreams put it under `error`, as an object or a sentence, or send
  * it bare; the codes they give are their own or HTTP statuses.
  */
-export function saidError(raw: Fields): Fault | undefined {
+export function upstreamError(raw: Fields): Fault | undefined {
   if (isSaid(raw.error) || raw.object === "error" || raw.type === "error") return bareError(raw);
   const groq = fieldsOf(raw.x_groq);
   if (isSaid(groq?.error)) return bareError({ error: groq?.error });

@@ -1,6 +1,6 @@
 import type { Decision } from "../../turn/decision.ts";
 import { isFields } from "../../turn/json.ts";
-import { kept } from "../../turn/memoize.ts";
+import { memoizeByIdentity } from "../../turn/memoize.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { NO_OBJECT } from "../shared/json-schema.ts";
 
@@ -29,7 +29,7 @@ export function strayForms({ input, tools, tool_choice, text }: Fields): readonl
   return found.length === 0 ? none : found;
 }
 
-const strayTools = kept((tools: readonly unknown[]): readonly Decision[] =>
+const strayTools = memoizeByIdentity((tools: readonly unknown[]): readonly Decision[] =>
   tools.flatMap((tool, at) => {
     if (!isFlat(tool)) return [unnested(`tools[${at}]`, "what a tool is")];
     const found: Decision[] = [];

@@ -15,7 +15,7 @@ export type ItemReader = {
 };
 
 /** Whom the reader of an item tells what it finds. */
-export type Teller = {
+export type ItemContext = {
   say(event: TurnEvent<UpstreamName>): void;
   /** Something was not as the API sends it. */
   bent(): void;
@@ -38,7 +38,7 @@ export type Telling = { said: string; done: boolean };
  * What a whole text holds beyond its pieces. Where the two disagree the pieces
  * stand: they have been passed on.
  */
-export function remainder(telling: Telling, whole: unknown, to: Teller): string {
+export function remainder(telling: Telling, whole: unknown, to: ItemContext): string {
   telling.done = true;
   if (typeof whole !== "string" || whole === telling.said) return "";
   if (!whole.startsWith(telling.said)) {

@@ -1,6 +1,6 @@
 import type { TurnEvent } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";
-import type { Teller } from "./item-context.ts";
+import type { ItemContext } from "./item-context.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
@@ -8,13 +8,13 @@ type Event = TurnEvent<UpstreamName>;
  * Only one message, reasoning or call speaks at a time, and nothing else begins
  * while it does: what others have to say waits until it has finished.
  */
-export class Floor {
-  readonly #to: Pick<Teller, "say" | "bent">;
+export class OneOpenItem {
+  readonly #to: Pick<ItemContext, "say" | "bent">;
   #owner: object | undefined;
   readonly #waiting = new Map<object, Event[]>();
   #passing = false;
 
-  constructor(to: Pick<Teller, "say" | "bent">) {
+  constructor(to: Pick<ItemContext, "say" | "bent">) {
     this.#to = to;
   }
 

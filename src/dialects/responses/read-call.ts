@@ -4,7 +4,13 @@ import { inputText, textOf } from "../shared/loose.ts";
 import { nameless } from "../errors/malformed.ts";
 import { extraOf } from "./fields.ts";
 import type { CallKind } from "./kinds.ts";
-import { choice, remainder, type ItemReader, type Teller, type Telling } from "./item-context.ts";
+import {
+  choice,
+  remainder,
+  type ItemReader,
+  type ItemContext,
+  type Telling,
+} from "./item-context.ts";
 
 const known = ["type", "id", "call_id", "name", "namespace", "status"];
 
@@ -15,7 +21,7 @@ const known = ["type", "id", "call_id", "name", "namespace", "status"];
  */
 export class CallReader implements ItemReader {
   readonly #kind: CallKind;
-  readonly #to: Teller;
+  readonly #to: ItemContext;
   readonly #telling: Telling = { said: "", done: false };
   /** Only tools that have names have inputs that come in pieces. */
   readonly #isNamed: boolean;
@@ -25,7 +31,7 @@ export class CallReader implements ItemReader {
   /** What came before the name did. */
   #held = "";
 
-  constructor(kind: CallKind, first: Fields, to: Teller) {
+  constructor(kind: CallKind, first: Fields, to: ItemContext) {
     this.#kind = kind;
     this.#to = to;
     this.#isNamed = kind.wrap === undefined;

@@ -83,9 +83,9 @@ describe("a Responses stream as the API sends it", () => {
 
   it("has its frames told, with names, numbers and the end", () => {
     const frames = framesOf(read(...whole, "[DONE]"));
-    expect(frames[0]).toMatchObject({ name: "response.created", sequence: 0, regular: true });
+    expect(frames[0]).toMatchObject({ name: "response.created", sequence: 0, forwardable: true });
     expect(frames.at(-2)).toMatchObject({ name: "response.completed", ends: "terminal" });
-    expect(frames.at(-1)).toMatchObject({ data: "[DONE]", ends: "done", regular: true });
+    expect(frames.at(-1)).toMatchObject({ data: "[DONE]", ends: "done", forwardable: true });
   });
 
   it("is over with its last event", () => {
@@ -310,7 +310,7 @@ describe("a Responses upstream that fails", () => {
 describe("a whole Responses body", () => {
   const body = response({ status: "completed", output: [message("Hi"), call()] });
 
-  it("is read as a stream would be, and is regular", () => {
+  it("is read as a stream would be, and is forwardable", () => {
     const events = readWhole(body);
     expect(answerOf(events)).toMatchObject({
       id: "resp_1",
@@ -319,7 +319,7 @@ describe("a whole Responses body", () => {
     expect(events.at(-1)).toEqual({
       type: "frame",
       data: JSON.stringify(body),
-      regular: true,
+      forwardable: true,
       ends: "terminal",
       whole: true,
     });
@@ -328,7 +328,7 @@ describe("a whole Responses body", () => {
   it("is irregular if it lacks what readers want", () => {
     const { id: _, ...nameless } = message("Hi");
     const events = readWhole(response({ status: "completed", output: [nameless] }));
-    expect(events.at(-1)).toMatchObject({ type: "frame", regular: false });
+    expect(events.at(-1)).toMatchObject({ type: "frame", forwardable: false });
   });
 
   it("may come as the last event", () => {
@@ -353,6 +353,6 @@ describe("a whole Responses body", () => {
   it("that is still being made is only for the client's own eyes", () => {
     const queued = response({ status: "queued" });
     expect(answerOf(readWhole(queued, false)).fault?.code).toBe("upstream.malformed");
-    expect(readWhole(queued).at(-1)).toMatchObject({ type: "frame", regular: true });
+    expect(readWhole(queued).at(-1)).toMatchObject({ type: "frame", forwardable: true });
   });
 });

@@ -7,7 +7,7 @@ import { counted } from "../shared/token-counts.ts";
 import type { EventReader, ReadContext } from "../dialect.ts";
 import { fieldsIn, fieldsOf, isListed, numberOf, textOf } from "../shared/loose.ts";
 import { errorWords, mergedWords, type ErrorWords } from "../errors/error-words.ts";
-import { bareError, errorFault, saidError, strayError } from "../errors/upstream-error.ts";
+import { bareError, errorFault, upstreamError, strayError } from "../errors/upstream-error.ts";
 import { isBeat, malformed } from "../errors/malformed.ts";
 import { eventTypes } from "./event-types.ts";
 import { frameParser } from "./fast-road.ts";
@@ -45,7 +45,7 @@ class ResponsesReader implements EventReader {
   #id: string | undefined;
   #next = 0;
   /** Whether the frame at hand is as the API would have sent it. */
-  #regular = true;
+  #forwardable = true;
   #isWhole = false;
   /** An error that does not say all: what follows it may say more. */
   #said: ErrorWords | undefined;
@@ -57,20 +57,20 @@ class ResponsesReader implements EventReader {
       say: (event) => this.#emit(event),
       bent: this.#bent,
       late: () => {
-        if (!this.#isWhole) this.#regular = false;
+        if (!this.#isWhole) this.#forwardable = false;
       },
     });
   }
 
   readonly #bent = (): void => {
-    this.#regular = false;
+    this.#forwardable = false;
   };
 
   frame(data: string, name: string | undefined, partial: boolean, emit: Emit<Event>): void {
     if (data === "[DONE]" || data.trim() === "[DONE]") return this.#sentinel(emit);
     if (this.#over || data === "") return;
     this.#emit = emit;
-    this.#regular = true;
+    this.#forwardable = true;
     const raw = this.#parse(data);
     // A frame that the end of the connection cut short says nothing; that it was cut will show.
     if (raw === undefined) return partial ? undefined : this.#unreadable(data, name);
@@ -80,7 +80,7 @@ class ResponsesReader implements EventReader {
     const sequence = this.#count(raw.sequence_number);
     const ends = this.#read(type, raw);
     if (!this.#frames) return;
-    const frame = { data, name: name ?? type, regular: this.#regular, ends, sequence };
+    const frame = { data, name: name ?? type, forwardable: this.#forwardable, ends, sequence };
     emit({ type: "frame", ...frame });
   }
 
@@ -93,7 +93,13 @@ class ResponsesReader implements EventReader {
     if (raw === undefined) this.#fail(malformed("answered with something that is not JSON"));
     else this.#read(undefined, fieldsOf(raw.response) ?? raw);
     if (this.#frames)
-      emit({ type: "frame", data: text, regular: this.#regular, ends: "terminal", whole: true });
+      emit({
+        type: "frame",
+        data: text,
+        forwardable: this.#forwardable,
+        ends: "terminal",
+        whole: true,
+      });
   }
 
   end(emit: Emit<Event>): void {
@@ -142,7 +148,7 @@ class ResponsesReader implements EventReader {
         if (raw.output_index === undefined && raw.item_id === undefined && !isSpoken(type)) {
           // An error may have a type of its own.
           const stray = type.startsWith("response.") ? undefined : strayError(raw);
-          const fault = saidError(raw) ?? stray;
+          const fault = upstreamError(raw) ?? stray;
           return fault === undefined ? undefined : this.#fail(fault);
         }
         this.#begin();
@@ -160,7 +166,7 @@ class ResponsesReader implements EventReader {
       this.#start(raw);
       return this.#end(raw, textOf(raw.status) ?? "completed");
     }
-    const fault = saidError(raw) ?? strayError(raw, this.#isWhole);
+    const fault = upstreamError(raw) ?? strayError(raw, this.#isWhole);
     if (fault !== undefined) return this.#fail(fault);
     return this.#isWhole || Object.keys(raw).length > 0
       ? this.#fail(malformed("answered with something that is no response"))
@@ -238,9 +244,9 @@ class ResponsesReader implements EventReader {
 
   #sentinel(emit: Emit<Event>): void {
     this.end(emit);
-    const regular = this.#over;
+    const forwardable = this.#over;
     this.#over = true;
-    if (this.#frames) emit({ type: "frame", data: "[DONE]", regular, ends: "done" });
+    if (this.#frames) emit({ type: "frame", data: "[DONE]", forwardable, ends: "done" });
   }
 
   #unreadable(data: string, name: string | undefined): void {

@@ -8,7 +8,7 @@ import {
   filledList,
   inPlace,
   type ItemReader,
-  type Teller,
+  type ItemContext,
   type Telling,
 } from "./item-context.ts";
 
@@ -20,11 +20,11 @@ type Part = Telling & { readonly type: PartType; notes: number; probed: boolean 
 /** Reads a message. */
 export class MessageReader implements ItemReader {
   readonly #first: Fields;
-  readonly #to: Teller;
+  readonly #to: ItemContext;
   readonly #parts = new Map<number, Part>();
   #last = 0;
 
-  constructor(first: Fields, to: Teller) {
+  constructor(first: Fields, to: ItemContext) {
     this.#first = first;
     this.#to = to;
     if (filledList(first.content) !== undefined) to.late();

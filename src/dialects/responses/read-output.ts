@@ -4,12 +4,12 @@ import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, listOf, textOf } from "../shared/loose.ts";
 import { agrees, isOwnItem } from "./complete.ts";
-import { Floor } from "./one-open-item.ts";
+import { OneOpenItem } from "./one-open-item.ts";
 import { isHosted, kindOfCall } from "./kinds.ts";
 import { CallReader } from "./read-call.ts";
 import { MessageReader } from "./read-message.ts";
 import { ReasoningReader } from "./read-reasoning.ts";
-import { choice, type ItemReader, type Teller } from "./item-context.ts";
+import { choice, type ItemReader, type ItemContext } from "./item-context.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
@@ -51,9 +51,9 @@ export class OutputReader {
   readonly #byId = new Map<string, Slot>();
   /** Those that may come to have said all before they are done. */
   readonly #ripening = new Set<Slot>();
-  readonly #floor: Floor;
+  readonly #floor: OneOpenItem;
   readonly #callIds = new Set<string>();
-  /** A regular event and its slot. */
+  /** A forwardable event and its slot. */
   #before:
     | { readonly type: string; readonly index: unknown; readonly id: unknown; readonly slot: Slot }
     | undefined;
@@ -62,7 +62,7 @@ export class OutputReader {
 
   constructor(to: OutputOptions) {
     this.#to = to;
-    this.#floor = new Floor(to);
+    this.#floor = new OneOpenItem(to);
   }
 
   added(raw: Fields): void {
@@ -274,7 +274,7 @@ export class OutputReader {
       if (slot.reader.ripe?.() === true) this.#close(slot, undefined);
   }
 
-  #teller(owner: object): Teller {
+  #teller(owner: object): ItemContext {
     return {
       say: (event) => this.#floor.say(owner, event),
       bent: this.#to.bent,
@@ -306,7 +306,7 @@ function itemOf(raw: Fields): Fields | undefined {
 }
 
 /** `isAnswered`: what it calls has been run, so it is no call to the client. */
-function readerOf(item: Fields, to: Teller, isAnswered: boolean): ItemReader {
+function readerOf(item: Fields, to: ItemContext, isAnswered: boolean): ItemReader {
   if (item.type === "message") return new MessageReader(item, to);
   if (item.type === "reasoning") return new ReasoningReader(item, to);
   const kind = kindOfCall(String(item.type));
@@ -316,7 +316,7 @@ function readerOf(item: Fields, to: Teller, isAnswered: boolean): ItemReader {
 }
 
 /** An item that the upstream works on itself, or one that we do not know. */
-function hostedReader(first: Fields, to: Teller): ItemReader {
+function hostedReader(first: Fields, to: ItemContext): ItemReader {
   const item = to.nextItem();
   to.say({ type: "item-start", choice, item, raw: first });
   return {

@@ -202,7 +202,7 @@ describe("a Responses stream that misplaces what it says", () => {
     expect(answer.fault).toBeUndefined();
     expect(answer.choices[0]?.items).toMatchObject(items);
     expect(answer.choices[0]?.items).toHaveLength(items.length);
-    expect(framesOf(events).some((frame) => !frame.regular)).toBe(true);
+    expect(framesOf(events).some((frame) => !frame.forwardable)).toBe(true);
   });
 });
 
@@ -230,7 +230,7 @@ describe("calls that take turns in a Responses stream", () => {
       event.type === "call-start" || event.type === "call-delta" ? [event.call] : [],
     );
     expect(told).toEqual(told.toSorted((first, second) => first - second));
-    expect(framesOf(events).every((frame) => frame.regular)).toBe(false);
+    expect(framesOf(events).every((frame) => frame.forwardable)).toBe(false);
   });
 });
 
@@ -284,28 +284,28 @@ describe("a Responses stream in other forms", () => {
     const [, frame] = framesOf(
       named(JSON.stringify({ ...rest, sequence_number: 1 }), String(type)),
     );
-    expect(frame?.regular).toBe(false);
+    expect(frame?.forwardable).toBe(false);
   });
 
   it("is forwarded with the API's own events only, since readers fail on others", () => {
     const frames = (type: string): boolean[] =>
-      framesOf(read(created, { type }, added(openMessage))).map(({ regular }) => regular);
+      framesOf(read(created, { type }, added(openMessage))).map(({ forwardable }) => forwardable);
     expect(frames("keepalive")).toEqual([true, true, true]);
     expect(frames("response.novelty")).toEqual([true, false, true]);
   });
 
   it("is forwarded with the places of its items only", () => {
     const finish = of("function_call_arguments.done", { arguments: '{"a":1}' }, "fc_1");
-    const regular = (place: unknown): boolean | undefined =>
+    const forwardable = (place: unknown): boolean | undefined =>
       framesOf(
         read(created, added(openCall), finish, placed(done(call()), { output_index: place })),
-      ).at(-1)?.regular;
-    expect(regular(0)).toBe(true);
-    for (const place of [null, undefined, "0", 1]) expect(regular(place)).toBe(false);
+      ).at(-1)?.forwardable;
+    expect(forwardable(0)).toBe(true);
+    for (const place of [null, undefined, "0", 1]) expect(forwardable(place)).toBe(false);
   });
 
   it("is forwarded with the API's own annotations only", () => {
-    const regular = (annotation: Fields): boolean | undefined =>
+    const forwardable = (annotation: Fields): boolean | undefined =>
       framesOf(
         read(
           created,
@@ -313,12 +313,14 @@ describe("a Responses stream in other forms", () => {
           part,
           of("output_text.annotation.added", { content_index: 0, annotation_index: 0, annotation }),
         ),
-      ).at(-1)?.regular;
+      ).at(-1)?.forwardable;
     const place = { start_index: 0, end_index: 1 };
-    expect(regular({ type: "url_citation", url: "u", title: "t", ...place })).toBe(true);
-    expect(regular({ type: "file_citation", file_id: "f", filename: "n", index: 0 })).toBe(true);
-    expect(regular({ type: "url_citation", url: "u" })).toBe(false);
-    expect(regular({ type: "novelty" })).toBe(false);
+    expect(forwardable({ type: "url_citation", url: "u", title: "t", ...place })).toBe(true);
+    expect(forwardable({ type: "file_citation", file_id: "f", filename: "n", index: 0 })).toBe(
+      true,
+    );
+    expect(forwardable({ type: "url_citation", url: "u" })).toBe(false);
+    expect(forwardable({ type: "novelty" })).toBe(false);
   });
 
   it("may beat time", () => {

@@ -7,7 +7,7 @@ import {
   filledList,
   inPlace,
   type ItemReader,
-  type Teller,
+  type ItemContext,
   type Telling,
 } from "./item-context.ts";
 
@@ -41,13 +41,13 @@ const said = (raw: Fields): string[] => [
 /** Reads reasoning: a summary and a content, each in paragraphs. */
 export class ReasoningReader implements ItemReader {
   readonly #first: Fields;
-  readonly #to: Teller;
+  readonly #to: ItemContext;
   readonly #sides = {
     summary: new Map<number, Paragraph>(),
     content: new Map<number, Paragraph>(),
   };
 
-  constructor(first: Fields, to: Teller) {
+  constructor(first: Fields, to: ItemContext) {
     this.#first = first;
     this.#to = to;
     const id = textOf(first.id);

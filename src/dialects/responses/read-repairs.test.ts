@@ -194,7 +194,7 @@ describe("a Responses stream of somebody else", () => {
     const answer = answerOf(events);
     expect(answer.fault).toBeUndefined();
     expect(answer.choices[0]?.items).toMatchObject(items);
-    expect(framesOf(events).some((frame) => !frame.regular)).toBe(true);
+    expect(framesOf(events).some((frame) => !frame.forwardable)).toBe(true);
   });
 
   it("whose calls share an id has them told apart", () => {

@@ -22,7 +22,7 @@ import {
   write,
   type Event,
 } from "../../../test/support/responses-writing.ts";
-import { blocks } from "../../stream/normalize.ts";
+import { normalizeStream } from "../../stream/normalize.ts";
 import { fold } from "../../stream/fold.ts";
 import { sseReader } from "../../stream/sse.ts";
 import { runStage } from "../../stream/stage.ts";
@@ -116,7 +116,7 @@ describe.skipIf(!hasSchema)("whatever is answered", () => {
         const said = write(events, body);
         expect(said.flatMap(eventFaults)).toEqual([]);
         expect(types(said).filter((type) => !hasEvent(type))).toEqual([]);
-        const answer = fold(runStage(blocks<ClientName>(), events));
+        const answer = fold(runStage(normalizeStream<ClientName>(), events));
         const whole: unknown = JSON.parse(writeAnswer(answer, readRequest(body), context()));
         expect(responseFaults(whole)).toEqual([]);
         expect(whole).toEqual(responseOf(said));
@@ -162,10 +162,10 @@ describe("what is written", () => {
   it("is read back as the same answer, without repair", () => {
     fc.assert(
       fc.property(answers, (events) => {
-        const before = fold(runStage(blocks<ClientName>(), events));
+        const before = fold(runStage(normalizeStream<ClientName>(), events));
         const back = read(stream(events));
-        expect(back.filter((event) => event.type === "frame" && !event.regular)).toEqual([]);
-        const after = fold(runStage(blocks<UpstreamName>(), back));
+        expect(back.filter((event) => event.type === "frame" && !event.forwardable)).toEqual([]);
+        const after = fold(runStage(normalizeStream<UpstreamName>(), back));
         expect(sameIds(after.choices)).toEqual(sameIds(before.choices));
         expect(after.usage).toEqual(before.usage);
       }),

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { kept } from "../../turn/memoize.ts";
+import { memoizeByIdentity } from "../../turn/memoize.ts";
 import { clientName, type AnyName, type UpstreamName } from "../../turn/names.ts";
 import type { Callable, CustomTool, Fields, FunctionTool, Tool } from "../../turn/turn.ts";
 import { jsonSchema, parametersOf } from "../shared/json-schema.ts";
@@ -33,7 +33,7 @@ export const readTools = (raw: unknown): readonly Tool[] =>
   raw === undefined || raw === null ? none : readList(raw);
 
 /** The body reader gives the same array for the same text. */
-const readList = kept((raw: object): readonly Tool[] =>
+const readList = memoizeByIdentity((raw: object): readonly Tool[] =>
   shaped(list, raw, "tools").map((entry, at) => readTool(entry, `tools[${at}]`)),
 );
 
@@ -177,7 +177,7 @@ type Written = { readonly text: string; readonly reasons: readonly string[] };
 type WriteTools = (tools: readonly Tool<UpstreamName>[]) => Written;
 
 const toolsWriter = (strict?: boolean): WriteTools =>
-  kept((tools) => {
+  memoizeByIdentity((tools) => {
     const reasons: string[] = [];
     const report = (reason: string): void => void reasons.push(reason);
     const fields = tools.map((tool) => writeTool(tool, { strict, report }));
@@ -190,7 +190,7 @@ export const ownToolsText = toolsWriter();
 export const othersToolsText = toolsWriter(false);
 
 /** The tools as an answer repeats them. */
-export const echoText = kept((tools: readonly Tool[]): string => {
+export const echoText = memoizeByIdentity((tools: readonly Tool[]): string => {
   const to = { strict: true, echo: true, report: silently };
   return JSON.stringify(tools.map((tool) => writeTool(tool, to)));
 });

@@ -63,7 +63,7 @@ export function writeEvents(turn: Turn, context: WriteContext): EventWriter<Clie
       case "item-note":
       case "item-end":
         return hosted.each(event);
-      case "aside":
+      case "vendor-extra":
         return event.of === "reasoning" ? undefined : loseExtra(event.extra, event.choice, lose);
       case "usage":
       case "frame":

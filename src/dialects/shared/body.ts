@@ -1,6 +1,6 @@
 import { Fault } from "../../turn/fault.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { jsonFlaw } from "./json-position.ts";
+import { jsonErrorPosition } from "./json-position.ts";
 
 /** Shorter lists are cheaper to parse than to recognise. */
 const SHORTEST = 64;
@@ -162,7 +162,7 @@ function parse(text: string): Fields {
 }
 
 function notJson(text: string): Fault {
-  const flaw = jsonFlaw(text);
+  const flaw = jsonErrorPosition(text);
   const place = flaw === undefined ? "" : `line ${flaw.line}, column ${flaw.column}`;
   const what =
     flaw?.atEnd === true

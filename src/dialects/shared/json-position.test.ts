@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { jsonFlaw } from "./json-position.ts";
+import { jsonErrorPosition } from "./json-position.ts";
 
 describe("jsonFlaw", () => {
   it.each([
@@ -22,13 +22,13 @@ describe("jsonFlaw", () => {
     ['["\\x"]', 1, 4, 'one of " \\ / b f n r t u after a backslash'],
     ['["\\u12g4"]', 1, 7, "four hexadecimal digits after \\u"],
   ])("finds it in %j", (text, line, column, expected) => {
-    expect(jsonFlaw(text)).toEqual({ line, column, expected, atEnd: false });
+    expect(jsonErrorPosition(text)).toEqual({ line, column, expected, atEnd: false });
   });
 
   it.each(["", " ", "{", '{"a', '{"a"', '{"a":', '{"a":"\\', '["\\u1', "[", "[1", "tr", "-", "1e"])(
     "finds that %j is not all",
     (text) => {
-      expect(jsonFlaw(text)).toMatchObject({ column: text.length + 1, atEnd: true });
+      expect(jsonErrorPosition(text)).toMatchObject({ column: text.length + 1, atEnd: true });
     },
   );
 
@@ -48,7 +48,7 @@ describe("jsonFlaw", () => {
         } catch {
           isJson = false;
         }
-        expect(jsonFlaw(text) === undefined).toBe(isJson);
+        expect(jsonErrorPosition(text) === undefined).toBe(isJson);
       }),
       { numRuns: 3000 },
     );
@@ -63,7 +63,7 @@ describe("jsonFlaw", () => {
         } catch (error) {
           said = / \(line (\d+ column \d+)\)/.exec(String(error))?.[1];
         }
-        const flaw = jsonFlaw(text);
+        const flaw = jsonErrorPosition(text);
         expect(said ?? `${flaw?.line} column ${flaw?.column}`).toBe(
           `${flaw?.line} column ${flaw?.column}`,
         );
@@ -73,7 +73,7 @@ describe("jsonFlaw", () => {
   });
 
   it("takes no longer for deep and for long texts", () => {
-    expect(jsonFlaw("[".repeat(500_000))?.column).toBe(500_001);
-    expect(jsonFlaw(`["${"x".repeat(2_000_000)}`)?.column).toBe(2_000_003);
+    expect(jsonErrorPosition("[".repeat(500_000))?.column).toBe(500_001);
+    expect(jsonErrorPosition(`["${"x".repeat(2_000_000)}`)?.column).toBe(2_000_003);
   });
 });

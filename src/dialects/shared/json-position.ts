@@ -1,5 +1,5 @@
 /** Where a text stops being JSON, and what should have stood there. */
-export type JsonFlaw = {
+export type JsonErrorPosition = {
   /** Both from 1. */
   readonly line: number;
   readonly column: number;
@@ -13,7 +13,7 @@ export type JsonFlaw = {
  * do: it quotes the text, which nobody but its sender may see, and often does
  * not say where.
  */
-export function jsonFlaw(text: string): JsonFlaw | undefined {
+export function jsonErrorPosition(text: string): JsonErrorPosition | undefined {
   const flaw = scan(text);
   if (flaw === undefined) return undefined;
   const lines = text.slice(0, flaw.at).split(/\r\n|\r|\n/);

@@ -1,4 +1,4 @@
-import { kept } from "../../turn/memoize.ts";
+import { memoizeByIdentity } from "../../turn/memoize.ts";
 import type { Fields } from "../../turn/turn.ts";
 
 /** A body with its tools put in as the text they were written in: they are by far the longest part. */
@@ -11,4 +11,4 @@ export function withOwnTools(body: Fields, tools: unknown): string {
   return withTools(body, listText(tools));
 }
 
-const listText = kept((list: readonly unknown[]): string => JSON.stringify(list));
+const listText = memoizeByIdentity((list: readonly unknown[]): string => JSON.stringify(list));

@@ -3,7 +3,7 @@ import { mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Gathered } from "./line-buffer.ts";
+import { LineBuffer } from "./line-buffer.ts";
 
 let directory = "";
 beforeEach(() => void (directory = mkdtempSync(join(tmpdir(), "patchbay-gathered-"))));
@@ -12,7 +12,7 @@ afterEach(() => rmSync(directory, { recursive: true }));
 describe("gathered lines", () => {
   it("are all in the file when it is let go of, also while some are being written", () => {
     const file = join(directory, "lines");
-    const lines = new Gathered(openSync(file, "a"));
+    const lines = new LineBuffer(openSync(file, "a"));
     // So many that they are written in the background at once.
     lines.add(`${"x".repeat(70_000)}\n`);
     lines.add("the last one\n");

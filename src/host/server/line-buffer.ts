@@ -11,7 +11,7 @@ const NEWLINE = 0x0a;
  * Lines on their way to a file, a pipe or a terminal. Written in the background,
  * one write at a time, so that a slow reader holds up nobody.
  */
-export class Gathered {
+export class LineBuffer {
   readonly #descriptor: number;
   readonly #failed: (error: NodeJS.ErrnoException) => void;
   readonly #timer: NodeJS.Timeout;

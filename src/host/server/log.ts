@@ -1,7 +1,7 @@
 import { framesOf } from "../../gateway/to-fault.ts";
 import type { Happening, Report } from "../../telemetry/happening.ts";
 import { logFields } from "../../telemetry/lines.ts";
-import { Gathered } from "./line-buffer.ts";
+import { LineBuffer } from "./line-buffer.ts";
 import { logLevels, type LogLevel } from "../config/log-level.ts";
 
 export type Log = {
@@ -20,7 +20,7 @@ export type Log = {
  * name and where it was raised are kept.
  */
 export function openLog(level: LogLevel, descriptor = 2): Log {
-  const out = new Gathered(descriptor);
+  const out = new LineBuffer(descriptor);
   const least = logLevels.indexOf(level);
   const tells = (at: LogLevel): boolean => logLevels.indexOf(at) >= least;
   const line = (at: LogLevel, msg: string, fields: object): void => {

@@ -6,12 +6,12 @@ import { echo, gatewayThat, open, serving } from "../../../test/support/exchange
 import { parseConfig } from "../../gateway/config.ts";
 import type { Reply } from "../../gateway/exchange.ts";
 import { openGateway } from "../../gateway/gateway.ts";
-import { machineParts } from "./platform.ts";
+import { nodePlatform } from "./platform.ts";
 import { openServer, type Patience } from "./server.ts";
 
 /** What a server says to a few words on a bare connection. */
 async function answerTo(words: string, patience?: Patience): Promise<string> {
-  const gateway = openGateway(parseConfig({}), machineParts());
+  const gateway = openGateway(parseConfig({}), nodePlatform());
   const server = await openServer(gateway, { host: "127.0.0.1", port: 0 }, patience);
   const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);
@@ -32,7 +32,7 @@ describe("a server", () => {
   });
 
   it("hears a request out that is arriving when it is stopped, and says that it stops", async () => {
-    const gateway = openGateway(parseConfig({}), machineParts());
+    const gateway = openGateway(parseConfig({}), nodePlatform());
     const server = await openServer(gateway, { host: "127.0.0.1", port: 0 });
     const { hostname, port } = new URL(server.url);
     const socket = connect(Number(port), hostname);
@@ -54,7 +54,7 @@ describe("a server", () => {
       upstreams: { s: { dialect: "scripted", script } },
       models: { "*": "s/s" },
     });
-    const server = await openServer(openGateway(config, machineParts()), {
+    const server = await openServer(openGateway(config, nodePlatform()), {
       host: "127.0.0.1",
       port: 0,
     });

@@ -117,7 +117,7 @@ const listenerFor =
     if (!isDecodable(request.url ?? "/"))
       return refuse(new Fault("request.route", "The path is malformed; check its escapes."));
     if (origin !== undefined) {
-      const standing = gateway.standing(origin);
+      const standing = gateway.originPolicy(origin);
       if (standing === "refused") return refuse(foreign(origin));
       if (standing === "welcome") letRead(response, origin);
       if (standing === "welcome" && isPreflight(request)) return allow(request, response);

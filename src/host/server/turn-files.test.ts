@@ -18,7 +18,7 @@ import { parseConfig, type ConfigInput } from "../../gateway/config.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { Happening } from "../../telemetry/happening.ts";
 import { stillClock } from "../../../test/support/still-clock.ts";
-import { machineParts } from "./platform.ts";
+import { nodePlatform } from "./platform.ts";
 import { openRecorded, unwritable } from "./turn-files.ts";
 
 let directory = "";
@@ -47,7 +47,7 @@ const withLogs = (usage_log?: string, event_log?: string) =>
 const open = (config = withLogs(at("logs/usage.ndjson"), at("logs/events.ndjson"))): Gateway =>
   openRecorded(
     config,
-    machineParts((happening) => void happenings.push(happening)),
+    nodePlatform((happening) => void happenings.push(happening)),
   );
 
 async function ask(
@@ -109,7 +109,7 @@ describe("the files of turns", () => {
 
   it("are begun anew where they were moved away", async () => {
     const clock = stillClock();
-    const parts = machineParts((happening) => void happenings.push(happening));
+    const parts = nodePlatform((happening) => void happenings.push(happening));
     const gateway = openRecorded(withLogs(at("usage")), { ...parts, clock });
     await ask(gateway, "one", hello);
     renameSync(at("usage"), at("usage.1"));

@@ -2,20 +2,20 @@ import { accessSync, constants, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Config } from "../../gateway/config.ts";
 import { openGateway, type Gateway } from "../../gateway/gateway.ts";
-import type { Parts } from "../../gateway/state.ts";
+import type { Platform } from "../../gateway/state.ts";
 import type { Happening, Report } from "../../telemetry/happening.ts";
 import { eventLines, usageLine, type Line } from "../../telemetry/lines.ts";
 import { makeFolder } from "../../upstreams/folder.ts";
-import { Gathered } from "./line-buffer.ts";
+import { LineBuffer } from "./line-buffer.ts";
 
 /** A gateway whose turns are also written to the files that its configuration names. */
-export function openRecorded(config: Config, parts: Parts): Gateway {
-  const files = turnFiles(parts.report, () => parts.clock.now());
+export function openRecorded(config: Config, platform: Platform): Gateway {
+  const files = turnFiles(platform.report, () => platform.clock.now());
   const gateway = openGateway(config, {
-    ...parts,
+    ...platform,
     report(happening) {
       files.hear(happening);
-      parts.report(happening);
+      platform.report(happening);
     },
   });
   files.follow(config.telemetry);
@@ -72,7 +72,7 @@ const LOOK_MS = 1000;
  */
 function lineFile(setting: string, report: Report, now: () => number) {
   let path: string | undefined;
-  let file: { readonly out: Gathered; readonly id: string | undefined } | undefined;
+  let file: { readonly out: LineBuffer; readonly id: string | undefined } | undefined;
   let looked = 0;
   const flush = (): void => file?.out.flush();
   const open = (at: string): typeof file => {
@@ -84,7 +84,7 @@ function lineFile(setting: string, report: Report, now: () => number) {
     try {
       makeFolder(dirname(at));
       const descriptor = openSync(at, ADDING);
-      return { out: new Gathered(descriptor, tell), id: fileAt(at) };
+      return { out: new LineBuffer(descriptor, tell), id: fileAt(at) };
     } catch (error) {
       tell(error);
       return undefined;

@@ -12,7 +12,7 @@ import { areNamed, fitNames } from "./names.ts";
 import { isPaired, pairCalls } from "./pairs.ts";
 import { areFit, fitParts, fitRoles } from "./media.ts";
 import { areFollowed, areThoughtOut, dropLone, fitThoughts } from "./required-reasoning.ts";
-import type { Mending, Told } from "./traced-item.ts";
+import type { Mending, TracedItem } from "./traced-item.ts";
 import { translate } from "./translate.ts";
 import { areTakenUp, isLedIn, leadIn, takeUp } from "./turn-order.ts";
 
@@ -36,7 +36,7 @@ export function planHistory(
   // Where no name differs the two kinds of name are the same.
   const same = turn.items as unknown as readonly Item<UpstreamName>[];
   const items = translated?.map(({ item }) => item) ?? same;
-  const placesOf = (list: readonly Told[]): readonly number[] =>
+  const placesOf = (list: readonly TracedItem[]): readonly number[] =>
     list.map(({ at }) => itemPlace(turn, at));
   const apart = profile.history?.paired === true ? firstApart(turn, profile) : -1;
   if (apart >= 0) notes.note(itemPath(turn, apart), "repaired", TOGETHER);
@@ -88,7 +88,7 @@ function isSound(items: readonly Item<UpstreamName>[], profile: Profile): boolea
   );
 }
 
-function mend(told: readonly Told[], mending: Mending): readonly Told[] {
+function mend(told: readonly TracedItem[], mending: Mending): readonly TracedItem[] {
   const { rule } = mending;
   const { reasoningWithCalls: blank, behindResults: words, beforeCalls: asked } = rule;
   const paired = rule.paired === true ? pairCalls(told, mending) : told;
@@ -102,12 +102,15 @@ function mend(told: readonly Told[], mending: Mending): readonly Told[] {
 }
 
 /** Call ids in the upstream's form, each used once. Pairs stay pairs, so results follow their calls. */
-function fitIds(told: readonly Told[], { rule, notes, path }: Mending): readonly Told[] {
+function fitIds(
+  told: readonly TracedItem[],
+  { rule, notes, path }: Mending,
+): readonly TracedItem[] {
   const allocate = idAllocator(rule.ids);
   /** The ids given to the calls of one client id: those without a result yet, and the last with one. */
   const known = new Map<string, { readonly open: string[]; last: string }>();
   let changed = false;
-  const fitted = told.map((one): Told => {
+  const fitted = told.map((one): TracedItem => {
     const { item, at } = one;
     if (item.type === "call") {
       const id = allocate(item.id);

@@ -3,16 +3,16 @@ import { isFields } from "../../turn/json.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import { takesFrom, type HistoryRule, type Medium, type Profile } from "../../turn/profile.ts";
 import type { Item, Message, Part, Result } from "../../turn/turn.ts";
-import type { Mending, Told } from "./traced-item.ts";
+import type { Mending, TracedItem } from "./traced-item.ts";
 
 /**
  * What messages and results hold, as far as the upstream takes it. An image in
  * a result that may only hold text follows as a message of the user's, behind
  * all results of its group.
  */
-export function fitParts(told: readonly Told[], mending: Mending): readonly Told[] {
+export function fitParts(told: readonly TracedItem[], mending: Mending): readonly TracedItem[] {
   const { rule } = mending;
-  const fitted: Told[] = [];
+  const fitted: TracedItem[] = [];
   let following: { parts: Part[]; at: number } | undefined;
   let changed = false;
   const follow = (): void => {
@@ -130,11 +130,14 @@ function notEmpty(
 }
 
 /** Messages under roles that the upstream knows, and at places where it takes them. */
-export function fitRoles(told: readonly Told[], { rule, notes, path }: Mending): readonly Told[] {
+export function fitRoles(
+  told: readonly TracedItem[],
+  { rule, notes, path }: Mending,
+): readonly TracedItem[] {
   const { roles, lateSystem } = rule;
   if (roles === undefined && lateSystem !== false) return told;
   let ahead = true;
-  const fitted: Told[] = [];
+  const fitted: TracedItem[] = [];
   for (const one of told) {
     const { item, at } = one;
     if (!isBySystem(item)) {

@@ -1,7 +1,7 @@
 import type { UpstreamName } from "../../turn/names.ts";
 import type { HistoryRule } from "../../turn/profile.ts";
 import type { Item, Result } from "../../turn/turn.ts";
-import type { Mending, Told } from "./traced-item.ts";
+import type { Mending, TracedItem } from "./traced-item.ts";
 
 /** Whether messages and results say the names that the upstream takes and wants. */
 export function areNamed(items: readonly Item<UpstreamName>[], rule: HistoryRule): boolean {
@@ -13,10 +13,13 @@ export function areNamed(items: readonly Item<UpstreamName>[], rule: HistoryRule
 }
 
 /** Results under the names that the upstream knows their tools by, and no names where it takes none. */
-export function fitNames(told: readonly Told[], { rule, notes, path }: Mending): readonly Told[] {
+export function fitNames(
+  told: readonly TracedItem[],
+  { rule, notes, path }: Mending,
+): readonly TracedItem[] {
   const naming = namer(rule);
   let changed = false;
-  const fitted = told.map((one): Told => {
+  const fitted = told.map((one): TracedItem => {
     const item = naming(one.item);
     if (item === one.item) return one;
     changed = true;

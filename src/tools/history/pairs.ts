@@ -1,7 +1,7 @@
 import { isByModel } from "../../turn/item.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Call, Item, Result } from "../../turn/turn.ts";
-import type { Mending, Told } from "./traced-item.ts";
+import type { Mending, TracedItem } from "./traced-item.ts";
 
 type ToldCall = { readonly item: Call<UpstreamName>; readonly at: number };
 type ToldResult = { readonly item: Result; readonly at: number };
@@ -14,9 +14,9 @@ const UNANSWERED = "There is no result: the call was broken off.";
  * answered once, in the order of the calls, and nothing in between. The same
  * conversation always gives the same.
  */
-export function pairCalls(told: readonly Told[], mending: Mending): readonly Told[] {
+export function pairCalls(told: readonly TracedItem[], mending: Mending): readonly TracedItem[] {
   const answers = answersOf(told, mending);
-  const paired: Told[] = [];
+  const paired: TracedItem[] = [];
   let group: Group | undefined;
   const flush = (): void => {
     if (group !== undefined) paired.push(...closeGroup(group, mending));
@@ -48,16 +48,16 @@ export function pairCalls(told: readonly Told[], mending: Mending): readonly Tol
 
 type Group = {
   /** What the model said among its calls. */
-  readonly before: Told[];
+  readonly before: TracedItem[];
   readonly calls: { readonly call: ToldCall; readonly answer: ToldResult | undefined }[];
   /** What others said before the results were in. */
-  readonly after: Told[];
+  readonly after: TracedItem[];
   last: number;
 };
 
-function closeGroup(group: Group, { notes, path, profile }: Mending): Told[] {
+function closeGroup(group: Group, { notes, path, profile }: Mending): TracedItem[] {
   const { parallel } = profile.tools;
-  const answered = group.calls.map(({ call, answer }): [Told, Told] => {
+  const answered = group.calls.map(({ call, answer }): [TracedItem, TracedItem] => {
     if (answer !== undefined) return [call, answer];
     const { item, at } = call;
     notes.note(path(at), "repaired", "the call has no result; the model is told so");
@@ -84,7 +84,7 @@ type Answers = {
 };
 
 /** Pairs calls and results by id; where an id is used again, in order. */
-function answersOf(told: readonly Told[], { notes, path }: Mending): Answers {
+function answersOf(told: readonly TracedItem[], { notes, path }: Mending): Answers {
   const waiting = new Map<string, number[]>();
   const known = new Set<string>();
   for (const [place, { item }] of told.entries()) {

@@ -1,7 +1,7 @@
 import { isByModel } from "../../turn/item.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Item, Reasoning } from "../../turn/turn.ts";
-import type { Mending, Told } from "./traced-item.ts";
+import type { Mending, TracedItem } from "./traced-item.ts";
 
 /** Whether every turn of the model's that makes calls begins with reasoning. */
 export const areThoughtOut = (items: readonly Item<UpstreamName>[]): boolean =>
@@ -9,10 +9,10 @@ export const areThoughtOut = (items: readonly Item<UpstreamName>[]): boolean =>
 
 /** Puts `blank` where a turn of the model's makes calls and what it thought before is not known. */
 export function fitThoughts(
-  told: readonly Told[],
+  told: readonly TracedItem[],
   blank: string,
   { notes, path }: Mending,
-): readonly Told[] {
+): readonly TracedItem[] {
   const places = new Set(thoughtless(told.map(({ item }) => item)));
   if (places.size === 0) return told;
   const thought: Reasoning = { type: "reasoning", summary: [], content: [blank] };
@@ -29,7 +29,10 @@ export const areFollowed = (items: readonly Item<UpstreamName>[]): boolean =>
   lone(items).size === 0;
 
 /** Leaves out thoughts that led to nothing: by themselves they make a message without content. */
-export function dropLone(told: readonly Told[], { notes, path }: Mending): readonly Told[] {
+export function dropLone(
+  told: readonly TracedItem[],
+  { notes, path }: Mending,
+): readonly TracedItem[] {
   const places = lone(told.map(({ item }) => item));
   if (places.size === 0) return told;
   const reason =

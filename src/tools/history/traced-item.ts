@@ -4,7 +4,7 @@ import type { Item } from "../../turn/turn.ts";
 import type { Notes } from "../plan/notes.ts";
 
 /** An item under the upstream's names, and where it came from. */
-export type Told = { readonly item: Item<UpstreamName>; readonly at: number };
+export type TracedItem = { readonly item: Item<UpstreamName>; readonly at: number };
 
 /** What it takes to mend a conversation for an upstream. */
 export type Mending = {

@@ -1,4 +1,4 @@
-import { kept } from "../../turn/memoize.ts";
+import { memoizeByIdentity } from "../../turn/memoize.ts";
 import { itemPath } from "../../turn/path.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import { takesFrom, type Profile } from "../../turn/profile.ts";
@@ -24,7 +24,7 @@ import type { Notes } from "../plan/notes.ts";
 import { recallReasoning, type Destination } from "../plan/reasoning.ts";
 import type { Toolset } from "../plan/toolset.ts";
 import { asObject } from "./arguments.ts";
-import type { Told } from "./traced-item.ts";
+import type { TracedItem } from "./traced-item.ts";
 
 type To = {
   readonly profile: Profile;
@@ -53,12 +53,12 @@ type Telling = To & {
  * with their results; and without items that only another dialect has. Nothing,
  * if all can stay as it is.
  */
-export function translate(turn: Turn, set: Toolset, to: To): readonly Told[] | undefined {
+export function translate(turn: Turn, set: Toolset, to: To): readonly TracedItem[] | undefined {
   const recast = recasting(turn, set, to.profile, to.notes);
   const fresh = { kinds: new Map(), named: new Map(), carried: new Map() };
   const telling: Telling = { ...to, turn, set, recast, ...fresh };
   /** From the first item on that changes. */
-  let told: Told[] | undefined;
+  let told: TracedItem[] | undefined;
   const tell = (item: Item, one: Item, at: number): void => {
     const written = translateItem(one, at, telling);
     if (told === undefined && written !== item)
@@ -154,7 +154,7 @@ function keepOpaque(item: Opaque, at: number, telling: Telling): Opaque | undefi
   return undefined;
 }
 
-const asTold = (item: Item | Item<UpstreamName>, at: number): Told => ({
+const asTold = (item: Item | Item<UpstreamName>, at: number): TracedItem => ({
   item: item as Item<UpstreamName>,
   at,
 });
@@ -219,7 +219,7 @@ function hasForm(call: Call, { upstream }: Bound, { items }: Turn): boolean {
   return answers.every(({ parts }) => takesAnswer(textOf(parts)));
 }
 
-const answersIn = kept((items: readonly Item[]) =>
+const answersIn = memoizeByIdentity((items: readonly Item[]) =>
   Map.groupBy(
     items.filter((item) => item.type === "result"),
     ({ call }) => call,

@@ -1,7 +1,7 @@
 import { isByModel, isBySystem } from "../../turn/item.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Item } from "../../turn/turn.ts";
-import type { Mending, Told } from "./traced-item.ts";
+import type { Mending, TracedItem } from "./traced-item.ts";
 
 /** Whether nobody but the model speaks right behind results. */
 export const areTakenUp = (items: readonly Item<UpstreamName>[]): boolean =>
@@ -9,10 +9,10 @@ export const areTakenUp = (items: readonly Item<UpstreamName>[]): boolean =>
 
 /** Has the model say `words` where somebody else speaks right behind results. */
 export function takeUp(
-  told: readonly Told[],
+  told: readonly TracedItem[],
   words: string,
   { notes, path }: Mending,
-): readonly Told[] {
+): readonly TracedItem[] {
   const items = told.map(({ item }) => item);
   const parts = [{ type: "text", text: words } as const];
   return told.flatMap((one, place) => {
@@ -37,10 +37,10 @@ export const isLedIn = (items: readonly Item<UpstreamName>[]): boolean => firstC
 
 /** Has the user say `words` where the conversation begins with calls. */
 export function leadIn(
-  told: readonly Told[],
+  told: readonly TracedItem[],
   words: string,
   { notes, path }: Mending,
-): readonly Told[] {
+): readonly TracedItem[] {
   const items = told.map(({ item }) => item);
   const first = told[firstCall(items)];
   if (first === undefined) return told;

@@ -1,7 +1,12 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { NameRule } from "../../turn/profile.ts";
-import { bendName, createProviderNameAllocator, isLawful, type Wish } from "./allocate.ts";
+import {
+  bendName,
+  createProviderNameAllocator,
+  fitsNameRule,
+  type NameRequest,
+} from "./allocate.ts";
 
 const rule: NameRule = { chars: "A-Za-z0-9_-", max: 64 };
 const allocate = (names: readonly string[], under = rule): readonly string[] =>
@@ -72,7 +77,11 @@ describe("names", () => {
   });
 
   it("keep the tool's own name where a long namespace stands before it", () => {
-    const wish: Wish = { prefix: `mcp__${"server".repeat(20)}`, name: "create_issue", rank: 2 };
+    const wish: NameRequest = {
+      prefix: `mcp__${"server".repeat(20)}`,
+      name: "create_issue",
+      rank: 2,
+    };
     expect(bendName(wish, rule)).toMatch(/^mcp__server\w+__create_issue_\w{7}$/);
   });
 
@@ -116,7 +125,7 @@ describe("names", () => {
       fc.property(wishes, anyRule, fc.infiniteStream(fc.nat()), (all, under, random) => {
         const given = createProviderNameAllocator(under)(all);
         expect(new Set(given).size).toBe(all.length);
-        for (const name of given) expect(isLawful(name, under)).toBe(true);
+        for (const name of given) expect(fitsNameRule(name, under)).toBe(true);
 
         const shuffled = all
           .map((wish) => ({ wish, at: random.next().value }))

@@ -1,9 +1,9 @@
-import { kept } from "../../turn/memoize.ts";
+import { memoizeByIdentity } from "../../turn/memoize.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import type { NameRule } from "../../turn/profile.ts";
 
 /** A name to be had at an upstream. */
-export type Wish = {
+export type NameRequest = {
   readonly name: string;
   /** The namespace the name is flattened out of; none where the upstream keeps namespaces. */
   readonly prefix?: string | undefined;
@@ -17,10 +17,10 @@ export type Wish = {
  * Turns a wished-for name into a lawful one, by the wish alone: the same wish
  * always gives the same name. What clashes afterwards is numbered.
  */
-export type NameCodec = (wish: Wish, rule: NameRule) => string;
+export type NameCodec = (wish: NameRequest, rule: NameRule) => string;
 
 /** Answers each wish, in the order given; the order has no influence on the names. */
-export type NameAllocator = (wishes: readonly Wish[]) => readonly UpstreamName[];
+export type NameAllocator = (wishes: readonly NameRequest[]) => readonly UpstreamName[];
 
 /** The names given out so far, by scope. */
 export type TakenNames = ReadonlyMap<string, ReadonlySet<string>>;
@@ -57,7 +57,7 @@ export function createProviderNameAllocator(
     return upstreamName(name);
   };
   const allocate: NameAllocator = (wishes) => {
-    const lawful = wishes.map((wish) => isLawful(flatName(wish, law), rule));
+    const lawful = wishes.map((wish) => fitsNameRule(flatName(wish, law), rule));
     const given = wishes.map((wish) => upstreamName(wish.name));
     for (const at of ranking(wishes, lawful)) {
       const wish = wishes[at];
@@ -77,11 +77,11 @@ function numbered(name: string, count: number, rule: NameRule): string {
 }
 
 /** A namespace and a name as one: `git` and `status` are `git__status`. */
-const flatName = ({ name, prefix }: Wish, { filler }: Law): string =>
+const flatName = ({ name, prefix }: NameRequest, { filler }: Law): string =>
   prefix === undefined ? name : `${prefix}${filler}${filler}${name}`;
 
 /** The order in which wishes are answered: by their content, never by their place. */
-function ranking(wishes: readonly Wish[], lawful: readonly boolean[]): number[] {
+function ranking(wishes: readonly NameRequest[], lawful: readonly boolean[]): number[] {
   const order = wishes.map((_, at) => at);
   return order.toSorted((a, b) => {
     const [one, other] = [wishes[a], wishes[b]];
@@ -97,7 +97,7 @@ function ranking(wishes: readonly Wish[], lawful: readonly boolean[]): number[] 
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-export const isLawful = (name: string, rule: NameRule): boolean =>
+export const fitsNameRule = (name: string, rule: NameRule): boolean =>
   name.length <= rule.max && lawOf(rule).whole.test(name);
 
 const isReserved = (name: string, rule: NameRule): boolean =>
@@ -172,7 +172,7 @@ type Law = {
 const LETTERS = "abcdefghijklmnopqrstuvwxyz";
 const DIGITS = `0123456789${LETTERS}`;
 
-const lawOf = kept(({ chars, first = chars }: NameRule): Law => {
+const lawOf = memoizeByIdentity(({ chars, first = chars }: NameRule): Law => {
   const char = new RegExp(`^[${chars}]$`, "u");
   const lawful = (signs: string): string =>
     signs

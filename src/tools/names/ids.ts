@@ -1,5 +1,5 @@
 import type { IdRule } from "../../turn/profile.ts";
-import { digitsIn, hash, isLawful } from "./allocate.ts";
+import { digitsIn, hash, fitsNameRule } from "./allocate.ts";
 
 /** Gives every id of a conversation the form an upstream wants; the same id always the same form. */
 export function idAllocator(rule: IdRule | undefined): (id: string) => string {
@@ -18,7 +18,7 @@ export function idAllocator(rule: IdRule | undefined): (id: string) => string {
 }
 
 export const isLawfulId = (id: string, rule: IdRule): boolean =>
-  isLawful(id, rule) && (rule.exact !== true || id.length === rule.max);
+  fitsNameRule(id, rule) && (rule.exact !== true || id.length === rule.max);
 
 /** A lawful id made of an unlawful one, or of one that is taken. */
 function bentId(id: string, rule: IdRule | undefined, count: number): string {
@@ -29,5 +29,5 @@ function bentId(id: string, rule: IdRule | undefined, count: number): string {
   if (rule.exact === true || rule.max < 14)
     return word.padEnd(rule.max, digits?.charAt(0)).slice(0, rule.max);
   const named = `call_${word}`.slice(0, Math.min(rule.max, 21));
-  return isLawful(named, rule) ? named : word.slice(0, rule.max);
+  return fitsNameRule(named, rule) ? named : word.slice(0, rule.max);
 }

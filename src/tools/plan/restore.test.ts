@@ -28,7 +28,11 @@ const tools = [
 ];
 const plan = (more: Partial<Turn> = {}, profile = plain) =>
   planTools(ask({ tools, ...more }), profile);
-const frame = (regular = true): TurnEvent<UpstreamName> => ({ type: "frame", data: "x", regular });
+const frame = (forwardable = true): TurnEvent<UpstreamName> => ({
+  type: "frame",
+  data: "x",
+  forwardable,
+});
 
 describe("restoreToolCall", () => {
   const start = {
@@ -267,7 +271,7 @@ describe("restoring calls", () => {
 
   it("lets frames through unless what they say has been changed", () => {
     const one = runStage(restoreCalls(plan({}, whole)), [...calling("look", ["{}"]), frame()]);
-    expect(one.at(-1)).toMatchObject({ regular: true });
+    expect(one.at(-1)).toMatchObject({ forwardable: true });
     const events = runStage(restoreCalls(plan({ params: { parallelCalls: false } }, whole)), [
       ...calling("look", ["{}"]),
       frame(),
@@ -276,7 +280,7 @@ describe("restoring calls", () => {
       frame(),
     ]);
     const frames = events.filter((event) => event.type === "frame");
-    expect(frames.map(({ regular }) => regular)).toEqual([true, false, true]);
+    expect(frames.map(({ forwardable }) => forwardable)).toEqual([true, false, true]);
   });
 
   it("costs as much for each of 16,000 deltas of a custom tool as for each of 1,000", () => {

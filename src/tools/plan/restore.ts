@@ -78,9 +78,9 @@ export function restoreCalls(
         case "turn-end":
           return emit(settled(event, choices[event.choice]));
         case "frame": {
-          const isBent = bent && event.regular;
+          const isBent = bent && event.forwardable;
           bent = false;
-          return emit(isBent ? { ...event, regular: false } : event);
+          return emit(isBent ? { ...event, forwardable: false } : event);
         }
         default:
           emit(event);

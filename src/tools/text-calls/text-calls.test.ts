@@ -11,7 +11,7 @@ import {
   restored,
   whole,
 } from "../../../test/support/turns.ts";
-import { blocks } from "../../stream/normalize.ts";
+import { normalizeStream } from "../../stream/normalize.ts";
 import { chain, runStage } from "../../stream/stage.ts";
 import type { Decision } from "../../turn/decision.ts";
 import type { TurnEvent } from "../../turn/event.ts";
@@ -44,7 +44,7 @@ const stage = (of = plan) => textCalls(of.identity, counter());
 
 const say = (text: string, choice = 0): Event => ({ type: "text-delta", choice, text });
 const end = (choice = 0): Event => ({ type: "turn-end", choice, stop: "end" });
-const frame: Event = { type: "frame", data: "x", regular: true };
+const frame: Event = { type: "frame", data: "x", forwardable: true };
 const start = (call: number, choice = 0): Event => ({
   type: "call-start",
   choice,
@@ -168,7 +168,7 @@ describe("calls written in text", () => {
       "<use_tool><name>files.read</name><path>a</path></use_tool>",
       "<use_tool><name>functions.look</name><q>1</q></use_tool>",
     ].join("\n");
-    const events = runStage(chain(stage(), blocks<UpstreamName>()), [say(text), end()]);
+    const events = runStage(chain(stage(), normalizeStream<UpstreamName>()), [say(text), end()]);
     expect(restored(plan, events).calls).toMatchObject([
       { kind: "custom", name: "patch", input: "*** Begin <b>" },
       { kind: "custom", name: "patch", input: "*** Begin\n <b>" },
@@ -177,7 +177,10 @@ describe("calls written in text", () => {
       { kind: "function", name: "look", input: '{"q":"1"}' },
     ]);
     const native = planTools(ask({ tools }), whole);
-    const same = runStage(chain(stage(native), blocks<UpstreamName>()), [say(text), end()]);
+    const same = runStage(chain(stage(native), normalizeStream<UpstreamName>()), [
+      say(text),
+      end(),
+    ]);
     expect(restored(native, same).calls).toMatchObject([
       { kind: "custom", name: "patch", input: "*** Begin <b>" },
       { kind: "custom", name: "patch", input: "*** Begin\n <b>" },
@@ -408,7 +411,9 @@ describe("what stands beside calls in text", () => {
 
   it("says of frames that they no longer tell what is told", () => {
     const regular = (...events: Event[]): boolean[] =>
-      runStage(stage(), events).flatMap((event) => (event.type === "frame" ? [event.regular] : []));
+      runStage(stage(), events).flatMap((event) =>
+        event.type === "frame" ? [event.forwardable] : [],
+      );
     expect(regular(say("a"), frame, say("b <"), frame, say("c"), frame)).toEqual([
       true,
       false,
@@ -440,7 +445,10 @@ describe("what stands beside calls in text", () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...parts, ...others)), (events) => {
         const last = [say("."), end(), say(".", 1), end(1)];
-        const out = runStage(chain(stage(), blocks<UpstreamName>(2)), [...events, ...last]);
+        const out = runStage(chain(stage(), normalizeStream<UpstreamName>(2)), [
+          ...events,
+          ...last,
+        ]);
         expect(broken(out)).toEqual([]);
       }),
       { numRuns: 500 },

@@ -54,7 +54,11 @@ export function textCalls(
         return;
       }
       if (event.type === "turn-fail") settle(emit);
-      emit(event.type === "frame" && bent && event.regular ? { ...event, regular: false } : event);
+      emit(
+        event.type === "frame" && bent && event.forwardable
+          ? { ...event, forwardable: false }
+          : event,
+      );
     },
     end: settle,
   };
@@ -145,7 +149,7 @@ class ChoiceText {
         return this.#call(event, emit);
       case "item-note":
       case "item-end":
-      case "aside":
+      case "vendor-extra":
         return emit(event);
       case "reasoning-start":
       case "reasoning-delta":

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { outlet } from "./buffered-sink.ts";
+import { bufferedSink } from "./buffered-sink.ts";
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 function open(most = 5) {
   const heard: string[] = [];
   let left = 0;
-  const out = outlet<string>(
+  const out = bufferedSink<string>(
     {
       each: (word) => void heard.push(word),
       flush: () => void heard.push("|"),

@@ -1,7 +1,7 @@
 import type { Flow, Sink } from "../../stream/flow.ts";
 
 /** The way of one turn's events to their reader. */
-export type Outlet<T> = Flow & {
+export type BufferedSink<T> = Flow & {
   readonly emit: (event: T) => void;
   /** The last event has been said. */
   end(): void;
@@ -13,7 +13,7 @@ export type Outlet<T> = Flow & {
   readonly isFull: () => boolean;
 };
 
-export type OutletOptions<T> = {
+export type BufferOptions<T> = {
   /** The reader has left. */
   readonly stopped: () => void;
   /** What one event costs to keep, in bytes or so, and what all may. */
@@ -26,7 +26,8 @@ export type OutletOptions<T> = {
  * thread alone: what comes for it while it is paused waits here, up to a limit
  * that whoever says it has to keep to.
  */
-export function outlet<T>(sink: Sink<T>, { stopped, weigh, most }: OutletOptions<T>): Outlet<T> {
+export function bufferedSink<T>(sink: Sink<T>, options: BufferOptions<T>): BufferedSink<T> {
+  const { stopped, weigh, most } = options;
   let held: T[] = [];
   let weight = 0;
   let paused = false;

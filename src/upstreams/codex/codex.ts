@@ -11,8 +11,8 @@ import { attemptOf } from "./attempt.ts";
 import { bundledModels } from "./bundled.ts";
 import { findCommand } from "./command.ts";
 import type { CodexFailing } from "./faults.ts";
-import { Lot } from "./parked-threads.ts";
-import { outlet } from "./buffered-sink.ts";
+import { ParkedThreads } from "./parked-threads.ts";
+import { bufferedSink } from "./buffered-sink.ts";
 import { continuationOf, keyOf } from "./parked.ts";
 import { Pool, type Seat } from "./pool.ts";
 import { writeCodexRequest, type CodexRequest } from "./request.ts";
@@ -60,7 +60,7 @@ const weightOf = (event: Event): number => 64 + ("text" in event ? event.text.le
 type Shared = {
   readonly pool: Pool;
   /** Threads that wait for results. */
-  readonly lot: Lot<Thread>;
+  readonly lot: ParkedThreads<Thread>;
   /** All threads there are, and where. */
   readonly threads: Map<Thread, Worker>;
   readonly newThread: (server: AppServer, request: CodexRequest) => Thread;
@@ -133,7 +133,7 @@ function share(pool: Pool, options: CodexOptions): Shared {
     signIn: needsLogin(provider) ? signIn(options) : undefined,
   };
   const threads = new Map<Thread, Worker>();
-  const lot = new Lot<Thread>({ clock, ttl: parkMs, most });
+  const lot = new ParkedThreads<Thread>({ clock, ttl: parkMs, most });
   const newThread = (server: AppServer, request: CodexRequest): Thread =>
     new Thread({
       server,
@@ -165,7 +165,7 @@ function answer(
     let thread: Thread | undefined;
     let seat: Seat | undefined;
     let leaveLine = (): void => {};
-    const out = outlet(sink, {
+    const out = bufferedSink(sink, {
       most: MOST_HELD,
       weigh: weightOf,
       stopped() {

@@ -16,7 +16,7 @@ import { catalogText, configText, needsLogin, WRITTEN, type Provider } from "./s
  * goes by its own sign-in, a way to the one the user has already. False: it is
  * somebody's own, and left as it is.
  */
-export function furnishHome(
+export function prepareHome(
   home: string,
   provider: Provider,
   env: Readonly<Record<string, string | undefined>>,

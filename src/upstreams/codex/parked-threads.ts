@@ -14,7 +14,7 @@ export type LotOptions = {
 };
 
 /** Where threads wait for the results of their calls, each under what it has heard and said. */
-export class Lot<T extends Parked> {
+export class ParkedThreads<T extends Parked> {
   readonly #options: LotOptions;
   /** Oldest first. */
   readonly #places = new Map<T, Place<T>>();

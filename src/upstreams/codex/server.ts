@@ -5,7 +5,7 @@ import { textOf } from "../../dialects/shared/loose.ts";
 import { version as ours } from "../version.ts";
 import { openChild } from "./child.ts";
 import { RATE_LIMITS, readLimits, unheard } from "./events.ts";
-import { furnishHome } from "./home.ts";
+import { prepareHome } from "./home.ts";
 import { findCommand } from "./command.ts";
 import { emptyLog } from "./own-log.ts";
 import { Rpc, type Stray } from "./rpc.ts";
@@ -129,7 +129,7 @@ async function greet(rpc: Rpc, options: ServerOptions): Promise<void> {
 
 function furnish({ name, home, provider, environment }: ServerOptions): boolean {
   try {
-    return furnishHome(home, provider, environment);
+    return prepareHome(home, provider, environment);
   } catch (error) {
     const { code } = error as { readonly code?: unknown };
     throw new Fault(

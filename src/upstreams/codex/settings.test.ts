@@ -9,7 +9,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { furnishHome } from "./home.ts";
+import { prepareHome } from "./home.ts";
 import { childEnvironment, startArguments } from "./settings.ts";
 
 const key = "sk-very-secret";
@@ -54,7 +54,7 @@ describe("the child's home", () => {
   afterEach(() => rmSync(folder, { recursive: true }));
 
   it("holds our configuration and catalog, and no key", () => {
-    furnishHome(join(folder, "home"), { apiKey: key }, { HOME: folder });
+    prepareHome(join(folder, "home"), { apiKey: key }, { HOME: folder });
     const files = readdirSync(join(folder, "home"));
     expect(files.toSorted()).toEqual(["config.toml", "patchbay-models.json"]);
     for (const file of files)
@@ -65,10 +65,10 @@ describe("the child's home", () => {
     const login = join(folder, "auth.json");
     writeFileSync(login, "{}");
     const env = { CODEX_HOME: folder };
-    furnishHome(join(folder, "home"), {}, env);
+    prepareHome(join(folder, "home"), {}, env);
     expect(readlinkSync(join(folder, "home", "auth.json"))).toBe(login);
-    furnishHome(join(folder, "home"), {}, env);
-    furnishHome(join(folder, "keyed"), { apiKey: key }, env);
+    prepareHome(join(folder, "home"), {}, env);
+    prepareHome(join(folder, "keyed"), { apiKey: key }, env);
     expect(readdirSync(join(folder, "keyed"))).not.toContain("auth.json");
   });
 });

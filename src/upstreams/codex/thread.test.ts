@@ -3,7 +3,7 @@ import { stillClock, type StillClock } from "../../../test/support/still-clock.t
 import type { TurnEvent } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { outlet } from "./buffered-sink.ts";
+import { bufferedSink } from "./buffered-sink.ts";
 import { Rpc } from "./rpc.ts";
 import { Thread } from "./thread.ts";
 
@@ -62,7 +62,7 @@ async function talk(): Promise<Talk> {
     over: () => {},
   });
   const sink = { each: (event: Event) => void events.push(event), flush() {}, end() {} };
-  const out = outlet(sink, { stopped() {}, weigh: () => 0, most: 1 });
+  const out = bufferedSink(sink, { stopped() {}, weigh: () => 0, most: 1 });
   await thread.answer(out, { done() {} });
   const hear = async (...messages: Fields[]): Promise<void> => {
     for (const message of messages) rpc.hear(JSON.stringify(message));

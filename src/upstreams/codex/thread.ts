@@ -6,7 +6,7 @@ import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { AnswerReader, heard, RAW_ITEM, RETRYING, type Said } from "./events.ts";
 import { faultOf, outOfReach, type CodexFailing } from "./faults.ts";
-import type { Outlet } from "./buffered-sink.ts";
+import type { BufferedSink } from "./buffered-sink.ts";
 import type { CodexRequest } from "./request.ts";
 import { willWait, type Continuation } from "./parked.ts";
 import { RpcError, type Listener, type RequestId } from "./rpc.ts";
@@ -49,7 +49,7 @@ type Release = { readonly running: boolean; readonly urgent: boolean };
 export class Thread implements Listener {
   readonly #options: ThreadOptions;
   #reader: AnswerReader;
-  #out: Outlet<Event> | undefined;
+  #out: BufferedSink<Event> | undefined;
   #id: string | undefined;
   #turn: string | undefined;
   #unwatch = (): void => {};
@@ -76,7 +76,7 @@ export class Thread implements Listener {
   }
 
   /** Starts a fresh thread, tells it the conversation, and lets it answer. */
-  async answer(out: Outlet<Event>, answering: Answering): Promise<void> {
+  async answer(out: BufferedSink<Event>, answering: Answering): Promise<void> {
     this.#out = out;
     this.#answering = answering;
     this.#beginning = true;
@@ -91,7 +91,7 @@ export class Thread implements Listener {
     }
   }
 
-  async #begin(out: Outlet<Event>): Promise<void> {
+  async #begin(out: BufferedSink<Event>): Promise<void> {
     const { request, directory } = this.#options;
     const { rpc } = this.#options.server;
     const { thread } = await rpc.request("thread/start", {
@@ -121,7 +121,7 @@ export class Thread implements Listener {
   async proceed(
     { answers, more }: Continuation,
     request: CodexRequest,
-    out: Outlet<Event>,
+    out: BufferedSink<Event>,
     answering: Answering,
   ): Promise<boolean> {
     const { rpc } = this.#options.server;

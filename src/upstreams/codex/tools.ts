@@ -1,6 +1,6 @@
 import { fieldsOf, textOf } from "../../dialects/shared/loose.ts";
 import { isWithin } from "../../turn/json.ts";
-import { kept } from "../../turn/memoize.ts";
+import { memoizeByIdentity } from "../../turn/memoize.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields, Tool, Turn } from "../../turn/turn.ts";
 
@@ -74,7 +74,7 @@ const DEEPEST = 100;
 export const isReadable = (schema: unknown): boolean =>
   typeof schema !== "object" || schema === null || isShallow(schema);
 
-const isShallow = kept((schema: object): boolean => isWithin(schema, DEEPEST));
+const isShallow = memoizeByIdentity((schema: object): boolean => isWithin(schema, DEEPEST));
 
 const isFunction = (
   tool: Tool<UpstreamName>,

@@ -1,7 +1,7 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { blocks } from "../../stream/normalize.ts";
+import { normalizeStream } from "../../stream/normalize.ts";
 import { fold, type Answer } from "../../stream/fold.ts";
 import { runStage } from "../../stream/stage.ts";
 import type { TurnEvent } from "../../turn/event.ts";
@@ -51,7 +51,7 @@ async function events(said: string | Item<UpstreamName>[], asked: Asked = {}): P
     end: resolve,
   });
   await promise;
-  return runStage(blocks<UpstreamName>(), heard);
+  return runStage(normalizeStream<UpstreamName>(), heard);
 }
 const ask = async (
   said: string | Item<UpstreamName>[],

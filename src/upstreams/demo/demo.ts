@@ -1,5 +1,5 @@
 import { writeParams } from "../../dialects/shared/params.ts";
-import { say } from "../../stream/flow.ts";
+import { sourceOf } from "../../stream/flow.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
@@ -27,7 +27,7 @@ export function demoUpstream({ name = "demo", profile = demo }: DemoOptions = {}
     prepare: (turn, { model }) => ({
       decisions: writeParams(turn, "chat", profile).decisions,
       // Thought out before it is said: what fails in thinking fails where it was asked.
-      open: () => say(perform(turn, model, replyTo(turn))),
+      open: () => sourceOf(perform(turn, model, replyTo(turn))),
     }),
     models: async () => ["demo"],
     close: async () => {},

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { stillClock } from "../../../test/support/still-clock.ts";
 import { chat } from "../../dialects/chat/chat.ts";
 import type { Dialect } from "../../dialects/dialect.ts";
-import { blocks } from "../../stream/normalize.ts";
+import { normalizeStream } from "../../stream/normalize.ts";
 import { fold, type Answer } from "../../stream/fold.ts";
 import { runStage } from "../../stream/stage.ts";
 import type { TurnEvent } from "../../turn/event.ts";
@@ -77,7 +77,7 @@ async function play(
 ): Promise<Answer<UpstreamName>> {
   const { events } = listen(stage(script, dialects).upstream, turn);
   await settled();
-  return fold(runStage(blocks<UpstreamName>(), events));
+  return fold(runStage(normalizeStream<UpstreamName>(), events));
 }
 const textOf = (answer: Answer<UpstreamName>, choice = 0): string =>
   (answer.choices[choice]?.items ?? [])
@@ -106,7 +106,7 @@ describe("the example in the documentation", () => {
     await settled();
     expect(told.events.map((event) => event.type)).toEqual(["turn-start"]);
     clock.move(200);
-    const second = fold(runStage(blocks<UpstreamName>(), told.events));
+    const second = fold(runStage(normalizeStream<UpstreamName>(), told.events));
     expect(textOf(second)).toBe("Paris is sunny, London is not.");
     expect(second.usage).toEqual({ input: 120, output: 9, total: 129 });
     expect(told.ends()).toBe(1);
@@ -136,7 +136,7 @@ describe("which turn is taken", () => {
   const taken = async (items: Item<UpstreamName>[], model?: string): Promise<string> => {
     const { events } = listen(stage(turns).upstream, turnOf(items), model);
     await settled();
-    return textOf(fold(runStage(blocks<UpstreamName>(), events)));
+    return textOf(fold(runStage(normalizeStream<UpstreamName>(), events)));
   };
 
   it("follows the conditions, then the place in the conversation", async () => {

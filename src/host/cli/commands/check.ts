@@ -5,7 +5,7 @@ import { aligned } from "../table.ts";
 import { findingLine, type Finding } from "../../config/config-file.ts";
 import { environment } from "../../config/env.ts";
 import { loadConfig } from "../../config/load.ts";
-import { machineParts } from "../../server/platform.ts";
+import { nodePlatform } from "../../server/platform.ts";
 
 export type CheckOptions = {
   readonly config?: string | undefined;
@@ -53,7 +53,7 @@ function unusual(tools: Config["tools"]): string[][] {
 /** What only shows when the gateway is put together. Nobody is called. */
 async function openingFindings(config: Config, file: string | undefined): Promise<Finding[]> {
   try {
-    await openGateway(config, machineParts()).close(0);
+    await openGateway(config, nodePlatform()).close(0);
     return [];
   } catch (error) {
     if (!(error instanceof Fault)) throw error;

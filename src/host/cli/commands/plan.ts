@@ -11,7 +11,7 @@ import { aligned } from "../table.ts";
 import { findingLine } from "../../config/config-file.ts";
 import { environment } from "../../config/env.ts";
 import { loadConfig } from "../../config/load.ts";
-import { machineParts } from "../../server/platform.ts";
+import { nodePlatform } from "../../server/platform.ts";
 
 export type PlanOptions = {
   readonly model?: string | undefined;
@@ -53,7 +53,7 @@ function readRequest(file: string): Fields {
 }
 
 async function planWith(config: Config, body: Fields, strict: boolean): Promise<PlanReport> {
-  const upstreams = openUpstreams(config, machineParts());
+  const upstreams = openUpstreams(config, nodePlatform());
   try {
     const asked = { strict: strict || config.tools.strict, rules: callRules(config) };
     return planRequest(body, { config, upstreams }, asked);

@@ -6,7 +6,7 @@ import { environment, isByNpx } from "../../config/env.ts";
 import { loadConfig, type Origin } from "../../config/load.ts";
 import type { LogLevel } from "../../config/log-level.ts";
 import { openLog, type Log } from "../../server/log.ts";
-import { machineParts } from "../../server/platform.ts";
+import { nodePlatform } from "../../server/platform.ts";
 import { reloader, watchFile } from "../../config/reload.ts";
 import { openServer, type Server } from "../../server/server.ts";
 import { openRecorded } from "../../server/turn-files.ts";
@@ -39,7 +39,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   }
   const { config } = loaded;
   const log = openLog(logLevel);
-  const gateway = openRecorded(config, machineParts(log.report));
+  const gateway = openRecorded(config, nodePlatform(log.report));
   const server = await openServer(gateway, config.server);
   keepServing(log);
   const stop = stopper(server, log);

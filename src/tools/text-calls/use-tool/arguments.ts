@@ -9,7 +9,7 @@ import {
   valuesIn,
 } from "../../../schema/keywords.ts";
 import { isFields, jsonOf } from "../../../turn/json.ts";
-import { kept } from "../../../turn/memoize.ts";
+import { memoizeByIdentity } from "../../../turn/memoize.ts";
 import type { Fields, JsonSchema } from "../../../turn/turn.ts";
 import { compact } from "./json-text.ts";
 
@@ -91,7 +91,7 @@ const anyValue: Value = {
   element: () => anyValue,
 };
 
-const readSchema = kept((root: Fields): Arguments => argumentsIn([root], root));
+const readSchema = memoizeByIdentity((root: Fields): Arguments => argumentsIn([root], root));
 
 function argumentsIn(schemas: readonly JsonSchema[], root: Fields): Arguments {
   const properties = new Map<string, JsonSchema[]>();
