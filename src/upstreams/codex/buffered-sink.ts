@@ -76,11 +76,10 @@ export function bufferedSink<T>(sink: Sink<T>, options: BufferOptions<T>): Buffe
       soon();
     },
     stop() {
-      if (over) return;
+      if (!over) stopped();
+      left ||= !over;
       over = true;
-      left = true;
       held = [];
-      stopped();
     },
     left: () => left,
     begun: () => begun,
