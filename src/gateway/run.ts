@@ -72,8 +72,8 @@ export function run(
     told: ends.told,
   });
   const stages = answerStages({ round, rules, clock: itsTime, newId, tally: counted, report });
-  const { requestId, span } = job;
-  const source = round.prepared.open({ retry, requestId, headers: span?.headers });
+  const { requestId, span, caller: tenant } = job;
+  const source = round.prepared.open({ retry, requestId, tenant, headers: span?.headers });
   const { crashed } = ends;
   const running = pump(
     guarded(timed(source, itsTime), crashed),

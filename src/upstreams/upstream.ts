@@ -38,6 +38,8 @@ export type OpenOptions = {
   /** Whether to try again by itself before the first event; an earlier link of a chain does not. */
   readonly retry: boolean;
   readonly requestId: string;
+  /** Whose turn it is: what an upstream keeps between turns is found by the same tenant only. */
+  readonly tenant: string;
   /** What else the upstream is told where it speaks HTTP, such as whose trace this is part of. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 };

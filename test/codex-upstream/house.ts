@@ -11,6 +11,7 @@ import {
   type FakeUpstream,
   type Model,
 } from "../support/fake-upstream.ts";
+import type { ConfigInput } from "../../src/gateway/config.ts";
 import { serve, type Served } from "../support/serve.ts";
 
 export const command = fileURLToPath(new URL("../../node_modules/.bin/codex", import.meta.url));
@@ -29,6 +30,7 @@ export type CodexHouse = AsyncDisposable & {
 export async function openCodex(
   behind: Model,
   more: Readonly<Record<string, unknown>> = {},
+  server: ConfigInput["server"] = {},
 ): Promise<CodexHouse> {
   const home = await mkdtemp(join(tmpdir(), "patchbay-codex-home-"));
   const model = await fakeUpstream(behind);
@@ -45,6 +47,7 @@ export async function openCodex(
         },
       },
       models: { "*": "codex/*" },
+      server,
     },
     { HOME: home },
   );

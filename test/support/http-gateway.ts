@@ -122,7 +122,7 @@ export function hear(
   const heard: Omit<Heard, "flow"> = { events: [], flushes: 0, ends: 0, ended: ended.promise };
   const source = upstream
     .prepare(asked, { model: "m-1", straight })
-    .open({ retry, requestId: "req_7" });
+    .open({ retry, requestId: "req_7", tenant: "" });
   const flow = source({
     each: (event) => void heard.events.push(event),
     flush: () => void heard.flushes++,

@@ -6,7 +6,7 @@ import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import { modelProfile } from "../../profiles/models.ts";
 import { retrying } from "../retry.ts";
-import type { Upstream } from "../upstream.ts";
+import type { OpenOptions, Upstream } from "../upstream.ts";
 import { attemptOf } from "./attempt.ts";
 import { bundledModels } from "./bundled.ts";
 import { findCommand } from "./command.ts";
@@ -63,7 +63,7 @@ type Shared = {
   readonly lot: ParkedThreads<Thread>;
   /** All threads there are, and where. */
   readonly threads: Map<Thread, Worker>;
-  readonly newThread: (server: AppServer, request: CodexRequest) => Thread;
+  readonly newThread: (server: AppServer, request: CodexRequest, tenant: string) => Thread;
 };
 
 /** The models that Codex can reach, by way of its app-server. */
@@ -79,8 +79,8 @@ export function codexUpstream(options: CodexOptions): Upstream {
       const request = writeCodexRequest(turn, model, modelProfile(profile, model));
       return {
         decisions: request.decisions,
-        open: ({ retry }) =>
-          retrying(attemptOf(answer(request, retry, shared)), {
+        open: ({ retry, tenant }) =>
+          retrying(attemptOf(answer(request, { retry, tenant }, shared)), {
             retries: retry ? RETRIES : 0,
             clock,
             random: options.random,
@@ -134,7 +134,7 @@ function share(pool: Pool, options: CodexOptions): Shared {
   };
   const threads = new Map<Thread, Worker>();
   const lot = new ParkedThreads<Thread>({ clock, ttl: parkMs, most });
-  const newThread = (server: AppServer, request: CodexRequest): Thread =>
+  const newThread: Shared["newThread"] = (server, request, tenant) =>
     new Thread({
       server,
       request,
@@ -144,7 +144,7 @@ function share(pool: Pool, options: CodexOptions): Shared {
       idle: options.timeouts.idle,
       park(parked, said) {
         if (parkMs === 0 || most === 0) return false;
-        lot.park(keyOf(parked.request, said), parked);
+        lot.park(keyOf(tenant, parked.request, said), parked);
         return true;
       },
       over(ended) {
@@ -158,7 +158,7 @@ function share(pool: Pool, options: CodexOptions): Shared {
 /** One answer: in the thread that waits for this request, else in a fresh one. */
 function answer(
   request: CodexRequest,
-  retry: boolean,
+  { retry, tenant }: Pick<OpenOptions, "retry" | "tenant">,
   { pool, lot, threads, newThread }: Shared,
 ): Source<Event> {
   return (sink) => {
@@ -183,7 +183,7 @@ function answer(
     const replay = async ({ worker, leave }: Seat, again?: () => void): Promise<void> => {
       const server = await worker.server();
       if (out.left()) return leave();
-      thread = newThread(server, request);
+      thread = newThread(server, request, tenant);
       threads.set(thread, worker);
       await thread.answer(out, { done: leave, again });
     };
@@ -201,7 +201,7 @@ function answer(
     const afresh = (): void => enter((taken) => replay(taken));
 
     queueMicrotask(() => {
-      const further = lot.size === 0 ? undefined : continuationOf(request);
+      const further = lot.size === 0 ? undefined : continuationOf(tenant, request);
       const parked = further && lot.take(further.key);
       if (parked === undefined || further === undefined)
         return enter((taken) => replay(taken, retry ? afresh : undefined));

@@ -41,38 +41,43 @@ const said = {
     { id: "b", name: "look", input: "{}", plain: true },
   ],
 };
-const key = keyOf(first, said);
+const key = keyOf("tenant", first, said);
 const goneOn = [user("Hi"), own("Let me see."), call("a", '{ "y": 2, "x": 1 }'), call("b")];
 
 describe("a request that goes on", () => {
   it("is known by what was told and said, with or without the reasoning", () => {
-    const plain = continuationOf(request([...goneOn, result("a"), result("b")]));
+    const plain = continuationOf("tenant", request([...goneOn, result("a"), result("b")]));
     expect(plain?.key).toBe(key);
     const items = [user("Hi"), thought, ...goneOn.slice(1), result("a"), result("b")];
-    expect(continuationOf(request(items))?.key).toBe(key);
+    expect(continuationOf("tenant", request(items))?.key).toBe(key);
+  });
+
+  it("is another for another tenant", () => {
+    const items = [...goneOn, result("a"), result("b")];
+    expect(continuationOf("other", request(items))?.key).not.toBe(key);
   });
 
   it("has its answers in the order of the calls, whatever their ids are by now", () => {
     const again = [...goneOn.slice(0, 2), call("a_2", '{"x":1,"y":2}'), call("b_2")];
     const items = [...again, result("b_2", "second"), result("a_2", "first")];
-    const further = continuationOf(request(items));
+    const further = continuationOf("tenant", request(items));
     expect(further?.key).toBe(key);
     expect(further?.answers.flat().map(({ text }) => text)).toEqual(["first", "second"]);
   });
 
   it("may say more after the results, if the user says it", () => {
     const results = [result("a"), result("b")];
-    const further = continuationOf(request([...goneOn, ...results, user("Quick.")]));
+    const further = continuationOf("tenant", request([...goneOn, ...results, user("Quick.")]));
     expect(further?.key).toBe(key);
     expect(further?.more).toEqual([[{ type: "text", text: "Quick." }]]);
     const developer = { ...user("Quick."), role: "developer" };
-    expect(continuationOf(request([...goneOn, ...results, developer]))).toBe(undefined);
+    expect(continuationOf("tenant", request([...goneOn, ...results, developer]))).toBe(undefined);
   });
 
   it("brings images in high detail, which is the only one that can be said there", () => {
     const further = (detail?: string): Continuation | undefined => {
       const image = { type: "input_image", image_url: "data:image/png;base64,x", detail };
-      return continuationOf(request([...goneOn, result("a", [image]), result("b")]));
+      return continuationOf("tenant", request([...goneOn, result("a", [image]), result("b")]));
     };
     expect(further("high")?.answers[0]).toEqual([
       { type: "inputImage", imageUrl: "data:image/png;base64,x" },
@@ -84,7 +89,7 @@ describe("a request that goes on", () => {
     const image = { type: "input_image", image_url: "data:image/png;base64,x" };
     const shown = [image, { ...image, detail: "high" }];
     const items = [...goneOn, result("a"), result("b"), { ...user(""), content: shown }];
-    expect(continuationOf(request(items))?.more).toEqual([
+    expect(continuationOf("tenant", request(items))?.more).toEqual([
       ["auto", "high"].map((detail) => ({ type: "image", url: image.image_url, detail })),
     ]);
   });
@@ -98,7 +103,7 @@ describe("a request that goes on", () => {
     ["other arguments", [...goneOn.slice(0, 2), call("a"), call("b"), result("a"), result("b")]],
     ["other tools", [...goneOn, result("a"), result("b")], { model: "m", dynamicTools: [] }],
   ])("is another with %s", (_, items, thread) => {
-    expect(continuationOf(request(items, thread))?.key).not.toBe(key);
+    expect(continuationOf("tenant", request(items, thread))?.key).not.toBe(key);
   });
 
   it.each<[string, readonly Fields[]]>([
@@ -107,7 +112,7 @@ describe("a request that goes on", () => {
     ["there is one too many", [...goneOn, result("a"), result("b"), result("c")]],
     ["the model has answered already", [...goneOn, result("a"), result("b"), own("So.")]],
   ])("is none where %s", (_, items) => {
-    expect(continuationOf(request(items))).toBe(undefined);
+    expect(continuationOf("tenant", request(items))).toBe(undefined);
   });
 });
 

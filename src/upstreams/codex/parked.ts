@@ -15,16 +15,16 @@ export type Continuation = {
   readonly more: readonly (readonly Fields[])[];
 };
 
-/** The key of a thread that was told the request and has said this. */
-export const keyOf = (request: CodexRequest, said: Said): string =>
-  hashOf(request, spoken(request.items), said);
+/** The key of a tenant's thread that was told the request and has said this. */
+export const keyOf = (tenant: string, request: CodexRequest, said: Said): string =>
+  hashOf(tenant, request, { before: spoken(request.items), said });
 
 /**
  * How this request goes on, if it does: calls, a result for each of them, and
  * then nothing but words of the user. Reasoning is left out of the comparison:
  * the thread has its own, and not every client gives it back.
  */
-export function continuationOf(request: CodexRequest): Continuation | undefined {
+export function continuationOf(tenant: string, request: CodexRequest): Continuation | undefined {
   const items = spoken(request.items);
   const end = items.findLastIndex((item) => item.type === "function_call_output") + 1;
   const more = items.slice(end).map(steering);
@@ -43,7 +43,7 @@ export function continuationOf(request: CodexRequest): Continuation | undefined 
   const answered = said.calls.length > 0 && inOrder.length === said.calls.length;
   if (!answered || answers.size !== said.calls.length || more.includes(undefined)) return undefined;
   return {
-    key: hashOf(request, items.slice(0, at), said),
+    key: hashOf(tenant, request, { before: items.slice(0, at), said }),
     answers: inOrder,
     more: more.filter((input) => input !== undefined),
   };
@@ -65,10 +65,14 @@ export function willWait({ calls }: Said, { thread }: CodexRequest): boolean {
 const spoken = (items: readonly Fields[]): readonly Fields[] =>
   items.filter((item) => item.type !== "reasoning");
 
-function hashOf({ thread, options }: CodexRequest, before: readonly Fields[], said: Said): string {
+function hashOf(
+  tenant: string,
+  { thread, options }: CodexRequest,
+  { before, said }: { readonly before: readonly Fields[]; readonly said: Said },
+): string {
   // Clients may write arguments anew, so they are compared as values.
   const calls = said.calls.map(({ name, input }) => [name, ordered(jsonOf(input))]);
-  const text = JSON.stringify([thread, options, before, said.text, calls]);
+  const text = JSON.stringify([tenant, thread, options, before, said.text, calls]);
   return createHash("sha256").update(text).digest("base64");
 }
 

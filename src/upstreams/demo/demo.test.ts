@@ -45,7 +45,7 @@ async function events(said: string | Item<UpstreamName>[], asked: Asked = {}): P
   const heard: Event[] = [];
   const { promise, resolve } = Promise.withResolvers<void>();
   const prepared = demoUpstream().prepare(turn, { model: "demo", straight: false });
-  prepared.open({ retry: true, requestId: "r" })({
+  prepared.open({ retry: true, requestId: "r", tenant: "" })({
     each: (event) => void heard.push(event),
     flush() {},
     end: resolve,

@@ -223,7 +223,7 @@ describe("an upstream that fails", () => {
     const heard: string[] = [];
     const ended = Promise.withResolvers<void>();
     const source = upstream.prepare(turn, { model: "m", straight: false });
-    source.open({ retry: true, requestId: "r" })({
+    source.open({ retry: true, requestId: "r", tenant: "" })({
       each(event) {
         heard.push(event.type === "turn-fail" ? event.fault.code : event.type);
         if (heard.length === 1) throw new TypeError("a bug");

@@ -61,7 +61,7 @@ function listen(upstream: ScriptedUpstream, turn: Turn<UpstreamName>, model = "s
   const events: Event[] = [];
   let ends = 0;
   const source = upstream.prepare(turn, { model, straight: false });
-  const flow = source.open({ retry: false, requestId: "req" })({
+  const flow = source.open({ retry: false, requestId: "req", tenant: "" })({
     each: (event) => void events.push(event),
     flush() {},
     end: () => void ends++,
