@@ -2,10 +2,10 @@ import { isFields, jsonOf } from "../../turn/json.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Call, Part, Result, Turn } from "../../turn/turn.ts";
 import { lastUserIndex, lastUserText, textOf } from "../turn-text.ts";
-import type { Callable } from "./wishes.ts";
+import type { Callable } from "./calls.ts";
 import { exampleOf } from "./example.ts";
-import { hintsFrom, plainName, type Facts } from "./hints.ts";
-import { heard, named } from "./words.ts";
+import { plainName, valuesFrom, type Facts } from "./values.ts";
+import { subjectsOf, typedText } from "./words.ts";
 
 type Answered = { readonly call: Call<UpstreamName> | undefined; readonly result: Result };
 
@@ -18,7 +18,7 @@ export function resultsOf(turn: Turn<UpstreamName>): Answered[] {
   );
 }
 
-/** Says in the asked format what there is to say. */
+/** The answer in the format that was asked for. */
 export function answerText(turn: Turn<UpstreamName>, offered: readonly Callable[]): string {
   const results = resultsOf(turn);
   const words = results.length > 0 ? fromResults(results) : introduction(turn, offered);
@@ -26,30 +26,28 @@ export function answerText(turn: Turn<UpstreamName>, offered: readonly Callable[
     case "json":
       return JSON.stringify({ answer: words });
     case "schema": {
-      const about = named(heard(lastUserText(turn)));
-      const found = exampleOf(turn.format.schema, hintsFrom(about, factsOf(results, words)));
-      return JSON.stringify(found === undefined ? {} : found.value);
+      const source = valuesFrom(subjectsOf(typedText(lastUserText(turn))), factsOf(results, words));
+      return JSON.stringify(exampleOf(turn.format.schema, source));
     }
     default:
       return words;
   }
 }
 
-const LONGEST = 600;
-const shortened = (text: string, longest = LONGEST): string =>
+const shortened = (text: string, longest: number): string =>
   text.length <= longest ? text : `${text.slice(0, longest)}...`;
 
 function fromResults(results: readonly Answered[]): string {
-  const said = results.map(({ call, result }) => {
-    const what = shortened(plainWords(result.parts)) || "nothing";
-    const whom = call === undefined ? "The tool" : `${call.name}${givenTo(call)}`;
-    return `${whom} says: ${/[.!?]$/.test(what) ? what : `${what}.`}`;
+  const sentences = results.map(({ call, result }) => {
+    const text = shortened(plainText(result.parts), 600) || "nothing";
+    const tool = call === undefined ? "The tool" : `${call.name}${argumentsOf(call)}`;
+    return `${tool} says: ${/[.!?]$/.test(text) ? text : `${text}.`}`;
   });
-  return said.join(" ");
+  return sentences.join(" ");
 }
 
-/** The values a call was made with, as a reader would want to see them. */
-function givenTo(call: Call<UpstreamName>): string {
+/** The plain values a call was made with, in brackets. */
+function argumentsOf(call: Call<UpstreamName>): string {
   const values = jsonOf(call.input);
   const scalars = isFields(values)
     ? Object.values(values).filter((value) => typeof value !== "object")
@@ -57,20 +55,20 @@ function givenTo(call: Call<UpstreamName>): string {
   return scalars.length === 0 ? "" : ` (${shortened(scalars.join(", "), 80)})`;
 }
 
-function plainWords(parts: readonly Part[]): string {
+function plainText(parts: readonly Part[]): string {
   const text = textOf(parts).trim();
   if (text === "" && parts.length > 0) return `a part of type ${parts[0]?.type}`;
   const value = jsonOf(text);
   return value === undefined ? text : spelled(value);
 }
 
-/** How deep a result is looked into: further down nobody reads, and the stack has an end. */
-const DEEPEST = 64;
+/** How deep a result is read: recursion further down could overflow the stack. */
+const MAX_DEPTH = 64;
 
-/** A JSON value in words: its numbers and texts as they stand, without the brackets. */
+/** A JSON value as text: its numbers and strings as they stand, without the brackets. */
 function spelled(value: unknown, depth = 0): string {
   if (typeof value !== "object" || value === null) return String(value);
-  if (depth === DEEPEST) return "...";
+  if (depth === MAX_DEPTH) return "...";
   if (Array.isArray(value)) return value.map((inner) => spelled(inner, depth + 1)).join("; ");
   return Object.entries(value)
     .map(([name, inner]) => `${name.replaceAll("_", " ")} ${spelled(inner, depth + 1)}`)
@@ -78,41 +76,45 @@ function spelled(value: unknown, depth = 0): string {
 }
 
 function introduction(turn: Turn<UpstreamName>, offered: readonly Callable[]): string {
-  const asked = shortened(lastUserText(turn).trim().replaceAll(/\s+/g, " "), 200);
+  const asked = shortened(typedText(lastUserText(turn)), 200);
+  const names = offered.slice(0, 5).map(({ tool }) => tool.name);
+  const more = offered.length > names.length ? ` and ${offered.length - names.length} more` : "";
   const sentences = [
     "This is Patchbay's built-in demo model: it follows a few rules, and needs neither a network nor a key.",
     asked === "" ? "" : `You said: "${asked}"`,
     offered.length === 0
       ? ""
-      : `I could call ${offered.map(({ tool }) => tool.name).join(", ")}, but nothing you said seems to ask for it.`,
+      : `I could call ${names.join(", ")}${more}, but nothing you said seems to ask for it.`,
     "For answers from a real model, set a key such as OPENAI_API_KEY, or add an upstream to patchbay.yaml, and start Patchbay again.",
   ];
   return sentences.filter(Boolean).join(" ");
 }
 
-/** Names under which a schema asks for the answer itself. */
-const answerNames =
+/** Properties of a schema that ask for the answer itself. */
+const ANSWER_NAMES =
   "answer summary text message response result explanation output content finalanswer reply reasoning".split(
     " ",
   );
+/** Values that are remembered for one name: a list of thousands has a value for each. */
+const MAX_FACTS = 4;
 
 function factsOf(results: readonly Answered[], words: string): Facts {
-  const facts = new Map<string, unknown[]>(answerNames.map((name) => [name, []]));
-  const learn = (value: unknown, depth = 0): void => {
-    if (depth === DEEPEST) return;
-    if (Array.isArray(value)) for (const inner of value) learn(inner, depth + 1);
-    if (!isFields(value)) return;
+  const facts = new Map<string, unknown[]>();
+  const learn = (name: string, value: unknown): void => {
+    const known = facts.get(plainName(name)) ?? [];
+    if (known.length < MAX_FACTS) facts.set(plainName(name), [...known, value]);
+  };
+  const read = (value: unknown, depth = 0): void => {
+    if (typeof value !== "object" || value === null || depth === MAX_DEPTH) return;
     for (const [name, inner] of Object.entries(value)) {
-      const known = facts.get(plainName(name));
-      if (known === undefined) facts.set(plainName(name), [inner]);
-      else known.push(inner);
-      learn(inner, depth + 1);
+      if (!Array.isArray(value)) learn(name, inner);
+      read(inner, depth + 1);
     }
   };
   for (const { call, result } of results) {
-    learn(jsonOf(textOf(result.parts)));
-    if (call !== undefined) learn(jsonOf(call.input));
+    read(jsonOf(textOf(result.parts)));
+    if (call !== undefined) read(jsonOf(call.input));
   }
-  for (const name of answerNames) facts.get(name)?.push(words);
+  for (const name of ANSWER_NAMES) facts.set(name, [...(facts.get(name) ?? []), words]);
   return facts;
 }

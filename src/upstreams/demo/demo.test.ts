@@ -199,7 +199,7 @@ describe("the demo's calls", () => {
     const property = fc.constantFrom<JsonSchema>(
       text,
       { type: "string", maxLength: 3 },
-      { type: "string", pattern: "^[A-Z]{3}-\\d{2}$" },
+      { type: "string", format: "date" },
       { type: ["integer", "null"], minimum: 7 },
       { type: "array", items: { type: "string", minLength: 4 }, minItems: 2, uniqueItems: true },
       { $ref: "#/$defs/node" },
@@ -310,7 +310,7 @@ describe("the choice of tools", () => {
     ]);
   });
 
-  it("covers tools with free input, and their grammar where it is regular", async () => {
+  it("covers tools with free input", async () => {
     const patch: Tool<UpstreamName> = {
       type: "custom",
       name: upstreamName("apply_patch"),
@@ -319,14 +319,30 @@ describe("the choice of tools", () => {
     expect(callsOf(await ask("Apply the patch `*** Begin`", { tools: [patch] }))).toMatchObject([
       { kind: "custom", input: "*** Begin" },
     ]);
-    const stamp: Tool<UpstreamName> = {
-      type: "custom",
-      name: upstreamName("stamp"),
-      format: { type: "grammar", syntax: "regex", definition: "[A-Z]{2}-\\d{3}" },
+  });
+
+  it("is never made by what an agent adds to the conversation", async () => {
+    const system: Item<UpstreamName> = {
+      type: "message",
+      role: "system",
+      parts: [{ type: "text", text: "Use get_weather for Rome. You have the tool get_time." }],
     };
-    expect(callsOf(await ask("stamp it", { tools: [stamp] }))[0]?.input).toMatch(
-      /^[A-Z]{2}-\d{3}$/,
-    );
+    const reminder = "<system-reminder>Call get_weather for Rome.</system-reminder>";
+    expect(callsOf(await ask([system, user(`${reminder} Hello!`)], { tools }))).toEqual([]);
+    const asked = [system, user(`${reminder}\nWhat is the weather in Oslo?`)];
+    expect(inputs(await ask(asked, { tools }))).toEqual([["get_weather", { location: "Oslo" }]]);
+  });
+
+  it("takes more than one shared word where there are several tools", async () => {
+    const described = {
+      ...time,
+      name: upstreamName("clock"),
+      description: "Tells the hour of a city. Fix it.",
+    };
+    expect(callsOf(await ask("Please fix this bug", { tools: [weather, described] }))).toEqual([]);
+    expect(
+      inputs(await ask("Which hour is it in the city of Rome?", { tools: [weather, described] })),
+    ).toEqual([["clock", { city: "Rome" }]]);
   });
 });
 

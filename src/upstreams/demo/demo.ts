@@ -26,8 +26,8 @@ export function demoUpstream({ name = "demo", profile = demo }: DemoOptions = {}
     profile,
     prepare: (turn, { model }) => ({
       decisions: writeParams(turn, "chat", profile).decisions,
-      // Thought out before it is said: what fails in thinking fails where it was asked.
-      open: () => sourceOf(perform(turn, model, replyTo(turn))),
+      // The reply is made before the stream starts: what throws here fails the request, not the stream.
+      open: () => sourceOf(eventsOf(turn, model, replyTo(turn))),
     }),
     models: async () => ["demo"],
     close: async () => {},
@@ -35,17 +35,17 @@ export function demoUpstream({ name = "demo", profile = demo }: DemoOptions = {}
 }
 
 type Tally = { output: number; reasoning: number; calls: number };
+type Choice = { readonly choice: number; readonly turn: Turn<UpstreamName>; readonly tally: Tally };
 
-function* perform(
-  turn: Turn<UpstreamName>,
-  model: string,
-  reply: Reply,
-): Generator<Event, void, undefined> {
+function* eventsOf(turn: Turn<UpstreamName>, model: string, reply: Reply): Generator<Event, void> {
   const tally: Tally = { output: 0, reasoning: 0, calls: lastCall(turn.items) };
   const input = inputTokens(turn);
   yield { type: "turn-start", model };
-  for (let choice = 0; choice < (turn.params.n ?? 1); choice++)
-    yield* speak(varied(reply, choice, turn), { choice, turn, tally });
+  for (let choice = 0; choice < (turn.params.n ?? 1); choice++) {
+    const isWhole = yield* choiceEvents(varied(reply, choice, turn), { choice, turn, tally });
+    const stop = !isWhole ? "length" : reply.calls.length > 0 ? "calls" : "end";
+    yield { type: "turn-end", choice, stop };
+  }
   const { output, reasoning } = tally;
   yield { type: "usage", usage: { input, output, total: input + output, cached: 0, reasoning } };
 }
@@ -66,23 +66,11 @@ function varied(reply: Reply, choice: number, { format }: Turn<UpstreamName>): R
   return { ...reply, text: `${openings[(choice - 1) % openings.length]}${reply.text}` };
 }
 
-type Stage = { readonly choice: number; readonly turn: Turn<UpstreamName>; readonly tally: Tally };
-
-/** One choice, until all is said or the limit is reached. */
-function* speak(reply: Reply, stage: Stage): Generator<Event, void, undefined> {
-  const whole = yield* sayReply(reply, stage);
-  const stop = !whole ? "length" : reply.calls.length > 0 ? "calls" : "end";
-  yield { type: "turn-end", choice: stage.choice, stop };
-}
-
-/** Says a reply token by token; false if there were not enough of them. */
-function* sayReply(
-  reply: Reply,
-  { choice, turn, tally }: Stage,
-): Generator<Event, boolean, undefined> {
+/** One reply token by token; false if the token limit ends it early. */
+function* choiceEvents(reply: Reply, { choice, turn, tally }: Choice): Generator<Event, boolean> {
   const { maxTokens = Infinity, effort, reasoningSummary, stop } = turn.params;
-  const enough = tally.output + maxTokens;
-  const spend = (): boolean => tally.output < enough && ++tally.output > 0;
+  const limit = tally.output + maxTokens;
+  const spend = (): boolean => tally.output < limit && ++tally.output > 0;
 
   if (effort !== undefined && effort !== "none") {
     const of = reasoningSummary === undefined ? "content" : "summary";

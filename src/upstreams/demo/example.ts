@@ -1,287 +1,192 @@
-import { requiredIn, typeOfWord } from "../../schema/keywords.ts";
+import { errorsIn } from "../../schema/check.ts";
+import {
+  impliedTypes,
+  isOfType,
+  requiredIn,
+  resolve,
+  schemasIn,
+  typesIn,
+} from "../../schema/keywords.ts";
 import { isFields } from "../../turn/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
-import { gather, type Gathered } from "./merge.ts";
-import { matching } from "./pattern.ts";
-import {
-  allLooks,
-  canonical,
-  count,
-  fits,
-  formats,
-  itemSchema,
-  own,
-  propertySchemas,
-  range,
-  typesOf,
-  type Looks,
-} from "./schema.ts";
 
 /** Where values come from before any are made up. */
-export type Hints = {
-  /** Values for a property, best first. `order`: which of its siblings of the same type it is. */
-  values(name: string, schema: Fields, order: number): readonly unknown[];
+export type ValueSource = {
+  /** Candidates for a property, best first; undefined and NaN stand for none. */
+  values(name: string, schema: Fields): Iterable<unknown>;
   /** Whether a property that may be left out is spoken of. */
-  wanted(name: string, schema: Fields): boolean;
+  isMentioned(name: string, schema: Fields): boolean;
 };
 
-/** A value that satisfies the schema, drawn from the hints where they fit; none if none is found. */
-export function exampleOf(schema: JsonSchema, hints: Hints): { value: unknown } | undefined {
-  const looks = allLooks();
-  // Shallow first: a recursive schema has deep values, and nobody wants them.
-  for (const deepest of [3, 6, 12, 24]) {
-    const search: Search = { root: schema, hints, deepest, looks, left: 10_000 };
-    const found = find(schema, { name: "", order: 0, depth: 0, search });
-    if (found !== undefined) return found;
-  }
-  return undefined;
-}
+/** Parts of a schema that one value may take: references and arrays can ask for any number. */
+const MAX_PARTS = 100_000;
+/** From here on recursive schemas are left by the shortest way, and where there is none, cut off. */
+const DEEP = 4;
+const MAX_DEPTH = 32;
+const MAX_LENGTH = 10_000;
+const MAX_ITEMS = 100;
 
-type Search = {
-  readonly root: JsonSchema;
-  readonly hints: Hints;
-  readonly deepest: number;
-  readonly looks: Looks;
-  /** How many more values may be tried. */
-  left: number;
-};
+/** `limits`: equal limits are one object, so that their validator is built once. */
+type Search = { parts: number; readonly limits: Map<string, Fields> };
 
-/** Where in the value we are. */
 type Place = {
   readonly name: string;
-  readonly order: number;
   readonly depth: number;
+  /** Tells items of an array apart; only the first is drawn from the source. */
+  readonly index: number;
+  readonly root: JsonSchema;
+  readonly source: ValueSource;
   readonly search: Search;
 };
 
-type Values = Generator<unknown, void, undefined>;
-
-function find(schema: unknown, place: Place): { value: unknown } | undefined {
-  const { search } = place;
-  for (const value of candidates(schema, place)) {
-    if (fits(schema, value, search.root, search.looks)) return { value };
-    if (--search.left <= 0) return undefined;
-  }
-  return undefined;
+/** A value for a schema: drawn from the source where that fits, made up where it does not. */
+export function exampleOf(root: JsonSchema, source: ValueSource): unknown {
+  const search = { parts: MAX_PARTS, limits: new Map<string, Fields>() };
+  return valueFor(root, { name: "", depth: 0, index: 0, root, source, search });
 }
 
-function* candidates(schema: unknown, place: Place): Values {
-  const { search } = place;
-  if (place.depth > search.deepest || --search.left <= 0) return;
-  const gathered = gather(schema, { flat: {}, choices: [] }, search);
-  if (gathered !== undefined) yield* chosen(gathered, place);
-}
-
-/** Takes one of each set of alternatives, in every way. */
-function* chosen({ flat, choices }: Gathered, place: Place, taken = 0): Values {
-  const [first, ...rest] = choices;
-  if (first === undefined) {
-    yield* plain(flat, place);
-    return;
-  }
-  if (taken > 24) return;
-  // Deep down, what refers elsewhere would only go deeper.
-  const branches = place.depth < 2 ? first : first.toSorted((a, b) => refers(a) - refers(b));
-  for (const branch of branches) {
-    if (--place.search.left <= 0) return;
-    const gathered = gather(branch, { flat, choices: rest }, place.search);
-    if (gathered !== undefined) yield* chosen(gathered, place, taken + 1);
-  }
-}
-
-const refers = (schema: unknown): number => (isFields(schema) && "$ref" in schema ? 1 : 0);
-
-function* plain(flat: Fields, place: Place): Values {
-  const { hints } = place.search;
-  if (Object.hasOwn(flat, "const")) {
-    yield flat.const;
-    return;
-  }
-  yield* hints.values(place.name, flat, place.order);
-  if (Array.isArray(flat.enum)) {
-    yield* flat.enum;
-    return;
-  }
-  if (Array.isArray(flat.examples)) yield* flat.examples;
-  if (Object.hasOwn(flat, "default")) yield flat.default;
-  for (const type of likelyTypes(flat)) yield* ofType(type, flat, place);
-}
-
-/** The types that are allowed; where none is said, the ones whose keywords are used come first. */
-function likelyTypes(flat: Fields): readonly string[] {
-  const types = typesOf(flat);
-  if (types !== undefined)
-    return types.toSorted((a, b) => Number(a === "null") - Number(b === "null"));
-  const told = Object.keys(flat).flatMap((word) => typeOfWord.get(word) ?? []);
-  const all = ["string", "number", "object", "array", "boolean", "null"];
-  return [...new Set([...told, ...all])];
-}
-
-function ofType(type: string, flat: Fields, place: Place): Iterable<unknown> {
-  switch (type) {
-    case "string":
-      return strings(flat);
+function valueFor(schema: unknown, place: Place): unknown {
+  const { index, name, source, search } = place;
+  if (place.depth > MAX_DEPTH || search.parts < 0) return null;
+  const flat = flatten(schema, place);
+  if ("const" in flat) return flat.const;
+  if (index === 0)
+    for (const value of source.values(name, flat)) if (fits(value, flat, search)) return value;
+  if (Array.isArray(flat.enum)) return flat.enum[index % flat.enum.length] as unknown;
+  if (index === 0 && fits(flat.default, flat, search)) return flat.default;
+  const types = typesIn(flat).length > 0 ? typesIn(flat) : impliedTypes(flat);
+  switch (types.find((type) => type !== "null") ?? types[0]) {
+    case "object":
+      return objectFor(flat, place);
+    case "array":
+      return arrayFor(flat, place);
     case "integer":
     case "number":
-      return numbers(flat, type === "integer");
+      return numberFor(flat, place);
     case "boolean":
-      return [true, false];
-    case "array":
-      return arrays(flat, place);
-    case "object":
-      return objects(flat, place);
+      return index % 2 === 0;
+    case "null":
+      return null;
     default:
-      return [null];
+      return stringFor(flat, place);
   }
 }
 
-/** No longer text is made: a few thousand of them would take all memory there is. */
-const LONGEST = 10_000;
-
-function* strings(flat: Fields): Values {
-  const { format, pattern } = flat;
-  if (typeof format === "string" && formats[format]) yield formats[format].sample;
-  if (typeof pattern === "string") yield* matching(pattern);
-  const least = count(flat.minLength, 0);
-  if (least > LONGEST) return;
-  const most = Math.min(count(flat.maxLength, Infinity), LONGEST);
-  const sized = (text: string): string =>
-    Array.from(text.repeat(Math.ceil(Math.max(least, 1) / text.length)))
-      .slice(0, Math.max(least, Math.min(text.length, most)))
-      .join("");
-  yield sized("example");
-  yield sized("sample");
-  for (let at = 1; at <= 40; at++) yield sized(`${at} item `);
-  for (const letter of "abcdefghijklmnopqrstuvwxyz") yield sized(letter);
-  yield "";
+/** A schema as one: references followed, `allOf` merged, one alternative taken. */
+function flatten(schema: unknown, { depth, root, search }: Place): Fields {
+  // Without a prototype: a property may be called `__proto__`.
+  const flat = Object.create(null) as Record<string, unknown>;
+  const properties = Object.create(null) as Record<string, unknown>;
+  const required: string[] = [];
+  const gather = (part: unknown, hops: number): void => {
+    if (!isFields(part) || hops > MAX_DEPTH || --search.parts < 0) return;
+    Object.assign(flat, part);
+    Object.assign(properties, part["properties"]);
+    for (const name of requiredIn(part)) required.push(name);
+    if (typeof part["$ref"] === "string") gather(resolve(root, part["$ref"]), hops + 1);
+    for (const one of schemasIn(part["allOf"])) gather(one, hops + 1);
+    for (const some of [schemasIn(part["anyOf"]), schemasIn(part["oneOf"])])
+      gather(some.find((one) => isSimple(one, depth)) ?? some[0], hops + 1);
+  };
+  gather(schema, 0);
+  return "properties" in flat ? { ...flat, properties, required } : { ...flat, required };
 }
 
-function* numbers(flat: Fields, whole: boolean): Values {
-  const { low, high } = range(flat);
-  const step = count(flat.multipleOf, 1);
-  const inside = [1, 10, 0].filter((one) => one >= low.at && one <= high.at);
-  yield* inside;
-  const bottom = Number.isFinite(low.at) ? Math.ceil(low.at / step) : undefined;
-  const top = Number.isFinite(high.at) ? Math.floor(high.at / step) : undefined;
-  const from = bottom ?? (top === undefined ? 1 : top - 40);
-  for (let at = 0; at <= 40; at++) yield (from + at) * step;
-  if (top !== undefined) for (let at = 0; at <= 4; at++) yield (top - at) * step;
-  if (whole) return;
-  if (Number.isFinite(low.at) && Number.isFinite(high.at)) {
-    for (const part of [0.5, 0.25, 0.75]) yield low.at + (high.at - low.at) * part;
-    yield low.at;
-    yield high.at;
-  } else yield Number.isFinite(low.at) ? low.at + 0.5 : high.at - 0.5;
+/** Null says little; and deep down a reference would only lead deeper. */
+const isSimple = (schema: JsonSchema, depth: number): boolean =>
+  isFields(schema) && (depth < DEEP ? schema.type !== "null" : !("$ref" in schema));
+
+const LIMIT =
+  /^(?:enum|pattern|format|multipleOf|uniqueItems|(?:min|max)(?:Length|Items|imum)|exclusive.*)$/;
+
+/** Whether a value is as the schema's own keywords ask. */
+function fits(value: unknown, flat: Fields, search: Search): boolean {
+  if (value === undefined || Number.isNaN(value)) return false;
+  const types = typesIn(flat);
+  if (types.length > 0 && !types.some((type) => isOfType(value, type))) return false;
+  const { items } = flat;
+  if (Array.isArray(value) && isFields(items))
+    if (value.length > MAX_ITEMS || !value.every((item) => fits(item, items, search))) return false;
+  const limits = Object.entries(flat).filter(([key]) => LIMIT.test(key));
+  if (limits.length === 0) return true;
+  const key = JSON.stringify(limits);
+  const schema = search.limits.get(key) ?? Object.fromEntries(limits);
+  search.limits.set(key, schema);
+  return errorsIn(value, schema, JSON.stringify(value).length)?.length === 0;
 }
 
-function* arrays(flat: Fields, place: Place): Values {
-  const least = count(flat.minItems, 0);
-  const most = count(flat.maxItems, Infinity);
-  const sizes = [Math.min(Math.max(least, 1), most), least, least + 1].filter(
-    (size) => size <= most,
-  );
-  for (const size of new Set(sizes)) {
-    const made = items(flat, size, place);
-    if (made !== undefined) yield made;
-  }
-  if (least === 0) yield [];
-}
-
-function items(flat: Fields, size: number, place: Place): unknown[] | undefined {
-  const made: unknown[] = [];
-  const seen = new Set<string>();
-  const needed = Object.hasOwn(flat, "contains") ? count(flat.minContains, 1) : 0;
-  for (let at = 0; at < size; at++) {
-    const schema = itemSchema(flat, at);
-    const wanted = at < needed ? { allOf: [flat.contains, schema] } : schema;
-    const inner = { ...place, order: at, depth: place.depth + 1 };
-    const found = flat.uniqueItems === true ? findNew(wanted, inner, seen) : find(wanted, inner);
-    if (found === undefined) return undefined;
-    made.push(found.value);
-  }
-  return made;
-}
-
-function findNew(schema: unknown, place: Place, seen: Set<string>): { value: unknown } | undefined {
-  const { search } = place;
-  for (const value of candidates(schema, place)) {
-    const text = canonical(value);
-    if (!seen.has(text) && fits(schema, value, search.root, search.looks)) {
-      seen.add(text);
-      return { value };
-    }
-    if (--search.left <= 0) return undefined;
-  }
-  return undefined;
-}
-
-function* objects(flat: Fields, place: Place): Values {
+function objectFor(flat: Fields, place: Place): Fields {
   const properties = isFields(flat.properties) ? flat.properties : {};
   const required = new Set(requiredIn(flat));
-  const named = Object.keys(properties);
-  const { hints } = place.search;
-  const wanted = named.filter((name) => {
-    const schema = properties[name];
-    return required.has(name) || (isFields(schema) && hints.wanted(name, schema));
+  const given = Object.entries(properties).flatMap(([name, schema]) => {
+    const isGiven =
+      required.has(name) || (isFields(schema) && place.source.isMentioned(name, schema));
+    return isGiven ? [name] : [];
   });
-  const least = count(flat.minProperties, 0);
-  // In the order of the schema, as a reader of the call expects; then ever more, or less.
-  const inOrder = (names: readonly string[]): string[] => [
-    ...named.filter((name) => names.includes(name) || required.has(name)),
-    ...[...required].filter((name) => !named.includes(name)),
-  ];
-  for (const names of [inOrder(wanted), inOrder([]), inOrder(named)]) {
-    const made = object(flat, dependents(flat, names), place);
-    if (made === undefined) continue;
-    yield made;
-    if (Object.keys(made).length < least) yield filled(flat, made, least, place);
-  }
+  const names = [...new Set([...given, ...required])];
+  return Object.fromEntries(
+    names.map((name) => {
+      const schema = Object.hasOwn(properties, name) ? properties[name] : flat.additionalProperties;
+      return [name, valueFor(schema, { ...place, name, depth: place.depth + 1, index: 0 })];
+    }),
+  );
 }
 
-/** The names with those that must go with them. */
-function dependents(flat: Fields, names: readonly string[]): string[] {
-  const all = new Set(names);
-  const rules = isFields(flat.dependentRequired) ? flat.dependentRequired : {};
-  for (const name of all) {
-    const more = own(rules, name);
-    if (Array.isArray(more)) for (const one of more) all.add(String(one));
-  }
-  return [...all];
+function arrayFor(flat: Fields, place: Place): unknown[] {
+  const { minItems, maxItems, prefixItems, items, uniqueItems } = flat;
+  const prefix = Array.isArray(prefixItems) ? prefixItems : [];
+  const least = Math.max(numberOr(minItems, 0), prefix.length, place.depth < DEEP ? 1 : 0);
+  const length = Math.min(least, numberOr(maxItems, MAX_ITEMS), MAX_ITEMS);
+  const first = uniqueItems === true ? 1 : 0;
+  return Array.from({ length }, (_, at) =>
+    valueFor(prefix[at] ?? items, { ...place, depth: place.depth + 1, index: first + at }),
+  );
 }
 
-function object(flat: Fields, names: readonly string[], place: Place): Fields | undefined {
-  const required = requiredIn(flat);
-  const orders = new Map<string, number>();
-  const entries: [string, unknown][] = [];
-  for (const name of names) {
-    const schemas = propertySchemas(flat, name);
-    const type = isFields(schemas[0]) ? (typesOf(schemas[0])?.[0] ?? "") : "";
-    const order = orders.get(type) ?? 0;
-    orders.set(type, order + 1);
-    const schema = schemas.length === 1 ? schemas[0] : { allOf: schemas };
-    const found = find(schema, { ...place, name, order, depth: place.depth + 1 });
-    if (found !== undefined) entries.push([name, found.value]);
-    else if (required.includes(name)) return undefined;
-  }
-  return Object.fromEntries(entries);
+function numberFor(flat: Fields, { index, search }: Place): number {
+  const step = numberOr(flat.multipleOf, 1);
+  const low = Math.max(
+    numberOr(flat.minimum, -Infinity),
+    numberOr(flat.exclusiveMinimum, -Infinity),
+  );
+  const high = Math.min(
+    numberOr(flat.maximum, Infinity),
+    numberOr(flat.exclusiveMaximum, Infinity),
+  );
+  const least = Math.ceil(low / step) * step;
+  const starts = [Math.max(step, least), least, 0, Math.floor(high / step) * step];
+  const candidates = [index, 0, 1, -1].flatMap((by) => starts.map((start) => start + by * step));
+  return (
+    [...candidates, (low + high) / 2].find(
+      (one) => Number.isFinite(one) && fits(one, flat, search),
+    ) ?? 1
+  );
 }
 
-/** The object with further properties, until there are enough. */
-function filled(flat: Fields, made: Fields, least: number, place: Place): Fields {
-  const entries = new Map(Object.entries(made));
-  const names = { ...place, name: "", depth: place.depth + 1 };
-  for (const name of furtherNames(flat, names)) {
-    if (entries.size >= least || --place.search.left <= 0) break;
-    if (typeof name !== "string" || name === "" || entries.has(name)) continue;
-    const found = find({ allOf: propertySchemas(flat, name) }, { ...names, name });
-    if (found !== undefined) entries.set(name, found.value);
-  }
-  return Object.fromEntries(entries);
+/** Formats, and a few more texts to try where there is a pattern. */
+const samples = new Map([
+  ["date", "2026-01-01"],
+  ["date-time", "2026-01-01T12:00:00Z"],
+  ["time", "12:00:00Z"],
+  ["email", "user@example.com"],
+  ["uri", "https://example.com"],
+  ["uuid", "123e4567-e89b-42d3-a456-426614174000"],
+  ["ipv4", "192.0.2.1"],
+  ["hostname", "example.com"],
+  ["upper case", "ABC"],
+  ["digits", "123"],
+]);
+
+/** A pattern that no sample satisfies is beyond the demo. */
+function stringFor(flat: Fields, { index, search }: Place): string {
+  const word = index === 0 ? "example" : `${index + 1} example`;
+  const least = Math.min(numberOr(flat.minLength, 0), MAX_LENGTH);
+  const most = Math.max(least, Math.min(word.length, numberOr(flat.maxLength, MAX_LENGTH)));
+  const text = word.repeat(Math.ceil(Math.max(least, 1) / word.length)).slice(0, most);
+  search.parts -= text.length / 100;
+  const asked = samples.get(String(flat.format));
+  return [asked, text, ...samples.values()].find((one) => fits(one, flat, search)) ?? text;
 }
 
-function* furtherNames(flat: Fields, place: Place): Values {
-  const { patternProperties } = flat;
-  for (const pattern of Object.keys(isFields(patternProperties) ? patternProperties : {}))
-    yield* matching(pattern);
-  yield* candidates(flat.propertyNames ?? { type: "string" }, place);
-}
+const numberOr = (value: unknown, none: number): number =>
+  typeof value === "number" ? value : none;

@@ -1,182 +1,116 @@
-/** Words that say nothing of what is wanted. */
-const common = new Set(
+/** Words that name no tool and no value. */
+const common: ReadonlySet<string> = new Set(
   `a about all also am an and any are as at be been both but by can could did do does for from get
   give go good had has have hello help her hey hi him his how i if in into is it its just know like
   look make me more my need no not now of off ok on one or our out over please really right say see
   she show so some tell than thank thanks that the their them then there these they this to today
   tomorrow tonight too two up us use using very want was we were what when where which while who why
   will with would yes yet you your versus vs compare between near every each other again first next
-  currently current i'm i'd what's how's where's who's it's that's let's check find lookup call let
-  dear may might must should shall do don't`
-    .split(/\s+/)
-    .filter(Boolean),
+  current currently check find lookup call let dear may might must should shall`.split(/\s+/),
 );
 
-/** Whoever writes more wants more than the demo can give, and to look through it all would take long. */
-const LONGEST = 4_000;
+/** Brings forms of a word together: most differ only behind the sixth letter. */
+const stem = (word: string): string =>
+  (word.length > 3 ? word.replace(/s$/, "") : word).slice(0, 6);
 
-/** What the demo takes in of a text. */
-export const heard = (text: string): string => text.slice(0, LONGEST);
-
-/** Brings the forms of a word together, roughly: most differ only behind their sixth letter. */
-function stem(word: string): string {
-  const short = word.replace(/['’]s$/, "");
-  return (short.length > 3 ? short.replace(/s$/, "") : short).slice(0, 6);
+/** The stems of a text's words that carry meaning, names in camel case taken apart. */
+export function stemsOf(text: string): ReadonlySet<string> {
+  const words = text.replaceAll(/(\p{Ll}|\d)(\p{Lu})/gu, "$1 $2").toLowerCase();
+  const found = words.replaceAll(/['’]\p{L}+/gu, "").match(/[\p{L}\p{N}]+/gu) ?? [];
+  return new Set(found.filter((word) => !common.has(word)).map(stem));
 }
 
-/** The words of a text that mean something, in their stems. */
-export function meaningful(text: string): Set<string> {
-  const split = text
-    .replaceAll(/(\p{Ll}|\d)(\p{Lu})/gu, "$1 $2")
-    .toLowerCase()
-    .match(/[\p{L}\p{N}]+(?:['’]\p{L}+)?/gu);
-  return new Set((split ?? []).filter((word) => !common.has(word)).map(stem));
+/** The demo reads no more of a message, so that its work on one is bounded. */
+const MAX_READ = 4_000;
+const MAX_BLOCKS = 50;
+
+/**
+ * What the user typed. Agents add blocks of their own in tags to a user's
+ * message (`<system-reminder>...</system-reminder>`): these ask for nothing.
+ */
+export function typedText(message: string): string {
+  let rest = message;
+  let typed = "";
+  for (let block = 0; block < MAX_BLOCKS; block++) {
+    const open = /<([a-z][\w-]*)>/.exec(rest);
+    if (open === null) break;
+    const behind = open.index + open[0].length;
+    const close = rest.indexOf(`</${open[1]}>`, behind);
+    typed += rest.slice(0, close === -1 ? behind : open.index);
+    rest = rest.slice(close === -1 ? behind : close + open[0].length + 1);
+  }
+  return (typed + rest).slice(0, MAX_READ).replaceAll(/\s+/g, " ").trim();
 }
 
-/** What a user named in a text. */
-export type Named = {
+type Names = {
+  /** What is quoted, else proper names, else what follows a preposition. */
+  readonly names: readonly string[];
+  /** Whether the names stand side by side, as in "Paris, Rome and Oslo". */
+  readonly isList: boolean;
+};
+
+/** What a text speaks of: the values for a call's arguments. */
+export type Subjects = Names & {
   readonly text: string;
+  readonly stems: ReadonlySet<string>;
   /** In quotation marks or backticks. */
   readonly quoted: readonly string[];
   readonly numbers: readonly number[];
-  /** What is quoted; failing that, proper names; failing those, what follows a preposition, or numbers. */
-  readonly subjects: readonly string[];
-  readonly proper: boolean;
-  /** Whether the subjects are listed side by side, as in "Paris, Rome and Oslo". */
-  readonly listed: boolean;
-  /** The one of the list that all this is about. */
-  readonly single?: string | undefined;
 };
 
-/** `known`: stems that name nothing here, since they are the tool's own words. */
-export function named(text: string, known: ReadonlySet<string> = new Set()): Named {
-  const quoted = Array.from(
-    text.matchAll(/`([^`]+)`|"([^"]+)"|“([^”]+)”|(?<!\p{L})'([^']+)'(?!\p{L})/gu),
-    (found) => found.slice(1).find((part) => part !== undefined) ?? "",
-  );
-  const counts = Array.from(text.matchAll(NUMBER), ({ 0: name, index }) => ({
-    name,
-    start: index,
-    end: index + name.length,
-  }));
-  const proper = properNames(text, known);
-  const spoken = [proper, prepositional(text)].find((found) => found.length > 0) ?? counts;
-  return {
-    text,
-    quoted,
-    numbers: counts.map(({ name }) => Number(name.replaceAll(",", ""))),
-    subjects: quoted.length > 0 ? quoted : spoken.map(({ name }) => name),
-    proper: quoted.length > 0 || proper.length > 0,
-    listed: quoted.length > 1 || (quoted.length === 0 && spoken.length > 1 && isList(text, spoken)),
-  };
+const NUMBER = /(?<![\p{L}\d.])-?\d+(?:,\d{3})*(?:\.\d+)?(?![\p{L}\d])/gu;
+const QUOTED = /`([^`]+)`|"([^"]+)"|“([^”]+)”|(?<!\p{L})'([^']+)'(?!\p{L})/gu;
+
+/** `own`: stems of the tool's name, which name no value. */
+export function subjectsOf(text: string, own: ReadonlySet<string> = new Set()): Subjects {
+  const quoted = Array.from(text.matchAll(QUOTED), (found) => found.slice(1).join(""));
+  const numbers = Array.from(text.matchAll(NUMBER), ([one]) => Number(one.replaceAll(",", "")));
+  const named =
+    quoted.length > 0 ? { names: quoted, isList: quoted.length > 1 } : namesIn(text, own);
+  return { text, stems: stemsOf(text), quoted, numbers, ...named };
 }
 
-const NUMBER = /(?<![\p{L}\d.])-?\d+(?:,\d{3})*(?:\.\d+)?(?![\p{L}\d])/gu;
-
-type Found = { readonly name: string; readonly start: number; readonly end: number };
-
-const CAPITAL = /(?:(?:\p{Lu}\.)+|(?:St|Mt|Ft|Dr|Mr|Ms|Mrs)\.|\p{Lu}[\p{L}\p{M}\p{N}'’-]*)/u.source;
-const NAME = new RegExp(
-  `${CAPITAL}(?:(?:\\s+(?:de|du|la|le|of|on|upon|del|van|von|der|the))*\\s+${CAPITAL})*`,
+const CAPITALISED = /\p{Lu}[\p{L}\p{M}\p{N}'’-]*/u.source;
+/** A state in two capitals belongs to its town: "Boston, MA". */
+const PROPER = new RegExp(
+  `${CAPITALISED}(?: (?:(?:de|du|la|le|of|the|van|von) )?${CAPITALISED})*(?:, \\p{Lu}{2}\\b)?`,
   "gu",
 );
+const BETWEEN = /^(?:['’]s)?(?:,| (?:and|or|vs\.?|versus|&))+ (?:(?:in|for|of|at|the|to|and) )*$/iu;
 
-function properNames(text: string, known: ReadonlySet<string>): Found[] {
-  const names: (Found & { opening: boolean })[] = [];
-  for (const { 0: whole, index } of text.matchAll(NAME)) {
-    const initial = /(?:^|[.?!:\n])["'“(]*\s*$/.test(text.slice(0, index));
-    // "What Paris", "Compare Rome": the words that only begin the sentence are not the name's.
-    const kept = initial ? withoutOrdinary(whole, known) : whole;
-    const start = index + whole.length - kept.length;
-    const name = kept.replaceAll(/\s+/g, " ").replace(/(?:['’]s)?['’-]*$/, "");
-    if (
-      name === "" ||
-      /^I(?:['’]\w+)?$/.test(name) ||
-      (!name.includes(" ") && known.has(stem(name.toLowerCase())))
-    )
-      continue;
-    const end = start + name.length;
-    const opening =
-      initial &&
-      start === index &&
-      !name.includes(" ") &&
-      /^\s+(?!and\b|or\b|vs\b|versus\b|&)/u.test(text.slice(end));
-    names.push({ name, start, end, opening });
+function namesIn(text: string, own: ReadonlySet<string>): Names {
+  const isOrdinary = (word: string): boolean =>
+    common.has(word.toLowerCase()) || own.has(stem(word.toLowerCase()));
+  const names: string[] = [];
+  let isList = true;
+  let end = 0;
+  for (const { 0: whole, index } of text.matchAll(PROPER)) {
+    const words = whole.split(" ");
+    while (words[0] !== undefined && isOrdinary(words[0].replace(/['’].*/, ""))) words.shift();
+    const name = words.join(" ").replace(/['’]s?$/, "");
+    if (name === "") continue;
+    const start = index + whole.length - words.join(" ").length;
+    isList &&= names.length === 0 || BETWEEN.test(text.slice(end, start));
+    end = start + name.length;
+    names.push(name);
   }
-  // A capital that merely opens a sentence counts only if there is nothing better.
-  const better = names.filter(({ opening }) => !opening);
-  return withRegions(text, better.length > 0 ? better : names);
+  // A capital that opens a sentence makes no name ("Translate"), unless there is no other.
+  const isOpener = names.length > 1 && !isList && text.startsWith(names[0] ?? "");
+  if (names.length > 0)
+    return { names: names.slice(isOpener ? 1 : 0), isList: isList && names.length > 1 };
+  return lowerCaseNames(text);
 }
 
-function withoutOrdinary(phrase: string, known: ReadonlySet<string>): string {
-  const [first = ""] = /^\S+\s*/.exec(phrase) ?? [];
-  const word = first.trim().toLowerCase();
-  const ordinary = first !== "" && (common.has(word) || known.has(stem(word)));
-  return ordinary ? withoutOrdinary(phrase.slice(first.length), known) : phrase;
-}
+const PREPOSITION =
+  /\b(?:in|for|of|at|about|on|to|from|between|near|with|named|called) ([^.?!;:]+)/iu;
 
-/** "Boston, MA" and "Paris, France" are one place each; "Paris, Rome and Oslo" are three. */
-function withRegions(text: string, names: readonly Found[]): Found[] {
-  const joined: Found[] = [];
-  const pair =
-    names.length === 2 &&
-    !/\b(?:both|each|these|following|\p{L}+ies|places|locations)\b/iu.test(text);
-  for (const [at, found] of names.entries()) {
-    const last = joined.at(-1);
-    const region =
-      last !== undefined &&
-      /^,\s*$/.test(text.slice(last.end, found.start)) &&
-      (/^\p{Lu}{2}$/u.test(found.name) || (pair && at === 1));
-    if (last === undefined || !region) joined.push(found);
-    else
-      joined[joined.length - 1] = {
-        name: `${last.name}, ${found.name}`,
-        start: last.start,
-        end: found.end,
-      };
-  }
-  return joined;
-}
-
-const LEADS = /\b(?:in|for|of|at|about|on|to|from|between|near|with|named|called|compare)\s+/giu;
-const JOINTS = /\s*(?:,\s*(?:and|or)\b|,|\band\b|\bor\b|\bvs\b\.?|\bversus\b|&)\s*/iu;
-
-/** What follows a preposition, for those who write in lower case. */
-function prepositional(text: string): Found[] {
-  for (const lead of text.matchAll(LEADS)) {
-    const start = lead.index + lead[0].length;
-    const [phrase = ""] = /^[^.?!;:\n]*/.exec(text.slice(start)) ?? [];
-    const found: Found[] = [];
-    let from = start;
-    for (const piece of phrase.split(JOINTS)) {
-      const at = text.indexOf(piece, from);
-      const name = subjectOf(piece);
-      const offset = at + piece.indexOf(name);
-      if (name !== "" && piece !== "")
-        found.push({ name, start: offset, end: offset + name.length });
-      from = at + piece.length;
-    }
-    if (found.length > 0) return found;
-  }
-  return [];
-}
-
-/** The first few words that mean something, up to one that does not. */
-function subjectOf(piece: string): string {
-  const words = piece.trim().split(/\s+/);
-  while (words[0] !== undefined && common.has(words[0].toLowerCase())) words.shift();
-  const end = words.findIndex((word) => common.has(word.toLowerCase()));
-  const kept = end === -1 ? words : words.slice(0, end);
-  return kept.length <= 4 ? kept.join(" ") : "";
-}
-
-function isList(text: string, found: readonly Found[]): boolean {
-  return found.every((one, at) => {
-    const next = found[at + 1];
-    if (next === undefined) return true;
-    const between = text.slice(one.end, next.start);
-    return new RegExp(`^(?:['’]s)?${JOINTS.source}(?:(?:in|for|of|at|the|to)\\s+)*$`, "iu").test(
-      between,
-    );
+/** For those who write in lower case: up to four words behind a preposition, and what is listed with them. */
+function lowerCaseNames(text: string): Names {
+  const pieces = PREPOSITION.exec(text)?.[1]?.split(/,? (?:and|or|vs\.?|versus|&) |, ?/iu) ?? [];
+  const names = pieces.flatMap((piece) => {
+    const words = piece.replace(/^(?:(?:in|for|of|the|a) )+/, "").split(" ");
+    const end = words.findIndex((word) => common.has(word));
+    return words.slice(0, end === -1 ? 4 : end).join(" ") || [];
   });
+  return { names, isList: names.length > 1 };
 }
