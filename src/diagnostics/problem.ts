@@ -38,9 +38,31 @@ export function problemsIn(
     }
     case "invalid_key":
       return [{ path, message: unknownKey(String(path.at(-1)), keysAt(path.slice(0, -1))) }];
+    case "invalid_union": {
+      const inner = branchFor(issue);
+      if (inner === undefined) return [{ path, message: sentence(issue) }];
+      return inner
+        .flatMap((one) => problemsIn(one, (at) => keysAt([...path, ...at])))
+        .map((problem) => ({ path: [...path, ...problem.path], message: problem.message }));
+    }
     default:
       return [{ path, message: sentence(issue) }];
   }
+}
+
+/**
+ * What the one form of a value that is a group of keys has against it, where a
+ * value may also be something else: its keys say more than the list of forms.
+ */
+function branchFor({
+  errors,
+  input,
+}: z.core.$ZodIssueInvalidUnion): readonly z.core.$ZodIssue[] | undefined {
+  if (typeof input !== "object" || input === null) return undefined;
+  const fitting = errors.filter((issues) =>
+    issues.every(({ code, path }) => code !== "invalid_type" || path.length > 0),
+  );
+  return fitting.length === 1 ? fitting[0] : undefined;
 }
 
 function sentence(issue: z.core.$ZodIssue): string {

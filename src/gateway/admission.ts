@@ -1,30 +1,37 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { Fault } from "../turn/fault.ts";
+import { LOCAL_TENANT, type Tenant } from "../turn/tenant.ts";
 import type { Exchange } from "./exchange.ts";
+import type { ServerKey } from "./keys.ts";
 
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
 
-/** Digests of the keys that open the gateway. Digests have one length, so comparing them tells nothing. */
-export const keyring = (keys: readonly string[]): readonly Buffer[] =>
-  keys.filter((key) => key !== "").map(digest);
+/** A key that opens the gateway. Digests have one length, so comparing them tells nothing of the key. */
+export type KnownKey = { readonly tenant: Tenant; readonly digest: Buffer };
 
-/** Who asks: a digest of the key, or nobody in particular where none is needed. */
-export type Tenant = string;
+/** The keys of a configuration with their tenants. A bare key names its tenant by its digest, never by itself. */
+export const keyring = (keys: readonly ServerKey[]): readonly KnownKey[] =>
+  keys.map((entry) => {
+    if (typeof entry !== "string") return { tenant: entry.name, digest: digest(entry.key) };
+    const own = digest(entry);
+    return { tenant: `key-${own.toString("hex", 0, 6)}`, digest: own };
+  });
 
 /** The last is what clients made for Azure send. */
 const keyHeaders = ["x-api-key", "api-key"];
 
 /**
- * The one place where a caller is known: any of the headers will do. Where
- * there are no keys anybody on this machine may enter, but no page that was
- * opened there and has turned its own name to this machine.
+ * Finds the tenant of a request by its key: the one place that compares keys,
+ * and any of the headers will do. Without keys anybody on this machine may
+ * enter, but no page that was opened there and has turned its own name to this
+ * machine.
  */
 export function authorize(
   { headers, foreign }: Pick<Exchange, "headers" | "foreign">,
-  keys: readonly Buffer[],
+  keys: readonly KnownKey[],
 ): Tenant {
   if (keys.length === 0 && foreign !== undefined) throw foreignName(foreign);
-  if (keys.length === 0) return "";
+  if (keys.length === 0) return LOCAL_TENANT;
   const shown = [
     bearer(headerOf(headers, "authorization")),
     ...keyHeaders.map((name) => headerOf(headers, name)),
@@ -35,12 +42,12 @@ export function authorize(
       "This gateway needs a key: send `Authorization: Bearer KEY` or `x-api-key: KEY`.",
     );
   // Every shown key is compared with every known one: how long it takes depends on neither.
-  let caller: Tenant | undefined;
+  let tenant: Tenant | undefined;
   for (const key of shown) {
     const hash = digest(key ?? "");
-    for (const lock of keys) if (timingSafeEqual(hash, lock)) caller ??= hash.toString("hex");
+    for (const known of keys) if (timingSafeEqual(hash, known.digest)) tenant ??= known.tenant;
   }
-  if (caller !== undefined) return caller;
+  if (tenant !== undefined) return tenant;
   throw new Fault(
     "auth.wrong",
     "The key is none of this gateway's; send one of its `server.keys`, or PATCHBAY_API_KEY where that is set.",

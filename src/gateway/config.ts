@@ -3,6 +3,7 @@ import { Fault } from "../turn/fault.ts";
 import type { Problem } from "../diagnostics/problem.ts";
 import { isFields } from "../turn/json.ts";
 import { capabilitiesSchema } from "./capabilities.ts";
+import { keysSchema } from "./keys.ts";
 import { findProblems } from "./problems.ts";
 import { apiKey, baseUrl, headers } from "./http-fields.ts";
 
@@ -90,10 +91,7 @@ const serverSchema = z.strictObject({
   host: text.default("127.0.0.1"),
   port: count.max(65_535).default(11_435),
   /** Who may enter. None: anyone, so only loopback may be bound. */
-  keys: z
-    .array(z.string().nullable())
-    .default([])
-    .transform((keys) => keys.filter((key): key is string => key !== null && key !== "")),
+  keys: keysSchema,
   /** Whose pages may use it in a browser, beside those of this machine; `*`: anybody's. */
   origins: z.array(origin).default([]),
   /** Bytes. */

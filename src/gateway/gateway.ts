@@ -6,6 +6,7 @@ import type { Refusal } from "../telemetry/happening.ts";
 import { createMetrics } from "../telemetry/metrics.ts";
 import { until } from "../turn/clock.ts";
 import { Fault, type FaultCode } from "../turn/fault.ts";
+import { LOCAL_TENANT } from "../turn/tenant.ts";
 import { authorize, keyring } from "./admission.ts";
 import { packings } from "./body.ts";
 import type { Config } from "./config.ts";
@@ -72,9 +73,9 @@ export function openGateway(config: Config, platform: Platform): Gateway {
     try {
       const { route, rest } = findRoute(exchange.method, exchange.path);
       if (stopping && route.always !== true) throw closing();
-      const caller = route.open === true ? "" : authorize(exchange, at.keys);
+      const tenant = route.open === true ? LOCAL_TENANT : authorize(exchange, at.keys);
       route
-        .serve({ state: at, exchange, requestId, caller, rest, refuse: turnAway })
+        .serve({ state: at, exchange, requestId, tenant, rest, refuse: turnAway })
         ?.catch(refused);
     } catch (error) {
       refused(error);

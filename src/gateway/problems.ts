@@ -3,6 +3,7 @@ import { notOneOf, problemsIn, type Path, type Problem } from "../diagnostics/pr
 import { isFields } from "../turn/json.ts";
 import { nearest } from "../diagnostics/nearest.ts";
 import type { Fields } from "../turn/turn.ts";
+import { repeatedKeys } from "./keys.ts";
 
 /** Everything wrong with a configuration, by its schema and across its parts. */
 export function findProblems(raw: unknown, schema: z.ZodType): Problem[] {
@@ -131,7 +132,7 @@ function keysOf(shape: Fields): string[] {
 function crossProblems(raw: unknown): Problem[] {
   if (!isFields(raw)) return [];
   const upstreams = isFields(raw.upstreams) ? Object.keys(raw.upstreams) : [];
-  const problems: Problem[] = [];
+  const problems = isFields(raw.server) ? repeatedKeys(raw.server.keys) : [];
   for (const name of upstreams)
     if (!/^[^/\s]+$/.test(name))
       problems.push({

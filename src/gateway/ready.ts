@@ -8,7 +8,6 @@ import type { Turn } from "../turn/turn.ts";
 import { modelProfile } from "../profiles/models.ts";
 import type { Prepared } from "../upstreams/upstream.ts";
 import { leavesOutText } from "./rules.ts";
-import type { Seals } from "./seals.ts";
 import { linkName, type Link } from "./select.ts";
 
 /** A turn made ready for one upstream. */
@@ -31,14 +30,14 @@ export type Round = {
 export function prepareRound(
   asked: Turn,
   link: Link,
-  { strict, rules, seals }: Asked,
+  { strict, rules, sealOwner }: Asked,
   first = link,
 ): Round {
   const profile = modelProfile(link.upstream.profile, link.model);
   const turn = rules.parallel ? asked : oneCallAtOnce(asked);
   // Most likely the same upstream has answered before where nobody remembers it.
   const opens = (seal: string): boolean =>
-    (seals?.ownerOf(seal) ?? first.upstream.name) === link.upstream.name;
+    (sealOwner?.(seal) ?? first.upstream.name) === link.upstream.name;
   const plan = planTools(turn, profile, { origin: linkName(link), opens });
   // The request may be forwarded as it is also where the answer is not.
   const alike = plan.identical && profile.dialect === turn.dialect && takesParams(turn, profile);
@@ -60,8 +59,8 @@ export function prepareRound(
 export type Asked = {
   readonly strict: boolean;
   readonly rules: CallRules;
-  /** Where answers have been given before. */
-  readonly seals?: Pick<Seals, "ownerOf"> | undefined;
+  /** The upstream that sealed reasoning of an earlier answer, if that is known. */
+  readonly sealOwner?: ((seal: string) => string | undefined) | undefined;
 };
 
 /** Whoever asks for calls to be shown as text has a model that may write them so. */

@@ -2,8 +2,9 @@ import { recallItems } from "../dialects/responses/references.ts";
 import { doors } from "../turn/doors.ts";
 import { Fault } from "../turn/fault.ts";
 import type { CallRules } from "../turn/rules.ts";
+import type { Tenant } from "../turn/tenant.ts";
 import type { Fields } from "../turn/turn.ts";
-import { headerOf, requestIdOf, requireJson, type Tenant } from "./admission.ts";
+import { headerOf, requestIdOf, requireJson } from "./admission.ts";
 import { dialects } from "./dialects.ts";
 import type { Exchange } from "./exchange.ts";
 import type { GatewayState } from "./state.ts";
@@ -23,7 +24,7 @@ export type RequestContext = {
   readonly state: GatewayState;
   readonly exchange: Exchange;
   readonly requestId: string;
-  readonly caller: Tenant;
+  readonly tenant: Tenant;
   /** What a trailing `*` of the route's path stood for. */
   readonly rest: string;
   readonly refuse: (fault: Fault, headers?: Readonly<Record<string, string>>) => void;
@@ -100,7 +101,7 @@ const covers = (pattern: string, path: string): boolean =>
     : pattern === path;
 
 function serveTurn(context: RequestContext, door: keyof typeof dialects): void {
-  const { state, exchange, requestId, caller } = context;
+  const { state, exchange, requestId, tenant } = context;
   requireJson(exchange.headers);
   const dialect = dialects[door];
   const turn = dialect.readRequest(bodyOf(context));
@@ -108,13 +109,13 @@ function serveTurn(context: RequestContext, door: keyof typeof dialects): void {
   const chain = selectChain(turn.model, state.config, state.upstreams);
   const job: Job = {
     requestId,
-    caller,
+    tenant,
     dialect,
     turn,
     chain,
     strict: isStrict(context),
     rules,
-    seals: state.seals,
+    sealOwner: sealOwnerFor(context),
     reply: exchange.reply,
     span: startSpan(ahead(chain[0], turn.stream), exchange.headers),
     headers: (round) => turnHeaders(requestId, rules, round),
@@ -129,13 +130,15 @@ const ahead = (link: Link, stream: boolean): TurnAhead => ({
   stream,
 });
 
-/** The body, with the items of past answers that it refers to. Nobody finds another caller's. */
-function bodyOf({ state, exchange, caller }: RequestContext): Fields {
-  return recallItems(state.readBody(exchange.body), (id) => {
-    const kept = state.items.recall(id);
-    return kept?.caller === caller ? kept.item : undefined;
-  });
+/** The body, with the items of past answers that it refers to. Nobody finds another tenant's. */
+function bodyOf({ state, exchange, tenant }: RequestContext): Fields {
+  return recallItems(state.readBody(exchange.body), (id) => state.items.recall(tenant, id)?.item);
 }
+
+const sealOwnerFor =
+  ({ state, tenant }: RequestContext): Job["sealOwner"] =>
+  (seal) =>
+    state.seals.ownerOf(tenant, seal);
 
 function isStrict({ state, exchange }: RequestContext): boolean {
   const param = "x-patchbay-strict";
@@ -159,21 +162,21 @@ function rulesFor({ state, exchange }: RequestContext): CallRules {
 /** What would happen to the posted request, for the first place its model is to be had. */
 function servePlan(context: RequestContext): void {
   requireJson(context.exchange.headers);
-  const { seals } = context.state;
-  const asked = { strict: isStrict(context), rules: rulesFor(context), seals };
+  const sealOwner = sealOwnerFor(context);
+  const asked = { strict: isStrict(context), rules: rulesFor(context), sealOwner };
   sendJson(context, 200, planRequest(bodyOf(context), context.state, asked));
 }
 
 function servePastPlan(context: RequestContext): void {
   const id = decoded(context.rest);
-  const past = context.state.plans.recall(id);
+  const past = context.state.plans.recall(context.tenant, id);
   // Somebody else's plan is as unknown as one that never was.
-  if (past === undefined || past.caller !== context.caller)
+  if (past === undefined)
     throw new Fault(
       "plan.unknown",
       `No plan is kept for \`${id.slice(0, 100)}\`; plans of the last thousand answers are, until a restart.`,
     );
-  sendJson(context, 200, { id, ...reportPlan(past.planned) });
+  sendJson(context, 200, { id, ...reportPlan(past) });
 }
 
 function turnHeaders(
@@ -200,11 +203,11 @@ const headerText = (text: string): string =>
     .toWellFormed()
     .replaceAll(/[^\x20-\x7e]+/g, encodeURIComponent);
 
-/** What the caller's own turns used, added up; where no key is needed, everybody's. */
+/** What the tenant's own turns used, added up; where no key is needed, everybody's. */
 async function serveUsage(context: RequestContext): Promise<void> {
   const { usage, clock } = context.state;
   const query = readUsageQuery(context.exchange.query, clock.now());
-  const rows = await usage.read(context.caller, query.start, query.end);
+  const rows = await usage.read(context.tenant, query.start, query.end);
   sendJson(context, 200, usageBody(rows, query));
 }
 

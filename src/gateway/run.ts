@@ -72,7 +72,7 @@ export function run(
     told: ends.told,
   });
   const stages = answerStages({ round, rules, clock: itsTime, newId, tally: counted, report });
-  const { requestId, span, caller: tenant } = job;
+  const { requestId, span, tenant } = job;
   const source = round.prepared.open({ retry, requestId, tenant, headers: span?.headers });
   const { crashed } = ends;
   const running = pump(
@@ -129,11 +129,11 @@ function writeContext(state: GatewayState, job: Job, straight: boolean): WriteCo
  */
 function keeper(
   { items }: GatewayState,
-  { caller, turn }: Job,
+  { tenant, turn }: Job,
   straight: boolean,
 ): WriteContext["keep"] {
   if (straight || turn.params.store === false) return undefined;
-  return (id, item, length) => items.remember(id, { caller, item, length });
+  return (id, item, length) => items.remember(tenant, id, { item, length });
 }
 
 /** Whoever holds a source up holds its time up too. */

@@ -7,7 +7,7 @@ import type { Clock, NewId } from "../turn/clock.ts";
 import type { CallRules } from "../turn/rules.ts";
 import type { Fields } from "../turn/turn.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
-import type { Tenant } from "./admission.ts";
+import type { KnownKey } from "./admission.ts";
 import type { Config } from "./config.ts";
 import type { Planned } from "./plan-report.ts";
 import type { RunningTurns } from "./running-turns.ts";
@@ -24,7 +24,6 @@ export type Platform = {
 };
 
 export type StoredItem = {
-  readonly caller: Tenant;
   readonly item: Fields;
   readonly length: number;
 };
@@ -37,13 +36,13 @@ export type GatewayState = Platform & {
   readonly config: Config;
   /** What it asks of calls. */
   readonly rules: CallRules;
-  /** Digests of the keys that let a caller in. */
-  readonly keys: readonly Buffer[];
+  /** The keys that let a request in, and their tenants. */
+  readonly keys: readonly KnownKey[];
   readonly upstreams: ReadonlyMap<string, Upstream>;
   readonly metrics: Metrics;
   readonly readBody: ReturnType<typeof bodyReader>;
   /** The plans of past answers, by the answer's id. */
-  readonly plans: Memory<{ readonly caller: Tenant; readonly planned: Planned }>;
+  readonly plans: Memory<Planned>;
   /** The items of past answers that a client may refer to, by their ids. */
   readonly items: Memory<StoredItem>;
   readonly seals: Seals;

@@ -6,15 +6,15 @@ import { noCalls, type Outcome, type TurnDone } from "../telemetry/happening.ts"
 import type { TurnSpan } from "../telemetry/spans.ts";
 import { Fault } from "../turn/fault.ts";
 import type { CallRules } from "../turn/rules.ts";
+import type { Tenant } from "../turn/tenant.ts";
 import type { Turn } from "../turn/turn.ts";
-import type { Tenant } from "./admission.ts";
+
 import type { Reply } from "./exchange.ts";
 import type { GatewayState } from "./state.ts";
 import { planned } from "./plan-report.ts";
 import { prepareRound, type Round } from "./ready.ts";
 import type { RunningTurn } from "./running-turns.ts";
 import { run, type Run } from "./run.ts";
-import type { Seals } from "./seals.ts";
 import { linkName, providerOf, type Link } from "./select.ts";
 import { outcomeOf } from "./tally.ts";
 import { toFault } from "./to-fault.ts";
@@ -23,13 +23,13 @@ import { usageEntry } from "./usage-report.ts";
 /** A request that has been read and may become a turn. */
 export type Job = {
   readonly requestId: string;
-  readonly caller: Tenant;
+  readonly tenant: Tenant;
   readonly dialect: Dialect;
   readonly turn: Turn;
   readonly chain: readonly [Link, ...Link[]];
   readonly strict: boolean;
   readonly rules: CallRules;
-  readonly seals: Seals;
+  readonly sealOwner: (seal: string) => string | undefined;
   readonly reply: Reply;
   /** Where somebody follows traces. */
   readonly span?: TurnSpan | undefined;
@@ -147,14 +147,16 @@ class Walk implements RunningTurn {
     if (!running.remove(this)) return;
     metrics.running(-1);
     if (this.#round !== undefined && this.#run !== undefined) {
-      plans.remember(this.#run.id(), {
-        caller: this.#job.caller,
-        planned: planned(this.#round, { rules: this.#job.rules, mended: this.#run.mended() }),
-      });
+      const { tenant, rules } = this.#job;
+      plans.remember(
+        tenant,
+        this.#run.id(),
+        planned(this.#round, { rules, mended: this.#run.mended() }),
+      );
       // Where the plan marks reasoning, it says itself whose it is.
       const { link, plan } = this.#round;
       if (plan.seal === undefined)
-        for (const seal of this.#run.seen.seals) seals.remember(seal, link.upstream.name);
+        for (const seal of this.#run.seen.seals) seals.remember(tenant, seal, link.upstream.name);
     }
     this.#tell(this.#done(outcome, status, fault));
   }
@@ -163,7 +165,7 @@ class Walk implements RunningTurn {
   #tell(done: TurnDone): void {
     const { report, usage, config } = this.#state;
     report(done);
-    usage.add(usageEntry(done, this.#job.caller, config));
+    usage.add(usageEntry(done, this.#job.tenant, config));
     this.#job.span?.end(done);
   }
 

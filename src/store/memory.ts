@@ -1,7 +1,9 @@
-/** A bounded memory: what was put in first goes first. */
+import type { Tenant } from "../turn/tenant.ts";
+
+/** A bounded memory: what was put in first goes first. Ids may be the upstream's, so they are each tenant's own. */
 export type Memory<Value> = {
-  remember(key: string, value: Value): void;
-  recall(key: string): Value | undefined;
+  remember(tenant: Tenant, id: string, value: Value): void;
+  recall(tenant: Tenant, id: string): Value | undefined;
 };
 
 /**
@@ -18,15 +20,21 @@ export function memory<Value>(
   let old = young;
   let weight = 0;
   return {
-    remember(key, value) {
+    remember(tenant, id, value) {
       if (weight >= most) {
         old = young;
         young = new Map();
         weight = 0;
       }
       weight += weigh(value);
-      young.set(key, value);
+      young.set(keyOf(tenant, id), value);
     },
-    recall: (key) => young.get(key) ?? old.get(key),
+    recall(tenant, id) {
+      const key = keyOf(tenant, id);
+      return young.get(key) ?? old.get(key);
+    },
   };
 }
+
+/** The name of a tenant has no blank in it. */
+const keyOf = (tenant: Tenant, id: string): string => `${tenant} ${id}`;

@@ -122,6 +122,14 @@ models:
     expect(out).toContain("models:\n  none by name; ask for upstream/model, such as far/MODEL\n");
   });
 
+  it("lists the tenants, and no key", async () => {
+    const keys = "[foo, { name: ann, key: s3cret }, { name: ann, key: s3cret2 }]";
+    write("keys.yaml", `server: { keys: ${keys} }\n`);
+    const { out } = await patchbay(["check", "--config", "keys.yaml"]).over;
+    expect(out).toContain("\ntenants:\n  key-2c26b46b68ff\n  ann\nupstreams:\n");
+    expect(out).not.toContain("s3cret");
+  });
+
   it("says which rules for calls hold, whoever set them", async () => {
     write("patchbay.yaml", "tools: { block_max: 4, stop_after: false, block_delimiter: '' }\n");
     const env = { PROXY_TOOL_BLOCK_MAX: "1", PROXY_STOP_AFTER_TOOLS_MODE: "first" };

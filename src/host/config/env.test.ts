@@ -49,6 +49,10 @@ describe("environment flags", () => {
     expect(configOf({ PROXY_API_KEY: "b" }, file).server.keys).toEqual(["b"]);
     expect(configOf({ PATCHBAY_API_KEY: "one" }, file).server.keys).toEqual(["one", "two"]);
     expect(configOf({ PATCHBAY_API_KEY: "a", PROXY_API_KEY: "b" }).server.keys).toEqual(["a", "b"]);
+    expect(configOf({ PATCHBAY_API_KEY: "a", PROXY_API_KEY: "a" }).server.keys).toEqual(["a"]);
+    const named = { server: { keys: [{ name: "ann", key: "one" }] } };
+    expect(configOf({ PATCHBAY_API_KEY: "one" }, named).server.keys).toEqual(named.server.keys);
+    expect(configOf({ PATCHBAY_API_KEY: "two" }, named).server.keys).toEqual(["two"]);
   });
 
   it("are not set when they are empty", () => {

@@ -1,5 +1,6 @@
 import { nearest } from "../../diagnostics/nearest.ts";
 import { outputModes } from "../../gateway/rules.ts";
+import { isFields } from "../../turn/json.ts";
 import type { Finding } from "./config-file.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -154,9 +155,10 @@ export function applySettings(
 /** Keys of the environment replace the file's, unless the file already refers to them. */
 function withKeys(raw: Record<string, unknown>, given: readonly string[]): Record<string, unknown> {
   const server = (raw.server ?? {}) as Readonly<Record<string, unknown>>;
-  const listed = Array.isArray(server.keys) ? server.keys : [];
-  if (given.every((key) => listed.includes(key))) return raw;
-  return { ...raw, server: { ...server, keys: [...given] } };
+  const listed: readonly unknown[] = Array.isArray(server.keys) ? server.keys : [];
+  const known = new Set(listed.map((entry) => (isFields(entry) ? entry.key : entry)));
+  if (given.every((key) => known.has(key))) return raw;
+  return { ...raw, server: { ...server, keys: [...new Set(given)] } };
 }
 
 function readSwitch(said: string): boolean | undefined {

@@ -355,6 +355,9 @@ describe("listening beyond this machine", () => {
       "patchbay.yaml:2:3 server.host: listening on 0.0.0.0 without a key would let anyone who reaches it use your upstreams; set `server.keys` or PATCHBAY_API_KEY, or listen on 127.0.0.1",
     ]);
     expect(configOf(load({ PATCHBAY_API_KEY: "k" })).server.keys).toEqual(["k"]);
+    write("patchbay.yaml", "server: { host: 0.0.0.0, keys: [{ name: ann, key: '${K:-}' }] }\n");
+    expect(linesOf(load())[0]).toMatch(/listening on 0\.0\.0\.0 without a key/);
+    expect(configOf(load({ K: "k" })).server.keys).toEqual([{ name: "ann", key: "k" }]);
     write("patchbay.yaml", "server:\n  host: 0.0.0.0\n  prot: 1\n");
     expect(linesOf(load())).toHaveLength(2);
   });

@@ -131,7 +131,7 @@ function doorProblems(raw: unknown): Problem[] {
   const server = isFields(raw) && isFields(raw.server) ? raw.server : {};
   const { host = "127.0.0.1", keys = [] } = server;
   if (typeof host !== "string" || host === "" || !Array.isArray(keys)) return [];
-  const given = keys.filter((key): key is string => typeof key === "string" && key !== "");
+  const given = keys.filter((entry: unknown) => (isFields(entry) ? entry.key : entry) || false);
   const message = bindProblem(host, given);
   return message === undefined ? [] : [{ path: ["server", "host"], message }];
 }

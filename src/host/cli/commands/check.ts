@@ -1,6 +1,8 @@
+import { keyring } from "../../../gateway/admission.ts";
 import { parseConfig, type Config } from "../../../gateway/config.ts";
 import { openGateway } from "../../../gateway/gateway.ts";
 import { Fault } from "../../../turn/fault.ts";
+import type { Tenant } from "../../../turn/tenant.ts";
 import { aligned } from "../table.ts";
 import { findingLine, type Finding } from "../../config/config-file.ts";
 import { environment } from "../../config/env.ts";
@@ -25,12 +27,14 @@ export async function check({ config: file, json = false }: CheckOptions): Promi
     return;
   }
   if (!loaded.ok) return;
-  const { upstreams, models, tools } = summary(loaded.config);
+  const { upstreams, models, tools, tenants } = summary(loaded.config);
   if (json) {
-    console.log(JSON.stringify({ ok: true, file: loaded.file, upstreams, models, tools }));
+    console.log(JSON.stringify({ ok: true, file: loaded.file, tenants, upstreams, models, tools }));
     return;
   }
   console.log(`${loaded.file ?? "No file: zero configuration"}: no problems.`);
+  if (tenants.length > 0)
+    console.log(["tenants:", ...aligned(tenants.map((one) => [one]))].join("\n"));
   const rows = upstreams.map(({ name, dialect, base_url = "" }) => [name, dialect, base_url]);
   console.log(["upstreams:", ...aligned(rows)].join("\n"));
   const places = Object.entries(models).map(([name, to]) => [name, "->", to.join(", then ")]);
@@ -67,13 +71,16 @@ type Row = {
   readonly base_url?: string | undefined;
 };
 
-function summary(config: Config): { upstreams: Row[] } & Pick<Config, "models" | "tools"> {
+type Summary = { upstreams: Row[]; tenants: Tenant[] } & Pick<Config, "models" | "tools">;
+
+function summary(config: Config): Summary {
   const upstreams = Object.entries(config.upstreams).map(([name, upstream]) => ({
     name,
     dialect: upstream.dialect,
     base_url: "base_url" in upstream ? withoutSecrets(upstream.base_url) : undefined,
   }));
-  return { upstreams, models: config.models, tools: config.tools };
+  const tenants = [...new Set(keyring(config.server.keys).map(({ tenant }) => tenant))];
+  return { upstreams, tenants, models: config.models, tools: config.tools };
 }
 
 /** Some providers take the key in the address. */
