@@ -134,6 +134,8 @@ export type Result = {
   /** The name of the tool, where it is said with the result too. */
   readonly name?: string | undefined;
   readonly parts: readonly Part[];
+  /** The tools that it declares, as the result of a search for tools does. */
+  readonly declares?: ToolDeclarations | undefined;
   readonly itemId?: string | undefined;
   readonly status?: Status | undefined;
   readonly extra?: Extra | undefined;
@@ -144,6 +146,15 @@ export type Opaque = {
   readonly type: "opaque";
   readonly dialect: DialectName;
   readonly raw: Fields;
+  /** The tools that it declares: `additional_tools` and what a provider's own search has found. */
+  readonly declares?: ToolDeclarations | undefined;
+};
+
+/** A list of tools in an item of the conversation; they count from there on. */
+export type ToolDeclarations<Member = Tool> = {
+  readonly tools: readonly Member[];
+  /** Which entries of the client's list could not be read as tools, from 0. */
+  readonly unreadable?: readonly number[] | undefined;
 };
 
 export type JsonSchema = boolean | Fields;
@@ -188,9 +199,8 @@ export type NamespaceTool<Name extends AnyName = ClientName> = {
   readonly type: "namespace";
   readonly name: string;
   readonly description?: string | undefined;
-  readonly tools: readonly Callable<Name>[];
   readonly extra?: Extra | undefined;
-};
+} & ToolDeclarations<Callable<Name>>;
 
 /** How a choice points at a tool. */
 export type ToolRef<Name extends AnyName = ClientName> = {

@@ -1,3 +1,5 @@
+import * as chat from "../../src/dialects/chat/read-request.ts";
+import * as responses from "../../src/dialects/responses/read-request.ts";
 import { runStage } from "../../src/stream/stage.ts";
 import type { Plan } from "../../src/tools/plan/plan.ts";
 import { restoreCalls } from "../../src/tools/plan/restore.ts";
@@ -16,6 +18,7 @@ import type {
   CustomTool,
   Fields,
   FunctionTool,
+  Item,
   JsonSchema,
   Message,
   NamespaceTool,
@@ -38,6 +41,21 @@ export const ask = (turn: Partial<Turn>): Turn => ({
   body: {},
   ...turn,
 });
+
+/** Items as the Responses API reads them. */
+export const readItems = (...input: readonly unknown[]): readonly Item[] =>
+  responses.readRequest({ model: "m", input }).items;
+
+/** An item that brings tools, as the Responses API reads it. */
+export function carrier(type: string, tools: readonly unknown[]): Item {
+  const [item] = readItems({ type, role: "developer", tools });
+  if (item === undefined) throw new Error("nothing was read");
+  return item;
+}
+
+/** Tools as chat reads them. */
+export const chatTools = (...tools: readonly unknown[]): readonly Tool[] =>
+  chat.readRequest({ model: "m", messages: [{ role: "user", content: "Hi" }], tools }).tools;
 
 /** An upstream that has functions, and a function for whatever a client can run. */
 export const plain: Profile = {

@@ -1,6 +1,7 @@
 import { clientName, type UpstreamName } from "../../turn/names.ts";
 import type { Choice, Fields, ToolRef } from "../../turn/turn.ts";
 import { textOf } from "../shared/loose.ts";
+import type { Repair } from "../shared/repairs.ts";
 import { invalid, shaped } from "../shared/shape.ts";
 import { allowedSchema, fieldsSchema, inNamespace, namedSchema } from "./schema.ts";
 
@@ -11,38 +12,42 @@ const forms =
  * Reads `tool_choice` in every form, and `function_call` as it was before. Null
  * is refused, as the API does: a choice that went missing is not the default.
  */
-export function readChoice(choice: unknown, legacy: unknown): Choice | undefined {
-  if (choice !== undefined) return readForm(choice, "tool_choice");
+export function readChoice(choice: unknown, legacy: unknown, repair: Repair): Choice | undefined {
+  if (choice !== undefined)
+    return readForm(choice, "tool_choice", () => repair("tool_choice", "chat says it otherwise"));
   if (legacy === undefined || legacy === null) return undefined;
-  if (typeof legacy === "string") return readForm(legacy, "function_call");
+  // That it is the old field is repaired as a whole.
+  if (typeof legacy === "string") return readForm(legacy, "function_call", () => {});
   const { name } = shaped(namedSchema, legacy, "function_call");
   return { type: "tool", tool: { kind: "function", name: clientName(name) } };
 }
 
-function readForm(choice: unknown, path: string): Choice {
+function readForm(choice: unknown, path: string, repair: () => void): Choice {
   switch (choice) {
     case "auto":
     case "none":
     case "required":
       return { type: choice };
     case "any": // Another word for it that clients have learned elsewhere.
+      repair();
       return { type: "required" };
     default:
   }
   if (typeof choice !== "object" || choice === null) throw invalid(path, forms);
   const form = shaped(fieldsSchema, choice, path);
-  if (form.type !== "allowed_tools") return { type: "tool", tool: readRef(form, path) };
+  if (form.type !== "allowed_tools") return { type: "tool", tool: readRef(form, path, repair) };
   const isFlat = form.allowed_tools === undefined;
+  if (isFlat) repair();
   const at = isFlat ? path : `${path}.allowed_tools`;
   const { mode, tools } = shaped(allowedSchema, isFlat ? form : form.allowed_tools, at);
   return {
     type: "allowed",
     mode,
-    tools: tools.map((tool, index) => readRef(tool, `${at}.tools[${index}]`)),
+    tools: tools.map((tool, index) => readRef(tool, `${at}.tools[${index}]`, repair)),
   };
 }
 
-function readRef(form: Fields, path: string): ToolRef {
+function readRef(form: Fields, path: string, repair: () => void): ToolRef {
   const kind = form.type ?? (form.function === undefined ? undefined : "function");
   if (typeof kind !== "string" || kind === "")
     throw invalid(`${path}.type`, "must say what kind of tool is meant, such as `function`");
@@ -52,6 +57,7 @@ function readRef(form: Fields, path: string): ToolRef {
     return { kind, name: clientName(name ?? server ?? kind), ...inNamespace(name && server) };
   }
   const isFlat = form[kind] === undefined && form.name !== undefined;
+  if (isFlat || form.type === undefined) repair();
   const { name, namespace } = isFlat
     ? shaped(namedSchema, form, path)
     : shaped(namedSchema, form[kind], `${path}.${kind}`);

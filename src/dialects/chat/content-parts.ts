@@ -1,36 +1,41 @@
 import type { z } from "zod";
 import type { Fields, Part } from "../../turn/turn.ts";
 import { fieldsOf } from "../shared/loose.ts";
+import type { Repair } from "../shared/repairs.ts";
 import { invalid, shaped } from "../shared/shape.ts";
 import { extraOf, ownExtra, partSchema, partSchemas } from "./schema.ts";
 
 /** Reads the content of a message: a string, or parts. */
-export function readContent(content: unknown, path: string): Part[] {
+export function readContent(content: unknown, path: string, repair: Repair): Part[] {
   if (typeof content === "string") return [{ type: "text", text: content }];
+  const repairPart = (): void => repair(path, "chat has other words for its parts");
   if (Array.isArray(content))
-    return content.map((part: unknown, at) => readPart(part, `${path}[${at}]`));
+    return content.map((part: unknown, at) => readPart(part, `${path}[${at}]`, repairPart));
   throw invalid(path, "must be a string or an array of content parts");
 }
 
 /** Reads a part, also as the Responses API has it: clients mix them up. */
-function readPart(value: unknown, path: string): Part {
+function readPart(value: unknown, path: string, repair: () => void): Part {
   const { type } = shaped(partSchema, value, path);
   const own = <T>(schema: z.ZodType<T>): T => shaped(schema, value, path);
   switch (type) {
     case "text":
     case "input_text":
     case "output_text": {
+      if (type !== "text") repair();
       const { type: _, text, ...rest } = own(partSchemas.text);
       return { type: "text", text, ...extraOf(rest) };
     }
     case "refusal":
       return { type: "refusal", text: own(partSchemas.refusal).refusal };
     case "image_url": {
+      if (typeof fieldsOf(value)?.image_url === "string") repair();
       const { type: _, image_url, ...rest } = own(partSchemas.image_url);
       const { url, detail, ...inner } = image_url;
       return { type: "image", url, detail, ...extraOf(nested(rest, "image_url", inner)) };
     }
     case "input_image": {
+      repair();
       const {
         type: _,
         image_url: url,
@@ -51,6 +56,7 @@ function readPart(value: unknown, path: string): Part {
       return { type: "file", data, fileId, name, ...extraOf(nested(rest, "file", inner)) };
     }
     case "input_file": {
+      repair();
       const { type: _, ...said } = own(partSchemas.input_file);
       const { file_data: data, file_url: url, file_id: fileId, filename: name, ...rest } = said;
       return { type: "file", data, url, fileId, name, ...extraOf(rest) };

@@ -1,5 +1,4 @@
 import type { Fields } from "../../turn/turn.ts";
-import { fieldsOf } from "../shared/loose.ts";
 
 const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
 
@@ -10,8 +9,3 @@ export const declaresFunctions = ({ tools, functions }: Fields): boolean =>
 /** The fields of a request that are words from before there were `tools`, which many upstreams never knew. */
 export const oldFields = (body: Fields): readonly string[] =>
   ["functions", "function_call"].filter((name) => isGiven(body[name]));
-
-export function isOldMessage(message: unknown): boolean {
-  const { role, function_call } = fieldsOf(message) ?? {};
-  return role === "function" || isGiven(function_call);
-}

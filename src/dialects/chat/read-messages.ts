@@ -1,6 +1,7 @@
 import { clientName } from "../../turn/names.ts";
 import type { Call, Fields, Item, Message, Part, Reasoning, Turn } from "../../turn/turn.ts";
 import { textOf } from "../shared/loose.ts";
+import type { Repair } from "../shared/repairs.ts";
 import { invalid, shaped } from "../shared/shape.ts";
 import { readAnnotation } from "./citations.ts";
 import { detailsText } from "./details.ts";
@@ -17,6 +18,7 @@ import {
 /** Reads `messages` as items: one of an assistant may hold reasoning, text and calls. */
 export function readMessages(
   messages: readonly unknown[],
+  repair: Repair,
 ): Required<Pick<Turn, "items" | "places">> {
   const items: Item[] = [];
   const places: number[] = [];
@@ -31,13 +33,13 @@ export function readMessages(
         items.push({
           type: "message",
           role,
-          parts: readContent(content, `${path}.content`),
+          parts: readContent(content, `${path}.content`, repair),
           ...(name == null ? {} : { name }),
           ...extraOf(rest),
         });
         break;
       case "assistant":
-        for (const item of readAssistant({ name, content, ...rest }, path, at)) {
+        for (const item of readAssistant({ name, content, ...rest }, { path, at, repair })) {
           if (item.type === "call") calls.set(item.id, item);
           items.push(item);
         }
@@ -47,18 +49,19 @@ export function readMessages(
         if (typeof id !== "string" || id === "")
           throw invalid(`${path}.tool_call_id`, "must be the id of the call that this answers");
         const kind = calls.get(id)?.kind ?? "function";
-        const parts = readResult(content, path);
+        const parts = readResult(content, path, repair);
         const named = name == null ? {} : { name };
         items.push({ type: "result", call: id, kind, ...named, parts, ...extraOf(more) });
         break;
       }
       case "function": {
+        repair(path, OLD_MESSAGE);
         // The old form has no ids: it answers the last call of that name.
         const call = items.findLast(
           (item) => item.type === "call" && item.name === clientName(name ?? ""),
         );
         const id = call?.type === "call" ? call.id : legacyId(at);
-        const parts = readResult(content, path);
+        const parts = readResult(content, path, repair);
         items.push({ type: "result", call: id, kind: "function", parts, ...extraOf(rest) });
         break;
       }
@@ -70,7 +73,14 @@ export function readMessages(
   return { items, places };
 }
 
-function readAssistant(message: Fields, path: string, at: number): Item[] {
+/** A message from before there were tools. */
+const OLD_MESSAGE = "chat has calls and results of tools now";
+
+/** Where a message stands among all, and who hears of what is repaired in it. */
+type Place = { readonly path: string; readonly at: number; readonly repair: Repair };
+
+function readAssistant(message: Fields, place: Place): Item[] {
+  const { path, at, repair } = place;
   const read = shaped(assistantSchema, message, path);
   const { name, content, refusal, tool_calls, function_call, annotations, ...said } = read;
   const { reasoning_content, reasoning, reasoning_details, ...rest } = said;
@@ -87,9 +97,11 @@ function readAssistant(message: Fields, path: string, at: number): Item[] {
   const calls = (tool_calls ?? []).map((raw, index) =>
     readCall(raw, `${path}.tool_calls[${index}]`),
   );
-  if (function_call !== undefined && function_call !== null)
+  if (function_call !== undefined && function_call !== null) {
+    repair(path, OLD_MESSAGE);
     calls.push(readLegacyCall(function_call, `${path}.function_call`, at));
-  const text = readText({ content, refusal, annotations }, path, calls.length > 0);
+  }
+  const text = readText({ content, refusal, annotations }, place, calls.length > 0);
   const { extra } = extraOf(typeof reasoning === "string" ? rest : { ...rest, reasoning });
   if (text.length > 0 || calls.length === 0 || extra !== undefined) {
     const spoken: Message = { type: "message", role: "assistant", parts: text };
@@ -103,10 +115,10 @@ function readAssistant(message: Fields, path: string, at: number): Item[] {
 }
 
 /** Beside calls an empty text means none. */
-function readText(message: Fields, path: string, hasCalls: boolean): Part[] {
+function readText(message: Fields, { path, repair }: Place, hasCalls: boolean): Part[] {
   const { content, refusal, annotations } = message;
   const isNone = content === undefined || content === null || (content === "" && hasCalls);
-  const parts = isNone ? [] : readContent(content, `${path}.content`);
+  const parts = isNone ? [] : readContent(content, `${path}.content`, repair);
   if (typeof refusal === "string") parts.push({ type: "refusal", text: refusal });
   const [first] = parts;
   if (!Array.isArray(annotations) || annotations.length === 0 || first?.type !== "text")
@@ -168,7 +180,7 @@ function readLegacyCall(raw: unknown, path: string, at: number): Call {
 /** The old form has no ids; the place in the conversation does not change from turn to turn. */
 const legacyId = (at: number): string => `call_${at}`;
 
-function readResult(content: unknown, path: string): Part[] {
+function readResult(content: unknown, path: string, repair: Repair): Part[] {
   if (content === undefined || content === null) return [];
-  return readContent(content, `${path}.content`);
+  return readContent(content, `${path}.content`, repair);
 }

@@ -2,11 +2,12 @@ import { doors } from "../../turn/doors.ts";
 import type { Fields, Turn } from "../../turn/turn.ts";
 import { readModel } from "../shared/model.ts";
 import { readParams } from "../shared/params.ts";
+import { collectRepairs } from "../shared/repairs.ts";
 import { invalid, shaped } from "../shared/shape.ts";
 import { readChoice } from "./choice.ts";
 import { readFormat } from "./format.ts";
-import { idleFields, strayForms } from "./forms.ts";
-import { declaresFunctions } from "./old-form.ts";
+import { idleFields } from "./idle-fields.ts";
+import { declaresFunctions, oldFields } from "./old-form.ts";
 import { readMessages } from "./read-messages.ts";
 import { bodySchema } from "./schema.ts";
 import { readTools } from "./tools.ts";
@@ -34,15 +35,23 @@ export function readRequest(body: Fields): Turn {
   const { include_usage, ...options } = stream_options ?? {};
   if (include_usage != null && typeof include_usage !== "boolean")
     throw invalid("stream_options.include_usage", "must be true or false");
+  const repairs = collectRepairs();
+  for (const name of oldFields(body)) repairs.add(name, "chat has tools now");
+  const { items, places } = readMessages(messages, repairs.add);
   const idle = idleFields(body);
+  for (const name of idle) repairs.add(name, "it means nothing without tools");
+  const tools = readTools(body.tools, body.functions);
+  repairs.include(tools.repairs);
+  const choice = idle.includes("tool_choice")
+    ? undefined
+    : readChoice(body.tool_choice, body.function_call, repairs.add);
   return {
     dialect: "chat",
     model,
-    ...readMessages(messages),
-    tools: readTools(body.tools, body.functions),
-    choice: idle.includes("tool_choice")
-      ? undefined
-      : readChoice(body.tool_choice, body.function_call),
+    items,
+    places,
+    tools: tools.tools,
+    choice,
     format: readFormat(body.response_format),
     params: {
       ...(logprobs === true && { logprobs: 0 }),
@@ -61,7 +70,7 @@ export function readRequest(body: Fields): Turn {
           ? { ...extra, stream_options: options }
           : extra,
     },
-    repairs: strayForms(body, messages),
+    repairs: repairs.decisions(),
     body,
   };
 }

@@ -104,23 +104,6 @@ export const partSchemas = {
   }),
 };
 
-export const toolSchema = z.looseObject(
-  { type: optional },
-  { error: 'must be a tool such as {"type":"function","function":{"name":"…"}}' },
-);
-export const functionSchema = z.looseObject(
-  { name: filled, description: optional, parameters: schemaOf, strict: flag },
-  { error: "must be an object with `name` and `parameters`" },
-);
-export const customSchema = z.looseObject(
-  {
-    name: filled,
-    description: optional,
-    format: fields.nullish().transform((value) => value ?? undefined),
-  },
-  { error: "must be an object with `name`" },
-);
-
 export const namedSchema = z.looseObject(
   { name: filled },
   { error: "must be an object with `name`" },

@@ -1,91 +1,49 @@
 import type { Decision } from "../../turn/decision.ts";
 import { memoizeByIdentity } from "../../turn/memoize.ts";
-import { clientName, type UpstreamName } from "../../turn/names.ts";
+import type { UpstreamName } from "../../turn/names.ts";
 import type { CustomTool, Fields, FunctionTool, Tool } from "../../turn/turn.ts";
 import { parametersOf } from "../shared/json-schema.ts";
-import { fieldsOf, textOf } from "../shared/loose.ts";
-import { invalid, shaped } from "../shared/shape.ts";
-import { customSchema, extraOf, functionSchema, ownExtra, toolSchema } from "./schema.ts";
+import { fieldsOf } from "../shared/loose.ts";
+import { readOldFunction, readTool, type ToolForm } from "../shared/read-tool.ts";
+import { collectRepairs } from "../shared/repairs.ts";
+import { invalid } from "../shared/shape.ts";
+import { ownExtra } from "./schema.ts";
 
-const none: readonly Tool[] = [];
+const form: ToolForm = {
+  dialect: "chat",
+  nested: true,
+  otherForm: "chat keeps what a tool is under its type",
+};
+
+/** What a list of tools holds, and what had to be repaired to read it. */
+type ReadTools = { readonly tools: readonly Tool[]; readonly repairs: readonly Decision[] };
+
+const none: ReadTools = { tools: [], repairs: [] };
 
 /** Reads `tools`, or `functions` as they were before. Null is "none". */
-export function readTools(tools: unknown, functions: unknown): readonly Tool[] {
+export function readTools(tools: unknown, functions: unknown): ReadTools {
   if (tools !== undefined && tools !== null) return readList(tools, "tools");
   if (functions !== undefined && functions !== null) return readList(functions, "functions");
   return none;
 }
 
-function readList(value: unknown, path: keyof typeof lists): readonly Tool[] {
+function readList(value: unknown, path: keyof typeof lists): ReadTools {
   if (!Array.isArray(value)) throw invalid(path, `must be an array of ${path}`);
   return value.length === 0 ? none : lists[path](value);
 }
 
 /** `bodyReader` gives the same array for the same tools. */
 const lists = {
-  tools: memoizeByIdentity((list: readonly unknown[]): readonly Tool[] =>
-    list.map((raw, at) => readTool(raw, `tools[${at}]`)),
-  ),
-  functions: memoizeByIdentity((list: readonly unknown[]): readonly Tool[] =>
-    list.map((raw, at) => readFunction(raw, `functions[${at}]`)),
-  ),
+  tools: memoizeByIdentity((list: readonly unknown[]): ReadTools => {
+    const { add, decisions } = collectRepairs();
+    const tools = list.map((raw, at) => readTool(raw, `tools[${at}]`, form, add));
+    return { tools, repairs: decisions() };
+  }),
+  functions: memoizeByIdentity((list: readonly unknown[]): ReadTools => ({
+    tools: list.map((raw, at) => readOldFunction(raw, `functions[${at}]`, form)),
+    repairs: none.repairs,
+  })),
 };
-
-/** Chat nests what it says of a tool under its type; the Responses API does not, and clients mix them up. */
-function readTool(raw: unknown, path: string): Tool {
-  const tool = shaped(toolSchema, raw, path);
-  const type = tool.type ?? (fieldsOf(tool.function) === undefined ? undefined : "function");
-  switch (type) {
-    case undefined:
-      throw invalid(`${path}.type`, "must say what kind of tool it is, such as `function`");
-    case "function": {
-      const { type: _, function: inner, ...rest } = tool;
-      if (inner === undefined && tool.name !== undefined) return readFunction(rest, path);
-      return withOuter(readFunction(inner, `${path}.function`), type, rest);
-    }
-    case "custom": {
-      const { type: _, custom: inner, ...rest } = tool;
-      if (inner === undefined && tool.name !== undefined) return readCustom(rest, path);
-      return withOuter(readCustom(inner, `${path}.custom`), type, rest);
-    }
-    default: {
-      const name = textOf(tool.name) ?? textOf(tool.server_label) ?? type;
-      return { type: "builtin", kind: type, name: clientName(name), dialect: "chat", raw: tool };
-    }
-  }
-}
-
-function readFunction(raw: unknown, path: string): FunctionTool {
-  const { name, description, parameters, strict, ...rest } = shaped(functionSchema, raw, path);
-  return {
-    type: "function",
-    name: clientName(name),
-    description,
-    schema: parameters,
-    strict,
-    ...extraOf(rest),
-  };
-}
-
-function readCustom(raw: unknown, path: string): CustomTool {
-  const { name, description, format, ...rest } = shaped(customSchema, raw, path);
-  const grammar = fieldsOf(format?.grammar);
-  return {
-    type: "custom",
-    name: clientName(name),
-    description,
-    // In our words a grammar is flat, as in the Responses API.
-    format: grammar === undefined ? format : { type: "grammar", ...grammar },
-    ...extraOf(rest),
-  };
-}
-
-/** What stood beside the nested declaration is kept beside it. */
-function withOuter<T extends FunctionTool | CustomTool>(tool: T, type: string, outer: Fields): T {
-  const inner = tool.extra?.fields;
-  const { extra: _, ...bare } = tool;
-  return { ...bare, ...extraOf({ ...outer, [type]: inner }) } as T;
-}
 
 type WrittenTools = { readonly text: string | undefined; readonly decisions: readonly Decision[] };
 

@@ -1,20 +1,15 @@
 import { z } from "zod";
 import { jsonOf } from "../../turn/json.ts";
 import { clientName, type AnyName } from "../../turn/names.ts";
-import type { Call, Fields, Item, Result } from "../../turn/turn.ts";
-import { inputText } from "../shared/loose.ts";
+import type { Call, Fields, Item, Result, ToolDeclarations } from "../../turn/turn.ts";
+import { given, inputText } from "../shared/loose.ts";
+import type { Repair } from "../shared/repairs.ts";
+import { readItemTools } from "../shared/read-tool.ts";
 import { invalid, shaped } from "../shared/shape.ts";
-import {
-  extraOf,
-  given,
-  ownExtra,
-  readStatus,
-  silently,
-  statusKey,
-  type Report,
-} from "./fields.ts";
+import { extraOf, ownExtra, readStatus, silently, statusKey, type Report } from "./fields.ts";
 import { canRun, kindOf, valueOf, type CallKind } from "./kinds.ts";
 import { readContent, writeContent } from "./input-parts.ts";
+import { toolForm } from "./tools.ts";
 
 const id = z.string().nullish();
 const callItem = z.looseObject({ id, call_id: z.string(), namespace: z.string().nullish() });
@@ -26,6 +21,9 @@ const value = z.custom<string | object>(
   (said) => typeof said === "string" || (typeof said === "object" && said !== null),
   { error: "must be an object, an array or a string" },
 );
+
+/** Where an item stands in the request, and who hears of what is repaired in it. */
+export type Place = { readonly path: string; readonly repair: Repair };
 
 export function readCall(kind: CallKind, raw: Fields, path: string): Call {
   const { id: itemId, call_id: callId, namespace } = shaped(callItem, raw, path);
@@ -45,7 +43,7 @@ export function readCall(kind: CallKind, raw: Fields, path: string): Call {
   };
 }
 
-export function readResult(kind: CallKind, raw: Fields, path: string): Item {
+export function readResult(kind: CallKind, raw: Fields, { path, repair }: Place): Item {
   const { id: itemId, call_id: callId } = shaped(resultItem, raw, path);
   const call = callId ?? (kind.kind === "local_shell" ? itemId : undefined);
   if (call == null) {
@@ -58,17 +56,24 @@ export function readResult(kind: CallKind, raw: Fields, path: string): Item {
     type: "result",
     call,
     kind: kind.kind,
-    parts: readOutput(kind, raw[kind.output], `${path}.${kind.output}`),
-    ...given({ itemId: callId == null ? undefined : itemId }),
+    parts: readOutput(kind, raw[kind.output], { path: `${path}.${kind.output}`, repair }),
+    ...given({
+      declares: kind.kind === "tool_search" ? declared(raw.tools, path) : undefined,
+      itemId: callId == null ? undefined : itemId,
+    }),
     ...readStatus(raw),
     ...extraOf(raw, kind.keeps ? known.filter((key) => !kind.keeps?.includes(key)) : known),
   };
 }
 
-function readOutput(kind: CallKind, raw: unknown, path: string): Result["parts"] {
+/** The tools that a search has found. */
+const declared = (tools: unknown, path: string): ToolDeclarations | undefined =>
+  Array.isArray(tools) ? readItemTools(tools, `${path}.tools`, toolForm) : undefined;
+
+function readOutput(kind: CallKind, raw: unknown, { path, repair }: Place): Result["parts"] {
   switch (kind.outputForm) {
     case "parts":
-      return readContent(raw, path);
+      return readContent(raw, path, repair);
     case "text": {
       const said = shaped(text.nullish(), raw, path);
       return said == null ? [] : [{ type: "text", text: said }];

@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { clientName, type AnyName } from "../../turn/names.ts";
 import type { Choice, Fields, ToolRef } from "../../turn/turn.ts";
+import { given } from "../shared/loose.ts";
+import type { Repair } from "../shared/repairs.ts";
 import { invalid, shaped } from "../shared/shape.ts";
-import { given } from "./fields.ts";
 
 const words = z.enum(["auto", "none", "required"]);
 const choice = z.union([words, z.looseObject({ type: z.string() })]);
@@ -14,16 +15,23 @@ const named = z.looseObject({ name: z.string().min(1), namespace: z.string().nul
 const served = z.looseObject({ server_label: z.string(), name: z.string().nullish() });
 
 /** Reads `tool_choice` in every form of the API, and in Chat's nested ones. Null is none of them. */
-export function readChoice(raw: unknown): Choice | undefined {
+export function readChoice(raw: unknown, repair: Repair): Choice | undefined {
   if (raw === undefined) return undefined;
   if (raw === null)
     throw invalid("tool_choice", "must name a choice; leave it out for the default, `auto`");
   const read = shaped(choice, raw, "tool_choice");
   if (typeof read === "string") return { type: read };
   const word = words.safeParse(read.type);
-  if (word.success) return { type: word.data };
-  if (read.type !== "allowed_tools") return { type: "tool", tool: readRef(read, "tool_choice") };
+  const repairNested = (): void =>
+    repair("tool_choice", "the Responses API does not nest a choice");
+  if (word.success) {
+    repairNested();
+    return { type: word.data };
+  }
+  if (read.type !== "allowed_tools")
+    return { type: "tool", tool: readRef(read, "tool_choice", repairNested) };
   const isNested = typeof read.allowed_tools === "object" && read.allowed_tools !== null;
+  if (isNested) repairNested();
   const path = isNested ? "tool_choice.allowed_tools" : "tool_choice";
   const { mode, tools } = shaped(allowed, isNested ? read.allowed_tools : read, path);
   if (tools.length === 0)
@@ -31,11 +39,11 @@ export function readChoice(raw: unknown): Choice | undefined {
   return {
     type: "allowed",
     mode: mode ?? "auto",
-    tools: tools.map((tool, at) => readRef(tool, `${path}.tools[${at}]`)),
+    tools: tools.map((tool, at) => readRef(tool, `${path}.tools[${at}]`, repairNested)),
   };
 }
 
-function readRef(raw: Fields, path: string): ToolRef {
+function readRef(raw: Fields, path: string, repair: () => void): ToolRef {
   const kind = String(raw.type);
   if (kind === "mcp") {
     const { server_label: server, name } = shaped(served, raw, path);
@@ -47,6 +55,7 @@ function readRef(raw: Fields, path: string): ToolRef {
   if (kind !== "function" && kind !== "custom") return { kind, name: clientName(kind) };
   const inner = raw[kind];
   const isNested = typeof inner === "object" && inner !== null;
+  if (isNested) repair();
   const { name, namespace } = shaped(
     named,
     isNested ? inner : raw,

@@ -6,16 +6,6 @@ export type Report = (reason: string) => void;
 /** For answers: what they hold has been read in this dialect or made for it. */
 export const silently: Report = () => {};
 
-/** The fields that are set. `null` is how clients say "not set". */
-export function given<T extends Record<string, unknown>>(
-  fields: T,
-): { [K in keyof T]?: Exclude<T[K], null | undefined> } {
-  const set: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(fields))
-    if (value !== undefined && value !== null) set[key] = value;
-  return set as { [K in keyof T]?: Exclude<T[K], null | undefined> };
-}
-
 /** What a part or item holds beside the fields we know. */
 export function extraOf(raw: Fields, known: readonly string[]): { extra?: Extra } {
   let fields: Record<string, unknown> | undefined;

@@ -1,8 +1,9 @@
 import { z } from "zod";
 import type { Fields, Format } from "../../turn/turn.ts";
 import { jsonSchema } from "../shared/json-schema.ts";
+import { given } from "../shared/loose.ts";
+import type { Repair } from "../shared/repairs.ts";
 import { shaped } from "../shared/shape.ts";
-import { given } from "./fields.ts";
 
 const anyFormat = z.looseObject({ type: z.string() });
 const schemaFormat = z.looseObject({
@@ -13,7 +14,7 @@ const schemaFormat = z.looseObject({
 });
 
 /** Reads `text.format`, also with the schema nested as Chat has it. */
-export function readFormat(raw: unknown): Format | undefined {
+export function readFormat(raw: unknown, repair: Repair): Format | undefined {
   if (raw === undefined || raw === null) return undefined;
   const path = "text.format";
   const format = shaped(anyFormat, raw, path);
@@ -25,6 +26,7 @@ export function readFormat(raw: unknown): Format | undefined {
     case "json_schema": {
       const inner = format.json_schema;
       const isNested = typeof inner === "object" && inner !== null;
+      if (isNested) repair(path, "the Responses API does not nest a format");
       const where = isNested ? `${path}.json_schema` : path;
       const read = shaped(schemaFormat, isNested ? inner : format, where);
       const { name, schema, strict, description } = read;

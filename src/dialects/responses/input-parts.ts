@@ -1,8 +1,10 @@
 import { z } from "zod";
+import { isFields } from "../../turn/json.ts";
 import type { Fields, Part, Role } from "../../turn/turn.ts";
-import { fieldsOf, numberOf } from "../shared/loose.ts";
+import { fieldsOf, given, numberOf } from "../shared/loose.ts";
+import type { Repair } from "../shared/repairs.ts";
 import { shaped } from "../shared/shape.ts";
-import { extraOf, given, ownExtra, type Report } from "./fields.ts";
+import { extraOf, ownExtra, type Report } from "./fields.ts";
 
 const text = z.looseObject({
   text: z.string(),
@@ -35,17 +37,22 @@ const audio = z.looseObject({
 const content = z.union([z.string(), z.array(z.looseObject({ type: z.string() }))]);
 
 /** Reads the content of a message or of a result. */
-export function readContent(raw: unknown, path: string): Part[] {
+export function readContent(raw: unknown, path: string, repair: Repair): Part[] {
   const read = shaped(content, raw, path);
   if (typeof read === "string") return [{ type: "text", text: read }];
-  return read.map((part, at) => readPart(part, `${path}[${at}]`));
+  const repairPart = (): void => repair(path, OTHER_PARTS);
+  return read.map((part, at) => readPart(part, `${path}[${at}]`, repairPart));
 }
 
-function readPart(raw: Fields, path: string): Part {
+/** Why content in the form of chat is not forwarded as it came. */
+export const OTHER_PARTS = "the Responses API has other words for its parts";
+
+function readPart(raw: Fields, path: string, repair: () => void): Part {
   switch (raw.type) {
     case "input_text":
     case "output_text":
     case "text": {
+      if (raw.type === "text") repair();
       const { text: said, annotations, logprobs } = shaped(text, raw, path);
       return {
         type: "text",
@@ -58,6 +65,7 @@ function readPart(raw: Fields, path: string): Part {
       return { type: "refusal", text: shaped(refusal, raw, path).refusal };
     case "input_image":
     case "image_url": {
+      if (raw.type === "image_url" || isFields(raw.image_url)) repair();
       const { image_url: link, file_id: fileId, detail } = shaped(image, raw, path);
       return {
         type: "image",
@@ -68,6 +76,7 @@ function readPart(raw: Fields, path: string): Part {
     case "input_file":
       return readFile(shaped(file, raw, path), raw);
     case "file": {
+      repair();
       const { file: inner } = shaped(nestedFile, raw, path);
       return readFile(inner, inner);
     }

@@ -1,19 +1,21 @@
 import { z } from "zod";
 import type { AnyName } from "../../turn/names.ts";
-import type { Fields, Item, Message, Reasoning } from "../../turn/turn.ts";
+import type { Fields, Item, Message, Opaque, Reasoning } from "../../turn/turn.ts";
+import { given } from "../shared/loose.ts";
+import { readItemTools } from "../shared/read-tool.ts";
 import { invalid, shaped } from "../shared/shape.ts";
-import { readCall, readResult, writeCall, writeOutputCall, writeResult } from "./calls.ts";
 import {
-  extraOf,
-  given,
-  ownExtra,
-  readStatus,
-  silently,
-  statusKey,
-  type Report,
-} from "./fields.ts";
+  readCall,
+  readResult,
+  writeCall,
+  writeOutputCall,
+  writeResult,
+  type Place,
+} from "./calls.ts";
+import { extraOf, ownExtra, readStatus, silently, statusKey, type Report } from "./fields.ts";
 import { isHosted, kindOf, kindOfCall, kindOfResult } from "./kinds.ts";
-import { readContent, writeContent, writeOutputPart } from "./input-parts.ts";
+import { OTHER_PARTS, readContent, writeContent, writeOutputPart } from "./input-parts.ts";
+import { toolForm } from "./tools.ts";
 
 const anyItem = z.looseObject({ type: z.string().nullish() });
 const messageItem = z.looseObject({
@@ -33,37 +35,47 @@ const reasoningItem = z.looseObject({
  * Reads an item of a request. What the client executes becomes a call or a
  * result of its kind; what we do not know stays whole.
  */
-export function readItem(raw: unknown, path: string): Item {
+export function readItem(raw: unknown, place: Place): Item {
+  const { path } = place;
   const item = shaped(anyItem, raw, path);
   const type = item.type ?? ("role" in item ? "message" : undefined);
-  if (type === "message") return readMessage(item, path);
-  if (type === "reasoning") return readReasoning(item, path);
+  if (type === "message") return readMessage(item, place);
+  if (type === "reasoning") return readReasoning(item, place);
   if (type !== undefined && !isHosted(item)) {
     const call = kindOfCall(type);
     if (call !== undefined) return readCall(call, item, path);
     const result = kindOfResult(type);
-    if (result !== undefined) return readResult(result, item, path);
+    if (result !== undefined) return readResult(result, item, place);
   }
   // A bare id is a reference to an item.
   if (type === undefined && typeof item.id !== "string")
     throw invalid(`${path}.type`, 'must say what the item is, such as "message"');
-  return { type: "opaque", dialect: "responses", raw: item };
+  return { type: "opaque", dialect: "responses", raw: item, ...declaredIn(item, path) };
 }
 
-function readMessage(raw: Fields, path: string): Message {
+/** The tools in an item that is kept whole: those told later than the list, or found by a provider's search. */
+function declaredIn(raw: Fields, path: string): Pick<Opaque, "declares"> {
+  const { type, tools } = raw;
+  const declares = type === "additional_tools" || type === "tool_search_output";
+  if (!declares || !Array.isArray(tools)) return {};
+  return { declares: readItemTools(tools, `${path}.tools`, toolForm) };
+}
+
+function readMessage(raw: Fields, { path, repair }: Place): Message {
   const { role, id, phase } = shaped(messageItem, raw, path);
   return {
     type: "message",
     role,
-    parts: readContent(raw.content, `${path}.content`),
+    parts: readContent(raw.content, `${path}.content`, repair),
     ...given({ id, phase }),
     ...readStatus(raw),
     ...extraOf(raw, ["type", "role", "content", "id", "phase", ...statusKey(raw)]),
   };
 }
 
-function readReasoning(raw: Fields, path: string): Reasoning {
+function readReasoning(raw: Fields, { path, repair }: Place): Reasoning {
   const { id, summary, content, encrypted_content: encrypted } = shaped(reasoningItem, raw, path);
+  if (content?.some(({ type }) => type === "text") === true) repair(`${path}.content`, OTHER_PARTS);
   return {
     type: "reasoning",
     summary: summary?.map(({ text }) => text) ?? [],

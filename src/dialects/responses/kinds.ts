@@ -91,7 +91,7 @@ const callKinds: readonly CallKind[] = [
     result: "tool_search_output",
     output: "tools",
     outputForm: "value",
-    // Whoever plans tools wants them as declarations.
+    // They go back as they came; what is planned with them is read beside.
     keeps: ["tools"],
     prefix: "tsc",
     usual: { execution: "client" },

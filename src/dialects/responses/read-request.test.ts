@@ -201,7 +201,7 @@ describe("a Responses request", () => {
     ],
     ["something new", { type: "brand_new", deep: { er: [1] } }],
   ])("keeps %s whole", (_, raw) => {
-    expect(itemsOf(raw)).toEqual([{ type: "opaque", dialect: "responses", raw }]);
+    expect(itemsOf(raw)).toMatchObject([{ type: "opaque", dialect: "responses", raw }]);
   });
 
   it("reads tools of every kind, also as Chat writes them", () => {
@@ -353,6 +353,37 @@ describe("a Responses request", () => {
   it("needs no input where the conversation is kept elsewhere", () => {
     expect(readRequest({ model: "m", previous_response_id: "resp_1" }).items).toEqual([]);
   });
+});
+
+it("reads the tools that items declare like those of the list", () => {
+  const tool = { type: "function", name: "late", parameters: { type: "object" } };
+  const tools = [tool, { type: "function", function: { name: "nested" } }, { type: "function" }];
+  const items = itemsOf(
+    { type: "additional_tools", role: "developer", tools },
+    { type: "tool_search_output", execution: "server", tools },
+    { type: "tool_search_output", call_id: "c", execution: "client", tools },
+  );
+  const declares = {
+    tools: [...read({ tools: [tool] }).tools, { type: "function", name: "nested", strict: false }],
+    unreadable: [2],
+  };
+  expect(items).toMatchObject([
+    { type: "opaque", declares },
+    { type: "opaque", declares },
+    { type: "result", kind: "tool_search", declares },
+  ]);
+});
+
+it("repairs parts in another form wherever they stand", () => {
+  const stray = [{ type: "text", text: "a" }];
+  const { repairs } = read({
+    input: [
+      { role: "user", content: [...stray, ...stray] },
+      { type: "function_call", call_id: "c", name: "f", arguments: "{}" },
+      { type: "function_call_output", call_id: "c", output: stray },
+    ],
+  });
+  expect(repairs?.map(({ path }) => path)).toEqual(["input[0].content", "input[2].output"]);
 });
 
 it("does not take parameters that are no object for a request to be forwarded as it is", () => {

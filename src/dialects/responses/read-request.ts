@@ -3,10 +3,10 @@ import { doors } from "../../turn/doors.ts";
 import type { Fields, Item, Params, Turn } from "../../turn/turn.ts";
 import { readModel } from "../shared/model.ts";
 import { readParams } from "../shared/params.ts";
+import { collectRepairs, type Repair } from "../shared/repairs.ts";
 import { invalid, shaped } from "../shared/shape.ts";
 import { readChoice } from "./choice.ts";
 import { readFormat } from "./format.ts";
-import { strayForms } from "./forms.ts";
 import { readItem } from "./items.ts";
 import { readTools } from "./tools.ts";
 
@@ -31,18 +31,22 @@ export const LOGPROBS = "message.output_text.logprobs";
 export function readRequest(body: Fields): Turn {
   const model = readModel(body.model);
   const { params, extra } = readParams("responses", body, own);
+  const repairs = collectRepairs();
+  const items = readItems(body, params, repairs.add);
+  const tools = readTools(body.tools);
+  repairs.include(tools.repairs);
   return {
     dialect: "responses",
     model,
-    items: readItems(body, params),
-    tools: readTools(body.tools),
-    choice: readChoice(body.tool_choice),
-    format: readFormat(shaped(group, body.text, "text")?.format),
+    items,
+    tools: tools.tools,
+    choice: readChoice(body.tool_choice, repairs.add),
+    format: readFormat(shaped(group, body.text, "text")?.format, repairs.add),
     params: withLogprobs(params),
     stream: shaped(flag, body.stream, "stream") ?? false,
     usageWanted: true,
     extra: { dialect: "responses", fields: extra },
-    repairs: strayForms(body),
+    repairs: repairs.decisions(),
     body,
   };
 }
@@ -51,7 +55,7 @@ export function readRequest(body: Fields): Turn {
  * The instructions come first, as a system message that is marked: every
  * dialect has that role, and they are replaced with each request.
  */
-function readItems(body: Fields, params: Params): Item[] {
+function readItems(body: Fields, params: Params, repair: Repair): Item[] {
   const items: Item[] = [];
   if (body.instructions !== undefined && body.instructions !== null) {
     const said = shaped(text, body.instructions, "instructions");
@@ -70,7 +74,9 @@ function readItems(body: Fields, params: Params): Item[] {
   const said = shaped(input, body.input, "input");
   if (typeof said === "string")
     items.push({ type: "message", role: "user", parts: [{ type: "text", text: said }] });
-  else for (const [at, item] of said.entries()) items.push(readItem(item, `input[${at}]`));
+  else
+    for (const [at, item] of said.entries())
+      items.push(readItem(item, { path: `input[${at}]`, repair }));
   return items;
 }
 

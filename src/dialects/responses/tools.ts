@@ -1,120 +1,38 @@
 import { z } from "zod";
+import type { Decision } from "../../turn/decision.ts";
 import { memoizeByIdentity } from "../../turn/memoize.ts";
-import { clientName, type AnyName, type UpstreamName } from "../../turn/names.ts";
-import type { Callable, CustomTool, Fields, FunctionTool, Tool } from "../../turn/turn.ts";
-import { jsonSchema, parametersOf } from "../shared/json-schema.ts";
-import { invalid, shaped } from "../shared/shape.ts";
-import { extraOf, given, ownExtra, silently, type Report } from "./fields.ts";
+import type { AnyName, UpstreamName } from "../../turn/names.ts";
+import type { Fields, Tool } from "../../turn/turn.ts";
+import { parametersOf } from "../shared/json-schema.ts";
+import { given } from "../shared/loose.ts";
+import { flatFormat, readTool, type ToolForm } from "../shared/read-tool.ts";
+import { collectRepairs } from "../shared/repairs.ts";
+import { shaped } from "../shared/shape.ts";
+import { ownExtra, silently, type Report } from "./fields.ts";
+
+export const toolForm: ToolForm = {
+  dialect: "responses",
+  nested: false,
+  otherForm: "the Responses API does not nest what a tool is",
+};
+
+/** What a list of tools holds, and what had to be repaired to read it. */
+type ReadTools = { readonly tools: readonly Tool[]; readonly repairs: readonly Decision[] };
 
 const list = z.array(z.unknown());
-const anyTool = z.looseObject({ type: z.string().nullish() });
-const name = z.string().min(1);
-const functionFields = z.looseObject({
-  name,
-  description: z.string().nullish(),
-  parameters: jsonSchema.nullish(),
-  strict: z.boolean().nullish(),
-});
-const customFields = z.looseObject({
-  name,
-  description: z.string().nullish(),
-  format: z.record(z.string(), z.unknown()).nullish(),
-});
-const namespaceFields = z.looseObject({
-  name,
-  description: z.string().nullish(),
-  tools: list.nullish(),
-});
-const mcpFields = z.looseObject({ server_label: name });
+const none: ReadTools = { tools: [], repairs: [] };
 
-const none: readonly Tool[] = [];
-
-export const readTools = (raw: unknown): readonly Tool[] =>
+export const readTools = (raw: unknown): ReadTools =>
   raw === undefined || raw === null ? none : readList(raw);
 
 /** The body reader gives the same array for the same text. */
-const readList = memoizeByIdentity((raw: object): readonly Tool[] =>
-  shaped(list, raw, "tools").map((entry, at) => readTool(entry, `tools[${at}]`)),
-);
-
-function readTool(raw: unknown, path: string): Tool {
-  const tool = shaped(anyTool, raw, path);
-  if (tool.type !== "namespace") return readCallable(tool, path);
-  const { name: said, description, tools } = shaped(namespaceFields, tool, path);
-  return {
-    type: "namespace",
-    name: said,
-    ...given({ description }),
-    tools: (tools ?? []).map((inner, at) => {
-      const innerPath = `${path}.tools[${at}]`;
-      const member = shaped(anyTool, inner, innerPath);
-      if (member.type !== "namespace") return readCallable(member, innerPath);
-      throw invalid(`${innerPath}.type`, "must not be a namespace: namespaces do not nest");
-    }),
-    ...extraOf(tool, ["type", "name", "description", "tools"]),
-  };
-}
-
-function readCallable(raw: z.infer<typeof anyTool>, path: string): Callable {
-  // Chat keeps the fields of a tool in an object named after its type.
-  const type = raw.type ?? ("function" in raw ? "function" : undefined);
-  switch (type) {
-    case "function":
-      return readFunction(raw, path);
-    case "custom":
-      return readCustom(raw, path);
-    case undefined:
-    case null:
-      throw invalid(`${path}.type`, 'must say what the tool is, such as "function"');
-    default: {
-      const label = type === "mcp" ? shaped(mcpFields, raw, path).server_label : type;
-      return { type: "builtin", kind: type, name: clientName(label), dialect: "responses", raw };
-    }
-  }
-}
-
-function readFunction(raw: Fields, path: string): FunctionTool {
-  const { fields, where, outer } = unnested(raw, "function", path);
-  const { name: said, description, parameters, strict } = shaped(functionFields, fields, where);
-  return {
-    type: "function",
-    name: clientName(said),
-    ...given({
-      description,
-      schema: parameters,
-      // Who writes as for Chat means what is meant there when nothing is said.
-      strict: outer === undefined ? strict : (strict ?? false),
-    }),
-    ...extraOf({ ...outer, ...fields }, ["type", "name", "description", "parameters", "strict"]),
-  };
-}
-
-function readCustom(raw: Fields, path: string): CustomTool {
-  const { fields, where, outer } = unnested(raw, "custom", path);
-  const { name: said, description, format } = shaped(customFields, fields, where);
-  return {
-    type: "custom",
-    name: clientName(said),
-    ...given({ description, format: format && flatFormat(format) }),
-    ...extraOf({ ...outer, ...fields }, ["type", "name", "description", "format"]),
-  };
-}
-
-function unnested(
-  raw: Fields,
-  type: string,
-  path: string,
-): { fields: Fields; where: string; outer?: Fields } {
-  const { [type]: inner, ...outer } = raw;
-  if (typeof inner !== "object" || inner === null) return { fields: raw, where: path };
-  return { fields: inner as Fields, where: `${path}.${type}`, outer };
-}
-
-/** Chat keeps a grammar one level deeper. */
-function flatFormat(format: Fields): Fields {
-  const { grammar, ...outer } = format;
-  return typeof grammar === "object" && grammar !== null ? { ...outer, ...grammar } : format;
-}
+const readList = memoizeByIdentity((raw: object): ReadTools => {
+  const { add, decisions } = collectRepairs();
+  const tools = shaped(list, raw, "tools").map((entry, at) =>
+    readTool(entry, `tools[${at}]`, toolForm, add),
+  );
+  return { tools, repairs: decisions() };
+});
 
 /** How a declaration differs by whom it is for. */
 type Audience = {

@@ -31,3 +31,13 @@ export function inputText(value: unknown): string {
 
 export const numberOf = (value: unknown): number | undefined =>
   typeof value === "number" && Number.isFinite(value) ? value : undefined;
+
+/** The fields that are set. `null` is how clients say "not set". */
+export function given<T extends Record<string, unknown>>(
+  fields: T,
+): { [K in keyof T]?: Exclude<T[K], null | undefined> } {
+  const set: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(fields))
+    if (value !== undefined && value !== null) set[key] = value;
+  return set as { [K in keyof T]?: Exclude<T[K], null | undefined> };
+}

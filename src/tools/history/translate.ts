@@ -13,8 +13,7 @@ import type {
   Result,
   Turn,
 } from "../../turn/turn.ts";
-import { toolsIn } from "../plan/catalog.ts";
-import { readDeclaration } from "../plan/declarations.ts";
+import { declaredBy } from "../plan/catalog.ts";
 import { keepsGroups, ruleFor, type Bound, type Identities } from "../plan/declare.ts";
 import { fullName, identityKey, isCalledByName } from "../names/identity.ts";
 import type { Form } from "../kinds/kind.ts";
@@ -147,7 +146,7 @@ function keepOpaque(item: Opaque, at: number, telling: Telling): Opaque | undefi
   if (set.emptied.has(at)) return undefined;
   if (takesFrom(item.dialect, profile)) return item;
   // The tools it brought are known; whether they are offered is said with them.
-  if (toolsIn(item) !== undefined) return undefined;
+  if (declaredBy(item) !== undefined) return undefined;
   const { type } = item.raw;
   const what = typeof type === "string" ? `${type} items` : "items without a type";
   notes.note(itemPath(turn, at), "dropped", `${what} are unknown to the upstream`);
@@ -181,10 +180,7 @@ function translateResult(result: Result, kind: string, set: Toolset): Result {
 }
 
 function namesBrought(result: Result, { identity }: Toolset): readonly string[] {
-  const brought = toolsIn(result);
-  return (brought?.tools ?? []).flatMap((raw) => {
-    const tool = readDeclaration(raw, brought?.dialect ?? "responses");
-    if (tool === undefined) return [];
+  return (result.declares?.tools ?? []).flatMap((tool) => {
     const [namespace, members] =
       tool.type === "namespace" ? [tool.name, tool.tools] : [undefined, [tool]];
     return members.map(({ name }) =>

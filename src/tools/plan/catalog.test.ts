@@ -4,25 +4,20 @@ import { describe, expect, it } from "vitest";
 import {
   ask,
   builtin,
-  called,
   calling,
+  carrier,
+  chatTools,
   fn,
   namesOf,
   plain,
+  readItems,
   restored,
-  result,
   sentName,
   whole,
   withTools,
 } from "../../../test/support/turns.ts";
-import type { Fields, Item, Opaque } from "../../turn/turn.ts";
+import type { Fields, Item } from "../../turn/turn.ts";
 import { planTools, summary } from "./plan.ts";
-
-const carrier = (type: string, tools: readonly unknown[]): Opaque => ({
-  type: "opaque",
-  dialect: "responses",
-  raw: { type, role: "developer", tools },
-});
 
 describe("the catalog", () => {
   it("declares the tools that the conversation brings", () => {
@@ -38,26 +33,24 @@ describe("the catalog", () => {
               tools: [{ type: "custom", name: "exec" }],
             },
           ]),
-          called("s", "tool_search", { kind: "tool_search", input: '{"query":"git"}' }),
-          {
-            ...result("s", "[]", { kind: "tool_search" }),
-            extra: {
-              dialect: "responses",
-              fields: {
-                tools: [
-                  {
-                    type: "namespace",
-                    name: "mcp__git",
-                    tools: [{ type: "function", name: "status", parameters: {} }],
-                  },
-                  {
-                    type: "function",
-                    function: { name: "chat_style", parameters: { type: "object" } },
-                  },
-                ],
-              },
+          ...readItems(
+            { type: "tool_search_call", call_id: "s", arguments: { query: "git" } },
+            {
+              type: "tool_search_output",
+              call_id: "s",
+              tools: [
+                {
+                  type: "namespace",
+                  name: "mcp__git",
+                  tools: [{ type: "function", name: "status", parameters: {} }],
+                },
+                {
+                  type: "function",
+                  function: { name: "chat_style", parameters: { type: "object" } },
+                },
+              ],
             },
-          },
+          ),
         ],
       }),
       plain,
@@ -115,17 +108,22 @@ describe("the catalog", () => {
   });
 
   it("expands a namespace that came through the chat door", () => {
-    const raw = { tools: [{ type: "function", function: { name: "status" } }], name: "git" };
-    const tool = { ...builtin("namespace", raw), dialect: "chat" as const };
-    const plan = planTools(ask({ dialect: "chat", tools: [tool] }), plain);
+    const tools = chatTools({
+      type: "namespace",
+      name: "git",
+      tools: [{ type: "function", function: { name: "status" } }],
+    });
+    const plan = planTools(ask({ dialect: "chat", tools }), plain);
     expect(namesOf(plan.turn.tools)).toEqual(["git__status"]);
   });
 
   it("sends a namespace from the chat door as one where there are such", () => {
-    const raw = { tools: [{ type: "function", function: { name: "status" } }], name: "git" };
-    const tool = { ...builtin("namespace", raw), dialect: "chat" as const };
-    const plan = planTools(ask({ dialect: "chat", tools: [tool] }), whole);
-    expect(plan.identical).toBe(false);
+    const tools = chatTools({
+      type: "namespace",
+      name: "git",
+      tools: [{ type: "function", function: { name: "status" } }],
+    });
+    const plan = planTools(ask({ dialect: "chat", tools }), whole);
     expect(plan.turn.tools).toMatchObject([
       { type: "namespace", name: "git", tools: [{ type: "function", name: "status" }] },
     ]);
@@ -146,10 +144,22 @@ describe("the catalog", () => {
         lost("input[0].tools[0].tools[2]"),
       ]),
     );
-    const tool = { ...builtin("namespace", raw), dialect: "chat" as const };
-    const declared = planTools(ask({ dialect: "chat", tools: [tool] }), whole);
+    const declared = planTools(ask({ dialect: "chat", tools: chatTools(raw) }), whole);
     expect(declared.decisions).toEqual([lost("tools[0].tools[1]"), lost("tools[0].tools[2]")]);
     expect(summary(declared)).toBe("native=1 degraded=0 deferred=0 ignored=2");
+  });
+
+  it("counts those it cannot read in the places of the others", () => {
+    const members = [7, { type: "function", name: "a" }, {}, { type: "function", name: "b" }];
+    const raw = { type: "namespace", name: "n", tools: members };
+    const plan = planTools(ask({ items: [carrier("additional_tools", [null, raw])] }), plain);
+    expect(plan.verdicts.map(({ name, path }) => [name, path])).toEqual([
+      ["a", "input[0].tools[1].tools[1]"],
+      ["b", "input[0].tools[1].tools[3]"],
+      ["", "input[0].tools[1].tools[0]"],
+      ["", "input[0].tools[1].tools[2]"],
+      ["", "input[0].tools[0]"],
+    ]);
   });
 
   it("says so too of those that stood beside tools which had to be taken out of their item", () => {
@@ -206,11 +216,7 @@ describe.skipIf(!existsSync(fixtures))("the tools of the real codex", () => {
       tools: Fields[] | null;
       additional_tools: Fields[] | null;
     };
-    const items = (read.additional_tools ?? []).map((raw): Opaque => ({
-      type: "opaque",
-      dialect: "responses",
-      raw,
-    }));
+    const items = readItems(...(read.additional_tools ?? []));
     const plan = planTools(
       ask({ items: [...items, carrier("additional_tools", read.tools ?? [])] }),
       plain,

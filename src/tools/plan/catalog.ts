@@ -1,7 +1,13 @@
 import { itemPath } from "../../turn/path.ts";
 import { clientName, type ClientName } from "../../turn/names.ts";
-import type { Callable, DialectName, Item, NamespaceTool, Tool, Turn } from "../../turn/turn.ts";
-import { readDeclaration } from "./declarations.ts";
+import type {
+  Callable,
+  Item,
+  NamespaceTool,
+  Tool,
+  ToolDeclarations,
+  Turn,
+} from "../../turn/turn.ts";
 
 /** One tool of a request, wherever it was declared. */
 export type Entry = {
@@ -33,54 +39,44 @@ export function buildToolCatalog(
 ): Catalog {
   const entries: Entry[] = [];
   const hollow: { path: string; name: string }[] = [];
-  const unread: { path: string; item?: number }[] = [];
-  const add = (given: Tool, path: string, item?: number): void => {
-    const tool = asNamespace(given, (inner) => unread.push({ path: path + inner })) ?? given;
+  const unread: { path: string; item?: number | undefined }[] = [];
+  const add = (tool: Tool, path: string, item?: number): void => {
     if (tool.type !== "namespace") return void entries.push(entryOf(tool, path, item));
     if (tool.tools.length === 0) hollow.push({ path, name: tool.name });
-    for (const [at, member] of tool.tools.entries())
+    for (const at of tool.unreadable ?? []) unread.push({ path: `${path}.tools[${at}]`, item });
+    for (const [member, at] of placed(tool))
       entries.push(entryOf(member, `${path}.tools[${at}]`, item, tool));
   };
 
   for (const [at, tool] of turn.tools.entries()) add(tool, `tools[${at}]`);
   for (const [item, carrier] of turn.items.entries()) {
-    const brought = toolsIn(carrier);
-    if (brought === undefined) continue;
-    for (const [at, raw] of brought.tools.entries()) {
-      const path = `${itemPath(turn, item)}.tools[${at}]`;
-      const lose = (inner: string): void => void unread.push({ path: path + inner, item });
-      const tool = readDeclaration(raw, brought.dialect, lose);
-      if (tool === undefined) lose("");
-      else add(tool, path, item);
-    }
+    const declared = declaredBy(carrier);
+    if (declared === undefined) continue;
+    const path = `${itemPath(turn, item)}.tools`;
+    for (const [tool, at] of placed(declared)) add(tool, `${path}[${at}]`, item);
+    for (const at of declared.unreadable ?? []) unread.push({ path: `${path}[${at}]`, item });
   }
   return { entries, hollow, unread };
 }
 
-/** Namespaces are a word of one dialect only; another keeps them as a tool it does not know. */
-function asNamespace(tool: Tool, unread: (path: string) => void): NamespaceTool | undefined {
-  if (tool.type !== "builtin" || tool.kind !== "namespace") return undefined;
-  const read = readDeclaration(tool.raw, tool.dialect, unread);
-  return read?.type === "namespace" ? read : undefined;
+/** The tools of a list with their places in the client's, where those that cannot be read count too. */
+function placed<Member>({
+  tools,
+  unreadable = [],
+}: ToolDeclarations<Member>): readonly (readonly [Member, number])[] {
+  let skipped = 0;
+  return tools.map((tool, at) => {
+    while (unreadable[skipped] === at + skipped) skipped++;
+    return [tool, at + skipped];
+  });
 }
 
-type Brought = { readonly dialect: DialectName; readonly tools: readonly unknown[] };
-
-/** The declarations that an item carries: tools said later than the rest, or found by a search. */
-export function toolsIn(item: Item): Brought | undefined {
-  if (item.type === "opaque") {
-    const { type, tools } = item.raw;
-    const carries = type === "additional_tools" || type === "tool_search_output";
-    return carries && Array.isArray(tools) ? { dialect: item.dialect, tools } : undefined;
-  }
-  if (item.type !== "result" || item.kind !== "tool_search" || item.extra === undefined)
-    return undefined;
-  const { tools } = item.extra.fields;
-  return Array.isArray(tools) ? { dialect: item.extra.dialect, tools } : undefined;
-}
+/** The tools that an item of the conversation declares, if it is of a kind that does. */
+export const declaredBy = (item: Item): ToolDeclarations | undefined =>
+  item.type === "opaque" || item.type === "result" ? item.declares : undefined;
 
 export const bringsTools = (items: readonly Item[]): boolean =>
-  items.some((item) => toolsIn(item) !== undefined);
+  items.some((item) => declaredBy(item) !== undefined);
 
 function entryOf(tool: Callable, path: string, item?: number, group?: NamespaceTool): Entry {
   const kind = tool.type === "builtin" ? tool.kind : tool.type;

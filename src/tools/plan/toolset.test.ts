@@ -4,6 +4,7 @@ import {
   builtin,
   called,
   calling,
+  carrier,
   custom,
   fn,
   namespace,
@@ -13,15 +14,8 @@ import {
   whole,
   withTools,
 } from "../../../test/support/turns.ts";
-import type { Fields, Opaque } from "../../turn/turn.ts";
 import { planTools, previewTools, summary } from "./plan.ts";
 import { assertMaxTools } from "./toolset.ts";
-
-const carrier = (type: string, tools: readonly Fields[]): Opaque => ({
-  type: "opaque",
-  dialect: "responses",
-  raw: { type, role: "developer", tools },
-});
 
 describe("a list of tools", () => {
   it("says of the members of a namespace that is kept what they are sent as", () => {

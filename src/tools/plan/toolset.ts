@@ -92,8 +92,7 @@ function planToolset(turn: Turn, profile: Profile): Toolset {
   const reason = "tools that the conversation brings are declared with the others";
   for (const path of emptied.values()) decisions.push({ path, action: "reshaped", reason });
   verdicts.push(...repeated, ...strayVerdicts(catalog, emptied, profile, decisions));
-  const isSame = ({ entry, declared }: Planned): boolean =>
-    declared.offer?.tool === entry.tool && isAsItCame(entry, turn, profile);
+  const isSame = ({ entry, declared }: Planned): boolean => declared.offer?.tool === entry.tool;
   const identical = decisions.length === 0 && planned.every(isSame);
   return {
     verdicts,
@@ -111,10 +110,6 @@ function planToolset(turn: Turn, profile: Profile): Toolset {
     choices: new Map(),
   };
 }
-
-/** A namespace that only was written for another dialect is not sent as it came. */
-const isAsItCame = ({ group, item }: Entry, { dialect, tools }: Turn, to: Profile): boolean =>
-  group === undefined || item !== undefined || dialect === to.dialect || tools.includes(group);
 
 type Reasoned = Pick<Decision, "action" | "reason">;
 
