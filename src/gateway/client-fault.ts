@@ -5,7 +5,7 @@ import { isInstructions } from "../turn/item.ts";
 import { isFields, ownOf } from "../turn/json.ts";
 import { formatPath } from "../turn/path.ts";
 import type { Fields } from "../turn/turn.ts";
-import type { Round } from "./ready.ts";
+import type { Round } from "./round.ts";
 
 type Sent = Pick<Round, "plan" | "profile">;
 

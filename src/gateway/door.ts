@@ -1,6 +1,7 @@
 import type { Dialect, WriteContext } from "../dialects/dialect.ts";
 import type { Sink } from "../stream/flow.ts";
 import { folding } from "../stream/fold.ts";
+import type { Stage } from "../stream/stage.ts";
 import { straight as straightLane } from "../stream/straight.ts";
 import type { Frame, TurnEvent } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
@@ -14,20 +15,22 @@ export type DoorOptions = {
   readonly turn: Turn;
   readonly context: WriteContext;
   readonly reply: Reply;
-  readonly headers: Readonly<Record<string, string>>;
+  /** Asked when the answer begins: which upstream gives it is known only then. */
+  headers(): Readonly<Record<string, string>>;
   /** What the head of a whole answer says of its calls. */
   figures(): Readonly<Record<string, string>>;
-  readonly straight: boolean;
+  /** Whether the upstream's own frames go through untouched; asked when the answer begins. */
+  straight(): boolean;
   /** The reply is full: hold the upstream. */
   full(): void;
-  /** The turn failed and the client has not been told anything yet. */
-  refused(fault: Fault, begun: boolean): void;
-  /** The client has the whole answer. */
-  told(status: number): void;
+  /** The turn failed before the client was sent anything. */
+  refused(fault: Fault): void;
+  /** The client has been sent the whole answer. */
+  completed(status: number): void;
 };
 
 export type Door = Sink<TurnEvent<ClientName>> & {
-  /** Whether the client has been told anything. */
+  /** Whether the client has been sent anything. */
   shown(): boolean;
 };
 
@@ -42,81 +45,81 @@ const STREAM_HEADERS = {
 
 /** Writes events as they come, once per flush. */
 function streamDoor(options: DoorOptions): Door {
-  const { dialect, turn, context, reply } = options;
-  const plain = dialect.writeEvents(turn, context);
-  const writer = options.straight
-    ? straightLane(plain, { usageWanted: turn.usageWanted, lastWords: context.lastWords })
-    : plain;
+  const { reply } = options;
   let refused: Fault | undefined;
-  let begun = false;
+  let writer: Stage<TurnEvent<ClientName>, string> | undefined;
   let shown = false;
   let text = "";
   const gather = (piece: string): void => {
     text += piece;
   };
+  const begin = (event: TurnEvent<ClientName>): void => {
+    if (refused !== undefined) return;
+    if (event.type === "turn-fail") {
+      refused = event.fault;
+      return;
+    }
+    writer = streamWriter(options);
+    reply.head(200, { ...options.headers(), ...STREAM_HEADERS });
+    writer.each(event, gather);
+  };
   return {
     each(event) {
-      if (!begun) {
-        if (refused !== undefined) return;
-        if (event.type === "turn-fail") {
-          refused = event.fault;
-          return;
-        }
-        begun = true;
-        reply.head(200, { ...options.headers, ...STREAM_HEADERS });
-      }
-      writer.each(event, gather);
+      if (writer === undefined) begin(event);
+      else writer.each(event, gather);
     },
     flush() {
       // A model may think long before its first word; that it has begun is told at once.
-      if (text === "" && (shown || !begun)) return;
+      if (text === "" && (shown || writer === undefined)) return;
       shown = true;
       const roomLeft = reply.write(text);
       text = "";
       if (!roomLeft) options.full();
     },
     end() {
-      if (refused !== undefined) return options.refused(refused, false);
-      writer.end?.(gather);
+      if (refused !== undefined) return options.refused(refused);
+      writer?.end?.(gather);
       shown = true;
       reply.end(text);
-      options.told(200);
+      options.completed(200);
     },
     shown: () => shown,
   };
+}
+
+function streamWriter(options: DoorOptions): Stage<TurnEvent<ClientName>, string> {
+  const { dialect, turn, context } = options;
+  const writer = dialect.writeEvents(turn, context);
+  if (!options.straight()) return writer;
+  return straightLane(writer, { usageWanted: turn.usageWanted, lastWords: context.lastWords });
 }
 
 /** Folds the events and answers once. */
 function wholeDoor(options: DoorOptions): Door {
   const { dialect, turn, context, reply } = options;
   const folded = folding<ClientName>();
-  let begun = false;
   let shown = false;
   let whole: Frame | undefined;
   return {
     each(event) {
-      if (event.type === "frame") {
-        if (event.whole === true && options.straight) whole = event;
-        return;
-      }
-      begun ||= event.type !== "turn-fail";
-      folded.each(event);
+      if (event.type !== "frame") folded.each(event);
+      else if (event.whole === true && options.straight()) whole = event;
     },
     flush() {},
     end() {
       const answer = folded.answer();
-      if (answer.fault !== undefined) return options.refused(answer.fault, begun);
+      if (answer.fault !== undefined) return options.refused(answer.fault);
       // An upstream that streamed anyway sent no body to forward: then the fold is the only one.
       const body =
         whole?.forwardable === true ? whole.data : dialect.writeAnswer(answer, turn, context);
       reply.head(200, {
-        ...options.headers,
+        ...options.headers(),
         ...options.figures(),
         "content-type": "application/json; charset=utf-8",
       });
       shown = true;
       reply.end(body);
-      options.told(200);
+      options.completed(200);
     },
     shown: () => shown,
   };

@@ -5,7 +5,7 @@ import type { CallRules, StopMode } from "../turn/rules.ts";
 import type { Fields } from "../turn/turn.ts";
 import { dialects } from "./dialects.ts";
 import type { GatewayState } from "./state.ts";
-import { prepareRound, type Asked, type Round } from "./ready.ts";
+import { prepareRound, type Asked, type Round } from "./round.ts";
 import { leavesOutText } from "./rules.ts";
 import { linkName, selectChain } from "./select.ts";
 

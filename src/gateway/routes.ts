@@ -10,11 +10,11 @@ import type { Exchange } from "./exchange.ts";
 import type { GatewayState } from "./state.ts";
 import { listModels } from "./models.ts";
 import { planRequest, reportPlan } from "./plan-report.ts";
-import type { Round } from "./ready.ts";
+import type { Round } from "./round.ts";
 import { outputModes } from "./rules.ts";
 import { linkName, providerOf, selectChain, type Link } from "./select.ts";
 import { readUsageQuery, usageBody } from "./usage-report.ts";
-import { walk, type Job } from "./walk.ts";
+import { runTurn, type Job } from "./turn-run.ts";
 import { contentType as metricsType } from "../telemetry/registry.ts";
 import { startSpan, type TurnAhead } from "../telemetry/spans.ts";
 import { summary } from "../tools/plan/plan.ts";
@@ -121,7 +121,7 @@ function serveTurn(context: RequestContext, door: keyof typeof dialects): void {
     headers: (round) => turnHeaders(requestId, rules, round),
     refuse: context.refuse,
   };
-  walk(state, job);
+  runTurn(state, job);
 }
 
 const ahead = (link: Link, stream: boolean): TurnAhead => ({

@@ -32,3 +32,12 @@ export const callRules = ({ tools }: Config): CallRules => ({
  */
 export const leavesOutText = ({ output }: CallRules, { stream, dialect }: Turn): boolean =>
   output === "openai-json" && !stream && dialect === "chat";
+
+/** Whether any rule may change the answer to a turn. */
+export const mayShape = (rules: CallRules, turn: Turn): boolean =>
+  rules.dedup ||
+  rules.max > 0 ||
+  rules.stopAfter ||
+  rules.suppressTail ||
+  rules.output === "obsidian-xml" ||
+  leavesOutText(rules, turn);

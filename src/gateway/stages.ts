@@ -17,43 +17,48 @@ import type { OnDecision } from "../turn/decision.ts";
 import type { TurnEvent } from "../turn/event.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
 import type { CallRules } from "../turn/rules.ts";
+import type { Turn } from "../turn/turn.ts";
 import { choicesIn, endsCalls } from "./dialects.ts";
-import type { Round } from "./ready.ts";
-import { leavesOutText } from "./rules.ts";
+import type { Round } from "./round.ts";
+import { leavesOutText, mayShape } from "./rules.ts";
 import type { Tally } from "./tally.ts";
 
 type Upstream = TurnEvent<UpstreamName>;
 type Client = TurnEvent<ClientName>;
 
-export type AnswerOptions = {
-  readonly round: Round;
+export type StageOptions = {
   readonly rules: CallRules;
   readonly clock: Clock;
   readonly newId: NewId;
-  readonly tally: Tally;
+  /** Where it is counted what became of the calls. */
+  readonly figures: Tally["seen"]["calls"];
   readonly report: OnDecision;
 };
 
+/** Whether a choice was stopped by the gateway's rules. */
+type IsStopped = (choice: number) => boolean;
+
 /**
- * All stages between an upstream and a client, in their order: an answer is made
- * lawful, its calls are restored, then the gateway's rules for calls hold, and last
- * it is counted. Stages that have nothing to do are not there.
+ * The stages that each round has for itself: the answer is normalized and its
+ * calls are restored. Stages that have nothing to do are not there.
  */
-export function answerStages(options: AnswerOptions): Stage<Upstream, Client> {
-  const { round, tally, report } = options;
-  const { plan, shaped } = round;
-  const restored = restoreAnswer(plan, report, tally.seen.calls);
-  if (!shaped) return chain(lawful(options), chain(restored, tally));
-  const rules = shape(options);
-  return chain(lawful(options, rules.isDone), chain(restored, chain(rules, tally)));
-}
+export const roundStages = (
+  round: Round,
+  options: StageOptions,
+  isStopped?: IsStopped,
+): Stage<Upstream, Client> =>
+  chain(
+    normalized(round, options, isStopped),
+    restoreAnswer(round.plan, options.report, options.figures),
+  );
 
 /** How long a call that looks complete must be silent before a stop may count on it. */
 const QUIET_MS = 100;
 
-function lawful(
-  { round, rules, clock, newId, report }: AnswerOptions,
-  isStopped?: (choice: number) => boolean,
+function normalized(
+  round: Round,
+  { rules, clock, newId, report }: StageOptions,
+  isStopped?: IsStopped,
 ): Stage<Upstream, Upstream> {
   const { plan, readsText } = round;
   const { params, dialect } = plan.asked;
@@ -80,13 +85,16 @@ function needsEnds(rules: CallRules, { plan, profile, shaped }: Round): boolean 
 }
 
 /**
- * What the rules ask of each choice for itself. A stop counts the calls that the
- * model makes, repeated or not; the cap, those that the client is given.
+ * The gateway's rules for the calls of a turn, each choice for itself; nothing
+ * where none of them can change it. A stop counts the calls that the model makes,
+ * repeated or not; the cap, those that the client is given.
  */
-function shape({ round, rules, clock, tally, report }: AnswerOptions): PerChoice<ClientName> {
-  const { asked } = round.plan;
+export function ruleStages(
+  asked: Turn,
+  { rules, clock, figures, report }: StageOptions,
+): PerChoice<ClientName> | undefined {
+  if (!mayShape(rules, asked)) return undefined;
   const { stopAfter: stops, stopMode, graceMs, max } = rules;
-  const figures = tally.seen.calls;
   const limited = (limit: StopRules): Stage<Client, Client> =>
     createStopAfterToolsController({ rules: limit, clock, figures, report });
   const make = (): Stage<Client, Client> => {

@@ -30,8 +30,7 @@ export type Tally = Stage<TurnEvent<ClientName>, TurnEvent<ClientName>> & {
   };
 };
 
-/** `tell`: a failure as the client is told it. */
-export function tally(clock: Pick<Clock, "now">, tell: (fault: Fault) => Fault): Tally {
+export function tally(clock: Pick<Clock, "now">): Tally {
   const seen: Tally["seen"] = {
     calls: { ...noCalls },
     callsByChoice: [],
@@ -67,8 +66,8 @@ export function tally(clock: Pick<Clock, "now">, tell: (fault: Fault) => Fault):
           if (isCut(event.stop)) seen.cutShort = true;
           break;
         case "turn-fail":
-          seen.fault = tell(event.fault);
-          return emit({ ...event, fault: seen.fault });
+          seen.fault = event.fault;
+          break;
         default:
       }
       emit(event);

@@ -16,6 +16,18 @@ export type Usage = {
   readonly reasoning?: number | undefined;
 };
 
+/** The counts of two upstream calls together; what only one of them counted is that one's. */
+export const addUsage = (a: Usage, b: Usage): Usage => ({
+  input: a.input + b.input,
+  output: a.output + b.output,
+  total: a.total + b.total,
+  cached: addCount(a.cached, b.cached),
+  reasoning: addCount(a.reasoning, b.reasoning),
+});
+
+const addCount = (a: number | undefined, b: number | undefined): number | undefined =>
+  a === undefined ? b : b === undefined ? a : a + b;
+
 /**
  * What a turn says while it runs. What belongs to one of `n` answers carries its
  * `choice`; the start, the count, a failure and frames are the whole turn's.

@@ -1,6 +1,6 @@
 import { dialects } from "../../src/gateway/dialects.ts";
 import { parseConfig } from "../../src/gateway/config.ts";
-import { prepareRound } from "../../src/gateway/ready.ts";
+import { prepareRound } from "../../src/gateway/round.ts";
 import { callRules } from "../../src/gateway/rules.ts";
 import type { Decision } from "../../src/turn/decision.ts";
 import type { Fields } from "../../src/turn/turn.ts";

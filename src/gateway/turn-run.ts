@@ -8,15 +8,17 @@ import { Fault } from "../turn/fault.ts";
 import type { CallRules } from "../turn/rules.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Turn } from "../turn/turn.ts";
-
+import type { Prepared } from "../upstreams/upstream.ts";
 import type { Reply } from "./exchange.ts";
+import { answerTurn, type Answer } from "./answer.ts";
+import { faultForClient } from "./client-fault.ts";
 import type { GatewayState } from "./state.ts";
 import { planned } from "./plan-report.ts";
-import { prepareRound, type Round } from "./ready.ts";
+import { prepareRound, type Round } from "./round.ts";
 import type { RunningTurn } from "./running-turns.ts";
-import { run, type Run } from "./run.ts";
 import { linkName, providerOf, type Link } from "./select.ts";
 import { outcomeOf } from "./tally.ts";
+import type { TurnStage } from "./turn-stage.ts";
 import { toFault } from "./to-fault.ts";
 import { usageEntry } from "./usage-report.ts";
 
@@ -33,6 +35,8 @@ export type Job = {
   readonly reply: Reply;
   /** Where somebody follows traces. */
   readonly span?: TurnSpan | undefined;
+  /** The turn's own stage, where it has one. */
+  readonly stage?: TurnStage | undefined;
   /** What every reply to it says in its head. */
   headers(round: Round | undefined): Record<string, string>;
   /** Answers with an error; only while nothing has been said. */
@@ -40,20 +44,22 @@ export type Job = {
 };
 
 /**
- * The walk of a turn: ready, open, stages, reply. Until the first event the
- * next upstream of the chain may still take over; afterwards failure is an
- * event like any other.
+ * The walk of a turn: rounds, stages, reply. Until a round's first event the
+ * next upstream of the chain may still take over; afterwards failure is an event
+ * like any other.
  */
-export const walk = (state: GatewayState, job: Job): void => new Walk(state, job).begin();
+export const runTurn = (state: GatewayState, job: Job): void => new TurnRun(state, job).begin();
 
-class Walk implements RunningTurn {
+class TurnRun implements RunningTurn {
   place = -1;
   readonly #state: GatewayState;
   readonly #job: Job;
   readonly #started: number;
-  /** The turn as it was made ready last, and its answer. */
+  /** Which link of the chain is asked. */
+  #link = 0;
+  /** The round that was made ready last, and the answer. */
   #round: Round | undefined;
-  #run: Run | undefined;
+  #answer: Answer | undefined;
   #halted = false;
 
   constructor(state: GatewayState, job: Job) {
@@ -64,7 +70,7 @@ class Walk implements RunningTurn {
 
   begin(): void {
     const { running, metrics, report } = this.#state;
-    const { requestId, turn, reply, chain } = this.#job;
+    const { requestId, turn, reply } = this.#job;
     running.add(this);
     metrics.running(1);
     report({
@@ -74,12 +80,16 @@ class Walk implements RunningTurn {
       model: turn.model,
       stream: turn.stream,
     });
-    reply.onDrain(() => this.#run?.resume());
+    reply.onDrain(() => this.#answer?.resume());
     reply.onLeave(() => {
-      this.#run?.stop();
+      this.#answer?.stop();
       this.#finish("left", 499);
     });
-    this.#attempt(0, chain[0]);
+    try {
+      this.#answerWith(this.#prepare());
+    } catch (error) {
+      this.#fail(this.#faultOf(error));
+    }
   }
 
   halt(): void {
@@ -89,33 +99,63 @@ class Walk implements RunningTurn {
     );
   }
 
-  #attempt(at: number, link: Link): void {
-    const { turn, chain } = this.#job;
-    const isLast = chain[at + 1] === undefined;
-    const refused = (fault: Fault, begun: boolean): void => this.#refused(at, fault, begun);
-    try {
-      const round = prepareRound(turn, link, this.#job, chain[0]);
-      this.#round = round;
-      countTools(this.#state.metrics, round.plan);
-      this.#run = run(this.#state, this.#job, round, isLast, {
-        refused,
-        told: (status) => this.#told(status),
-        crashed: (error) => this.#breakOff(this.#faultOf(error)),
-      });
-    } catch (error) {
-      refused(this.#faultOf(error), false);
-    }
+  #answerWith(first: Round): void {
+    const { stage } = this.#job;
+    this.#answer = answerTurn(this.#state, this.#job, {
+      first,
+      open: (round) => this.#open(round),
+      faultForClient,
+      instead: (fault) => this.#instead(fault),
+      next:
+        stage?.continues === undefined
+          ? undefined
+          : () => (stage.continues?.() === true ? this.#prepare() : undefined),
+      refused: (fault) => this.#fail(fault),
+      completed: (status) => this.#completed(status),
+      crashed: (error) => this.#breakOff(this.#faultOf(error)),
+      toFault: (error) => this.#faultOf(error),
+    });
   }
 
-  /** It failed and the client has been told nothing: the next link may do better. */
-  #refused(at: number, fault: Fault, begun: boolean): void {
+  /** Makes the next round ready, for the first link from the current one on that takes it. */
+  #prepare(): Round {
+    const { turn, chain } = this.#job;
+    for (;;)
+      try {
+        const round = prepareRound(turn, this.#current(), this.#job, chain[0]);
+        countTools(this.#state.metrics, round.plan);
+        this.#round = round;
+        return round;
+      } catch (error) {
+        const fault = this.#faultOf(error);
+        if (!this.#fallBack(fault)) throw fault;
+      }
+  }
+
+  #current(): Link {
+    return this.#job.chain[this.#link] ?? this.#job.chain[0];
+  }
+
+  #open({ prepared }: Round): ReturnType<Prepared["open"]> {
+    const { requestId, tenant, span, chain } = this.#job;
+    const isLast = chain[this.#link + 1] === undefined;
+    return prepared.open({ retry: isLast, requestId, tenant, headers: span?.headers });
+  }
+
+  /** The upstream failed before its first event: the round for the next link, if that may do better. */
+  #instead(fault: Fault): Round | undefined {
+    return this.#fallBack(fault) ? this.#prepare() : undefined;
+  }
+
+  /** Goes on to the next link of the chain, if there is one and the failure may be this link's alone. */
+  #fallBack(fault: Fault): boolean {
     const { requestId, chain } = this.#job;
-    const [link, next] = [chain[at], chain[at + 1]];
-    const isOver = begun || this.#halted || !fault.mayFallBack;
-    if (isOver || link === undefined || next === undefined) return this.#fail(fault);
-    const [from, to] = [linkName(link), linkName(next)];
+    const next = chain[this.#link + 1];
+    if (next === undefined || this.#halted || !fault.mayFallBack) return false;
+    const [from, to] = [linkName(this.#current()), linkName(next)];
+    this.#link++;
     this.#state.report({ type: "fallback", requestId, from, to, fault: fault.code });
-    this.#attempt(at + 1, next);
+    return true;
   }
 
   #fail(fault: Fault): void {
@@ -123,16 +163,16 @@ class Walk implements RunningTurn {
     this.#finish("failed", fault.status, fault);
   }
 
-  #told(status: number): void {
-    this.#finish(this.#run === undefined ? "completed" : outcomeOf(this.#run.seen), status);
+  #completed(status: number): void {
+    this.#finish(this.#answer === undefined ? "completed" : outcomeOf(this.#answer.seen), status);
   }
 
-  /** Ends it with a failure of ours; if something throws while that is told, a reply under way just ends. */
+  /** Ends it with a failure of ours; if something throws while that is written, a reply under way just ends. */
   #breakOff(fault: Fault): void {
     try {
-      this.#run?.interrupt(fault);
+      this.#answer?.interrupt(fault);
     } catch {
-      if (this.#run?.shown() !== true) return this.#fail(fault);
+      if (this.#answer?.shown() !== true) return this.#fail(fault);
       this.#job.reply.end();
       this.#finish("failed", fault.status, fault);
     }
@@ -142,21 +182,19 @@ class Walk implements RunningTurn {
     return toFault(error, this.#state.report, this.#job.requestId);
   }
 
-  #finish(outcome: Outcome, status: number, fault = this.#run?.seen.fault): void {
+  #finish(outcome: Outcome, status: number, fault = this.#answer?.seen.fault): void {
     const { running, metrics, plans, seals } = this.#state;
     if (!running.remove(this)) return;
     metrics.running(-1);
-    if (this.#round !== undefined && this.#run !== undefined) {
+    if (this.#round !== undefined && this.#answer !== undefined) {
       const { tenant, rules } = this.#job;
-      plans.remember(
-        tenant,
-        this.#run.id(),
-        planned(this.#round, { rules, mended: this.#run.mended() }),
-      );
+      const mended = this.#answer.repairs();
+      plans.remember(tenant, this.#answer.id(), planned(this.#round, { rules, mended }));
       // Where the plan marks reasoning, it says itself whose it is.
       const { link, plan } = this.#round;
       if (plan.seal === undefined)
-        for (const seal of this.#run.seen.seals) seals.remember(tenant, seal, link.upstream.name);
+        for (const seal of this.#answer.seen.seals)
+          seals.remember(tenant, seal, link.upstream.name);
     }
     this.#tell(this.#done(outcome, status, fault));
   }
@@ -173,7 +211,7 @@ class Walk implements RunningTurn {
     const { requestId, turn, chain } = this.#job;
     const round = this.#round;
     const link = round?.link ?? chain[0];
-    const seen = this.#run?.seen;
+    const seen = this.#answer?.seen;
     const at = this.#state.clock.now();
     // Of a whole answer that failed or that nobody waited for, nothing was given.
     const isGiven = turn.stream || outcome === "completed" || outcome === "incomplete";
@@ -197,10 +235,10 @@ class Walk implements RunningTurn {
       rules: this.#job.rules,
       stops: seen?.stops ?? [],
       usage: seen?.usage,
-      answerId: seen?.start === undefined ? undefined : this.#run?.id(),
+      answerId: seen?.start === undefined ? undefined : this.#answer?.id(),
       answerModel: seen?.start?.model,
       plan: round === undefined ? "" : summary(round.plan),
-      decisions: (round?.decisions.length ?? 0) + (this.#run?.mended().length ?? 0),
+      decisions: (round?.decisions.length ?? 0) + (this.#answer?.repairs().length ?? 0),
       ms: at - this.#started,
       firstEventMs: seen?.firstEvent === undefined ? undefined : seen.firstEvent - this.#started,
     };

@@ -7,10 +7,11 @@ import type { CallRules } from "../turn/rules.ts";
 import type { Turn } from "../turn/turn.ts";
 import { modelProfile } from "../profiles/models.ts";
 import type { Prepared } from "../upstreams/upstream.ts";
-import { leavesOutText } from "./rules.ts";
+import { mayShape } from "./rules.ts";
 import { linkName, type Link } from "./select.ts";
+import type { TurnStage } from "./turn-stage.ts";
 
-/** A turn made ready for one upstream. */
+/** One call to one upstream, made ready: a turn has one or more. */
 export type Round = {
   readonly link: Link;
   /** What the upstream can do with the link's model. */
@@ -28,19 +29,24 @@ export type Round = {
 
 /** Plans a turn for an upstream and writes its request. Nobody is called. `first`: the first link of its chain. */
 export function prepareRound(
-  asked: Turn,
+  own: Turn,
   link: Link,
-  { strict, rules, sealOwner }: Asked,
+  { strict, rules, sealOwner, stage }: Asked,
   first = link,
 ): Round {
   const profile = modelProfile(link.upstream.profile, link.model);
+  const asked = stage?.ask?.(profile, own) ?? own;
   const turn = rules.parallel ? asked : oneCallAtOnce(asked);
   // Most likely the same upstream has answered before where nobody remembers it.
   const opens = (seal: string): boolean =>
     (sealOwner?.(seal) ?? first.upstream.name) === link.upstream.name;
   const plan = planTools(turn, profile, { origin: linkName(link), opens });
   // The request may be forwarded as it is also where the answer is not.
-  const alike = plan.identical && profile.dialect === turn.dialect && takesParams(turn, profile);
+  const alike =
+    asked === own &&
+    plan.identical &&
+    profile.dialect === turn.dialect &&
+    takesParams(turn, profile);
   const hasTools = plan.verdicts.length > 0;
   // Who wants no calls wants to read what the model writes about them.
   const readsText = hasTools && turn.choice?.type !== "none" && readsCalls(rules, profile);
@@ -51,7 +57,7 @@ export function prepareRound(
   const decisions =
     prepared.decisions.length === 0 ? plan.decisions : [...plan.decisions, ...prepared.decisions];
   if (strict && decisions.some(isLossy)) throw lossy(decisions.filter(isLossy));
-  const straight = alike && !shaped;
+  const straight = alike && !shaped && stage === undefined;
   return { link, profile, plan, prepared, shaped, straight, readsText, decisions };
 }
 
@@ -61,19 +67,13 @@ export type Asked = {
   readonly rules: CallRules;
   /** The upstream that sealed reasoning of an earlier answer, if that is known. */
   readonly sealOwner?: ((seal: string) => string | undefined) | undefined;
+  /** The turn's own stage, which may ask the upstream something else. */
+  readonly stage?: TurnStage | undefined;
 };
 
 /** Whoever asks for calls to be shown as text has a model that may write them so. */
 const readsCalls = ({ textCalls, output }: CallRules, profile: Profile): boolean =>
   textCalls ?? (profile.tools.written === true || output === "obsidian-xml");
-
-const mayShape = (rules: CallRules, turn: Turn): boolean =>
-  rules.dedup ||
-  rules.max > 0 ||
-  rules.stopAfter ||
-  rules.suppressTail ||
-  rules.output === "obsidian-xml" ||
-  leavesOutText(rules, turn);
 
 /**
  * A whole body cannot be stopped within, and one of the chat dialect does not

@@ -5,7 +5,7 @@ import type { Profile } from "../turn/profile.ts";
 import { genericChat } from "../profiles/generic-chat.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
 import { parseConfig } from "./config.ts";
-import { prepareRound } from "./ready.ts";
+import { prepareRound } from "./round.ts";
 import { callRules } from "./rules.ts";
 
 const asked = { strict: false, rules: callRules(parseConfig({})) };

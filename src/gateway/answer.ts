@@ -1,91 +1,96 @@
 import type { WriteContext } from "../dialects/dialect.ts";
 import type { Flow, Source } from "../stream/flow.ts";
 import { pausableClock, type PausableClock } from "../stream/pausable-clock.ts";
+import type { PerChoice } from "../stream/per-choice.ts";
 import { pump } from "../stream/pump.ts";
 import { sseComment } from "../stream/sse.ts";
+import { chain } from "../stream/stage.ts";
 import { callComment, callHeaders } from "../telemetry/figures.ts";
 import type { Clock } from "../turn/clock.ts";
 import { boundDecisions, MAX_DECISIONS, type Decision } from "../turn/decision.ts";
 import type { TurnEvent } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
-import { faultForClient } from "./client-fault.ts";
 import { openDoor } from "./door.ts";
+import type { Round } from "./round.ts";
+import { Rounds, type OpenRound, type RoundsOptions } from "./rounds.ts";
+import { roundStages, ruleStages, type StageOptions } from "./stages.ts";
 import type { GatewayState } from "./state.ts";
-import type { Round } from "./ready.ts";
-import { answerStages } from "./stages.ts";
 import { tally, type Tally } from "./tally.ts";
-import type { Job } from "./walk.ts";
+import type { Job } from "./turn-run.ts";
 
-/** One upstream's answer on its way to the client. */
-export type Run = Flow & {
+/** The answer to a turn on its way to the client. */
+export type Answer = Flow & {
   readonly seen: Tally["seen"];
+  readonly rounds: Pick<Rounds, "round" | "count">;
   /** What had to be done to the answer. */
-  mended(): readonly Decision[];
+  repairs(): readonly Decision[];
   /** The answer's id as the client sees it. */
   id(): string;
-  /** Whether the client has been told anything. */
+  /** Whether the client has been sent anything. */
   shown(): boolean;
   /** Stops the upstream and ends the answer with a failure, as if the upstream had said it. */
   interrupt(fault: Fault): void;
 };
 
-export type RunEnds = {
-  /** It failed and the client has been told nothing. `begun`: events had come all the same. */
-  readonly refused: (fault: Fault, begun: boolean) => void;
-  readonly told: (status: number) => void;
+export type AnswerOptions = Pick<
+  RoundsOptions,
+  "faultForClient" | "instead" | "next" | "toFault"
+> & {
+  readonly first: Round;
+  /** What the round's upstream will say. */
+  open(round: Round): Source<TurnEvent<UpstreamName>>;
+  /** It failed and the client has been sent nothing. */
+  readonly refused: (fault: Fault) => void;
+  readonly completed: (status: number) => void;
   /** Something of ours threw. */
   readonly crashed: (error: unknown) => void;
 };
 
-export function run(
-  state: GatewayState,
-  job: Job,
-  round: Round,
-  retry: boolean,
-  ends: RunEnds,
-): Run {
+/**
+ * Answers a turn: its rounds one after another, each through stages of its own,
+ * then the stages of the turn as a whole (rules for calls, counts) and the door.
+ */
+export function answerTurn(state: GatewayState, job: Job, options: AnswerOptions): Answer {
   const { clock, newId } = state;
   const { rules } = job;
-  const counted = tally(clock, (fault) => faultForClient(fault, round));
-  const mended = mending();
-  /** The time that the upstream has: while a full reply holds it up, it has none. */
-  const itsTime = pausableClock(clock);
+  const counted = tally(clock);
+  const repairs = repairList();
+  /** The upstream's time: it stands still while a full reply holds the upstream up. */
+  const time = pausableClock(clock);
+  const { report } = repairs;
+  const staging: StageOptions = { rules, clock: time, newId, figures: counted.seen.calls, report };
+  const limits = ruleStages(job.turn, staging);
+  const rounds = new Rounds(options.first, {
+    ...options,
+    open: (round) => openRound(round, { options, job, staging, time, limits }),
+  });
+  const stages = chain(rounds, limits === undefined ? counted : chain(limits, counted));
+  const context = writeContext(state, job, {
+    report,
+    lastWords: () => lastWords(counted.seen.calls, job),
+    straight: () => rounds.round.straight,
+  });
   let flow: Flow | undefined;
-  const lastWords = (): string => {
-    const { calls } = counted.seen;
-    return calls.given > 0 || calls.truncated ? sseComment(callComment(calls, rules)) : "";
-  };
-  const { straight } = round;
-  const { report } = mended;
-  const context = { ...writeContext(state, job, straight), lastWords, report };
   const door = openDoor({
     dialect: job.dialect,
     turn: job.turn,
     context,
     reply: job.reply,
-    headers: job.headers(round),
+    headers: () => job.headers(rounds.round),
     figures: () => callHeaders(counted.seen.calls, rules),
-    straight,
+    straight: () => rounds.round.straight,
     full: () => flow?.pause(),
-    refused: ends.refused,
-    told: ends.told,
+    refused: options.refused,
+    completed: options.completed,
   });
-  const stages = answerStages({ round, rules, clock: itsTime, newId, tally: counted, report });
-  const { requestId, span, tenant } = job;
-  const source = round.prepared.open({ retry, requestId, tenant, headers: span?.headers });
-  const { crashed } = ends;
-  const running = pump(
-    guarded(timed(source, itsTime), crashed),
-    stages,
-    door,
-    guardedClock(itsTime, crashed),
-  );
+  const running = pump(rounds.source, stages, door, guardedClock(time, options.crashed));
   flow = running;
   return {
     ...running,
     seen: counted.seen,
-    mended: mended.all,
+    rounds,
+    repairs: repairs.all,
     id() {
       const { start } = counted.seen;
       return (start?.dialect === job.turn.dialect ? start.id : undefined) ?? context.id;
@@ -103,24 +108,48 @@ export function run(
   };
 }
 
-/** Gathers what had to be done to an answer. */
-function mending() {
-  const told: Decision[] = [];
-  let untold = 0;
+type RoundContext = {
+  readonly options: AnswerOptions;
+  readonly job: Job;
+  readonly staging: StageOptions;
+  readonly time: PausableClock;
+  readonly limits: PerChoice<ClientName> | undefined;
+};
+
+function openRound(round: Round, { options, job, staging, time, limits }: RoundContext): OpenRound {
+  const own = roundStages(round, staging, limits?.isDone);
   return {
-    report: (decision: Decision): void => {
-      if (told.length < MAX_DECISIONS) told.push(decision);
-      else untold++;
-    },
-    all: (): readonly Decision[] => boundDecisions(told, untold),
+    stages: job.stage === undefined ? own : chain(own, job.stage),
+    source: guarded(timed(options.open(round), time), options.crashed),
   };
 }
 
-function writeContext(state: GatewayState, job: Job, straight: boolean): WriteContext {
+function lastWords(calls: Tally["seen"]["calls"], { rules }: Job): string {
+  return calls.given > 0 || calls.truncated ? sseComment(callComment(calls, rules)) : "";
+}
+
+/** Gathers what had to be done to an answer. */
+function repairList() {
+  const listed: Decision[] = [];
+  let more = 0;
+  return {
+    report: (decision: Decision): void => {
+      if (listed.length < MAX_DECISIONS) listed.push(decision);
+      else more++;
+    },
+    all: (): readonly Decision[] => boundDecisions(listed, more),
+  };
+}
+
+type WriteOptions = Pick<WriteContext, "report" | "lastWords"> & { straight(): boolean };
+
+function writeContext(state: GatewayState, job: Job, options: WriteOptions): WriteContext {
+  const { report, lastWords: closing } = options;
   const id =
     job.turn.dialect === "chat" ? state.newId("chatcmpl").replace("_", "-") : state.newId("resp");
   const now = (): number => Math.floor(state.clock.now() / 1000);
-  return { id, created: now(), now, newId: state.newId, keep: keeper(state, job, straight) };
+  const keep = keeper(state, job, options);
+  return { id, created: now(), now, newId: state.newId, keep, report, lastWords: closing };
 }
 
 /**
@@ -130,10 +159,12 @@ function writeContext(state: GatewayState, job: Job, straight: boolean): WriteCo
 function keeper(
   { items }: GatewayState,
   { tenant, turn }: Job,
-  straight: boolean,
+  options: WriteOptions,
 ): WriteContext["keep"] {
-  if (straight || turn.params.store === false) return undefined;
-  return (id, item, length) => items.remember(tenant, id, { item, length });
+  if (turn.params.store === false) return undefined;
+  return (id, item, length) => {
+    if (!options.straight()) items.remember(tenant, id, { item, length });
+  };
 }
 
 /** Whoever holds a source up holds its time up too. */

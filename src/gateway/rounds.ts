@@ -1,0 +1,179 @@
+import type { Flow, Sink, Source } from "../stream/flow.ts";
+import { joinRounds } from "../stream/join-rounds.ts";
+import type { Emit, Stage } from "../stream/stage.ts";
+import type { TurnEvent } from "../turn/event.ts";
+import type { Fault } from "../turn/fault.ts";
+import type { ClientName, UpstreamName } from "../turn/names.ts";
+import type { Round } from "./round.ts";
+
+type UpstreamEvent = TurnEvent<UpstreamName>;
+type ClientEvent = TurnEvent<ClientName>;
+
+/** Everything that a round has said is out; its stages may end. */
+type RoundOver = { readonly type: "round-over" };
+const roundOver: RoundOver = { type: "round-over" };
+export type RoundEvent = UpstreamEvent | RoundOver;
+
+/** A round that has been opened: what its upstream says, and the stages that only this round has. */
+export type OpenRound = {
+  readonly source: Source<UpstreamEvent>;
+  readonly stages: Stage<UpstreamEvent, ClientEvent>;
+};
+
+export type RoundsOptions = {
+  open(round: Round): OpenRound;
+  /** A failure in the words of the client. */
+  faultForClient(fault: Fault, round: Round): Fault;
+  /** It failed before its first event: a round that takes its place, or none. */
+  instead(fault: Fault, round: Round): Round | undefined;
+  /** It ended without failure: the round that follows, or none. Not given: no turn of this kind has several. */
+  next?: (() => Round | undefined) | undefined;
+  /** Anything thrown while a round is made ready. */
+  toFault(error: unknown): Fault;
+};
+
+/**
+ * The upstream calls of one turn, one after another: another upstream in place
+ * of one that failed before its first event, and the rounds that a stage of the
+ * turn asks for. To the pump they are one source (`source`) and one stage (the
+ * object itself), which hands each event to the stages of the current round.
+ */
+export class Rounds implements Stage<RoundEvent, ClientEvent> {
+  readonly #options: RoundsOptions;
+  readonly #joined: ReturnType<typeof joinRounds<ClientName>> | undefined;
+  #round: Round;
+  #stages: OpenRound["stages"];
+  #opened: OpenRound;
+  #count = 1;
+  /** Whether the current round has emitted anything, and whether its stages have ended. */
+  #begun = false;
+  #over = false;
+  #failed = false;
+  /** A failure before the first event: held until it is clear that no other round takes its place. */
+  #held: Fault | undefined;
+  #emit: Emit<ClientEvent> = () => {};
+
+  constructor(first: Round, options: RoundsOptions) {
+    this.#options = options;
+    this.#joined = options.next === undefined ? undefined : joinRounds<ClientName>();
+    this.#round = first;
+    this.#opened = options.open(first);
+    this.#stages = this.#opened.stages;
+  }
+
+  /** The round that is asked just now, or was asked last. */
+  get round(): Round {
+    return this.#round;
+  }
+
+  /** How many times an upstream was asked. */
+  get count(): number {
+    return this.#count;
+  }
+
+  readonly source: Source<RoundEvent> = (sink) => {
+    let paused = false;
+    let flow: Flow;
+    const open = (): void => {
+      flow = this.#opened.source({
+        each: (event) => sink.each(event),
+        flush: () => sink.flush(),
+        end: () => {
+          sink.each(roundOver);
+          if (!this.#goOn()) return sink.end();
+          open();
+          if (paused) flow.pause();
+        },
+      } satisfies Sink<UpstreamEvent>);
+    };
+    open();
+    return {
+      pause() {
+        paused = true;
+        flow.pause();
+      },
+      resume() {
+        paused = false;
+        flow.resume();
+      },
+      stop: () => flow.stop(),
+    };
+  };
+
+  each(event: RoundEvent, emit: Emit<ClientEvent>): void {
+    this.#emit = emit;
+    if (event.type === "round-over") this.#endRound();
+    else this.#stages.each(event, this.#hand);
+  }
+
+  end(emit: Emit<ClientEvent>): void {
+    this.#emit = emit;
+    this.#endRound();
+    if (this.#held !== undefined) emit({ type: "turn-fail", fault: this.#held });
+    else if (!this.#failed) this.#joined?.end(emit);
+    this.#held = undefined;
+  }
+
+  due(): number | undefined {
+    return this.#stages.due?.();
+  }
+
+  lapse(moment: number, emit: Emit<ClientEvent>): void {
+    this.#emit = emit;
+    this.#stages.lapse?.(moment, this.#hand);
+  }
+
+  done(): boolean {
+    return this.#stages.done?.() ?? false;
+  }
+
+  readonly #hand = (event: ClientEvent): void => {
+    if (this.#failed) return;
+    if (event.type === "turn-fail") return this.#fail(event.fault);
+    this.#begun = true;
+    if (this.#joined === undefined) this.#emit(event);
+    else this.#joined.each(event, this.#emit);
+  };
+
+  #fail(reason: Fault): void {
+    this.#failed = true;
+    const fault = this.#options.faultForClient(reason, this.#round);
+    if (this.#begun) this.#emit({ type: "turn-fail", fault });
+    else this.#held = fault;
+  }
+
+  #endRound(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#stages.end?.(this.#hand);
+  }
+
+  /** Opens the round that follows, if one does. */
+  #goOn(): boolean {
+    try {
+      const next = this.#next();
+      if (next === undefined) return false;
+      this.#opened = this.#options.open(next);
+      this.#stages = this.#opened.stages;
+      this.#round = next;
+    } catch (error) {
+      this.#failed = true;
+      this.#held = this.#options.toFault(error);
+      return false;
+    }
+    this.#count++;
+    this.#begun = false;
+    this.#over = false;
+    this.#failed = false;
+    this.#held = undefined;
+    return true;
+  }
+
+  #next(): Round | undefined {
+    if (this.#held !== undefined) return this.#options.instead(this.#held, this.#round);
+    if (this.#failed) return undefined;
+    const next = this.#options.next?.();
+    if (next !== undefined) this.#joined?.nextRound();
+    return next;
+  }
+}
