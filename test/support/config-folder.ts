@@ -1,24 +1,24 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach } from "vitest";
 import type { Config } from "../../src/gateway/config.ts";
 import { findingLine } from "../../src/host/config/config-file.ts";
 import type { Environment } from "../../src/host/config/env.ts";
 import { loadConfig, type Loaded, type Origin } from "../../src/host/config/load.ts";
 
-/** A folder of the test's own, for configurations. */
+/** The folder that holds the configuration of the running test. */
 export let directory = "";
-beforeEach(() => void (directory = mkdtempSync(join(tmpdir(), "patchbay-load-"))));
-afterEach(() => rmSync(directory, { recursive: true }));
+export const makeFolder = (): void =>
+  void (directory = mkdtempSync(join(tmpdir(), "patchbay-load-")));
+export const removeFolder = (): void => rmSync(directory, { recursive: true });
 
 export const write = (name: string, text: string): void =>
   writeFileSync(join(directory, name), text);
 
 /** Loads from the test's own directory, which is its user's configuration directory too. */
-export function load(env: Environment = {}, wish: Partial<Origin> = {}): Loaded {
+export function load(env: Environment = {}, origin: Partial<Origin> = {}): Loaded {
   const home = join(directory, "home");
-  return loadConfig({ env: { XDG_CONFIG_HOME: home, ...env }, directory, ...wish });
+  return loadConfig({ env: { XDG_CONFIG_HOME: home, ...env }, directory, ...origin });
 }
 
 export function configOf(loaded: Loaded): Config {

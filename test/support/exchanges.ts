@@ -1,14 +1,12 @@
-import { afterEach } from "vitest";
+import { onTestFinished } from "vitest";
 import { faultBody } from "../../src/dialects/errors/fault-body.ts";
 import type { Exchange } from "../../src/gateway/exchange.ts";
 import type { Gateway } from "../../src/gateway/gateway.ts";
 import { openServer, type Server } from "../../src/host/server/server.ts";
 
-/** What the test has opened, and is closed behind it. */
-export const open: { close(graceMs: number): Promise<unknown> }[] = [];
-afterEach(async () => {
-  for (const one of open.splice(0)) await one.close(0);
-});
+/** Closes a server when the running test has ended. */
+export const closeAfterTest = (server: { close(graceMs: number): Promise<unknown> }): void =>
+  onTestFinished(async () => void (await server.close(0)));
 
 /** A gateway that does with each exchange what the test says. */
 export function gatewayThat(handle: (exchange: Exchange) => void, bodyLimit = 1_000_000): Gateway {
@@ -34,7 +32,7 @@ export async function serving(
   bodyLimit?: number,
 ): Promise<Server> {
   const server = await openServer(gatewayThat(handle, bodyLimit), { host: "127.0.0.1", port: 0 });
-  open.push(server);
+  closeAfterTest(server);
   return server;
 }
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { afterEach, expect } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import { chat } from "../../src/dialects/chat/chat.ts";
 import { normalizeStream } from "../../src/stream/normalize.ts";
 import type { Flow } from "../../src/stream/flow.ts";
@@ -60,16 +60,24 @@ export const json = (response: ServerResponse, status: number, body: unknown, he
     .writeHead(status, { "content-type": "application/json", ...headers })
     .end(JSON.stringify(body));
 
-let open: AsyncDisposable[] = [];
-afterEach(async () => {
-  const all = open;
-  open = [];
-  // Servers first: an upstream waits for the turns under way.
-  for (const one of all) await one[Symbol.asyncDispose]();
-});
+type Opened = { readonly servers: AsyncDisposable[]; readonly upstreams: Upstream[] };
+let open: Opened | undefined;
 
-/** A server that is closed behind the test. */
-export const closing = (server: AsyncDisposable): void => void open.unshift(server);
+/** What the running test has opened; all of it is closed when the test has ended. */
+function opened(): Opened {
+  if (open !== undefined) return open;
+  const all: Opened = { servers: [], upstreams: [] };
+  onTestFinished(async () => {
+    open = undefined;
+    // Servers first: an upstream waits for the turns under way.
+    for (const server of all.servers) await server[Symbol.asyncDispose]();
+    for (const upstream of all.upstreams) await upstream.close();
+  });
+  return (open = all);
+}
+
+/** Closes a server when the running test has ended, the last one opened first. */
+export const closing = (server: AsyncDisposable): void => void opened().servers.unshift(server);
 
 /** Long enough for a connection to be found idle. */
 export const breath = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 10));
@@ -97,7 +105,7 @@ export function makeUpstream(baseUrl: string, more: Partial<HttpOptions> = {}): 
     random: () => 0.5,
     ...more,
   });
-  open.push({ [Symbol.asyncDispose]: () => upstream.close() });
+  opened().upstreams.push(upstream);
   return upstream;
 }
 

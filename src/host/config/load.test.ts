@@ -1,10 +1,21 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import * as fc from "fast-check";
-import { describe, expect, it } from "vitest";
-import { configOf, directory, linesOf, load, write } from "../../../test/support/config-folder.ts";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import {
+  configOf,
+  directory,
+  linesOf,
+  load,
+  makeFolder,
+  removeFolder,
+  write,
+} from "../../../test/support/config-folder.ts";
 import { dialects } from "../../gateway/dialects.ts";
 import type { Environment } from "./env.ts";
+
+beforeEach(makeFolder);
+afterEach(removeFolder);
 
 describe("loading the configuration", () => {
   it("tells every problem at once, each with its line", () => {

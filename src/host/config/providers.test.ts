@@ -1,9 +1,19 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
-import { configOf, directory, load, write } from "../../../test/support/config-folder.ts";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import {
+  configOf,
+  directory,
+  load,
+  makeFolder,
+  removeFolder,
+  write,
+} from "../../../test/support/config-folder.ts";
 import { profileFor } from "../../profiles/profiles.ts";
 import { providers } from "./providers.ts";
+
+beforeEach(makeFolder);
+afterEach(removeFolder);
 
 describe("zero configuration", () => {
   it("is the demo when no key is there", () => {

@@ -1,13 +1,13 @@
 import { gzipSync } from "node:zlib";
 import Fastify from "fastify";
 import { describe, expect, it } from "vitest";
-import { echo, gatewayThat, open } from "../../../test/support/exchanges.ts";
+import { echo, closeAfterTest, gatewayThat } from "../../../test/support/exchanges.ts";
 import { patchbay } from "./fastify.ts";
 
 describe("the plugin in another's app", () => {
   it("says the headers that the app has set, on answers whole and in pieces", async () => {
     const app = Fastify();
-    open.push({ close: () => app.close() });
+    closeAfterTest({ close: () => app.close() });
     app.addHook("onRequest", async (_request, reply) => {
       reply.header("access-control-allow-origin", "*").header("x-both", "the app's");
     });
@@ -34,7 +34,7 @@ describe("the plugin in another's app", () => {
     const gateway = gatewayThat(({ body, reply }) => reply.end(body));
     await app.register(patchbay, { gateway, paths: ["/v1/*"] });
     await app.listen({ host: "127.0.0.1", port: 0 });
-    open.push({ close: () => app.close() });
+    closeAfterTest({ close: () => app.close() });
     const url = `${app.listeningOrigin}/v1/x`;
     const send = (encoding: string): Promise<Response> => {
       const headers = { "content-type": "application/json", "content-encoding": encoding };
@@ -46,7 +46,7 @@ describe("the plugin in another's app", () => {
 
   it("leaves errors of the app's hooks to the app", async () => {
     const app = Fastify();
-    open.push({ close: () => app.close() });
+    closeAfterTest({ close: () => app.close() });
     app.addHook("onRequest", async () => {
       throw Object.assign(new Error("Sign in first."), { statusCode: 401, code: "FST_JWT" });
     });
@@ -62,7 +62,7 @@ describe("the plugin in another's app", () => {
     app.post("/own", (request) => ({ parsed: request.body }));
     await app.register(patchbay, { gateway: gatewayThat(echo, 10), prefix: "/ai" });
     const url = await app.listen({ host: "127.0.0.1", port: 0 });
-    open.push({ close: () => app.close() });
+    closeAfterTest({ close: () => app.close() });
     const post = (path: string, body: string): Promise<Response> =>
       fetch(url + path, { method: "POST", headers: { "content-type": "application/json" }, body });
 

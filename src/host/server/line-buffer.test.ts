@@ -25,10 +25,10 @@ describe("gathered lines", () => {
     const file = join(directory, "lines");
     const script = `
       import { openSync, truncateSync } from "node:fs";
-      import { Gathered } from ${JSON.stringify(join(import.meta.dirname, "line-buffer.ts"))};
+      import { LineBuffer } from ${JSON.stringify(join(import.meta.dirname, "line-buffer.ts"))};
       const file = ${JSON.stringify(file)};
       const awake = setTimeout(() => {}, 10_000);
-      const lines = new Gathered(openSync(file, "a"), () => {
+      const lines = new LineBuffer(openSync(file, "a"), () => {
         clearTimeout(awake);
         truncateSync(file, 900);
         lines.add("c\\n");

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { describe, expect, it } from "vitest";
-import { echo, open, serving } from "../../../test/support/exchanges.ts";
+import { echo, serving } from "../../../test/support/exchanges.ts";
 import type { Reply } from "../../gateway/exchange.ts";
 
 /** What a bare socket gets back for what it sends: all of it, or as much as it waits for. */
@@ -210,13 +210,13 @@ describe("a client", () => {
 
   it("that got everything has not left", async () => {
     let told = false;
-    const { url } = await serving(({ reply }) => {
+    const server = await serving(({ reply }) => {
       reply.onLeave(() => void (told = true));
       reply.head(200, { connection: "close" });
       reply.end("all");
     });
-    expect(await (await fetch(url)).text()).toBe("all");
-    await open.pop()?.close(0);
+    expect(await (await fetch(server.url)).text()).toBe("all");
+    await server.close(0);
     expect(told).toBe(false);
   });
 

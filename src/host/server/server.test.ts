@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
-import { echo, gatewayThat, open, serving } from "../../../test/support/exchanges.ts";
+import { echo, closeAfterTest, gatewayThat, serving } from "../../../test/support/exchanges.ts";
 import { parseConfig } from "../../gateway/config.ts";
 import type { Reply } from "../../gateway/exchange.ts";
 import { openGateway } from "../../gateway/gateway.ts";
@@ -131,7 +131,7 @@ describe("opening a server", () => {
 
   it("says the address in a form that can be opened", async () => {
     const server = await openServer(gatewayThat(echo), { host: "[::1]", port: 0 });
-    open.push(server);
+    closeAfterTest(server);
     expect(server.url).toMatch(/^http:\/\/\[::1\]:\d+$/);
     expect((await fetch(server.url)).status).toBe(200);
   });
