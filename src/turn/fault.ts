@@ -278,6 +278,42 @@ export const faults = {
     fromUpstream: true,
     what: "The upstream had an internal error.",
   },
+  "agent.invalid": {
+    status: 400,
+    type: "invalid_request_error",
+    retry: false,
+    what: "An agent, section, tool or saved session is not defined as it must be.",
+  },
+  "agent.cancelled": {
+    status: 499,
+    type: "invalid_request_error",
+    retry: true,
+    what: "The caller of an agent gave up.",
+  },
+  "agent.deadline": {
+    status: 504,
+    type: "server_error",
+    retry: true,
+    what: "An agent's run took longer than its deadline.",
+  },
+  "agent.budget": {
+    status: 429,
+    type: "rate_limit_error",
+    retry: false,
+    what: "An agent's run used up its tokens.",
+  },
+  "agent.rounds": {
+    status: 508,
+    type: "server_error",
+    retry: false,
+    what: "An agent's run asked the model as often as it may, and had no answer.",
+  },
+  "agent.output": {
+    status: 502,
+    type: "server_error",
+    retry: true,
+    what: "The answer of an agent's run is not what its `output` asks for.",
+  },
   "config.invalid": {
     status: 500,
     type: "server_error",

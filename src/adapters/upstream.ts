@@ -1,0 +1,108 @@
+import type { Adapter, ModelRequest } from "../disclosure/adapter.ts";
+import type { Capabilities } from "../disclosure/strategy.ts";
+import { blocks } from "../stream/blocks.ts";
+import { chain, type Stage } from "../stream/stage.ts";
+import { restoreAnswer } from "../tools/answer.ts";
+import { ruleFor } from "../tools/declare.ts";
+import { planTools, type Plan } from "../tools/plan.ts";
+import { textCalls } from "../tools/text-calls.ts";
+import type { Clock, NewId } from "../turn/clock.ts";
+import type { OnDecision } from "../turn/decision.ts";
+import type { TurnEvent } from "../turn/event.ts";
+import type { ClientName, UpstreamName } from "../turn/names.ts";
+import { takesFrom, type Profile } from "../turn/profile.ts";
+import type { Callable, DialectName, Tool, Turn } from "../turn/turn.ts";
+import { modelProfile } from "../upstreams/profiles/models.ts";
+import type { Upstream } from "../upstreams/upstream.ts";
+import { iterate } from "./iterate.ts";
+
+export type AdapterParts = { readonly clock: Clock; readonly newId: NewId };
+
+/** A model of an upstream for agents to run on. */
+export function upstreamAdapter(upstream: Upstream, model: string, parts: AdapterParts): Adapter {
+  const profile = modelProfile(upstream.profile, model);
+  const capabilities = capabilitiesOf(profile);
+  return {
+    name: `${upstream.name}/${model}`,
+    capabilities,
+    supportsDynamicTools: capabilities.dynamicTools,
+    async *call(request, { signal, report }) {
+      const plan = planTools(turnOf(request, model, profile), profile);
+      const prepared = upstream.prepare(plan.turn, { model, straight: false });
+      for (const decision of [...plan.decisions, ...prepared.decisions]) report(decision);
+      const source = prepared.open({ retry: true, requestId: parts.newId("req") });
+      const stage = answerStage(plan, profile, { ...parts, report });
+      yield* iterate({ source, stage, clock: parts.clock, signal });
+    },
+  };
+}
+
+/** What decides how tools can be added, by the profile. */
+function capabilitiesOf(profile: Profile): Capabilities {
+  const { deferred, declares, cached, max, descriptions = Infinity } = profile.tools;
+  return {
+    // Tools that were loaded come with the result of a search, which one dialect has.
+    deferred:
+      deferred && takesFrom("responses", profile) && ruleFor("tool_search", profile) === "native",
+    dynamicTools: declares === "turn",
+    cachedTools: cached,
+    maxTools: max,
+    maxDescription: descriptions,
+  };
+}
+
+/** The dialect of a conversation that an upstream needs the least change for. */
+const dialectFor = ({ dialect }: Profile): DialectName =>
+  dialect === "chat" ? "chat" : "responses";
+
+function turnOf(request: ModelRequest, model: string, profile: Profile): Turn {
+  const dialect = dialectFor(profile);
+  return {
+    ...request,
+    dialect,
+    model,
+    tools: dialect === "responses" ? request.tools.map(unstrict) : request.tools,
+    params: paramsOf(request, profile, dialect),
+    stream: true,
+    usageWanted: true,
+    extra: { dialect, fields: {} },
+    body: {},
+  };
+}
+
+/** A function that does not say so is strict in the Responses dialect, and not every schema is. */
+function unstrict(tool: Tool): Tool {
+  if (tool.type === "namespace") return { ...tool, tools: tool.tools.map(plain) };
+  return plain(tool);
+}
+
+const plain = (tool: Callable): Callable =>
+  tool.type === "function" && tool.strict === undefined ? { ...tool, strict: false } : tool;
+
+/** The session keeps the conversation: the provider need not, and gives its reasoning along, sealed. */
+function paramsOf(
+  { params }: ModelRequest,
+  { reasoning, params: known }: Profile,
+  dialect: DialectName,
+): Turn["params"] {
+  if (dialect !== "responses") return params;
+  const isSealed = reasoning === "items" && known.include !== null;
+  return {
+    ...(known.store !== null && { store: false }),
+    ...(isSealed && { include: ["reasoning.encrypted_content"] }),
+    ...params,
+  };
+}
+
+type Answering = { readonly newId: NewId; readonly report: OnDecision };
+
+function answerStage(
+  plan: Plan,
+  profile: Profile,
+  { newId, report }: Answering,
+): Stage<TurnEvent<UpstreamName>, TurnEvent<ClientName>> {
+  const normalized = blocks<UpstreamName>();
+  const isWritten = profile.tools.written === true && plan.verdicts.length > 0;
+  const first = isWritten ? chain(textCalls(plan.identity, newId, report), normalized) : normalized;
+  return chain(first, restoreAnswer(plan, report));
+}

@@ -1,0 +1,72 @@
+import { upstreamAdapter } from "./adapters/upstream.ts";
+import type { Adapter } from "./disclosure/adapter.ts";
+import type { Agent } from "./disclosure/agent.ts";
+import type { AgentEvent, RunResult } from "./disclosure/events.ts";
+import { runAgent, streamAgent, type RunOptions as AllOptions } from "./disclosure/run.ts";
+import { parseConfig, type ConfigInput } from "./gateway/config.ts";
+import type { Parts } from "./gateway/house.ts";
+import { selectChain } from "./gateway/select.ts";
+import { openUpstreams } from "./gateway/upstreams.ts";
+import { systemClock } from "./host/clock.ts";
+import { machineParts } from "./host/parts.ts";
+
+export type { Adapter } from "./disclosure/adapter.ts";
+export { agent, type Agent } from "./disclosure/agent.ts";
+export type { AgentEvent, RunResult, VisibilityExpansionRequired } from "./disclosure/events.ts";
+export { counters, type LogLine, type Observer } from "./disclosure/observe.ts";
+export type { ReadSectionResult } from "./disclosure/read.ts";
+export { section, type Scope, type Section } from "./disclosure/section.ts";
+export {
+  Session,
+  type SessionEvent,
+  type SetVisibilityOverride,
+  type ToolsInjected,
+} from "./disclosure/session.ts";
+export type { StandardSchema } from "./disclosure/standard-schema.ts";
+export type { Capabilities, Strategy } from "./disclosure/strategy.ts";
+export { tool, type Tool, type ToolContext } from "./disclosure/tool.ts";
+export { Fault, type FaultCode } from "./turn/fault.ts";
+
+/** How an agent is run; the clock is the machine's unless a test gives another. */
+export type RunOptions = Omit<AllOptions, "clock"> & Partial<Pick<AllOptions, "clock">>;
+
+/** Runs an agent to its end. Throws the Fault of a run that failed. */
+export const run = <P, O>(
+  agent: Agent<P, O>,
+  params: P,
+  options: RunOptions,
+): Promise<RunResult<O>> => runAgent(agent, params, { clock: systemClock, ...options });
+
+/** Runs an agent and tells what happens; the last event is `run-end` or `run-fail`. Nothing is thrown. */
+export const stream = <P, O>(
+  agent: Agent<P, O>,
+  params: P,
+  options: RunOptions,
+): AsyncGenerator<AgentEvent<O>, void> =>
+  streamAgent(agent, params, { clock: systemClock, ...options });
+
+/** The upstreams of a configuration, for agents to run on. */
+export type Connection = AsyncDisposable & {
+  /** The model of a name: `upstream/model`, or one of the configuration's own; of several places the first. */
+  adapter(model: string): Adapter;
+  /** Lets running turns end, then lets go of connections and processes. */
+  close(): Promise<void>;
+};
+
+/** Opens the upstreams of a configuration as a gateway has it. Throws a Fault that lists every problem of it. */
+export function connect(config: ConfigInput, given: Partial<Parts> = {}): Connection {
+  const parts = { ...machineParts(), ...given };
+  const parsed = parseConfig(config);
+  const upstreams = openUpstreams(parsed, parts);
+  const close = async (): Promise<void> => {
+    await Promise.all([...upstreams.values()].map((upstream) => upstream.close()));
+  };
+  return {
+    adapter(name) {
+      const [{ upstream, model }] = selectChain(name, parsed, upstreams);
+      return upstreamAdapter(upstream, model, parts);
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}

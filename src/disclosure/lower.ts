@@ -1,0 +1,213 @@
+import { clientName } from "../turn/names.ts";
+import type { Call, Extra, Item, Message, Result, Tool as TurnTool } from "../turn/turn.ts";
+import type { Catalog } from "./catalog.ts";
+import {
+  callTool,
+  catalogLines,
+  catalogText,
+  readDescription,
+  readTool,
+  searchTool,
+  wrapCall,
+  type LoaderNames,
+} from "./loader.ts";
+import { loadedTools, namespaceOf } from "./native.ts";
+import { render, type View } from "./render.ts";
+import type { Scope } from "./section.ts";
+import { headOverridesIn, overridesIn, type ItemAdded, type SessionEvent } from "./session.ts";
+import type { Strategy } from "./strategy.ts";
+import type { Tool } from "./tool.ts";
+import { closedIn, stateOf, type State } from "./visibility.ts";
+
+/** All that decides what a model is sent. Who runs the tools is no part of it. */
+export type Disclosure = {
+  readonly catalog: Catalog;
+  readonly scope: Scope;
+  readonly strategy: Strategy;
+  readonly names: LoaderNames;
+  /** Tools outside all sections: always declared. */
+  readonly base: readonly Tool[];
+  /** Tools that a request forces: declared by themselves, since no loader can be forced to call them. */
+  readonly direct: ReadonlySet<string>;
+  /** Whether sections can still be opened; not once a model has opened and opened and said nothing. */
+  readonly loads: boolean;
+  /** How long the description of a tool may be. */
+  readonly maxDescription: number;
+};
+
+/** What a model is sent beside the conversation. */
+export type Lowered = {
+  readonly prompt: string;
+  readonly tools: readonly TurnTool[];
+  /** The names of the tools that are declared as they are. */
+  readonly declared: ReadonlySet<string>;
+  /** Tools that were left out because another has their name. */
+  readonly skipped: readonly Tool[];
+};
+
+/** The state when the conversation began: the prompt is written from it. */
+const headState = ({ scope, strategy }: Disclosure): State =>
+  stateOf(scope, headOverridesIn(scope.session.events), strategy === "eager");
+
+/** The state now. */
+export const currentState = ({ scope, strategy }: Disclosure): State =>
+  stateOf(scope, scope.session.overrides, strategy === "eager");
+
+/** How the model is to call what reads sections. */
+export const loaderOf = ({ strategy, names }: Pick<Disclosure, "strategy" | "names">): string =>
+  strategy === "native" ? "tool_search" : names.read;
+
+/** The prompt and the tools to send. The same for the same log, byte for byte. */
+export function lower(disclosure: Disclosure): Lowered {
+  const { catalog, names, strategy, loads, maxDescription } = disclosure;
+  const head = headState(disclosure);
+  const view = render(catalog, head, loaderOf(disclosure));
+  const keys = closedIn(catalog, head).map(({ path }) => path);
+  const lines = keys.length === 0 ? [] : catalogLines(catalog, head);
+  const description = readDescription(lines, maxDescription);
+  const { tools, later, skipped } = directTools(disclosure, view);
+  const declared = new Set([...tools, ...later].map(({ name }) => name));
+  const reader =
+    strategy === "native" ? searchTool(description, keys) : readTool(names.read, description, keys);
+  const isClosable = keys.length > 0;
+  const isListed = lines.every((line) => description.includes(line));
+  return {
+    prompt: isListed ? view.text : `${catalogText(lines)}\n\n${view.text}`,
+    tools: [
+      ...tools.map(declarationOf),
+      ...(isClosable && loads ? [reader] : []),
+      ...(isClosable && strategy === "wrap" ? [callTool(names)] : []),
+      ...later.map(declarationOf),
+    ],
+    declared,
+    skipped,
+  };
+}
+
+type Direct = {
+  /** Those at the head of the list, which does not change. */
+  readonly tools: readonly Tool[];
+  /** Those that were opened since, in the order of their opening. */
+  readonly later: readonly Tool[];
+  readonly skipped: readonly Tool[];
+};
+
+function directTools(disclosure: Disclosure, head: View): Direct {
+  const { catalog, base, direct, strategy, loads } = disclosure;
+  const skipped: Tool[] = [];
+  const taken = new Set<string>();
+  const admit = (tool: Tool): boolean => {
+    if (!taken.has(tool.name)) return taken.add(tool.name).size > 0;
+    skipped.push(tool);
+    return false;
+  };
+  const state = headState(disclosure);
+  const forced = [...catalog.tools.values()].filter((tool) => {
+    const owner = catalog.owners.get(tool.name);
+    return direct.has(tool.name) && owner !== undefined && state.exists(owner);
+  });
+  // A caller may close in mid-conversation what was open when it began.
+  const now = currentState(disclosure);
+  const isStillOpen = ({ name }: Tool): boolean => {
+    const owner = catalog.owners.get(name);
+    return owner !== undefined && now.isReached(owner);
+  };
+  const open = head.tools.filter(isStillOpen);
+  const first = [...new Set([...base, ...open, ...forced])].filter(admit);
+  const grows =
+    strategy === "append" || strategy === "restart" || (strategy === "native" && !loads);
+  const later = grows ? openedSince(disclosure).filter((tool) => !first.includes(tool)) : [];
+  return { tools: first, later: later.filter(admit), skipped };
+}
+
+/** The tools that are open now and were not when the conversation began, in the order of their opening. */
+function openedSince(disclosure: Disclosure): readonly Tool[] {
+  const { catalog, scope, strategy } = disclosure;
+  const { events } = scope.session;
+  const loader = loaderOf(disclosure);
+  const seen = new Set<Tool>();
+  const start = events.findLastIndex(({ type }) => type === "thread-started");
+  const past: SessionEvent[] = events.slice(0, start + 1);
+  for (const event of events.slice(start + 1)) {
+    past.push(event);
+    if (event.type !== "visibility-set") continue;
+    const state = stateOf(scope, overridesIn(past), strategy === "eager");
+    for (const tool of render(catalog, state, loader).tools) seen.add(tool);
+  }
+  const open = new Set(render(catalog, currentState(disclosure), loader).tools);
+  return [...seen].filter((tool) => open.has(tool));
+}
+
+/** A tool as it is declared by itself. */
+export const declarationOf = ({ name, description, schema, strict }: Tool): TurnTool => ({
+  type: "function",
+  name: clientName(name),
+  description,
+  schema,
+  ...(strict !== undefined && { strict }),
+});
+
+/** The conversation as a model is told it: readings and calls in the form of the strategy. */
+export function lowerItems(
+  disclosure: Disclosure,
+  declared: ReadonlySet<string>,
+  added: readonly ItemAdded[],
+): readonly Item[] {
+  const readings = new Set<string>();
+  return added.flatMap((entry): readonly Item[] => {
+    const { item } = entry;
+    if (item.type === "call") {
+      if (isReading(item, disclosure)) readings.add(item.id);
+      return [lowerCall(item, entry, disclosure, declared)];
+    }
+    if (item.type !== "result" || disclosure.strategy !== "native" || !readings.has(item.call))
+      return [item];
+    return lowerReading(item, entry.loaded ?? [], disclosure);
+  });
+}
+
+const isReading = (call: Call, { names }: Disclosure): boolean =>
+  call.kind === "function" && call.name === clientName(names.read);
+
+function lowerCall(
+  call: Call,
+  { wrapped }: ItemAdded,
+  disclosure: Disclosure,
+  declared: ReadonlySet<string>,
+): Call {
+  const { strategy, names, catalog } = disclosure;
+  if (strategy === "native") {
+    if (isReading(call, disclosure))
+      return { ...call, kind: "tool_search", name: clientName("tool_search"), extra: BY_CLIENT };
+    const owner = declared.has(call.name) ? undefined : catalog.owners.get(call.name);
+    return owner === undefined ? call : { ...call, namespace: namespaceOf(catalog, owner) };
+  }
+  const goesThrough =
+    strategy === "wrap" && catalog.tools.has(call.name) && !declared.has(call.name);
+  if (!goesThrough) return call;
+  const input = wrapped ?? wrapCall(call.name, call.input);
+  return { ...call, name: clientName(names.call), input };
+}
+
+/** Who searches: without it the provider takes the search for one of its own. */
+const BY_CLIENT: Extra = { dialect: "responses", fields: { execution: "client" } };
+
+/** A result that brings tools has no room for text, so the text of the section follows it. */
+function lowerReading(
+  result: Result,
+  loaded: readonly string[],
+  { catalog }: Disclosure,
+): readonly [Result, Message] {
+  const tools = loadedTools(catalog, loaded);
+  const fields = { tools, execution: "client", status: "completed" };
+  return [
+    {
+      ...result,
+      kind: "tool_search",
+      name: undefined,
+      parts: [{ type: "text", text: JSON.stringify(tools) }],
+      extra: { dialect: "responses", fields },
+    },
+    { type: "message", role: "developer", parts: result.parts },
+  ];
+}

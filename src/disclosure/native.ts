@@ -1,0 +1,44 @@
+import { kept } from "../turn/kept.ts";
+import type { Fields } from "../turn/turn.ts";
+import type { Catalog, Node } from "./catalog.ts";
+
+/** A section with tools is a namespace to providers that load tools by themselves. */
+const LONGEST = 64;
+
+const namespaces = kept((catalog: Catalog): ReadonlyMap<Node, string> => {
+  const names = new Map<Node, string>();
+  const taken = new Set<string>();
+  for (const node of catalog.nodes) {
+    const plain = node.path.replaceAll(".", "__").slice(0, LONGEST);
+    let name = plain;
+    for (let number = 2; taken.has(name); number++)
+      name = `${plain.slice(0, LONGEST - 4)}_${number}`;
+    taken.add(name);
+    names.set(node, name);
+  }
+  return names;
+});
+
+export const namespaceOf = (catalog: Catalog, node: Node): string =>
+  namespaces(catalog).get(node) ?? node.path;
+
+/** Tools as the result of a search brings them: namespaces with deferred functions, as the Responses API has it. */
+export function loadedTools(catalog: Catalog, names: readonly string[]): readonly Fields[] {
+  const groups = new Map<Node, Fields[]>();
+  for (const name of names) {
+    const tool = catalog.tools.get(name);
+    const owner = catalog.owners.get(name);
+    if (tool === undefined || owner === undefined) continue;
+    const { description, schema, strict = false } = tool;
+    const member = { type: "function", name, description, strict, parameters: schema };
+    const members = groups.get(owner) ?? [];
+    members.push({ ...member, defer_loading: true });
+    groups.set(owner, members);
+  }
+  return [...groups].map(([node, tools]) => ({
+    type: "namespace",
+    name: namespaceOf(catalog, node),
+    description: node.section.title,
+    tools,
+  }));
+}

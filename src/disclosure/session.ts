@@ -1,0 +1,114 @@
+import type { Item } from "../turn/turn.ts";
+import { readEvents } from "./session-json.ts";
+
+/** Whether a section is shown whole or by its summary. */
+export type Visibility = "full" | "summary";
+
+/** The section at a path is shown so from now on. */
+export type SetVisibilityOverride = {
+  readonly type: "visibility-set";
+  readonly path: string;
+  readonly visibility: Visibility;
+  /** `model`: it read the section. `call`: it called a tool of it. `choice`: the caller forced such a tool. */
+  readonly by: "model" | "call" | "choice" | "caller" | "history";
+  /** Milliseconds since the epoch. */
+  readonly timestamp: number;
+};
+
+/** Tools were added to a conversation under way. */
+export type ToolsInjected = {
+  readonly type: "tools-injected";
+  readonly sectionKey: string;
+  readonly toolNames: readonly string[];
+  readonly timestamp: number;
+};
+
+/**
+ * A conversation with a model begins, or begins anew with all that was said.
+ * What is open at this point of the log is part of the prompt; what is opened
+ * later stands in the results of calls, so that the prompt stays as it is.
+ */
+export type ThreadStarted = {
+  readonly type: "thread-started";
+  readonly adapter: string;
+  readonly strategy: string;
+  /** Who says the prompt: `user` where nobody says anything else. */
+  readonly role: "system" | "user";
+  readonly timestamp: number;
+};
+
+/** Something was said or done in the conversation. */
+export type ItemAdded = {
+  readonly type: "item-added";
+  readonly item: Item;
+  /** Of a call that came through `call_tool`: what the model wrote, as it wrote it. */
+  readonly wrapped?: string | undefined;
+  /** Of the result of a reading: the tools that it made callable. */
+  readonly loaded?: readonly string[] | undefined;
+};
+
+export type SessionEvent = SetVisibilityOverride | ToolsInjected | ThreadStarted | ItemAdded;
+
+export type Overrides = ReadonlyMap<string, Visibility>;
+
+/** What prompts and tools may see of a session. */
+export type SessionView = {
+  readonly events: readonly SessionEvent[];
+  readonly overrides: Overrides;
+  readonly items: readonly Item[];
+};
+
+/** The state of visibility after some events: the last word on each path counts. */
+export function overridesIn(events: readonly SessionEvent[]): Overrides {
+  const overrides = new Map<string, Visibility>();
+  for (const event of events)
+    if (event.type === "visibility-set") overrides.set(event.path, event.visibility);
+  return overrides;
+}
+
+/** What was said and done, in order. */
+const itemsIn = (events: readonly SessionEvent[]): readonly ItemAdded[] =>
+  events.filter((event) => event.type === "item-added");
+
+export const threadIn = (events: readonly SessionEvent[]): ThreadStarted | undefined =>
+  events.findLast((event) => event.type === "thread-started");
+
+/** The state of visibility when the conversation began: what its prompt is written from. */
+export function headOverridesIn(events: readonly SessionEvent[]): Overrides {
+  const start = events.findLastIndex((event) => event.type === "thread-started");
+  return overridesIn(start === -1 ? events : events.slice(0, start));
+}
+
+/** A conversation and what is open in it: a log that only grows. `JSON.stringify` saves it, `Session.from` resumes it. */
+export class Session implements SessionView {
+  readonly #events: SessionEvent[];
+
+  constructor(events: readonly SessionEvent[] = []) {
+    this.#events = [...events];
+  }
+
+  /** Takes what `JSON.parse` made of a saved session. Throws a Fault where that is none. */
+  static from(saved: unknown): Session {
+    return new Session(readEvents(saved));
+  }
+
+  get events(): readonly SessionEvent[] {
+    return this.#events;
+  }
+
+  get overrides(): Overrides {
+    return overridesIn(this.#events);
+  }
+
+  get items(): readonly Item[] {
+    return itemsIn(this.#events).map(({ item }) => item);
+  }
+
+  dispatch(...events: readonly SessionEvent[]): void {
+    this.#events.push(...events);
+  }
+
+  toJSON(): { readonly version: 1; readonly events: readonly SessionEvent[] } {
+    return { version: 1, events: this.#events };
+  }
+}
