@@ -4,11 +4,11 @@ import type { Agent } from "./disclosure/agent.ts";
 import type { AgentEvent, RunResult } from "./disclosure/events.ts";
 import { runAgent, streamAgent, type RunOptions as AllOptions } from "./disclosure/run.ts";
 import { parseConfig, type ConfigInput } from "./gateway/config.ts";
-import type { Parts } from "./gateway/house.ts";
+import type { Platform } from "./gateway/state.ts";
 import { selectChain } from "./gateway/select.ts";
 import { openUpstreams } from "./gateway/upstreams.ts";
-import { systemClock } from "./host/clock.ts";
-import { machineParts } from "./host/parts.ts";
+import { systemClock } from "./host/server/clock.ts";
+import { nodePlatform } from "./host/server/platform.ts";
 
 export type { Adapter } from "./disclosure/adapter.ts";
 export { agent, type Agent } from "./disclosure/agent.ts";
@@ -54,17 +54,17 @@ export type Connection = AsyncDisposable & {
 };
 
 /** Opens the upstreams of a configuration as a gateway has it. Throws a Fault that lists every problem of it. */
-export function connect(config: ConfigInput, given: Partial<Parts> = {}): Connection {
-  const parts = { ...machineParts(), ...given };
+export function connect(config: ConfigInput, given: Partial<Platform> = {}): Connection {
+  const platform = { ...nodePlatform(), ...given };
   const parsed = parseConfig(config);
-  const upstreams = openUpstreams(parsed, parts);
+  const upstreams = openUpstreams(parsed, platform);
   const close = async (): Promise<void> => {
     await Promise.all([...upstreams.values()].map((upstream) => upstream.close()));
   };
   return {
     adapter(name) {
       const [{ upstream, model }] = selectChain(name, parsed, upstreams);
-      return upstreamAdapter(upstream, model, parts);
+      return upstreamAdapter(upstream, model, platform);
     },
     close,
     [Symbol.asyncDispose]: close,

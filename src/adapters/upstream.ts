@@ -1,18 +1,19 @@
 import type { Adapter, ModelRequest } from "../disclosure/adapter.ts";
 import type { Capabilities } from "../disclosure/strategy.ts";
-import { blocks } from "../stream/blocks.ts";
+import { normalizeStream } from "../stream/normalize.ts";
 import { chain, type Stage } from "../stream/stage.ts";
-import { restoreAnswer } from "../tools/answer.ts";
-import { ruleFor } from "../tools/declare.ts";
-import { planTools, type Plan } from "../tools/plan.ts";
-import { textCalls } from "../tools/text-calls.ts";
+import { restoreAnswer } from "../tools/plan/restore-answer.ts";
+import { ruleFor } from "../tools/plan/declare.ts";
+import { planTools, type Plan } from "../tools/plan/plan.ts";
+import { textCalls } from "../tools/text-calls/text-calls.ts";
 import type { Clock, NewId } from "../turn/clock.ts";
 import type { OnDecision } from "../turn/decision.ts";
 import type { TurnEvent } from "../turn/event.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
 import { takesFrom, type Profile } from "../turn/profile.ts";
+import { LOCAL_TENANT } from "../turn/tenant.ts";
 import type { Callable, DialectName, Tool, Turn } from "../turn/turn.ts";
-import { modelProfile } from "../upstreams/profiles/models.ts";
+import { modelProfile } from "../profiles/models.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
 import { iterate } from "./iterate.ts";
 
@@ -30,7 +31,8 @@ export function upstreamAdapter(upstream: Upstream, model: string, parts: Adapte
       const plan = planTools(turnOf(request, model, profile), profile);
       const prepared = upstream.prepare(plan.turn, { model, straight: false });
       for (const decision of [...plan.decisions, ...prepared.decisions]) report(decision);
-      const source = prepared.open({ retry: true, requestId: parts.newId("req") });
+      const requestId = parts.newId("req");
+      const source = prepared.open({ retry: true, requestId, tenant: LOCAL_TENANT });
       const stage = answerStage(plan, profile, { ...parts, report });
       yield* iterate({ source, stage, clock: parts.clock, signal });
     },
@@ -101,7 +103,7 @@ function answerStage(
   profile: Profile,
   { newId, report }: Answering,
 ): Stage<TurnEvent<UpstreamName>, TurnEvent<ClientName>> {
-  const normalized = blocks<UpstreamName>();
+  const normalized = normalizeStream<UpstreamName>();
   const isWritten = profile.tools.written === true && plan.verdicts.length > 0;
   const first = isWritten ? chain(textCalls(plan.identity, newId, report), normalized) : normalized;
   return chain(first, restoreAnswer(plan, report));

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { foreign, named, sections } from "../../test/agent/library.ts";
 import { clientName } from "../turn/names.ts";
@@ -192,16 +192,12 @@ describe("a conversation", () => {
     expect(called).toMatchObject({ name: "search", namespace: "archive" });
   });
 
-  it("is the author's again on the way back", () => {
-    for (const strategy of strategies)
-      for (const item of told(strategy))
-        if (item.type === "call") {
-          const { call: back } = authorCall(item, { names: LOADERS });
-          expect([reading, search].map(({ name, input }) => [name, input])).toContainEqual([
-            back.name,
-            back.input,
-          ]);
-        }
+  it.each(strategies)("is the author's again on the way back from %s", (strategy) => {
+    const calls = told(strategy).filter((item) => item.type === "call");
+    const back = calls.map((item) => authorCall(item, { names: LOADERS }).call);
+    expect(back.map(({ name, input }) => [name, input])).toEqual(
+      [reading, search].map(({ name, input }) => [name, input]),
+    );
   });
 });
 

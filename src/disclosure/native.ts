@@ -1,11 +1,11 @@
-import { kept } from "../turn/kept.ts";
+import { memoizeByIdentity } from "../turn/memoize.ts";
 import type { Fields } from "../turn/turn.ts";
 import type { Catalog, Node } from "./catalog.ts";
 
 /** A section with tools is a namespace to providers that load tools by themselves. */
 const LONGEST = 64;
 
-const namespaces = kept((catalog: Catalog): ReadonlyMap<Node, string> => {
+const namespaces = memoizeByIdentity((catalog: Catalog): ReadonlyMap<Node, string> => {
   const names = new Map<Node, string>();
   const taken = new Set<string>();
   for (const node of catalog.nodes) {

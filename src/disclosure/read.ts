@@ -1,4 +1,4 @@
-import { nearest } from "../flaws/nearest.ts";
+import { nearest } from "../diagnostics/nearest.ts";
 import { lineage, type Catalog, type Node } from "./catalog.ts";
 import { render } from "./render.ts";
 import type { Tool } from "./tool.ts";

@@ -1,4 +1,4 @@
-import { nearest } from "../flaws/nearest.ts";
+import { nearest } from "../diagnostics/nearest.ts";
 import { errorsIn } from "../schema/check.ts";
 import { isFields, jsonOf } from "../turn/json.ts";
 import { clientName } from "../turn/names.ts";

@@ -4,14 +4,22 @@ import { join } from "node:path";
 import { connect, type Adapter } from "../../src/agent.ts";
 import type { Strategy } from "../../src/disclosure/strategy.ts";
 import type { ConfigInput } from "../../src/gateway/config.ts";
-import { newId } from "../../src/host/ids.ts";
-import { systemClock } from "../../src/host/clock.ts";
+import { newId } from "../../src/host/server/ids.ts";
+import { systemClock } from "../../src/host/server/clock.ts";
 import { upstreamAdapter } from "../../src/adapters/upstream.ts";
-import { profileFor } from "../../src/upstreams/profiles/profiles.ts";
+import { profileFor } from "../../src/profiles/profiles.ts";
 import { scriptedUpstream } from "../../src/upstreams/scripted/scripted.ts";
 import { command, missing } from "../codex-upstream/house.ts";
-import { sayChat, sayResponses } from "../fake-model.ts";
-import { cut, fakeUpstream, frame, json, sse, type Answer, type Body } from "../fake-upstream.ts";
+import { sayChat, sayResponses } from "../support/fake-model.ts";
+import {
+  cut,
+  fakeUpstream,
+  frame,
+  json,
+  sse,
+  type Answer,
+  type Body,
+} from "../support/fake-upstream.ts";
 
 /** What a model does in one answer, in no dialect and whatever the strategy. */
 export type Move =
@@ -123,20 +131,20 @@ function openScripted(strategy: Strategy, script: readonly Moves[]): Back {
 }
 
 /** An upstream over HTTP that many tests share: the real codex takes a second to start. */
-type House = { readonly adapter: Adapter; play: Play; close(): Promise<void> };
+type Shared = { readonly adapter: Adapter; play: Play; close(): Promise<void> };
 type Play = {
   readonly strategy: Strategy;
   readonly script: readonly Moves[];
   readonly bodies: Body[];
 };
 
-const houses = new Map<BackName, Promise<House>>();
+const opened = new Map<BackName, Promise<Shared>>();
 
 /** Closes what the tests of a file have opened. */
 export async function closeBacks(): Promise<void> {
-  const open = await Promise.all(houses.values());
-  houses.clear();
-  await Promise.all(open.map((house) => house.close()));
+  const open = await Promise.all(opened.values());
+  opened.clear();
+  await Promise.all(open.map((shared) => shared.close()));
 }
 
 async function openHttp(
@@ -144,22 +152,22 @@ async function openHttp(
   strategy: Strategy,
   script: readonly Moves[],
 ): Promise<Back> {
-  const opening = houses.get(name) ?? openHouse(name);
-  houses.set(name, opening);
-  const house = await opening;
+  const opening = opened.get(name) ?? openShared(name);
+  opened.set(name, opening);
+  const shared = await opening;
   const bodies: Body[] = [];
-  house.play = { strategy, script, bodies };
+  shared.play = { strategy, script, bodies };
   return {
-    adapter: house.adapter,
+    adapter: shared.adapter,
     asked: () => bodies.map(askedIn),
     async [Symbol.asyncDispose]() {},
   };
 }
 
-async function openHouse(name: Exclude<BackName, "scripted">): Promise<House> {
+async function openShared(name: Exclude<BackName, "scripted">): Promise<Shared> {
   const home = await mkdtemp(join(tmpdir(), "patchbay-agent-"));
   const model = await fakeUpstream(({ body }) => {
-    const { bodies, strategy, script } = house.play;
+    const { bodies, strategy, script } = shared.play;
     bodies.push(body);
     const moves = script[bodies.length - 1] ?? [{ say: "The script is over." }];
     return answer(name, strategy, moves, body);
@@ -174,7 +182,7 @@ async function openHouse(name: Exclude<BackName, "scripted">): Promise<House> {
     { upstreams: { [name]: upstreams[name] } },
     { environment: { HOME: home } },
   );
-  const house: House = {
+  const shared: Shared = {
     adapter: connection.adapter(`${name}/m`),
     play: { strategy: "eager", script: [], bodies: [] },
     async close() {
@@ -183,7 +191,7 @@ async function openHouse(name: Exclude<BackName, "scripted">): Promise<House> {
       await rm(home, { recursive: true, force: true, maxRetries: 5 });
     },
   };
-  return house;
+  return shared;
 }
 
 let answers = 0;

@@ -273,7 +273,9 @@ describe.each(Object.keys(backs) as BackName[])("on %s", (back) => {
     it.each(scenarios.filter(({ skip }) => skip?.(strategy, back) !== true))(
       "$what",
       async (scenario) => {
-        scenario.expect(await play(back, strategy, scenario));
+        const played = await play(back, strategy, scenario);
+        expect(played.events[0]).toMatchObject({ type: "run-start", strategy });
+        scenario.expect(played);
       },
     );
 
@@ -318,7 +320,8 @@ describe.each(["chat", "responses"] as const)("the prefix on %s", (back) => {
         await run(librarian, {}, { adapter: opened.adapter, session, strategy, input });
       const asked = opened.asked().map(({ body }) => body);
       expect(asked).toHaveLength(6);
-      const headOf = ({ messages: _, input: __, ...rest }: Asked["body"]): string => JSON.stringify(rest);
+      const headOf = (body: Asked["body"]): string =>
+        JSON.stringify({ ...body, messages: undefined, input: undefined });
       const itemsOf = (body: Asked["body"]): string =>
         JSON.stringify(body["messages"] ?? body["input"]).slice(0, -1);
       for (const [at, body] of asked.entries()) {
