@@ -53,7 +53,7 @@ export function prepareRound(
   // A model may also call what nobody declared.
   const shaped = readsText || mayShape(rules, turn);
   const sent = shaped && mustStream(rules) ? { ...plan.turn, stream: true } : plan.turn;
-  const prepared = link.upstream.prepare(sent, { model: link.model, straight: alike });
+  const prepared = link.upstream.prepare(sent, { model: link.model, profile, straight: alike });
   const decisions =
     prepared.decisions.length === 0 ? plan.decisions : [...plan.decisions, ...prepared.decisions];
   if (strict && decisions.some(isLossy)) throw lossy(decisions.filter(isLossy));

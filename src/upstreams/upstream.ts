@@ -23,6 +23,8 @@ export type Upstream = {
 export type PrepareOptions = {
   /** The model's name at the upstream. */
   readonly model: string;
+  /** What the upstream can do with that model: the one that the turn was planned for. */
+  readonly profile: Profile;
   /** Forward the client's own body, and say `frame` events. */
   readonly straight: boolean;
 };

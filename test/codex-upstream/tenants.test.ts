@@ -64,7 +64,11 @@ const turnOf = (items: readonly Item<UpstreamName>[]): Turn<UpstreamName> => ({
 });
 const run = (upstream: Upstream, tenant: string, items: readonly Item<UpstreamName>[]) =>
   new Promise<void>((end) => {
-    const { open } = upstream.prepare(turnOf(items), { model: "m", straight: false });
+    const { open } = upstream.prepare(turnOf(items), {
+      model: "m",
+      profile: upstream.profile,
+      straight: false,
+    });
     open({ retry: false, requestId: "req", tenant })({ each() {}, flush() {}, end });
   });
 

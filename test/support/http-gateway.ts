@@ -129,7 +129,7 @@ export function hear(
   const ended = Promise.withResolvers<void>();
   const heard: Omit<Heard, "flow"> = { events: [], flushes: 0, ends: 0, ended: ended.promise };
   const source = upstream
-    .prepare(asked, { model: "m-1", straight })
+    .prepare(asked, { model: "m-1", profile: upstream.profile, straight })
     .open({ retry, requestId: "req_7", tenant: "" });
   const flow = source({
     each: (event) => void heard.events.push(event),

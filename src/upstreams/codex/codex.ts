@@ -4,7 +4,6 @@ import type { TurnEvent } from "../../turn/event.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
-import { modelProfile } from "../../profiles/models.ts";
 import { retrying } from "../retry.ts";
 import type { OpenOptions, Upstream } from "../upstream.ts";
 import { attemptOf } from "./attempt.ts";
@@ -75,8 +74,8 @@ export function codexUpstream(options: CodexOptions): Upstream {
   return {
     name: options.name,
     profile,
-    prepare(turn, { model }) {
-      const request = writeCodexRequest(turn, model, modelProfile(profile, model));
+    prepare(turn, { model, profile: modelProfile }) {
+      const request = writeCodexRequest(turn, model, modelProfile);
       return {
         decisions: request.decisions,
         open: ({ retry, tenant }) =>

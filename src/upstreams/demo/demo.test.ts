@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { normalizeStream } from "../../stream/normalize.ts";
 import { fold, type Answer } from "../../stream/fold.ts";
 import { runStage } from "../../stream/stage.ts";
+import { demo } from "../../profiles/demo.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import type { Call, Fields, FunctionTool, Item, JsonSchema, Tool, Turn } from "../../turn/turn.ts";
@@ -44,7 +45,7 @@ async function events(said: string | Item<UpstreamName>[], asked: Asked = {}): P
   const turn = turnOf(said, asked);
   const heard: Event[] = [];
   const { promise, resolve } = Promise.withResolvers<void>();
-  const prepared = demoUpstream().prepare(turn, { model: "demo", straight: false });
+  const prepared = demoUpstream().prepare(turn, { model: "demo", profile: demo, straight: false });
   prepared.open({ retry: true, requestId: "r", tenant: "" })({
     each: (event) => void heard.push(event),
     flush() {},
@@ -457,7 +458,7 @@ describe("the demo's words", () => {
 
 it("says openly what it leaves out", () => {
   const turn = turnOf("Hi!", { params: { logprobs: 2, temperature: 1 } });
-  expect(demoUpstream().prepare(turn, { model: "demo", straight: false }).decisions).toMatchObject([
-    { path: "top_logprobs", action: "dropped" },
-  ]);
+  expect(
+    demoUpstream().prepare(turn, { model: "demo", profile: demo, straight: false }).decisions,
+  ).toMatchObject([{ path: "top_logprobs", action: "dropped" }]);
 });

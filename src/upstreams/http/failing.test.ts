@@ -222,7 +222,11 @@ describe("an upstream that fails", () => {
     });
     const heard: string[] = [];
     const ended = Promise.withResolvers<void>();
-    const source = upstream.prepare(turn, { model: "m", straight: false });
+    const source = upstream.prepare(turn, {
+      model: "m",
+      profile: upstream.profile,
+      straight: false,
+    });
     source.open({ retry: true, requestId: "r", tenant: "" })({
       each(event) {
         heard.push(event.type === "turn-fail" ? event.fault.code : event.type);

@@ -9,7 +9,6 @@ import type { Profile } from "../../turn/profile.ts";
 import { HttpAnswer } from "./answer.ts";
 import { broken, refusal, type Failing } from "./fault.ts";
 import { readModels } from "./model-list.ts";
-import { modelProfile } from "../../profiles/models.ts";
 import { retrying } from "../retry.ts";
 import type { OpenOptions, Prepared, Upstream } from "../upstream.ts";
 import { version } from "../version.ts";
@@ -71,13 +70,12 @@ export function httpUpstream(given: HttpOptions): Upstream {
   return {
     name,
     profile,
-    prepare(turn, { model, straight }): Prepared {
-      const to = { profile: modelProfile(profile, model), model, straight };
+    prepare(turn, to): Prepared {
       const { text, decisions } = dialect.writeRequest(turn, to);
       // Bytes and not text from here on: they are not moved about in memory while the turn lasts.
       const body = Buffer.from(text);
       const accept = turn.stream ? "text/event-stream" : "application/json";
-      const reading = { newId, frames: straight, asked: turn.params.n ?? 1 };
+      const reading = { newId, frames: to.straight, asked: turn.params.n ?? 1 };
       return { decisions, open };
 
       function open({ retry, requestId, headers: more }: OpenOptions) {

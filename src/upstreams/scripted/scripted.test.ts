@@ -60,7 +60,7 @@ function stage(script: unknown, dialects: Record<string, Dialect> = {}) {
 function listen(upstream: ScriptedUpstream, turn: Turn<UpstreamName>, model = "scripted") {
   const events: Event[] = [];
   let ends = 0;
-  const source = upstream.prepare(turn, { model, straight: false });
+  const source = upstream.prepare(turn, { model, profile: upstream.profile, straight: false });
   const flow = source.open({ retry: false, requestId: "req", tenant: "" })({
     each: (event) => void events.push(event),
     flush() {},

@@ -8,7 +8,6 @@ import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Turn } from "../../turn/turn.ts";
 import { refusal } from "../http/fault.ts";
-import { modelProfile } from "../../profiles/models.ts";
 import { scripted } from "../../profiles/scripted.ts";
 import { readScript, type Script, type ScriptError, type ScriptTurn, type Step } from "./script.ts";
 import { countTokens, inputTokens } from "../tokens.ts";
@@ -51,8 +50,8 @@ export function scriptedUpstream(options: ScriptedOptions): ScriptedUpstream {
   return {
     name,
     profile,
-    prepare: (turn, { model }) => ({
-      decisions: writeParams(turn, "chat", modelProfile(profile, model)).decisions,
+    prepare: (turn, { model, profile: modelProfile }) => ({
+      decisions: writeParams(turn, "chat", modelProfile).decisions,
       open({ requestId }) {
         const position = script.sequence === "requests" ? asked : modelTurns(turn.items);
         asked++;
