@@ -29,7 +29,7 @@ export function upstreamAdapter(upstream: Upstream, model: string, parts: Adapte
     supportsDynamicTools: capabilities.dynamicTools,
     async *call(request, { signal, report }) {
       const plan = planTools(turnOf(request, model, profile), profile);
-      const prepared = upstream.prepare(plan.turn, { model, straight: false });
+      const prepared = upstream.prepare(plan.turn, { model, profile, straight: false });
       for (const decision of [...plan.decisions, ...prepared.decisions]) report(decision);
       const requestId = parts.newId("req");
       const source = prepared.open({ retry: true, requestId, tenant: LOCAL_TENANT });
