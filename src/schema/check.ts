@@ -2,50 +2,52 @@ import { Validator, type OutputUnit } from "@cfworker/json-schema";
 import { isFields } from "../turn/json.ts";
 import { memoizeByIdentity } from "../turn/memoize.ts";
 import type { Fields, JsonSchema } from "../turn/turn.ts";
-import { patternSteps } from "./pattern-steps.ts";
+import { patternWork } from "./pattern-work.ts";
 import { rebuilt } from "./rebuild.ts";
 
-/** Patterns and references can ask for more than anybody can wait for; beyond so many looks one gives up. */
-const MOST_LOOKS = 50_000;
-/** A look at a part of a schema takes as long as so many steps of a pattern. */
-const STEPS_A_LOOK = 4;
-/** A pattern that takes more steps is left out where a schema cannot be held as a whole. */
+/** Work that one check may take: a part of a schema held against a part of a value is 1. */
+const MAX_WORK = 50_000;
+/** So many steps of a pattern take as long as one part of a schema. */
+const STEPS_PER_WORK = 4;
+/** Where a schema as a whole takes too much work, patterns that may take more steps are left out. */
 const FEW_STEPS = 4_000;
-/** Whether items are all different is told by comparing each with each; of longer texts it is not. */
-const LONG = 4_000;
+/** And so are all patterns beyond these characters: bounding their work takes time itself. */
+const MAX_PATTERNS = 20_000;
+/** `uniqueItems` compares each item with each: it is left out for values longer than this. */
+const MAX_UNIQUE = 4_000;
 
 /** How long a value is as text, and the longest text in it. */
 type Measure = { readonly size: number; readonly longest: number };
 
-/** The check under way, and its looks so far. */
-let now: (Measure & { looks: number }) | undefined;
+/** The check under way, and its work so far. */
+let current: (Measure & { work: number }) | undefined;
 
 /**
- * What of a value is not as its schema asks. Where nobody can wait for all of
- * that, the value is held against the rest. Nothing at all where nothing can be
- * told. `size` is the length of the value as text.
+ * What of a value is not as its schema asks. Where that takes too much work, the
+ * value is checked against a looser schema; undefined where that does too, or
+ * the schema cannot be read. `size` is the length of the value as text.
  */
 export function errorsIn(
   value: unknown,
   schema: JsonSchema,
   size: number,
 ): readonly OutputUnit[] | undefined {
-  for (const reading of [validatorOf, looseValidatorOf]) {
+  const measure = { size, longest: longestIn(value) };
+  for (const validatorFor of [strictValidator, looseValidator]) {
     try {
-      const measure = { size, longest: longestIn(value) };
-      const validator = reading(schema, measure);
-      now = { ...measure, looks: 0 };
+      const validator = validatorFor(schema, measure);
+      current = { ...measure, work: 0 };
       return validator.validate(value).errors;
     } catch {
-      continue; // What it threw is about the schema, which is not ours.
+      continue; // What it threw is about the schema, which a client wrote.
     } finally {
-      now = undefined;
+      current = undefined;
     }
   }
   return undefined;
 }
 
-/** The longest text of a value; the names of an object are as one. */
+/** The longest text of a value; the names of an object count as one, since a pattern is tried on each. */
 function longestIn(value: unknown): number {
   if (typeof value === "string") return value.length;
   if (typeof value !== "object" || value === null) return 0;
@@ -60,19 +62,21 @@ function longestIn(value: unknown): number {
 
 const newValidator = (schema: JsonSchema): Validator =>
   new Validator(rebuilt(schema, counted), "2020-12");
-const keptValidator = memoizeByIdentity<Fields, Validator>(newValidator);
+const memoizedValidator = memoizeByIdentity<Fields, Validator>(newValidator);
 
-const validatorOf = (schema: JsonSchema): Validator =>
-  isFields(schema) ? keptValidator(schema) : newValidator(schema);
+const strictValidator = (schema: JsonSchema): Validator =>
+  isFields(schema) ? memoizedValidator(schema) : newValidator(schema);
 
-const looseValidatorOf = (schema: JsonSchema, measure: Measure): Validator =>
-  new Validator(
-    rebuilt(schema, (part) => counted(loosened(part, measure))),
-    "2020-12",
-  );
+function looseValidator(schema: JsonSchema, measure: Measure): Validator {
+  let characters = 0;
+  const isQuick = (pattern: string): boolean =>
+    (characters += pattern.length) <= MAX_PATTERNS &&
+    patternWork(pattern)(measure.longest) <= FEW_STEPS;
+  return newValidator(rebuilt(schema, (part) => loosened(part, measure.size, isQuick)));
+}
 
-/** What asks for more where an inner part asks for less. */
-const TURNED: ReadonlySet<string> = new Set([
+/** Keywords that accept less where a part within them accepts more. */
+const INVERTING: ReadonlySet<string> = new Set([
   "not",
   "oneOf",
   "if",
@@ -83,44 +87,44 @@ const TURNED: ReadonlySet<string> = new Set([
   "unevaluatedProperties",
 ]);
 
-/** A part without what takes too long for the value at hand. It asks for nothing that it did not ask for. */
-function loosened(part: Fields, { size, longest }: Measure): Fields {
-  const isSoon = (text: string): boolean => patternSteps(text)(longest) <= FEW_STEPS;
+/** A part without the keywords that take too much work. It accepts all that it accepted before. */
+function loosened(part: Fields, size: number, isQuick: (pattern: string) => boolean): Fields {
   const { pattern, patternProperties, additionalProperties, uniqueItems, ...rest } = part;
   const names = isFields(patternProperties) ? Object.entries(patternProperties) : [];
-  const soon = names.filter(([name]) => isSoon(name));
+  const quick = names.filter(([name]) => isQuick(name));
   return {
-    ...Object.fromEntries(Object.entries(rest).filter(([key]) => !TURNED.has(key))),
-    ...(typeof pattern === "string" && isSoon(pattern) && { pattern }),
-    ...(soon.length > 0 && { patternProperties: Object.fromEntries(soon) }),
-    // What no pattern names would be additional.
-    ...(soon.length === names.length &&
+    ...Object.fromEntries(Object.entries(rest).filter(([key]) => !INVERTING.has(key))),
+    ...(typeof pattern === "string" && isQuick(pattern) && { pattern }),
+    ...(quick.length > 0 && { patternProperties: Object.fromEntries(quick) }),
+    // Without a pattern, the properties that it names would count as additional.
+    ...(quick.length === names.length &&
       additionalProperties !== undefined && { additionalProperties }),
-    ...(size <= LONG && uniqueItems !== undefined && { uniqueItems }),
+    ...(size <= MAX_UNIQUE && uniqueItems !== undefined && { uniqueItems }),
   };
 }
 
 /**
- * Has a part of a schema count how often it is looked at. The validator takes
- * no limit, but it reads this keyword, which the dialect does not have, each
- * time it holds a part against a value.
+ * Counts the work of a part of a schema. The validator has no option for a limit
+ * and references multiply its work, but each time it holds a part against a
+ * value it reads this keyword, which draft 2020-12 does not have.
  */
 function counted({ format, ...part }: Fields): Fields {
-  // No dialect has this format, and the validator's pattern for it might never be done.
+  // No draft has the format `url`, and the validator's pattern for it takes exponential time.
   const own = format === undefined || format === "url" ? part : { ...part, format };
   const patterns = patternsOf(part);
   let weight = 1 + patterns.join("").length;
   for (const value of Object.values(part)) if (Array.isArray(value)) weight += value.length;
-  let steps: ReturnType<typeof patternSteps>[] | undefined;
-  const look = (): undefined => {
-    if (now === undefined) return;
-    now.looks += weight;
-    if (part["uniqueItems"] === true && now.size > LONG) now.looks = Infinity;
-    steps ??= patterns.map(patternSteps);
-    for (const one of steps) now.looks += one(now.longest) / STEPS_A_LOOK;
-    if (!(now.looks <= MOST_LOOKS)) throw new RangeError("too many looks");
+  let steps: ((length: number) => number)[] | undefined;
+  const count = (): undefined => {
+    if (current === undefined) return;
+    current.work += weight;
+    if (part["uniqueItems"] === true && current.size > MAX_UNIQUE) current.work = Infinity;
+    if (current.work <= MAX_WORK)
+      for (const one of (steps ??= patterns.map(patternWork)))
+        current.work += one(current.longest) / STEPS_PER_WORK;
+    if (!(current.work <= MAX_WORK)) throw new RangeError("too much work");
   };
-  return Object.defineProperty(own, "$recursiveRef", { get: look, enumerable: false });
+  return Object.defineProperty(own, "$recursiveRef", { get: count, enumerable: false });
 }
 
 const patternsOf = ({ pattern, patternProperties }: Fields): readonly string[] => [
