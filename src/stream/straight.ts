@@ -20,10 +20,16 @@ type LaneOptions = {
 };
 
 /**
+ * What takes the text of a writer that is only to follow along. A writer that
+ * sees it keeps track of what was sent and makes no text.
+ */
+export const discard: Emit<string> = () => {};
+
+/**
  * The straight lane: while the upstream's frames need no repair they are
- * forwarded as they are, and the writer only follows along, its own words
- * thrown away. At the first frame that does, the writer's words count from
- * there on: it knows all that was said, so the client sees one stream.
+ * forwarded as they are, and the writer only follows along. At the first frame
+ * that does need repair the writer takes over: it has followed all that was
+ * sent, so the client sees one stream.
  */
 export const straight = <Name extends AnyName>(
   writer: EventWriter<Name>,
@@ -34,8 +40,10 @@ class StraightLane<Name extends AnyName> implements Stage<TurnEvent<Name>, strin
   readonly #writer: EventWriter<Name>;
   readonly #usageWanted: boolean;
   readonly #lastWords: LaneOptions["lastWords"];
-  /** The writer's words since the last frame, while frames are forwarded. */
-  #own = "";
+  /** The events since the last frame, while it is open whether that frame is forwarded. */
+  readonly #pending: TurnEvent<Name>[] = [];
+  /** What the writer has to say before the end. */
+  #text = "";
   #forwarding = true;
   /** Upstreams count in odd places and more than once; the client is told once, at the end. */
   #usage: UsageCount | undefined;
@@ -71,17 +79,19 @@ class StraightLane<Name extends AnyName> implements Stage<TurnEvent<Name>, strin
       case "turn-fail":
         this.#tellUsage();
         this.#owing = true;
-        this.#writer.each(event, this.#gather);
+        this.#pending.push(event);
         return this.#takeOver(emit);
       default:
     }
-    this.#writer.each(event, this.#forwarding ? this.#gather : emit);
+    if (this.#forwarding) this.#pending.push(event);
+    else this.#writer.each(event, emit);
   }
 
   end(emit: Emit<string>): void {
     if (this.#owing) {
+      this.#write(this.#gather);
       this.#writer.end?.(this.#gather);
-      if (this.#own !== "") emit(this.#own);
+      if (this.#text !== "") emit(this.#text);
       return;
     }
     const words = this.#lastWords?.() ?? "";
@@ -92,19 +102,25 @@ class StraightLane<Name extends AnyName> implements Stage<TurnEvent<Name>, strin
   }
 
   readonly #gather = (text: string): void => {
-    this.#own += text;
+    this.#text += text;
   };
 
   #tellUsage(): void {
     if (this.#usage === undefined) return;
     this.#owing = true;
-    this.#writer.each(this.#usage, this.#gather);
+    if (this.#forwarding) this.#pending.push(this.#usage);
+    else this.#writer.each(this.#usage, this.#gather);
     this.#usage = undefined;
+  }
+
+  #write(emit: Emit<string>): void {
+    for (const event of this.#pending) this.#writer.each(event, emit);
+    this.#pending.length = 0;
   }
 
   #forward(frame: Frame, emit: Emit<string>): void {
     for (const choice of frame.stops ?? []) this.#stopped.add(choice);
-    this.#own = "";
+    this.#write(discard);
     if (frame.sequence !== undefined) this.#writer.resumeAt?.(frame.sequence + 1);
     if (frame.usageOnly === true) this.#count = frame;
     // The sentinel is the same from everyone, and stands behind all there may still be to say.
@@ -112,9 +128,8 @@ class StraightLane<Name extends AnyName> implements Stage<TurnEvent<Name>, strin
   }
 
   #takeOver(emit: Emit<string>): void {
-    this.#forwarding = false;
     this.#tellUsage();
-    if (this.#own !== "") emit(this.#own);
-    this.#own = "";
+    this.#write(emit);
+    this.#forwarding = false;
   }
 }

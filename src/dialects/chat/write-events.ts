@@ -1,6 +1,6 @@
 import { sseDone, sseFrame } from "../../stream/sse.ts";
 import type { Emit } from "../../stream/stage.ts";
-import type { EventWriter } from "../../stream/straight.ts";
+import { discard, type EventWriter } from "../../stream/straight.ts";
 import type {
   VendorExtra,
   CallStart,
@@ -30,11 +30,14 @@ import { writeUsage } from "./usage-chunk.ts";
 /** What stands before a text that is written often, and what stands behind it. */
 type Wrapping = { readonly head: string; readonly tail: string };
 
+/** A delta with a hole for its text; its wrapping is made when the first is written. */
+type DeltaForm = { readonly choice: number; readonly delta: Fields; wrapping?: Wrapping };
+
 type Choice = {
-  readonly text: Wrapping;
-  readonly reasoning: Wrapping;
+  readonly text: DeltaForm;
+  readonly reasoning: DeltaForm;
   /** For argument fragments, in the order the calls began. */
-  readonly calls: Map<number, Wrapping>;
+  readonly calls: Map<number, DeltaForm>;
   /** The paragraph of the reasoning that was written last. */
   paragraph: string | undefined;
   /** Whether what the reasoning was signed with has been written as it came. */
@@ -78,8 +81,8 @@ class ChatWriter implements EventWriter<ClientName> {
       case "text-delta":
         return this.#sayText(event, emit);
       case "call-delta": {
-        const wrapping = this.#choices.get(event.choice)?.calls.get(event.call);
-        if (wrapping !== undefined) emit(wrapped(wrapping, event.text));
+        const form = this.#choices.get(event.choice)?.calls.get(event.call);
+        if (form !== undefined) this.#sayPiece(form, event.text, emit);
         return;
       }
       case "reasoning-delta":
@@ -138,8 +141,8 @@ class ChatWriter implements EventWriter<ClientName> {
   }
 
   #sayText({ choice, text, logprobs }: TextDelta, emit: Emit<string>): void {
-    const { text: wrapping } = this.#choice(choice, emit);
-    if (logprobs === undefined) return emit(wrapped(wrapping, text));
+    const { text: form } = this.#choice(choice, emit);
+    if (logprobs === undefined) return this.#sayPiece(form, text, emit);
     const more = { logprobs: { content: logprobs, refusal: null } };
     this.#say(emit, choice, { content: text }, more);
   }
@@ -149,7 +152,7 @@ class ChatWriter implements EventWriter<ClientName> {
     const paragraph = `${event.of}${event.part}`;
     const isNext = choice.paragraph !== undefined && choice.paragraph !== paragraph;
     choice.paragraph = paragraph;
-    emit(wrapped(choice.reasoning, isNext ? `\n\n${event.text}` : event.text));
+    this.#sayPiece(choice.reasoning, isNext ? `\n\n${event.text}` : event.text, emit);
   }
 
   #endReasoning(event: ReasoningEnd, emit: Emit<string>): void {
@@ -186,7 +189,7 @@ class ChatWriter implements EventWriter<ClientName> {
     const { calls } = this.#choice(event.choice, emit, null);
     const form = callForm(calls.size, event, this.#legacy);
     this.#say(emit, event.choice, form.open);
-    calls.set(event.call, this.#wrapping(event.choice, form.more));
+    calls.set(event.call, { choice: event.choice, delta: form.more });
   }
 
   #sayEnd({ choice, stop }: TurnEnd, emit: Emit<string>): void {
@@ -200,8 +203,8 @@ class ChatWriter implements EventWriter<ClientName> {
     const known = this.#choices.get(index);
     if (known !== undefined) return known;
     const choice: Choice = {
-      text: this.#wrapping(index, { content: HOLE }),
-      reasoning: this.#wrapping(index, { reasoning_content: HOLE }),
+      text: { choice: index, delta: { content: HOLE } },
+      reasoning: { choice: index, delta: { reasoning_content: HOLE } },
       calls: new Map(),
       paragraph: undefined,
       signed: false,
@@ -216,7 +219,7 @@ class ChatWriter implements EventWriter<ClientName> {
     this.#beside.delete(index);
     const answer = this.#besideAll;
     this.#besideAll = undefined;
-    emit(this.#chunk(index, delta, { ...beside, ...more }, answer));
+    if (emit !== discard) emit(this.#chunk(index, delta, { ...beside, ...more }, answer));
   }
 
   /** It goes with the next chunk that is not only a piece of text. */
@@ -225,8 +228,14 @@ class ChatWriter implements EventWriter<ClientName> {
     else this.#beside.set(index, { ...this.#beside.get(index), ...fields });
   }
 
-  #wrapping(index: number, delta: Fields): Wrapping {
-    const [head = "", tail = ""] = this.#chunk(index, delta).split(`"${HOLE}"`);
+  #sayPiece(form: DeltaForm, text: string, emit: Emit<string>): void {
+    if (emit === discard) return;
+    const { head, tail } = (form.wrapping ??= this.#wrapping(form));
+    emit(head + JSON.stringify(text) + tail);
+  }
+
+  #wrapping({ choice, delta }: DeltaForm): Wrapping {
+    const [head = "", tail = ""] = this.#chunk(choice, delta).split(`"${HOLE}"`);
     return { head, tail };
   }
 
@@ -244,9 +253,6 @@ class ChatWriter implements EventWriter<ClientName> {
     });
   }
 }
-
-const wrapped = ({ head, tail }: Wrapping, text: string): string =>
-  head + JSON.stringify(text) + tail;
 
 /** A call's first delta, and the one that carries a piece of its input. */
 function callForm(

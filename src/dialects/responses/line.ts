@@ -1,4 +1,5 @@
 import type { Emit } from "../../stream/stage.ts";
+import { discard } from "../../stream/straight.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
 
@@ -19,8 +20,14 @@ export function numberedLine(): Line {
     to(emit) {
       out = emit;
     },
-    say: (type, fields) => out(`${frameHead(type, fields)},"sequence_number":${sequence++}}\n\n`),
-    delta: (head, text, tail) => out(head + JSON.stringify(text) + tail + sequence++ + "}\n\n"),
+    say(type, fields) {
+      const number = sequence++;
+      if (out !== discard) out(`${frameHead(type, fields)},"sequence_number":${number}}\n\n`);
+    },
+    delta(head, text, tail) {
+      const number = sequence++;
+      if (out !== discard) out(head + JSON.stringify(text) + tail + number + "}\n\n");
+    },
     resumeAt(next) {
       sequence = next;
     },
