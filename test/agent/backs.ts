@@ -9,8 +9,8 @@ import { systemClock } from "../../src/host/server/clock.ts";
 import { upstreamAdapter } from "../../src/adapters/upstream.ts";
 import { profileFor } from "../../src/profiles/profiles.ts";
 import { scriptedUpstream } from "../../src/upstreams/scripted/scripted.ts";
-import { command, missing } from "../codex-upstream/house.ts";
-import { sayChat, sayResponses } from "../support/fake-model.ts";
+import { command, missing } from "../codex-upstream/gateway.ts";
+import { answerInChat, answerInResponses } from "../support/fake-model.ts";
 import {
   cut,
   fakeUpstream,
@@ -217,7 +217,7 @@ function answer(name: BackName, strategy: Strategy, moves: Moves, body: Body): A
       })),
     }),
   };
-  return isChat ? sayChat(body, say) : sayResponses(body, say);
+  return isChat ? answerInChat(body, say) : answerInResponses(body, say);
 }
 
 const CHAT_START = frame({

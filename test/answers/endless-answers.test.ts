@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ask, bodyFor, doors, doorUrl } from "../support/client.ts";
-import { sayChat } from "../support/fake-model.ts";
+import { answerInChat } from "../support/fake-model.ts";
 import { fakeUpstream, type Body } from "../support/fake-upstream.ts";
 import { onto, serve, type Served } from "../support/serve.ts";
 
@@ -97,7 +97,7 @@ describe("a pattern that might never be done", () => {
   it("nor the check of an answer, whose schema holds otherwise", async () => {
     const answers = [JSON.stringify({ a: text }), JSON.stringify({ b: text })];
     await using upstream = await fakeUpstream(({ body }, at) =>
-      sayChat(body, { text: answers[at] ?? "" }),
+      answerInChat(body, { text: answers[at] ?? "" }),
     );
     await using other = await serve(onto("chat", upstream.url, { profile: "deepseek" }));
     const json_schema = { name: "x", schema, strict: true };

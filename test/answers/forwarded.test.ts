@@ -3,10 +3,10 @@ import { ask, type DoorName } from "../support/client.ts";
 import { done, json, sse, type Answer, type Body } from "../support/fake-upstream.ts";
 import * as chat from "../support/ordinary-chat.ts";
 import * as responses from "../support/ordinary-responses.ts";
-import { standing } from "../support/shared-gateway.ts";
+import { sharedGateway } from "../support/shared-gateway.ts";
 
 let answer: Answer;
-const here = standing(
+const here = sharedGateway(
   () => answer,
   (url) => {
     const to = { base_url: url, retries: 0 };

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { chunk, delta, role, stop, text } from "../support/chat-frames.ts";
-import { ask, doors, told } from "../support/client.ts";
+import { ask, doors, readAnswer } from "../support/client.ts";
 import { done, frame, json, sse, type Answer } from "../support/fake-upstream.ts";
-import { standing } from "../support/shared-gateway.ts";
+import { sharedGateway } from "../support/shared-gateway.ts";
 
 let answer: Answer;
-const here = standing(() => answer);
+const here = sharedGateway(() => answer);
 
 const call = { id: "call_1", kind: "function", name: "look", input: '{"at":1}', complete: true };
 const input = { at: 1 };
@@ -103,7 +103,10 @@ describe.each(doors)("at the %s door", (door) => {
   describe.each([true, false])("where stream is %s", (stream) => {
     it.each(odd)("%s are the answer they mean", async (_, sent, words, calls) => {
       answer = sent;
-      const heard = await told(door, await ask(here.served, door, { model: "chat/m", stream }));
+      const heard = await readAnswer(
+        door,
+        await ask(here.served, door, { model: "chat/m", stream }),
+      );
       expect(heard).toMatchObject({ status: 200, text: words, calls, error: undefined });
     });
 
@@ -111,7 +114,7 @@ describe.each(doors)("at the %s door", (door) => {
       "a response that is only its text is that text",
       async (more) => {
         answer = json({ id: "resp_1", output_text: "Hi", ...more });
-        const heard = await told(
+        const heard = await readAnswer(
           door,
           await ask(here.served, door, { model: "responses/m", stream }),
         );
@@ -122,7 +125,10 @@ describe.each(doors)("at the %s door", (door) => {
     it("an answer whose upstream says behind its end that it failed is no success", async () => {
       const error = { message: "The engine died.", code: "internal_error" };
       answer = sse(...[role, text("Hi"), stop, { error }].map(frame), done);
-      const said = await told(door, await ask(here.served, door, { model: "chat/m", stream }));
+      const said = await readAnswer(
+        door,
+        await ask(here.served, door, { model: "chat/m", stream }),
+      );
       expect(said.error).toMatchObject({ message: expect.stringContaining("The engine died.") });
       expect(said.stop).not.toBe("stop");
       expect(said.stop).not.toBe("completed");

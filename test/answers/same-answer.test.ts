@@ -1,14 +1,20 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { bodyForms, chatBody, chatChunks, chatForms } from "../support/chat-forms.ts";
-import { ask, doors, told, type DoorName } from "../support/client.ts";
+import { ask, doors, readAnswer, type DoorName } from "../support/client.ts";
 import { json, sse, type Answer } from "../support/fake-upstream.ts";
 import { responsesBody, responsesForms, responsesFrames } from "../support/responses-forms.ts";
-import { sayings, wired, wirings, type Named, type Said } from "../support/say.ts";
-import { standing } from "../support/shared-gateway.ts";
+import {
+  anyAnswer,
+  wireBytes,
+  anyWireForm,
+  type Named,
+  type RandomAnswer,
+} from "../support/random-answers.ts";
+import { sharedGateway } from "../support/shared-gateway.ts";
 
 let answer: Answer;
-const here = standing(() => answer);
+const here = sharedGateway(() => answer);
 
 const valueOf = (input: string): unknown => JSON.parse(input === "" ? "{}" : input);
 
@@ -17,7 +23,7 @@ async function heard(door: DoorName, dialect: DoorName): Promise<unknown[]> {
   const both: unknown[] = [];
   for (const stream of [true, false]) {
     const response = await ask(here.served, door, { model: `${dialect}/m`, stream });
-    const { text, reasoning, calls, error } = await told(door, response);
+    const { text, reasoning, calls, error } = await readAnswer(door, response);
     const called = calls.map(({ name, input, complete }) => [name, valueOf(input), complete]);
     both.push({ text, reasoning, calls: called, error });
   }
@@ -25,7 +31,7 @@ async function heard(door: DoorName, dialect: DoorName): Promise<unknown[]> {
 }
 
 /** That, if it is what was said and nothing else. */
-function meant({ text, reasoning, calls }: Said): unknown[] {
+function meant({ text, reasoning, calls }: RandomAnswer): unknown[] {
   const called = calls.map(({ name, args }) => [name, valueOf(args), true]);
   const one = { text, reasoning, calls: called, error: undefined };
   return [one, one];
@@ -36,10 +42,10 @@ const numRuns = 60;
 describe.each(doors)("what a model says is what a client hears at the %s door", (door) => {
   it("in whatever form a chat upstream streams it", async () => {
     await fc.assert(
-      fc.asyncProperty(sayings, chatForms, wirings, async (said, form, wiring) => {
+      fc.asyncProperty(anyAnswer, chatForms, anyWireForm, async (said, form, wiring) => {
         const frames: Named[] = chatChunks(said, form).map((value) => ({ value }));
         if (form.done || form.finish === "never") frames.push({ value: "[DONE]" });
-        answer = sse(...wired(frames, wiring));
+        answer = sse(...wireBytes(frames, wiring));
         expect(await heard(door, "chat")).toEqual(meant(said));
       }),
       { numRuns },
@@ -48,7 +54,7 @@ describe.each(doors)("what a model says is what a client hears at the %s door", 
 
   it("in whatever form a chat upstream answers it", async () => {
     await fc.assert(
-      fc.asyncProperty(sayings, bodyForms, async (said, form) => {
+      fc.asyncProperty(anyAnswer, bodyForms, async (said, form) => {
         answer = json(chatBody(said, form), 200, { "content-type": form.type });
         expect(await heard(door, "chat")).toEqual(meant(said));
       }),
@@ -58,8 +64,8 @@ describe.each(doors)("what a model says is what a client hears at the %s door", 
 
   it("in whatever form a Responses upstream streams it", async () => {
     await fc.assert(
-      fc.asyncProperty(sayings, responsesForms, wirings, async (said, form, wiring) => {
-        answer = sse(...wired(responsesFrames(said, form), wiring));
+      fc.asyncProperty(anyAnswer, responsesForms, anyWireForm, async (said, form, wiring) => {
+        answer = sse(...wireBytes(responsesFrames(said, form), wiring));
         expect(await heard(door, "responses")).toEqual(meant(said));
       }),
       { numRuns },
@@ -68,7 +74,7 @@ describe.each(doors)("what a model says is what a client hears at the %s door", 
 
   it("in whatever form a Responses upstream answers it", async () => {
     await fc.assert(
-      fc.asyncProperty(sayings, responsesForms, async (said, form) => {
+      fc.asyncProperty(anyAnswer, responsesForms, async (said, form) => {
         answer = json(responsesBody(said, form));
         expect(await heard(door, "responses")).toEqual(meant(said));
       }),

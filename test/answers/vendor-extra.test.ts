@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { ask } from "../support/client.ts";
 import { done, fakeUpstream, frame, json, sse, type Body } from "../support/fake-upstream.ts";
 import { ontoBoth, serve, type Served } from "../support/serve.ts";
-import { framesOf } from "../support/told.ts";
+import { framesOf } from "../support/client-answer.ts";
 
 const HEAD = { id: "chatcmpl-1", created: 7, model: "m" };
 const filtered = { hate: { filtered: true, severity: "high" } };

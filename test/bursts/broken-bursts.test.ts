@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ConfigInput } from "../../src/gateway/config.ts";
-import { ask, doors, told, type DoorName } from "../support/client.ts";
+import { ask, doors, readAnswer, type DoorName } from "../support/client.ts";
 import { chunk } from "../support/fake-model.ts";
 import { cut, fakeUpstream, frame, sse, type Body, type Step } from "../support/fake-upstream.ts";
 import { readResponsesEvents } from "../support/responses-reader.ts";
@@ -66,7 +66,7 @@ async function broken(
   await using served = await serve({ ...onto("chat", upstream.url), tools: rule });
   const response = await ask(served, door, { stream, tools: tools[door] });
   const text = await response.clone().text();
-  return { text, answer: await told(door, response), turns: served.turns() };
+  return { text, answer: await readAnswer(door, response), turns: served.turns() };
 }
 
 describe.each(doors)("a burst that breaks off, at the %s door", (door) => {

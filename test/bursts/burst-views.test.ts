@@ -5,20 +5,21 @@ import { eventLines, logFields, usageLine } from "../../src/telemetry/lines.ts";
 import { readUseTool } from "../../src/tools/text-calls/use-tool/read.ts";
 import { writeUseTool } from "../../src/tools/text-calls/use-tool/write.ts";
 import {
-  anyScene,
-  play,
+  anyBurstCase,
+  runBurstCase,
   schema,
-  shown,
+  callsShown,
   type Call,
-  type Scene,
-  type Shown,
-} from "../support/burst-scene.ts";
-import type { Told } from "../support/still-gateway.ts";
+  type BurstCase,
+  type ShownCall,
+} from "../support/burst-cases.ts";
+import type { StillAnswer } from "../support/still-gateway.ts";
 
-const stops = ({ rules }: Scene): boolean => rules.stop_after || rules.stop_after_mode === "first";
+const stops = ({ rules }: BurstCase): boolean =>
+  rules.stop_after || rules.stop_after_mode === "first";
 
 /** The calls a choice is given, worked out one by one, and where the last of them stands. */
-function expectedCalls(scene: Scene, choice: number): { calls: Call[]; last: number } {
+function expectedCalls(scene: BurstCase, choice: number): { calls: Call[]; last: number } {
   const { steps, rules, made } = scene;
   const calls: Call[] = [];
   const known = new Set<string>();
@@ -45,7 +46,7 @@ function expectedCalls(scene: Scene, choice: number): { calls: Call[]; last: num
 }
 
 /** The text of a choice that is not stopped, and of which no call is shown twice. */
-function expectedText(scene: Scene, choice: number): string {
+function expectedText(scene: BurstCase, choice: number): string {
   const { last } = expectedCalls(scene, choice);
   const isTail = (at: number): boolean => scene.rules.suppress_tail && last !== -1 && at > last;
   return scene.steps
@@ -56,7 +57,7 @@ function expectedText(scene: Scene, choice: number): string {
 }
 
 /** What is known of a choice beforehand. */
-function expectedChoice(scene: Scene, choice: number): Partial<Shown> {
+function expectedChoice(scene: BurstCase, choice: number): Partial<ShownCall> {
   const { door, stream, ending, made, rules } = scene;
   const { calls } = expectedCalls(scene, choice);
   // The call that the limit fell upon may not be whole, and is not given then.
@@ -79,7 +80,7 @@ const sumOf = (metrics: string, name: string): number =>
   );
 
 /** The figures as the client is told them, if it is. */
-function figuresTold({ text, headers }: Told): unknown {
+function figuresTold({ text, headers }: StillAnswer): unknown {
   const count = headers["x-codex-tool-call-count"];
   const comments = [...text.matchAll(/^: (\{.*\})$/gm)].map(([, json = ""]) => JSON.parse(json));
   if (count === undefined) return comments;
@@ -94,7 +95,7 @@ function figuresTold({ text, headers }: Told): unknown {
 }
 
 /** Holds every view of a turn to one count. */
-function viewsAgree(scene: Scene, told: Told, given: number): void {
+function viewsAgree(scene: BurstCase, told: StillAnswer, given: number): void {
   const { n, stream, rules } = scene;
   const { turn, metrics } = told;
   const { truncated, withheld, repeated } = turn.calls;
@@ -153,12 +154,12 @@ function viewsAgree(scene: Scene, told: Told, given: number): void {
 
 it("is the same in every view, and what a plain count says, whatever a model does", async () => {
   await fc.assert(
-    fc.asyncProperty(anyScene, async (scene) => {
-      const told = await play(scene);
+    fc.asyncProperty(anyBurstCase, async (scene) => {
+      const told = await runBurstCase(scene);
       const { calls, outcome } = told.turn;
       if (outcome === "failed" || outcome === "left")
         return viewsAgree(scene, told, scene.stream ? calls.given : 0);
-      const choices = shown(scene, told);
+      const choices = callsShown(scene, told);
       const complete = choices.reduce((sum, choice) => sum + choice.calls.length, 0);
       const isCutShort = scene.ending === "length";
       viewsAgree(scene, told, isCutShort ? calls.given : complete);

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { ConfigInput } from "../../src/gateway/config.ts";
 import { writeUseTool } from "../../src/tools/text-calls/use-tool/write.ts";
-import { ask, doors, told } from "../support/client.ts";
+import { ask, doors, readAnswer } from "../support/client.ts";
 import { chunk } from "../support/fake-model.ts";
 import { done, fakeUpstream, hang, sse, type Step } from "../support/fake-upstream.ts";
 import { until } from "../support/loopback.ts";
@@ -64,7 +64,7 @@ describe.each(doors)("text of every script, through the %s door", (door) => {
       await fc.assert(
         fc.asyncProperty(fc.array(fc.nat(), { maxLength: 60 }), async (places) => {
           steps = cutAt(frames, places);
-          const answer = await told(
+          const answer = await readAnswer(
             door,
             await ask(served, door, { stream, tools: [toolFor[door]] }),
           );
@@ -87,7 +87,7 @@ describe.each(doors)("text of every script, through the %s door", (door) => {
       fc.asyncProperty(fc.array(fc.nat(), { maxLength: 60 }), async (places) => {
         steps = cutAt(frames, places);
         const asked = { stream: true, tools: [toolFor[door]] };
-        const answer = await told(door, await ask(served, door, asked));
+        const answer = await readAnswer(door, await ask(served, door, asked));
         expect(answer.calls.map(({ input }) => JSON.parse(input) as unknown)).toEqual(
           hard.map((text) => ({ text })),
         );
@@ -122,8 +122,8 @@ describe.each(doors)("a client of the %s door that leaves in the middle of a bur
     const response = await ask(served, door, asked, { signal: abort.signal });
     await response.body?.getReader().read();
     abort.abort();
-    await upstream.heard[0]?.closed;
-    expect(upstream.heard.map((one) => one.abandoned())).toEqual([true]);
+    await upstream.requests[0]?.closed;
+    expect(upstream.requests.map((one) => one.abandoned())).toEqual([true]);
     await until(() => served.turns().length > 0);
     expect(served.turns()).toMatchObject([{ outcome: "left", status: 499, stops: [] }]);
     const metrics = await (await fetch(`${served.url}/metrics`)).text();

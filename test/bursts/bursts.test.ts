@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import type { ConfigInput } from "../../src/gateway/config.ts";
 import { eventLines, logFields, usageLine } from "../../src/telemetry/lines.ts";
 import { writeUseTool } from "../../src/tools/text-calls/use-tool/write.ts";
-import { crossed, type RowOf } from "../support/cross-product.ts";
-import { askingFor, askStill, type Told } from "../support/still-gateway.ts";
+import { crossProduct, type RowOf } from "../support/cross-product.ts";
+import { askingFor, askStill, type StillAnswer } from "../support/still-gateway.ts";
 
 /** Four slow calls, the third of which repeats the first in other words, and a tail. */
 const GAP_MS = 200;
@@ -38,7 +38,7 @@ const dimensions = {
 type Row = RowOf<typeof dimensions>;
 
 // The Responses API has no `n`.
-const rows = crossed(dimensions).filter(({ door, n }) => door === "chat" || n === 1);
+const rows = crossProduct(dimensions).filter(({ door, n }) => door === "chat" || n === 1);
 
 /** What the rules say of a row, in plain words. */
 function expected({ max, stop, suppressTail, dedup }: Row) {
@@ -85,7 +85,8 @@ function configOf({ output, max, stop, suppressTail, dedup, calls }: Row): Confi
   };
 }
 
-const ask = (row: Row): Promise<Told> => askStill(configOf(row), askingFor({ ...row, schemas }));
+const ask = (row: Row): Promise<StillAnswer> =>
+  askStill(configOf(row), askingFor({ ...row, schemas }));
 
 type Shown = {
   readonly calls: readonly { readonly name: string; readonly input: unknown }[];
@@ -95,7 +96,7 @@ type Shown = {
 };
 
 /** What a client makes of an answer, choice by choice. */
-function read({ door, stream }: Row, { text }: Told): Shown[] {
+function read({ door, stream }: Row, { text }: StillAnswer): Shown[] {
   if (door === "chat") return stream ? readChatStream(text) : readChat(text);
   return [readResponse(stream ? lastResponse(text) : (JSON.parse(text) as Response))];
 }
@@ -183,7 +184,7 @@ function endOf(text: string): string[] {
 }
 
 /** The figures as the client is told them: in the head of a whole answer, in the comment of a stream. */
-function figuresTold({ stream }: Row, { headers, text }: Told): readonly unknown[] {
+function figuresTold({ stream }: Row, { headers, text }: StillAnswer): readonly unknown[] {
   if (!stream)
     return [
       JSON.stringify({

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ConfigInput } from "../../src/gateway/config.ts";
-import { ask, doors, told, type DoorName } from "../support/client.ts";
+import { ask, doors, readAnswer, type DoorName } from "../support/client.ts";
 import { chunk } from "../support/fake-model.ts";
 import { done, fakeUpstream, sse, type Body, type Step } from "../support/fake-upstream.ts";
 import { onto, serve } from "../support/serve.ts";
@@ -33,7 +33,7 @@ async function read(
   );
   await using served = await serve({ ...onto("chat", upstream.url), tools: rules });
   const asked = { tools: [look[door]], ...more };
-  const answer = await told(door, await ask(served, door, asked));
+  const answer = await readAnswer(door, await ask(served, door, asked));
   const calls = served.turns()[0]?.calls;
   return {
     ...answer,
@@ -185,8 +185,8 @@ describe("choices that do not do the same", () => {
         '"finish_reason":"length"',
         '"finish_reason":"tool_calls"',
       ]);
-      await upstream.heard[0]?.closed;
-      expect(upstream.heard[0]?.abandoned()).toBe(true);
+      await upstream.requests[0]?.closed;
+      expect(upstream.requests[0]?.abandoned()).toBe(true);
       expect(served.turns()[0]).toMatchObject({
         outcome: "incomplete",
         calls: { given: 1, truncated: true, stopped: true },
@@ -242,7 +242,7 @@ describe("what nobody asked for", () => {
       );
       const tools = { block_max: 2, block_dedup: true };
       await using served = await serve({ ...onto("chat", upstream.url), tools });
-      const answer = await told(door, await ask(served, door, { stream }));
+      const answer = await readAnswer(door, await ask(served, door, { stream }));
       expect(answer.calls.map(({ input }) => input)).toEqual(['{"a":"1"}', '{"a":"2"}']);
       expect(served.turns()[0]?.calls).toMatchObject({ given: 2, withheld: 1, repeated: 1 });
     },
@@ -256,7 +256,7 @@ describe("what nobody asked for", () => {
       );
       await using served = await serve(onto("chat", upstream.url));
       const asked = { stream, tools: [look.responses] };
-      const answer = await told("responses", await ask(served, "responses", asked));
+      const answer = await readAnswer("responses", await ask(served, "responses", asked));
       expect(answer).toMatchObject({ calls: [{ input: '{"a":"1"}' }], stop: "completed" });
       expect(served.turns()[0]).toMatchObject({ outcome: "completed", calls: { given: 1 } });
     },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ask, doors, told } from "../support/client.ts";
+import { ask, doors, readAnswer } from "../support/client.ts";
 import { chunk, wantedCalls } from "../support/fake-model.ts";
 import { done, fakeUpstream, sse } from "../support/fake-upstream.ts";
 import { onto, serve } from "../support/serve.ts";
@@ -29,7 +29,7 @@ it.each(doors)("calls whose fragments take turns stay apart at the %s door", asy
   );
   await using served = await serve(onto("chat", upstream.url));
   for (const stream of [true, false])
-    expect((await told(door, await ask(served, door, { stream }))).calls).toEqual(
+    expect((await readAnswer(door, await ask(served, door, { stream }))).calls).toEqual(
       wantedCalls.map(({ id, name, arguments: input }) =>
         Object.assign({ id, name, input, kind: "function", complete: true }),
       ),
@@ -56,8 +56,8 @@ describe.each(doors)("a house that allows one call at a time, at the %s door", (
       ...onto("chat", upstream.url),
       tools: { parallel: false },
     });
-    const answer = await told(door, await ask(served, door, { stream, tools }));
-    expect(upstream.heard[0]?.body).toMatchObject({ parallel_tool_calls: false });
+    const answer = await readAnswer(door, await ask(served, door, { stream, tools }));
+    expect(upstream.requests[0]?.body).toMatchObject({ parallel_tool_calls: false });
     expect(answer.calls).toHaveLength(1);
   });
 
@@ -66,7 +66,7 @@ describe.each(doors)("a house that allows one call at a time, at the %s door", (
       sse(chunk(0, { content: "Hello." }), chunk(0, {}, "stop"), done),
     );
     await using served = await serve({ ...onto("chat", upstream.url), tools: { parallel: false } });
-    expect((await told(door, await ask(served, door, { stream: true }))).text).toBe("Hello.");
-    expect(upstream.heard[0]?.body).not.toHaveProperty("parallel_tool_calls");
+    expect((await readAnswer(door, await ask(served, door, { stream: true }))).text).toBe("Hello.");
+    expect(upstream.requests[0]?.body).not.toHaveProperty("parallel_tool_calls");
   });
 });

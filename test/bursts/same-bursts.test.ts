@@ -5,9 +5,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseConfig, type ConfigInput } from "../../src/gateway/config.ts";
 import { burstInChat, burstInResponses, type Part } from "../support/burst-model.ts";
 import { ask, doors, readBody, readStream, type DoorName } from "../support/client.ts";
-import { command, missing } from "../codex-upstream/house.ts";
-import { crossed, type RowOf } from "../support/cross-product.ts";
-import type { SaidCall } from "../support/fake-model.ts";
+import { command, missing } from "../codex-upstream/gateway.ts";
+import { crossProduct, type RowOf } from "../support/cross-product.ts";
+import type { FakeCall } from "../support/fake-model.ts";
 import { fakeUpstream, type Body, type FakeUpstream } from "../support/fake-upstream.ts";
 import { serve, type Served } from "../support/serve.ts";
 
@@ -19,7 +19,7 @@ const parameters = {
   find: { type: "object", properties: { text: { type: "string" } } },
 };
 
-const call = (at: number, name: string, input: string): { call: SaidCall } => ({
+const call = (at: number, name: string, input: string): { call: FakeCall } => ({
   call: { id: `call_${at}`, name, arguments: input },
 });
 
@@ -42,13 +42,13 @@ const dimensions = {
   suppressTail: [false, true],
 } as const;
 type Row = RowOf<typeof dimensions>;
-const bursts: Readonly<Record<Row["burst"], readonly { call: SaidCall }[]>> = {
+const bursts: Readonly<Record<Row["burst"], readonly { call: FakeCall }[]>> = {
   two: four.slice(0, 2),
   four,
   eight,
 };
 
-const rows = crossed(dimensions)
+const rows = crossProduct(dimensions)
   // All rules on the burst that has something for each of them; of the others, what they add.
   .filter(({ burst, dedup, suppressTail }) => burst === "four" || (!dedup && !suppressTail));
 
@@ -71,14 +71,14 @@ const rulesOf = ({ max, stop, dedup, suppressTail }: Row): ConfigInput["tools"] 
 });
 
 /** A gateway before all three, which play the same. */
-class House {
+class BurstGateway {
   playing: readonly Part[] = [];
   readonly models: Readonly<Record<Back, FakeUpstream>>;
   readonly served: Served;
   readonly #config: ConfigInput;
   readonly #home: string;
 
-  constructor(made: Pick<House, "models" | "served">, config: ConfigInput, home: string) {
+  constructor(made: Pick<BurstGateway, "models" | "served">, config: ConfigInput, home: string) {
     this.models = made.models;
     this.served = made.served;
     this.#config = config;
@@ -96,10 +96,10 @@ class House {
   }
 }
 
-async function openHouse(): Promise<House> {
+async function openBurstGateway(): Promise<BurstGateway> {
   const home = await mkdtemp(join(tmpdir(), "patchbay-codex-home-"));
-  let house: House | undefined;
-  const parts = (): readonly Part[] => house?.playing ?? [];
+  let gateway: BurstGateway | undefined;
+  const parts = (): readonly Part[] => gateway?.playing ?? [];
   const models = {
     chat: await fakeUpstream((heard) => burstInChat(heard, parts())),
     responses: await fakeUpstream((heard) => burstInResponses(heard, parts())),
@@ -113,7 +113,7 @@ async function openHouse(): Promise<House> {
     },
   };
   const served = await serve(config, { HOME: home });
-  return (house = new House({ models, served }, config, home));
+  return (gateway = new BurstGateway({ models, served }, config, home));
 }
 
 type Asking = { readonly door: DoorName; readonly stream: boolean; readonly output: string };
@@ -136,9 +136,13 @@ const tools = {
   })),
 };
 
-function askFor(house: House, back: Back, { door, stream, output }: Asking): Promise<Response> {
+function askFor(
+  gateway: BurstGateway,
+  back: Back,
+  { door, stream, output }: Asking,
+): Promise<Response> {
   const more = { model: `${back}/fake-1`, stream, tools: tools[door] };
-  return ask(house.served, door, more, { headers: { "x-proxy-output-mode": output } });
+  return ask(gateway.served, door, more, { headers: { "x-proxy-output-mode": output } });
 }
 
 /** Without ids, moments and counts of tokens, which are each upstream's own. */
@@ -157,12 +161,12 @@ const HEADERS = [
 ];
 
 /** All that a client can tell: the bytes, what they say to a strict reader, and the head. */
-async function answerOf(house: House, back: Back, asking: Asking): Promise<Answered> {
-  const response = await askFor(house, back, asking);
+async function answerOf(gateway: BurstGateway, back: Back, asking: Asking): Promise<Answered> {
+  const response = await askFor(gateway, back, asking);
   const text = await response.text();
   const { door, stream } = asking;
   const { status, headers } = response;
-  const turn = house.served
+  const turn = gateway.served
     .turns()
     .find(({ requestId }) => requestId === headers.get("x-request-id"));
   return {
@@ -187,24 +191,24 @@ const isUnordered = ({ door, stream, output }: Asking, { stop, suppressTail }: R
   door === "responses" && !stream && output !== "obsidian-xml" && stop === "off" && !suppressTail;
 
 describe.skipIf(missing)("the same burst from codex, from chat and from responses", () => {
-  let house: House;
-  beforeAll(async () => void (house = await openHouse()));
-  afterAll(() => house.close());
+  let gateway: BurstGateway;
+  beforeAll(async () => void (gateway = await openBurstGateway()));
+  afterAll(() => gateway.close());
 
   it.each(rows)(
     "is the same to a client: $burst max=$max stop=$stop dedup=$dedup tail=$suppressTail",
     async (row) => {
-      house.rule(rulesOf(row));
-      house.playing = playedIn(row);
-      const before = backs.map((back) => house.models[back].heard.length);
+      gateway.rule(rulesOf(row));
+      gateway.playing = playedIn(row);
+      const before = backs.map((back) => gateway.models[back].requests.length);
       const answers = await Promise.all(
         askings.map(async (asking) => ({
           asking,
-          codex: await answerOf(house, "codex", asking),
+          codex: await answerOf(gateway, "codex", asking),
           others: await Promise.all(
             (["chat", "responses"] as const).map(async (back) => ({
               back,
-              answer: await answerOf(house, back, asking),
+              answer: await answerOf(gateway, back, asking),
             })),
           ),
         })),
@@ -220,7 +224,7 @@ describe.skipIf(missing)("the same burst from codex, from chat and from response
           });
         }
       for (const [at, back] of backs.entries()) {
-        const heard = house.models[back].heard.slice(before[at]);
+        const heard = gateway.models[back].requests.slice(before[at]);
         await Promise.all(heard.map((one) => one.closed));
         expect(heard.map((one) => one.abandoned())).toEqual(askings.map(() => row.stop !== "off"));
       }

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { sayResponses, type SaidCall } from "../support/fake-model.ts";
+import { answerInResponses, type FakeCall } from "../support/fake-model.ts";
 import type { Body, Model } from "../support/fake-upstream.ts";
-import { ask, childEvents, missing, openCodex, type CodexHouse } from "./house.ts";
+import { ask, childEvents, missing, openCodex, type CodexGateway } from "./gateway.ts";
 
-const eight: readonly SaidCall[] = Array.from({ length: 8 }, (_, at) => ({
+const eight: readonly FakeCall[] = Array.from({ length: 8 }, (_, at) => ({
   id: `call_${at}`,
   name: "note",
   // As the model wrote it: neither the number nor the spaces survive a parser.
@@ -14,11 +14,11 @@ const note = {
   description: "Notes.",
   parameters: { type: "object", properties: { at: { type: "number" } } },
 };
-const saidOf = (calls: readonly SaidCall[]) =>
+const saidOf = (calls: readonly FakeCall[]) =>
   calls.map(({ id, name, arguments: input }) => [id, name, input]);
 
 describe.skipIf(missing)("a burst of eight calls from the real codex app-server", () => {
-  const burst: Model = ({ body }) => sayResponses(body, { text: "Noting.", calls: eight });
+  const burst: Model = ({ body }) => answerInResponses(body, { text: "Noting.", calls: eight });
 
   it.each([false, true])(
     "reaches a chat client whole and in order (stream: %s)",
@@ -70,12 +70,12 @@ const echo: Model = ({ body }) => {
   const text = JSON.stringify(body["input"]);
   const [marker = "none"] = /marker-\d+/.exec(text) ?? [];
   const [result] = /result-\d+/.exec(text) ?? [];
-  if (result !== undefined) return sayResponses(body, { text: `${marker} ${result}` });
+  if (result !== undefined) return answerInResponses(body, { text: `${marker} ${result}` });
   const call = { id: `call_${marker}`, name: "note", arguments: JSON.stringify({ marker }) };
-  return sayResponses(body, { calls: [call] });
+  return answerInResponses(body, { calls: [call] });
 };
 
-async function converse(house: CodexHouse, at: number): Promise<string> {
+async function converse(house: CodexGateway, at: number): Promise<string> {
   const tools = [{ type: "function", function: note }];
   const messages: Body[] = [{ role: "user", content: `marker-${at}` }];
   const first = await ask(house, { messages, tools, stream: false });
@@ -104,7 +104,7 @@ describe.skipIf(missing)("many at once at the real codex app-server", () => {
     await using house = await openCodex(
       ({ body }) => {
         const [marker = "none"] = /marker-\d+/.exec(JSON.stringify(body["input"])) ?? [];
-        return sayResponses(body, { text: marker });
+        return answerInResponses(body, { text: marker });
       },
       { processes: 2, seats: 16, queue: 150 },
     );
@@ -123,16 +123,16 @@ describe.skipIf(missing)("many at once at the real codex app-server", () => {
         : body["error"]?.code === "upstream.overloaded",
     );
     expect(outcomes).not.toContain(false);
-    expect(house.model.heard).toHaveLength(served.length);
+    expect(house.model.requests).toHaveLength(served.length);
     expect((await ask(house)).status).toBe(200);
   }, 60_000);
 
   it("are six hundred that all may wait, and all are served", async () => {
-    await using house = await openCodex(({ body }) => sayResponses(body, { text: "Fine." }), {
+    await using house = await openCodex(({ body }) => answerInResponses(body, { text: "Fine." }), {
       processes: 2,
     });
     const all = await Promise.all(Array.from({ length: 600 }, () => ask(house)));
     expect(new Set(all.map(({ status }) => status))).toEqual(new Set([200]));
-    expect(house.model.heard).toHaveLength(600);
+    expect(house.model.requests).toHaveLength(600);
   }, 120_000);
 });

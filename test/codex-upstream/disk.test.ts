@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { responsesToolLoop } from "../support/fake-model.ts";
-import { ask, childEvents, missing, openCodex } from "./house.ts";
+import { ask, childEvents, missing, openCodex } from "./gateway.ts";
 
 function ownHome(): string {
   const home = mkdtempSync(join(tmpdir(), "patchbay-codex-disk-"));

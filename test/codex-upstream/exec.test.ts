@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { exec, place } from "../codex/codex.ts";
-import { sayResponses } from "../support/fake-model.ts";
+import { exec, codexFolder } from "../codex/codex.ts";
+import { answerInResponses } from "../support/fake-model.ts";
 import type { Body } from "../support/fake-upstream.ts";
-import { missing, openCodex } from "./house.ts";
+import { missing, openCodex } from "./gateway.ts";
 
 const patch = "*** Begin Patch\n*** Add File: made.txt\n+made\n*** End Patch\n";
 const code =
@@ -25,13 +25,13 @@ describe.skipIf(missing)("codex exec on the real codex app-server", () => {
       const offered = ((body["tools"] ?? []) as Body[]).map((tool) => tool["name"] as string);
       const called = offered.find((one) => one.startsWith(wanted)) ?? wanted;
       const made = { id: "call_1", name: called, arguments: JSON.stringify(input) };
-      return sayResponses(body, at === 0 ? { calls: [made] } : { text: "Done." });
+      return answerInResponses(body, at === 0 ? { calls: [made] } : { text: "Done." });
     });
-    await using here = await place({ url: house.served.url, model: name });
+    await using here = await codexFolder({ url: house.served.url, model: name });
     expect(await exec(here, "Do it.")).toEqual({ code: 0, said: "Done." });
     expect(await readFile(join(here.work, "made.txt"), "utf8")).toBe("made\n");
     // The results were brought to the thread that had made the call.
-    const threads = house.model.heard.map(({ body }) => body["prompt_cache_key"] as string);
+    const threads = house.model.requests.map(({ body }) => body["prompt_cache_key"] as string);
     expect([threads.length, new Set(threads).size]).toEqual([2, 1]);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { sayResponses, wantedCalls } from "../support/fake-model.ts";
+import { answerInResponses, wantedCalls } from "../support/fake-model.ts";
 import {
   cut,
   fakeUpstream,
@@ -11,7 +11,7 @@ import {
   type Model,
 } from "../support/fake-upstream.ts";
 import { until } from "../support/loopback.ts";
-import { ask, childEvents, missing, openCodex, pidOf } from "./house.ts";
+import { ask, childEvents, missing, openCodex, pidOf } from "./gateway.ts";
 
 const failed = (code: string, message: string): Answer =>
   sse(frame({ type: "response.failed", response: { id: "resp_1", error: { code, message } } }));
@@ -53,7 +53,9 @@ const cases: readonly (readonly [string, number, string, Answer])[] = [
 describe.skipIf(missing)("what goes wrong behind the real codex app-server", () => {
   it("reaches the client with its status, and the next request works", async () => {
     let now: Answer | undefined;
-    await using house = await openCodex(({ body }) => now ?? sayResponses(body, { text: "Fine." }));
+    await using house = await openCodex(
+      ({ body }) => now ?? answerInResponses(body, { text: "Fine." }),
+    );
     for (const [what, status, code, answer] of cases) {
       now = answer;
       const refusal = await ask(house);
@@ -81,10 +83,12 @@ describe.skipIf(missing)("what goes wrong behind the real codex app-server", () 
 
   it("is tried again where it may pass, but not for as long as it asks to be left alone", async () => {
     await using house = await openCodex(({ body }, at) =>
-      at < 2 ? refused(503, "oh", { "retry-after": "60" }) : sayResponses(body, { text: "Fine." }),
+      at < 2
+        ? refused(503, "oh", { "retry-after": "60" })
+        : answerInResponses(body, { text: "Fine." }),
     );
     expect((await ask(house)).body["choices"]?.[0].message.content).toBe("Fine.");
-    expect(house.model.heard).toHaveLength(3);
+    expect(house.model.requests).toHaveLength(3);
   });
 
   it("is told also where a call came before it, which Codex keeps it back for", async () => {
@@ -102,7 +106,7 @@ describe.skipIf(missing)("what goes wrong behind the real codex app-server", () 
 
   it("is told wherever the model breaks off", async () => {
     const said = { text: "Let me see.", calls: wantedCalls };
-    const frames = [...(sayResponses({ stream: true }, said).steps as Iterable<string>)];
+    const frames = [...(answerInResponses({ stream: true }, said).steps as Iterable<string>)];
     const end = frames.findIndex((one) => one.includes("response.completed"));
     const breaking: Model = ({ body }) =>
       sse(...frames.slice(0, Number(body["input"][0].content[0].text)), cut);
@@ -136,7 +140,7 @@ async function closedUrl(): Promise<string> {
 
 /** Answers the first request by halves and then no more, and every other one whole. */
 const halfThenWhole: Model = ({ body }, at) =>
-  at === 0 ? sse(...half, hang) : sayResponses(body, { text: "Fine." });
+  at === 0 ? sse(...half, hang) : answerInResponses(body, { text: "Fine." });
 
 describe.skipIf(missing)("the real codex app-server", () => {
   it("may be killed in mid-turn: that turn fails and the next one works", async () => {
@@ -153,10 +157,10 @@ describe.skipIf(missing)("the real codex app-server", () => {
 
   it("may be killed before its first word: another answers", async () => {
     await using house = await openCodex(({ body }, at) =>
-      at === 0 ? sse(hang) : sayResponses(body, { text: "Fine." }),
+      at === 0 ? sse(hang) : answerInResponses(body, { text: "Fine." }),
     );
     const first = ask(house);
-    await until(() => house.model.heard.length === 1);
+    await until(() => house.model.requests.length === 1);
     process.kill(pidOf(house), "SIGKILL");
     expect((await first).body["choices"]?.[0].message.content).toBe("Fine.");
   });
@@ -165,11 +169,11 @@ describe.skipIf(missing)("the real codex app-server", () => {
     await using house = await openCodex(halfThenWhole);
     const leaving = new AbortController();
     const left = ask(house, { stream: true }, leaving.signal).catch(() => "left");
-    await until(() => house.model.heard.length === 1);
+    await until(() => house.model.requests.length === 1);
     leaving.abort();
     expect(await left).toBe("left");
-    await house.model.heard[0]?.closed;
-    expect(house.model.heard[0]?.abandoned()).toBe(true);
+    await house.model.requests[0]?.closed;
+    expect(house.model.requests[0]?.abandoned()).toBe(true);
     expect((await ask(house)).body["choices"]?.[0].message.content).toBe("Fine.");
   });
 

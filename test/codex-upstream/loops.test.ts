@@ -5,10 +5,10 @@ import OpenAI from "openai";
 import { describe, expect, it } from "vitest";
 import { responsesToolLoop } from "../support/fake-model.ts";
 import type { Body } from "../support/fake-upstream.ts";
-import { finalText, question, schemas, toolbox, toolNames, wantedInputs } from "../sdk/house.ts";
-import type { Toolbox } from "../sdk/house.ts";
+import { finalText, question, schemas, toolbox, toolNames, wantedInputs } from "../sdk/gateway.ts";
+import type { Toolbox } from "../sdk/gateway.ts";
 import { threadsOf } from "../sdk/round.ts";
-import { missing, openCodex, pidOf, type CodexHouse } from "./house.ts";
+import { missing, openCodex, pidOf, type CodexGateway } from "./gateway.ts";
 
 setTracingDisabled(true);
 
@@ -105,7 +105,7 @@ const ai: Loop = async (kit, stream) => {
 };
 
 /** What happens just before the second request, or to it. */
-type Between = (body: Body, house: CodexHouse) => Body;
+type Between = (body: Body, house: CodexGateway) => Body;
 
 const betweens: readonly (readonly [string, Between])[] = [
   [
@@ -134,7 +134,7 @@ const betweens: readonly (readonly [string, Between])[] = [
 ];
 
 /** Sends requests on, the second one with what came between. */
-const interrupted = (house: CodexHouse, between: Between): typeof fetch => {
+const interrupted = (house: CodexGateway, between: Between): typeof fetch => {
   let asked = 0;
   return (to, init) => {
     if (++asked !== 2 || typeof init?.body !== "string") return fetch(to, init);
@@ -159,8 +159,8 @@ describe.skipIf(missing).each([
       expect(await loop(kit, stream)).toBe(finalText);
       expect(box.called).toEqual(wantedInputs);
       // Told anew from the beginning, and not gone on with.
-      expect(house.model.heard).toHaveLength(2);
-      expect(threadsOf(house.model.heard)).toBe(2);
+      expect(house.model.requests).toHaveLength(2);
+      expect(threadsOf(house.model.requests)).toBe(2);
     });
   });
 });

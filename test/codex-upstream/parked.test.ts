@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { responsesToolLoop, sayResponses, wantedCalls } from "../support/fake-model.ts";
+import { responsesToolLoop, answerInResponses, wantedCalls } from "../support/fake-model.ts";
 import type { Body } from "../support/fake-upstream.ts";
-import { question, results, schemas, toolNames, finalText } from "../sdk/house.ts";
-import { ask, childEvents, missing, openCodex, pidOf, type CodexHouse } from "./house.ts";
+import { question, results, schemas, toolNames, finalText } from "../sdk/gateway.ts";
+import { ask, childEvents, missing, openCodex, pidOf, type CodexGateway } from "./gateway.ts";
 
 const tools = toolNames.map((name) => ({
   type: "function",
@@ -18,7 +18,7 @@ const result = (id: string, content: unknown): Body => ({
 });
 const told = wantedCalls.map(({ id, name }) => result(id, results[name]));
 
-async function firstAnswer(house: CodexHouse): Promise<Body> {
+async function firstAnswer(house: CodexGateway): Promise<Body> {
   const { body } = await ask(house, { messages: [asked], tools });
   const message = body["choices"]?.[0].message as Body;
   expect(message["tool_calls"]).toHaveLength(2);
@@ -26,15 +26,15 @@ async function firstAnswer(house: CodexHouse): Promise<Body> {
 }
 
 /** Codex names the thread in every request: the same thread twice is a parked one. */
-const threadsOf = ({ model }: CodexHouse): unknown[] =>
-  model.heard.map(({ body }) => body["prompt_cache_key"]);
-const isParked = (house: CodexHouse): boolean => {
+const threadsOf = ({ model }: CodexGateway): unknown[] =>
+  model.requests.map(({ body }) => body["prompt_cache_key"]);
+const isParked = (house: CodexGateway): boolean => {
   const [first, second] = threadsOf(house);
   return first === second;
 };
 /** The conversation as the model was told it last, without ids and instructions. */
-const lastInput = ({ model }: CodexHouse): Body[] =>
-  ((model.heard.at(-1)?.body["input"] ?? []) as Body[]).map((item) => {
+const lastInput = ({ model }: CodexGateway): Body[] =>
+  ((model.requests.at(-1)?.body["input"] ?? []) as Body[]).map((item) => {
     const { type, role, call_id, output, content } = item;
     if (type === "function_call") return { type, call_id };
     if (type === "function_call_output") return { type, call_id, output };
@@ -139,9 +139,11 @@ describe.skipIf(missing)("a second request with the results of the calls of a fi
   it("answers a call whose id the model has used before with its own result", async () => {
     await using house = await openCodex(({ body }) => {
       const outputs = (body["input"] as Body[]).flatMap(({ output }) => (output as string) ?? []);
-      if (outputs.length === 3) return sayResponses(body, { text: outputs.join() });
+      if (outputs.length === 3) return answerInResponses(body, { text: outputs.join() });
       const input = `{"city":"${outputs.length}"}`;
-      return sayResponses(body, { calls: [{ id: "call_1", name: "get_time", arguments: input }] });
+      return answerInResponses(body, {
+        calls: [{ id: "call_1", name: "get_time", arguments: input }],
+      });
     });
     const messages: Body[] = [asked];
     for (let at = 0; at <= 3; at++) {
@@ -152,7 +154,7 @@ describe.skipIf(missing)("a second request with the results of the calls of a fi
     }
     expect(messages.at(-1)?.["content"]).toBe("0,1,2");
     // Nobody but us has asked the model, and all in one thread.
-    expect(house.model.heard).toHaveLength(4);
+    expect(house.model.requests).toHaveLength(4);
     expect(new Set(threadsOf(house)).size).toBe(1);
   });
 
@@ -162,9 +164,9 @@ describe.skipIf(missing)("a second request with the results of the calls of a fi
       const done = (body["input"] as Body[]).filter(
         (item) => item["type"] === "function_call_output",
       ).length;
-      if (done === rounds) return sayResponses(body, { text: "Done." });
+      if (done === rounds) return answerInResponses(body, { text: "Done." });
       const call = { id: `call_${done}`, name: "get_time", arguments: `{"city":"${done}"}` };
-      return sayResponses(body, { text: `Round ${done}.`, calls: [call] });
+      return answerInResponses(body, { text: `Round ${done}.`, calls: [call] });
     });
     const messages: Body[] = [asked];
     let said: Body = {};
@@ -177,12 +179,12 @@ describe.skipIf(missing)("a second request with the results of the calls of a fi
     }
     expect(text(said)).toBe("Done.");
     expect(new Set(threadsOf(house)).size).toBe(1);
-    expect(house.model.heard).toHaveLength(rounds + 1);
+    expect(house.model.requests).toHaveLength(rounds + 1);
   });
 });
 
 describe.skipIf(missing)("a second request that cannot go on in the same thread", () => {
-  it.each<[string, (house: CodexHouse, message: Body) => Body | Promise<Body>]>([
+  it.each<[string, (house: CodexGateway, message: Body) => Body | Promise<Body>]>([
     [
       "because the process was killed",
       (house, message) => {
@@ -230,8 +232,8 @@ describe.skipIf(missing)("a second request that cannot go on in the same thread"
   ])("starts afresh after a call that %s, which Codex would answer by itself", async (_, made) => {
     await using house = await openCodex(({ body }, at) =>
       at === 0
-        ? sayResponses(body, { calls: [{ id: "call_1", ...made }] })
-        : sayResponses(body, { text: finalText }),
+        ? answerInResponses(body, { calls: [{ id: "call_1", ...made }] })
+        : answerInResponses(body, { text: finalText }),
     );
     const first = await ask(house, { messages: [asked], tools });
     const message = first.body["choices"]?.[0].message as Body;

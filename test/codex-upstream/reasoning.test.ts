@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { frame, sse, type Answer, type Body } from "../support/fake-upstream.ts";
-import { ask, missing, openCodex } from "./house.ts";
+import { ask, missing, openCodex } from "./gateway.ts";
 
 const usage = { input_tokens: 3, output_tokens: 2, total_tokens: 5 };
 const say = (...items: Body[]): Answer =>
@@ -57,7 +57,7 @@ describe.skipIf(missing)("reasoning of a model behind the real codex app-server"
     const input = [asked, ...(first.output as never[]), result];
     const second = await responses.create({ model: "m", input, tools });
     expect(second.output_text).toBe("A tree.");
-    const told = house.model.heard[1]?.body["input"] as Body[];
+    const told = house.model.requests[1]?.body["input"] as Body[];
     expect(told.map((item) => item["type"])).toEqual([
       "message",
       "reasoning",

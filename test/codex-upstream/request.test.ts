@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { sayResponses, wantedCalls } from "../support/fake-model.ts";
+import { answerInResponses, wantedCalls } from "../support/fake-model.ts";
 import type { Body } from "../support/fake-upstream.ts";
-import { missing, openCodex, type CodexHouse } from "./house.ts";
+import { missing, openCodex, type CodexGateway } from "./gateway.ts";
 
 const pixel =
   "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -11,14 +11,14 @@ const without = (body: Body, ...keys: string[]): Body =>
   Object.fromEntries(Object.entries(body).filter(([key]) => !keys.includes(key)));
 
 /** What the model behind Codex was told, without the ids that Codex gives to items. */
-function heardBy({ model }: CodexHouse, at = 0): Body {
-  const { input, ...rest } = model.heard[at]?.body ?? {};
+function heardBy({ model }: CodexGateway, at = 0): Body {
+  const { input, ...rest } = model.requests[at]?.body ?? {};
   return { ...rest, input: (input as Body[]).map((item) => without(item, "id")) };
 }
 
 describe.skipIf(missing)("what the model behind the real codex app-server is told", () => {
   it("is the client's conversation and tools, and nothing else", async () => {
-    await using house = await openCodex(({ body }) => sayResponses(body, { text: "Hello." }));
+    await using house = await openCodex(({ body }) => answerInResponses(body, { text: "Hello." }));
     const parameters = {
       type: "object",
       properties: { at: { type: "string" } },
@@ -94,11 +94,13 @@ describe.skipIf(missing)("what the model behind the real codex app-server is tol
       store: false,
       include: ["reasoning.encrypted_content"],
     });
-    expect(house.model.heard[0]?.headers.authorization).toBe("Bearer sk-behind");
+    expect(house.model.requests[0]?.headers.authorization).toBe("Bearer sk-behind");
   });
 
   it("has the effort of the model's name, the format, and what must be called in words", async () => {
-    await using house = await openCodex(({ body }) => sayResponses(body, { calls: wantedCalls }));
+    await using house = await openCodex(({ body }) =>
+      answerInResponses(body, { calls: wantedCalls }),
+    );
     const schema = {
       type: "object",
       properties: { a: { type: "string" } },
@@ -130,7 +132,7 @@ describe.skipIf(missing)("what the model behind the real codex app-server is tol
   });
 
   it("is no format that Codex would make stricter than the client wants it", async () => {
-    await using house = await openCodex(({ body }) => sayResponses(body, { text: "{}" }));
+    await using house = await openCodex(({ body }) => answerInResponses(body, { text: "{}" }));
     const schema = { type: "object", properties: { a: { type: "string" } } };
     const asked = {
       model: "m",
@@ -159,7 +161,7 @@ describe.skipIf(missing)("what the model behind the real codex app-server is tol
   });
 
   it("has half a character replaced and a remote image told in words: Codex takes neither", async () => {
-    await using house = await openCodex(({ body }) => sayResponses(body, { text: "Hello." }));
+    await using house = await openCodex(({ body }) => answerInResponses(body, { text: "Hello." }));
     await house.client.responses.create({
       model: "m",
       instructions: "\ud83d first",
@@ -183,7 +185,7 @@ describe.skipIf(missing)("what the model behind the real codex app-server is tol
   });
 
   it("is all of a long conversation, from the beginning to the end", async () => {
-    await using house = await openCodex(({ body }) => sayResponses(body, { text: "Hello." }));
+    await using house = await openCodex(({ body }) => answerInResponses(body, { text: "Hello." }));
     const { completions } = house.client.chat;
     const messages = Array.from({ length: 300 }, (_, at) => ({
       role: at % 2 === 0 ? ("user" as const) : ("assistant" as const),
@@ -192,18 +194,18 @@ describe.skipIf(missing)("what the model behind the real codex app-server is tol
     const all = Array.from({ length: 12 }, () => completions.create({ model: "m", messages }));
     await Promise.all(all);
     expect(
-      house.model.heard.map((_, at) => (heardBy(house, at)["input"] as Body[]).length),
+      house.model.requests.map((_, at) => (heardBy(house, at)["input"] as Body[]).length),
     ).toEqual(all.map(() => messages.length));
   });
 
   it("is told of no tools where the client wants none called", async () => {
-    await using house = await openCodex(({ body }) => sayResponses(body, { text: "No." }));
+    await using house = await openCodex(({ body }) => answerInResponses(body, { text: "No." }));
     await house.client.chat.completions.create({
       model: "m",
       messages: [{ role: "user", content: "Hi" }],
       tools: [{ type: "function", function: { name: "look" } }],
       tool_choice: "none",
     });
-    expect(house.model.heard[0]?.body["tools"] ?? []).toEqual([]);
+    expect(house.model.requests[0]?.body["tools"] ?? []).toEqual([]);
   });
 });

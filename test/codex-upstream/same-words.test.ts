@@ -1,9 +1,9 @@
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ask, doors, type DoorName } from "../support/client.ts";
-import { sayResponses, type Say } from "../support/fake-model.ts";
+import { answerInResponses, type FakeAnswer } from "../support/fake-model.ts";
 import type { Body } from "../support/fake-upstream.ts";
-import { missing, openCodex, type CodexHouse } from "./house.ts";
+import { missing, openCodex, type CodexGateway } from "./gateway.ts";
 
 const url =
   "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -26,12 +26,12 @@ const steps = fc.record({
 });
 type Step = typeof steps extends fc.Arbitrary<infer T> ? T : never;
 
-let say: Say = {};
-let houses: readonly CodexHouse[] = [];
+let say: FakeAnswer = {};
+let houses: readonly CodexGateway[] = [];
 beforeAll(async () => {
   if (missing) return;
-  const open = (parkMs: number): Promise<CodexHouse> =>
-    openCodex(({ body }) => sayResponses(body, say), { park_ms: parkMs });
+  const open = (parkMs: number): Promise<CodexGateway> =>
+    openCodex(({ body }) => answerInResponses(body, say), { park_ms: parkMs });
   houses = [await open(600_000), await open(0)];
 });
 afterAll(async () => {
@@ -114,13 +114,13 @@ function plainly(value: unknown): unknown {
 async function askBoth(door: DoorName, body: Body): Promise<Body> {
   const answers: Body[] = [];
   for (const { served, model } of houses) {
-    const before = model.heard.length;
+    const before = model.requests.length;
     const response = await ask(served, door, body);
     expect(response.status).toBe(200);
-    expect(model.heard.length - before, "how often the model was asked").toBe(1);
+    expect(model.requests.length - before, "how often the model was asked").toBe(1);
     answers.push((await response.json()) as Body);
   }
-  const [parked, replayed] = houses.map(({ model }) => plainly(model.heard.at(-1)?.body));
+  const [parked, replayed] = houses.map(({ model }) => plainly(model.requests.at(-1)?.body));
   expect(parked).toEqual(replayed);
   const [first = {}, second = {}] = answers;
   const { said } = clients[door];

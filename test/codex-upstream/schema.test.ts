@@ -2,9 +2,9 @@ import { describe, expect, it } from "vitest";
 import { compileSchema } from "../../src/tools/schema/compile.ts";
 import type { Decision } from "../../src/turn/decision.ts";
 import { codex } from "../../src/profiles/codex.ts";
-import { sayResponses } from "../support/fake-model.ts";
+import { answerInResponses } from "../support/fake-model.ts";
 import type { Body } from "../support/fake-upstream.ts";
-import { missing, openCodex } from "./house.ts";
+import { missing, openCodex } from "./gateway.ts";
 
 /** One of everything that Codex drops, bends or keeps in a schema. */
 const parameters = {
@@ -43,17 +43,17 @@ const bare = (schema: unknown): unknown =>
 
 describe.skipIf(missing)("a schema that the real codex app-server cannot be given as it is", () => {
   it("is rewritten by us alone, so that nothing of it is lost unseen", async () => {
-    await using house = await openCodex(({ body }) => sayResponses(body, { text: "Hello." }));
+    await using house = await openCodex(({ body }) => answerInResponses(body, { text: "Hello." }));
     const { schema, told } = compileSchema(parameters, codex.tools.schema ?? {});
     await house.client.responses.create({ model: "m", input: "Look.", tools: [look] });
-    const [tool] = (house.model.heard[0]?.body["tools"] ?? []) as Body[];
+    const [tool] = (house.model.requests[0]?.body["tools"] ?? []) as Body[];
     expect(bare(tool?.["parameters"])).toEqual(bare(schema));
     expect(told).toEqual(expect.arrayContaining(["pattern", "minimum", "maximum", "format"]));
     expect(JSON.stringify(schema)).toContain('pattern: \\"^[a-z]+$\\"');
   });
 
   it("is left open, and that told, where it is nested deeper than Codex reads", async () => {
-    await using house = await openCodex(({ body }) => sayResponses(body, { text: "Hello." }));
+    await using house = await openCodex(({ body }) => answerInResponses(body, { text: "Hello." }));
     const nested = (depth: number): object => {
       let schema: object = { type: "string" };
       for (let at = 0; at < depth; at++) schema = { type: "object", properties: { in: schema } };
@@ -66,7 +66,7 @@ describe.skipIf(missing)("a schema that the real codex app-server cannot be give
       strict: false,
     }));
     const answer = await house.client.responses.create({ model: "m", input: "Look.", tools });
-    const heard = (house.model.heard[0]?.body["tools"] ?? []) as Body[];
+    const heard = (house.model.requests[0]?.body["tools"] ?? []) as Body[];
     expect(heard.map((tool) => JSON.stringify(tool).includes('"in"'))).toEqual([
       true,
       false,
@@ -81,7 +81,7 @@ describe.skipIf(missing)("a schema that the real codex app-server cannot be give
     "still says what arguments must be: they come as they are, and the plan tells of it (stream: %s)",
     async (stream) => {
       await using house = await openCodex(({ body }) =>
-        sayResponses(body, { calls: [{ id: "call_1", name: "look", arguments: wrong }] }),
+        answerInResponses(body, { calls: [{ id: "call_1", name: "look", arguments: wrong }] }),
       );
       const asked = { model: "m", input: "Look.", tools: [look] };
       const { responses } = house.client;

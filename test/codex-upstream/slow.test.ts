@@ -2,10 +2,10 @@ import { once } from "node:events";
 import { request, type IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
-import { sayResponses } from "../support/fake-model.ts";
-import { frame, type Heard, type Model, type Step } from "../support/fake-upstream.ts";
+import { answerInResponses } from "../support/fake-model.ts";
+import { frame, type ReceivedRequest, type Model, type Step } from "../support/fake-upstream.ts";
 import { until } from "../support/loopback.ts";
-import { ask, childEvents, missing, openCodex, type CodexHouse } from "./house.ts";
+import { ask, childEvents, missing, openCodex, type CodexGateway } from "./gateway.ts";
 
 const piece = "word ".repeat(800);
 const begin = frame({
@@ -28,10 +28,10 @@ function* endless(): Generator<Step> {
 const talker: Model = ({ body }) =>
   JSON.stringify(body["input"]).includes("Talk")
     ? { headers: { "content-type": "text/event-stream" }, steps: endless() }
-    : sayResponses(body, { text: "Fine." });
+    : answerInResponses(body, { text: "Fine." });
 
 /** A client that asks and then does not read. */
-async function askAndDoze({ served }: CodexHouse): Promise<IncomingMessage> {
+async function askAndDoze({ served }: CodexGateway): Promise<IncomingMessage> {
   const asked = request(`${served.url}/v1/chat/completions`, {
     method: "POST",
     headers: { "content-type": "application/json" },
@@ -50,8 +50,8 @@ describe.skipIf(missing)("a client that reads slower than the real codex app-ser
     // It is the same process that serves the others meanwhile.
     expect((await ask(house)).body["choices"]?.[0].message.content).toBe("Fine.");
     // Whichever of the two the model heard first.
-    const talked = (): Heard | undefined =>
-      house.model.heard.find((heard) => heard.text.includes("Talk"));
+    const talked = (): ReceivedRequest | undefined =>
+      house.model.requests.find((heard) => heard.text.includes("Talk"));
     await until(() => talked() !== undefined);
     await talked()?.closed;
     expect(talked()?.abandoned()).toBe(true);

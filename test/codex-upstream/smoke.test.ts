@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { look } from "../../src/host/cli/smoke/look.ts";
-import { sayResponses } from "../support/fake-model.ts";
-import { missing, openCodex } from "./house.ts";
+import { answerInResponses } from "../support/fake-model.ts";
+import { missing, openCodex } from "./gateway.ts";
 
 it.skipIf(missing)("bursts come through the real codex app-server, in every way", async () => {
   const calls = ["Paris", "Zürich 🏔", "東京"].map((city, at) => ({
@@ -9,7 +9,7 @@ it.skipIf(missing)("bursts come through the real codex app-server, in every way"
     name: "get_weather",
     arguments: JSON.stringify({ city }),
   }));
-  await using house = await openCodex(({ body }) => sayResponses(body, { calls }));
+  await using house = await openCodex(({ body }) => answerInResponses(body, { calls }));
   const { url } = house.served;
   const report = await look({ url, key: undefined, model: "m", expect: 3, atMost: 3, timeout: 60 });
   expect(report.answers.flatMap(({ flaws }) => flaws)).toEqual([]);

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { json } from "../support/fake-upstream.ts";
-import { ask, childEvents, openCodex, pidOf, standIn, type CodexHouse } from "./house.ts";
+import { ask, childEvents, openCodex, pidOf, standIn, type CodexGateway } from "./gateway.ts";
 
-const open = async (more = {}): Promise<CodexHouse> =>
+const open = async (more = {}): Promise<CodexGateway> =>
   openCodex(() => json({}), { command: await standIn(), ...more });
 describe("an app-server that misbehaves", () => {
   it("may say what cannot be read; it is skipped and counted", async () => {

@@ -16,7 +16,7 @@ import {
   type FakeUpstream,
   type Model,
 } from "../support/fake-upstream.ts";
-import { command, missing, openCodex } from "./house.ts";
+import { command, missing, openCodex } from "./gateway.ts";
 
 const reasoning = {
   type: "reasoning",
@@ -37,9 +37,10 @@ const callsOnce: Model = ({ body }) => {
   return sse(...done, frame({ type: "response.completed", response: { id: "resp_1" } }));
 };
 /** Codex sends its thread's id along: a parked thread has that of the request before it. */
-const threadsOf = ({ heard }: FakeUpstream): unknown[] =>
-  heard.map(({ body }) => body["prompt_cache_key"]);
-const lastInput = ({ heard }: FakeUpstream): string => JSON.stringify(heard.at(-1)?.body["input"]);
+const threadsOf = ({ requests }: FakeUpstream): unknown[] =>
+  requests.map(({ body }) => body["prompt_cache_key"]);
+const lastInput = ({ requests }: FakeUpstream): string =>
+  JSON.stringify(requests.at(-1)?.body["input"]);
 
 const look = upstreamName("look");
 const asked: Item<UpstreamName> = {
@@ -100,7 +101,7 @@ describe.skipIf(missing)("a parked thread", () => {
     await run(upstream, tenant, [asked, ...answered]);
     await upstream.close();
     await rm(home, { recursive: true, force: true, maxRetries: 5 });
-    expect(model.heard).toHaveLength(2);
+    expect(model.requests).toHaveLength(2);
     expect(new Set(threadsOf(model)).size === 1).toBe(isSame);
     expect(lastInput(model).includes("reasoning-of-the-first-tenant")).toBe(isSame);
   });

@@ -41,9 +41,9 @@ stream_max_retries = 0
 `;
 
 /** A home and a work folder of Codex's own. */
-export type Place = AsyncDisposable & { readonly home: string; readonly work: string };
+export type CodexFolder = AsyncDisposable & { readonly home: string; readonly work: string };
 
-export type PlaceOptions = {
+export type CodexFolderOptions = {
   /** Where the gateway is. */
   readonly url: string;
   readonly model: string;
@@ -51,7 +51,11 @@ export type PlaceOptions = {
   readonly more?: string;
 };
 
-export async function place({ url, model, more = "" }: PlaceOptions): Promise<Place> {
+export async function codexFolder({
+  url,
+  model,
+  more = "",
+}: CodexFolderOptions): Promise<CodexFolder> {
   const root = await mkdtemp(join(tmpdir(), "patchbay-codex-"));
   const [home, work] = [join(root, "home"), join(root, "work")];
   await Promise.all([mkdir(home), mkdir(work)]);
@@ -62,7 +66,7 @@ export async function place({ url, model, more = "" }: PlaceOptions): Promise<Pl
 
 /** Runs `codex exec` to its end; what it said, or what it complained of. */
 export async function exec(
-  { home, work }: Place,
+  { home, work }: CodexFolder,
   prompt: string,
 ): Promise<{ code: number; said: string }> {
   const child = spawn(codex, ["exec", "--skip-git-repo-check", "--cd", work, prompt], {

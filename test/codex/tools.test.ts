@@ -2,35 +2,36 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { chunk, sayChat, type Say } from "../support/fake-model.ts";
+import { chunk, answerInChat, type FakeAnswer } from "../support/fake-model.ts";
 import {
   cut,
   fakeUpstream,
   frame,
   sse,
   type Body,
-  type Heard,
+  type ReceivedRequest,
   type Model,
   type Step,
 } from "../support/fake-upstream.ts";
 import { onto, serve, type Served } from "../support/serve.ts";
-import { exec, missing, place } from "./codex.ts";
+import { exec, missing, codexFolder } from "./codex.ts";
 
 /** Says one thing after the other, each as an answer to one request. */
 const script =
-  (...says: readonly Say[]): Model =>
+  (...says: readonly FakeAnswer[]): Model =>
   ({ body }, index) =>
-    sayChat(body, says[index] ?? { text: "There is no more to say." });
+    answerInChat(body, says[index] ?? { text: "There is no more to say." });
 
-const call = (name: string, input: unknown, id = `call_${name}`): Say => ({
+const call = (name: string, input: unknown, id = `call_${name}`): FakeAnswer => ({
   calls: [{ id, name, arguments: typeof input === "string" ? input : JSON.stringify(input) }],
 });
-const done: Say = { text: "Done." };
+const done: FakeAnswer = { text: "Done." };
 
-const namesOf = (heard: Heard | undefined): string[] =>
+const namesOf = (heard: ReceivedRequest | undefined): string[] =>
   ((heard?.body["tools"] ?? []) as Body[]).map((tool) => tool["function"]?.name as string);
-const messagesIn = (heard: Heard | undefined): Body[] => (heard?.body["messages"] ?? []) as Body[];
-const resultsIn = (heard: Heard | undefined): Body[] =>
+const messagesIn = (heard: ReceivedRequest | undefined): Body[] =>
+  (heard?.body["messages"] ?? []) as Body[];
+const resultsIn = (heard: ReceivedRequest | undefined): Body[] =>
   messagesIn(heard).filter((message) => message["role"] === "tool");
 
 type Scene = {
@@ -43,14 +44,18 @@ type Scene = {
 /** Lets Codex work through the gateway with a scripted chat model. */
 async function play(
   { model, upstream: says, more = "", before }: Scene,
-  judge: (seen: { heard: readonly Heard[]; work: string; served: Served }) => Promise<void> | void,
+  judge: (seen: {
+    heard: readonly ReceivedRequest[];
+    work: string;
+    served: Served;
+  }) => Promise<void> | void,
 ): Promise<void> {
   await using upstream = await fakeUpstream(says);
   await using served = await serve(onto("chat", upstream.url));
-  await using here = await place({ url: served.url, model, more });
+  await using here = await codexFolder({ url: served.url, model, more });
   await before?.(here.work);
   expect(await exec(here, "Do it.")).toEqual({ code: 0, said: "Done." });
-  await judge({ heard: upstream.heard, work: here.work, served });
+  await judge({ heard: upstream.requests, work: here.work, served });
 }
 
 const server = fileURLToPath(new URL("./mcp-server.ts", import.meta.url));
@@ -158,10 +163,10 @@ describe.skipIf(missing)("codex exec on a chat model", () => {
     const header = begun({ id: "call_1", type: "function", function: { name, arguments: "" } });
     const answer = sse(header, begun({ function: { arguments: input } }), ends);
     await using upstream = await fakeUpstream(({ body }, index) =>
-      index === 0 ? answer : sayChat(body, done),
+      index === 0 ? answer : answerInChat(body, done),
     );
     await using served = await serve(onto("chat", upstream.url));
-    await using here = await place({ url: served.url, model: "gpt-5.5" });
+    await using here = await codexFolder({ url: served.url, model: "gpt-5.5" });
     await exec(here, "Do it.");
     await expect(readFile(join(here.work, "made.txt"))).rejects.toThrow("ENOENT");
   });

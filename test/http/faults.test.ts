@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { ask, doors, told, type DoorName } from "../support/client.ts";
-import { chunk, named, sayChat, sayResponses } from "../support/fake-model.ts";
+import { ask, doors, readAnswer, type DoorName } from "../support/client.ts";
+import { chunk, named, answerInChat, answerInResponses } from "../support/fake-model.ts";
 import {
   cut,
   done,
@@ -274,7 +274,7 @@ describe.each(doors)("at the %s door", (door) => {
       await using served = await serve(onto(dialect, upstream.url, SHORT));
       const both = [true, false].map(async (stream) => {
         const response = await ask(served, door, { stream });
-        const { status, error } = await told(door, response);
+        const { status, error } = await readAnswer(door, response);
         const retryAfter = response.headers.get("retry-after") ?? undefined;
         expect(response.headers.get("x-should-retry")).toBe(String(fault.again ?? status > 404));
         return { status, code: error?.["code"] as string, retryAfter, error };
@@ -293,8 +293,8 @@ describe.each(doors)("at the %s door", (door) => {
       await using upstream = await fakeUpstream(() => sse(...begun[dialect], ...ends(dialect)));
       await using served = await serve(onto(dialect, upstream.url, SHORT));
       const [streamed, whole] = await Promise.all([
-        ask(served, door, { stream: true }).then((response) => told(door, response)),
-        ask(served, door, { stream: false }).then((response) => told(door, response)),
+        ask(served, door, { stream: true }).then((response) => readAnswer(door, response)),
+        ask(served, door, { stream: false }).then((response) => readAnswer(door, response)),
       ]);
       expect(streamed).toMatchObject({ status: 200, text: "Let me see." });
       expect(errorCode(streamed.error)).toBe(code);
@@ -313,7 +313,7 @@ describe.each(doors)("at the %s door", (door) => {
       await server[Symbol.asyncDispose]();
       await using served = await serve(onto(dialect, `${server.url}/v1`));
       for (const stream of [true, false]) {
-        const { status, error } = await told(door, await ask(served, door, { stream }));
+        const { status, error } = await readAnswer(door, await ask(served, door, { stream }));
         expect(status).toBe(502);
         expect(error).toMatchObject({ code: "upstream.unreachable" });
         expect(error?.["message"]).toContain(server.url);
@@ -324,7 +324,7 @@ describe.each(doors)("at the %s door", (door) => {
       await using upstream = await fakeUpstream(() => sse(...begun[dialect], ...limit[dialect]));
       await using served = await serve(onto(dialect, upstream.url));
       for (const stream of [true, false]) {
-        const { status, stop, calls } = await told(door, await ask(served, door, { stream }));
+        const { status, stop, calls } = await readAnswer(door, await ask(served, door, { stream }));
         expect(status).toBe(200);
         expect(stop).toBe(door === "chat" ? "length" : "max_output_tokens");
         expect(calls.filter((call) => call.complete)).toEqual([]);
@@ -360,7 +360,7 @@ const limit: Record<DoorName, readonly string[]> = {
 const failingFirst =
   (times: number, answer: Answer): Model =>
   ({ body }, index) =>
-    index < times ? answer : sayChat(body, { text: "At last." });
+    index < times ? answer : answerInChat(body, { text: "At last." });
 
 const busy = json({ error: { message: "Busy." } }, 503, { "retry-after": "0" });
 
@@ -369,22 +369,22 @@ describe("a turn that fails before its first event", () => {
     await using upstream = await fakeUpstream(failingFirst(2, busy));
     await using served = await serve(onto("chat", upstream.url, { retries: 2 }));
     for (const stream of [true, false])
-      expect(await told(door, await ask(served, door, { stream }))).toMatchObject({
+      expect(await readAnswer(door, await ask(served, door, { stream }))).toMatchObject({
         text: "At last.",
       });
-    expect(upstream.heard).toHaveLength(4);
+    expect(upstream.requests).toHaveLength(4);
 
     await using hopeless = await fakeUpstream(() => busy);
     await using other = await serve(onto("chat", hopeless.url, { retries: 2 }));
     expect((await ask(other, door)).status).toBe(503);
-    expect(hopeless.heard).toHaveLength(3);
+    expect(hopeless.requests).toHaveLength(3);
   });
 
   it("is not tried again when the request is to blame", async () => {
     await using upstream = await fakeUpstream(() => json({ error: { message: "No." } }, 400));
     await using served = await serve(onto("chat", upstream.url, { retries: 2 }));
     expect((await ask(served, "chat")).status).toBe(400);
-    expect(upstream.heard).toHaveLength(1);
+    expect(upstream.requests).toHaveLength(1);
   });
 
   it.each(doors)("goes to the next upstream of its chain, at the %s door", async (door) => {
@@ -401,7 +401,9 @@ describe("a turn that fails before its first event", () => {
     ];
     let turn = 0;
     await using first = await fakeUpstream(() => hopeless[turn] ?? busy);
-    await using second = await fakeUpstream(({ body }) => sayResponses(body, { text: "Here." }));
+    await using second = await fakeUpstream(({ body }) =>
+      answerInResponses(body, { text: "Here." }),
+    );
     await using served = await serve({
       upstreams: {
         one: { dialect: "chat", base_url: first.url, retries: 5, ...SHORT },
@@ -412,9 +414,9 @@ describe("a turn that fails before its first event", () => {
     for (; turn < hopeless.length; turn++) {
       const response = await ask(served, door, { stream: turn % 2 === 0 });
       expect(response.headers.get("x-patchbay-upstream")).toBe("two/b");
-      expect(await told(door, response)).toMatchObject({ status: 200, text: "Here." });
+      expect(await readAnswer(door, response)).toMatchObject({ status: 200, text: "Here." });
     }
-    expect(first.heard).toHaveLength(hopeless.length);
+    expect(first.requests).toHaveLength(hopeless.length);
     const fallbacks = served.happenings.filter(({ type }) => type === "fallback");
     expect(fallbacks).toHaveLength(hopeless.length);
     expect(fallbacks[0]).toMatchObject({
@@ -426,7 +428,7 @@ describe("a turn that fails before its first event", () => {
 
   it("stays where it is when no other upstream would do better", async () => {
     await using first = await fakeUpstream(() => json({ error: { message: "No." } }, 400));
-    await using second = await fakeUpstream(({ body }) => sayChat(body, { text: "Here." }));
+    await using second = await fakeUpstream(({ body }) => answerInChat(body, { text: "Here." }));
     await using served = await serve({
       upstreams: {
         one: { dialect: "chat", base_url: first.url },
@@ -435,7 +437,7 @@ describe("a turn that fails before its first event", () => {
       models: { m: ["one/a", "two/b"] },
     });
     expect((await ask(served, "chat")).status).toBe(400);
-    expect(second.heard).toHaveLength(0);
+    expect(second.requests).toHaveLength(0);
   });
 
   it("is the last upstream's failure when all of them fail", async () => {
@@ -449,7 +451,7 @@ describe("a turn that fails before its first event", () => {
       models: { m: ["one/a", "two/b"] },
     });
     for (const door of doors)
-      expect(await told(door, await ask(served, door))).toMatchObject({
+      expect(await readAnswer(door, await ask(served, door))).toMatchObject({
         status: 429,
         error: { message: expect.stringContaining("`two`") as string },
       });
@@ -458,7 +460,7 @@ describe("a turn that fails before its first event", () => {
 
 it("does not go to the next upstream once the answer has begun", async () => {
   await using first = await fakeUpstream(() => sse(...begun.chat, cut));
-  await using second = await fakeUpstream(({ body }) => sayChat(body, { text: "Here." }));
+  await using second = await fakeUpstream(({ body }) => answerInChat(body, { text: "Here." }));
   await using served = await serve({
     upstreams: {
       one: { dialect: "chat", base_url: first.url },
@@ -467,10 +469,10 @@ it("does not go to the next upstream once the answer has begun", async () => {
     models: { m: ["one/a", "two/b"] },
   });
   for (const door of doors) {
-    const { error } = await told(door, await ask(served, door, { stream: true }));
+    const { error } = await readAnswer(door, await ask(served, door, { stream: true }));
     expect(errorCode(error)).toBe("upstream.cut");
   }
-  expect(second.heard).toHaveLength(0);
+  expect(second.requests).toHaveLength(0);
 });
 
 it.each([true, false])("blames a field by the client's own name (stream: %s)", async (stream) => {

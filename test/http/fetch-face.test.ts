@@ -2,10 +2,10 @@ import Fastify from "fastify";
 import { describe, expect, it } from "vitest";
 import { createGateway } from "../../src/index.ts";
 import { patchbay } from "../../src/host/server/fastify.ts";
-import { bodyFor, doors, told, type DoorName } from "../support/client.ts";
-import { chunk, sayChat } from "../support/fake-model.ts";
+import { bodyFor, doors, readAnswer, type DoorName } from "../support/client.ts";
+import { chunk, answerInChat } from "../support/fake-model.ts";
 import { fakeUpstream, hang, json, sse, type Body } from "../support/fake-upstream.ts";
-import { stillness, until } from "../support/loopback.ts";
+import { untilUnchanged, until } from "../support/loopback.ts";
 import { onto } from "../support/serve.ts";
 import { stillClock } from "../support/still-clock.ts";
 
@@ -21,13 +21,13 @@ const post = (door: DoorName, more: object = {}, signal?: AbortSignal): Request 
 
 describe.each(doors)("gateway.fetch at the %s door", (door) => {
   it("answers, streamed and whole", async () => {
-    await using upstream = await fakeUpstream(({ body }) => sayChat(body, { text: "Hello." }));
+    await using upstream = await fakeUpstream(({ body }) => answerInChat(body, { text: "Hello." }));
     const gateway = createGateway(onto("chat", upstream.url));
     for (const stream of [true, false]) {
       const response = await gateway.fetch(post(door, { stream }));
       expect(response.headers.get("x-request-id")).toMatch(/^req_/);
       expect(response.headers.get("x-patchbay-upstream")).toBe("fake/m");
-      expect(await told(door, response)).toMatchObject({ status: 200, text: "Hello." });
+      expect(await readAnswer(door, response)).toMatchObject({ status: 200, text: "Hello." });
     }
     await gateway.close(0);
   });
@@ -52,10 +52,12 @@ describe.each(doors)("gateway.fetch at the %s door", (door) => {
   it("says errors in the client's dialect", async () => {
     await using upstream = await fakeUpstream(() => json({ error: { message: "No." } }, 429));
     const gateway = createGateway(onto("chat", upstream.url));
-    expect(await told(door, await gateway.fetch(post(door, { stream: true })))).toMatchObject({
-      status: 429,
-      error: { code: "upstream.rate_limited" },
-    });
+    expect(await readAnswer(door, await gateway.fetch(post(door, { stream: true })))).toMatchObject(
+      {
+        status: 429,
+        error: { code: "upstream.rate_limited" },
+      },
+    );
     const requests: [Request, number][] = [
       [new Request(`http://x${PATHS[door]}`), 405],
       [new Request("http://x/nowhere"), 404],
@@ -82,20 +84,20 @@ describe.each(doors)("gateway.fetch at the %s door", (door) => {
     const gateway = createGateway(onto("chat", upstream.url));
     const cancelled = await gateway.fetch(post(door, { stream: true }));
     await cancelled.body?.cancel();
-    await upstream.heard[0]?.closed;
+    await upstream.requests[0]?.closed;
 
     const abort = new AbortController();
     await gateway.fetch(post(door, { stream: true }, abort.signal));
     abort.abort();
-    await upstream.heard[1]?.closed;
+    await upstream.requests[1]?.closed;
 
     const early = new AbortController();
     const asked = gateway.fetch(post(door, {}, early.signal));
-    await until(() => upstream.heard.length === 3);
+    await until(() => upstream.requests.length === 3);
     early.abort();
     await expect(asked).rejects.toThrow("abort");
-    await upstream.heard[2]?.closed;
-    expect(upstream.heard.map((request) => request.abandoned())).toEqual([true, true, true]);
+    await upstream.requests[2]?.closed;
+    expect(upstream.requests.map((request) => request.abandoned())).toEqual([true, true, true]);
     await gateway.close(0);
   });
 
@@ -109,11 +111,11 @@ describe.each(doors)("gateway.fetch at the %s door", (door) => {
     await using upstream = await fakeUpstream(() => ({ ...sse(), steps: endless() }));
     const gateway = createGateway(onto("chat", upstream.url));
     const response = await gateway.fetch(post(door, { stream: true }));
-    await stillness(() => sent);
+    await untilUnchanged(() => sent);
     const held = sent;
     expect(held).toBeLessThan(2_000);
     for await (const _ of response.body ?? []) if (sent > held) break;
-    await upstream.heard[0]?.closed;
+    await upstream.requests[0]?.closed;
     expect(sent).toBeLessThan(2_500);
     await gateway.close(0);
   });
@@ -121,7 +123,7 @@ describe.each(doors)("gateway.fetch at the %s door", (door) => {
 
 describe("the Fastify plugin", () => {
   it("lives in an app of the user's own and leaves the rest of it alone", async () => {
-    await using upstream = await fakeUpstream(({ body }) => sayChat(body, { text: "Hello." }));
+    await using upstream = await fakeUpstream(({ body }) => answerInChat(body, { text: "Hello." }));
     const gateway = createGateway(onto("chat", upstream.url));
     const app = Fastify();
     app.post("/own", (request) => ({ got: request.body }));
@@ -135,7 +137,7 @@ describe("the Fastify plugin", () => {
           headers: { "content-type": "application/json" },
           body: JSON.stringify(bodyFor(door, { stream })),
         });
-        expect(await told(door, response)).toMatchObject({ status: 200, text: "Hello." });
+        expect(await readAnswer(door, response)).toMatchObject({ status: 200, text: "Hello." });
       }
     expect((await fetch(`${url}/llm/healthz`)).status).toBe(200);
     const unknown = await fetch(`${url}/llm/v1/nothing`);

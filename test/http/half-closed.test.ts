@@ -55,7 +55,7 @@ describe.each(wishes)("a client with nothing more to say ($door, $stream)", (wis
     await using served = await serve(onto("chat", upstream.url));
     const socket = asking(served, wish);
     const said = text(socket);
-    await until(() => upstream.heard.length === 1);
+    await until(() => upstream.requests.length === 1);
     if (wish.stream && steps(heard)[0] === hello) await once(socket, "readable");
     await new Promise<void>((sent) => socket.end(sent));
     // Longer than it takes to ask whether anybody is there still.
@@ -73,7 +73,7 @@ describe.each(doors)("a client of the %s door that is gone without a word", (doo
     const left = performance.now();
     // What is unread would have the system say that it is gone.
     socket.destroy();
-    await upstream.heard[0]?.closed;
+    await upstream.requests[0]?.closed;
     return performance.now() - left;
   };
 
@@ -86,7 +86,7 @@ describe.each(doors)("a client of the %s door that is gone without a word", (doo
     await using upstream = await fakeUpstream(() => sse(hang));
     await using served = await serve(onto("chat", upstream.url));
     const socket = asking(served, { door, stream, version });
-    await until(() => upstream.heard.length === 1);
+    await until(() => upstream.requests.length === 1);
     expect(await gone(upstream, socket)).toBeLessThan(SECOND);
     expect(served.turns()).toMatchObject([{ outcome: "left" }]);
   });
@@ -117,10 +117,10 @@ describe("a client that asked for several answers at once", () => {
     const wish = { door: "chat", stream, version: "1.1" } as const;
     const socket = asking(served, wish);
     for (let more = 0; more < 2; more++) send(socket, served, wish);
-    await until(() => upstream.heard.length === 3);
+    await until(() => upstream.requests.length === 3);
     const left = performance.now();
     socket.destroy();
-    await Promise.all(upstream.heard.map(({ closed }) => closed));
+    await Promise.all(upstream.requests.map(({ closed }) => closed));
     expect(performance.now() - left).toBeLessThan(SECOND);
     expect(served.turns()).toMatchObject([
       { outcome: "left" },

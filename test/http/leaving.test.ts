@@ -7,7 +7,7 @@ import {
   doors,
   doorUrl,
   readStream,
-  told,
+  readAnswer,
   type DoorName,
 } from "../support/client.ts";
 import { chunk } from "../support/fake-model.ts";
@@ -20,8 +20,8 @@ import {
   type Body,
   type FakeUpstream,
 } from "../support/fake-upstream.ts";
-import { heldBytes } from "../support/garbage.ts";
-import { stillness, until } from "../support/loopback.ts";
+import { heapBytes } from "../support/heap.ts";
+import { untilUnchanged, until } from "../support/loopback.ts";
 import { onto, serve, type Served } from "../support/serve.ts";
 
 const SECOND = 1_000;
@@ -32,7 +32,7 @@ const hello = [chunk(0, { role: "assistant", content: "Hel" }), chunk(0, { conte
 async function timeToLeave(upstream: FakeUpstream, leave: () => void): Promise<number> {
   const left = performance.now();
   leave();
-  await Promise.all(upstream.heard.map(({ closed }) => closed));
+  await Promise.all(upstream.requests.map(({ closed }) => closed));
   return performance.now() - left;
 }
 
@@ -51,7 +51,7 @@ describe.each(doors)("a client of the %s door that leaves", (door) => {
       await using served = await serve(onto("chat", upstream.url));
       const abort = new AbortController();
       const asked = failure(ask(served, door, { stream }, { signal: abort.signal }));
-      await until(() => upstream.heard.length === 1);
+      await until(() => upstream.requests.length === 1);
       expect(await timeToLeave(upstream, () => abort.abort())).toBeLessThan(SECOND);
       expect(await asked).toMatchObject({ name: "AbortError" });
       await until(() => upstream.connections() === 0);
@@ -75,7 +75,7 @@ describe.each(doors)("a client of the %s door that leaves", (door) => {
     await using served = await serve(onto("chat", upstream.url));
     const abort = new AbortController();
     const asked = failure(ask(served, door, {}, { signal: abort.signal }));
-    await until(() => upstream.heard.length === 1);
+    await until(() => upstream.requests.length === 1);
     expect(await timeToLeave(upstream, () => abort.abort())).toBeLessThan(SECOND);
     expect(await asked).toMatchObject({ name: "AbortError" });
     await until(() => upstream.connections() === 0);
@@ -87,14 +87,14 @@ describe.each(doors)("a client of the %s door that leaves", (door) => {
     await using served = await serve(onto("chat", upstream.url, { retries: 1 }));
     const abort = new AbortController();
     const asked = failure(ask(served, door, {}, { signal: abort.signal }));
-    await until(() => upstream.heard.length === 1);
-    await upstream.heard[0]?.closed;
+    await until(() => upstream.requests.length === 1);
+    await upstream.requests[0]?.closed;
     abort.abort();
     expect(await asked).toMatchObject({ name: "AbortError" });
     await until(() => served.turns().length === 1);
     const later = await ask(served, door);
     expect(later.status).toBe(503);
-    expect(upstream.heard).toHaveLength(3);
+    expect(upstream.requests).toHaveLength(3);
   });
 });
 
@@ -104,11 +104,11 @@ describe("many clients", () => {
     await using served = await serve(onto("chat", upstream.url));
     await abandon(200, served);
     await until(() => upstream.connections() === 0);
-    const before = await heldBytes();
+    const before = await heapBytes();
     await abandon(200, served);
     await abandon(200, served);
     await until(() => upstream.connections() === 0);
-    expect((await heldBytes()) - before).toBeLessThan(6 * MEGABYTE);
+    expect((await heapBytes()) - before).toBeLessThan(6 * MEGABYTE);
     expect(served.turns().filter(({ outcome }) => outcome === "left")).toHaveLength(600);
     const metrics = await (await fetch(`${served.url}/metrics`)).text();
     expect(metrics).toMatch(/^patchbay_turns_running 0$/m);
@@ -148,7 +148,7 @@ describe("many clients", () => {
       clients.map(async ({ marker, door, stream }) => {
         const said =
           door === "chat" ? { messages: [{ role: "user", content: marker }] } : { input: marker };
-        return (await told(door, await ask(served, door, { stream, ...said }))).text;
+        return (await readAnswer(door, await ask(served, door, { stream, ...said }))).text;
       }),
     );
     expect(texts).toEqual(clients.map(({ marker }) => marker.repeat(20)));
@@ -169,15 +169,15 @@ describe.each(doors)("a slow client of the %s door", (door) => {
     }
     await using upstream = await fakeUpstream(() => ({ ...sse(), steps: steps() }));
     await using served = await serve(onto("chat", upstream.url));
-    const before = await heldBytes();
+    const before = await heapBytes();
     const response = await open(served);
-    await stillness(() => sent);
+    await untilUnchanged(() => sent);
     // Sockets hold a few megabytes each; what is beyond them would be held by us.
     const held = sent;
     expect(held * PIECE.length).toBeLessThan(25 * MEGABYTE);
-    expect((await heldBytes()) - before).toBeLessThan(16 * MEGABYTE);
+    expect((await heapBytes()) - before).toBeLessThan(16 * MEGABYTE);
     for await (const _ of response) if (sent > held) break;
-    await upstream.heard[0]?.closed;
+    await upstream.requests[0]?.closed;
     expect(sent).toBeLessThan(PIECES);
   });
 
@@ -221,10 +221,10 @@ it("ends those that outstay the grace honestly", async () => {
     const response = await ask(served, door, { stream: true });
     const text = response.text();
     const asked = ask(served, door);
-    await until(() => upstream.heard.length % 2 === 0);
+    await until(() => upstream.requests.length % 2 === 0);
     await served[Symbol.asyncDispose]();
     expect(readStream(door, await text).error).toBeDefined();
-    expect(await told(door, await asked)).toMatchObject({
+    expect(await readAnswer(door, await asked)).toMatchObject({
       status: 503,
       error: { code: "gateway.stopping" },
     });

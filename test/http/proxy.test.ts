@@ -1,7 +1,7 @@
 import { request as pass } from "node:http";
 import { describe, expect, it } from "vitest";
-import { ask, told } from "../support/client.ts";
-import { sayChat } from "../support/fake-model.ts";
+import { ask, readAnswer } from "../support/client.ts";
+import { answerInChat } from "../support/fake-model.ts";
 import { fakeUpstream, type Body } from "../support/fake-upstream.ts";
 import { loopback } from "../support/loopback.ts";
 import { onto, serve } from "../support/serve.ts";
@@ -38,12 +38,12 @@ async function proxyTo(upstream: string) {
 
 describe("an upstream behind a proxy", () => {
   it.each([true, false])("is reached through it (streamed: %s)", async (stream) => {
-    await using upstream = await fakeUpstream(({ body }) => sayChat(body, { text: "Hello." }));
+    await using upstream = await fakeUpstream(({ body }) => answerInChat(body, { text: "Hello." }));
     await using proxy = await proxyTo(upstream.url);
     await using served = await serve(onto("chat", "http://models.example/v1"), {
       HTTP_PROXY: proxy.address,
     });
-    const { text } = await told("responses", await ask(served, "responses", { stream }));
+    const { text } = await readAnswer("responses", await ask(served, "responses", { stream }));
     expect(text).toBe("Hello.");
     expect(proxy.asked).toEqual(["http://models.example/v1/chat/completions"]);
     const basic = Buffer.from(`somebody:${SECRET}`).toString("base64");

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openLog } from "../../src/host/server/log.ts";
 import { eventLines, usageLine } from "../../src/telemetry/lines.ts";
 import { ask, doors, doorUrl, type DoorName } from "../support/client.ts";
-import { chunk, sayChat } from "../support/fake-model.ts";
+import { chunk, answerInChat } from "../support/fake-model.ts";
 import {
   cut,
   fakeUpstream,
@@ -47,7 +47,9 @@ let upstream: FakeUpstream;
 let served: Served;
 let turn = 0;
 beforeAll(async () => {
-  upstream = await fakeUpstream(({ body }) => answers[turn] ?? sayChat(body, { text: CONTENT }));
+  upstream = await fakeUpstream(
+    ({ body }) => answers[turn] ?? answerInChat(body, { text: CONTENT }),
+  );
   served = await serve({
     server: { keys: [gatewayKey], body_limit: 100_000 },
     upstreams: {
@@ -94,7 +96,7 @@ describe.each(doors)("no secret comes out of the %s door", (door) => {
       });
       for (const shown of await Promise.all(both)) expect(found(KEYS, shown)).toEqual([]);
     }
-    const sent = upstream.heard.map((request) => request.headers);
+    const sent = upstream.requests.map((request) => request.headers);
     expect(sent).toContainEqual(
       expect.objectContaining({ authorization: `Bearer ${upstreamKey}` }),
     );

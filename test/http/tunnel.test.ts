@@ -7,8 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ask, doors, told } from "../support/client.ts";
-import { chunk, sayChat } from "../support/fake-model.ts";
+import { ask, doors, readAnswer } from "../support/client.ts";
+import { chunk, answerInChat } from "../support/fake-model.ts";
 import { fakeUpstream, hang, sse, type Body, type Model } from "../support/fake-upstream.ts";
 import { loopback, until } from "../support/loopback.ts";
 import { onto, serve, type Served } from "../support/serve.ts";
@@ -54,7 +54,7 @@ async function tlsUpstream(model: Model) {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   return {
-    heard: plain.heard,
+    heard: plain.requests,
     port: (server.address() as AddressInfo).port,
     async [Symbol.asyncDispose]() {
       server.close();
@@ -100,11 +100,13 @@ describe.skipIf(!hasOpenssl)(
     it.each(doors.flatMap((door) => [true, false].map((stream) => [door, stream] as const)))(
       "is reached by a tunnel from the %s door (streamed: %s)",
       async (door, stream) => {
-        await using upstream = await tlsUpstream(({ body }) => sayChat(body, { text: "Hello." }));
+        await using upstream = await tlsUpstream(({ body }) =>
+          answerInChat(body, { text: "Hello." }),
+        );
         await using proxy = await tunnelTo(upstream.port);
         await using served = await serveBehind(proxy.url.replace("//", "//somebody:secret@"));
         for (let turn = 0; turn < 2; turn++) {
-          const { text } = await told(door, await ask(served, door, { stream }));
+          const { text } = await readAnswer(door, await ask(served, door, { stream }));
           expect(text).toBe("Hello.");
         }
         // One connection serves both turns, and the proxy sees nothing of them.
@@ -147,7 +149,9 @@ describe.skipIf(!hasOpenssl)(
       await using served = await serveBehind(proxy.url);
       const response = await ask(served, "chat");
       expect(response.status).toBe(502);
-      expect((await told("chat", response)).error).toMatchObject({ code: "upstream.unreachable" });
+      expect((await readAnswer("chat", response)).error).toMatchObject({
+        code: "upstream.unreachable",
+      });
     });
 
     it("is not waited for longer than a connection may take", async () => {
@@ -166,7 +170,7 @@ describe.skipIf(!hasOpenssl)(
       ] as const) {
         const config = onto("chat", `https://${NAME}/v1`, { timeouts: { connect: 100 } });
         await using served = await serve(config, { HTTPS_PROXY: url });
-        const { error } = await told("chat", await ask(served, "chat"));
+        const { error } = await readAnswer("chat", await ask(served, "chat"));
         expect([where, error?.["code"]]).toEqual([where, "upstream.connect_timeout"]);
       }
       for (const socket of held) socket.destroy();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { ask, told } from "../support/client.ts";
-import { chunk, sayChat, sayResponses, type Say } from "../support/fake-model.ts";
+import { ask, readAnswer } from "../support/client.ts";
+import { chunk, answerInChat, answerInResponses, type FakeAnswer } from "../support/fake-model.ts";
 import {
   cut,
   done,
@@ -11,17 +11,24 @@ import {
   type Step,
 } from "../support/fake-upstream.ts";
 import { readResponsesEvents } from "../support/responses-reader.ts";
-import { askBothWays, decisionsOn, lastHeard, messagesHeard, namesHeard, scene } from "./scene.ts";
+import {
+  askBothWays,
+  decisionsOn,
+  lastRequest,
+  messagesReceived,
+  namesReceived,
+  fakeBackedGateway,
+} from "./gateway.ts";
 
 const parameters = { type: "object", properties: { path: { type: "string" } } };
 const member = (name: string): Body => ({ type: "function", name, parameters });
-const call = (name: string, input: string): Say => ({
+const call = (name: string, input: string): FakeAnswer => ({
   calls: [{ id: "call_1", name, arguments: input }],
 });
 const saying =
-  (say: Say): Model =>
+  (say: FakeAnswer): Model =>
   ({ body }) =>
-    sayChat(body, say);
+    answerInChat(body, say);
 const patch = '*** Begin Patch\n*** Add File: a.txt\n+"hi"\n*** End Patch\n';
 
 describe("a call to a tool in a namespace", () => {
@@ -29,19 +36,21 @@ describe("a call to a tool in a namespace", () => {
     ["mcp__git", "status"],
     ["multi_agent_v1", "spawn_agent"],
   ])("of %s comes back under the namespace and the bare name", async (namespace, name) => {
-    await using here = await scene(saying(call(`${namespace}__${name}`, "{}")));
+    await using here = await fakeBackedGateway(saying(call(`${namespace}__${name}`, "{}")));
     const tools = [{ type: "namespace", name: namespace, tools: [member(name)] }];
     for (const { output } of await askBothWays(here, { tools }))
       expect(output).toMatchObject([
         { type: "function_call", call_id: "call_1", namespace, name, arguments: "{}" },
       ]);
-    expect(namesHeard(here)).toEqual([`${namespace}__${name}`]);
+    expect(namesReceived(here)).toEqual([`${namespace}__${name}`]);
   });
 });
 
 describe("tools that the conversation brings", () => {
   it("are offered though the request itself declares none", async () => {
-    await using here = await scene(saying(call("functions__exec", '{"input":"1 + 1"}')));
+    await using here = await fakeBackedGateway(
+      saying(call("functions__exec", '{"input":"1 + 1"}')),
+    );
     const functions = {
       type: "namespace",
       name: "functions",
@@ -55,22 +64,22 @@ describe("tools that the conversation brings", () => {
       expect(output).toMatchObject([
         { type: "custom_tool_call", namespace: "functions", name: "exec", input: "1 + 1" },
       ]);
-    expect(namesHeard(here)).toEqual(["functions__exec", "functions__wait"]);
+    expect(namesReceived(here)).toEqual(["functions__exec", "functions__wait"]);
   });
 
   const search = { type: "tool_search", execution: "client", description: "Finds.", parameters };
 
   it("can be searched for", async () => {
-    await using here = await scene(saying(call("tool_search", '{"query":"git"}')));
+    await using here = await fakeBackedGateway(saying(call("tool_search", '{"query":"git"}')));
     for (const { output } of await askBothWays(here, { tools: [search] }))
       expect(output).toMatchObject([
         { type: "tool_search_call", execution: "client", arguments: { query: "git" } },
       ]);
-    expect(namesHeard(here)).toEqual(["tool_search"]);
+    expect(namesReceived(here)).toEqual(["tool_search"]);
   });
 
   it("are offered once they are found", async () => {
-    await using here = await scene(saying(call("mcp__git__status", "{}")));
+    await using here = await fakeBackedGateway(saying(call("mcp__git__status", "{}")));
     const found = { type: "namespace", name: "mcp__git", tools: [member("status")] };
     const searched = { call_id: "call_0", execution: "client", status: "completed" };
     const input = [
@@ -82,8 +91,8 @@ describe("tools that the conversation brings", () => {
       expect(output).toMatchObject([
         { type: "function_call", namespace: "mcp__git", name: "status" },
       ]);
-    expect(namesHeard(here)).toEqual(["tool_search", "mcp__git__status"]);
-    expect(messagesHeard(here).at(-1)).toMatchObject({ role: "tool", tool_call_id: "call_0" });
+    expect(namesReceived(here)).toEqual(["tool_search", "mcp__git__status"]);
+    expect(messagesReceived(here).at(-1)).toMatchObject({ role: "tool", tool_call_id: "call_0" });
   });
 });
 
@@ -99,10 +108,10 @@ describe("an image in the result of a call", () => {
   ];
 
   it("reaches a model that sees", async () => {
-    await using here = await scene(saying({ text: "A dot." }));
+    await using here = await fakeBackedGateway(saying({ text: "A dot." }));
     const [streamed, whole] = await askBothWays(here, { input });
     expect([streamed?.["status"], whole?.["status"]]).toEqual(["completed", "completed"]);
-    expect(messagesHeard(here)).toMatchObject([
+    expect(messagesReceived(here)).toMatchObject([
       { role: "assistant" },
       { role: "tool", tool_call_id: "c" },
       { role: "user", content: [{ type: "text" }, { type: "image_url", image_url: { url } }] },
@@ -110,12 +119,12 @@ describe("an image in the result of a call", () => {
   });
 
   it("is told in words to a model that does not, and reported", async () => {
-    await using here = await scene(saying({ text: "What dot?" }), {
+    await using here = await fakeBackedGateway(saying({ text: "What dot?" }), {
       capabilities: { history: { media: [] } },
     });
     for (const { status } of await askBothWays(here, { input })) expect(status).toBe("completed");
-    expect(messagesHeard(here).at(-1)).toMatchObject({ role: "tool", tool_call_id: "c" });
-    expect(JSON.stringify(messagesHeard(here))).not.toContain(url);
+    expect(messagesReceived(here).at(-1)).toMatchObject({ role: "tool", tool_call_id: "c" });
+    expect(JSON.stringify(messagesReceived(here))).not.toContain(url);
     expect(await decisionsOn(here, { input })).toContainEqual({
       path: "input[1]",
       action: "dropped",
@@ -125,11 +134,11 @@ describe("an image in the result of a call", () => {
 });
 
 it("a search that neither side can run is left out and reported, never asked of the client", async () => {
-  await using here = await scene(saying({ text: "ok" }));
+  await using here = await fakeBackedGateway(saying({ text: "ok" }));
   const tools = [{ type: "web_search" }, member("look")];
   const response = await ask(here, "responses", { tools });
   expect(response.headers.get("x-patchbay-plan")).toBe("native=1 degraded=0 deferred=0 ignored=1");
-  expect(namesHeard(here)).toEqual(["look"]);
+  expect(namesReceived(here)).toEqual(["look"]);
   expect(await decisionsOn(here, { tools })).toMatchObject([
     { path: "tools[0]", action: "dropped" },
   ]);
@@ -140,7 +149,7 @@ describe("a tool that takes free text", () => {
     ["as the JSON it was asked for", JSON.stringify({ input: patch })],
     ["as plain text", patch],
   ])("stays such a tool when its input comes %s", async (_, input) => {
-    await using here = await scene(saying(call("apply_patch", input)));
+    await using here = await fakeBackedGateway(saying(call("apply_patch", input)));
     const tools = [{ type: "custom", name: "apply_patch" }];
     for (const { output } of await askBothWays(here, { tools }))
       expect(output).toMatchObject([
@@ -176,7 +185,7 @@ describe("a call in a turn that failed or was cut off", () => {
 
   for (const [how, steps, status] of ends)
     it.each(inputs)(`is not one to run, after ${how} behind %s`, async (_, name, input) => {
-      await using here = await scene(() => sse(...begun(name, input), ...steps));
+      await using here = await fakeBackedGateway(() => sse(...begun(name, input), ...steps));
       const text = await (await ask(here, "responses", { tools, stream: true })).text();
       const events = readResponsesEvents(text);
       expect(events.at(-1)?.["response"]).toMatchObject({ status });
@@ -186,16 +195,16 @@ describe("a call in a turn that failed or was cut off", () => {
         expect(item).toMatchObject({ type: "function_call", status: "incomplete" });
         expect(() => void JSON.parse(item.arguments as string)).toThrow(SyntaxError);
       }
-      const whole = await told("responses", await ask(here, "responses", { tools }));
+      const whole = await readAnswer("responses", await ask(here, "responses", { tools }));
       expect(whole.status).toBe(status === "failed" ? 502 : 200);
       expect(whole.calls.filter(({ complete }) => complete)).toEqual([]);
     });
 
   it("is not one to run either where the upstream's own frames are forwarded", async () => {
     const input = '{"path":"/tmp"}';
-    await using here = await scene(
+    await using here = await fakeBackedGateway(
       ({ body }) => {
-        const { steps, ...head } = sayResponses(body, call("exec", input));
+        const { steps, ...head } = answerInResponses(body, call("exec", input));
         const frames = [...(steps as string[])];
         const done = frames.findIndex((text) => text.includes("function_call_arguments.done"));
         return { ...head, steps: [...frames.slice(0, done), cut] };
@@ -213,13 +222,13 @@ describe("a call in a turn that failed or was cut off", () => {
 
 describe("on a chat upstream", () => {
   it("text arrives", async () => {
-    await using here = await scene(saying({ text: "Hello." }));
+    await using here = await fakeBackedGateway(saying({ text: "Hello." }));
     for (const { output } of await askBothWays(here, {}))
       expect(output).toMatchObject([{ type: "message", content: [{ text: "Hello." }] }]);
   });
 
   it("calls of plain functions arrive", async () => {
-    await using here = await scene(saying(call("exec_command", '{"cmd":"ls"}')));
+    await using here = await fakeBackedGateway(saying(call("exec_command", '{"cmd":"ls"}')));
     for (const { output } of await askBothWays(here, { tools: [member("exec_command")] }))
       expect(output).toMatchObject([
         { type: "function_call", name: "exec_command", arguments: '{"cmd":"ls"}' },
@@ -227,13 +236,13 @@ describe("on a chat upstream", () => {
   });
 
   it("reasoning goes back to the model with its call", async () => {
-    await using here = await scene(saying({ reasoning: "Hm.", ...call("look", "{}") }));
+    await using here = await fakeBackedGateway(saying({ reasoning: "Hm.", ...call("look", "{}") }));
     const [{ output = [] } = {}] = await askBothWays(here, { tools: [member("look")] });
     expect(output).toMatchObject([{ type: "reasoning" }, { type: "function_call" }]);
     const result = { type: "function_call_output", call_id: "call_1", output: "done" };
     const input = [{ role: "user", content: "Look." }, ...(output as Body[]), result];
     expect((await ask(here, "responses", { tools: [member("look")], input })).status).toBe(200);
-    expect(lastHeard(here)["messages"]).toMatchObject([
+    expect(lastRequest(here)["messages"]).toMatchObject([
       { role: "user" },
       { role: "assistant", reasoning_content: "Hm.", tool_calls: [{ id: "call_1" }] },
       { role: "tool", tool_call_id: "call_1", content: "done" },

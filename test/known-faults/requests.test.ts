@@ -1,8 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ask, doors } from "../support/client.ts";
-import { sayChat } from "../support/fake-model.ts";
+import { answerInChat } from "../support/fake-model.ts";
 import type { Body } from "../support/fake-upstream.ts";
-import { decisionsOn, lastHeard, messagesHeard, namesHeard, scene, type Scene } from "./scene.ts";
+import {
+  decisionsOn,
+  lastRequest,
+  messagesReceived,
+  namesReceived,
+  fakeBackedGateway,
+  type FakeBackedGateway,
+} from "./gateway.ts";
 
 const look = { type: "function", name: "look", parameters: { type: "object", properties: {} } };
 const user = (content: unknown): Body => ({ type: "message", role: "user", content });
@@ -18,9 +25,9 @@ const result = (call_id: string, output: string): Body => ({
   output,
 });
 
-let here: Scene;
+let here: FakeBackedGateway;
 beforeAll(async () => {
-  here = await scene(({ body }) => sayChat(body, { text: "ok" }));
+  here = await fakeBackedGateway(({ body }) => answerInChat(body, { text: "ok" }));
 });
 afterAll(() => here[Symbol.asyncDispose]());
 
@@ -68,7 +75,7 @@ describe("a request with a wrong field", () => {
     const tools = [{ type: "namespace", name: "n" }, look];
     for (const stream of [true, false])
       expect((await ask(here, "responses", { tools, stream })).status).toBe(200);
-    expect(namesHeard(here)).toEqual(["look"]);
+    expect(namesReceived(here)).toEqual(["look"]);
   });
 });
 
@@ -99,7 +106,7 @@ describe("an item that a chat upstream cannot know", () => {
       const input = [user("Hi"), item, user("Well?")];
       for (const stream of [true, false])
         expect((await ask(here, "responses", { input, stream })).status).toBe(200);
-      expect(messagesHeard(here)).toEqual([
+      expect(messagesReceived(here)).toEqual([
         { role: "user", content: "Hi" },
         { role: "user", content: "Well?" },
       ]);
@@ -116,7 +123,7 @@ describe("an item that a chat upstream cannot know", () => {
     ];
     for (const tools of [[], [{ type: "tool_search", execution: "client", parameters: {} }]]) {
       expect((await ask(here, "responses", { input, tools })).status).toBe(200);
-      expect(messagesHeard(here)).toMatchObject([
+      expect(messagesReceived(here)).toMatchObject([
         { role: "assistant", tool_calls: [{ id: "s", function: { name: "tool_search" } }] },
         { role: "tool", tool_call_id: "s" },
       ]);
@@ -126,15 +133,15 @@ describe("an item that a chat upstream cannot know", () => {
   it("may have brought tools, and then they are offered", async () => {
     const found = { type: "tool_search_output", id: "to_1", execution: "server", tools: [look] };
     expect((await ask(here, "responses", { input: [user("Hi"), found] })).status).toBe(200);
-    expect(namesHeard(here)).toEqual(["look"]);
-    expect(messagesHeard(here)).toEqual([{ role: "user", content: "Hi" }]);
+    expect(namesReceived(here)).toEqual(["look"]);
+    expect(messagesReceived(here)).toEqual([{ role: "user", content: "Hi" }]);
   });
 
   it("is none if it is a message with a refusal", async () => {
     const content = [{ type: "refusal", refusal: "I will not." }];
     const input = [user("Do."), { type: "message", role: "assistant", content }, user("Please.")];
     expect((await ask(here, "responses", { input })).status).toBe(200);
-    expect(JSON.stringify(messagesHeard(here)[1])).toContain("I will not.");
+    expect(JSON.stringify(messagesReceived(here)[1])).toContain("I will not.");
   });
 
   it("may be a part of a message too", async () => {
@@ -143,7 +150,7 @@ describe("an item that a chat upstream cannot know", () => {
       { type: "part_of_tomorrow", a: 1 },
     ];
     expect((await ask(here, "responses", { input: [user(parts)] })).status).toBe(200);
-    expect(JSON.stringify(messagesHeard(here))).toContain("Hi");
+    expect(JSON.stringify(messagesReceived(here))).toContain("Hi");
     expect(await decisionsOn(here, { input: [user(parts)] })).toMatchObject([
       { path: "input[0]", action: "dropped" },
     ]);
@@ -161,7 +168,7 @@ describe("a conversation", () => {
     const input = [call, { type: "local_shell_call_output", ...named, output: "a.txt" }];
     const tools = [{ type: "local_shell" }];
     expect((await ask(here, "responses", { tools, input })).status).toBe(200);
-    expect(messagesHeard(here)).toMatchObject([
+    expect(messagesReceived(here)).toMatchObject([
       { role: "assistant", tool_calls: [{ id: "c1", function: { name: "local_shell" } }] },
       { role: "tool", tool_call_id: "c1", content: "a.txt" },
     ]);
@@ -170,7 +177,7 @@ describe("a conversation", () => {
   const told = async (input: readonly Body[]): Promise<Body[]> => {
     for (const stream of [true, false])
       expect((await ask(here, "responses", { tools: [look], input, stream })).status).toBe(200);
-    return messagesHeard(here);
+    return messagesReceived(here);
   };
   const assistant = (...ids: string[]): Body => ({
     role: "assistant",
@@ -223,12 +230,15 @@ describe.each(doors)(
 
     /** What such an upstream is told of thinking. */
     async function toldOf(more: Body): Promise<Body> {
-      await using deepseek = await scene(({ body }) => sayChat(body, { text: "ok" }), {
-        profile: "deepseek",
-      });
+      await using deepseek = await fakeBackedGateway(
+        ({ body }) => answerInChat(body, { text: "ok" }),
+        {
+          profile: "deepseek",
+        },
+      );
       for (const stream of [true, false])
         expect((await ask(deepseek, door, { ...more, stream })).status).toBe(200);
-      const { thinking, reasoning_effort } = lastHeard(deepseek);
+      const { thinking, reasoning_effort } = lastRequest(deepseek);
       return { thinking: thinking?.type as unknown, effort: reasoning_effort as unknown };
     }
 

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { request, type IncomingMessage } from "node:http";
 import { describe, expect, it } from "vitest";
 import { parseConfig } from "../../src/gateway/config.ts";
-import { ask, bodyFor, doors, doorUrl, told } from "../support/client.ts";
-import { chunk, sayChat } from "../support/fake-model.ts";
+import { ask, bodyFor, doors, doorUrl, readAnswer } from "../support/client.ts";
+import { chunk, answerInChat } from "../support/fake-model.ts";
 import {
   done,
   frame,
@@ -15,9 +15,9 @@ import {
   type Model,
   type Step,
 } from "../support/fake-upstream.ts";
-import { stillness, until } from "../support/loopback.ts";
+import { untilUnchanged, until } from "../support/loopback.ts";
 import { onto } from "../support/serve.ts";
-import { scene } from "./scene.ts";
+import { fakeBackedGateway } from "./gateway.ts";
 
 /** A stream of these deltas, that ends as it should. */
 const streaming =
@@ -54,10 +54,10 @@ const tools = {
 
 /** The calls that a client is told of, in both ways. */
 async function callsOf(model: Model, door: "chat" | "responses"): Promise<unknown[]> {
-  await using here = await scene(model);
+  await using here = await fakeBackedGateway(model);
   const [streamed, whole] = await Promise.all(
     [true, false].map(async (stream) =>
-      told(door, await ask(here, door, { stream, tools: tools[door] })),
+      readAnswer(door, await ask(here, door, { stream, tools: tools[door] })),
     ),
   );
   expect(whole?.calls).toEqual(streamed?.calls);
@@ -146,8 +146,8 @@ describe.each(doors)("a stream at the %s door", (door) => {
     ["a named event in plain text", `event: error\ndata: ${words}\n\n`],
   ];
   const tell = async (answer: Answer, stream = true) => {
-    await using here = await scene(() => answer);
-    return told(door, await ask(here, door, { stream }));
+    await using here = await fakeBackedGateway(() => answer);
+    return readAnswer(door, await ask(here, door, { stream }));
   };
 
   it.each(failures)(
@@ -197,7 +197,7 @@ describe.each(doors)("a stream at the %s door", (door) => {
     for (const stream of [true, false])
       expect(await tell(sse(...both, done), stream)).toMatchObject({ text: "yes" });
     if (door === "responses") return;
-    await using here = await scene(() => sse(...both, done));
+    await using here = await fakeBackedGateway(() => sse(...both, done));
     const { choices } = (await (await ask(here, door, { n: 2 })).json()) as Body;
     expect((choices as Body[]).map(({ message }) => message.content as string)).toEqual([
       "yes",
@@ -207,8 +207,10 @@ describe.each(doors)("a stream at the %s door", (door) => {
 
   it("keeps a refusal", async () => {
     for (const stream of [true, false]) {
-      await using here = await scene(({ body }) => sayChat(body, { refusal: "I will not." }));
-      const { text, refusal } = await told(door, await ask(here, door, { stream }));
+      await using here = await fakeBackedGateway(({ body }) =>
+        answerInChat(body, { refusal: "I will not." }),
+      );
+      const { text, refusal } = await readAnswer(door, await ask(here, door, { stream }));
       expect({ text, refusal }).toEqual({ text: "", refusal: "I will not." });
     }
   });
@@ -217,24 +219,24 @@ describe.each(doors)("a stream at the %s door", (door) => {
     const parts = (text: string): string => chunk(0, { content: [{ type: "text", text }] });
     for (const profile of ["generic-chat", "deepseek"]) {
       const steps: Step[] = [parts("Hel"), parts("lo"), chunk(0, {}, "stop"), done];
-      await using here = await scene(() => sse(...steps), { profile });
+      await using here = await fakeBackedGateway(() => sse(...steps), { profile });
       for (const stream of [true, false])
-        expect((await told(door, await ask(here, door, { stream }))).text).toBe("Hello");
+        expect((await readAnswer(door, await ask(here, door, { stream }))).text).toBe("Hello");
     }
   });
 
   it.each([true, false])(
     "takes the upstream along when it is left (stream: %s)",
     async (stream) => {
-      await using here = await scene(() => sse(...hello, hang));
+      await using here = await fakeBackedGateway(() => sse(...hello, hang));
       const abort = new AbortController();
       const asked = ask(here, door, { stream }, { signal: abort.signal });
       const read = asked.then((response) => response.text()).catch((error: Error) => error.name);
-      await until(() => here.heard.length === 1);
+      await until(() => here.requests.length === 1);
       if (stream) await asked;
       abort.abort();
-      await here.heard[0]?.closed;
-      expect(here.heard[0]?.abandoned()).toBe(true);
+      await here.requests[0]?.closed;
+      expect(here.requests[0]?.abandoned()).toBe(true);
       expect(await read).toBe("AbortError");
     },
   );
@@ -245,18 +247,18 @@ describe.each(doors)("a stream at the %s door", (door) => {
     function* steps(): Generator<string> {
       for (; sent < 3_200; sent++) yield chunk(0, { content: piece });
     }
-    await using here = await scene(() => ({ ...sse(), steps: steps() }));
+    await using here = await fakeBackedGateway(() => ({ ...sse(), steps: steps() }));
     const asking = request(doorUrl(here, door), {
       method: "POST",
       headers: { "content-type": "application/json" },
     });
     asking.end(JSON.stringify(bodyFor(door, { stream: true })));
     const [response] = (await once(asking, "response")) as [IncomingMessage];
-    await stillness(() => sent);
+    await untilUnchanged(() => sent);
     // What is beyond the few megabytes of the sockets would be held by the gateway.
     expect(sent * piece.length).toBeLessThan(25_000_000);
     response.destroy();
-    await here.heard[0]?.closed;
+    await here.requests[0]?.closed;
   });
 });
 
@@ -264,18 +266,23 @@ describe.each(doors)("an upstream that keeps the %s door waiting", (door) => {
   const SHORT = { timeouts: { headers: 100, idle: 100 } };
 
   it("before its headers is given up with 504", async () => {
-    await using here = await scene(() => sse(hang), SHORT);
+    await using here = await fakeBackedGateway(() => sse(hang), SHORT);
     const both = [true, false].map((stream) => ask(here, door, { stream }));
     for (const response of await Promise.all(both))
-      expect(await told(door, response)).toMatchObject({
+      expect(await readAnswer(door, response)).toMatchObject({
         status: 504,
         error: { code: "upstream.headers_timeout" },
       });
   });
 
   it("in mid-answer is given up too", async () => {
-    await using here = await scene(() => sse(chunk(0, { content: "Hel" }), hang), SHORT);
-    const both = [true, false].map(async (stream) => told(door, await ask(here, door, { stream })));
+    await using here = await fakeBackedGateway(
+      () => sse(chunk(0, { content: "Hel" }), hang),
+      SHORT,
+    );
+    const both = [true, false].map(async (stream) =>
+      readAnswer(door, await ask(here, door, { stream })),
+    );
     const [streamed, whole] = await Promise.all(both);
     expect(streamed?.text).toBe("Hel");
     expect(JSON.stringify(streamed?.error)).toContain("upstream.idle_timeout");
@@ -285,10 +292,10 @@ describe.each(doors)("an upstream that keeps the %s door waiting", (door) => {
   it("and then asks to come back later is tried again", async () => {
     const busy = json({ error: { message: "Busy." } }, 503, { "retry-after": "0" });
     const model: Model = ({ body }, index) =>
-      index % 2 === 0 ? busy : sayChat(body, { text: "At last." });
-    await using here = await scene(model, { retries: 1 });
+      index % 2 === 0 ? busy : answerInChat(body, { text: "At last." });
+    await using here = await fakeBackedGateway(model, { retries: 1 });
     for (const stream of [true, false])
-      expect((await told(door, await ask(here, door, { stream }))).text).toBe("At last.");
+      expect((await readAnswer(door, await ask(here, door, { stream }))).text).toBe("At last.");
   });
 });
 

@@ -1,17 +1,17 @@
 import { describe, expect, it } from "vitest";
-import { ask, doors, told } from "../support/client.ts";
-import { chunk, sayChat, sayResponses, type SaidCall } from "../support/fake-model.ts";
+import { ask, doors, readAnswer } from "../support/client.ts";
+import { chunk, answerInChat, answerInResponses, type FakeCall } from "../support/fake-model.ts";
 import { done, json, sse, type Body, type Model } from "../support/fake-upstream.ts";
 import { readResponsesEvents } from "../support/responses-reader.ts";
 import {
   askBothWays,
   decisionsOn,
-  lastHeard,
-  messagesHeard,
-  namesHeard,
+  lastRequest,
+  messagesReceived,
+  namesReceived,
   responseIn,
-  scene,
-} from "./scene.ts";
+  fakeBackedGateway,
+} from "./gateway.ts";
 
 const parameters = {
   type: "object",
@@ -22,16 +22,16 @@ const search = { type: "function", name: "web_search", parameters };
 const look = { type: "function", name: "look", parameters };
 const chatTools = [search, look].map(({ type, ...tool }) => ({ type, function: tool }));
 
-const searched = (id: string, query: string): SaidCall => ({
+const searched = (id: string, query: string): FakeCall => ({
   id,
   name: "web_search",
   arguments: JSON.stringify({ query }),
 });
 const looked = { id: "call_l", name: "look", arguments: '{"query":"c"}' };
 const calling =
-  (...calls: readonly SaidCall[]): Model =>
+  (...calls: readonly FakeCall[]): Model =>
   ({ body }) =>
-    sayChat(body, { calls });
+    answerInChat(body, { calls });
 
 const answered = ({ call_id }: Body, output: string): Body => ({
   type: "function_call_output",
@@ -50,8 +50,8 @@ describe("a client's own function named web_search", () => {
     const model: Model =
       dialect === "chat"
         ? calling(searched("call_1", "a"))
-        : ({ body }) => sayResponses(body, { calls: [searched("call_1", "a")] });
-    await using here = await scene(model, { profile, dialect });
+        : ({ body }) => answerInResponses(body, { calls: [searched("call_1", "a")] });
+    await using here = await fakeBackedGateway(model, { profile, dialect });
     for (const { output } of await askBothWays(here, { tools: [search] }))
       expect(output).toMatchObject([
         {
@@ -62,18 +62,20 @@ describe("a client's own function named web_search", () => {
           status: "completed",
         },
       ]);
-    expect(here.heard).toHaveLength(2);
-    const offered = (lastHeard(here)["tools"] as Body[])[0];
+    expect(here.requests).toHaveLength(2);
+    const offered = (lastRequest(here)["tools"] as Body[])[0];
     expect(offered?.["function"] ?? offered).toMatchObject({ name: "web_search" });
     expect(offered).toMatchObject({ type: "function" });
   });
 
   it("is told from the upstream's own search beside it", async () => {
-    await using here = await scene(calling(searched("call_1", "a")), { profile: "zhipu" });
+    await using here = await fakeBackedGateway(calling(searched("call_1", "a")), {
+      profile: "zhipu",
+    });
     const tools = [{ type: "web_search" }, search];
     for (const { output } of await askBothWays(here, { tools }))
       expect(output).toMatchObject([{ type: "function_call", name: "web_search" }]);
-    expect(lastHeard(here)["tools"]).toMatchObject([
+    expect(lastRequest(here)["tools"]).toMatchObject([
       { type: "web_search", web_search: { enable: true } },
       { type: "function", function: { name: "web_search" } },
     ]);
@@ -87,7 +89,7 @@ describe("searches made at once", () => {
     ["another call and a search", [looked, searched("call_b", "b")]],
     ["all of them", [searched("call_a", "a"), looked, searched("call_b", "b")]],
   ])("all arrive, once and in order, and go back with their results: %s", async (_, calls) => {
-    await using here = await scene(calling(...calls));
+    await using here = await fakeBackedGateway(calling(...calls));
     for (const { output } of await askBothWays(here, { tools: [search, look] })) {
       const items = output as Body[];
       expect(items.map((item) => [item["call_id"], item["name"], item["arguments"]])).toEqual(
@@ -95,7 +97,7 @@ describe("searches made at once", () => {
       );
       const results = items.map((item, at) => answered(item, `found ${at}`)).toReversed();
       await ask(here, "responses", { tools: [search, look], input: [...items, ...results] });
-      expect(messagesHeard(here)).toMatchObject([
+      expect(messagesReceived(here)).toMatchObject([
         { role: "assistant", tool_calls: calls.map(({ id }) => ({ id })) },
         ...calls.map(({ id }, at) => ({
           role: "tool",
@@ -107,10 +109,12 @@ describe("searches made at once", () => {
   });
 
   it.each(doors)("arrive at the %s door alike", async (door) => {
-    await using here = await scene(calling(searched("call_a", "a"), looked));
+    await using here = await fakeBackedGateway(calling(searched("call_a", "a"), looked));
     const tools = door === "chat" ? chatTools : [search, look];
     for (const stream of [true, false])
-      expect((await told(door, await ask(here, door, { tools, stream }))).calls).toMatchObject([
+      expect(
+        (await readAnswer(door, await ask(here, door, { tools, stream }))).calls,
+      ).toMatchObject([
         { id: "call_a", name: "web_search", input: '{"query":"a"}', complete: true },
         { id: "call_l", name: "look", input: '{"query":"c"}', complete: true },
       ]);
@@ -118,21 +122,21 @@ describe("searches made at once", () => {
 });
 
 it("a choice is forced once, in the request that forces it", async () => {
-  await using here = await scene(calling(searched("call_a", "a")));
+  await using here = await fakeBackedGateway(calling(searched("call_a", "a")));
   const forced = { type: "function", name: "web_search" };
   const [first] = await askBothWays(here, { tools: [search], tool_choice: forced });
-  expect(here.heard.map(({ body }) => body["tool_choice"] as unknown)).toEqual([
+  expect(here.requests.map(({ body }) => body["tool_choice"] as unknown)).toEqual([
     { type: "function", function: { name: "web_search" } },
     { type: "function", function: { name: "web_search" } },
   ]);
   const [made = {}] = (first?.["output"] ?? []) as Body[];
   await ask(here, "responses", { tools: [search], input: [made, answered(made, "found")] });
-  expect(here.heard).toHaveLength(3);
-  expect(lastHeard(here)).not.toHaveProperty("tool_choice");
+  expect(here.requests).toHaveLength(3);
+  expect(lastRequest(here)).not.toHaveProperty("tool_choice");
 });
 
 it("every token that the upstream counts is told", async () => {
-  await using here = await scene(calling(searched("call_a", "a")));
+  await using here = await fakeBackedGateway(calling(searched("call_a", "a")));
   for (const response of await askBothWays(here, { tools: [search] }))
     expect(response["usage"]).toMatchObject({
       input_tokens: 11,
@@ -144,7 +148,7 @@ it("every token that the upstream counts is told", async () => {
 it("text before and behind a call is two messages, each in its place", async () => {
   const entry = { index: 0, id: "call_a", type: "function" };
   const made = { ...entry, function: { name: "web_search", arguments: '{"query":"a"}' } };
-  await using here = await scene(() =>
+  await using here = await fakeBackedGateway(() =>
     sse(
       chunk(0, { role: "assistant", content: "Let me" }),
       chunk(0, { tool_calls: [made] }),
@@ -163,7 +167,7 @@ it("text before and behind a call is two messages, each in its place", async () 
 
 it("a malformed query is announced, shown as it is and closed like any other", async () => {
   const malformed = { id: "call_a", name: "web_search", arguments: '{"query": a' };
-  await using here = await scene(calling(malformed));
+  await using here = await fakeBackedGateway(calling(malformed));
   const text = await (await ask(here, "responses", { tools: [search], stream: true })).text();
   const about = readResponsesEvents(text).filter(({ type }) => /output_item/.test(type as string));
   expect(about).toMatchObject([
@@ -179,24 +183,27 @@ describe.each(["zhipu", "mimo", "generic-chat"])("the search of an upstream like
 
   it("is switched off by configuration", async () => {
     const capabilities = { tools: { kinds: { web_search: "ignore" } } };
-    await using here = await scene(({ body }) => sayChat(body, { text: "ok" }), {
+    await using here = await fakeBackedGateway(({ body }) => answerInChat(body, { text: "ok" }), {
       profile,
       capabilities,
     });
     expect((await ask(here, "responses", { tools })).status).toBe(200);
-    expect(namesHeard(here)).toEqual(["look"]);
+    expect(namesReceived(here)).toEqual(["look"]);
     expect(await decisionsOn(here, { tools })).toMatchObject([{ path: "tools[0]" }]);
   });
 
   it("is switched on by configuration", async () => {
     const builtins = { web_search: { type: "own_search" } };
     const capabilities = { tools: { kinds: { web_search: "native" }, builtins } };
-    await using here = await scene(({ body }) => sayChat(body, { text: "ok" }), {
+    await using here = await fakeBackedGateway(({ body }) => answerInChat(body, { text: "ok" }), {
       profile,
       capabilities,
     });
     expect((await ask(here, "responses", { tools })).status).toBe(200);
-    expect(lastHeard(here)["tools"]).toMatchObject([{ type: "own_search" }, { type: "function" }]);
+    expect(lastRequest(here)["tools"]).toMatchObject([
+      { type: "own_search" },
+      { type: "function" },
+    ]);
   });
 });
 
@@ -210,19 +217,22 @@ describe("a past search of the provider's own", () => {
   const input = [item, { role: "user", content: "And?" }];
 
   it("is kept for an upstream that knows it", async () => {
-    await using here = await scene(({ body }) => sayResponses(body, { calls: [looked] }), {
-      dialect: "responses",
-    });
+    await using here = await fakeBackedGateway(
+      ({ body }) => answerInResponses(body, { calls: [looked] }),
+      {
+        dialect: "responses",
+      },
+    );
     for (const tools of [[look], [look, { type: "custom", name: "a.b" }]]) {
       await ask(here, "responses", { input, tools });
-      expect((lastHeard(here)["input"] as Body[])[0]).toEqual(item);
+      expect((lastRequest(here)["input"] as Body[])[0]).toEqual(item);
     }
   });
 
   it("is reported where it is not", async () => {
-    await using here = await scene(({ body }) => sayChat(body, { text: "ok" }));
+    await using here = await fakeBackedGateway(({ body }) => answerInChat(body, { text: "ok" }));
     expect((await ask(here, "responses", { input })).status).toBe(200);
-    expect(messagesHeard(here)).toMatchObject([{ role: "user", content: "And?" }]);
+    expect(messagesReceived(here)).toMatchObject([{ role: "user", content: "And?" }]);
     expect(await decisionsOn(here, { input })).toMatchObject([
       { path: "input[0]", action: "dropped" },
     ]);
@@ -244,7 +254,7 @@ it.each([true, false])(
       stream
         ? sse(...events.map((event) => `data: ${JSON.stringify(event)}\n\n`))
         : json({ ...response, output: [item] });
-    await using here = await scene(model, { dialect: "responses" });
+    await using here = await fakeBackedGateway(model, { dialect: "responses" });
     const answer = await ask(here, "chat", { stream });
     const [, id] = /"id":"(chatcmpl[^"]+)"/.exec(await answer.text()) ?? [];
     const plan = await fetch(`${here.url}/v1/plans/${id}`);

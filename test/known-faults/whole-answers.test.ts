@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { ask, doors, told } from "../support/client.ts";
+import { ask, doors, readAnswer } from "../support/client.ts";
 import { chunk } from "../support/fake-model.ts";
 import { done, json, sse, type Answer, type Body } from "../support/fake-upstream.ts";
-import { askBothWays, scene } from "./scene.ts";
+import { askBothWays, fakeBackedGateway } from "./gateway.ts";
 
 const tools = [{ type: "function", name: "lookup", parameters: { type: "object" } }];
 const call = (more: Body = {}): Body => ({
@@ -30,9 +30,11 @@ describe.each(doors)("an answer in one piece, at the %s door", (door) => {
     ["id is empty", { id: "" }],
     ["type is missing", { type: undefined }],
   ])("keeps a call whose %s", async (_, flaw) => {
-    await using here = await scene(() => whole({ content: null, tool_calls: [call(flaw)] }));
+    await using here = await fakeBackedGateway(() =>
+      whole({ content: null, tool_calls: [call(flaw)] }),
+    );
     for (const stream of [true, false]) {
-      const { calls, text } = await told(door, await ask(here, door, { stream }));
+      const { calls, text } = await readAnswer(door, await ask(here, door, { stream }));
       expect(calls).toEqual([
         {
           id: expect.stringMatching(/./) as string,
@@ -48,9 +50,11 @@ describe.each(doors)("an answer in one piece, at the %s door", (door) => {
 
   it("gives each of several calls without ids one of its own", async () => {
     const bare = call({ id: undefined });
-    await using here = await scene(() => whole({ content: null, tool_calls: [bare, bare] }));
+    await using here = await fakeBackedGateway(() =>
+      whole({ content: null, tool_calls: [bare, bare] }),
+    );
     for (const stream of [true, false]) {
-      const { calls } = await told(door, await ask(here, door, { stream }));
+      const { calls } = await readAnswer(door, await ask(here, door, { stream }));
       expect(new Set(calls.map(({ id }) => id)).size).toBe(2);
     }
   });
@@ -63,9 +67,9 @@ describe.each(doors)("an answer in one piece, at the %s door", (door) => {
     { detail: words },
     { base_resp: { status_code: 1008, status_msg: words }, choices: null },
   ])("that holds an error is that error, though its status is 200: %j", async (body) => {
-    await using here = await scene(() => json(body));
+    await using here = await fakeBackedGateway(() => json(body));
     for (const stream of [true, false]) {
-      const { status, error } = await told(door, await ask(here, door, { stream }));
+      const { status, error } = await readAnswer(door, await ask(here, door, { stream }));
       expect(status).toBe(502);
       expect(error?.["message"]).toContain(words);
     }
@@ -84,7 +88,7 @@ describe("the items of an answer", () => {
     ["a stream", sse(...deltas.map((delta) => chunk(0, delta)), chunk(0, {}, "tool_calls"), done)],
     ["one piece", whole(message)],
   ])("come in one order out of %s: reasoning, text, calls", async (_, answer) => {
-    await using here = await scene(() => answer);
+    await using here = await fakeBackedGateway(() => answer);
     for (const { output } of await askBothWays(here, { tools }))
       expect(output).toMatchObject([
         { type: "reasoning" },
@@ -94,13 +98,13 @@ describe("the items of an answer", () => {
   });
 
   it("hold no empty message beside a call", async () => {
-    await using here = await scene(() => whole({ content: "", tool_calls: [call()] }));
+    await using here = await fakeBackedGateway(() => whole({ content: "", tool_calls: [call()] }));
     for (const { output } of await askBothWays(here, { tools }))
       expect(output).toEqual([expect.objectContaining({ type: "function_call" })]);
   });
 
   it("all have an id, and calls a status", async () => {
-    await using here = await scene(() => whole(message));
+    await using here = await fakeBackedGateway(() => whole(message));
     for (const { output } of await askBothWays(here, { tools })) {
       const ids = (output as Body[]).map(({ id }) => id as string);
       expect(ids).toEqual([/^rs_/, /^msg_/, /^fc_/].map((form) => expect.stringMatching(form)));
@@ -112,7 +116,9 @@ describe("the items of an answer", () => {
 it("keeps a picture that stands beside the text", async () => {
   const url = "data:image/webp;base64,UklGRg==";
   const image = { type: "image_url", image_url: { url } };
-  await using here = await scene(() => whole({ content: "Look:", images: [image] }, "stop"));
+  await using here = await fakeBackedGateway(() =>
+    whole({ content: "Look:", images: [image] }, "stop"),
+  );
   for (const { output } of await askBothWays(here, {}))
     expect(output).toMatchObject([
       { type: "message", content: [{ text: "Look:" }] },

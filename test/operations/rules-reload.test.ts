@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { parseConfig, type ConfigInput } from "../../src/gateway/config.ts";
-import { ask, doors, told, type DoorName } from "../support/client.ts";
+import { ask, doors, readAnswer, type DoorName } from "../support/client.ts";
 import { chunk } from "../support/fake-model.ts";
 import { done, fakeUpstream, sse } from "../support/fake-upstream.ts";
 import { onto, serve } from "../support/serve.ts";
@@ -41,7 +41,9 @@ async function changed(door: DoorName, stream: boolean, before: Rules, after: Ru
   const [first, second] = [await pending, await ask(served, door, asked)];
   return {
     modes: [first, second].map(({ headers }) => headers.get("x-codex-stop-after-tools-mode")),
-    calls: [await told(door, first), await told(door, second)].map(({ calls }) => calls.length),
+    calls: [await readAnswer(door, first), await readAnswer(door, second)].map(
+      ({ calls }) => calls.length,
+    ),
     truncated: served.turns().map((turn) => turn.calls.truncated),
   };
 }

@@ -12,7 +12,7 @@ import {
   json,
   sse,
   type Answer,
-  type Heard,
+  type ReceivedRequest,
 } from "../support/fake-upstream.ts";
 import { loopback } from "../support/loopback.ts";
 import { onto, serve } from "../support/serve.ts";
@@ -113,7 +113,7 @@ describe("a gateway that does not", () => {
 });
 
 /** Somebody else's server, which knows nothing of statistics. */
-const plainly = ({ path, body }: Heard): Answer => {
+const plainly = ({ path, body }: ReceivedRequest): Answer => {
   if (path === "/v1/models") return json({ data: [{ id: "m" }] });
   if (path !== "/v1/chat/completions") return json({ error: { message: "busy" } }, 503);
   const entries = ["c1", "c2"].map((id, index) => ({

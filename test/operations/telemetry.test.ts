@@ -223,7 +223,7 @@ describe("a trace", () => {
       parentSpanContext: { spanId: "b7ad6b7169203331" },
       attributes: { "gen_ai.response.finish_reasons": ["stop"], "patchbay.outcome": "completed" },
     });
-    expect(upstream.heard[0]?.headers.traceparent).toBe(
+    expect(upstream.requests[0]?.headers.traceparent).toBe(
       `00-0af7651916cd43dd8448eb211c80319c-${span?.spanContext().spanId}-01`,
     );
   });

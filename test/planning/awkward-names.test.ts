@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { ask, told } from "../support/client.ts";
-import { sayChat } from "../support/fake-model.ts";
+import { ask, readAnswer } from "../support/client.ts";
+import { answerInChat } from "../support/fake-model.ts";
 import { fakeUpstream, type Body } from "../support/fake-upstream.ts";
 import { serve } from "../support/serve.ts";
 
@@ -9,7 +9,7 @@ const names = ["constructor", "toString", "hasOwnProperty", "valueOf", "__define
 
 describe.each(names)("%s", (name) => {
   it("is a name like any other, of an upstream, a model, a caller or a header", async () => {
-    await using upstream = await fakeUpstream(({ body }) => sayChat(body, { text: "Hello." }));
+    await using upstream = await fakeUpstream(({ body }) => answerInChat(body, { text: "Hello." }));
     await using served = await serve({
       server: { keys: [name] },
       upstreams: {
@@ -32,9 +32,9 @@ describe.each(names)("%s", (name) => {
       (await (await fetch(served.url + path, { headers: key })).json()) as Body;
     const response = await ask(served, "responses", { model: name }, { headers: key });
     expect(response.headers.get("x-patchbay-upstream")).toBe(`${name}/${name}`);
-    expect((await told("responses", response)).text).toBe("Hello.");
-    expect(upstream.heard[0]?.body).toMatchObject({ model: name, [name]: 1 });
-    expect(upstream.heard[0]?.headers[name.toLowerCase()]).toBe("x");
+    expect((await readAnswer("responses", response)).text).toBe("Hello.");
+    expect(upstream.requests[0]?.body).toMatchObject({ model: name, [name]: 1 });
+    expect(upstream.requests[0]?.headers[name.toLowerCase()]).toBe("x");
     const { data } = (await get("/v1/models")) as { data: Body[] };
     expect(data.map(({ id }) => id)).toContain(name);
     expect(Object.keys((await get("/v1/usage"))["models"] as Body)).toEqual([name]);
@@ -42,7 +42,7 @@ describe.each(names)("%s", (name) => {
   });
 
   it("is nothing that was configured where it was not", async () => {
-    await using upstream = await fakeUpstream(({ body }) => sayChat(body, { text: "Hello." }));
+    await using upstream = await fakeUpstream(({ body }) => answerInChat(body, { text: "Hello." }));
     await using served = await serve({
       upstreams: {
         a: { dialect: "chat", base_url: upstream.url, retries: 0 },
@@ -55,7 +55,7 @@ describe.each(names)("%s", (name) => {
       models: { m: "a/m" },
     });
     const refused = await ask(served, "responses", { model: "strict/m", tools: [{ type: name }] });
-    expect((await told("responses", refused)).error).toMatchObject({ code: "tools.refused" });
+    expect((await readAnswer("responses", refused)).error).toMatchObject({ code: "tools.refused" });
     expect((await ask(served, "chat", { model: name })).status).toBe(404);
     expect((await ask(served, "chat", { model: `${name}/m` })).status).toBe(404);
     for (const door of ["chat", "responses"] as const)

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { ask, told } from "../support/client.ts";
-import { sayChat, sayResponses } from "../support/fake-model.ts";
+import { ask, readAnswer } from "../support/client.ts";
+import { answerInChat, answerInResponses } from "../support/fake-model.ts";
 import { fakeUpstream, type Body } from "../support/fake-upstream.ts";
-import { lastHeard, scene } from "../known-faults/scene.ts";
+import { lastRequest, fakeBackedGateway } from "../known-faults/gateway.ts";
 import { onto, serve } from "../support/serve.ts";
 
 const status = { type: "function", function: { name: "status", parameters: { type: "object" } } };
@@ -12,8 +12,8 @@ describe("a chat client with tools that chat does not have", () => {
   it.each([true, false])(
     "is told of which namespace a call is, and tells it back, streamed %s",
     async (stream) => {
-      await using here = await scene(({ body }, index) =>
-        sayChat(
+      await using here = await fakeBackedGateway(({ body }, index) =>
+        answerInChat(
           body,
           index > 0
             ? { text: "ok" }
@@ -38,7 +38,7 @@ describe("a chat client with tools that chat does not have", () => {
         ],
         tool_choice: { type: "function", function: { name: "status", namespace: "git" } },
       });
-      expect(lastHeard(here)).toMatchObject({
+      expect(lastRequest(here)).toMatchObject({
         messages: [
           {},
           { tool_calls: [{ function: { name: "hg__status", arguments: "{}" } }] },
@@ -50,9 +50,12 @@ describe("a chat client with tools that chat does not have", () => {
   );
 
   it("has the results of its calls told as those of their kind", async () => {
-    await using here = await scene(({ body }) => sayResponses(body, { text: "ok" }), {
-      dialect: "responses",
-    });
+    await using here = await fakeBackedGateway(
+      ({ body }) => answerInResponses(body, { text: "ok" }),
+      {
+        dialect: "responses",
+      },
+    );
     const call = (id: string, name: string, input: string): Body => ({
       id,
       type: "function",
@@ -79,7 +82,7 @@ describe("a chat client with tools that chat does not have", () => {
       ],
     });
     const exit = { type: "exit", exit_code: 0 };
-    expect(lastHeard(here)["input"]).toMatchObject([
+    expect(lastRequest(here)["input"]).toMatchObject([
       { type: "local_shell_call", call_id: "l" },
       { type: "shell_call", call_id: "s" },
       { type: "apply_patch_call", call_id: "p" },
@@ -94,9 +97,12 @@ describe("a chat client with tools that chat does not have", () => {
   });
 
   it("has what it answers to a search told in full, be it tools or words", async () => {
-    await using here = await scene(({ body }) => sayResponses(body, { text: "ok" }), {
-      dialect: "responses",
-    });
+    await using here = await fakeBackedGateway(
+      ({ body }) => answerInResponses(body, { text: "ok" }),
+      {
+        dialect: "responses",
+      },
+    );
     const found = [{ type: "function", name: "late", parameters: { type: "object" } }];
     const search = (id: string): Body => ({
       id,
@@ -111,7 +117,7 @@ describe("a chat client with tools that chat does not have", () => {
         { role: "tool", tool_call_id: "t", content: JSON.stringify(found) },
       ],
     });
-    expect(lastHeard(here)["input"]).toMatchObject([
+    expect(lastRequest(here)["input"]).toMatchObject([
       { type: "function_call", call_id: "w", name: "tool_search", arguments: '{"query":"git"}' },
       { type: "tool_search_call", call_id: "t", arguments: { query: "git" } },
       { type: "function_call_output", call_id: "w", output: "Nothing there; ask for files." },
@@ -120,9 +126,12 @@ describe("a chat client with tools that chat does not have", () => {
   });
 
   it("chooses a server by its label", async () => {
-    await using here = await scene(({ body }) => sayResponses(body, { text: "ok" }), {
-      dialect: "responses",
-    });
+    await using here = await fakeBackedGateway(
+      ({ body }) => answerInResponses(body, { text: "ok" }),
+      {
+        dialect: "responses",
+      },
+    );
     const server = (server_label: string): Body => ({
       type: "mcp",
       server_label,
@@ -130,7 +139,7 @@ describe("a chat client with tools that chat does not have", () => {
     });
     const choose = async (tool_choice: Body): Promise<unknown> => {
       await ask(here, "chat", { tools: [server("a"), server("b")], tool_choice });
-      return lastHeard(here)["tool_choice"];
+      return lastRequest(here)["tool_choice"];
     };
     expect(await choose({ type: "mcp", server_label: "b" })).toEqual({
       type: "mcp",
@@ -140,7 +149,7 @@ describe("a chat client with tools that chat does not have", () => {
 });
 
 it("leaves the id of a shell's result as it is where its kind is kept", async () => {
-  await using upstream = await fakeUpstream(({ body }) => sayResponses(body, { text: "ok" }));
+  await using upstream = await fakeUpstream(({ body }) => answerInResponses(body, { text: "ok" }));
   await using served = await serve(onto("responses", upstream.url));
   const action = { type: "exec", command: ["ls"], env: {} };
   const answer = await ask(served, "responses", {
@@ -150,8 +159,8 @@ it("leaves the id of a shell's result as it is where its kind is kept", async ()
       { type: "local_shell_call_output", id: "lsh_1", output: "files" },
     ],
   });
-  expect((await told("responses", answer)).text).toBe("ok");
-  expect(upstream.heard[0]?.body["input"][1]).toEqual({
+  expect((await readAnswer("responses", answer)).text).toBe("ok");
+  expect(upstream.requests[0]?.body["input"][1]).toEqual({
     type: "local_shell_call_output",
     id: "lsh_1",
     output: "files",
@@ -161,13 +170,13 @@ it("leaves the id of a shell's result as it is where its kind is kept", async ()
 it.each([[], [{ type: "function", function: { name: "not.lawful" } }]])(
   "withholds a call that a whole answer's end cut off, in either lane",
   async (...more) => {
-    await using here = await scene(({ body }) =>
-      sayChat(body, {
+    await using here = await fakeBackedGateway(({ body }) =>
+      answerInChat(body, {
         stop: "length",
         calls: [{ id: "call_1", name: "status", arguments: '{"a":1}' }],
       }),
     );
     const answer = await ask(here, "chat", { tools: [status, ...more] });
-    expect(await told("chat", answer)).toMatchObject({ calls: [], stop: "length" });
+    expect(await readAnswer("chat", answer)).toMatchObject({ calls: [], stop: "length" });
   },
 );

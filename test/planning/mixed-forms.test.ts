@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ask, type DoorName } from "../support/client.ts";
-import { sayChat, sayResponses } from "../support/fake-model.ts";
+import { answerInChat, answerInResponses } from "../support/fake-model.ts";
 import { fakeUpstream, type Body } from "../support/fake-upstream.ts";
 import { onto, serve } from "../support/serve.ts";
 
@@ -9,7 +9,7 @@ const flat = { type: "function", name: "f", parameters };
 const nested = { type: "function", function: { name: "f", parameters } };
 const schema = { type: "object", properties: {} };
 
-const says = { chat: sayChat, responses: sayResponses };
+const says = { chat: answerInChat, responses: answerInResponses };
 
 /** What an upstream of the door's own dialect is sent for a request. */
 async function sent(door: DoorName, more: Body): Promise<Body> {
@@ -19,7 +19,7 @@ async function sent(door: DoorName, more: Body): Promise<Body> {
   const response = await ask(served, door, more);
   expect(response.status).toBe(200);
   await response.text();
-  return upstream.heard[0]?.body ?? {};
+  return upstream.requests[0]?.body ?? {};
 }
 
 describe("what one dialect says as the other does", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { sayChat, sayResponses, wantedCalls } from "../support/fake-model.ts";
+import { answerInChat, answerInResponses, wantedCalls } from "../support/fake-model.ts";
 import { fakeUpstream, type Body } from "../support/fake-upstream.ts";
 import { onto, serve } from "../support/serve.ts";
 
@@ -8,7 +8,7 @@ const question = { role: "user", content: "Weather in Paris, time in Tokyo?" };
 const [weather] = wantedCalls;
 const made = { name: weather.name, arguments: weather.arguments };
 
-const says = { chat: sayChat, responses: sayResponses };
+const says = { chat: answerInChat, responses: answerInResponses };
 
 /** Posts a chat request to a gateway whose upstream makes two calls, whatever it is told. */
 async function post(dialect: "chat" | "responses", body: Body): Promise<[string, Body]> {
@@ -21,7 +21,7 @@ async function post(dialect: "chat" | "responses", body: Body): Promise<[string,
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ model: "m", ...body }),
   });
-  return [await response.text(), upstream.heard[0]?.body ?? {}];
+  return [await response.text(), upstream.requests[0]?.body ?? {}];
 }
 
 describe.each(["chat", "responses"] as const)("functions, with a %s upstream", (dialect) => {

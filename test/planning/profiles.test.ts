@@ -55,7 +55,7 @@ describe("the page of profiles", () => {
     expect(response.headers.get("x-patchbay-plan")).toBe(
       "native=2 degraded=1 deferred=0 ignored=1",
     );
-    const [heard] = model.heard;
+    const [heard] = model.requests;
     expect(heard?.headers.authorization).toBe("Bearer k");
     expect(heard?.body).toMatchObject({ model: "big", max_new_tokens: 9, tool_choice: "auto" });
     expect(heard?.body).toMatchObject({ split_thoughts: true, think: false });
@@ -93,12 +93,12 @@ models: { "*": up/* }
     await using served = await serve(config);
     const sees = async (name: string): Promise<boolean> => {
       await ask(served, "responses", { model: name, input });
-      return JSON.stringify(model.heard.at(-1)?.body).includes("image_url");
+      return JSON.stringify(model.requests.at(-1)?.body).includes("image_url");
     };
     expect(await sees("deepseek-v4-pro")).toBe(false);
     expect(await sees("deepseek-flash")).toBe(true);
     expect(await sees("own-model")).toBe(true);
-    expect(model.heard.at(-1)?.body).toMatchObject({ detail: "full", model: "own-model" });
+    expect(model.requests.at(-1)?.body).toMatchObject({ detail: "full", model: "own-model" });
   });
 });
 

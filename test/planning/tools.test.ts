@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ask, told, type DoorName } from "../support/client.ts";
-import { sayChat } from "../support/fake-model.ts";
+import { ask, readAnswer, type DoorName } from "../support/client.ts";
+import { answerInChat } from "../support/fake-model.ts";
 import { fakeUpstream, type Body, type FakeUpstream } from "../support/fake-upstream.ts";
 import { readResponsesEvents } from "../support/responses-reader.ts";
 import { onto, serve, type Served } from "../support/serve.ts";
@@ -163,7 +163,7 @@ const allowing = ({ door }: Row, mode: string, tool: Body): Body =>
 /** The calls in an answer, as the client sees them. */
 async function callsIn(door: DoorName, response: Response): Promise<Body[]> {
   if (door === "chat")
-    return (await told(door, response)).calls.map(({ kind, name, input: said, id }) => ({
+    return (await readAnswer(door, response)).calls.map(({ kind, name, input: said, id }) => ({
       kind,
       name,
       input: said,
@@ -182,7 +182,7 @@ describe("a tool of every kind, chosen in every way, on a chat upstream", () => 
   let calling: Row | undefined;
   beforeAll(async () => {
     upstream = await fakeUpstream(({ body }) =>
-      sayChat(body, {
+      answerInChat(body, {
         calls: [{ id: "call_9", name: calling?.name ?? "", arguments: calling?.arguments ?? "" }],
       }),
     );
@@ -212,7 +212,7 @@ describe("a tool of every kind, chosen in every way, on a chat upstream", () => 
           expect(calls).toHaveLength(mayCall ? 1 : 0);
           for (const call of calls) expect(call).toMatchObject(row.call);
           for (const call of calls) expect(call["call_id"] ?? call["id"]).toBe("call_9");
-          expect(upstream.heard.at(-1)?.body["tools"]).toBeInstanceOf(Array);
+          expect(upstream.requests.at(-1)?.body["tools"]).toBeInstanceOf(Array);
         },
       );
 });
@@ -226,7 +226,7 @@ describe("what becomes of tools", () => {
   const strict = { headers: { "x-patchbay-strict": "true" } };
 
   it("passes strictness where it is undone on the way back, and not where something is lost", async () => {
-    await using upstream = await fakeUpstream(({ body }) => sayChat(body, { text: "ok" }));
+    await using upstream = await fakeUpstream(({ body }) => answerInChat(body, { text: "ok" }));
     await using served = await serve(onto("chat", upstream.url));
     expect((await ask(served, "responses", { tools }, strict)).status).toBe(200);
 
@@ -241,12 +241,12 @@ describe("what becomes of tools", () => {
     expect(error).toMatchObject({ code: "plan.lossy", param: "tools[2]" });
     expect(error.message).toContain("`tools[2]` dropped");
     expect(error.message).toContain("`tools[3]` changed: its grammar is described, not enforced");
-    expect(upstream.heard).toHaveLength(1);
+    expect(upstream.requests).toHaveLength(1);
   });
 
   it("is told in the plan of the answer, with what was withheld from it", async () => {
     await using upstream = await fakeUpstream(({ body }) =>
-      sayChat(body, { calls: [twice, { ...twice, id: "call_2" }] }),
+      answerInChat(body, { calls: [twice, { ...twice, id: "call_2" }] }),
     );
     await using served = await serve(onto("chat", upstream.url));
     const response = await ask(served, "responses", { tools, parallel_tool_calls: false });
@@ -265,7 +265,7 @@ describe("what becomes of tools", () => {
   });
 
   it("holds for the rest of the conversation", async () => {
-    await using upstream = await fakeUpstream(({ body }) => sayChat(body, { text: "ok" }));
+    await using upstream = await fakeUpstream(({ body }) => answerInChat(body, { text: "ok" }));
     await using served = await serve(onto("chat", upstream.url));
     const response = await ask(served, "responses", {
       tools,
@@ -287,7 +287,7 @@ describe("what becomes of tools", () => {
       ],
     });
     expect(response.status).toBe(200);
-    expect(upstream.heard[0]?.body["messages"]).toMatchObject([
+    expect(upstream.requests[0]?.body["messages"]).toMatchObject([
       { role: "system", content: "Be brief." },
       {
         role: "assistant",

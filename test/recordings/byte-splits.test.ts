@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import { ask, doors, type DoorName } from "../support/client.ts";
 import { type Step } from "../support/fake-upstream.ts";
 import { recordings, type Recording } from "../support/recordings.ts";
-import { framesOf } from "../support/told.ts";
-import { standing } from "../support/shared-gateway.ts";
+import { framesOf } from "../support/client-answer.ts";
+import { sharedGateway } from "../support/shared-gateway.ts";
 
 /** Short streams with all that streams have: text beyond ASCII, calls, reasoning, counts. */
 const files = new Set([
@@ -42,7 +42,7 @@ const streams = [emoji, ...recorded];
 
 let wire: Step[] = [];
 const headers = { "content-type": "text/event-stream" };
-const here = standing(() => ({ headers, steps: wire }));
+const here = sharedGateway(() => ({ headers, steps: wire }));
 
 /** What the client hears, with the names that are made up on the way made the same. */
 async function hear(door: DoorName, dialect: DoorName): Promise<unknown[]> {

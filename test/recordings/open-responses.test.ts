@@ -1,6 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { ask } from "../support/client.ts";
-import { chunk, sayChat, sayResponses, wantedCalls, type Say } from "../support/fake-model.ts";
+import {
+  chunk,
+  answerInChat,
+  answerInResponses,
+  wantedCalls,
+  type FakeAnswer,
+} from "../support/fake-model.ts";
 import {
   cut,
   done,
@@ -38,7 +44,7 @@ const tools = [
 ];
 const city = { type: "object", properties: { name: { type: "string" } }, required: ["name"] };
 
-const says: readonly [string, Say][] = [
+const says: readonly [string, FakeAnswer][] = [
   ["text", { text: "Hello." }],
   ["a refusal", { refusal: "No." }],
   ["calls", { calls: wantedCalls }],
@@ -57,7 +63,7 @@ describe.skipIf(!hasSchema)("Open Responses", () => {
   describe.each(["chat", "responses"] as const)("with a %s upstream", (dialect) => {
     it.each(says)("describes %s", async (_, say) => {
       await using upstream = await fakeUpstream(({ body }) =>
-        dialect === "chat" ? sayChat(body, say) : sayResponses(body, say),
+        dialect === "chat" ? answerInChat(body, say) : answerInResponses(body, say),
       );
       await using served = await serve(onto(dialect, upstream.url));
       expect(

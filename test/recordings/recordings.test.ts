@@ -2,13 +2,13 @@ import { isDeepStrictEqual } from "node:util";
 import { createOpenAI } from "@ai-sdk/openai";
 import OpenAI from "openai";
 import { describe, expect, it } from "vitest";
-import { ask, doors, readBody, told, type DoorName } from "../support/client.ts";
+import { ask, doors, readBody, readAnswer, type DoorName } from "../support/client.ts";
 import { done, fakeUpstream, json, sse, type Body, type Model } from "../support/fake-upstream.ts";
 import { recordings, refusals, type Recording } from "../support/recordings.ts";
 import { unsealed } from "../support/responses-reader.ts";
 import { serve } from "../support/serve.ts";
-import type { Told } from "../support/told.ts";
-import { standing } from "../support/shared-gateway.ts";
+import type { ClientAnswer } from "../support/client-answer.ts";
+import { sharedGateway } from "../support/shared-gateway.ts";
 
 /** Plays the recording whose number is the model's name. */
 const replay: Model = ({ body }) => {
@@ -22,7 +22,7 @@ const replay: Model = ({ body }) => {
 const endOf = ({ dialect, events }: Recording): string[] =>
   dialect === "chat" && events.at(-1) !== "[DONE]" ? [done] : [];
 
-const here = standing(replay);
+const here = sharedGateway(replay);
 
 const modelOf = (recording: Recording): string =>
   `${recording.dialect}/${recordings.indexOf(recording)}`;
@@ -44,8 +44,8 @@ const tell = async (
   recording: Recording,
   door: DoorName,
   stream: boolean,
-): Promise<Told & { readonly status: number }> =>
-  told(
+): Promise<ClientAnswer & { readonly status: number }> =>
+  readAnswer(
     door,
     await ask(here.served, door, {
       model: modelOf(recording),
@@ -217,14 +217,16 @@ describe.skipIf(recordings.length === 0)("what went wrong at providers", () => {
     const http = /quota/.test(message as string) ? 429 : 400;
     await using refusing = await fakeUpstream(() => json(body, http));
     const to = { base_url: refusing.url, retries: 0 };
-    await using house = await serve({
+    await using gateway = await serve({
       upstreams: { chat: { dialect: "chat", ...to }, responses: { dialect: "responses", ...to } },
     });
     const words = { message: expect.stringContaining(message) as string };
     const wanted = typeof status === "string" ? { ...words, code: status } : words;
     for (const dialect of doors)
       for (const door of doors)
-        expect(await told(door, await ask(house, door, { model: `${dialect}/m` }))).toMatchObject({
+        expect(
+          await readAnswer(door, await ask(gateway, door, { model: `${dialect}/m` })),
+        ).toMatchObject({
           status: http,
           error: wanted,
         });

@@ -2,12 +2,12 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { chunk } from "../support/chat-frames.ts";
 import { ask } from "../support/client.ts";
 import { done, frame, json, sse, type Body } from "../support/fake-upstream.ts";
-import { framesOf } from "../support/told.ts";
-import { standing } from "../support/shared-gateway.ts";
+import { framesOf } from "../support/client-answer.ts";
+import { sharedGateway } from "../support/shared-gateway.ts";
 
 /** What the upstream says in one message, in the pieces it comes in where it streams. */
 let pieces: readonly Body[] = [];
-const here = standing(({ body }) => {
+const here = sharedGateway(({ body }) => {
   if (body["stream"] !== true) return json(whole(merged(pieces)));
   const frames = pieces.map((delta, at) => part(delta, at));
   return sse(...[...frames, part({}, Infinity, "stop")].map(frame), done);
@@ -116,14 +116,14 @@ describe.each([true, false])("where stream is %s", (stream) => {
       const messages = [message, { role: "user", content: "Go on." }];
       // Says what has to be written anew for the upstream.
       await heardByChat(stream, { messages, tools, parallel_tool_calls: true });
-      expect(here.upstream.heard.at(-1)?.body["messages"][0]).toMatchObject(expected);
+      expect(here.upstream.requests.at(-1)?.body["messages"][0]).toMatchObject(expected);
     });
 
     it("goes back with them from a client of the Responses API", async () => {
       const { output } = await heardByResponses(stream);
       const input = [...(output as Body[]), { role: "user", content: "Go on." }];
       await (await ask(here.served, "responses", { model: "chat/m", input, stream })).text();
-      expect(here.upstream.heard.at(-1)?.body["messages"][0]).toMatchObject(expected);
+      expect(here.upstream.requests.at(-1)?.body["messages"][0]).toMatchObject(expected);
     });
 
     it("goes back with them where the model makes calls and says nothing", async () => {
@@ -132,7 +132,7 @@ describe.each([true, false])("where stream is %s", (stream) => {
       const result = { type: "function_call_output", call_id: "call_1", output: "there" };
       const input = [...(output as Body[]), result];
       await (await ask(here.served, "responses", { model: "chat/m", input, stream })).text();
-      expect(here.upstream.heard.at(-1)?.body["messages"][0]).toMatchObject({
+      expect(here.upstream.requests.at(-1)?.body["messages"][0]).toMatchObject({
         ...expected,
         tool_calls: [called],
       });

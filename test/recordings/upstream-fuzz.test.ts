@@ -1,20 +1,20 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ask, doors, told, type DoorName } from "../support/client.ts";
-import { sayChat, sayResponses, wantedCalls } from "../support/fake-model.ts";
+import { ask, doors, readAnswer, type DoorName } from "../support/client.ts";
+import { answerInChat, answerInResponses, wantedCalls } from "../support/fake-model.ts";
 import { sse, type Body, type Step } from "../support/fake-upstream.ts";
-import type { Told } from "../support/told.ts";
-import { standing } from "../support/shared-gateway.ts";
+import type { ClientAnswer } from "../support/client-answer.ts";
+import { sharedGateway } from "../support/shared-gateway.ts";
 
 let wire: Step[] = [];
-const here = standing(() => sse(...wire));
+const here = sharedGateway(() => sse(...wire));
 
 const say = { text: "Let me see.", calls: wantedCalls };
 const asked = { stream: true, stream_options: { include_usage: true } };
 /** The data of each frame of a sound stream. */
 const sound: Record<DoorName, readonly string[]> = {
-  chat: dataOf(sayChat(asked, { reasoning: "Hm.", ...say }).steps as Iterable<string>),
-  responses: dataOf(sayResponses(asked, say).steps as Iterable<string>),
+  chat: dataOf(answerInChat(asked, { reasoning: "Hm.", ...say }).steps as Iterable<string>),
+  responses: dataOf(answerInResponses(asked, say).steps as Iterable<string>),
 };
 
 function dataOf(steps: Iterable<string>): string[] {
@@ -92,7 +92,7 @@ function placesIn(value: Body): [Body, string][] {
 }
 
 /** What was told, with ids that were made up on the way made the same. */
-const plainly = ({ text, calls, stop }: Told): unknown => ({
+const plainly = ({ text, calls, stop }: ClientAnswer): unknown => ({
   text,
   stop,
   calls: calls.map(({ id, name, kind, input, complete }) => {
@@ -107,8 +107,11 @@ describe.each(doors)("at the %s door", (door) => {
       fc.asyncProperty(fc.array(bends, { minLength: 1, maxLength: 4 }), async (chosen) => {
         wire = chosen.reduce(bend, [...sound[dialect]]).map((frame) => `data: ${frame}\n\n`);
         const model = `${dialect}/m`;
-        const streamed = await told(door, await ask(here.served, door, { model, stream: true }));
-        const whole = await told(door, await ask(here.served, door, { model }));
+        const streamed = await readAnswer(
+          door,
+          await ask(here.served, door, { model, stream: true }),
+        );
+        const whole = await readAnswer(door, await ask(here.served, door, { model }));
         const said = { streamed: plainly(streamed), failed: streamed.error !== undefined };
         // Both are one way: where the one fails the other does, and else they say the same.
         expect(said).toEqual({

@@ -1,7 +1,15 @@
 import { Agent, OpenAIProvider, Runner, setTracingDisabled, tool, type Tool } from "@openai/agents";
 import { describe, expect, it } from "vitest";
-import { backs, openHouse, question, schemas, toolbox, toolNames, type House } from "./house.ts";
-import type { Toolbox } from "./house.ts";
+import {
+  backends,
+  openGatewayOn,
+  question,
+  schemas,
+  toolbox,
+  toolNames,
+  type SdkGateway,
+} from "./gateway.ts";
+import type { Toolbox } from "./gateway.ts";
 import { roundOf, wantedRound } from "./round.ts";
 
 setTracingDisabled(true);
@@ -19,32 +27,34 @@ function agentOf(box: Toolbox): Agent {
   return new Agent({ name: "Guide", instructions: "Answer in one sentence.", model: "m", tools });
 }
 
-const runnerOf = (house: House, useResponses: boolean): Runner =>
+const runnerOf = (gateway: SdkGateway, useResponses: boolean): Runner =>
   new Runner({
-    modelProvider: new OpenAIProvider({ openAIClient: house.client, useResponses }),
+    modelProvider: new OpenAIProvider({ openAIClient: gateway.client, useResponses }),
     tracingDisabled: true,
   });
 
-describe.each(backs)("@openai/agents, with %s behind the gateway", (back) => {
+describe.each(backends)("@openai/agents, with %s behind the gateway", (back) => {
   describe.each([
     ["responses", true],
     ["chat", false],
   ])("over its %s model", (_, useResponses) => {
     it("makes a round with two calls", async () => {
-      await using house = await openHouse(back);
+      await using gateway = await openGatewayOn(back);
       const box = toolbox();
-      const { finalOutput } = await runnerOf(house, useResponses).run(agentOf(box), question);
-      expect(roundOf(house, box, finalOutput)).toEqual(wantedRound(back));
+      const { finalOutput } = await runnerOf(gateway, useResponses).run(agentOf(box), question);
+      expect(roundOf(gateway, box, finalOutput)).toEqual(wantedRound(back));
     });
 
     it("makes the same round over streams", async () => {
-      await using house = await openHouse(back);
+      await using gateway = await openGatewayOn(back);
       const box = toolbox();
-      const run = await runnerOf(house, useResponses).run(agentOf(box), question, { stream: true });
+      const run = await runnerOf(gateway, useResponses).run(agentOf(box), question, {
+        stream: true,
+      });
       let text = "";
       for await (const piece of run.toTextStream()) text += piece;
       await run.completed;
-      expect(roundOf(house, box, text)).toEqual(wantedRound(back));
+      expect(roundOf(gateway, box, text)).toEqual(wantedRound(back));
     });
   });
 });

@@ -1,8 +1,8 @@
 import { createOpenAI } from "@ai-sdk/openai";
 import { generateText, isStepCount, jsonSchema, streamText, tool, type ToolSet } from "ai";
 import { describe, expect, it } from "vitest";
-import { backs, openHouse, question, schemas, toolbox, toolNames } from "./house.ts";
-import type { House, Toolbox } from "./house.ts";
+import { backends, openGatewayOn, question, schemas, toolbox, toolNames } from "./gateway.ts";
+import type { SdkGateway, Toolbox } from "./gateway.ts";
 import { roundOf, wantedRound } from "./round.ts";
 
 const toolsOf = (box: Toolbox): ToolSet =>
@@ -17,16 +17,16 @@ const toolsOf = (box: Toolbox): ToolSet =>
     ]),
   );
 
-const modelOf = (house: House, api: "responses" | "chat") =>
-  createOpenAI({ baseURL: `${house.served.url}/v1`, apiKey: "unused" })[api]("m");
+const modelOf = (gateway: SdkGateway, api: "responses" | "chat") =>
+  createOpenAI({ baseURL: `${gateway.served.url}/v1`, apiKey: "unused" })[api]("m");
 
-describe.each(backs)("the ai package, with %s behind the gateway", (back) => {
+describe.each(backends)("the ai package, with %s behind the gateway", (back) => {
   describe.each(["responses", "chat"] as const)("over its %s model", (api) => {
     it("makes a round with two calls", async () => {
-      await using house = await openHouse(back);
+      await using gateway = await openGatewayOn(back);
       const box = toolbox();
       const { text, steps, totalUsage } = await generateText({
-        model: modelOf(house, api),
+        model: modelOf(gateway, api),
         tools: toolsOf(box),
         stopWhen: isStepCount(4),
         prompt: question,
@@ -34,15 +34,15 @@ describe.each(backs)("the ai package, with %s behind the gateway", (back) => {
       });
       expect(steps.map((step) => step.finishReason)).toEqual(["tool-calls", "stop"]);
       expect(totalUsage.totalTokens).toBeGreaterThan(0);
-      expect(roundOf(house, box, text)).toEqual(wantedRound(back));
+      expect(roundOf(gateway, box, text)).toEqual(wantedRound(back));
     });
 
     it("makes the same round over streams", async () => {
-      await using house = await openHouse(back);
+      await using gateway = await openGatewayOn(back);
       const box = toolbox();
       const errors: unknown[] = [];
       const run = streamText({
-        model: modelOf(house, api),
+        model: modelOf(gateway, api),
         tools: toolsOf(box),
         stopWhen: isStepCount(4),
         prompt: question,
@@ -52,7 +52,7 @@ describe.each(backs)("the ai package, with %s behind the gateway", (back) => {
       const text = await run.text;
       expect(errors).toEqual([]);
       expect((await run.steps).map((step) => step.finishReason)).toEqual(["tool-calls", "stop"]);
-      expect(roundOf(house, box, text)).toEqual(wantedRound(back));
+      expect(roundOf(gateway, box, text)).toEqual(wantedRound(back));
     });
   });
 });

@@ -7,11 +7,11 @@ import { parseConfig, type ConfigInput } from "../../src/gateway/config.ts";
 import { writeUseTool } from "../../src/tools/text-calls/use-tool/write.ts";
 import { burstInChat, burstInResponses, type Part } from "../support/burst-model.ts";
 import { ask, doors, type DoorName } from "../support/client.ts";
-import { fakeUpstream, type FakeUpstream, type Heard } from "../support/fake-upstream.ts";
+import { fakeUpstream, type FakeUpstream, type ReceivedRequest } from "../support/fake-upstream.ts";
 import { eventFaults, hasSchema, responseFaults } from "../support/open-responses.ts";
 import { readResponsesEvents } from "../support/responses-reader.ts";
 import { onto, serve, type Served } from "../support/serve.ts";
-import { question, schemas, toolNames } from "./house.ts";
+import { question, schemas, toolNames } from "./gateway.ts";
 
 setTracingDisabled(true);
 
@@ -25,7 +25,7 @@ const opening = "Let me see.";
 const ending = "It is fine.";
 
 /** What a model does: three calls between words, and once it has results, a last word. */
-function partsFor({ text }: Heard): readonly Part[] {
+function partsFor({ text }: ReceivedRequest): readonly Part[] {
   if (text.includes("call_0") && text.includes(RESULT)) return [{ text: ending }];
   return [{ text: opening }, ...made.map((call) => ({ call })), { text: "So." }];
 }

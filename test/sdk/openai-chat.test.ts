@@ -1,7 +1,15 @@
 import type OpenAI from "openai";
 import type { RunnableToolFunctionWithParse } from "openai/lib/RunnableFunction";
 import { describe, expect, it } from "vitest";
-import { backs, openHouse, question, schemas, toolbox, toolNames, type Toolbox } from "./house.ts";
+import {
+  backends,
+  openGatewayOn,
+  question,
+  schemas,
+  toolbox,
+  toolNames,
+  type Toolbox,
+} from "./gateway.ts";
 import { roundOf, wantedRound } from "./round.ts";
 
 type Message = OpenAI.ChatCompletionMessageParam;
@@ -33,10 +41,10 @@ const runnable = (box: Toolbox): RunnableToolFunctionWithParse<object>[] =>
     },
   }));
 
-describe.each(backs)("openai's chat client, with %s behind the gateway", (back) => {
+describe.each(backends)("openai's chat client, with %s behind the gateway", (back) => {
   it("makes a round with two calls", async () => {
-    await using house = await openHouse(back);
-    const { completions } = house.client.chat;
+    await using gateway = await openGatewayOn(back);
+    const { completions } = gateway.client.chat;
     const box = toolbox();
     const first = await completions.create({ model: "m", messages: [asked], tools });
     const [choice] = first.choices;
@@ -46,12 +54,12 @@ describe.each(backs)("openai's chat client, with %s behind the gateway", (back) 
     const messages = [asked, message, ...answers(box, message)];
     const second = await completions.create({ model: "m", messages, tools });
     expect(second.choices[0]?.finish_reason).toBe("stop");
-    expect(roundOf(house, box, second.choices[0]?.message.content)).toEqual(wantedRound(back));
+    expect(roundOf(gateway, box, second.choices[0]?.message.content)).toEqual(wantedRound(back));
   });
 
   it("makes the same round over streams", async () => {
-    await using house = await openHouse(back);
-    const { completions } = house.client.chat;
+    await using gateway = await openGatewayOn(back);
+    const { completions } = gateway.client.chat;
     const box = toolbox();
     const first = completions.stream({
       model: "m",
@@ -66,31 +74,31 @@ describe.each(backs)("openai's chat client, with %s behind the gateway", (back) 
     const second = await completions.create({ model: "m", messages, tools, stream: true });
     let text = "";
     for await (const chunk of second) text += chunk.choices[0]?.delta.content ?? "";
-    expect(roundOf(house, box, text)).toEqual(wantedRound(back));
+    expect(roundOf(gateway, box, text)).toEqual(wantedRound(back));
   });
 
   it("runs tools by itself", async () => {
-    await using house = await openHouse(back);
+    await using gateway = await openGatewayOn(back);
     const box = toolbox();
-    const runner = house.client.chat.completions.runTools({
+    const runner = gateway.client.chat.completions.runTools({
       model: "m",
       messages: [asked],
       tools: runnable(box),
     });
     const text = await runner.finalContent();
-    expect(roundOf(house, box, text)).toEqual(wantedRound(back));
+    expect(roundOf(gateway, box, text)).toEqual(wantedRound(back));
   });
 
   it("runs tools by itself over streams", async () => {
-    await using house = await openHouse(back);
+    await using gateway = await openGatewayOn(back);
     const box = toolbox();
-    const runner = house.client.chat.completions.runTools({
+    const runner = gateway.client.chat.completions.runTools({
       model: "m",
       messages: [asked],
       tools: runnable(box),
       stream: true,
     });
     const text = await runner.finalContent();
-    expect(roundOf(house, box, text)).toEqual(wantedRound(back));
+    expect(roundOf(gateway, box, text)).toEqual(wantedRound(back));
   });
 });

@@ -2,11 +2,17 @@ import { RateLimitError, type APIError, type OpenAI } from "openai";
 import { zodResponseFormat, zodTextFormat } from "openai/helpers/zod";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { chunk, named, sayChat, sayResponses, type Say } from "../support/fake-model.ts";
+import {
+  chunk,
+  named,
+  answerInChat,
+  answerInResponses,
+  type FakeAnswer,
+} from "../support/fake-model.ts";
 import { done, fakeUpstream, frame, hang, sse } from "../support/fake-upstream.ts";
 import type { FakeUpstream, Model } from "../support/fake-upstream.ts";
 import { onto, serve, type Served } from "../support/serve.ts";
-import { clientOf } from "./house.ts";
+import { clientOf } from "./gateway.ts";
 
 type House = AsyncDisposable & { client: OpenAI; served: Served; upstream: FakeUpstream };
 
@@ -26,8 +32,9 @@ async function openHouse(dialect: "chat" | "responses", model: Model): Promise<H
 
 /** A model that says this, in either dialect. */
 const saying = {
-  chat: (say: Say) => openHouse("chat", ({ body }) => sayChat(body, say)),
-  responses: (say: Say) => openHouse("responses", ({ body }) => sayResponses(body, say)),
+  chat: (say: FakeAnswer) => openHouse("chat", ({ body }) => answerInChat(body, say)),
+  responses: (say: FakeAnswer) =>
+    openHouse("responses", ({ body }) => answerInResponses(body, say)),
 };
 
 async function gather<T>(items: AsyncIterable<T>): Promise<T[]> {
@@ -42,11 +49,11 @@ const paris = { name: "Paris", people: 2_100_000 };
 
 describe("openai's client", () => {
   it("gets as many choices as it asks for, streamed and not", async () => {
-    const says: Say[] = [{ text: "one of two" }, { text: "two of two" }];
-    await using house = await openHouse("chat", ({ body }) =>
-      sayChat(body, ...says.slice(0, body["n"] as number)),
+    const says: FakeAnswer[] = [{ text: "one of two" }, { text: "two of two" }];
+    await using gateway = await openHouse("chat", ({ body }) =>
+      answerInChat(body, ...says.slice(0, body["n"] as number)),
     );
-    const { completions } = house.client.chat;
+    const { completions } = gateway.client.chat;
     const params = { model: "m", messages: asked, n: 2 };
     const whole = await completions.create(params);
     expect(whole.choices.map((choice) => choice.message.content)).toEqual(
@@ -84,11 +91,11 @@ describe("openai's client", () => {
       ],
     ],
   ])("hears of every call once that it is done, where they come %s", async (_, frames) => {
-    await using house = await openHouse("chat", () =>
+    await using gateway = await openHouse("chat", () =>
       sse(chunk(0, { role: "assistant", content: "" }), ...frames, done),
     );
     const finished: string[] = [];
-    await house.client.chat.completions
+    await gateway.client.chat.completions
       .stream({ model: "m", messages: asked })
       .on("tool_calls.function.arguments.done", (call) => {
         finished.push(`${call.index}${call.arguments}`);
@@ -99,8 +106,8 @@ describe("openai's client", () => {
 
   describe.each(["chat", "responses"] as const)("with a %s upstream", (back) => {
     it("parses what was asked for by a schema, through both doors", async () => {
-      await using house = await saying[back]({ text: JSON.stringify(paris) });
-      const { chat, responses } = house.client;
+      await using gateway = await saying[back]({ text: JSON.stringify(paris) });
+      const { chat, responses } = gateway.client;
       const chatParams = {
         model: "m",
         messages: asked,
@@ -113,13 +120,13 @@ describe("openai's client", () => {
       expect(streamed.choices[0]?.message.parsed).toEqual(paris);
       expect((await responses.parse(params)).output_parsed).toEqual(paris);
       expect((await responses.stream(params).finalResponse()).output_parsed).toEqual(paris);
-      for (const { text } of house.upstream.heard)
+      for (const { text } of gateway.upstream.requests)
         expect(text).toContain('"additionalProperties":false');
     });
 
     it("hears a refusal as a refusal", async () => {
-      await using house = await saying[back]({ refusal: "I will not." });
-      const { chat, responses } = house.client;
+      await using gateway = await saying[back]({ refusal: "I will not." });
+      const { chat, responses } = gateway.client;
       const params = { model: "m", messages: asked };
       const said = await chat.completions.create(params);
       expect(said.choices[0]?.message).toMatchObject({ refusal: "I will not.", content: null });
@@ -133,8 +140,8 @@ describe("openai's client", () => {
     });
 
     it("knows an answer that was cut short", async () => {
-      await using house = await saying[back]({ text: "Once upon", stop: "length" });
-      const { chat, responses } = house.client;
+      await using gateway = await saying[back]({ text: "Once upon", stop: "length" });
+      const { chat, responses } = gateway.client;
       const params = { model: "m", messages: asked, max_completion_tokens: 2 };
       const said = await chat.completions.create(params);
       expect(said.choices[0]?.finish_reason).toBe("length");
@@ -153,8 +160,8 @@ describe("openai's client", () => {
     });
 
     it("is told the token counts", async () => {
-      await using house = await saying[back]({ text: "Hello" });
-      const { chat, responses } = house.client;
+      await using gateway = await saying[back]({ text: "Hello" });
+      const { chat, responses } = gateway.client;
       const counts = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 };
       const params = { model: "m", messages: asked };
       expect((await chat.completions.create(params)).usage).toMatchObject(counts);
@@ -177,25 +184,25 @@ describe("openai's client", () => {
           hang,
         ),
       };
-      await using house = await openHouse(back, () => begun[back]);
-      const { chat, responses } = house.client;
+      await using gateway = await openHouse(back, () => begun[back]);
+      const { chat, responses } = gateway.client;
       const one = await chat.completions.create({ model: "m", messages: asked, stream: true });
       one.controller.abort();
       const two = await responses.create({ model: "m", input: "Hi", stream: true });
       two.controller.abort();
-      await Promise.all(house.upstream.heard.map((request) => request.closed));
-      expect(house.upstream.heard.map((request) => request.abandoned())).toEqual([true, true]);
+      await Promise.all(gateway.upstream.requests.map((request) => request.closed));
+      expect(gateway.upstream.requests.map((request) => request.abandoned())).toEqual([true, true]);
     });
   });
 
   it("raises an error that comes in the middle of a stream", async () => {
-    await using house = await openHouse("chat", () =>
+    await using gateway = await openHouse("chat", () =>
       sse(
         chunk(0, { role: "assistant", content: "Hel" }),
         frame({ error: { message: "Out of memory.", type: "server_error", code: "oom" } }),
       ),
     );
-    const { chat, responses } = house.client;
+    const { chat, responses } = gateway.client;
     const raised = { code: "oom", message: expect.stringContaining("Out of memory.") as string };
     const streams = [
       chat.completions.stream({ model: "m", messages: asked }).finalMessage(),
@@ -208,12 +215,12 @@ describe("openai's client", () => {
   });
 
   it("raises the error its status stands for", async () => {
-    await using house = await openHouse("chat", () => ({
+    await using gateway = await openHouse("chat", () => ({
       status: 429,
       headers: { "content-type": "application/json", "retry-after": "7" },
       steps: [JSON.stringify({ error: { message: "Slow down.", code: "rate_limit_exceeded" } })],
     }));
-    const refused = house.client.chat.completions.create({ model: "m", messages: asked });
+    const refused = gateway.client.chat.completions.create({ model: "m", messages: asked });
     await expect(refused).rejects.toBeInstanceOf(RateLimitError);
     await expect(refused).rejects.toMatchObject({ code: "rate_limit_exceeded", status: 429 });
     const error = await refused.catch((thrown: unknown) => thrown);

@@ -1,6 +1,14 @@
 import type OpenAI from "openai";
 import { describe, expect, it } from "vitest";
-import { backs, openHouse, question, schemas, toolbox, toolNames, type Toolbox } from "./house.ts";
+import {
+  backends,
+  openGatewayOn,
+  question,
+  schemas,
+  toolbox,
+  toolNames,
+  type Toolbox,
+} from "./gateway.ts";
 import { roundOf, wantedRound } from "./round.ts";
 
 type Input = OpenAI.Responses.ResponseInputItem;
@@ -27,22 +35,22 @@ const goneOn = (box: Toolbox, output: readonly Output[]): Input[] => [
     })),
 ];
 
-describe.each(backs)("openai's responses client, with %s behind the gateway", (back) => {
+describe.each(backends)("openai's responses client, with %s behind the gateway", (back) => {
   it("makes a round with two calls", async () => {
-    await using house = await openHouse(back);
-    const { responses } = house.client;
+    await using gateway = await openGatewayOn(back);
+    const { responses } = gateway.client;
     const box = toolbox();
     const first = await responses.create({ model: "m", input: [asked], tools });
     expect(first.status).toBe("completed");
     expect(first.usage?.total_tokens).toBeGreaterThan(0);
     const input = goneOn(box, first.output);
     const second = await responses.create({ model: "m", input, tools });
-    expect(roundOf(house, box, second.output_text)).toEqual(wantedRound(back));
+    expect(roundOf(gateway, box, second.output_text)).toEqual(wantedRound(back));
   });
 
   it("makes the same round over streams", async () => {
-    await using house = await openHouse(back);
-    const { responses } = house.client;
+    await using gateway = await openGatewayOn(back);
+    const { responses } = gateway.client;
     const box = toolbox();
     const first = responses.stream({ model: "m", input: [asked], tools });
     const { output } = await first.finalResponse();
@@ -55,14 +63,14 @@ describe.each(backs)("openai's responses client, with %s behind the gateway", (b
     let text = "";
     for await (const event of second)
       if (event.type === "response.output_text.delta") text += event.delta;
-    expect(roundOf(house, box, text)).toEqual(wantedRound(back));
+    expect(roundOf(gateway, box, text)).toEqual(wantedRound(back));
   });
 
   it("hears the events of a stream by name", async () => {
-    await using house = await openHouse(back);
+    await using gateway = await openGatewayOn(back);
     const fragments = new Map<string, string>();
     const said: string[] = [];
-    const stream = house.client.responses
+    const stream = gateway.client.responses
       .stream({ model: "m", input: [asked], tools })
       .on("event", (event) => void said.push(event.type))
       .on("response.function_call_arguments.delta", (event) => {

@@ -1,29 +1,29 @@
 import { expect } from "vitest";
-import { finalText, results, toolNames, wantedInputs } from "./house.ts";
-import type { Back, House, Toolbox } from "./house.ts";
+import { finalText, results, toolNames, wantedInputs } from "./gateway.ts";
+import type { Backend, SdkGateway, Toolbox } from "./gateway.ts";
 
 type Declared = { readonly name?: string; readonly function?: { readonly name: string } };
 
 /** Codex names its thread in every request to its model. */
-export const threadsOf = (heard: House["heard"]): number =>
+export const threadsOf = (heard: SdkGateway["requests"]): number =>
   new Set(heard.map(({ body }) => body["prompt_cache_key"] as unknown)).size;
 
 /** What came of a round: the calls, what the model was told, and what it said in the end. */
 export const roundOf = (
-  { heard, back }: House,
+  { requests, back }: SdkGateway,
   box: Toolbox,
   text: string | null | undefined,
 ): unknown => ({
-  ...(back === "codex" && { threads: threadsOf(heard) }),
+  ...(back === "codex" && { threads: threadsOf(requests) }),
   called: box.called,
-  requests: heard.map(({ body, text: sent }) => ({
+  requests: requests.map(({ body, text: sent }) => ({
     tools: ((body["tools"] ?? []) as Declared[]).map((tool) => tool.function?.name ?? tool.name),
     results: Object.values(results).filter((result) => sent.includes(result)),
   })),
   text,
 });
 
-export function wantedRound(back: Back): unknown {
+export function wantedRound(back: Backend): unknown {
   if (back !== "demo")
     return {
       // The second request goes on in the thread that waits for it.

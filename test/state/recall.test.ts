@@ -1,11 +1,11 @@
 import { createOpenAI } from "@ai-sdk/openai";
 import { generateText, type ModelMessage } from "ai";
 import { describe, expect, it } from "vitest";
-import { sayChat, sayResponses } from "../support/fake-model.ts";
+import { answerInChat, answerInResponses } from "../support/fake-model.ts";
 import { fakeUpstream, type Body } from "../support/fake-upstream.ts";
 import { onto, serve, type Served } from "../support/serve.ts";
 
-const says = { chat: sayChat, responses: sayResponses };
+const says = { chat: answerInChat, responses: answerInResponses };
 const upstreamOf = (dialect: "chat" | "responses") =>
   fakeUpstream(({ body }) =>
     says[dialect](body, {
@@ -43,7 +43,7 @@ describe("a reference to an item of an earlier answer", () => {
     await using served = await serve(onto("chat", upstream.url));
     const output = outputOf(await post(served, { input: "Hi", stream }));
     await post(served, { input: [{ role: "user", content: "Hi" }, ...references(output), result] });
-    expect(upstream.heard[1]?.body["messages"]).toMatchObject([
+    expect(upstream.requests[1]?.body["messages"]).toMatchObject([
       { role: "user", content: "Hi" },
       {
         role: "assistant",
@@ -60,7 +60,7 @@ describe("a reference to an item of an earlier answer", () => {
     const output = outputOf(await post(served, { input: "Hi" }));
     const input = [{ role: "user", content: "Hi" }, ...references(output), result];
     await post(served, { input });
-    expect(upstream.heard[1]?.body["input"]).toEqual(input);
+    expect(upstream.requests[1]?.body["input"]).toEqual(input);
   });
 
   it("is nobody else's, and stands for nothing that was not to be kept", async () => {
@@ -74,19 +74,19 @@ describe("a reference to an item of an earlier answer", () => {
     const user = { role: "user", content: "Hi" };
     await post(served, { input: [...references(kept), user] }, "other");
     await post(served, { input: [...references(unkept), user] });
-    for (const { body } of upstream.heard.slice(2)) expect(body["messages"]).toEqual([user]);
+    for (const { body } of upstream.requests.slice(2)) expect(body["messages"]).toEqual([user]);
   });
 });
 
 it("lets the AI SDK go on with a conversation, whatever the upstream", async () => {
-  await using upstream = await fakeUpstream(({ body }) => sayChat(body, { text: "Hello." }));
+  await using upstream = await fakeUpstream(({ body }) => answerInChat(body, { text: "Hello." }));
   await using served = await serve(onto("chat", upstream.url));
   const model = createOpenAI({ baseURL: `${served.url}/v1`, apiKey: "none" }).responses("m");
   const messages: ModelMessage[] = [{ role: "user", content: "Hi" }];
   const { response } = await generateText({ model, messages });
   messages.push(...response.messages, { role: "user", content: "And?" });
   await generateText({ model, messages });
-  expect(upstream.heard[1]?.body["messages"]).toEqual([
+  expect(upstream.requests[1]?.body["messages"]).toEqual([
     { role: "user", content: "Hi" },
     { role: "assistant", content: "Hello." },
     { role: "user", content: "And?" },

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ask } from "../support/client.ts";
-import { named, sayResponses } from "../support/fake-model.ts";
+import { named, answerInResponses } from "../support/fake-model.ts";
 import {
   fakeUpstream,
   json,
@@ -18,7 +18,7 @@ const sealing = (own: string, down = false): Promise<FakeUpstream> =>
     const seals = reasoningIn(body).map((item) => String(item["encrypted_content"]));
     if (seals.some((seal) => !seal.startsWith(own)))
       return json({ error: { message: "Not mine.", code: "invalid_encrypted_content" } }, 400);
-    const { steps } = sayResponses({}, { text: "Hello." });
+    const { steps } = answerInResponses({}, { text: "Hello." });
     const [text = ""] = steps as Iterable<string>;
     const answer = JSON.parse(text) as Body;
     const response = { ...answer, output: [thought(`${own}-${index}`), ...answer["output"]] };
@@ -82,8 +82,8 @@ describe("reasoning that a provider sealed", () => {
     const { output } = await post(served, "one/m", [user]);
     await post(served, "one/m", [user, ...output, user]);
     await post(served, "one/n", [user, ...output, user]);
-    expect(reasoningIn(one.heard[1]?.body ?? {})).toEqual([thought("one-0")]);
-    expect(reasoningIn(one.heard[2]?.body ?? {})).toEqual([thought("one-0")]);
+    expect(reasoningIn(one.requests[1]?.body ?? {})).toEqual([thought("one-0")]);
+    expect(reasoningIn(one.requests[2]?.body ?? {})).toEqual([thought("one-0")]);
     expect(served.turns().every(({ straight }) => straight)).toBe(true);
   });
 
@@ -93,7 +93,7 @@ describe("reasoning that a provider sealed", () => {
     await using served = await two(one, other);
     const { output } = await post(served, "one/m", [user]);
     const answer = await post(served, "other/m", [user, ...output, user]);
-    expect(reasoningIn(other.heard[0]?.body ?? {})).toEqual([]);
+    expect(reasoningIn(other.requests[0]?.body ?? {})).toEqual([]);
     expect(await decisionsOf(served, answer)).toContainEqual({
       path: "input[1]",
       action: "dropped",
@@ -109,7 +109,7 @@ describe("reasoning that a provider sealed", () => {
     const [, seal = ""] = /"encrypted_content":"([^"]*)"/.exec(await response.text()) ?? [];
     await post(served, "other/m", [user, thought(seal), user]);
     expect(seal).toBe("one-0");
-    expect(reasoningIn(other.heard[0]?.body ?? {})).toEqual([]);
+    expect(reasoningIn(other.requests[0]?.body ?? {})).toEqual([]);
   });
 
   it("does not follow a turn to the next link of a chain, but for whom it is it stays", async () => {
@@ -120,7 +120,7 @@ describe("reasoning that a provider sealed", () => {
     const second = await post(served, "chain", [user, ...first["output"], user]);
     const said = [user, ...first["output"], user, ...second["output"], user];
     await post(served, "chain", said);
-    expect(other.heard.map(({ body }) => reasoningIn(body))).toEqual([[], [thought("other-0")]]);
+    expect(other.requests.map(({ body }) => reasoningIn(body))).toEqual([[], [thought("other-0")]]);
   });
 
   it("that nobody remembers goes to the first link of a chain and no further", async () => {
@@ -129,8 +129,8 @@ describe("reasoning that a provider sealed", () => {
     await using served = await two(one, other);
     await post(served, "chain", [user, thought("one-before"), user]);
     await post(served, "chain", [user, thought("one-before"), user]);
-    expect(reasoningIn(one.heard[0]?.body ?? {})).toEqual([thought("one-before")]);
-    expect(reasoningIn(one.heard[1]?.body ?? {})).toEqual([thought("one-before")]);
-    expect(other.heard.map(({ body }) => reasoningIn(body))).toEqual([[]]);
+    expect(reasoningIn(one.requests[0]?.body ?? {})).toEqual([thought("one-before")]);
+    expect(reasoningIn(one.requests[1]?.body ?? {})).toEqual([thought("one-before")]);
+    expect(other.requests.map(({ body }) => reasoningIn(body))).toEqual([[]]);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { sayChat, sayResponses } from "../support/fake-model.ts";
+import { answerInChat, answerInResponses } from "../support/fake-model.ts";
 import { fakeUpstream, json, type Body } from "../support/fake-upstream.ts";
 import { onto, serve, type Served } from "../support/serve.ts";
 
@@ -34,7 +34,7 @@ const requestsOf = async (served: Served, key: string): Promise<unknown> =>
 /** Answers everybody under the same id. */
 const oneId = () =>
   fakeUpstream(({ body }) => {
-    const { steps } = sayChat({ ...body, stream: false }, { text: "Hello." });
+    const { steps } = answerInChat({ ...body, stream: false }, { text: "Hello." });
     const [text = ""] = steps as Iterable<string>;
     return json({ ...(JSON.parse(text) as Body), id: "chatcmpl-1" });
   });
@@ -86,7 +86,9 @@ describe("a tenant", () => {
 describe("items that two tenants know by the same id", () => {
   it("stand for what each of them was given", async () => {
     await using upstream = await fakeUpstream(({ body }, index) =>
-      index < 2 ? sayResponses(body, { text: `Hello ${index}.` }) : sayResponses(body, {}),
+      index < 2
+        ? answerInResponses(body, { text: `Hello ${index}.` })
+        : answerInResponses(body, {}),
     );
     // A rule for calls keeps answers out of the straight lane, so that items are kept here.
     await using served = await serve({
@@ -107,7 +109,7 @@ describe("items that two tenants know by the same id", () => {
     }
     expect(ids[0]).toBe(ids[1]);
     expect(
-      upstream.heard.slice(2).map(({ body }) => JSON.stringify(body).match(/Hello \d/)?.[0]),
+      upstream.requests.slice(2).map(({ body }) => JSON.stringify(body).match(/Hello \d/)?.[0]),
     ).toEqual(["Hello 0", "Hello 1"]);
   });
 });

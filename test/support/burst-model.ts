@@ -1,13 +1,21 @@
-import { chunk, named, type SaidCall } from "./fake-model.ts";
-import { done, frame, json, sse, type Answer, type Body, type Heard } from "./fake-upstream.ts";
+import { chunk, named, type FakeCall } from "./fake-model.ts";
+import {
+  done,
+  frame,
+  json,
+  sse,
+  type Answer,
+  type Body,
+  type ReceivedRequest,
+} from "./fake-upstream.ts";
 
 /** What a model does next: makes a call, says something, or waits until nobody listens any more. */
-export type Part = { readonly call: SaidCall } | { readonly text: string } | "wait";
+export type Part = { readonly call: FakeCall } | { readonly text: string } | "wait";
 
 const counts = { input: 11, output: 7, total: 18 };
 
 /** Plays a burst in the chat dialect: all of a call, or of a text, in one piece. */
-export function burstInChat({ body, closed }: Heard, parts: readonly Part[]): Answer {
+export function burstInChat({ body, closed }: ReceivedRequest, parts: readonly Part[]): Answer {
   const usage = {
     prompt_tokens: counts.input,
     completion_tokens: counts.output,
@@ -32,13 +40,13 @@ export function burstInChat({ body, closed }: Heard, parts: readonly Part[]): An
   );
 }
 
-const isCall = (part: Part): part is { readonly call: SaidCall } =>
+const isCall = (part: Part): part is { readonly call: FakeCall } =>
   part !== "wait" && "call" in part;
 
 const textOf = (parts: readonly Part[]): string =>
   parts.map((part) => (part !== "wait" && "text" in part ? part.text : "")).join("");
 
-const chatCall = ({ id, name, arguments: input }: SaidCall): Body => ({
+const chatCall = ({ id, name, arguments: input }: FakeCall): Body => ({
   id,
   type: "function",
   function: { name, arguments: input },
@@ -64,7 +72,10 @@ const wholeChat = (parts: readonly Part[], finish_reason: string, usage: Body): 
 });
 
 /** Plays it in the Responses dialect, of which Codex is a client too. */
-export function burstInResponses({ body, closed }: Heard, parts: readonly Part[]): Answer {
+export function burstInResponses(
+  { body, closed }: ReceivedRequest,
+  parts: readonly Part[],
+): Answer {
   const items = parts.map((part, at) => (part === "wait" ? part : itemOf(part, at)));
   const output = items.filter((item) => item !== "wait");
   const response = {

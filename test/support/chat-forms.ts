@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import type { Body } from "./fake-upstream.ts";
-import { cutUp, type Said } from "./say.ts";
+import { cutUp, type RandomAnswer } from "./random-answers.ts";
 
 /** In how many ways a chat upstream may say the same. */
 export const chatForms = fc
@@ -32,7 +32,7 @@ export const chatForms = fc
 export type ChatForm = typeof chatForms extends fc.Arbitrary<infer T> ? T : never;
 
 /** The chunks of a stream that says it. */
-export function chatChunks(said: Said, form: ChatForm): Body[] {
+export function chatChunks(said: RandomAnswer, form: ChatForm): Body[] {
   let count = 0;
   const head = (): Body => headOf(form.head, ++count);
   const word = said.calls.length > 0 ? form.word : "stop";
@@ -86,7 +86,7 @@ function headOf(form: ChatForm["head"], count: number): Body {
   return { own, rotating, "no id": unnamed, "no object": untyped, bare: {} }[form];
 }
 
-function deltasOf(said: Said, form: ChatForm): Body[] {
+function deltasOf(said: RandomAnswer, form: ChatForm): Body[] {
   const deltas: Body[] = [];
   if (form.role === "first") deltas.push({ role: "assistant", content: "" });
   if (form.role === "alone") deltas.push({ role: "assistant" });
@@ -169,7 +169,7 @@ export const bodyForms = fc.record({
 });
 type BodyForm = typeof bodyForms extends fc.Arbitrary<infer T> ? T : never;
 
-export function chatBody(said: Said, form: BodyForm): unknown {
+export function chatBody(said: RandomAnswer, form: BodyForm): unknown {
   const message: Body = { role: "assistant", content: form.silence };
   const parts: unknown[] = [];
   const { reasoning, text } = said;
@@ -190,7 +190,7 @@ export function chatBody(said: Said, form: BodyForm): unknown {
   return form.isListed ? [body] : body;
 }
 
-function bodyCall({ name, args }: Said["calls"][number], at: number, form: BodyForm): Body {
+function bodyCall({ name, args }: RandomAnswer["calls"][number], at: number, form: BodyForm): Body {
   const ids: Body = { own: `call_${at}`, empty: "", same: "call_x", number: at };
   const id = ids[form.id] as unknown;
   const input = form.isObject ? (JSON.parse(args) as unknown) : args;

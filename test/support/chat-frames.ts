@@ -31,7 +31,7 @@ export const answerOf = (events: readonly Event[]): Answer<UpstreamName> =>
   fold(runStage(normalizeStream<UpstreamName>(), events));
 
 /** An answer, as short as it can be said. */
-export function told(frames: readonly (Fields | string)[], cut = false): unknown {
+export function summarize(frames: readonly (Fields | string)[], cut = false): unknown {
   const { choices, usage, fault } = answerOf(read(frames, { cut }).events);
   if (fault !== undefined) return fault.code;
   const [first] = choices.map(({ items, stop }) => items.map(sayItem).concat(stop));

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import type { Body } from "./fake-upstream.ts";
-import { framesOf, type Told } from "./told.ts";
+import { framesOf, type ClientAnswer } from "./client-answer.ts";
 
 type ChatChoice = {
   text: string;
@@ -82,7 +82,7 @@ function readChatDelta(choice: ChatChoice, { delta, finish_reason }: Body): void
   choice.finish = finish_reason as string;
 }
 
-export function readChatStream(text: string): Told {
+export function readChatStream(text: string): ClientAnswer {
   const { choices, error } = readChatChoices(text);
   const [choice = newChoice()] = choices;
   const complete = choice.finish === "tool_calls";
@@ -96,7 +96,7 @@ export function readChatStream(text: string): Told {
   };
 }
 
-export function readChatBody(body: Body): Told {
+export function readChatBody(body: Body): ClientAnswer {
   const [choice] = body["choices"] as [Body];
   const { message, finish_reason } = choice as { message: Body; finish_reason: string };
   return {

@@ -2,7 +2,7 @@ import { readChatBody, readChatStream } from "./chat-reader.ts";
 import type { Body } from "./fake-upstream.ts";
 import { readResponsesBody, readResponsesStream } from "./responses-reader.ts";
 import type { Served } from "./serve.ts";
-import type { Told } from "./told.ts";
+import type { ClientAnswer } from "./client-answer.ts";
 
 export type DoorName = "chat" | "responses";
 export const doors = ["chat", "responses"] as const satisfies readonly DoorName[];
@@ -33,10 +33,10 @@ export const bodyFor = (door: DoorName, more: Readonly<Record<string, unknown>> 
     : { model: "m", input: "Hi", ...more };
 
 /** Reads an answer to its end, whatever it turns out to be. */
-export async function told(
+export async function readAnswer(
   door: DoorName,
   response: Response,
-): Promise<Told & { readonly status: number }> {
+): Promise<ClientAnswer & { readonly status: number }> {
   const { status } = response;
   const text = await response.text();
   const type = response.headers.get("content-type") ?? "";
@@ -47,7 +47,7 @@ export async function told(
     : { ...nothing, error: body["error"] as Body, status };
 }
 
-const nothing: Told = {
+const nothing: ClientAnswer = {
   text: "",
   refusal: "",
   reasoning: "",
@@ -57,8 +57,8 @@ const nothing: Told = {
 };
 
 /** Reads a stream as the strictest client would, and throws at whatever that client may not be sent. */
-export const readStream = (door: DoorName, text: string): Told =>
+export const readStream = (door: DoorName, text: string): ClientAnswer =>
   door === "chat" ? readChatStream(text) : readResponsesStream(text);
 
-export const readBody = (door: DoorName, body: Body): Told =>
+export const readBody = (door: DoorName, body: Body): ClientAnswer =>
   door === "chat" ? readChatBody(body) : readResponsesBody(body);

@@ -7,14 +7,14 @@ import { ask, fn, withHistory } from "./turns.ts";
 export const paired = withHistory({ paired: true });
 
 /** What an upstream is told of a conversation. */
-export const tell = (
+export const planHistory = (
   items: readonly Item[],
   profile: Profile = paired,
   more: Partial<Turn> = {},
 ): Plan => planTools(ask({ items, tools: [fn("look")], ...more }), profile);
 
 /** A conversation in short: what each item is, by id or text. */
-export const short = (items: readonly unknown[]): string[] =>
+export const summarize = (items: readonly unknown[]): string[] =>
   (items as Item[]).map((item) => {
     if (item.type === "call") return `call ${item.id}`;
     if (item.type === "result") return `result ${item.call}`;

@@ -1,20 +1,20 @@
 import { done, frame, json, sse, type Answer, type Body, type Model } from "./fake-upstream.ts";
 
 /** What a fake model says in one choice, in no dialect. */
-export type Say = {
+export type FakeAnswer = {
   readonly text?: string;
   readonly refusal?: string;
   readonly reasoning?: string;
-  readonly calls?: readonly SaidCall[];
+  readonly calls?: readonly FakeCall[];
   readonly stop?: "length";
 };
-export type SaidCall = { readonly id: string; readonly name: string; readonly arguments: string };
+export type FakeCall = { readonly id: string; readonly name: string; readonly arguments: string };
 
 const usage = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 };
 const HEAD = { id: "chatcmpl-fake", created: 1_700_000_000, model: "fake-1" };
 
 /** Says it in the chat dialect, streamed or whole as asked. */
-export function sayChat(asked: Body, ...says: readonly Say[]): Answer {
+export function answerInChat(asked: Body, ...says: readonly FakeAnswer[]): Answer {
   if (asked["stream"] !== true)
     return json({
       ...HEAD,
@@ -47,15 +47,15 @@ export const chunk = (index: number, delta: unknown, finish: string | null = nul
     choices: [{ index, delta, finish_reason: finish }],
   });
 
-const finishOf = (say: Say): string => say.stop ?? (say.calls ? "tool_calls" : "stop");
+const finishOf = (say: FakeAnswer): string => say.stop ?? (say.calls ? "tool_calls" : "stop");
 
-const chatCall = ({ id, name, arguments: input }: SaidCall): unknown => ({
+const chatCall = ({ id, name, arguments: input }: FakeCall): unknown => ({
   id,
   type: "function",
   function: { name, arguments: input },
 });
 
-function chatDeltas({ text, refusal, reasoning, calls = [] }: Say): unknown[] {
+function chatDeltas({ text, refusal, reasoning, calls = [] }: FakeAnswer): unknown[] {
   const entries = calls.flatMap(({ id, name, arguments: input }, index) => [
     { index, id, type: "function", function: { name, arguments: "" } },
     ...slices(input).map((piece) => ({ index, function: { arguments: piece } })),
@@ -70,7 +70,7 @@ function chatDeltas({ text, refusal, reasoning, calls = [] }: Say): unknown[] {
 }
 
 /** Says it in the Responses dialect, streamed or whole as asked. */
-export function sayResponses(asked: Body, say: Say): Answer {
+export function answerInResponses(asked: Body, say: FakeAnswer): Answer {
   const output = responsesOutput(say);
   const incomplete = say.stop === "length";
   const response = {
@@ -139,7 +139,7 @@ export const named = (event: { readonly type: string }): string =>
 
 type OutputItem = Body & { type: string; id: string };
 
-function responsesOutput(say: Say): OutputItem[] {
+function responsesOutput(say: FakeAnswer): OutputItem[] {
   const status = say.stop === "length" ? "incomplete" : "completed";
   const part =
     say.refusal === undefined
@@ -188,7 +188,7 @@ function partEvents(item: OutputItem, at: object): OutputEvent[] {
 }
 
 function argumentEvents(item: OutputItem, at: object): OutputEvent[] {
-  const { name, arguments: input } = item as unknown as SaidCall;
+  const { name, arguments: input } = item as unknown as FakeCall;
   return [
     ...slices(input).map((delta) => event("function_call_arguments.delta", at, { delta })),
     event("function_call_arguments.done", at, { name, arguments: input }),
@@ -202,18 +202,18 @@ const slices = (text = "", size = 4): string[] =>
 export const wantedCalls = [
   { id: "call_weather", name: "get_weather", arguments: '{"city":"Paris","unit":"°C"}' },
   { id: "call_time", name: "get_time", arguments: '{"city":"Tokyo"}' },
-] as const satisfies readonly SaidCall[];
+] as const satisfies readonly FakeCall[];
 
 /** Calls two tools at once, then tells what they said. */
-function toolLoop(results: ReadonlyMap<string, string>): Say {
+function toolLoop(results: ReadonlyMap<string, string>): FakeAnswer {
   if (results.size === 0) return { calls: wantedCalls };
   const told = wantedCalls.map(({ id, name }) => `${name} said ${results.get(id) ?? "nothing"}`);
   return { text: `${told.join(", ")}.` };
 }
 
-export const chatToolLoop: Model = ({ body }) => sayChat(body, toolLoop(chatResults(body)));
+export const chatToolLoop: Model = ({ body }) => answerInChat(body, toolLoop(chatResults(body)));
 export const responsesToolLoop: Model = ({ body }) =>
-  sayResponses(body, toolLoop(responsesResults(body)));
+  answerInResponses(body, toolLoop(responsesResults(body)));
 
 const chatResults = (body: Body): Map<string, string> =>
   new Map(

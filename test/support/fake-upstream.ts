@@ -17,7 +17,7 @@ export type Answer = {
 };
 
 /** A request as it arrived, and what became of it. */
-export type Heard = {
+export type ReceivedRequest = {
   readonly method: string;
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
@@ -33,34 +33,37 @@ export type Heard = {
 // oxlint-disable-next-line typescript/no-explicit-any -- tests look wherever they like
 export type Body = Record<string, any>;
 
-export type Model = (request: Heard, index: number) => Answer;
+export type Model = (request: ReceivedRequest, index: number) => Answer;
 
 export type FakeUpstream = AsyncDisposable & {
   /** A `base_url`. */
   readonly url: string;
-  readonly heard: readonly Heard[];
+  readonly requests: readonly ReceivedRequest[];
   /** How many connections are open. */
   connections(): number;
 };
 
 /** An HTTP server that plays raw answers and remembers what it was asked. */
 export async function fakeUpstream(model: Model): Promise<FakeUpstream> {
-  const heard: Heard[] = [];
+  const requests: ReceivedRequest[] = [];
   const server = await loopback((request, response) => {
-    void hear(request, response).then((one) => {
-      heard.push(one);
-      return play(model(one, heard.length - 1), response);
+    void receive(request, response).then((one) => {
+      requests.push(one);
+      return play(model(one, requests.length - 1), response);
     });
   });
   return {
     url: `${server.url}/v1`,
-    heard,
+    requests,
     connections: () => server.sockets.filter((socket) => !socket.destroyed).length,
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
 }
 
-async function hear(request: IncomingMessage, response: ServerResponse): Promise<Heard> {
+async function receive(
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<ReceivedRequest> {
   const closed = new Promise<void>((resolve) => response.once("close", resolve));
   const pieces: Buffer[] = [];
   for await (const piece of request) pieces.push(piece as Buffer);

@@ -32,7 +32,7 @@ export async function until(what: () => boolean): Promise<void> {
 }
 
 /** Waits until a count has stood still for a while. */
-export async function stillness(count: () => number): Promise<void> {
+export async function untilUnchanged(count: () => number): Promise<void> {
   for (let still = 0, last = -1; still < 10; still = count() === last ? still + 1 : 0) {
     last = count();
     await new Promise((resolve) => setTimeout(resolve, 10));

@@ -11,13 +11,13 @@ type Entry = {
   readonly file: string;
   readonly dialect: string;
   readonly format: "jsonl" | "json" | "sse";
-  readonly calls: readonly SaidCall[];
+  readonly calls: readonly RecordedCall[];
   readonly text: string;
   readonly reasoning_len: number;
   readonly finish: string | null | readonly string[];
   readonly item_types: readonly string[] | readonly (readonly string[])[] | null;
 };
-type SaidCall = {
+type RecordedCall = {
   readonly id: string;
   readonly name: string;
   /** Absent: a function. */

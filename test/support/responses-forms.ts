@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import type { Body } from "./fake-upstream.ts";
-import { cutUp, type Named, type Said } from "./say.ts";
+import { cutUp, type Named, type RandomAnswer } from "./random-answers.ts";
 
 /** In how many ways a Responses upstream may say the same. */
 export const responsesForms = fc
@@ -93,7 +93,7 @@ function messageItem(text: string, at: number, form: ResponsesForm, to: Naming):
   };
 }
 
-type Call = Said["calls"][number] & { readonly place: number };
+type Call = RandomAnswer["calls"][number] & { readonly place: number };
 
 function callItem({ name, args, place }: Call, at: number, form: ResponsesForm, to: Naming): Item {
   const id = `fc_${place}`;
@@ -112,7 +112,7 @@ function callItem({ name, args, place }: Call, at: number, form: ResponsesForm, 
   };
 }
 
-function itemsOf(said: Said, form: ResponsesForm, to: Naming): Item[] {
+function itemsOf(said: RandomAnswer, form: ResponsesForm, to: Naming): Item[] {
   const items: Item[] = [];
   if (said.reasoning !== "") items.push(reasoningItem(said.reasoning, 0, form, to));
   if (said.text !== "") items.push(messageItem(said.text, items.length, form, to));
@@ -124,7 +124,7 @@ function itemsOf(said: Said, form: ResponsesForm, to: Naming): Item[] {
 const response = { id: "resp_1", object: "response", created_at: 1, model: "m" };
 
 /** The events of a stream that says it. */
-function eventsOf(said: Said, form: ResponsesForm): Body[] {
+function eventsOf(said: RandomAnswer, form: ResponsesForm): Body[] {
   const to = naming(form);
   const items = itemsOf(said, form, to);
   const events: Body[] = [];
@@ -149,7 +149,7 @@ function eventsOf(said: Said, form: ResponsesForm): Body[] {
   return events;
 }
 
-export function responsesFrames(said: Said, form: ResponsesForm): Named[] {
+export function responsesFrames(said: RandomAnswer, form: ResponsesForm): Named[] {
   const frames = eventsOf(said, form).map((event, at): Named => {
     const { type, ...rest } = event;
     const isTyped = typeof type === "string";
@@ -163,7 +163,7 @@ export function responsesFrames(said: Said, form: ResponsesForm): Named[] {
 }
 
 /** The same as one body. */
-export function responsesBody(said: Said, form: ResponsesForm): unknown {
+export function responsesBody(said: RandomAnswer, form: ResponsesForm): unknown {
   const body = eventsOf(said, { ...form, output: "given" }).at(-1);
   return form.byTurns ? [body] : body;
 }

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import type { Body } from "./fake-upstream.ts";
-import { framesOf, type Told } from "./told.ts";
+import { framesOf, type ClientAnswer } from "./client-answer.ts";
 
 const TERMINALS = new Set(["response.completed", "response.incomplete", "response.failed"]);
 
@@ -94,13 +94,13 @@ function checkGrowth(event: Body & { type: string }, grown: Map<string, string>)
     expect(grown.get(key) ?? "", `what ${key} came to`).toBe(whole);
 }
 
-export function readResponsesStream(text: string): Told {
+export function readResponsesStream(text: string): ClientAnswer {
   const events = readResponsesEvents(text);
   const told = readResponsesBody(events.at(-1)?.["response"] as Body);
   return { ...told, error: events.find((event) => event["type"] === "error") };
 }
 
-export function readResponsesBody(response: Body): Told {
+export function readResponsesBody(response: Body): ClientAnswer {
   const output = response["output"] as Body[];
   const parts = output
     .filter((item) => item["type"] === "message")

@@ -39,7 +39,7 @@ export const itemsOf = (...sent: Sent[]): readonly Item<UpstreamName>[] | undefi
 export const framesOf = (events: readonly Event[]): Frame[] =>
   events.filter((event) => event.type === "frame");
 /** The places of the frames that had to be repaired. */
-export const bentAt = (...sent: Sent[]): number[] =>
+export const repairedAt = (...sent: Sent[]): number[] =>
   framesOf(read(...sent)).flatMap(({ forwardable }, at) => (forwardable ? [] : [at]));
 export const failOf = (...sent: Sent[]): Fault | undefined => answerOf(read(...sent)).fault;
 

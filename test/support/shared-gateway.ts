@@ -3,10 +3,13 @@ import type { ConfigInput } from "../../src/gateway/config.ts";
 import { fakeUpstream, type FakeUpstream, type Model } from "./fake-upstream.ts";
 import { ontoBoth, serve, type Served } from "./serve.ts";
 
-export type Standing = { readonly served: Served; readonly upstream: FakeUpstream };
+export type SharedGateway = { readonly served: Served; readonly upstream: FakeUpstream };
 
 /** A gateway before both dialects of one upstream that stands for all tests of a file. */
-export function standing(model: Model, config: (url: string) => ConfigInput = ontoBoth): Standing {
+export function sharedGateway(
+  model: Model,
+  config: (url: string) => ConfigInput = ontoBoth,
+): SharedGateway {
   let upstream: FakeUpstream | undefined;
   let served: Served | undefined;
   beforeAll(async () => {

@@ -5,7 +5,7 @@ import type { DoorName } from "./client.ts";
 import { stillClock } from "./still-clock.ts";
 
 /** What a client was told, when it was all said, and what the gateway reported. */
-export type Told = {
+export type StillAnswer = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
@@ -60,7 +60,7 @@ export function askingFor({ door, stream, n, schemas }: Burst): Pick<Asking, "pa
 const STEP_MS = 10;
 
 /** Asks a gateway whose clock stands still but for what the answer waits for. */
-export async function askStill(config: ConfigInput, asking: Asking): Promise<Told> {
+export async function askStill(config: ConfigInput, asking: Asking): Promise<StillAnswer> {
   const clock = stillClock(1_700_000_000_000);
   const begun = clock.now();
   const happenings: Happening[] = [];
@@ -116,7 +116,7 @@ export async function askStill(config: ConfigInput, asking: Asking): Promise<Tol
   const look = (path: string): Promise<Response> =>
     gateway.fetch(new Request(`http://here${path}`));
   const metrics = await (await look("/metrics")).text();
-  const usage = (await (await look("/v1/usage")).json()) as Told["usage"];
+  const usage = (await (await look("/v1/usage")).json()) as StillAnswer["usage"];
   await gateway.close(0);
   return { status, headers, text, ms, happenings, turn, metrics, usage };
 }

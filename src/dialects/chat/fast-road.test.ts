@@ -12,7 +12,7 @@ import {
   role,
   stop,
   text,
-  told,
+  summarize,
   usage,
 } from "../../../test/support/chat-frames.ts";
 import type { Fields } from "../../turn/turn.ts";
@@ -150,6 +150,6 @@ describe("the fast road", () => {
       ...text(content),
       more: { content: "b" },
     });
-    expect(told([odd("a"), odd("b"), odd("c"), stop])).toEqual(["abc", "end"]);
+    expect(summarize([odd("a"), odd("b"), odd("c"), stop])).toEqual(["abc", "end"]);
   });
 });

@@ -13,7 +13,7 @@ import {
   role,
   stop,
   text,
-  told,
+  summarize,
   usage,
 } from "../../../test/support/chat-frames.ts";
 import type { Fields } from "../../turn/turn.ts";
@@ -344,7 +344,7 @@ describe("a stream of somebody else", () => {
       ["a", "end", counted],
     ],
   ])("that %s is put right and not forwarded", (_, frames, wanted) => {
-    expect(told(frames)).toEqual(wanted);
+    expect(summarize(frames)).toEqual(wanted);
     const seen = read([...frames, done]).frames;
     expect(seen.some((frame) => !frame.forwardable)).toBe(true);
   });
@@ -435,14 +435,14 @@ describe("a stream of somebody else", () => {
     ],
     ["pings", [role, { type: "ping" }, text("a"), stop], ["a", "end"]],
   ])("that %s is forwarded", (_, frames, wanted) => {
-    expect(told(frames)).toEqual(wanted);
+    expect(summarize(frames)).toEqual(wanted);
     expect(read([...frames, done]).frames.every((frame) => frame.forwardable)).toBe(true);
   });
 
   it("that is cut off while calls take turns leaves every open one incomplete", () => {
     const cutOff = delta({}, "length");
     const frames = [role, head(0, "a", "f", '{"x'), head(1, "b", "g", '{"y'), cutOff, done];
-    expect(told(frames)).toEqual(['f#a{"x...', 'g#b{"y...', "length"]);
+    expect(summarize(frames)).toEqual(['f#a{"x...', 'g#b{"y...', "length"]);
   });
 
   it("joins the details of reasoning and ends it with them", () => {

@@ -13,7 +13,7 @@ import {
   role,
   stop,
   text,
-  told,
+  summarize,
   usage,
 } from "../../../test/support/chat-frames.ts";
 import type { Fields } from "../../turn/turn.ts";
@@ -293,15 +293,15 @@ describe("a stream", () => {
     ["sends a number", [role, "5"], "upstream.malformed"],
     ["never names its call", [role, args(0, "{}"), calls], "upstream.malformed"],
   ])("that %s fails", (_, frames, code) => {
-    expect(told(frames)).toBe(code);
+    expect(summarize(frames)).toBe(code);
   });
 
   it("takes a cut in the middle of a frame for a cut", () => {
-    expect(told([role, text("a"), '{"id":"chatcmpl-1","choi'], true)).toBe("upstream.cut");
+    expect(summarize([role, text("a"), '{"id":"chatcmpl-1","choi'], true)).toBe("upstream.cut");
   });
 
   it("takes a last frame that was not closed", () => {
-    expect(told([role, text("a"), stop], true)).toEqual(["a", "end"]);
+    expect(summarize([role, text("a"), stop], true)).toEqual(["a", "end"]);
   });
 
   it("keeps the words and the code of an error", () => {

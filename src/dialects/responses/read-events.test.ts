@@ -3,7 +3,7 @@ import {
   added,
   answerOf,
   argument,
-  bentAt,
+  repairedAt,
   call,
   called,
   completed,
@@ -78,7 +78,7 @@ describe("a Responses stream as the API sends it", () => {
       { type: "usage", usage: { input: 3, output: 2, total: 5, cached: 1, reasoning: 1 } },
       { type: "turn-end", choice: 0, stop: "end" },
     ]);
-    expect(bentAt(...whole)).toEqual([]);
+    expect(repairedAt(...whole)).toEqual([]);
   });
 
   it("has its frames told, with names, numbers and the end", () => {
@@ -158,7 +158,7 @@ describe("a Responses stream as the API sends it", () => {
     expect(itemsOf(...sent)).toMatchObject([
       { type: "reasoning", id: "rs_1", summary: ["s0", "s1"], content: ["c"], encrypted: "late" },
     ]);
-    expect(bentAt(...sent)).toEqual([]);
+    expect(repairedAt(...sent)).toEqual([]);
   });
 
   it.each([
@@ -179,7 +179,7 @@ describe("a Responses stream as the API sends it", () => {
       { type: "call", id: "call_9", kind, name: kind, input: JSON.stringify(value) },
     ]);
     expect(answerOf(read(...sent)).choices).toMatchObject([{ stop: "calls" }]);
-    expect(bentAt(...sent)).toEqual([]);
+    expect(repairedAt(...sent)).toEqual([]);
   });
 
   it("leaves whole what the provider works on itself", () => {
@@ -239,7 +239,7 @@ it.each<Fields>([
 ])("counts as the API does where its upstream does not: %j", (usage) => {
   const status = "completed";
   const sent = { type: "response.completed", response: response({ status, usage, output: [] }) };
-  expect(bentAt(created, sent)).toEqual([1]);
+  expect(repairedAt(created, sent)).toEqual([1]);
   expect(answerOf(read(created, sent)).usage).toMatchObject({ input: 3, output: 2, total: 5 });
 });
 
@@ -298,7 +298,7 @@ describe("a Responses upstream that fails", () => {
 
   it("is told in our own words, so that every form of it is heard", () => {
     const error = { code: "server_error", message: "x" };
-    expect(bentAt(created, { type: "error", error })).toEqual([1]);
+    expect(repairedAt(created, { type: "error", error })).toEqual([1]);
   });
 
   it("says no more after it", () => {

@@ -4,7 +4,7 @@ import {
   answerOf,
   argument,
   argumentsDone,
-  bentAt,
+  repairedAt,
   call,
   called,
   completed,
@@ -205,12 +205,12 @@ describe("a Responses stream of somebody else", () => {
 
   it("whose numbers have gaps is repaired from there on", () => {
     const late = { ...delta("b"), sequence_number: 9 };
-    expect(bentAt(created, added(openMessage), part, delta("a"), late)).toEqual([4]);
+    expect(repairedAt(created, added(openMessage), part, delta("a"), late)).toEqual([4]);
   });
 
   it("whose response changes its id is repaired", () => {
     const other = { type: "response.in_progress", response: response({ id: "resp_2" }) };
-    expect(bentAt(created, other)).toEqual([1]);
+    expect(repairedAt(created, other)).toEqual([1]);
   });
 
   it("may hold events that nobody knows", () => {
@@ -346,16 +346,16 @@ it("forwards no end that says other annotations than its items did", () => {
     textDone("Hi"),
     done(message("Hi")),
   ];
-  expect(bentAt(...sent, completed(message("Hi")))).toEqual([]);
-  expect(bentAt(...sent, completed(message("Hi", { content: [odd] })))).toEqual([sent.length]);
+  expect(repairedAt(...sent, completed(message("Hi")))).toEqual([]);
+  expect(repairedAt(...sent, completed(message("Hi", { content: [odd] })))).toEqual([sent.length]);
 });
 
 it.each([{}, null, "failed?"])("forwards no end that has the status %j", (status) => {
   const last = { type: "response.completed", response: response({ status }) };
-  expect(bentAt(created, last)).toEqual([1]);
+  expect(repairedAt(created, last)).toEqual([1]);
 });
 
 it("forwards nothing that stands in a list", () => {
   const listed = JSON.stringify([{ ...created, sequence_number: 0 }]);
-  expect(bentAt(listed, completed())).toContain(0);
+  expect(repairedAt(listed, completed())).toContain(0);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { paired, tell } from "../../../test/support/conversations.ts";
+import { paired, planHistory } from "../../../test/support/conversations.ts";
 import { called, message, plain, result, withHistory } from "../../../test/support/turns.ts";
 import type { Item } from "../../turn/turn.ts";
 
@@ -9,7 +9,7 @@ describe("ids", () => {
   it.each(["", "call_1", "toolu_01A09q90qw90lq917835lq9", "x".repeat(300), "日本", "abcdefgh"])(
     "of nine characters are made of %j",
     (id) => {
-      const items = tell([called(id), result(id)], exactly).turn.items as Item[];
+      const items = planHistory([called(id), result(id)], exactly).turn.items as Item[];
       expect(items[0]).toMatchObject({ id: expect.stringMatching(/^[A-Za-z0-9]{9}$/) });
       expect(items[1]).toMatchObject({ call: (items[0] as { id: string }).id });
     },
@@ -17,13 +17,13 @@ describe("ids", () => {
 
   it("that are lawful are kept", () => {
     const items = [called("abcdefgh9"), result("abcdefgh9")];
-    expect(tell(items, exactly).turn.items).toBe(items);
+    expect(planHistory(items, exactly).turn.items).toBe(items);
   });
 
   it("that are too long or foreign are bent, always the same way", () => {
     const profile = withHistory({ ids: { chars: "A-Za-z0-9_-", max: 40 } });
     const bent = () =>
-      tell([called("functions.look:0"), called("y".repeat(99))], profile).turn.items;
+      planHistory([called("functions.look:0"), called("y".repeat(99))], profile).turn.items;
     expect(bent()).toEqual(bent());
     for (const item of bent() as readonly unknown[] as { id: string }[])
       expect(item.id).toMatch(/^call_[a-z0-9]{16}$/);
@@ -39,7 +39,7 @@ describe("what a chat client has in several messages", () => {
       [0, 0, 1, 2, 3],
       [0, 1, 1, 2, 3],
     ]) {
-      const { identical, decisions } = tell(items, paired, chat(places));
+      const { identical, decisions } = planHistory(items, paired, chat(places));
       expect(identical).toBe(false);
       expect(decisions).toEqual([
         {
@@ -52,20 +52,22 @@ describe("what a chat client has in several messages", () => {
   });
 
   it("is left alone if it was said in turns, or to an upstream that does not care", () => {
-    expect(tell(items, paired, chat([0, 0, 0, 1, 2])).identical).toBe(true);
-    expect(tell(items, plain, chat([0, 1, 2, 3, 4])).identical).toBe(true);
+    expect(planHistory(items, paired, chat([0, 0, 0, 1, 2])).identical).toBe(true);
+    expect(planHistory(items, plain, chat([0, 1, 2, 3, 4])).identical).toBe(true);
     const turns = [called("a"), result("a"), called("b"), result("b")];
-    expect(tell(turns, paired, chat([0, 1, 2, 3])).identical).toBe(true);
+    expect(planHistory(turns, paired, chat([0, 1, 2, 3])).identical).toBe(true);
   });
 });
 
 describe("paths", () => {
   it("count as the client does", () => {
     const instructions: Item = { ...message("system", "be brief"), instructions: true };
-    expect(tell([instructions, result("ghost")]).decisions).toMatchObject([{ path: "input[0]" }]);
+    expect(planHistory([instructions, result("ghost")]).decisions).toMatchObject([
+      { path: "input[0]" },
+    ]);
     const chat = { dialect: "chat", places: [0, 1, 1, 2] } as const;
     const said = [message("user", "hi"), message("assistant", "so"), called("a"), result("ghost")];
-    expect(tell(said, paired, chat).decisions).toMatchObject([
+    expect(planHistory(said, paired, chat).decisions).toMatchObject([
       { path: "messages[2]", action: "dropped" },
       { path: "messages[1]", action: "repaired" },
     ]);

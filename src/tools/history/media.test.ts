@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { image, short, tell } from "../../../test/support/conversations.ts";
+import { image, summarize, planHistory } from "../../../test/support/conversations.ts";
 import { called, message, result, said, withHistory } from "../../../test/support/turns.ts";
 import type { HistoryRule } from "../../turn/profile.ts";
 import type { Item } from "../../turn/turn.ts";
 
 describe("messages", () => {
-  const under = (history: HistoryRule, ...items: Item[]) => tell(items, withHistory(history));
+  const under = (history: HistoryRule, ...items: Item[]) =>
+    planHistory(items, withHistory(history));
 
   it("go under roles that the upstream knows, which is said once", () => {
     const { turn, decisions } = under(
@@ -14,7 +15,7 @@ describe("messages", () => {
       message("user", "b"),
       message("developer", "c"),
     );
-    expect(short(turn.items)).toEqual(["system a", "user b", "system c"]);
+    expect(summarize(turn.items)).toEqual(["system a", "user b", "system c"]);
     expect(decisions).toEqual([
       {
         path: "input[0]",
@@ -32,7 +33,7 @@ describe("messages", () => {
       message("user", "c"),
       message("developer", "d"),
     );
-    expect(short(turn.items)).toEqual(["system a|\n\n|b", "user c", "user d"]);
+    expect(summarize(turn.items)).toEqual(["system a|\n\n|b", "user c", "user d"]);
   });
 
   it("do not come empty where the upstream takes nothing empty", () => {
@@ -43,7 +44,7 @@ describe("messages", () => {
       called("a"),
       result("a", ""),
     );
-    expect(short(turn.items)).toEqual(["user x", "call a", "result a"]);
+    expect(summarize(turn.items)).toEqual(["user x", "call a", "result a"]);
     expect(turn.items.at(-1)).toMatchObject({ parts: said("(no output)") });
     expect(decisions).toMatchObject([{ path: "input[0]", action: "repaired" }]);
   });
@@ -80,10 +81,10 @@ describe("messages", () => {
 
   it("of the system are sent as one only as far as they are text", () => {
     const seen: Item = { ...message("system", "see"), parts: [image] };
-    const { turn } = tell(
+    const { turn } = planHistory(
       [message("system", "a"), message("system", "b"), seen, message("system", "c")],
       withHistory({ lateSystem: false }),
     );
-    expect(short(turn.items)).toEqual(["system a|\n\n|b", "user image", "user c"]);
+    expect(summarize(turn.items)).toEqual(["system a|\n\n|b", "user image", "user c"]);
   });
 });

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { short, tell, thought } from "../../../test/support/conversations.ts";
+import { summarize, planHistory, thought } from "../../../test/support/conversations.ts";
 import {
   called,
   message,
@@ -43,13 +43,13 @@ describe("calls and results", () => {
       called("c"),
       result("c"),
     ];
-    const plan = tell(items);
+    const plan = planHistory(items);
     expect(plan.turn.items).toBe(items);
     expect(plan.decisions).toEqual([]);
   });
 
   it("are paired where a call has no result", () => {
-    const { turn, decisions } = tell([called("a"), message("user", "never mind")]);
+    const { turn, decisions } = planHistory([called("a"), message("user", "never mind")]);
     expect(turn.items).toEqual([
       expect.objectContaining({ type: "call", id: "a" }),
       {
@@ -70,7 +70,7 @@ describe("calls and results", () => {
   });
 
   it("are paired where a result has no call, or comes again", () => {
-    const { turn, decisions } = tell([
+    const { turn, decisions } = planHistory([
       result("ghost"),
       called("a"),
       result("a", "1"),
@@ -84,13 +84,13 @@ describe("calls and results", () => {
   });
 
   it("are put in one order", () => {
-    const { turn, decisions } = tell([called("a"), called("b"), result("b"), result("a")]);
-    expect(short(turn.items)).toEqual(["call a", "call b", "result a", "result b"]);
+    const { turn, decisions } = planHistory([called("a"), called("b"), result("b"), result("a")]);
+    expect(summarize(turn.items)).toEqual(["call a", "call b", "result a", "result b"]);
     expect(decisions).toMatchObject([{ path: "input[3]", action: "repaired" }]);
   });
 
   it("are freed of what stands between them", () => {
-    const { turn } = tell([
+    const { turn } = planHistory([
       called("a"),
       message("assistant", "one more thing"),
       thought,
@@ -101,7 +101,7 @@ describe("calls and results", () => {
       result("b"),
       message("user", "well?"),
     ]);
-    expect(short(turn.items)).toEqual([
+    expect(summarize(turn.items)).toEqual([
       "assistant one more thing",
       "reasoning",
       "call a",
@@ -116,18 +116,21 @@ describe("calls and results", () => {
 
   it("that follow each other one by one stay so", () => {
     const items = [called("a"), result("a"), called("b"), result("b")];
-    expect(tell([...items, called("c")]).turn.items.slice(0, 4)).toEqual(items);
+    expect(planHistory([...items, called("c")]).turn.items.slice(0, 4)).toEqual(items);
   });
 
   it("are told one by one to an upstream that makes no calls at once", () => {
     const profile = withHistory({ paired: true }, withTools({ parallel: false }));
-    const { turn, decisions } = tell([called("a"), called("b"), result("a"), result("b")], profile);
-    expect(short(turn.items)).toEqual(["call a", "result a", "call b", "result b"]);
+    const { turn, decisions } = planHistory(
+      [called("a"), called("b"), result("a"), result("b")],
+      profile,
+    );
+    expect(summarize(turn.items)).toEqual(["call a", "result a", "call b", "result b"]);
     expect(decisions).toMatchObject([{ action: "reshaped" }]);
   });
 
   it("whose ids are used again are told apart", () => {
-    const { turn } = tell([
+    const { turn } = planHistory([
       called("call_0"),
       result("call_0", "1"),
       called("call_0"),
@@ -151,8 +154,8 @@ describe("calls and results", () => {
     );
     fc.assert(
       fc.property(fc.array(item, { maxLength: 14 }), (items) => {
-        const { turn } = tell(items);
-        expect(tell(structuredClone(items)).turn.items).toEqual(turn.items);
+        const { turn } = planHistory(items);
+        expect(planHistory(structuredClone(items)).turn.items).toEqual(turn.items);
         expect(flaws(turn.items)).toEqual([]);
         const count = (type: string, among: readonly { type: string }[]): number =>
           among.filter((one) => one.type === type).length;
@@ -164,6 +167,6 @@ describe("calls and results", () => {
 
   it("are left alone where the upstream does not ask", () => {
     const items = [result("ghost"), called("a")];
-    expect(tell(items, plain).turn.items).toBe(items);
+    expect(planHistory(items, plain).turn.items).toBe(items);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { paired, tell } from "../../../test/support/conversations.ts";
+import { paired, planHistory } from "../../../test/support/conversations.ts";
 import {
   ask,
   builtin,
@@ -19,7 +19,7 @@ import { planTools } from "../plan/plan.ts";
 
 describe("past calls", () => {
   it("go by the names and forms of today", () => {
-    const { turn } = tell(
+    const { turn } = planHistory(
       [
         called("a", "files.read"),
         called("b", "patch", { kind: "custom", input: "x" }),
@@ -72,7 +72,7 @@ describe("past calls", () => {
   });
 
   it("of tools that are no longer declared get lawful names that nobody else has", () => {
-    const { turn, decisions } = tell(
+    const { turn, decisions } = planHistory(
       [
         called("a", "a.b"),
         called("b", "old patch", { kind: "custom", input: "x" }),
@@ -94,7 +94,7 @@ describe("past calls", () => {
   it("of a shell are answered by the id of the call, or of the item that made it", () => {
     const call = called("c1", "local_shell", { kind: "local_shell", itemId: "lsh_1" });
     for (const id of ["c1", "lsh_1"]) {
-      const { turn } = tell([call, result(id, "ok", { kind: "local_shell" })], paired);
+      const { turn } = planHistory([call, result(id, "ok", { kind: "local_shell" })], paired);
       expect(turn.items).toMatchObject([{ id: "c1" }, { call: "c1", kind: "function" }]);
       expect(turn.items).toHaveLength(2);
     }
@@ -102,8 +102,8 @@ describe("past calls", () => {
 
   it("do not make a cached plan remember them", () => {
     const tools = [fn("x.y")];
-    tell([called("a", "x_y")], plain, { tools });
-    expect(tell([called("a", "x/y")], plain, { tools }).turn.items).toMatchObject([
+    planHistory([called("a", "x_y")], plain, { tools });
+    expect(planHistory([called("a", "x/y")], plain, { tools }).turn.items).toMatchObject([
       { name: "x_y_2" },
     ]);
   });
@@ -117,7 +117,7 @@ describe("items of another dialect", () => {
   };
 
   it("are left out, and that is said", () => {
-    const { turn, decisions } = tell([opaque, message("user", "hi")]);
+    const { turn, decisions } = planHistory([opaque, message("user", "hi")]);
     expect(turn.items).toEqual([message("user", "hi")]);
     expect(decisions).toEqual([
       {
@@ -130,7 +130,7 @@ describe("items of another dialect", () => {
 
   it("are kept for their own", () => {
     const items = [opaque];
-    expect(tell(items, { ...plain, dialect: "responses" }).turn.items).toBe(items);
+    expect(planHistory(items, { ...plain, dialect: "responses" }).turn.items).toBe(items);
   });
 });
 
@@ -149,7 +149,11 @@ describe("what a provider called itself", () => {
   };
 
   it("is told to another as a call and its result", () => {
-    const { turn, decisions } = tell([message("user", "hi"), ran, message("assistant", "so")]);
+    const { turn, decisions } = planHistory([
+      message("user", "hi"),
+      ran,
+      message("assistant", "so"),
+    ]);
     expect(turn.items.slice(1, 3)).toEqual([
       expect.objectContaining({
         type: "call",
@@ -171,9 +175,9 @@ describe("what a provider called itself", () => {
 
   it("stays as it is where it came from, and is left out without a result", () => {
     const items = [ran];
-    expect(tell(items, whole).turn.items).toBe(items);
+    expect(planHistory(items, whole).turn.items).toBe(items);
     const failed: Item = { ...ran, raw: { ...ran.raw, output: null, error: { code: 5 } } };
-    expect(tell([failed])).toMatchObject({
+    expect(planHistory([failed])).toMatchObject({
       turn: { items: [] },
       decisions: [{ path: "input[0]", action: "dropped" }],
     });

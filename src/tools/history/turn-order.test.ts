@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { image, short, tell, thought } from "../../../test/support/conversations.ts";
+import { image, summarize, planHistory, thought } from "../../../test/support/conversations.ts";
 import { called, message, result, withHistory } from "../../../test/support/turns.ts";
 
 describe("what is said right behind results", () => {
@@ -17,8 +17,8 @@ describe("what is said right behind results", () => {
       message("assistant", "so"),
       message("user", "and?"),
     ];
-    const { turn, decisions } = tell(items, bridged);
-    expect(short(turn.items)).toEqual([
+    const { turn, decisions } = planHistory(items, bridged);
+    expect(summarize(turn.items)).toEqual([
       "call a",
       "result a",
       "assistant Noted.",
@@ -41,16 +41,19 @@ describe("what is said right behind results", () => {
   });
 
   it("is not what the model only thought", () => {
-    const { turn } = tell([called("a"), result("a"), thought, message("user", "and?")], bridged);
-    expect(short(turn.items).slice(2)).toEqual(["reasoning", "assistant Noted.", "user and?"]);
+    const { turn } = planHistory(
+      [called("a"), result("a"), thought, message("user", "and?")],
+      bridged,
+    );
+    expect(summarize(turn.items).slice(2)).toEqual(["reasoning", "assistant Noted.", "user and?"]);
   });
 
   it("stays as it is where it is the model's, or may be anybody's", () => {
     const items = [called("a"), result("a"), message("assistant", "so"), message("user", "and?")];
-    expect(tell(items, bridged).turn.items).toBe(items);
+    expect(planHistory(items, bridged).turn.items).toBe(items);
     const others = [called("a"), result("a"), message("user", "and?")];
-    expect(tell(others).turn.items).toBe(others);
-    expect(tell([called("a"), result("a")], bridged).decisions).toEqual([]);
+    expect(planHistory(others).turn.items).toBe(others);
+    expect(planHistory([called("a"), result("a")], bridged).decisions).toEqual([]);
   });
 });
 
@@ -59,8 +62,8 @@ describe("a conversation that begins with calls", () => {
 
   it("begins with the user where it must, and says so", () => {
     const items = [message("system", "s"), thought, message("assistant", "so"), called("a")];
-    const { turn, decisions } = tell([...items, result("a")], led);
-    expect(short(turn.items)).toEqual([
+    const { turn, decisions } = planHistory([...items, result("a")], led);
+    expect(summarize(turn.items)).toEqual([
       "system s",
       "user Go on.",
       "reasoning",
@@ -79,7 +82,7 @@ describe("a conversation that begins with calls", () => {
 
   it("stays as it is if somebody spoke before, or may", () => {
     const items = [message("user", "hi"), called("a"), result("a")];
-    expect(tell(items, led).turn.items).toBe(items);
-    expect(tell(items.slice(1)).decisions).toEqual([]);
+    expect(planHistory(items, led).turn.items).toBe(items);
+    expect(planHistory(items.slice(1)).decisions).toEqual([]);
   });
 });

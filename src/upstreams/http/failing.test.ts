@@ -4,12 +4,12 @@ import { describe, expect, it } from "vitest";
 import {
   answerOf,
   chunk,
-  closing,
+  closeAfterTest,
   faultOf,
   frame,
-  hear,
+  openTurn,
   hello,
-  house,
+  startUpstream,
   json,
   makeUpstream,
   sse,
@@ -17,7 +17,7 @@ import {
   turn,
   word,
   words,
-} from "../../../test/support/http-gateway.ts";
+} from "../../../test/support/http-upstream.ts";
 import { until, loopback } from "../../../test/support/loopback.ts";
 
 describe("an upstream that fails", () => {
@@ -38,7 +38,7 @@ describe("an upstream that fails", () => {
   });
 
   it("is not asked twice when the request itself cannot be written", async () => {
-    const { upstream, clock } = await house(() => {}, { headers: { "x-team": "a\nb" } });
+    const { upstream, clock } = await startUpstream(() => {}, { headers: { "x-team": "a\nb" } });
     const fault = await faultOf(upstream, { retry: true });
     expect(fault.code).toBe("upstream.unreachable");
     expect(fault.message).toContain("bad character");
@@ -48,7 +48,7 @@ describe("an upstream that fails", () => {
   it.each(["100 Continue", "101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: h2c"])(
     "is malformed when it says first what nobody asked for: %s",
     async (said) => {
-      const { upstream } = await house(
+      const { upstream } = await startUpstream(
         ({ socket }) => void socket.write(`HTTP/1.1 ${said}\r\n\r\n`),
       );
       const fault = await faultOf(upstream);
@@ -62,7 +62,7 @@ describe("an upstream that fails", () => {
     server.listen(0, "127.0.0.1");
     await once(server, "listening");
     const { port } = server.address() as { port: number };
-    closing({ [Symbol.asyncDispose]: async () => void server.close() });
+    closeAfterTest({ [Symbol.asyncDispose]: async () => void server.close() });
     expect((await faultOf(makeUpstream(`http://127.0.0.1:${port}`))).code).toBe(
       "upstream.malformed",
     );
@@ -84,7 +84,7 @@ describe("an upstream that fails", () => {
     [503, {}, "upstream.overloaded", 503],
     [529, {}, "upstream.overloaded", 503],
   ])("keeps the class of a %i", async (status, body, code, shown) => {
-    const { upstream } = await house((_, response) => json(response, status, body), {
+    const { upstream } = await startUpstream((_, response) => json(response, status, body), {
       apiKey: "sk-secret",
     });
     const fault = await faultOf(upstream);
@@ -94,7 +94,7 @@ describe("an upstream that fails", () => {
   });
 
   it("names the remedy for a rejected key", async () => {
-    const { upstream } = await house((_, response) =>
+    const { upstream } = await startUpstream((_, response) =>
       json(response, 401, { error: { message: "Invalid key." } }),
     );
     expect((await faultOf(upstream)).message).toBe(
@@ -103,7 +103,7 @@ describe("an upstream that fails", () => {
   });
 
   it("reads no more of an error page than it needs", async () => {
-    const { upstream, server } = await house((_, response) => {
+    const { upstream, server } = await startUpstream((_, response) => {
       response.writeHead(500, { "content-type": "text/html" });
       const more = (): void =>
         void (response.destroyed || (response.write("<p>oops ".repeat(8_192)), setImmediate(more)));
@@ -116,7 +116,7 @@ describe("an upstream that fails", () => {
   });
 
   it("is told apart from a web page that happens to answer", async () => {
-    const { upstream } = await house((_, response) =>
+    const { upstream } = await startUpstream((_, response) =>
       response.end("<!doctype html><title>Hi</title>"),
     );
     const fault = await faultOf(upstream);
@@ -125,7 +125,7 @@ describe("an upstream that fails", () => {
   });
 
   it("is not followed elsewhere", async () => {
-    const { upstream } = await house((_, response) =>
+    const { upstream } = await startUpstream((_, response) =>
       response.writeHead(308, { location: "https://a.example/v1" }).end(),
     );
     const fault = await faultOf(upstream);
@@ -134,12 +134,12 @@ describe("an upstream that fails", () => {
   });
 
   it("times out before its headers", async () => {
-    const { upstream } = await house(() => {}, { timeouts: { headers: 30 } });
+    const { upstream } = await startUpstream(() => {}, { timeouts: { headers: 30 } });
     expect((await faultOf(upstream)).code).toBe("upstream.headers_timeout");
   });
 
   it("times out when it falls silent, after what it had said", async () => {
-    const { upstream } = await house((_, response) => sse(response, word("Hel")), {
+    const { upstream } = await startUpstream((_, response) => sse(response, word("Hel")), {
       timeouts: { idle: 30 },
     });
     const answer = await answerOf(upstream);
@@ -148,7 +148,7 @@ describe("an upstream that fails", () => {
   });
 
   it("is cut when it closes in the middle of a call, which stays incomplete", async () => {
-    const { upstream } = await house((_, response) => {
+    const { upstream } = await startUpstream((_, response) => {
       const call = {
         index: 0,
         id: "c",
@@ -166,7 +166,7 @@ describe("an upstream that fails", () => {
   });
 
   it("is cut when a body is shorter than it promised", async () => {
-    const { upstream } = await house((_, response) => {
+    const { upstream } = await startUpstream((_, response) => {
       response.writeHead(200, { "content-type": "application/json", "content-length": "100" });
       response.write('{"events":[');
       setImmediate(() => response.destroy());
@@ -175,7 +175,7 @@ describe("an upstream that fails", () => {
   });
 
   it("reports its own error from inside a stream, without its key", async () => {
-    const { upstream } = await house(
+    const { upstream } = await startUpstream(
       (_, response) => {
         sse(response, word("a"), frame({ error: { message: "key sk-secret is used up" } }));
         response.end();
@@ -188,7 +188,7 @@ describe("an upstream that fails", () => {
   });
 
   it("is empty when it says nothing", async () => {
-    const { upstream } = await house((_, response) => {
+    const { upstream } = await startUpstream((_, response) => {
       sse(response);
       response.end();
     });
@@ -196,7 +196,7 @@ describe("an upstream that fails", () => {
   });
 
   it("says what a text says that stands in its place, without its key", async () => {
-    const { upstream } = await house(
+    const { upstream } = await startUpstream(
       (_, response) => {
         response.writeHead(200, { "content-type": "text/plain" });
         response.end("No capacity left for sk-secret");
@@ -209,7 +209,7 @@ describe("an upstream that fails", () => {
   });
 
   it("is malformed when it packs its answer unasked", async () => {
-    const { upstream } = await house((_, response) => {
+    const { upstream } = await startUpstream((_, response) => {
       response.writeHead(200, { "content-encoding": "gzip" });
       response.end("....");
     });
@@ -217,7 +217,7 @@ describe("an upstream that fails", () => {
   });
 
   it("does not take the process along when whoever listens is broken", async () => {
-    const { upstream } = await house((_, response) => {
+    const { upstream } = await startUpstream((_, response) => {
       sse(response, word("a"));
     });
     const heard: string[] = [];
@@ -243,12 +243,12 @@ describe("an upstream that fails", () => {
 describe("trying again", () => {
   it("waits as asked after a 429 and then succeeds", async () => {
     let asked = 0;
-    const { upstream, clock } = await house((_, response) => {
+    const { upstream, clock } = await startUpstream((_, response) => {
       if (asked++ === 0) return json(response, 429, {}, { "retry-after": "3" });
       sse(response, hello);
       response.end();
     });
-    const heard = hear(upstream, { retry: true });
+    const heard = openTurn(upstream, { retry: true });
     await until(() => clock.waiting() === 1);
     clock.move(2_999);
     expect(clock.waiting()).toBe(1);
@@ -260,12 +260,12 @@ describe("trying again", () => {
 
   it("survives two internal errors, and tells nothing of them", async () => {
     let asked = 0;
-    const { upstream, clock } = await house((_, response) => {
+    const { upstream, clock } = await startUpstream((_, response) => {
       if (asked++ < 2) return json(response, 500, { error: "flaky" });
       sse(response, hello);
       response.end();
     });
-    const heard = hear(upstream, { retry: true });
+    const heard = openTurn(upstream, { retry: true });
     await until(() => clock.waiting() === 1);
     clock.move(250);
     await until(() => clock.waiting() === 1);
@@ -277,7 +277,7 @@ describe("trying again", () => {
 
   it("comes back after a connection that closed before the first event", async () => {
     let asked = 0;
-    const { upstream, clock } = await house((request, response) => {
+    const { upstream, clock } = await startUpstream((request, response) => {
       asked++;
       if (asked === 1) request.socket.destroy();
       else if (asked === 2) {
@@ -288,7 +288,7 @@ describe("trying again", () => {
         response.end();
       }
     });
-    const heard = hear(upstream, { retry: true });
+    const heard = openTurn(upstream, { retry: true });
     for (let tries = 0; tries < 2; tries++) {
       await until(() => clock.waiting() === 1);
       clock.move(1_000);
@@ -300,21 +300,21 @@ describe("trying again", () => {
 
   it("never happens after the first event, for a wrong request, or unasked", async () => {
     let asked = 0;
-    const cut = await house((_, response) => {
+    const cut = await startUpstream((_, response) => {
       asked++;
       sse(response, word("a"));
       setImmediate(() => response.destroy());
     });
     expect((await faultOf(cut.upstream, { retry: true })).code).toBe("upstream.cut");
-    const wrong = await house((_, response) => (asked++, json(response, 400, {})));
+    const wrong = await startUpstream((_, response) => (asked++, json(response, 400, {})));
     expect((await faultOf(wrong.upstream, { retry: true })).code).toBe("upstream.refused");
-    const once = await house((_, response) => (asked++, json(response, 500, {})));
+    const once = await startUpstream((_, response) => (asked++, json(response, 500, {})));
     expect((await faultOf(once.upstream, { retry: false })).code).toBe("upstream.failed");
     expect(asked).toBe(3);
   });
 
   it("is not waited for longer than twenty seconds: the client is told instead", async () => {
-    const { upstream } = await house((_, response) =>
+    const { upstream } = await startUpstream((_, response) =>
       json(response, 429, {}, { "retry-after": "21" }),
     );
     const fault = await faultOf(upstream, { retry: true });
@@ -324,8 +324,10 @@ describe("trying again", () => {
 
   it("is called off by a stop", async () => {
     let asked = 0;
-    const { upstream, clock } = await house((_, response) => (asked++, json(response, 503, {})));
-    const heard = hear(upstream, { retry: true });
+    const { upstream, clock } = await startUpstream(
+      (_, response) => (asked++, json(response, 503, {})),
+    );
+    const heard = openTurn(upstream, { retry: true });
     await until(() => clock.waiting() === 1);
     heard.flow.stop();
     expect(clock.waiting()).toBe(0);

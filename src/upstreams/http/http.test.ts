@@ -4,14 +4,14 @@ import { describe, expect, it } from "vitest";
 import {
   answerOf,
   bodyOf,
-  breath,
+  untilIdle,
   chunk,
-  closing,
+  closeAfterTest,
   completion,
   faultOf,
-  hear,
+  openTurn,
   hello,
-  house,
+  startUpstream,
   json,
   makeUpstream,
   sse,
@@ -20,14 +20,14 @@ import {
   turn,
   word,
   words,
-} from "../../../test/support/http-gateway.ts";
+} from "../../../test/support/http-upstream.ts";
 import { until, loopback } from "../../../test/support/loopback.ts";
 import { sseDone } from "../../stream/sse.ts";
 
 describe("what is sent", () => {
   it("is a POST to the dialect's route with the key, the request id and our name", async () => {
     let seen: { url?: string | undefined; headers?: object; body?: string } = {};
-    const { upstream } = await house(
+    const { upstream } = await startUpstream(
       async (request, response) => {
         seen = { url: request.url, headers: request.headers, body: await bodyOf(request) };
         sse(response, hello);
@@ -54,7 +54,7 @@ describe("what is sent", () => {
       seen = request;
       json(response, 200, completion);
     });
-    closing(server);
+    closeAfterTest(server);
     const upstream = makeUpstream(`${server.url}/deployments/a/?api-version=2`, {
       apiKey: "unused",
       headers: { Authorization: "Basic abc" },
@@ -65,13 +65,13 @@ describe("what is sent", () => {
   });
 
   it("uses a connection again once its answer is over", async () => {
-    const { upstream, server } = await house((_, response) => {
+    const { upstream, server } = await startUpstream((_, response) => {
       sse(response, hello);
       response.end();
     });
     for (let turns = 0; turns < 3; turns++) {
       expect(textOf(await answerOf(upstream))).toBe("Hello, world");
-      await breath();
+      await untilIdle();
     }
     expect(server.sockets).toHaveLength(1);
   });
@@ -89,7 +89,7 @@ describe("what comes back", () => {
       [undefined, `\uFEFF \n${JSON.stringify(completion)}`],
     ];
     let next = 0;
-    const { upstream } = await house((_, response) => {
+    const { upstream } = await startUpstream((_, response) => {
       const [type, body] = bodies[next++] ?? [undefined, ""];
       if (type !== undefined) response.setHeader("content-type", type);
       response.end(body);
@@ -99,11 +99,11 @@ describe("what comes back", () => {
   });
 
   it("says frames too when asked to go straight", async () => {
-    const { upstream } = await house((_, response) => {
+    const { upstream } = await startUpstream((_, response) => {
       sse(response, `event: x\n${word("a")}`, stop, sseDone);
       response.end();
     });
-    const heard = hear(upstream, { straight: true });
+    const heard = openTurn(upstream, { straight: true });
     await heard.ended;
     const frames = heard.events.filter((event) => event.type === "frame");
     expect(frames.map(({ name, data }) => [name, data])).toEqual([
@@ -117,7 +117,7 @@ describe("what comes back", () => {
     const text = "Grüße, 世界 👋🏽";
     const chunks = [...Array.from(text, (content) => chunk({ content })), chunk({}, "stop")];
     let bytes: Buffer[] = [];
-    const { upstream } = await house(async (_, response) => {
+    const { upstream } = await startUpstream(async (_, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" });
       for (const slice of bytes) {
         response.write(slice);
@@ -153,13 +153,13 @@ describe("what comes back", () => {
   });
 
   it("is flushed once for a network read, not once for a frame", async () => {
-    const { upstream } = await house((_, response) => {
+    const { upstream } = await startUpstream((_, response) => {
       response.socket?.cork();
       sse(response, ...Array.from({ length: 200 }, () => word("x")), stop, sseDone);
       response.end();
       response.socket?.uncork();
     });
-    const heard = hear(upstream);
+    const heard = openTurn(upstream);
     await heard.ended;
     expect(words(heard)).toHaveLength(200);
     expect(heard.flushes).toBeLessThan(10);
@@ -167,33 +167,33 @@ describe("what comes back", () => {
 
   it("ends with the upstream's last word, before the connection does", async () => {
     let response: ServerResponse | undefined;
-    const { upstream, server } = await house((_, reply) => {
+    const { upstream, server } = await startUpstream((_, reply) => {
       response = reply;
       sse(reply, hello);
     });
-    const heard = hear(upstream);
+    const heard = openTurn(upstream);
     await heard.ended;
     expect(response?.writableEnded).toBe(false);
     response?.end("noise after the end");
-    await breath();
-    await hear(upstream).ended;
+    await untilIdle();
+    await openTurn(upstream).ended;
     expect(server.sockets).toHaveLength(1);
   });
 
   it("gives up a connection that goes on after the last word", async () => {
-    const { upstream, server, clock } = await house((_, response) => sse(response, hello));
-    await hear(upstream).ended;
+    const { upstream, server, clock } = await startUpstream((_, response) => sse(response, hello));
+    await openTurn(upstream).ended;
     await until(() => clock.waiting() === 1);
     clock.move(2_000);
     await until(() => server.sockets[0]?.destroyed === true);
 
-    const endless = await house((_, response) => {
+    const endless = await startUpstream((_, response) => {
       sse(response, hello);
       const more = (): void =>
         void (response.destroyed || (response.write("x".repeat(65_536)), setImmediate(more)));
       more();
     });
-    const heard = hear(endless.upstream);
+    const heard = openTurn(endless.upstream);
     await heard.ended;
     await until(() => endless.server.sockets[0]?.destroyed === true);
     expect(heard.ends).toBe(1);
@@ -204,22 +204,22 @@ describe("the hand on a turn", () => {
   it("closes the upstream's socket when it stops, at whatever moment", async () => {
     let reply: (response: ServerResponse) => void = () => {};
     let closed = 0;
-    const { upstream, server } = await house((_, response) => {
+    const { upstream, server } = await startUpstream((_, response) => {
       response.on("close", () => void closed++);
       reply(response);
     });
-    const waiting = hear(upstream);
+    const waiting = openTurn(upstream);
     await until(() => server.sockets.length === 1);
     waiting.flow.stop();
     await until(() => closed === 1);
 
     reply = (response) => sse(response, word("a"));
-    const speaking = hear(upstream);
+    const speaking = openTurn(upstream);
     await until(() => words(speaking).length === 1);
     speaking.flow.stop();
     await until(() => closed === 2);
 
-    const unsent = hear(upstream);
+    const unsent = openTurn(upstream);
     unsent.flow.stop();
     await until(() => server.sockets.every((socket) => socket.destroyed));
     expect([waiting, speaking, unsent].map((heard) => heard.ends)).toEqual([0, 0, 0]);
@@ -230,7 +230,7 @@ describe("the hand on a turn", () => {
     let written = 0;
     let full = 0;
     const piece = word("x".repeat(16_000));
-    const { upstream } = await house((_, response) => {
+    const { upstream } = await startUpstream((_, response) => {
       sse(response);
       const more = (): void => {
         while (!response.destroyed && written < 400_000_000) {
@@ -243,7 +243,7 @@ describe("the hand on a turn", () => {
       };
       more();
     });
-    const heard = hear(upstream);
+    const heard = openTurn(upstream);
     await until(() => heard.events.length > 0);
     heard.flow.pause();
     // Whatever the kernel's buffers hold, the writer must come to rest.
@@ -260,18 +260,18 @@ describe("the hand on a turn", () => {
 
   it("can pause before there is anything to pause", async () => {
     let answer = (): void => {};
-    const { upstream, server } = await house((_, response) => {
+    const { upstream, server } = await startUpstream((_, response) => {
       answer = () => {
         sse(response, hello);
         response.end();
       };
     });
-    const heard = hear(upstream);
+    const heard = openTurn(upstream);
     heard.flow.pause();
     await until(() => server.sockets.length === 1);
-    await breath();
+    await untilIdle();
     answer();
-    await breath();
+    await untilIdle();
     expect(heard.events).toEqual([]);
     heard.flow.resume();
     await heard.ended;
@@ -280,11 +280,11 @@ describe("the hand on a turn", () => {
 
   it("waits for running turns when the upstream is closed, up to a bound", async () => {
     let finish = (): void => {};
-    const { upstream } = await house((_, response) => {
+    const { upstream } = await startUpstream((_, response) => {
       sse(response, word("a"));
       finish = () => response.end(stop + sseDone);
     });
-    const heard = hear(upstream);
+    const heard = openTurn(upstream);
     await until(() => words(heard).length === 1);
     const closing = upstream.close();
     finish();
@@ -292,8 +292,8 @@ describe("the hand on a turn", () => {
     expect(heard.events).toContainEqual({ type: "turn-end", choice: 0, stop: "end" });
     expect((await faultOf(upstream)).code).toBe("gateway.stopping");
 
-    const stuck = await house((_, response) => sse(response, word("a")));
-    const last = hear(stuck.upstream);
+    const stuck = await startUpstream((_, response) => sse(response, word("a")));
+    const last = openTurn(stuck.upstream);
     await until(() => words(last).length === 1);
     const closed = stuck.upstream.close();
     stuck.clock.move(60_000);
@@ -307,7 +307,7 @@ describe("the hand on a turn", () => {
 
 describe("the list of models", () => {
   it("is read from /models", async () => {
-    const { upstream } = await house((request, response) =>
+    const { upstream } = await startUpstream((request, response) =>
       json(response, request.url === "/v1/models" ? 200 : 404, {
         data: [{ id: "a" }, { id: "b" }],
       }),
@@ -316,7 +316,7 @@ describe("the list of models", () => {
   });
 
   it("fails as a turn would", async () => {
-    const { upstream } = await house((_, response) => json(response, 401, {}));
+    const { upstream } = await startUpstream((_, response) => json(response, 401, {}));
     await expect(upstream.models?.()).rejects.toMatchObject({ code: "upstream.auth" });
   });
 });

@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
 import { writeUseTool } from "../../src/tools/text-calls/use-tool/write.ts";
 import type { Body } from "./fake-upstream.ts";
-import { askingFor, askStill, type Told } from "./still-gateway.ts";
-import { framesOf } from "./told.ts";
+import { askingFor, askStill, type StillAnswer } from "./still-gateway.ts";
+import { framesOf } from "./client-answer.ts";
 
 export const schema = {
   type: "object",
@@ -26,7 +26,7 @@ type Word = "text" | "reasoning";
 type Step = { readonly after: number; readonly choice: number; readonly thing: Thing };
 
 /** A model's doings, and the rules it is held to. */
-export type Scene = {
+export type BurstCase = {
   readonly door: "chat" | "responses";
   readonly stream: boolean;
   readonly n: number;
@@ -76,7 +76,7 @@ const rules = fc.record({
   output: fc.constantFrom(undefined, "openai-json" as const, "obsidian-xml" as const),
 });
 
-export const anyScene: fc.Arbitrary<Scene> = fc
+export const anyBurstCase: fc.Arbitrary<BurstCase> = fc
   .record({
     door: fc.constantFrom("chat" as const, "responses" as const),
     stream: fc.boolean(),
@@ -121,7 +121,7 @@ function framesFor(thing: Thing, choice: number, counts: Map<number, number>): o
 }
 
 /** A script that plays the scene. */
-function stepsOf({ n, steps, last, ending, made }: Scene): object[] {
+function stepsOf({ n, steps, last, ending, made }: BurstCase): object[] {
   const counts = new Map<number, number>();
   const doings = steps.flatMap(({ after, choice, thing }): object[] => {
     const delay = { delay: after };
@@ -156,7 +156,7 @@ function stepsOf({ n, steps, last, ending, made }: Scene): object[] {
 }
 
 /** Plays it through a gateway. */
-export function play(scene: Scene): Promise<Told> {
+export function runBurstCase(scene: BurstCase): Promise<StillAnswer> {
   const { door, stream, n, made, leaveAt } = scene;
   const { output, ...others } = scene.rules;
   const schemas = Object.fromEntries(names.map((name) => [name, schema]));
@@ -174,19 +174,19 @@ export function play(scene: Scene): Promise<Told> {
 }
 
 /** One choice, as a client reads it. */
-export type Shown = {
+export type ShownCall = {
   readonly calls: readonly Call[];
   readonly text: string | null;
   readonly finish: string;
 };
 
-export function shown({ door, stream }: Scene, { text }: Told): Shown[] {
+export function callsShown({ door, stream }: BurstCase, { text }: StillAnswer): ShownCall[] {
   if (door === "chat") return stream ? readChatStream(text) : readChat(JSON.parse(text) as Body);
   const last = framesOf(text).at(-2)?.data ?? "{}";
   return [readResponse(stream ? JSON.parse(last).response : JSON.parse(text))];
 }
 
-const readChat = ({ choices }: Body): Shown[] =>
+const readChat = ({ choices }: Body): ShownCall[] =>
   (choices as Body[]).map(({ message, finish_reason: finish }) => ({
     calls: ((message.tool_calls ?? []) as Body[]).map(({ function: made }) => ({
       name: made.name as string,
@@ -196,7 +196,7 @@ const readChat = ({ choices }: Body): Shown[] =>
     finish: finish as string,
   }));
 
-function readChatStream(text: string): Shown[] {
+function readChatStream(text: string): ShownCall[] {
   const all: { calls: { name: string; input: string }[]; text: string; finish: string }[] = [];
   for (const { data } of framesOf(text)) {
     if (data === "[DONE]") continue;
@@ -214,7 +214,7 @@ function readChatStream(text: string): Shown[] {
   return all;
 }
 
-function readResponse({ output, status, incomplete_details: why }: Body): Shown {
+function readResponse({ output, status, incomplete_details: why }: Body): ShownCall {
   const of = (type: string): Body[] => (output as Body[]).filter((item) => item["type"] === type);
   return {
     calls: of("function_call")

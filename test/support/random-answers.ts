@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 
 /** What a model says, in no dialect. */
-export type Said = {
+export type RandomAnswer = {
   readonly reasoning: string;
   readonly text: string;
   readonly calls: readonly { readonly name: string; readonly args: string }[];
@@ -20,7 +20,7 @@ const args = fc
   .dictionary(fc.constantFrom("x", "y", "é"), values, { maxKeys: 3 })
   .map((value) => JSON.stringify(value));
 
-export const sayings: fc.Arbitrary<Said> = fc
+export const anyAnswer: fc.Arbitrary<RandomAnswer> = fc
   .record({
     reasoning: fc.option(words, { nil: "" }),
     text: fc.option(words, { nil: "" }),
@@ -39,7 +39,7 @@ export function cutUp(text: string, size: number): string[] {
 }
 
 /** How a stream may be written, all of it lawful. */
-export const wirings = fc.record({
+export const anyWireForm = fc.record({
   eol: fc.constantFrom("\n", "\r\n", "\r"),
   mark: fc.boolean(),
   comments: fc.constantFrom("none", "between", "inside"),
@@ -48,11 +48,11 @@ export const wirings = fc.record({
   fields: fc.constantFrom("none", "id", "event", "retry"),
   split: fc.integer({ min: 1, max: 64 }),
 });
-type Wiring = typeof wirings extends fc.Arbitrary<infer T> ? T : never;
+type Wiring = typeof anyWireForm extends fc.Arbitrary<infer T> ? T : never;
 export type Named = { readonly name?: string | undefined; readonly value: unknown };
 
 /** The bytes of a stream, as they come over the wire. */
-export function wired(frames: readonly Named[], how: Wiring): Uint8Array[] {
+export function wireBytes(frames: readonly Named[], how: Wiring): Uint8Array[] {
   const { eol, split } = how;
   const field = (name: string, value: string): string =>
     `${name}:${how.space ? " " : ""}${value}${eol}`;

@@ -19,7 +19,7 @@ export const missing = !existsSync(command);
 if (missing)
   process.stderr.write("codex app-server is not judged: @openai/codex is not installed\n");
 
-export type CodexHouse = AsyncDisposable & {
+export type CodexGateway = AsyncDisposable & {
   readonly served: Served;
   /** What stands behind Codex. */
   readonly model: FakeUpstream;
@@ -31,7 +31,7 @@ export async function openCodex(
   behind: Model,
   more: Readonly<Record<string, unknown>> = {},
   server: ConfigInput["server"] = {},
-): Promise<CodexHouse> {
+): Promise<CodexGateway> {
   const home = await mkdtemp(join(tmpdir(), "patchbay-codex-home-"));
   const model = await fakeUpstream(behind);
   const served = await serve(
@@ -76,7 +76,7 @@ export async function standIn(version = "0.166.0"): Promise<string> {
 }
 
 /** The process that serves the gateway, once it has started. */
-export function pidOf({ served }: CodexHouse): number {
+export function pidOf({ served }: CodexGateway): number {
   const started = served.happenings.findLast(
     (one) => one.type === "child" && one.event === "started",
   );
@@ -87,7 +87,7 @@ export type Asked = { readonly status: number; readonly text: string; readonly b
 
 /** Asks over the chat door. */
 export async function ask(
-  house: CodexHouse,
+  house: CodexGateway,
   more: Body = {},
   signal?: AbortSignal,
 ): Promise<Asked> {
@@ -103,5 +103,5 @@ export async function ask(
 }
 
 /** How often something happened to the processes of a gateway. */
-export const childEvents = ({ served }: CodexHouse, event: string): number =>
+export const childEvents = ({ served }: CodexGateway, event: string): number =>
   served.happenings.filter((one) => one.type === "child" && one.event === event).length;

@@ -5,7 +5,7 @@ setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
 
 /** Bytes that are really held, buffers included, after everything else has been let go. */
-export async function heldBytes(): Promise<number> {
+export async function heapBytes(): Promise<number> {
   for (let round = 0; round < 3; round++) {
     await new Promise((resolve) => setImmediate(resolve));
     collect();

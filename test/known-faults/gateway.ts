@@ -1,26 +1,31 @@
 import { ask, bodyFor } from "../support/client.ts";
-import { fakeUpstream, type Body, type Heard, type Model } from "../support/fake-upstream.ts";
+import {
+  fakeUpstream,
+  type Body,
+  type ReceivedRequest,
+  type Model,
+} from "../support/fake-upstream.ts";
 import { readResponsesEvents } from "../support/responses-reader.ts";
 import { onto, serve } from "../support/serve.ts";
 
 /** A gateway in front of one fake upstream. */
-export type Scene = AsyncDisposable & {
+export type FakeBackedGateway = AsyncDisposable & {
   readonly url: string;
   /** What the upstream was asked, so far. */
-  readonly heard: readonly Heard[];
+  readonly requests: readonly ReceivedRequest[];
 };
 
 type Setting = Readonly<Record<string, unknown>> & { readonly dialect?: "chat" | "responses" };
 
-export async function scene(
+export async function fakeBackedGateway(
   model: Model,
   { dialect = "chat", ...more }: Setting = {},
-): Promise<Scene> {
+): Promise<FakeBackedGateway> {
   const upstream = await fakeUpstream(model);
   const served = await serve(onto(dialect, upstream.url, more));
   return {
     url: served.url,
-    heard: upstream.heard,
+    requests: upstream.requests,
     async [Symbol.asyncDispose]() {
       await served[Symbol.asyncDispose]();
       await upstream[Symbol.asyncDispose]();
@@ -37,7 +42,7 @@ export async function responseIn(response: Response): Promise<Body> {
 }
 
 /** Asks the Responses door in both ways; each answer's response object. */
-export const askBothWays = (here: Scene, more: Body): Promise<Body[]> =>
+export const askBothWays = (here: FakeBackedGateway, more: Body): Promise<Body[]> =>
   Promise.all(
     [true, false].map(async (stream) =>
       responseIn(await ask(here, "responses", { ...more, stream })),
@@ -45,7 +50,7 @@ export const askBothWays = (here: Scene, more: Body): Promise<Body[]> =>
   );
 
 /** What would be done to a request, in words. */
-export async function decisionsOn(here: Scene, more: Body): Promise<Body[]> {
+export async function decisionsOn(here: FakeBackedGateway, more: Body): Promise<Body[]> {
   const response = await fetch(`${here.url}/v1/plan`, {
     method: "POST",
     headers: { "content-type": "application/json" },
@@ -55,8 +60,9 @@ export async function decisionsOn(here: Scene, more: Body): Promise<Body[]> {
 }
 
 /** What the upstream heard last. */
-export const lastHeard = (here: Scene): Body => here.heard.at(-1)?.body ?? {};
-export const messagesHeard = (here: Scene): Body[] => lastHeard(here)["messages"] as Body[];
+export const lastRequest = (here: FakeBackedGateway): Body => here.requests.at(-1)?.body ?? {};
+export const messagesReceived = (here: FakeBackedGateway): Body[] =>
+  lastRequest(here)["messages"] as Body[];
 /** The names of the functions it was offered. */
-export const namesHeard = (here: Scene): string[] =>
-  ((lastHeard(here)["tools"] ?? []) as Body[]).map((tool) => tool["function"]?.name as string);
+export const namesReceived = (here: FakeBackedGateway): string[] =>
+  ((lastRequest(here)["tools"] ?? []) as Body[]).map((tool) => tool["function"]?.name as string);

@@ -1,31 +1,31 @@
 import OpenAI from "openai";
-import { missing as codexIsMissing, openCodex } from "../codex-upstream/house.ts";
+import { missing as codexIsMissing, openCodex } from "../codex-upstream/gateway.ts";
 import { chatToolLoop, responsesToolLoop, wantedCalls } from "../support/fake-model.ts";
-import { fakeUpstream, type Heard } from "../support/fake-upstream.ts";
+import { fakeUpstream, type ReceivedRequest } from "../support/fake-upstream.ts";
 import { onto, serve, type Served } from "../support/serve.ts";
 
 /** What the gateway stands in front of. */
-export type Back = "chat" | "responses" | "demo" | "codex";
-export const backs: readonly Back[] = [
+export type Backend = "chat" | "responses" | "demo" | "codex";
+export const backends: readonly Backend[] = [
   "chat",
   "responses",
   "demo",
   ...(codexIsMissing ? [] : (["codex"] as const)),
 ];
 
-export type House = AsyncDisposable & {
-  readonly back: Back;
+export type SdkGateway = AsyncDisposable & {
+  readonly back: Backend;
   readonly served: Served;
   /** What a fake upstream was asked; the demo tells nobody. */
-  readonly heard: readonly Heard[];
+  readonly requests: readonly ReceivedRequest[];
   readonly client: OpenAI;
 };
 
 /** A gateway before a model that makes two calls at once and then tells what they said. */
-export async function openHouse(back: Back): Promise<House> {
+export async function openGatewayOn(back: Backend): Promise<SdkGateway> {
   if (back === "codex") {
     const codex = await openCodex(responsesToolLoop);
-    return { ...codex, back, heard: codex.model.heard };
+    return { ...codex, back, requests: codex.model.requests };
   }
   const upstream =
     back === "demo"
@@ -36,7 +36,7 @@ export async function openHouse(back: Back): Promise<House> {
   return {
     back,
     served,
-    heard: upstream?.heard ?? [],
+    requests: upstream?.requests ?? [],
     client: clientOf(served),
     async [Symbol.asyncDispose]() {
       await served[Symbol.asyncDispose]();

@@ -48,7 +48,7 @@ export const completion = {
     { index: 0, message: { role: "assistant", content: "Hello, world" }, finish_reason: "stop" },
   ],
 };
-export const words = (heard: Heard): string[] =>
+export const words = (heard: OpenedTurn): string[] =>
   heard.events.flatMap((event) => (event.type === "text-delta" ? [event.text] : []));
 
 export const sse = (response: ServerResponse, ...pieces: string[]): void => {
@@ -77,20 +77,24 @@ function opened(): Opened {
 }
 
 /** Closes a server when the running test has ended, the last one opened first. */
-export const closing = (server: AsyncDisposable): void => void opened().servers.unshift(server);
+export const closeAfterTest = (server: AsyncDisposable): void =>
+  void opened().servers.unshift(server);
 
 /** Long enough for a connection to be found idle. */
-export const breath = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 10));
+export const untilIdle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 10));
 
-type House = { upstream: Upstream; server: Loopback; clock: StillClock };
+type StartedUpstream = { upstream: Upstream; server: Loopback; clock: StillClock };
 
 type Listener = (request: IncomingMessage, response: ServerResponse) => unknown;
 
-export async function house(listener: Listener, more: Partial<HttpOptions> = {}): Promise<House> {
+export async function startUpstream(
+  listener: Listener,
+  more: Partial<HttpOptions> = {},
+): Promise<StartedUpstream> {
   const server = await loopback((request, response) => void listener(request, response));
   const clock = stillClock(1_000);
   const upstream = makeUpstream(`${server.url}/v1`, { clock, ...more });
-  closing(server);
+  closeAfterTest(server);
   return { upstream, server, clock };
 }
 
@@ -109,7 +113,7 @@ export function makeUpstream(baseUrl: string, more: Partial<HttpOptions> = {}): 
   return upstream;
 }
 
-export type Heard = {
+export type OpenedTurn = {
   events: Event[];
   flushes: number;
   ends: number;
@@ -118,16 +122,16 @@ export type Heard = {
 };
 
 /** Opens a turn and keeps all that it says. */
-export function hear(
+export function openTurn(
   upstream: Upstream,
   {
     retry = false,
     straight = false,
     asked = turn,
   }: { retry?: boolean; straight?: boolean; asked?: typeof turn } = {},
-): Heard {
+): OpenedTurn {
   const ended = Promise.withResolvers<void>();
-  const heard: Omit<Heard, "flow"> = { events: [], flushes: 0, ends: 0, ended: ended.promise };
+  const heard: Omit<OpenedTurn, "flow"> = { events: [], flushes: 0, ends: 0, ended: ended.promise };
   const source = upstream
     .prepare(asked, { model: "m-1", profile: upstream.profile, straight })
     .open({ retry, requestId: "req_7", tenant: "" });
@@ -144,9 +148,9 @@ export function hear(
 
 export async function answerOf(
   upstream: Upstream,
-  options?: Parameters<typeof hear>[1],
+  options?: Parameters<typeof openTurn>[1],
 ): Promise<Answer<UpstreamName>> {
-  const heard = hear(upstream, options);
+  const heard = openTurn(upstream, options);
   await heard.ended;
   expect(heard.ends).toBe(1);
   return fold(runStage(normalizeStream<UpstreamName>(), heard.events));
@@ -154,7 +158,7 @@ export async function answerOf(
 
 export async function faultOf(
   upstream: Upstream,
-  options?: Parameters<typeof hear>[1],
+  options?: Parameters<typeof openTurn>[1],
 ): Promise<Fault> {
   const { fault } = await answerOf(upstream, options);
   if (fault === undefined) throw new Error("It did not fail.");

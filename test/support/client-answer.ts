@@ -12,15 +12,15 @@ export function framesOf(text: string): SseFrame[] {
 }
 
 /** What a client was told, whichever door it came through. */
-export type Told = {
+export type ClientAnswer = {
   readonly text: string;
   readonly refusal: string;
   readonly reasoning: string;
-  readonly calls: readonly ToldCall[];
+  readonly calls: readonly ClientCall[];
   readonly stop: string;
   readonly error: Body | undefined;
 };
-export type ToldCall = {
+export type ClientCall = {
   readonly id: string;
   readonly kind: string;
   readonly name: string;
