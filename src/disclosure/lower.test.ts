@@ -176,16 +176,14 @@ describe("a conversation", () => {
     expect(asked).toMatchObject({ kind: "tool_search", name: "tool_search" });
     expect(brought).toMatchObject({
       kind: "tool_search",
-      extra: {
-        fields: {
-          tools: [
-            {
-              type: "namespace",
-              name: "archive",
-              tools: [{ name: "search", defer_loading: true }, {}],
-            },
-          ],
-        },
+      declares: {
+        tools: [
+          {
+            type: "namespace",
+            name: "archive",
+            tools: [{ name: "search", extra: { fields: { defer_loading: true } } }, {}],
+          },
+        ],
       },
     });
     expect(text).toMatchObject({ role: "developer", parts: [{ text: "Cite." }] });

@@ -199,13 +199,14 @@ function lowerReading(
   { catalog }: Disclosure,
 ): readonly [Result, Message] {
   const tools = loadedTools(catalog, loaded);
-  const fields = { tools, execution: "client", status: "completed" };
+  const fields = { execution: "client", status: "completed" };
   return [
     {
       ...result,
       kind: "tool_search",
       name: undefined,
-      parts: [{ type: "text", text: JSON.stringify(tools) }],
+      parts: [],
+      declares: { tools },
       extra: { dialect: "responses", fields },
     },
     { type: "message", role: "developer", parts: result.parts },

@@ -1,5 +1,6 @@
 import { memoizeByIdentity } from "../turn/memoize.ts";
-import type { Fields } from "../turn/turn.ts";
+import { clientName } from "../turn/names.ts";
+import type { Extra, FunctionTool, NamespaceTool } from "../turn/turn.ts";
 import type { Catalog, Node } from "./catalog.ts";
 
 /** A section with tools is a namespace to providers that load tools by themselves. */
@@ -22,17 +23,26 @@ const namespaces = memoizeByIdentity((catalog: Catalog): ReadonlyMap<Node, strin
 export const namespaceOf = (catalog: Catalog, node: Node): string =>
   namespaces(catalog).get(node) ?? node.path;
 
-/** Tools as the result of a search brings them: namespaces with deferred functions, as the Responses API has it. */
-export function loadedTools(catalog: Catalog, names: readonly string[]): readonly Fields[] {
-  const groups = new Map<Node, Fields[]>();
+/** Loaded by the provider when a search has found it. */
+const DEFERRED: Extra = { dialect: "responses", fields: { defer_loading: true } };
+
+/** Tools as the result of a search brings them: namespaces with deferred functions. */
+export function loadedTools(catalog: Catalog, names: readonly string[]): readonly NamespaceTool[] {
+  const groups = new Map<Node, FunctionTool[]>();
   for (const name of names) {
     const tool = catalog.tools.get(name);
     const owner = catalog.owners.get(name);
     if (tool === undefined || owner === undefined) continue;
     const { description, schema, strict = false } = tool;
-    const member = { type: "function", name, description, strict, parameters: schema };
     const members = groups.get(owner) ?? [];
-    members.push({ ...member, defer_loading: true });
+    members.push({
+      type: "function",
+      name: clientName(name),
+      description,
+      schema,
+      strict,
+      extra: DEFERRED,
+    });
     groups.set(owner, members);
   }
   return [...groups].map(([node, tools]) => ({

@@ -9,7 +9,7 @@ import { invalid, shaped } from "../shared/shape.ts";
 import { extraOf, ownExtra, readStatus, silently, statusKey, type Report } from "./fields.ts";
 import { canRun, kindOf, valueOf, type CallKind } from "./kinds.ts";
 import { readContent, writeContent } from "./input-parts.ts";
-import { toolForm } from "./tools.ts";
+import { toolForm, writeItemTools } from "./tools.ts";
 
 const id = z.string().nullish();
 const callItem = z.looseObject({ id, call_id: z.string(), namespace: z.string().nullish() });
@@ -126,12 +126,13 @@ export function writeResult(item: Result, report: Report): Fields {
     type: kind.result,
     ...named,
     ...kind.usualResult,
-    ...given({ [kind.output]: writeOutput(kind, item, report), status: item.status }),
+    ...(kind.output in extra ? {} : given({ [kind.output]: writeOutput(kind, item, report) })),
+    ...given({ status: item.status }),
     ...extra,
   };
 }
 
-function writeOutput(kind: CallKind, { parts }: Result, report: Report): unknown {
+function writeOutput(kind: CallKind, { parts, declares }: Result, report: Report): unknown {
   switch (kind.outputForm) {
     case "parts": {
       const [first] = parts;
@@ -141,6 +142,7 @@ function writeOutput(kind: CallKind, { parts }: Result, report: Report): unknown
     case "text":
       return parts.length === 0 ? undefined : textOf(parts, report);
     case "value":
+      if (declares !== undefined) return writeItemTools(declares.tools, report);
       return valueOutput(kind, textOf(parts, report));
     default:
       return kind.outputForm satisfies never;

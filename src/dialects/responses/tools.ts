@@ -84,6 +84,10 @@ function writeTool<Name extends AnyName>(tool: Tool<Name>, to: Audience): Fields
   }
 }
 
+/** The tools that an item declares. */
+export const writeItemTools = (tools: readonly Tool[], report: Report): Fields[] =>
+  tools.map((tool) => writeTool(tool, { report })).filter((tool) => tool !== undefined);
+
 /** Keys to other servers are not repeated, nor does the API itself. */
 function withoutSecrets(raw: Fields): Fields {
   if (raw.type !== "mcp") return raw;
