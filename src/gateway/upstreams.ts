@@ -63,7 +63,7 @@ function openUpstream(name: string, config: UpstreamConfig, platform: Platform):
         command: config.command,
         home: resolve(config.home),
         processes: config.processes,
-        seats: config.seats,
+        turnsPerProcess: config.seats,
         queue: config.queue,
         provider: { baseUrl: config.base_url, apiKey: config.api_key },
         models: config.models,

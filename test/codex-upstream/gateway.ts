@@ -63,14 +63,13 @@ export async function openCodex(
   };
 }
 
-/** Runs the stand-in as the real one is run. */
-export async function standIn(version = "0.166.0"): Promise<string> {
+/** Runs the stand-in as the real one is run; `before` are shell commands that run first. */
+export async function standIn(version = "0.166.0", before = ""): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "patchbay-stand-in-"));
   const script = fileURLToPath(new URL("./stand-in.ts", import.meta.url));
   const file = join(folder, "codex");
-  await writeFile(file, `#!/bin/sh\nexec "${process.execPath}" "${script}" ${version}\n`, {
-    mode: 0o755,
-  });
+  const lines = ["#!/bin/sh", before, `exec "${process.execPath}" "${script}" ${version}`, ""];
+  await writeFile(file, lines.join("\n"), { mode: 0o755 });
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   return file;
 }

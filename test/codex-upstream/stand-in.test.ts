@@ -32,6 +32,13 @@ describe("an app-server that misbehaves", () => {
     expect(body["error"]?.message).toMatch(/did not start \(it did not answer\); run `CODEX_HOME=/);
   });
 
+  it("may fail to start: it is tried again after a rest before anybody is told", async () => {
+    const failOnce = 'test -e "$0.tried" || { touch "$0.tried"; exit 1; }';
+    await using house = await open({ command: await standIn("0.166.0", failOnce) });
+    expect((await ask(house)).status).toBe(200);
+    expect([childEvents(house, "gone"), childEvents(house, "started")]).toEqual([1, 1]);
+  });
+
   it("may not answer at all: the request is given up, and the next one works", async () => {
     await using house = await open({ timeouts: { connect: 400 } });
     const { status, body } = await ask(house, { model: "mute" });

@@ -65,12 +65,12 @@ const turnOf = (items: readonly Item<UpstreamName>[]): Turn<UpstreamName> => ({
 });
 const run = (upstream: Upstream, tenant: string, items: readonly Item<UpstreamName>[]) =>
   new Promise<void>((end) => {
-    const { open } = upstream.prepare(turnOf(items), {
+    const prepared = upstream.prepare(turnOf(items), {
       model: "m",
       profile: upstream.profile,
       straight: false,
     });
-    open({ retry: false, requestId: "req", tenant })({ each() {}, flush() {}, end });
+    prepared.open({ retry: false, requestId: "req", tenant })({ each() {}, flush() {}, end });
   });
 
 describe.skipIf(missing)("a parked thread", () => {
@@ -86,7 +86,7 @@ describe.skipIf(missing)("a parked thread", () => {
       command,
       home,
       processes: 1,
-      seats: 4,
+      turnsPerProcess: 4,
       queue: 4,
       provider: { baseUrl: model.url, apiKey: "sk-behind" },
       models: [],

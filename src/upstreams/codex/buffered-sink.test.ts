@@ -1,68 +1,85 @@
 import { describe, expect, it } from "vitest";
-import { bufferedSink } from "./buffered-sink.ts";
+import { Fault } from "../../turn/fault.ts";
+import type { Failure } from "../retry.ts";
+import { BufferedSink } from "./buffered-sink.ts";
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-function open(most = 5) {
-  const heard: string[] = [];
-  let left = 0;
-  const out = bufferedSink<string>(
+function open(limit = 64 + 5) {
+  const received: string[] = [];
+  const failures: Failure[] = [];
+  let stops = 0;
+  const out = new BufferedSink(
     {
-      each: (word) => void heard.push(word),
-      flush: () => void heard.push("|"),
-      end: () => void heard.push("end"),
+      each: (event) => void received.push("text" in event ? event.text : event.type),
+      flush: () => void received.push("|"),
+      end: () => void received.push("end"),
     },
-    { most, weigh: (word) => word.length, stopped: () => void left++ },
+    { limit, onFailure: (one) => void failures.push(one), onStop: () => void stops++ },
   );
-  return { out, heard, left: () => left };
+  const emit = (text: string): void => out.emit({ type: "text-delta", choice: 0, text });
+  return { out, emit, received, failures, stops: () => stops };
 }
+const failure: Failure = { fault: new Fault("upstream.cut", "no"), again: true };
 
-describe("the way of a turn's events", () => {
+describe("the buffer of a turn's events", () => {
   it("takes what one read brought at once, and then its end", async () => {
-    const { out, heard } = open();
-    out.emit("a");
-    out.emit("b");
+    const { out, emit, received } = open();
+    emit("a");
+    emit("b");
     out.end();
     await settled();
-    expect(heard).toEqual(["a", "b", "|", "end"]);
+    expect(received).toEqual(["a", "b", "|", "end"]);
   });
 
   it("keeps what comes for a reader that pauses, and gives it in order", async () => {
-    const { out, heard } = open();
+    const { out, emit, received } = open();
     out.pause();
-    out.emit("a");
-    out.emit("b");
+    emit("a");
+    emit("b");
     out.end();
     await settled();
-    expect(heard).toEqual([]);
+    expect(received).toEqual([]);
     out.resume();
     await settled();
-    expect(heard).toEqual(["a", "b", "|", "end"]);
+    expect(received).toEqual(["a", "b", "|", "end"]);
   });
 
   it("says when it keeps too much, and no more once that was taken", async () => {
-    const { out } = open();
-    out.emit("long enough to be too much, but on its way");
-    expect(out.isFull()).toBe(false);
+    const { out, emit } = open();
+    emit("long enough to be too much, but on its way");
+    expect(out.isFull).toBe(false);
     await settled();
     out.pause();
-    out.emit("12345");
-    expect(out.isFull()).toBe(false);
-    out.emit("6");
-    expect(out.isFull()).toBe(true);
+    emit("12345");
+    expect(out.isFull).toBe(false);
+    emit("6");
+    expect(out.isFull).toBe(true);
     out.resume();
     await settled();
-    expect(out.isFull()).toBe(false);
+    expect(out.isFull).toBe(false);
   });
 
   it("takes nothing more for a reader that has left", async () => {
-    const { out, heard, left } = open();
-    out.emit("a");
+    const { out, emit, received, stops } = open();
+    emit("a");
     out.stop();
-    out.emit("b");
+    emit("b");
     out.end();
     await settled();
-    expect(heard).toEqual([]);
-    expect([left(), out.left()]).toEqual([1, true]);
+    expect(received).toEqual([]);
+    expect([stops(), out.stopped]).toEqual([1, true]);
+  });
+
+  it("fails the attempt before the first event, and ends with the fault after it", async () => {
+    const early = open();
+    early.out.fail(failure);
+    early.out.fail(failure);
+    const late = open();
+    late.emit("a");
+    late.out.fail(failure);
+    await settled();
+    expect([early.received, early.failures]).toEqual([[], [failure]]);
+    expect([late.received, late.failures]).toEqual([["a", "turn-fail", "|", "end"], []]);
   });
 });

@@ -1,88 +1,119 @@
 import type { Flow, Sink } from "../../stream/flow.ts";
+import type { TurnEvent } from "../../turn/event.ts";
+import type { UpstreamName } from "../../turn/names.ts";
+import type { Failure } from "../retry.ts";
 
-/** The way of one turn's events to their reader. */
-export type BufferedSink<T> = Flow & {
-  readonly emit: (event: T) => void;
-  /** The last event has been said. */
-  end(): void;
-  /** Whether the reader has left. */
-  readonly left: () => boolean;
-  /** Whether anything has been said. */
-  readonly begun: () => boolean;
-  /** Whether more waits for a slow reader than may. */
-  readonly isFull: () => boolean;
+type Event = TurnEvent<UpstreamName>;
+
+export type BufferOptions = {
+  /** Called once, in place of any event: the attempt failed before its first. */
+  readonly onFailure: (failure: Failure) => void;
+  /** The reader stopped before the end. */
+  readonly onStop: () => void;
+  /** Bytes that may wait for a paused reader. */
+  readonly limit?: number;
 };
 
-export type BufferOptions<T> = {
-  /** The reader has left. */
-  readonly stopped: () => void;
-  /** What one event costs to keep, in bytes or so, and what all may. */
-  readonly weigh: (event: T) => number;
-  readonly most: number;
-};
+const LIMIT = 4 * 1024 * 1024;
+/** What an event weighs beside its text, in bytes. */
+const EVENT_BYTES = 64;
 
 /**
- * All threads of a child share one pipe, so a slow reader cannot slow its own
- * thread alone: what comes for it while it is paused waits here, up to a limit
- * that whoever says it has to keep to.
+ * Buffers the events of one attempt. All threads of a process share one pipe, so
+ * a slow reader cannot slow its own thread alone: what comes while it is paused
+ * waits here, and the writer has to stop once `isFull`.
  */
-export function bufferedSink<T>(sink: Sink<T>, options: BufferOptions<T>): BufferedSink<T> {
-  const { stopped, weigh, most } = options;
-  let held: T[] = [];
-  let weight = 0;
-  let paused = false;
-  let ended = false;
-  let begun = false;
-  let left = false;
-  let over = false;
-  let flushing = false;
+export class BufferedSink implements Flow {
+  readonly #sink: Sink<Event>;
+  readonly #options: BufferOptions;
+  #buffer: Event[] = [];
+  #bytes = 0;
+  #failure: Failure | undefined;
+  #paused = false;
+  #scheduled = false;
+  #started = false;
+  #ended = false;
+  #closed = false;
+  #stopped = false;
 
-  const isHeldUp = (): boolean => paused || over;
-  const write = (): void => {
-    flushing = false;
-    if (paused || over) return;
-    const events = held;
-    held = [];
-    weight = 0;
-    for (const event of events) sink.each(event);
-    if (events.length > 0) sink.flush();
-    // What the flush brought about may be that the reader pauses or leaves.
-    if (isHeldUp() || !ended) return;
-    over = true;
-    sink.end();
-  };
-  // Once for all the lines that one read brought.
-  const soon = (): void => {
-    if (!flushing && !paused) queueMicrotask(write);
-    flushing = !paused;
+  constructor(sink: Sink<Event>, options: BufferOptions) {
+    this.#sink = sink;
+    this.#options = options;
+  }
+
+  /** Whether there was any event. */
+  get started(): boolean {
+    return this.#started;
+  }
+
+  get stopped(): boolean {
+    return this.#stopped;
+  }
+
+  get isFull(): boolean {
+    return this.#bytes > (this.#options.limit ?? LIMIT);
+  }
+
+  readonly emit = (event: Event): void => {
+    if (this.#closed || this.#ended) return;
+    this.#started = true;
+    this.#buffer.push(event);
+    if (this.#paused) this.#bytes += EVENT_BYTES + ("text" in event ? event.text.length : 0);
+    this.#schedule();
   };
 
-  return {
-    emit(event) {
-      if (over || ended) return;
-      begun = true;
-      held.push(event);
-      if (paused) weight += weigh(event);
-      soon();
-    },
-    end() {
-      ended = true;
-      soon();
-    },
-    pause: () => void (paused = true),
-    resume() {
-      paused = false;
-      flushing = false;
-      soon();
-    },
-    stop() {
-      if (!over) stopped();
-      left ||= !over;
-      over = true;
-      held = [];
-    },
-    left: () => left,
-    begun: () => begun,
-    isFull: () => weight > most,
-  };
+  end(): void {
+    this.#ended = true;
+    this.#schedule();
+  }
+
+  /** Ends in failure: before the first event as a failed attempt, then as the last event. */
+  fail(failure: Failure): void {
+    if (this.#started) this.emit({ type: "turn-fail", fault: failure.fault });
+    else this.#failure ??= failure;
+    this.end();
+  }
+
+  pause(): void {
+    this.#paused = true;
+  }
+
+  resume(): void {
+    this.#paused = false;
+    this.#schedule();
+  }
+
+  stop(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#stopped = true;
+    this.#buffer = [];
+    this.#options.onStop();
+  }
+
+  /** One write for all the lines that one read of the pipe brought. */
+  #schedule(): void {
+    if (this.#scheduled || this.#paused) return;
+    this.#scheduled = true;
+    queueMicrotask(() => this.#write());
+  }
+
+  #write(): void {
+    this.#scheduled = false;
+    if (this.#isHeld()) return;
+    const events = this.#buffer;
+    this.#buffer = [];
+    this.#bytes = 0;
+    for (const event of events) this.#sink.each(event);
+    if (events.length > 0) this.#sink.flush();
+    // The flush may have paused or stopped the reader.
+    if (!this.#ended || this.#isHeld()) return;
+    this.#closed = true;
+    if (this.#failure === undefined) this.#sink.end();
+    else this.#options.onFailure(this.#failure);
+  }
+
+  #isHeld(): boolean {
+    return this.#paused || this.#closed;
+  }
 }

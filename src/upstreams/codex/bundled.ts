@@ -1,20 +1,19 @@
 import { execFile } from "node:child_process";
 import { fieldsIn, fieldsOf, listOf, textOf } from "../../dialects/shared/loose.ts";
 
-/** The models that this Codex was built to know and shows to its users; none if it will not say. */
+/** The models in this Codex's own catalog that it shows to users; none where it cannot list them. */
 export function bundledModels(
   file: string,
   environment: Readonly<Record<string, string>>,
 ): Promise<readonly string[]> {
   const options = { env: environment, timeout: 10_000, maxBuffer: 32 * 1024 * 1024 };
   return new Promise((resolve) => {
-    execFile(file, ["debug", "models", "--bundled"], options, (error, said) => {
-      resolve(error === null ? readModels(said) : []);
+    execFile(file, ["debug", "models", "--bundled"], options, (error, stdout) => {
+      resolve(error === null ? readModels(stdout) : []);
     });
   });
 }
 
-/** A Codex that prints something else lists nothing. */
 const readModels = (text: string): readonly string[] =>
   (listOf(fieldsIn(text)?.models) ?? []).flatMap((one) => {
     const model = fieldsOf(one);

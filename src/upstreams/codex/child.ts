@@ -6,58 +6,58 @@ export type ChildOptions = {
   readonly arguments: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   readonly directory: string;
-  readonly line: (line: string) => void;
-  /** It wrote to its standard error, or a line too long to be read. */
-  readonly noise: (bytes: number) => void;
-  /** Called once; `why` is fit for a log. */
-  readonly gone: (why: string) => void;
+  readonly onLine: (line: string) => void;
+  /** Bytes on its standard error, or of a line that is too long to read. */
+  readonly onNoise: (bytes: number) => void;
+  /** Called once; the reason is fit for a log. */
+  readonly onExit: (reason: string) => void;
 };
 
 export type Child = {
   readonly pid: number | undefined;
   send(line: string): void;
-  /** Lets it end by itself: it does when its input ends. */
+  /** Ends its input, at which it exits. */
   end(): void;
   kill(): void;
 };
 
 /** Tool results with images are whole lines, so lines may be long. */
-const LONGEST = 64 * 1024 * 1024;
+const MAX_LINE = 64 * 1024 * 1024;
 
-/** A child process that speaks in lines. */
+/** A child process that reads and writes lines. */
 export function openChild(options: ChildOptions): Child {
   const child = spawn(options.file, options.arguments, {
     cwd: options.directory,
     env: options.environment,
     stdio: ["pipe", "pipe", "pipe"],
   });
-  let over = false;
-  const gone = (why: string): void => {
-    if (over) return;
-    over = true;
-    // A grandchild that outlives the child sees its input end.
+  let exited = false;
+  const exit = (reason: string): void => {
+    if (exited) return;
+    exited = true;
+    // A grandchild may have inherited the pipe, and would wait for its end.
     child.stdin.destroy();
-    options.gone(why);
+    options.onExit(reason);
   };
-  child.once("error", (error: NodeJS.ErrnoException) => gone(error.code ?? "error"));
-  child.once("close", (code, signal) => gone(signal ?? `exit ${code ?? "unknown"}`));
-  // A write to a child that has just died; that it died is told by `close`.
+  child.once("error", (error: NodeJS.ErrnoException) => exit(error.code ?? "error"));
+  child.once("close", (code, signal) => exit(signal ?? `exit ${code ?? "unknown"}`));
+  // A write to a child that has just died fails too; `close` reports it.
   child.stdin.on("error", () => {});
   child.stdout.on(
     "data",
     lineReader({
-      longest: LONGEST,
-      each: options.line,
-      skipped: () => options.noise(LONGEST),
+      longest: MAX_LINE,
+      onLine: options.onLine,
+      onSkipped: () => options.onNoise(MAX_LINE),
     }),
   );
-  child.stderr.on("data", (chunk: Buffer) => options.noise(chunk.length));
+  child.stderr.on("data", (chunk: Buffer) => options.onNoise(chunk.length));
   let unsent = "";
-  // One write for all that one read brought about: a write costs more than what it says.
+  // One write for all messages of one tick: the write costs more than the bytes.
   const write = (): void => {
     const lines = unsent;
     unsent = "";
-    if (!over) child.stdin.write(lines);
+    if (!exited) child.stdin.write(lines);
   };
   return {
     pid: child.pid,
@@ -65,7 +65,7 @@ export function openChild(options: ChildOptions): Child {
       if (unsent === "") queueMicrotask(write);
       unsent += `${line}\n`;
     },
-    end: () => void (over || child.stdin.end()),
-    kill: () => void (over || child.kill("SIGKILL")),
+    end: () => void (exited || child.stdin.end()),
+    kill: () => void (exited || child.kill("SIGKILL")),
   };
 }

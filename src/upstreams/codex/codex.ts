@@ -1,23 +1,23 @@
 import type { Source } from "../../stream/flow.ts";
 import { until, type Clock } from "../../turn/clock.ts";
 import type { TurnEvent } from "../../turn/event.ts";
-import { Fault } from "../../turn/fault.ts";
+import type { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
-import { retrying } from "../retry.ts";
+import { retrying, type Attempt } from "../retry.ts";
 import type { OpenOptions, Upstream } from "../upstream.ts";
-import { attemptOf } from "./attempt.ts";
+import { BufferedSink } from "./buffered-sink.ts";
 import { bundledModels } from "./bundled.ts";
 import { findCommand } from "./command.ts";
-import type { CodexFailing } from "./faults.ts";
+import { continuationOf, threadKey, type Continuation } from "./continuation.ts";
+import { failureOf } from "./faults.ts";
 import { ParkedThreads } from "./parked-threads.ts";
-import { bufferedSink } from "./buffered-sink.ts";
-import { continuationOf, keyOf } from "./parked.ts";
-import { Pool, type Seat } from "./pool.ts";
+import { Pool, type TurnSlot } from "./pool.ts";
 import { writeCodexRequest, type CodexRequest } from "./request.ts";
-import { signIn, startServer, type AppServer, type Notice } from "./server.ts";
+import { startServer, type AppServer, type Notice } from "./server.ts";
 import { childEnvironment, needsLogin, type Provider } from "./settings.ts";
 import { Thread } from "./thread.ts";
+import type { CodexContext } from "./turn-error.ts";
 import { Worker } from "./worker.ts";
 
 type Event = TurnEvent<UpstreamName>;
@@ -27,17 +27,17 @@ export type CodexOptions = {
   readonly profile: Profile;
   /** The binary: a path, or a name on PATH. */
   readonly command: string;
-  /** The child's CODEX_HOME. */
+  /** The CODEX_HOME of the processes. */
   readonly home: string;
   readonly processes: number;
-  /** So many turns a process carries at once, and so many may wait for that. */
-  readonly seats: number;
+  readonly turnsPerProcess: number;
+  /** How many turns may wait for a process. */
   readonly queue: number;
   readonly provider: Provider;
   readonly models: readonly string[];
-  /** Milliseconds: of one request to the child, and of silence in mid-answer. */
+  /** Milliseconds: of one request to a process, and of silence in mid-answer. */
   readonly timeouts: { readonly connect: number; readonly idle: number };
-  /** How long a thread may wait for the results of its calls; 0: not at all. */
+  /** How long a thread may wait for the results of its calls, in milliseconds; 0: not at all. */
   readonly parkMs: number;
   /** How many threads may wait so. */
   readonly parked: number;
@@ -49,28 +49,27 @@ export type CodexOptions = {
 };
 
 const CLOSE_MS = 10_000;
-/** How often a turn is tried again that failed before its first word. */
 const RETRIES = 2;
-/** So much of an answer waits for a client that reads slower than the model speaks; in bytes or so. */
-const MOST_HELD = 4 * 1024 * 1024;
-const weightOf = (event: Event): number => 64 + ("text" in event ? event.text.length : 0);
+/** Shorter keys would be found in ordinary words. */
+const MIN_SECRET = 4;
 
 /** What the turns of one upstream share. */
 type Shared = {
+  readonly options: CodexOptions;
+  readonly codex: CodexContext;
   readonly pool: Pool;
-  /** Threads that wait for results. */
-  readonly lot: ParkedThreads<Thread>;
-  /** All threads there are, and where. */
+  readonly parked: ParkedThreads<Thread>;
+  /** Every thread that has not ended, and its process. */
   readonly threads: Map<Thread, Worker>;
-  readonly newThread: (server: AppServer, request: CodexRequest, tenant: string) => Thread;
 };
+
+type Asked = Pick<OpenOptions, "retry" | "tenant"> & { readonly request: CodexRequest };
 
 /** The models that Codex can reach, by way of its app-server. */
 export function codexUpstream(options: CodexOptions): Upstream {
-  const { profile, clock, provider, home } = options;
-  const workers = openWorkers(options);
-  const pool = new Pool(workers, options);
-  const shared = share(pool, options);
+  const { profile, clock, provider, home, environment } = options;
+  const shared = share(options);
+  const { pool, parked, threads } = shared;
   return {
     name: options.name,
     profile,
@@ -78,146 +77,137 @@ export function codexUpstream(options: CodexOptions): Upstream {
       const request = writeCodexRequest(turn, model, modelProfile);
       return {
         decisions: request.decisions,
-        open: ({ retry, tenant }) =>
-          retrying(attemptOf(answer(request, { retry, tenant }, shared)), {
-            retries: retry ? RETRIES : 0,
-            clock,
-            random: options.random,
-            failed: (fault) => ({ type: "turn-fail", fault }),
-          }),
+        open: ({ retry, tenant }) => answer(shared, { request, retry, tenant }),
       };
     },
     async models() {
       // Only OpenAI's own address is known to have the models that Codex is built for.
       if (options.models.length > 0 || provider.baseUrl !== undefined) return options.models;
-      const file = findCommand(options.command, options.environment["PATH"] ?? "");
-      if (file === undefined) return [];
-      return bundledModels(file, childEnvironment(options.environment, home, {}));
+      const file = findCommand(options.command, environment["PATH"] ?? "");
+      return file === undefined ? [] : bundledModels(file, childEnvironment(environment, home, {}));
     },
     async trouble() {
-      const troubles = await Promise.all(workers.map((worker) => worker.trouble()));
+      const troubles = await Promise.all(pool.workers.map((worker) => worker.trouble()));
       // One process is enough to serve.
       return troubles.includes(undefined) ? undefined : troubles[0];
     },
     async close() {
-      const { lot, threads } = shared;
-      lot.clear();
-      // Running turns may end, but not for ever.
+      parked.clear();
       await until(clock, () => threads.size === 0, clock.now() + CLOSE_MS);
-      await Promise.all(workers.map((worker) => worker.close()));
+      await Promise.all(pool.workers.map((worker) => worker.close()));
     },
   };
 }
 
-function openWorkers(options: CodexOptions): readonly Worker[] {
-  const notice = options.notice ?? (() => {});
-  const timeout = options.timeouts.connect;
-  // One after the other: two that find a new home at once both want to furnish it.
-  let before: Promise<unknown> = Promise.resolve();
-  const start = (gone: () => void): Promise<AppServer> => {
-    const started = before.then(() => startServer({ ...options, timeout, notice }, gone));
-    before = started.catch(() => {}); // Told to whoever asked for it.
+function share(options: CodexOptions): Shared {
+  const { name, home, provider, clock } = options;
+  const { apiKey = "", baseUrl: origin = "" } = provider;
+  const codex: CodexContext = {
+    name,
+    home,
+    origin,
+    secrets: apiKey.length < MIN_SECRET ? [] : [apiKey],
+    signIn: needsLogin(provider)
+      ? `Run \`CODEX_HOME=${home} codex login\`, or set \`upstreams.${name}.api_key\`.`
+      : undefined,
+  };
+  const parked = new ParkedThreads<Thread>({ clock, ttl: options.parkMs, limit: options.parked });
+  const pool = new Pool(openWorkers(options, codex), options);
+  return { options, codex, pool, parked, threads: new Map() };
+}
+
+function openWorkers(options: CodexOptions, codex: CodexContext): readonly Worker[] {
+  const { clock, timeouts, notice = () => {} } = options;
+  // One after the other: two processes that find a new home at once both initialize it, and one fails.
+  let previous: Promise<unknown> = Promise.resolve();
+  const start = (onExit: () => void): Promise<AppServer> => {
+    const settings = { ...options, timeout: timeouts.connect, notice };
+    const started = previous.then(() => startServer(settings, onExit));
+    previous = started.catch(() => {}); // Reported to the worker that started it.
     return started;
   };
-  return Array.from({ length: options.processes }, () => new Worker(start, options.clock));
+  return Array.from({ length: options.processes }, () => new Worker(start, clock, codex));
 }
 
-function share(pool: Pool, options: CodexOptions): Shared {
-  const { name, clock, provider, home, parkMs, parked: most } = options;
-  const { apiKey } = provider;
-  const failing: CodexFailing = {
-    name,
-    origin: provider.baseUrl ?? "",
-    secrets: apiKey === undefined || apiKey.length < 4 ? [] : [apiKey],
-    signIn: needsLogin(provider) ? signIn(options) : undefined,
+/** A thread that waits for the results in a request. */
+type Parked = Continuation & { readonly thread: Thread };
+
+function takeParked({ parked }: Shared, { tenant, request }: Asked): Parked | undefined {
+  const continuation = parked.size === 0 ? undefined : continuationOf(tenant, request);
+  const thread = continuation && parked.take(continuation.key);
+  return thread && continuation && { ...continuation, thread };
+}
+
+/** The events of an answer. Only its first attempt may go on in a parked thread. */
+const answer =
+  (shared: Shared, asked: Asked): Source<Event> =>
+  (sink) => {
+    const { clock, random } = shared.options;
+    let parked = takeParked(shared, asked);
+    // The fresh thread after a parked one is not counted as a retry.
+    const retries = (asked.retry ? RETRIES : 0) + (parked === undefined ? 0 : 1);
+    const attempt: Attempt<Event> = (to, onFailure) => {
+      const first = parked;
+      parked = undefined;
+      return openAttempt(shared, { ...asked, parked: first })(to, onFailure);
+    };
+    const failed = (fault: Fault): Event => ({ type: "turn-fail", fault });
+    return retrying(attempt, { retries, clock, random, failed })(sink);
   };
-  const threads = new Map<Thread, Worker>();
-  const lot = new ParkedThreads<Thread>({ clock, ttl: parkMs, most });
-  const newThread: Shared["newThread"] = (server, request, tenant) =>
-    new Thread({
-      server,
-      request,
-      failing,
-      clock,
-      directory: home,
-      idle: options.timeouts.idle,
-      park(parked, said) {
-        if (parkMs === 0 || most === 0) return false;
-        lot.park(keyOf(tenant, parked.request, said), parked);
-        return true;
-      },
-      over(ended) {
-        lot.forget(ended);
-        threads.delete(ended);
-      },
-    });
-  return { pool, lot, threads, newThread };
-}
 
-/** One answer: in the thread that waits for this request, else in a fresh one. */
-function answer(
-  request: CodexRequest,
-  { retry, tenant }: Pick<OpenOptions, "retry" | "tenant">,
-  { pool, lot, threads, newThread }: Shared,
-): Source<Event> {
-  return (sink) => {
-    let thread: Thread | undefined;
-    let seat: Seat | undefined;
-    let leaveLine = (): void => {};
-    const out = bufferedSink(sink, {
-      most: MOST_HELD,
-      weigh: weightOf,
-      stopped() {
-        leaveLine();
+/** One attempt: in the parked thread if there is one and it can go on, else in a fresh one. */
+const openAttempt =
+  (
+    shared: Shared,
+    { request, tenant, parked }: Asked & { readonly parked: Parked | undefined },
+  ): Attempt<Event> =>
+  (sink, onFailure) => {
+    const { codex, pool, threads } = shared;
+    let thread = parked?.thread;
+    let leaveQueue = (): void => {};
+    const out = new BufferedSink(sink, {
+      onFailure,
+      onStop() {
+        leaveQueue();
         thread?.release();
       },
     });
-    const fail = (error: unknown): void => {
-      seat?.leave();
-      out.emit({ type: "turn-fail", fault: error instanceof Fault ? error : internal(error) });
-      out.end();
-    };
-
-    /** A fresh thread, told the whole conversation. */
-    const replay = async ({ worker, leave }: Seat, again?: () => void): Promise<void> => {
-      const server = await worker.server();
-      if (out.left()) return leave();
-      thread = newThread(server, request, tenant);
-      threads.set(thread, worker);
-      await thread.answer(out, { done: leave, again });
-    };
-    const enter = (sit: (taken: Seat) => Promise<void>, wanted?: Worker): void => {
-      const take = (taken: Seat): void => {
-        seat = taken;
-        sit(taken).catch(fail);
-      };
+    const start = async ({ worker, leave }: TurnSlot): Promise<void> => {
       try {
-        leaveLine = pool.enter(take, wanted);
+        if (parked && (await parked.thread.proceed(parked, request, out, leave))) return;
+        const server = out.stopped ? undefined : await worker.server();
+        if (server === undefined || out.stopped) return leave();
+        thread = newThread(shared, server, { request, tenant });
+        threads.set(thread, worker);
+        await thread.answer(out, leave);
       } catch (error) {
-        fail(error);
+        leave();
+        out.fail(failureOf(error, codex));
       }
     };
-    const afresh = (): void => enter((taken) => replay(taken));
-
-    queueMicrotask(() => {
-      const further = lot.size === 0 ? undefined : continuationOf(tenant, request);
-      const parked = further && lot.take(further.key);
-      if (parked === undefined || further === undefined)
-        return enter((taken) => replay(taken, retry ? afresh : undefined));
-      thread = parked;
-      enter(async (taken) => {
-        const answering = { done: taken.leave, again: afresh };
-        if (!(await parked.proceed(further, request, out, answering))) await replay(taken);
-      }, threads.get(parked));
-    });
+    try {
+      leaveQueue = pool.enter((slot) => void start(slot), thread && threads.get(thread));
+    } catch (error) {
+      out.fail(failureOf(error, codex));
+    }
     return out;
   };
-}
 
-const internal = (error: unknown): Fault =>
-  new Fault(
-    "gateway.internal",
-    "The gateway failed on the way to Codex; its log has the reason.",
-    {},
-    error,
-  );
+function newThread(
+  { options, codex, parked, threads }: Shared,
+  { rpc }: AppServer,
+  { request, tenant }: Pick<Asked, "request" | "tenant">,
+): Thread {
+  return new Thread({
+    rpc,
+    request,
+    codex,
+    clock: options.clock,
+    idle: options.timeouts.idle,
+    park: (thread, output) => parked.park(threadKey(tenant, thread.request, output), thread),
+    onEnd(thread) {
+      parked.remove(thread);
+      threads.delete(thread);
+    },
+  });
+}

@@ -10,7 +10,7 @@ export function findCommand(command: string, path: string): string | undefined {
   return command === "codex" ? packaged() : undefined;
 }
 
-/** A program by its name. */
+/** A program on PATH. */
 export const onPath = (command: string, path: string): string | undefined =>
   path
     .split(delimiter)
@@ -23,7 +23,7 @@ function runnable(file: string): string | undefined {
     accessSync(file, constants.X_OK);
     return file;
   } catch {
-    return undefined; // It is not there or may not be run: look further.
+    return undefined; // Not there, or not executable.
   }
 }
 
@@ -37,8 +37,8 @@ function packaged(): string | undefined {
 }
 
 /**
- * The npm package starts its binary through a script. Without that in between
- * there is one process less, and the one that dies is the one that matters.
+ * The npm package starts its binary through a script. The binary itself is one
+ * process less, and its exit is seen as such.
  */
 function nativeOf(file: string): string {
   const real = realpathSync(file);

@@ -1,12 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { Fault } from "../../turn/fault.ts";
-import { faultOf } from "./faults.ts";
+import { CodexError, type Cause } from "./error.ts";
+import { failureOf } from "./faults.ts";
+import { stopIn } from "./turn-error.ts";
 
-const failing = { name: "codex", origin: "", secrets: [] };
+const codex = { name: "codex", origin: "", secrets: [], home: "/home" };
 /** Status, code and how long to wait. */
 const meaning = (codexErrorInfo: unknown, message: string): unknown => {
-  const fault = faultOf({ message, codexErrorInfo }, failing);
-  if (!(fault instanceof Fault)) return fault;
+  const error = { message, codexErrorInfo };
+  const { fault } = failureOf(new CodexError({ type: "turn-failed", error }), codex);
+  if (stopIn(error) !== undefined) return stopIn(error);
   const { upstreamCode, retryAfter } = fault.detail;
   return [fault.status, upstreamCode ?? fault.code, ...(retryAfter ? [retryAfter] : [])];
 };
@@ -69,5 +71,43 @@ describe("what Codex says of a turn that failed", () => {
     ["something new", "tooManyDenials", "no", [502, "upstream.said_error"]],
   ])("knows %s", (_, info, message, meant) => {
     expect(meaning(info, message)).toEqual(meant);
+  });
+});
+
+describe("a failure before the first event", () => {
+  const failed = (codexErrorInfo: string): Cause => ({
+    type: "turn-failed",
+    error: { message: "no", codexErrorInfo },
+  });
+  const offline: Cause = { type: "offline", error: undefined, started: false };
+
+  it.each<[string, Cause, boolean, number?]>([
+    ["a process that ended, at once", { type: "exited", reason: "SIGKILL" }, true, 0],
+    ["a process that did not start", { type: "not-started", file: "codex", reason: "x" }, true],
+    ["no network behind Codex", offline, true],
+    ["an error of the model", failed("internalServerError"), true],
+    ["an overloaded model", failed("serverOverloaded"), true],
+    ["a model that broke off", failed("responseStreamDisconnected"), true],
+  ])("is tried again after %s", (_, cause, again, after) => {
+    const failure = failureOf(new CodexError(cause), codex);
+    expect([failure.again, failure.after]).toEqual([again, after]);
+  });
+
+  it.each<[string, Cause]>([
+    ["a command that is not there", { type: "no-command", command: "codex" }],
+    ["a sign-in that is missing", { type: "signed-out" }],
+    ["a request without a reply", { type: "no-reply", method: "a", ms: 1 }],
+    ["a full queue, which says when to come back", { type: "queue-full" }],
+    ["a limit of the account", failed("usageLimitExceeded")],
+    ["a refusal", failed("badRequest")],
+    ["silence", { type: "silent", ms: 1 }],
+  ])("is final after %s", (_, cause) => {
+    expect(failureOf(new CodexError(cause), codex).again).toBe(false);
+  });
+
+  it("has no key in its message", () => {
+    const cause: Cause = { type: "rpc", code: -32600, message: "no sk-secret here" };
+    const { fault } = failureOf(new CodexError(cause), { ...codex, secrets: ["sk-secret"] });
+    expect(fault.message).toContain("no [redacted] here");
   });
 });

@@ -1,14 +1,14 @@
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields, Item, Message, Part, Result } from "../../turn/turn.ts";
 
-/** Hears what of an item cannot be said to Codex. */
-export type Lose = (action: "dropped" | "changed", reason: string) => void;
+/** Records what Codex cannot take of an item. */
+export type Decide = (action: "dropped" | "changed", reason: string) => void;
 
-/** An item as `thread/inject_items` takes it; nothing if it cannot be said. */
-export function writeItem(item: Item<UpstreamName>, lose: Lose): Fields | undefined {
+/** An item as `thread/inject_items` takes it; undefined where Codex has no such item. */
+export function writeItem(item: Item<UpstreamName>, decide: Decide): Fields | undefined {
   switch (item.type) {
     case "message":
-      return writeMessage(item, lose);
+      return writeMessage(item, decide);
     case "reasoning": {
       const { summary, content, encrypted } = item;
       return {
@@ -23,49 +23,53 @@ export function writeItem(item: Item<UpstreamName>, lose: Lose): Fields | undefi
     case "call":
       return { type: "function_call", call_id: item.id, name: item.name, arguments: item.input };
     case "result":
-      return { type: "function_call_output", call_id: item.call, output: writeOutput(item, lose) };
+      return {
+        type: "function_call_output",
+        call_id: item.call,
+        output: writeOutput(item, decide),
+      };
     case "opaque":
-      lose("dropped", "Codex has no such item");
+      decide("dropped", "Codex has no such item");
       return undefined;
     default:
       return item satisfies never;
   }
 }
 
-function writeMessage({ role, parts, phase }: Message, lose: Lose): Fields | undefined {
-  const content = parts.map((part) => writePart(part, role === "assistant", lose));
-  const said = content.filter((part) => part !== undefined);
-  if (parts.length === 0) lose("dropped", "Codex takes no message without content");
-  if (said.length === 0) return undefined;
+function writeMessage({ role, parts, phase }: Message, decide: Decide): Fields | undefined {
+  const content = parts.map((part) => writePart(part, role === "assistant", decide));
+  const written = content.filter((part) => part !== undefined);
+  if (parts.length === 0) decide("dropped", "Codex takes no message without content");
+  if (written.length === 0) return undefined;
   return {
     type: "message",
-    // It drops what the system says without a word.
+    // Codex drops messages of role `system` silently.
     role: role === "system" ? "developer" : role,
-    content: said,
+    content: written,
     ...(phase !== undefined && { phase }),
   };
 }
 
-function writeOutput({ parts }: Result, lose: Lose): unknown {
+function writeOutput({ parts }: Result, decide: Decide): unknown {
   const [first] = parts;
   if (first === undefined) return "";
   if (parts.length === 1 && first.type === "text") return first.text;
-  return parts.map((part) => writePart(part, false, lose)).filter((part) => part !== undefined);
+  return parts.map((part) => writePart(part, false, decide)).filter((part) => part !== undefined);
 }
 
-function writePart(part: Part, own: boolean, lose: Lose): Fields | undefined {
+function writePart(part: Part, isOutput: boolean, decide: Decide): Fields | undefined {
   switch (part.type) {
     case "text":
-      return { type: own ? "output_text" : "input_text", text: part.text };
+      return { type: isOutput ? "output_text" : "input_text", text: part.text };
     case "refusal":
-      lose("changed", "Codex takes no refusals back, so this one is sent as text");
-      return { type: own ? "output_text" : "input_text", text: part.text };
+      decide("changed", "Codex takes no refusals back, so this one is sent as text");
+      return { type: isOutput ? "output_text" : "input_text", text: part.text };
     case "image":
-      return writeImage(part, lose);
+      return writeImage(part, decide);
     case "file":
     case "audio":
     case "opaque":
-      lose("dropped", `Codex takes no ${part.type === "opaque" ? "such" : part.type} content`);
+      decide("dropped", `Codex takes no ${part.type === "opaque" ? "such" : part.type} content`);
       return undefined;
     default:
       return part satisfies never;
@@ -74,13 +78,13 @@ function writePart(part: Part, own: boolean, lose: Lose): Fields | undefined {
 
 function writeImage(
   { url, detail }: Extract<Part, { type: "image" }>,
-  lose: Lose,
+  decide: Decide,
 ): Fields | undefined {
   if (url?.startsWith("data:") !== true) {
-    lose("dropped", "Codex takes images only as data URLs");
+    decide("dropped", "Codex takes images only as data URLs");
     return { type: "input_text", text: "(Here was image that cannot be shown.)" };
   }
-  if (detail === "low") lose("changed", "Codex has no low detail for images");
+  if (detail === "low") decide("changed", "Codex has no low detail for images");
   const kept = detail === undefined || detail === "low" ? undefined : detail;
   return { type: "input_image", image_url: url, ...(kept !== undefined && { detail: kept }) };
 }

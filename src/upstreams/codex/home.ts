@@ -9,44 +9,49 @@ import {
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { makeFolder } from "../folder.ts";
+import { CodexError } from "./error.ts";
 import { catalogText, configText, needsLogin, WRITTEN, type Provider } from "./settings.ts";
 
+type Environment = Readonly<Record<string, string | undefined>>;
+
 /**
- * Makes the child's home ready: our configuration, our catalog and, where Codex
- * goes by its own sign-in, a way to the one the user has already. False: it is
- * somebody's own, and left as it is.
+ * Writes our configuration and model catalog into the process's CODEX_HOME and,
+ * where Codex is used with a sign-in, links the one that the user has.
  */
-export function prepareHome(
-  home: string,
-  provider: Provider,
-  env: Readonly<Record<string, string | undefined>>,
-): boolean {
+export function prepareHome(home: string, provider: Provider, env: Environment): void {
   const config = join(home, "config.toml");
-  if (existsSync(config) && !readFileSync(config, "utf8").startsWith(WRITTEN)) return false;
-  makeFolder(home, 0o700);
-  const catalog = join(home, "patchbay-models.json");
-  put(catalog, catalogText());
-  put(config, configText(catalog));
-  if (needsLogin(provider)) shareLogin(home, env);
-  return true;
+  try {
+    if (existsSync(config) && !readFileSync(config, "utf8").startsWith(WRITTEN))
+      throw new CodexError({ type: "foreign-home" });
+    makeFolder(home, 0o700);
+    const catalog = join(home, "patchbay-models.json");
+    writeWhole(catalog, catalogText());
+    writeWhole(config, configText(catalog));
+    if (needsLogin(provider)) linkLogin(home, env);
+  } catch (error) {
+    if (error instanceof CodexError) throw error;
+    const { code } = error as { readonly code?: unknown };
+    const reason = typeof code === "string" ? code : "error";
+    throw new CodexError({ type: "unwritable-home", code: reason }, error);
+  }
 }
 
-/** Codex reads its files whenever a thread starts, so they are never half written. */
-function put(file: string, text: string): void {
+/** Codex reads its files whenever a thread starts, so they are replaced as a whole. */
+function writeWhole(file: string, text: string): void {
   if (existsSync(file) && readFileSync(file, "utf8") === text) return;
   const draft = `${file}.${process.pid}.new`;
   writeFileSync(draft, text);
   renameSync(draft, file);
 }
 
-/** Where the user's own Codex keeps its sign-in. */
-export const loginFile = (env: Readonly<Record<string, string | undefined>>): string =>
+/** The sign-in of the user's own Codex. */
+export const loginFile = (env: Environment): string =>
   join(env["CODEX_HOME"] || join(env["HOME"] || homedir(), ".codex"), "auth.json");
 
-function shareLogin(home: string, env: Readonly<Record<string, string | undefined>>): void {
-  const own = join(home, "auth.json");
-  const users = loginFile(env);
-  const taken = lstatSync(own, { throwIfNoEntry: false }) !== undefined;
-  // A link, because Codex renews the sign-in and two copies would fall apart.
-  if (!taken && own !== users && existsSync(users)) symlinkSync(users, own);
+function linkLogin(home: string, env: Environment): void {
+  const link = join(home, "auth.json");
+  const login = loginFile(env);
+  const isTaken = lstatSync(link, { throwIfNoEntry: false }) !== undefined;
+  // Not a copy: Codex renews the sign-in, which makes the other one invalid.
+  if (!isTaken && link !== login && existsSync(login)) symlinkSync(login, link);
 }

@@ -7,8 +7,8 @@ function reading(longest = 1_000_000) {
   let skipped = 0;
   const read = lineReader({
     longest,
-    each: (line) => void lines.push(line),
-    skipped: () => void skipped++,
+    onLine: (line) => void lines.push(line),
+    onSkipped: () => void skipped++,
   });
   return { lines, read, skipped: () => skipped };
 }

@@ -3,31 +3,31 @@ const NEWLINE = 0x0a;
 export type LineOptions = {
   /** Bytes; a longer line is skipped as a whole. */
   readonly longest: number;
-  readonly each: (line: string) => void;
-  readonly skipped: () => void;
+  readonly onLine: (line: string) => void;
+  readonly onSkipped: () => void;
 };
 
-/** Cuts what arrives into lines. Pieces of a line are joined once, so a long line costs no more than its length. */
-export function lineReader({ longest, each, skipped }: LineOptions): (chunk: Buffer) => void {
+/** Splits chunks into lines. The pieces of a line are joined once, so that the cost is linear. */
+export function lineReader({ longest, onLine, onSkipped }: LineOptions): (chunk: Buffer) => void {
   let pieces: Buffer[] = [];
   let held = 0;
 
   const take = (piece: Buffer): void => {
     held += piece.length;
-    // What is too long is only counted from here on.
+    // Of a line that is too long only the length is kept.
     if (held <= longest) pieces.push(piece);
     else pieces = [];
   };
   const close = (): void => {
     const [first] = pieces;
-    // Most lines come in one piece, and that need not be copied.
+    // Most lines are in one chunk and need no copy.
     const line = pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces);
     const isTooLong = held > longest;
     pieces = [];
     held = 0;
-    if (isTooLong) return skipped();
+    if (isTooLong) return onSkipped();
     const text = line.toString();
-    if (text.trim() !== "") each(text);
+    if (text.trim() !== "") onLine(text);
   };
 
   return (chunk) => {

@@ -9,7 +9,7 @@ const suffixes: Readonly<Record<string, string>> = {
   "-xhigh": "xhigh",
 };
 
-/** A model's name may end in how hard it is to think: `gpt-5.5-H`, `gpt-5.5-high`. */
+/** A model's name may end in its reasoning effort: `gpt-5.5-H`, `gpt-5.5-high`. */
 export function readModel(name: string): {
   readonly model: string;
   readonly effort?: string | undefined;

@@ -1,65 +1,66 @@
 import type { Clock } from "../../turn/clock.ts";
 
-/** Something that waits and can be let go of. */
-export type Parked = { release(): void };
+type Releasable = { release(): void };
+type Entry = { readonly key: string; readonly cancelTimer: () => void };
 
-type Place<T> = { readonly key: string; readonly thing: T; readonly calledOff: () => void };
-
-export type LotOptions = {
+export type ParkedOptions = {
   readonly clock: Clock;
-  /** How long something may wait, in milliseconds. */
+  /** How long a thread may wait for results, in milliseconds. */
   readonly ttl: number;
-  /** How many may wait; beyond it the one that has waited longest is let go. */
-  readonly most: number;
+  /** How many threads may wait; beyond it the oldest is released. */
+  readonly limit: number;
 };
 
-/** Where threads wait for the results of their calls, each under what it has heard and said. */
-export class ParkedThreads<T extends Parked> {
-  readonly #options: LotOptions;
-  /** Oldest first. */
-  readonly #places = new Map<T, Place<T>>();
-  readonly #byKey = new Map<string, T[]>();
+/** Threads that wait for the results of their calls, by the key of their conversation. */
+export class ParkedThreads<T extends Releasable> {
+  readonly #options: ParkedOptions;
+  /** Oldest first. Two conversations may be the same, and have the same key. */
+  readonly #entries = new Map<T, Entry>();
+  readonly #byKey = new Map<string, Set<T>>();
 
-  constructor(options: LotOptions) {
+  constructor(options: ParkedOptions) {
     this.#options = options;
   }
 
-  park(key: string, thing: T): void {
-    const { clock, ttl, most } = this.#options;
-    const calledOff = clock.at(clock.now() + ttl, () => this.#drop(thing));
-    this.#places.set(thing, { key, thing, calledOff });
-    this.#byKey.set(key, [...(this.#byKey.get(key) ?? []), thing]);
-    const [oldest] = this.#places.keys();
-    if (this.#places.size > most && oldest !== undefined) this.#drop(oldest);
+  get size(): number {
+    return this.#entries.size;
   }
 
-  /** One that waits under this key, if any. It waits no more. */
+  /** False: no thread may wait. */
+  park(key: string, thread: T): boolean {
+    const { clock, ttl, limit } = this.#options;
+    if (ttl === 0 || limit === 0) return false;
+    const cancelTimer = clock.at(clock.now() + ttl, () => this.#release(thread));
+    this.#entries.set(thread, { key, cancelTimer });
+    this.#byKey.set(key, (this.#byKey.get(key) ?? new Set()).add(thread));
+    const [oldest] = this.#entries.keys();
+    if (this.#entries.size > limit && oldest !== undefined) this.#release(oldest);
+    return true;
+  }
+
+  /** Removes one thread of this key and returns it. */
   take(key: string): T | undefined {
-    const thing = this.#byKey.get(key)?.[0];
-    if (thing !== undefined) this.forget(thing);
-    return thing;
+    const [thread] = this.#byKey.get(key) ?? [];
+    if (thread !== undefined) this.remove(thread);
+    return thread;
   }
 
-  forget(thing: T): void {
-    const place = this.#places.get(thing);
-    if (place === undefined) return;
-    place.calledOff();
-    this.#places.delete(thing);
-    const others = (this.#byKey.get(place.key) ?? []).filter((one) => one !== thing);
-    if (others.length > 0) this.#byKey.set(place.key, others);
-    else this.#byKey.delete(place.key);
+  remove(thread: T): void {
+    const entry = this.#entries.get(thread);
+    if (entry === undefined) return;
+    entry.cancelTimer();
+    this.#entries.delete(thread);
+    const sameKey = this.#byKey.get(entry.key);
+    sameKey?.delete(thread);
+    if (sameKey?.size === 0) this.#byKey.delete(entry.key);
   }
 
   clear(): void {
-    for (const thing of this.#places.keys()) this.#drop(thing);
+    for (const thread of this.#entries.keys()) this.#release(thread);
   }
 
-  get size(): number {
-    return this.#places.size;
-  }
-
-  #drop(thing: T): void {
-    this.forget(thing);
-    thing.release();
+  #release(thread: T): void {
+    this.remove(thread);
+    thread.release();
   }
 }

@@ -1,68 +1,62 @@
-import { Fault } from "../../turn/fault.ts";
+import { CodexError } from "./error.ts";
 import type { Worker } from "./worker.ts";
 
-/** A turn's place at a process, to be left once. */
-export type Seat = { readonly worker: Worker; readonly leave: () => void };
+/** A running turn's share of a process; `leave` gives it back, once. */
+export type TurnSlot = { readonly worker: Worker; readonly leave: () => void };
 
-type Waiting = { readonly take: (seat: Seat) => void };
+type Waiting = { readonly start: (slot: TurnSlot) => void };
 
 export type PoolOptions = {
-  /** How many turns a process carries at once. */
-  readonly seats: number;
-  /** How many turns may wait for a seat. */
+  readonly turnsPerProcess: number;
+  /** How many turns may wait for a slot. */
   readonly queue: number;
-  readonly name: string;
 };
 
-/** Spreads turns over processes. Who finds no seat waits in line, and who finds no line is refused. */
+/** Spreads turns over processes. Turns without a slot wait; those beyond the queue are refused. */
 export class Pool {
   readonly workers: readonly Worker[];
   readonly #options: PoolOptions;
-  readonly #line = new Set<Waiting>();
+  readonly #queue = new Set<Waiting>();
 
   constructor(workers: readonly Worker[], options: PoolOptions) {
     this.workers = workers;
     this.#options = options;
   }
 
-  /** Asks for a seat; the returned function gives the place in line up. `wanted`: rather at this one. */
-  enter(take: (seat: Seat) => void, wanted?: Worker): () => void {
-    const worker = wanted ?? this.#freest();
-    if (worker !== undefined && (wanted !== undefined || worker.turns < this.#options.seats)) {
-      take(this.#seat(worker));
+  /**
+   * Starts a turn as soon as there is a slot; the returned function leaves the
+   * queue. A turn that goes on in a parked thread is started on that thread's
+   * process at once, however many turns that has.
+   */
+  enter(start: (slot: TurnSlot) => void, parkedOn?: Worker): () => void {
+    const worker =
+      parkedOn ?? this.workers.reduce((best, one) => (one.turns < best.turns ? one : best));
+    if (parkedOn !== undefined || this.#hasRoom(worker)) {
+      start(this.#slot(worker));
       return () => {};
     }
-    if (this.#line.size >= this.#options.queue) throw full(this.#options.name);
-    const waiting = { take };
-    this.#line.add(waiting);
-    return () => void this.#line.delete(waiting);
+    if (this.#queue.size >= this.#options.queue) throw new CodexError({ type: "queue-full" });
+    const waiting = { start };
+    this.#queue.add(waiting);
+    return () => void this.#queue.delete(waiting);
   }
 
-  #freest(): Worker | undefined {
-    return this.workers.reduce((best, one) => (one.turns < best.turns ? one : best));
+  #hasRoom({ turns }: Worker): boolean {
+    return turns < this.#options.turnsPerProcess;
   }
 
-  #seat(worker: Worker): Seat {
+  #slot(worker: Worker): TurnSlot {
     let left = false;
     worker.turns++;
-    return {
-      worker,
-      leave: () => {
-        if (left) return;
-        left = true;
-        worker.turns--;
-        const [next] = this.#line;
-        if (next === undefined || worker.turns >= this.#options.seats) return;
-        this.#line.delete(next);
-        next.take(this.#seat(worker));
-      },
+    const leave = (): void => {
+      if (left) return;
+      left = true;
+      worker.turns--;
+      const [next] = this.#queue;
+      if (next === undefined || !this.#hasRoom(worker)) return;
+      this.#queue.delete(next);
+      next.start(this.#slot(worker));
     };
+    return { worker, leave };
   }
 }
-
-const full = (name: string): Fault =>
-  new Fault(
-    "upstream.overloaded",
-    `Upstream \`${name}\` has as many turns as it can take, and as many waiting as may wait; try again, or raise \`processes\`, \`seats\` or \`queue\`.`,
-    { retryAfter: "5" },
-  );

@@ -11,20 +11,20 @@ import { writeItem } from "./history.ts";
 import { readModel } from "./model.ts";
 import { dynamicTools, isReadable } from "./tools.ts";
 
-/** All that Codex is told for one turn. */
+/** One turn as requests to the app-server. */
 export type CodexRequest = {
   readonly model: string;
-  /** Of `thread/start`, but for where and how the thread runs. */
+  /** Params of `thread/start` that depend on the turn. */
   readonly thread: Fields;
   /** The conversation so far, for `thread/inject_items`. */
   readonly items: readonly Fields[];
-  /** Of `turn/start`. */
+  /** Params of `turn/start`. */
   readonly options: Fields;
   readonly decisions: readonly Decision[];
 };
 
 const MUST_CALL = "Answer by calling at least one of the tools.";
-const askedInWords: Decision = {
+const requiredInWords: Decision = {
   path: "tool_choice",
   action: "changed",
   reason: "Codex cannot be made to call a tool, so the model is asked to in words",
@@ -44,7 +44,7 @@ export function writeCodexRequest(
     decisions.push({ path: "tools", action: "changed", reason }),
   );
   const developer = turn.choice?.type === "required" && tools.length > 0 ? MUST_CALL : undefined;
-  if (developer !== undefined) decisions.push(askedInWords);
+  if (developer !== undefined) decisions.push(requiredInWords);
   const { include, verbosity, ...params } = fields;
   noteIncludes(include, decisions);
   decisions.push(...writeExtra(turn, "codex", {}));
@@ -52,7 +52,7 @@ export function writeCodexRequest(
     model,
     thread: {
       model,
-      // Empty, or Codex would say something of its own.
+      // Empty, or Codex would add its own.
       baseInstructions: base ?? "",
       ...(developer !== undefined && { developerInstructions: developer }),
       ...(tools.length > 0 && { dynamicTools: tools }),
@@ -117,7 +117,7 @@ function writeHistory(
   return { items, base };
 }
 
-/** What stands first and is text becomes the base instructions: the first thing the model is told. */
+/** A leading system message of text becomes the base instructions, which Codex sends first. */
 function instructionsOf(first: Item<UpstreamName> | undefined): string | undefined {
   if (first === undefined || !isBySystem(first)) return undefined;
   const texts = first.parts.map((part) => (part.type === "text" ? part.text : undefined));
@@ -125,7 +125,7 @@ function instructionsOf(first: Item<UpstreamName> | undefined): string | undefin
   return texts.join("");
 }
 
-/** Codex names the schema itself and has no other place for what is said of it. */
+/** Codex names the schema itself, and takes a description only within it. */
 function writeFormat({ format, dialect }: Turn<UpstreamName>, decisions: Decision[]): Fields {
   const decide = (action: Decision["action"], reason: string): void =>
     void decisions.push({ path: formatPath(dialect), action, reason });
@@ -139,13 +139,13 @@ function writeFormat({ format, dialect }: Turn<UpstreamName>, decisions: Decisio
     );
   decide("renamed", "Codex gives the schema a name of its own");
   const { schema, description } = format;
-  const isTold = typeof schema === "object" && schema.description === undefined;
-  if (description === undefined || !isTold) return { outputSchema: schema };
+  const hasRoom = typeof schema === "object" && schema.description === undefined;
+  if (description === undefined || !hasRoom) return { outputSchema: schema };
   decide("reshaped", "the description is told in the schema");
   return { outputSchema: { ...schema, description } };
 }
 
-/** It always asks for sealed reasoning, and for nothing else. */
+/** Codex always asks for encrypted reasoning, and for nothing else. */
 function noteIncludes(include: unknown, decisions: Decision[]): void {
   for (const one of Array.isArray(include) ? (include as unknown[]) : [])
     if (one !== "reasoning.encrypted_content")

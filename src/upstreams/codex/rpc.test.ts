@@ -1,24 +1,24 @@
 import { describe, expect, it } from "vitest";
 import { stillClock } from "../../../test/support/still-clock.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { Fault } from "../../turn/fault.ts";
-import { Rpc, RpcError, type Listener, type Stray } from "./rpc.ts";
+import { CodexError } from "./error.ts";
+import { Rpc, type Listener, type Unexpected } from "./rpc.ts";
 
 type Sent = { readonly id: number; readonly method: string };
 
-function open(most = 8) {
+function open(limit = 8) {
   const clock = stillClock();
   const sent: Sent[] = [];
-  const strays: Stray[] = [];
+  const unexpected: Unexpected[] = [];
   const rpc = new Rpc({
     send: (line) => void sent.push(JSON.parse(line) as Sent),
     clock,
     timeout: 1_000,
-    most,
-    stray: (what) => void strays.push(what),
+    limit,
+    onUnexpected: (what) => void unexpected.push(what),
   });
-  const hear = (message: unknown): void => rpc.hear(JSON.stringify(message));
-  return { clock, sent, strays, rpc, hear };
+  const hear = (message: unknown): void => rpc.receive(JSON.stringify(message));
+  return { clock, sent, unexpected, rpc, hear };
 }
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -27,9 +27,9 @@ function listener(): Listener & { readonly heard: string[] } {
   const heard: string[] = [];
   return {
     heard,
-    note: (method) => void heard.push(method),
-    asked: (_, method) => method === "item/tool/call" && heard.push(method) > 0,
-    gone: ({ code }) => void heard.push(code),
+    onNotification: (method) => void heard.push(method),
+    onRequest: (_, method) => method === "item/tool/call" && heard.push(method) > 0,
+    onExit: ({ reason }) => void heard.push(reason.type),
   };
 }
 
@@ -49,23 +49,23 @@ describe("requests to the app-server", () => {
       send: (line) => void lines.push(line),
       clock: stillClock(),
       timeout: 1_000,
-      most: 8,
-      stray: () => {},
+      limit: 8,
+      onUnexpected: () => {},
     });
-    rpc.answer(7, { "\ud83dkey": "cut \ud83d", whole: "😀 \\ud83d \u0000" });
+    rpc.respond(7, { "\ud83dkey": "cut \ud83d", whole: "😀 \\ud83d \u0000" });
     expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
       { id: 7, result: { "\ufffdkey": "cut \ufffd", whole: "😀 \\ud83d \u0000" } },
     ]);
   });
 
   it("are given up when no answer comes, and a late one is counted", async () => {
-    const { rpc, clock, hear, strays } = open();
+    const { rpc, clock, hear, unexpected } = open();
     const failed = rpc.request("a", {}).catch((error: unknown) => error);
     await settled();
     clock.move(1_000);
-    expect(await failed).toMatchObject({ code: "upstream.headers_timeout" });
+    expect(await failed).toMatchObject({ reason: { type: "no-reply", method: "a" } });
     hear({ id: 1, result: {} });
-    expect(strays).toEqual(["unknown-answer"]);
+    expect(unexpected).toEqual(["unknown-answer"]);
   });
 
   it("are a sign that the other side has stopped where two in a row hear nothing", async () => {
@@ -75,9 +75,9 @@ describe("requests to the app-server", () => {
       send: () => {},
       clock,
       timeout: 1_000,
-      most: 8,
-      stray: () => {},
-      stopped: () => void stopped++,
+      limit: 8,
+      onUnexpected: () => {},
+      onHang: () => void stopped++,
     });
     const giveUp = async (): Promise<void> => {
       const failed = rpc.request("a", {}).catch(() => {});
@@ -85,7 +85,7 @@ describe("requests to the app-server", () => {
       await failed;
     };
     await giveUp();
-    rpc.hear('{"method":"x","params":{}}');
+    rpc.receive('{"method":"x","params":{}}');
     await giveUp();
     expect(stopped).toBe(0);
     await giveUp();
@@ -142,7 +142,7 @@ describe("requests to the app-server", () => {
     const { rpc, clock, sent } = open();
     const methods = (): string[] => sent.map(({ method }) => method);
     const ask = (method: string, urgent: boolean): void =>
-      void rpc.request(method, {}, { urgent }).catch(() => {}); // Nobody answers here.
+      void rpc.request(method, {}, urgent).catch(() => {}); // Nobody answers here.
     ask("a", false);
     await settled();
     expect(methods()).toEqual([]);
@@ -161,33 +161,33 @@ describe("requests to the app-server", () => {
     const lost = rpc.request("b", {}).catch((error: unknown) => error);
     await settled();
     hear({ id: 1, error: { code: -32600, message: "no" } });
-    expect(await refused).toBeInstanceOf(RpcError);
-    const fault = new Fault("upstream.cut", "gone");
-    rpc.fail(fault);
-    expect(await lost).toBe(fault);
-    await expect(rpc.request("c", {})).rejects.toBe(fault);
+    expect(await refused).toMatchObject({ reason: { type: "rpc", code: -32600, message: "no" } });
+    const error = new CodexError({ type: "exited", reason: "SIGKILL" });
+    rpc.fail(error);
+    expect(await lost).toBe(error);
+    await expect(rpc.request("c", {})).rejects.toBe(error);
   });
 });
 
 describe("what the app-server says", () => {
   it("goes to its own thread and to no other", () => {
-    const { rpc, hear, strays } = open();
+    const { rpc, hear, unexpected } = open();
     const [one, other] = [listener(), listener()];
-    rpc.watch("1", one);
-    const leave = rpc.watch("2", other);
+    rpc.subscribe("1", one);
+    const leave = rpc.subscribe("2", other);
     hear({ method: "x", params: { threadId: "1" } });
     hear({ method: "y", params: { threadId: "3" } });
     hear({ method: "z", params: {} });
     leave();
     hear({ method: "late", params: { threadId: "2" } });
     expect([one.heard, other.heard]).toEqual([["x"], []]);
-    expect(strays).toEqual(["unknown-thread", "unknown-thread"]);
+    expect(unexpected).toEqual(["unknown-thread", "unknown-thread"]);
   });
 
   it("is answered where it asks, if only with a refusal", () => {
-    const { rpc, hear, sent, strays } = open();
+    const { rpc, hear, sent, unexpected } = open();
     const one = listener();
-    rpc.watch("1", one);
+    rpc.subscribe("1", one);
     hear({ id: 0, method: "item/tool/call", params: { threadId: "1" } });
     hear({ id: 1, method: "item/other", params: { threadId: "1" } });
     hear({ id: "2", method: "item/tool/call", params: { threadId: "nobody" } });
@@ -196,13 +196,13 @@ describe("what the app-server says", () => {
       [1, "object"],
       ["2", "object"],
     ]);
-    expect(strays).toEqual(["unknown-request", "unknown-request"]);
+    expect(unexpected).toEqual(["unknown-request", "unknown-request"]);
   });
 
   it("is not even read where its thread skips it", () => {
-    const { rpc, hear, strays } = open();
-    const one = { ...listener(), skips: (_: string, turn: unknown) => turn === "told" };
-    rpc.watch("1", one);
+    const { rpc, hear, unexpected } = open();
+    const one = { ...listener(), ignores: (_: string, turn: unknown) => turn === "told" };
+    rpc.subscribe("1", one);
     const item = (turnId: string): unknown => ({
       method: "rawResponseItem/completed",
       params: { threadId: "1", turnId, item: { text: "long ".repeat(500) } },
@@ -210,14 +210,14 @@ describe("what the app-server says", () => {
     hear(item("told"));
     hear(item("said"));
     // Written in another order it is read, and left to whoever knows better.
-    rpc.hear('{"params":{"turnId":"told","threadId":"1"},"method":"rawResponseItem/completed"}');
+    rpc.receive('{"params":{"turnId":"told","threadId":"1"},"method":"rawResponseItem/completed"}');
     expect(one.heard).toEqual(["rawResponseItem/completed", "rawResponseItem/completed"]);
-    expect(strays).toEqual([]);
+    expect(unexpected).toEqual([]);
   });
 
   it("may be nonsense", () => {
-    const { rpc, strays } = open();
-    for (const line of ["", "x", "[]", "null", "{}", '{"id":null}']) rpc.hear(line);
-    expect(strays).toEqual(Array.from({ length: 6 }, () => "malformed"));
+    const { rpc, unexpected } = open();
+    for (const line of ["", "x", "[]", "null", "{}", '{"id":null}']) rpc.receive(line);
+    expect(unexpected).toEqual(Array.from({ length: 6 }, () => "malformed"));
   });
 });

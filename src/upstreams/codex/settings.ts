@@ -1,12 +1,15 @@
-/** Which model Codex itself asks. */
+/** The endpoint that Codex itself asks. */
 export type Provider = {
   /** Any Responses endpoint; without it, OpenAI's. */
   readonly baseUrl?: string | undefined;
-  /** Without it, and without an address, Codex goes by its own sign-in. */
+  /** Without it, and without an address, Codex uses its sign-in. */
   readonly apiKey?: string | undefined;
 };
 
-/** The variable in which the child finds the key: no file ever holds it. */
+/** The oldest Codex that asks for the results of several calls at once. */
+export const OLDEST_VERSION = [0, 164] as const;
+
+/** The environment variable with the key, so that no file has it. */
 const KEY_VARIABLE = "PATCHBAY_CODEX_KEY";
 const OPENAI = "https://api.openai.com/v1";
 const HUGE = 1_000_000_000;
@@ -15,13 +18,10 @@ const HUGE = 1_000_000_000;
 export const needsLogin = ({ baseUrl, apiKey }: Provider): boolean =>
   baseUrl === undefined && apiKey === undefined;
 
-/** How a configuration of ours begins. */
+/** The first words of a configuration file that we wrote. */
 export const WRITTEN = "# Written by Patchbay";
 
-/**
- * What makes Codex a model and nothing else: no tools of its own, no words of
- * its own, nothing looked up outside, nothing shortened behind our back.
- */
+/** Turns off whatever Codex adds to a request: tools, prompts, web search, compaction. */
 export const configText = (catalog: string): string => `${WRITTEN} at every start.
 model_catalog_json = ${JSON.stringify(catalog)}
 check_for_update_on_startup = false
@@ -50,27 +50,15 @@ enabled = false
 enabled = false
 `;
 
-const features = [
-  "shell_tool",
-  "unified_exec",
-  "view_image",
-  "goals",
-  "multi_agent",
-  "apps",
-  "plugins",
-  "hooks",
-  "tool_suggest",
-  "image_generation",
-  "sleep_tool",
-  "skill_search",
-  "memories",
-  "shell_snapshot",
-];
+const features = (
+  "shell_tool unified_exec view_image goals multi_agent apps plugins hooks tool_suggest " +
+  "image_generation sleep_tool skill_search memories shell_snapshot"
+).split(" ");
 
 /**
- * One entry for every model: Codex takes the entry whose name a model's name
- * begins with, and every name begins with nothing. Tools go out as plain
- * functions, and no limit is small enough to compact or cut anything.
+ * One entry for every model: Codex takes the entry whose slug is a prefix of the
+ * model's name, and the empty slug is one of all. `direct` sends tools as plain
+ * functions; the limits are too high for anything to be compacted or cut.
  */
 export const catalogText = (): string =>
   JSON.stringify({
@@ -101,10 +89,10 @@ export const catalogText = (): string =>
   });
 
 /**
- * How the child is started. The provider stands here and not in the file, so
- * that upstreams with one home keep their own. A stream that breaks is not
- * taken up again: what was said of it has been passed on already. Nor is a
- * request sent again: Codex would wait for as long as its model asks it to.
+ * The process's arguments. The provider is here and not in the file, so that
+ * upstreams may share a home. Codex retries nothing: the start of a broken
+ * stream has been passed on already, and before a request is sent again Codex
+ * waits for as long as its model asks it to.
  */
 export function startArguments({ baseUrl, apiKey }: Provider): string[] {
   const provider: Record<string, string | number | boolean> = {
@@ -127,23 +115,14 @@ export function startArguments({ baseUrl, apiKey }: Provider): string[] {
   ];
 }
 
-const passed = new Set([
-  "PATH",
-  "HOME",
-  "USER",
-  "LANG",
-  "TMPDIR",
-  "SYSTEMROOT",
-  "SSL_CERT_FILE",
-  "SSL_CERT_DIR",
-  "CODEX_CA_CERTIFICATE",
-  "HTTP_PROXY",
-  "HTTPS_PROXY",
-  "ALL_PROXY",
-  "NO_PROXY",
-]);
+const passedOn = new Set(
+  (
+    "PATH HOME USER LANG TMPDIR SYSTEMROOT SSL_CERT_FILE SSL_CERT_DIR CODEX_CA_CERTIFICATE " +
+    "HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY"
+  ).split(" "),
+);
 
-/** What of our environment the child may see: never the keys of other upstreams. */
+/** The process's environment: no keys of other upstreams. */
 export function childEnvironment(
   own: Readonly<Record<string, string | undefined>>,
   home: string,
@@ -151,7 +130,7 @@ export function childEnvironment(
 ): Record<string, string> {
   const env: Record<string, string> = {};
   for (const [name, value] of Object.entries(own))
-    if (value !== undefined && (passed.has(name.toUpperCase()) || name.startsWith("LC_")))
+    if (value !== undefined && (passedOn.has(name.toUpperCase()) || name.startsWith("LC_")))
       env[name] = value;
   env["CODEX_HOME"] = home;
   if (apiKey !== undefined) env[KEY_VARIABLE] = apiKey;

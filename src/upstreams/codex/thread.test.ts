@@ -3,7 +3,7 @@ import { stillClock, type StillClock } from "../../../test/support/still-clock.t
 import type { TurnEvent } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { bufferedSink } from "./buffered-sink.ts";
+import { BufferedSink } from "./buffered-sink.ts";
 import { Rpc } from "./rpc.ts";
 import { Thread } from "./thread.ts";
 
@@ -38,15 +38,15 @@ async function talk(): Promise<Talk> {
       sent.push(message);
       const { id, method } = message;
       if (method !== undefined)
-        queueMicrotask(() => rpc.hear(JSON.stringify({ id, result: answers[method] ?? {} })));
+        queueMicrotask(() => rpc.receive(JSON.stringify({ id, result: answers[method] ?? {} })));
     },
     clock,
     timeout: 10_000,
-    most: 8,
-    stray: () => {},
+    limit: 8,
+    onUnexpected: () => {},
   });
   const thread = new Thread({
-    server: { pid: 1, rpc, close: () => Promise.resolve() },
+    rpc,
     request: {
       model: "m",
       thread: { dynamicTools: [{ name: "look" }] },
@@ -54,18 +54,17 @@ async function talk(): Promise<Talk> {
       options: {},
       decisions: [],
     },
-    failing: { name: "codex", origin: "", secrets: [] },
+    codex: { name: "codex", origin: "", secrets: [], home: "/" },
     clock,
-    directory: "/",
     idle: 300_000,
     park: (waiting) => parked.push(waiting) > 0,
-    over: () => {},
+    onEnd: () => {},
   });
   const sink = { each: (event: Event) => void events.push(event), flush() {}, end() {} };
-  const out = bufferedSink(sink, { stopped() {}, weigh: () => 0, most: 1 });
-  await thread.answer(out, { done() {} });
+  const out = new BufferedSink(sink, { onStop() {}, onFailure() {} });
+  await thread.answer(out, () => {});
   const hear = async (...messages: Fields[]): Promise<void> => {
-    for (const message of messages) rpc.hear(JSON.stringify(message));
+    for (const message of messages) rpc.receive(JSON.stringify(message));
     await settled();
   };
   await hear(note("turn/started", { turn: { id: "turn" } }));

@@ -4,7 +4,7 @@ import { memoizeByIdentity } from "../../turn/memoize.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields, Tool, Turn } from "../../turn/turn.ts";
 
-/** A tool as `thread/start` takes it. Description and schema must be there. */
+/** A tool as `thread/start` takes it. Description and schema are required. */
 export type DynamicTool = {
   readonly type: "function";
   readonly name: string;
@@ -15,9 +15,8 @@ export type DynamicTool = {
 const anyObject = { type: "object", properties: {} };
 
 /**
- * Function tools of either dialect as dynamic tools. `none` offers nothing and
- * a forced choice only that tool; what cannot be said at thread start, such as
- * that some tool must be called, is not said here.
+ * Function tools of either dialect as dynamic tools. The choice `none` offers no
+ * tool and a forced one only that tool; `thread/start` has no field for `required`.
  */
 export function buildDynamicTools(
   definitions: readonly unknown[],
@@ -54,27 +53,27 @@ const dynamicTool = (
   inputSchema: fieldsOf(schema) ?? anyObject,
 });
 
-/** The tools of a planned turn: all are functions by now. `lose` hears of schemas that cannot be told. */
+/** The tools of a planned turn, which are all functions. `onLoss` is called for schemas that Codex cannot read. */
 export function dynamicTools(
   { tools, choice }: Turn<UpstreamName>,
-  lose: (reason: string) => void,
+  onLoss: (reason: string) => void,
 ): DynamicTool[] {
   if (choice?.type === "none") return [];
   return tools.filter(isFunction).map(({ name, description, schema }) => {
     if (isReadable(schema)) return dynamicTool(name, description, schema);
-    lose(`the schema of \`${name}\` is nested deeper than Codex can read, so it is left open`);
+    onLoss(`the schema of \`${name}\` is nested deeper than Codex can read, so it is left open`);
     return dynamicTool(name, description, anyObject);
   });
 }
 
-/** So deep may be nested what stands in a message of ours; Codex gives no answer to what is deeper. */
-const DEEPEST = 100;
+/** The deepest schema that Codex's JSON parser reads within a message; to a deeper one it does not reply. */
+const MAX_DEPTH = 100;
 
 /** Whether Codex can read a schema. */
 export const isReadable = (schema: unknown): boolean =>
   typeof schema !== "object" || schema === null || isShallow(schema);
 
-const isShallow = memoizeByIdentity((schema: object): boolean => isWithin(schema, DEEPEST));
+const isShallow = memoizeByIdentity((schema: object): boolean => isWithin(schema, MAX_DEPTH));
 
 const isFunction = (
   tool: Tool<UpstreamName>,

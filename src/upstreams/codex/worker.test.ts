@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { stillClock } from "../../../test/support/still-clock.ts";
-import { Fault, type FaultCode } from "../../turn/fault.ts";
+import { CodexError } from "./error.ts";
 import { Pool } from "./pool.ts";
 import type { AppServer } from "./server.ts";
 import { Worker } from "./worker.ts";
@@ -8,16 +8,20 @@ import { Worker } from "./worker.ts";
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** Starts that end as told, one after the other; the last goes for all that follow. */
-function starting(...ends: readonly (FaultCode | "well")[]) {
+function starting(...ends: readonly ("signed-out" | "unstartable" | "well")[]) {
   const clock = stillClock();
   const seen = { starts: 0, die: (): void => {} };
-  const worker = new Worker((gone) => {
-    const end = ends[Math.min(seen.starts, ends.length - 1)] ?? "well";
-    seen.starts++;
-    seen.die = gone;
-    if (end !== "well") return Promise.reject(new Fault(end, "no"));
-    return Promise.resolve({ pid: seen.starts, close: async () => {} } as AppServer);
-  }, clock);
+  const worker = new Worker(
+    (gone) => {
+      const end = ends[Math.min(seen.starts, ends.length - 1)] ?? "well";
+      seen.starts++;
+      seen.die = gone;
+      if (end !== "well") return Promise.reject(new CodexError({ type: end, error: "no" }));
+      return Promise.resolve({ pid: seen.starts, close: async () => {} } as AppServer);
+    },
+    clock,
+    { name: "codex", origin: "", secrets: [], home: "/home" },
+  );
   return { clock, worker, seen };
 }
 
@@ -30,8 +34,9 @@ describe("a process", () => {
     expect((await worker.server()).pid).toBe(2);
   });
 
-  it("is tried again after a rest before anybody is told", async () => {
-    const { worker, seen, clock } = starting("upstream.unreachable", "well");
+  it("is started again after a rest for whoever asks again", async () => {
+    const { worker, seen, clock } = starting("unstartable", "well");
+    await expect(worker.server()).rejects.toMatchObject({ reason: { type: "unstartable" } });
     const server = worker.server();
     await settled();
     expect(seen.starts).toBe(1);
@@ -41,17 +46,17 @@ describe("a process", () => {
   });
 
   it("is not waited for when only an operator can mend it", async () => {
-    const { worker, seen } = starting("upstream.auth");
-    await expect(worker.server()).rejects.toMatchObject({ code: "upstream.auth" });
-    await expect(worker.server()).rejects.toMatchObject({ code: "upstream.auth" });
+    const { worker, seen } = starting("signed-out");
+    await expect(worker.server()).rejects.toMatchObject({ reason: { type: "signed-out" } });
+    await expect(worker.server()).rejects.toMatchObject({ reason: { type: "signed-out" } });
     expect(await worker.trouble()).toMatchObject({ code: "upstream.auth" });
     expect(seen.starts).toBe(1);
   });
 
   it("serves as soon as it has been mended, though it was asked for before", async () => {
-    const { worker, clock } = starting("upstream.auth", "well");
-    await expect(worker.server()).rejects.toMatchObject({ code: "upstream.auth" });
-    await expect(worker.server()).rejects.toMatchObject({ code: "upstream.auth" });
+    const { worker, clock } = starting("signed-out", "well");
+    await expect(worker.server()).rejects.toMatchObject({ reason: { type: "signed-out" } });
+    await expect(worker.server()).rejects.toMatchObject({ reason: { type: "signed-out" } });
     clock.move(30_000);
     expect(await worker.trouble()).toBe(undefined);
     expect((await worker.server()).pid).toBe(2);
@@ -84,7 +89,7 @@ describe("a process", () => {
   });
 
   it("is given up for a while when it keeps failing", async () => {
-    const { worker, seen, clock } = starting("upstream.unreachable");
+    const { worker, seen, clock } = starting("unstartable");
     const ask = async (): Promise<unknown> => {
       const told = worker.server().catch((error: unknown) => error);
       await settled();
@@ -93,12 +98,12 @@ describe("a process", () => {
       clock.move(3_000);
       return told;
     };
-    expect(await ask()).toBeInstanceOf(Fault);
-    expect(await ask()).toBeInstanceOf(Fault);
+    for (let asked = 0; asked < 8; asked++) expect(await ask()).toBeInstanceOf(CodexError);
     const starts = seen.starts;
     await ask();
     await ask();
-    expect(seen.starts).toBeLessThanOrEqual(starts + 2);
+    expect(starts).toBeLessThan(8);
+    expect(seen.starts).toBeLessThanOrEqual(starts + 1);
   });
 });
 
@@ -106,7 +111,7 @@ describe("a pool", () => {
   const pool = (seats: number, queue: number, workers = 1) =>
     new Pool(
       Array.from({ length: workers }, () => starting("well").worker),
-      { seats, queue, name: "codex" },
+      { turnsPerProcess: seats, queue },
     );
 
   it("spreads turns over its processes", () => {
@@ -122,7 +127,7 @@ describe("a pool", () => {
     enter();
     const giveUp = enter();
     expect(leaves).toHaveLength(1);
-    expect(enter).toThrow(/as many turns as it can take/);
+    expect(enter).toThrow(/queue-full/);
     giveUp();
     enter();
     leaves[0]?.();

@@ -1,54 +1,55 @@
 import type { Clock } from "../../turn/clock.ts";
-import { Fault, faults } from "../../turn/fault.ts";
+import type { Fault } from "../../turn/fault.ts";
+import { CodexError } from "./error.ts";
+import { failureOf } from "./faults.ts";
 import type { AppServer } from "./server.ts";
+import type { CodexContext } from "./turn-error.ts";
 
-/** Starts one; `gone` is called if it ends. */
-export type Start = (gone: () => void) => Promise<AppServer>;
+/** Starts a process; `onExit` is called if it ends. */
+export type Start = (onExit: () => void) => Promise<AppServer>;
 
-/** So many starts in a row may fail; then nobody waits for another for a while. */
-const MOST_FAILURES = 4;
-/** So often those who wait have it tried before they are told. */
-const TRIES = 2;
-const FIRST_WAIT = 100;
-const LONGEST_WAIT = 30_000;
-/** So long those who need one wait that could be started and died. */
-const LONGEST_REST = 2_000;
-/** One that lived as long as this did not die of how it was started. */
-const LONG_LIFE = 60_000;
+/** After so many failed starts in a row nobody waits for the next one. */
+const MAX_FAILURES = 4;
+const FIRST_REST = 100;
+const MAX_REST = 30_000;
+/** The longest rest after starts that succeeded, in milliseconds: turns wait for it. */
+const MAX_REST_AFTER_EXIT = 2_000;
+/** A process that ran so long did not die of how it was started. */
+const STABLE_MS = 60_000;
 
-/** One place for a process: started when it is needed, and again when it has died. */
+/** One process: started when it is first needed, and again when it has ended. */
 export class Worker {
   readonly #start: Start;
   readonly #clock: Clock;
+  readonly #codex: CodexContext;
   #server: Promise<AppServer> | undefined;
-  /** Starts that failed and lives that were short, in a row. */
+  /** Failed starts and early exits in a row. */
   #failures = 0;
-  #started = 0;
-  #rested = 0;
-  #trouble: Fault | undefined;
+  #startedAt = 0;
+  #restsUntil = 0;
+  #error: CodexError | undefined;
   #closed = false;
-  /** The turns it carries. */
+  /** How many turns run on it. */
   turns = 0;
 
-  constructor(start: Start, clock: Clock) {
+  constructor(start: Start, clock: Clock, codex: CodexContext) {
     this.#start = start;
     this.#clock = clock;
+    this.#codex = codex;
   }
 
-  /** The running process, if need be a new one. */
+  /** The running process; a new one where there is none. */
   server(): Promise<AppServer> {
     if (this.#server !== undefined) return this.#server;
     const server = (this.#server = this.#begin());
-    // Whoever asks after this one has failed has it tried anew.
     server.catch(() => void (this.#server === server && (this.#server = undefined)));
     return server;
   }
 
-  /** Why it cannot serve just now. One that has not been started is, to find out. */
+  /** Why it cannot serve at present; a process that is not running is started to find out. */
   async trouble(): Promise<Fault | undefined> {
-    if (this.#clock.now() < this.#rested && this.#trouble !== undefined) return this.#trouble;
-    await this.server().catch(() => {}); // The reason is kept.
-    return this.#trouble;
+    if (!this.#isResting() || this.#error === undefined) await this.server().catch(() => {}); // It is in `#error`.
+    return this.#error === undefined ? undefined : failureOf(this.#error, this.#codex).fault;
   }
 
   async close(): Promise<void> {
@@ -58,56 +59,48 @@ export class Worker {
   }
 
   async #begin(): Promise<AppServer> {
-    for (let tried = 1; ; tried++) {
-      if (this.#clock.now() < this.#rested) {
-        // Nobody is kept waiting for what only an operator can mend.
-        if (this.#trouble !== undefined && this.#isHopeless(this.#trouble)) throw this.#trouble;
-        await new Promise<void>((resolve) => void this.#clock.at(this.#rested, resolve));
-      }
-      try {
-        return await this.#try();
-      } catch (error) {
-        const trouble = error instanceof Fault ? error : unstartable(error);
-        this.#trouble = trouble;
-        this.#rest();
-        if (tried < TRIES && !this.#isHopeless(trouble)) continue;
-        throw trouble;
-      }
+    if (this.#isResting()) {
+      if (this.#error !== undefined && !this.#mayPass()) throw this.#error;
+      await new Promise<void>((resolve) => void this.#clock.at(this.#restsUntil, resolve));
+    }
+    try {
+      if (this.#closed) throw new CodexError({ type: "closing" });
+      const server = await this.#start(() => this.#exited());
+      this.#error = undefined;
+      this.#startedAt = this.#clock.now();
+      return server;
+    } catch (error) {
+      this.#error = error instanceof CodexError ? error : unstartable(error);
+      this.#rest(MAX_REST);
+      throw this.#error;
     }
   }
 
-  async #try(): Promise<AppServer> {
-    if (this.#closed)
-      throw new Fault("gateway.stopping", "The upstream is being closed; try again.");
-    const server = await this.#start(() => this.#lost());
-    this.#trouble = undefined;
-    this.#started = this.#clock.now();
-    return server;
+  #isResting(): boolean {
+    return this.#clock.now() < this.#restsUntil;
   }
 
-  #isHopeless({ code }: Fault): boolean {
-    return this.#closed || this.#failures >= MOST_FAILURES || !faults[code].retry;
+  /** Whether the next start may succeed without an operator. */
+  #mayPass(): boolean {
+    return this.#failures < MAX_FAILURES && failureOf(this.#error, this.#codex).again;
   }
 
-  /** One death is an accident, and the next start follows at once; several in a row are none. */
-  #lost(): void {
+  /** After one early exit the next start follows at once, after several in a row it waits. */
+  #exited(): void {
     this.#server = undefined;
-    if (this.#clock.now() - this.#started >= LONG_LIFE) this.#failures = 0;
-    if (this.#failures > 0) this.#rest(LONGEST_REST);
+    if (this.#clock.now() - this.#startedAt >= STABLE_MS) this.#failures = 0;
+    if (this.#failures > 0) this.#rest(MAX_REST_AFTER_EXIT);
     else this.#failures = 1;
   }
 
-  #rest(longest = LONGEST_WAIT): void {
+  #rest(longest: number): void {
     this.#failures++;
-    const wait = Math.min(longest, FIRST_WAIT * 2 ** this.#failures);
-    this.#rested = this.#clock.now() + wait;
+    this.#restsUntil = this.#clock.now() + Math.min(longest, FIRST_REST * 2 ** this.#failures);
   }
 }
 
-const unstartable = (error: unknown): Fault =>
-  new Fault(
-    "upstream.unreachable",
-    "The upstream could not start Codex; the gateway's log says why.",
-    { log: { error: error instanceof Error ? error.name : typeof error } },
+const unstartable = (error: unknown): CodexError =>
+  new CodexError(
+    { type: "unstartable", error: error instanceof Error ? error.name : typeof error },
     error,
   );

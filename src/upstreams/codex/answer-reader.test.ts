@@ -2,11 +2,12 @@ import { describe, expect, it } from "vitest";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { AnswerReader } from "./events.ts";
+import { AnswerReader } from "./answer-reader.ts";
+import { failureOf } from "./faults.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
-const failing = { name: "codex", origin: "", secrets: [] };
+const codex = { name: "codex", origin: "", secrets: [], home: "/home" };
 const started: [string, Fields] = ["turn/started", { turn: { id: "t" } }];
 const raw = (item: Fields, turnId = "t"): [string, Fields] => [
   "rawResponseItem/completed",
@@ -32,9 +33,14 @@ const whole: [string, Fields] = ["rawResponse/completed", { usage }];
 const ended = (turn: Fields): [string, Fields] => ["turn/completed", { turn }];
 
 function read(...notes: readonly [string, Fields][]) {
-  const reader = new AnswerReader(failing, "m");
+  const reader = new AnswerReader("m");
   const events: Event[] = [];
-  for (const [method, params] of notes) reader.note(method, params, (event) => events.push(event));
+  try {
+    for (const [method, params] of notes)
+      reader.read(method, params, (event) => events.push(event));
+  } catch (error) {
+    events.push({ type: "turn-fail", fault: failureOf(error, codex).fault });
+  }
   return { events, reader };
 }
 
@@ -92,8 +98,8 @@ describe("the events of an app-server", () => {
       "usage",
       "turn-end calls",
     ]);
-    expect(reader.state()).toBe("calls");
-    expect(reader.said.calls.map(({ id }) => id)).toEqual(["a", "b"]);
+    expect(reader.state).toBe("calls");
+    expect(reader.output.calls.map(({ id }) => id)).toEqual(["a", "b"]);
   });
 
   it("are calls with ids also where the model gave none, which nobody waits for", () => {
@@ -102,7 +108,7 @@ describe("the events of an app-server", () => {
       "call-start a",
       "call-start call_1",
     ]);
-    expect(reader.said.calls.map(({ plain }) => plain)).toEqual([true, false]);
+    expect(reader.output.calls.map(({ isDynamic }) => isDynamic)).toEqual([true, false]);
   });
 
   it("count the tokens of all answers where Codex goes on by itself", () => {

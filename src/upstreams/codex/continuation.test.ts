@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Fields } from "../../turn/turn.ts";
-import { type Continuation, continuationOf, keyOf, willWait } from "./parked.ts";
+import { type Continuation, continuationOf, threadKey, awaitsResults } from "./continuation.ts";
 import type { CodexRequest } from "./request.ts";
 
 const request = (items: readonly Fields[], thread: Fields = { model: "m" }): CodexRequest => ({
@@ -37,11 +37,11 @@ const first = request([user("Hi")]);
 const said = {
   text: "Let me see.",
   calls: [
-    { id: "a", name: "look", input: '{"x":1,"y":2}', plain: true },
-    { id: "b", name: "look", input: "{}", plain: true },
+    { id: "a", name: "look", input: '{"x":1,"y":2}', isDynamic: true },
+    { id: "b", name: "look", input: "{}", isDynamic: true },
   ],
 };
-const key = keyOf("tenant", first, said);
+const key = threadKey("tenant", first, said);
 const goneOn = [user("Hi"), own("Let me see."), call("a", '{ "y": 2, "x": 1 }'), call("b")];
 
 describe("a request that goes on", () => {
@@ -62,7 +62,7 @@ describe("a request that goes on", () => {
     const items = [...again, result("b_2", "second"), result("a_2", "first")];
     const further = continuationOf("tenant", request(items));
     expect(further?.key).toBe(key);
-    expect(further?.answers.flat().map(({ text }) => text)).toEqual(["first", "second"]);
+    expect(further?.results.flat().map(({ text }) => text)).toEqual(["first", "second"]);
   });
 
   it("may say more after the results, if the user says it", () => {
@@ -79,7 +79,7 @@ describe("a request that goes on", () => {
       const image = { type: "input_image", image_url: "data:image/png;base64,x", detail };
       return continuationOf("tenant", request([...goneOn, result("a", [image]), result("b")]));
     };
-    expect(further("high")?.answers[0]).toEqual([
+    expect(further("high")?.results[0]).toEqual([
       { type: "inputImage", imageUrl: "data:image/png;base64,x" },
     ]);
     for (const detail of ["auto", "low", undefined]) expect(further(detail)).toBe(undefined);
@@ -118,18 +118,18 @@ describe("a request that goes on", () => {
 
 describe("calls that Codex waits for", () => {
   const offered = request([], { dynamicTools: [{ name: "look" }] });
-  const one = (name: string, input: string, id = "a", plain = true) => ({
+  const one = (name: string, input: string, id = "a", isDynamic = true) => ({
     text: "",
-    calls: [{ id, name, input, plain }],
+    calls: [{ id, name, input, isDynamic }],
   });
 
   it("are of tools it knows, with arguments it can read, each with an id of its own", () => {
-    expect(willWait(one("look", "{}"), offered)).toBe(true);
-    expect(willWait(one("other", "{}"), offered)).toBe(false);
-    expect(willWait(one("look", "{"), offered)).toBe(false);
-    expect(willWait(one("look", "{}", ""), offered)).toBe(false);
-    expect(willWait(one("look", "{}", "a", false), offered)).toBe(false);
+    expect(awaitsResults(one("look", "{}"), offered)).toBe(true);
+    expect(awaitsResults(one("other", "{}"), offered)).toBe(false);
+    expect(awaitsResults(one("look", "{"), offered)).toBe(false);
+    expect(awaitsResults(one("look", "{}", ""), offered)).toBe(false);
+    expect(awaitsResults(one("look", "{}", "a", false), offered)).toBe(false);
     const [twice] = one("look", "{}").calls;
-    expect(willWait({ text: "", calls: twice ? [twice, twice] : [] }, offered)).toBe(false);
+    expect(awaitsResults({ text: "", calls: twice ? [twice, twice] : [] }, offered)).toBe(false);
   });
 });
