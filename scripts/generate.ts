@@ -1,4 +1,7 @@
 import { paramPath, writeParams } from "../src/dialects/shared/params.ts";
+import { chat } from "../src/dialects/chat/chat.ts";
+import { builtinDialects } from "../src/dialects/registry.ts";
+import type { DialectTraits } from "../src/turn/dialect-traits.ts";
 import { responses } from "../src/dialects/responses/responses.ts";
 import { previewTools, type Verdict } from "../src/tools/plan/plan.ts";
 import { faults } from "../src/turn/fault.ts";
@@ -48,10 +51,13 @@ const kinds: Readonly<Record<string, object>> = {
   image_generation: { type: "image_generation" },
 };
 
+const traitsOf = ({ dialect }: Profile): DialectTraits | undefined =>
+  builtinDialects.get(dialect)?.traits;
+
 /** What becomes of each kind of tool, by asking the planner itself. */
 function verdicts(profile: Profile): readonly Verdict[] {
   const tools = Object.values(kinds);
-  const turn = responses.readRequest({ model: "m", input: "Hi", tools });
+  const turn = responses.door.readRequest({ model: "m", input: "Hi", tools });
   return previewTools(turn, profile).plan.verdicts.map(({ verdict }) => verdict);
 }
 
@@ -87,7 +93,7 @@ function profilesPage(): string {
   ]);
   const said = provided.flatMap((profile) => {
     const words = Object.entries(profile.params) as [keyof Params, string | null][];
-    const own = (name: keyof Params): string => `\`${paramPath(name, profile.dialect)}\``;
+    const own = (name: keyof Params): string => `\`${traitsOf(profile)?.params[name] ?? name}\``;
     const other = words.flatMap(([name, word]) =>
       word === null || own(name) === `\`${word}\`` ? [] : `${own(name)} as \`${word}\``,
     );
@@ -129,11 +135,11 @@ function effortTable(): string {
 
 /** The word for an effort; without one, what stands for it. */
 function effortCell(profile: Profile, effort: string): string {
-  const turn = responses.readRequest({ model: "m", input: "Hi", reasoning: { effort } });
-  const dialect = profile.dialect === "responses" ? "responses" : "chat";
+  const turn = responses.door.readRequest({ model: "m", input: "Hi", reasoning: { effort } });
+  const dialect = builtinDialects.get(profile.dialect) ?? chat;
   const { fields, decisions } = writeParams(turn, dialect, profile);
   const said = leaves(fields);
-  const word = said.find(([path]) => path === paramPath("effort", dialect));
+  const word = said.find(([path]) => path === paramPath("effort", dialect.traits));
   const [path = "", value] = word ?? said[0] ?? [];
   const cell = word === undefined ? `${path.replace(".type", "")} ${value}` : `\`${value}\``;
   return (value === undefined ? "left to it" : cell) + (decisions.length > 0 ? " *" : "");
@@ -164,7 +170,7 @@ const leaves = (group: object, at = ""): [path: string, value: string][] =>
   );
 
 const rare = Object.keys(openaiOnly).map(
-  (name) => `\`${paramPath(name as keyof Params, "chat")}\``,
+  (name) => `\`${paramPath(name as keyof Params, chat.traits)}\``,
 );
 
 const profilesText = (
@@ -260,6 +266,7 @@ upstreams:
 | \`tools.parallel\` | whether a message may make several calls |
 | \`tools.schema\` | the part of JSON Schema it takes; what is not said is taken |
 | \`tools.declares\`, \`tools.deferred\`, \`tools.cached\` | whether tools may change with every turn, whether it loads deferred ones itself, and whether it caches prompts: for tools on demand, of which there are none yet, so nothing asks for them |
+| \`tools.namespaces\` | whether tools may be declared in namespaces; without it they are flattened |
 | \`tools.written\` | whether the model writes calls into its text as \`<use_tool>\` blocks, which are then read as calls |
 | \`history\` | what it asks of a conversation: calls answered at once (\`paired\`), \`roles\`, \`lateSystem\`, \`media\`, \`resultMedia\`, \`empty\`, \`ids\`; whether messages may name who speaks (\`names\`) and results must name their tool (\`resultNames\`); what stands for the reasoning before calls where none is known (\`reasoningWithCalls\`), and what the model is taken to have said where only it may speak behind results (\`behindResults\`), or the user where a conversation begins with calls (\`beforeCalls\`) |
 | \`params\` | what it calls a parameter; null: it has none, and the loss is reported |

@@ -12,7 +12,7 @@ const rooms: Record<string, readonly string[]> = {
   profiles: ["turn"],
   dialects: ["turn", "diagnostics", "stream"],
   disclosure: ["turn", "diagnostics", "schema", "stream"],
-  adapters: ["turn", "stream", "tools", "profiles", "disclosure", "upstreams"],
+  adapters: ["turn", "stream", "tools", "profiles", "dialects", "disclosure", "upstreams"],
   upstreams: ["turn", "diagnostics", "schema", "stream", "dialects", "profiles"],
   store: ["turn"],
   telemetry: ["turn"],

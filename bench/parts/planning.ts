@@ -1,3 +1,4 @@
+import { responses } from "../../src/dialects/responses/responses.ts";
 import { runStage } from "../../src/stream/stage.ts";
 import { planTools } from "../../src/tools/plan/plan.ts";
 import { restoreCalls } from "../../src/tools/plan/restore.ts";
@@ -69,6 +70,7 @@ const kilobytes = (): number => Math.round(JSON.stringify(tools()).length / 1000
 
 const turnOf = (declared: readonly Tool[]): Turn => ({
   dialect: "responses",
+  traits: responses.traits,
   model: "bench",
   items: [],
   tools: declared,

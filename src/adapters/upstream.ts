@@ -1,3 +1,6 @@
+import type { Dialect } from "../dialects/dialect.ts";
+import { builtinDialects } from "../dialects/registry.ts";
+import { responses } from "../dialects/responses/responses.ts";
 import type { Adapter, ModelRequest } from "../disclosure/adapter.ts";
 import type { Capabilities } from "../disclosure/strategy.ts";
 import { normalizeStream } from "../stream/normalize.ts";
@@ -54,14 +57,14 @@ function capabilitiesOf(profile: Profile): Capabilities {
 }
 
 /** The dialect of a conversation that an upstream needs the least change for. */
-const dialectFor = ({ dialect }: Profile): DialectName =>
-  dialect === "chat" ? "chat" : "responses";
+const dialectFor = ({ dialect }: Profile): Dialect => builtinDialects.get(dialect) ?? responses;
 
 function turnOf(request: ModelRequest, model: string, profile: Profile): Turn {
-  const dialect = dialectFor(profile);
+  const { name: dialect, traits } = dialectFor(profile);
   return {
     ...request,
     dialect,
+    traits,
     model,
     tools: dialect === "responses" ? request.tools.map(unstrict) : request.tools,
     params: paramsOf(request, profile, dialect),

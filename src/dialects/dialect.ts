@@ -3,25 +3,77 @@ import type { Emit } from "../stream/stage.ts";
 import type { EventWriter } from "../stream/straight.ts";
 import type { NewId } from "../turn/clock.ts";
 import type { Decision, OnDecision } from "../turn/decision.ts";
+import type { DialectTraits } from "../turn/dialect-traits.ts";
 import type { TurnEvent } from "../turn/event.ts";
+import type { Fault } from "../turn/fault.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
 import type { Profile } from "../turn/profile.ts";
 import type { DialectName, Fields, Turn } from "../turn/turn.ts";
 
-/** A wire language, both ways on both sides. All of it is pure. */
+/**
+ * A wire language. The half that clients speak and the half that upstreams speak
+ * are apart: a dialect may have one of them alone. All of it is pure.
+ */
 export type Dialect = {
   readonly name: DialectName;
-  /** Whether a stream tells the end of each call when it comes, and not only that of the whole answer. */
-  readonly endsCalls: boolean;
-  /** How many choices an answer has room for. */
-  readonly choices: number;
+  /** Its name for people. */
+  readonly title: string;
+  readonly traits: DialectTraits;
+  readonly door?: DoorDialect | undefined;
+  readonly upstream?: UpstreamDialect | undefined;
+};
+
+/** What a route found in the path of a request, such as the model. */
+export type PathParams = Readonly<Record<string, string>>;
+
+/** How clients of a dialect are served. */
+export type DoorDialect = {
+  /** Paths that take its requests by POST. `{model}` stands for a part of the path, slashes included. */
+  readonly routes: readonly string[];
+  /** Whether a body has the form of its requests, where no path tells. */
+  isRequest(body: Fields): boolean;
   /** Throws a Fault that names the field. */
-  readRequest(body: Fields): Turn;
-  writeRequest(turn: Turn<UpstreamName>, to: Target): Written;
-  readEvents(context: ReadContext): EventReader;
+  readRequest(body: Fields, path?: PathParams): Turn;
+  /** An id for an answer whose upstream gave none that a client of this dialect may see. */
+  newAnswerId(newId: NewId): string;
+  /** Writes a stream, its failure included. */
   writeEvents(turn: Turn, context: WriteContext): EventWriter<ClientName>;
+  /** What ends every stream, behind its last event; empty where nothing does. */
+  readonly endMarker: string;
   /** The body of a non-stream answer; never called with a failed one. */
   writeAnswer(answer: Answer<ClientName>, turn: Turn, context: WriteContext): string;
+  /** The body of a refused request. */
+  readonly writeError: (fault: Fault) => string;
+  /** Its list of models, where its clients expect another than that of the OpenAI API. */
+  readonly modelList?: ModelListForm | undefined;
+};
+
+export type ListedModel = { readonly id: string; readonly owner: string };
+
+export type ModelListForm = {
+  /** Whether the headers are those of a client of this dialect; the path is the same for all. */
+  isAskedBy(headers: Readonly<Record<string, string | readonly string[] | undefined>>): boolean;
+  list(models: readonly ListedModel[]): Fields;
+  model(model: ListedModel): Fields;
+};
+
+/** How upstreams of a dialect are asked. */
+export type UpstreamDialect = {
+  /** Below the base URL. */
+  path(request: RequestLine): string;
+  /** What a key is sent as; names in lower case. */
+  headers(apiKey: string | undefined): Readonly<Record<string, string>>;
+  writeRequest(turn: Turn<UpstreamName>, to: Target): Written;
+  readEvents(context: ReadContext): EventReader;
+  /** What any upstream of the dialect is taken for where no profile is named and no built-in one is generic. */
+  readonly profile?: Profile | undefined;
+};
+
+/** What the path of a request may depend on. */
+export type RequestLine = {
+  /** The model's name at the upstream. */
+  readonly model: string;
+  readonly stream: boolean;
 };
 
 export type Target = {

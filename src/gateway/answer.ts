@@ -145,8 +145,7 @@ type WriteOptions = Pick<WriteContext, "report" | "lastWords"> & { straight(): b
 
 function writeContext(state: GatewayState, job: Job, options: WriteOptions): WriteContext {
   const { report, lastWords: closing } = options;
-  const id =
-    job.turn.dialect === "chat" ? state.newId("chatcmpl").replace("_", "-") : state.newId("resp");
+  const id = job.dialect.newAnswerId(state.newId);
   const now = (): number => Math.floor(state.clock.now() / 1000);
   const keep = keeper(state, job, options);
   return { id, created: now(), now, newId: state.newId, keep, report, lastWords: closing };

@@ -68,6 +68,7 @@ const tools = {
   declares: z.enum(["turn", "thread"]),
   deferred: z.boolean(),
   written: z.boolean(),
+  namespaces: z.boolean(),
   cached: z.boolean(),
   schema: z.strictObject(schema).partial(),
   builtins: z.record(z.string(), fields),

@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
+import { chat } from "../dialects/chat/chat.ts";
+import { responses } from "../dialects/responses/responses.ts";
 import { planTools } from "../tools/plan/plan.ts";
 import type { Profile } from "../turn/profile.ts";
 import type { Fields } from "../turn/turn.ts";
 import { genericChat } from "../profiles/generic-chat.ts";
 import { genericResponses } from "../profiles/generic-responses.ts";
 import { clientPathOf } from "./client-fault.ts";
-import { dialects } from "./dialects.ts";
 
 const asChat: Fields = {
   model: "m",
@@ -35,6 +36,8 @@ const asResponses: Fields = {
   text: { format: { type: "json_schema", name: "n", schema: { type: "object" } } },
 };
 
+const dialects = { chat, responses };
+
 /** What a client is told that an upstream blames. */
 const blamed = (
   door: keyof typeof dialects,
@@ -42,8 +45,9 @@ const blamed = (
   profile: Profile,
   body = door === "chat" ? asChat : asResponses,
 ): string | undefined => {
-  const plan = planTools(dialects[door].readRequest(body), profile);
-  return clientPathOf(said, { plan, profile });
+  const plan = planTools(dialects[door].door.readRequest(body), profile);
+  const traits = profile === genericChat ? chat.traits : responses.traits;
+  return clientPathOf(said, { plan, profile, traits });
 };
 
 describe("what an upstream blames", () => {

@@ -3,14 +3,18 @@ import type { Plan } from "../tools/plan/plan.ts";
 import { Fault } from "../turn/fault.ts";
 import { isInstructions } from "../turn/item.ts";
 import { isFields, ownOf } from "../turn/json.ts";
-import { formatPath } from "../turn/path.ts";
+import type { DialectTraits } from "../turn/dialect-traits.ts";
 import type { Fields } from "../turn/turn.ts";
 import type { Round } from "./round.ts";
 
-type Sent = Pick<Round, "plan" | "profile">;
+type Sent = Pick<Round, "plan" | "profile"> & {
+  /** Of the upstream's dialect; none: it speaks another language than doors do. */
+  readonly traits?: DialectTraits | undefined;
+};
 
 /** A failure as a client is told it: whose it is, and about which of its own fields. */
-export function faultForClient(fault: Fault, { link, ...sent }: Round): Fault {
+export function faultForClient(fault: Fault, { link, plan, profile }: Round): Fault {
+  const sent: Sent = { plan, profile, traits: link.upstream.traits };
   const { code, detail, cause, isFromUpstream } = fault;
   // The dialects and stages know that it is the upstream's, but not its name.
   const message = fault.message.replace(/^The upstream\b/, `Upstream \`${link.upstream.name}\``);
@@ -24,24 +28,28 @@ export function faultForClient(fault: Fault, { link, ...sent }: Round): Fault {
  * Where the client finds what an upstream calls by a word of its own dialect: as
  * deep as can be told. Nothing, if it is nothing that the client sent.
  */
-export function clientPathOf(said: string, { plan, profile }: Sent): string | undefined {
+export function clientPathOf(said: string, sent: Sent): string | undefined {
+  const { plan, profile } = sent;
   const { asked, identical } = plan;
   if (identical && profile.dialect === asked.dialect && takesParams(asked, profile)) return said;
-  const steps = ownSteps(stepsOf(said), { plan, profile });
+  const steps = ownSteps(stepsOf(said), sent);
   return written(within(asked.body, steps)) || undefined;
 }
 
 type Steps = readonly string[];
 
-function ownSteps(steps: Steps, { plan, profile }: Sent): Steps {
+function ownSteps(steps: Steps, { plan, profile, traits }: Sent): Steps {
   const { asked } = plan;
   const [head = "", ...rest] = steps;
-  if (["messages", "input", "instructions", "system"].includes(head))
-    return itemSteps(head, rest, plan);
+  // An upstream without a dialect of ours is given the client's words.
+  const words = traits ?? asked.traits;
+  const { conversation, instructions, blamedAs = [] } = words;
+  if ([conversation, instructions, ...blamedAs].includes(head))
+    return itemSteps(head, rest, plan, words);
   if (head === "tools") return toolSteps(rest, plan);
-  const format = after(formatPath(profile.dialect), steps);
-  if (format !== undefined) return formatSteps(format, plan);
-  for (const { path, target = "" } of listParams(asked, profile)) {
+  const format = after(words.format.path, steps);
+  if (format !== undefined) return formatSteps(format, plan, words);
+  for (const { path, target = "" } of listParams(asked, profile, traits)) {
     const more = after(target, steps);
     if (more !== undefined) return [...stepsOf(path), ...more];
   }
@@ -49,14 +57,22 @@ function ownSteps(steps: Steps, { plan, profile }: Sent): Steps {
 }
 
 /** An item by its number only where both sides count alike. */
-function itemSteps(head: string, rest: Steps, { asked, turn }: Plan): Steps {
+function itemSteps(
+  head: string,
+  rest: Steps,
+  { asked, turn }: Plan,
+  upstream: DialectTraits,
+): Steps {
+  const { conversation, instructions } = asked.traits;
   const [first] = turn.items;
-  if (asked.dialect === "chat")
-    return head === "messages" && isSame(asked, turn) ? [head, ...rest] : ["messages"];
+  // Where an upstream has no field for instructions, its conversation begins with them.
   const isFirst =
-    head === "instructions" || head === "system" || (head === "messages" && rest[0] === "0");
-  if (isFirst && first !== undefined && isInstructions(first)) return ["instructions"];
-  return head === "input" && isSame(asked, turn) ? [head, ...rest] : ["input"];
+    upstream.instructions === undefined && head === upstream.conversation
+      ? rest[0] === "0"
+      : head !== upstream.conversation;
+  if (instructions !== undefined && isFirst && first !== undefined && isInstructions(first))
+    return [instructions];
+  return head === conversation && isSame(asked, turn) ? [head, ...rest] : [conversation];
 }
 
 const isSame = (asked: Plan["asked"], turn: Plan["turn"]): boolean =>
@@ -69,15 +85,17 @@ function toolSteps([at = "", ...rest]: Steps, { asked, turn, verdicts }: Plan): 
   const steps = stepsOf(path);
   const [kind = "", ...inner] = rest;
   const field = kind === "function" || kind === "custom" ? inner : rest;
-  const own = asked.dialect === "chat" ? asked.tools[Number(steps[1])]?.type : undefined;
+  const own = asked.traits.nestsTools ? asked.tools[Number(steps[1])]?.type : undefined;
   return own === undefined ? [...steps, ...field] : [...steps, own, ...field];
 }
 
-/** Chat keeps a schema and what is said of it in a group of its own. */
-function formatSteps(rest: Steps, { asked }: Plan): Steps {
-  const field = rest[0] === "json_schema" ? rest.slice(1) : rest;
-  const isSchema = asked.dialect === "chat" && field.length > 0 && field[0] !== "type";
-  return [...stepsOf(formatPath(asked.dialect)), ...(isSchema ? ["json_schema"] : []), ...field];
+/** Some dialects keep a schema and its name in a group of their own. */
+function formatSteps(rest: Steps, { asked }: Plan, upstream: DialectTraits): Steps {
+  const { path, schemaGroup } = asked.traits.format;
+  const field =
+    rest[0] !== undefined && rest[0] === upstream.format.schemaGroup ? rest.slice(1) : rest;
+  const isSchema = schemaGroup !== undefined && field.length > 0 && field[0] !== "type";
+  return [...stepsOf(path), ...(isSchema ? [schemaGroup] : []), ...field];
 }
 
 /** What follows a path in steps that begin with it. */

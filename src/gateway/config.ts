@@ -1,11 +1,12 @@
 import { z } from "zod";
+import { builtinDialects, plannedDialects, type DialectRegistry } from "../dialects/registry.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Problem } from "../diagnostics/problem.ts";
 import { isFields } from "../turn/json.ts";
 import { capabilitiesSchema } from "./capabilities.ts";
 import { keysSchema } from "./keys.ts";
 import { findProblems } from "./problems.ts";
-import { apiKey, baseUrl, headers } from "./http-fields.ts";
+import { apiKey, baseUrlFor, headers } from "./http-fields.ts";
 
 const text = z.string().min(1);
 const count = z.int().nonnegative();
@@ -31,18 +32,19 @@ const timeouts = z.strictObject({
   idle: z.int().positive().default(300_000),
 });
 
-const httpUpstream = z.strictObject({
-  dialect: z.enum(["chat", "responses", "messages"]),
-  base_url: baseUrl,
-  api_key: apiKey,
-  headers: headers.default({}),
-  timeouts: timeouts.prefault({}),
-  /** How often a request is tried again before its first event. */
-  retries: count.max(10).default(2),
-  /** How many connections it may hold at once. */
-  connections: z.int().positive().default(256),
-  ...common,
-});
+const httpUpstream = ({ upstreams }: DialectRegistry) =>
+  z.strictObject({
+    dialect: z.enum([...upstreams.map(({ name }) => name), ...plannedDialects.keys()]),
+    base_url: baseUrlFor(upstreams),
+    api_key: apiKey,
+    headers: headers.default({}),
+    timeouts: timeouts.prefault({}),
+    /** How often a request is tried again before its first event. */
+    retries: count.max(10).default(2),
+    /** How many connections it may hold at once. */
+    connections: z.int().positive().default(256),
+    ...common,
+  });
 
 const codexUpstream = z.strictObject({
   dialect: z.literal("codex"),
@@ -56,7 +58,7 @@ const codexUpstream = z.strictObject({
   /** How many turns may wait for a seat; others are refused. */
   queue: count.max(100_000).default(1_000),
   /** Where Codex itself finds its model; default: its own sign-in. */
-  base_url: baseUrl.optional(),
+  base_url: baseUrlFor(builtinDialects.upstreams).optional(),
   api_key: apiKey,
   timeouts: timeouts.prefault({}),
   /** How long a thread is kept for the results of its calls; 0: every request starts a fresh one. */
@@ -73,11 +75,8 @@ const scriptedUpstream = z.strictObject({
   ...common,
 });
 
-const upstreamSchema = z.discriminatedUnion("dialect", [
-  httpUpstream,
-  codexUpstream,
-  scriptedUpstream,
-]);
+const upstreamSchema = (dialects: DialectRegistry) =>
+  z.discriminatedUnion("dialect", [httpUpstream(dialects), codexUpstream, scriptedUpstream]);
 
 const origin = z
   .string()
@@ -135,13 +134,16 @@ const telemetrySchema = z.strictObject({
   event_log: maybe,
 });
 
+const upstreamsSchema = (dialects: DialectRegistry) =>
+  z.record(z.string(), upstreamSchema(dialects)).default({});
+
 /**
  * The whole configuration. What parses is complete, and parses again to itself:
  * a library user may pass either form.
  */
 export const configSchema = z.strictObject({
   server: serverSchema.prefault({}),
-  upstreams: z.record(z.string(), upstreamSchema).default({}),
+  upstreams: upstreamsSchema(builtinDialects),
   /** What clients ask for -> `upstream/model`, tried in order. */
   models: z
     .record(
@@ -163,22 +165,42 @@ export type Config = z.output<typeof configSchema>;
 /** A configuration as it may be written: everything has a default. */
 export type ConfigInput = z.input<typeof configSchema>;
 export type UpstreamConfig = Config["upstreams"][string];
+export type HttpUpstreamConfig = z.output<ReturnType<typeof httpUpstream>>;
+
+/** Whether an upstream speaks a dialect over HTTP: the others are named in their schemas. */
+export const isHttpUpstream = (config: UpstreamConfig): config is HttpUpstreamConfig =>
+  config.dialect !== codexUpstream.shape.dialect.value &&
+  config.dialect !== scriptedUpstream.shape.dialect.value;
+
+/** All dialects that an upstream may be said to speak. */
+export const dialectNames = ({ upstreams }: DialectRegistry): readonly string[] => [
+  ...upstreams.map(({ name }) => name),
+  ...plannedDialects.keys(),
+  codexUpstream.shape.dialect.value,
+  scriptedUpstream.shape.dialect.value,
+];
+
+const schemaFor = (dialects: DialectRegistry): typeof configSchema =>
+  dialects === builtinDialects
+    ? configSchema
+    : configSchema.extend({ upstreams: upstreamsSchema(dialects) });
 
 export type Checked =
   | { readonly ok: true; readonly config: Config }
   | { readonly ok: false; readonly problems: readonly Problem[] };
 
 /** Checks a configuration and finds every problem at once. */
-export function checkConfig(raw: unknown): Checked {
+export function checkConfig(raw: unknown, dialects = builtinDialects): Checked {
   const whole = withDemo(raw);
-  const problems = findProblems(whole, configSchema);
+  const schema = schemaFor(dialects);
+  const problems = findProblems(whole, schema, dialectNames(dialects));
   if (problems.length > 0) return { ok: false, problems };
-  return { ok: true, config: configSchema.parse(whole) };
+  return { ok: true, config: schema.parse(whole) };
 }
 
 /** The same for those who would rather have a Fault. */
-export function parseConfig(raw: unknown): Config {
-  const checked = checkConfig(raw);
+export function parseConfig(raw: unknown, dialects = builtinDialects): Config {
+  const checked = checkConfig(raw, dialects);
   if (checked.ok) return checked.config;
   const lines = checked.problems.map(({ path, message }) => `${path.join(".")}: ${message}`);
   throw new Fault("config.invalid", `The configuration has problems:\n${lines.join("\n")}`);

@@ -1,4 +1,4 @@
-import type { Dialect, WriteContext } from "../dialects/dialect.ts";
+import type { DoorDialect, WriteContext } from "../dialects/dialect.ts";
 import type { Sink } from "../stream/flow.ts";
 import { folding } from "../stream/fold.ts";
 import type { Stage } from "../stream/stage.ts";
@@ -11,7 +11,7 @@ import type { Reply } from "./exchange.ts";
 
 /** The client's end of a turn. */
 export type DoorOptions = {
-  readonly dialect: Dialect;
+  readonly dialect: DoorDialect;
   readonly turn: Turn;
   readonly context: WriteContext;
   readonly reply: Reply;
@@ -91,7 +91,12 @@ function streamWriter(options: DoorOptions): Stage<TurnEvent<ClientName>, string
   const { dialect, turn, context } = options;
   const writer = dialect.writeEvents(turn, context);
   if (!options.straight()) return writer;
-  return straightLane(writer, { usageWanted: turn.usageWanted, lastWords: context.lastWords });
+  const { lastWords } = context;
+  return straightLane(writer, {
+    usageWanted: turn.usageWanted,
+    lastWords,
+    endMarker: dialect.endMarker,
+  });
 }
 
 /** Folds the events and answers once. */

@@ -1,5 +1,7 @@
 import { bodyReader } from "../dialects/shared/body.ts";
-import { faultBody } from "../dialects/errors/fault-body.ts";
+import { errorText } from "../dialects/errors/fault-body.ts";
+import { builtinDialects } from "../dialects/registry.ts";
+import type { DoorDialect } from "../dialects/dialect.ts";
 import { memory } from "../store/memory.ts";
 import { usageMemory } from "../store/usage-sums.ts";
 import type { Refusal } from "../telemetry/happening.ts";
@@ -12,12 +14,12 @@ import { packings } from "./body.ts";
 import type { Config } from "./config.ts";
 import type { Exchange, Reply } from "./exchange.ts";
 import { serveFetch } from "./fetch.ts";
-import type { GatewayState, Platform } from "./state.ts";
+import type { GatewayState, OpenPlatform, Platform } from "./state.ts";
 import { foreignIn, originPolicyOf, type OriginPolicy } from "./origins.ts";
 import { RunningTurns } from "./running-turns.ts";
 import { sealMemory } from "./seals.ts";
 import { callRules } from "./rules.ts";
-import { findRoute, requestIdFor, type RequestContext } from "./routes.ts";
+import { doorAt, findRoute, requestIdFor, routeTable, type RequestContext } from "./routes.ts";
 import { toFault } from "./to-fault.ts";
 import { openUpstreams } from "./upstreams.ts";
 
@@ -50,32 +52,30 @@ const ITEM_WEIGHT = 256;
 
 /** A gateway for a checked configuration. It listens nowhere: a host gives it exchanges. */
 export function openGateway(config: Config, platform: Platform): Gateway {
-  const metrics = createMetrics();
-  const report: Platform["report"] = (happening) => {
-    metrics.hear(happening);
-    platform.report(happening);
-  };
-  const made = { ...platform, report, metrics };
+  const made = lasting(platform);
+  const { report } = made;
   let state = buildState(config, made);
   let stopping = false;
 
   function refuse(exchange: Exchange, error: unknown, id = requestIdFor(state, exchange)): void {
     const fault = toFault(error, report, id);
     report(refusalOf(fault, exchange, id));
-    sendFault(exchange.reply, fault, { "x-request-id": id });
+    const door = doorAt(state.routes, exchange.path);
+    sendFault(exchange.reply, fault, { "x-request-id": id }, door?.writeError);
   }
 
   function handle(exchange: Exchange): void {
     const at = state;
     const requestId = requestIdFor(at, exchange);
     const refused = (error: unknown): void => refuse(exchange, error, requestId);
-    const turnAway = turnerAway(exchange.reply, requestId);
     try {
-      const { route, rest } = findRoute(exchange.method, exchange.path);
+      const found = findRoute(at.routes, exchange.method, exchange.path);
+      const { route } = found;
       if (stopping && route.always !== true) throw closing();
       const tenant = route.open === true ? LOCAL_TENANT : authorize(exchange, at.keys);
+      const turnAway = turnerAway(exchange.reply, requestId, route.door?.writeError);
       route
-        .serve({ state: at, exchange, requestId, tenant, rest, refuse: turnAway })
+        .serve({ ...found, state: at, exchange, requestId, tenant, refuse: turnAway })
         ?.catch(refused);
     } catch (error) {
       refused(error);
@@ -108,12 +108,21 @@ export function openGateway(config: Config, platform: Platform): Gateway {
   };
 }
 
+type Lasting = OpenPlatform & Pick<GatewayState, "metrics" | "routes">;
+
+/** What no configuration changes. */
+function lasting(platform: Platform): Lasting {
+  const metrics = createMetrics();
+  const report: Platform["report"] = (happening) => {
+    metrics.hear(happening);
+    platform.report(happening);
+  };
+  const dialects = platform.dialects ?? builtinDialects;
+  return { ...platform, report, metrics, dialects, routes: routeTable(dialects) };
+}
+
 /** All that requests need from now on; what outlives a configuration is taken over. */
-const buildState = (
-  config: Config,
-  made: Platform & Pick<GatewayState, "metrics">,
-  before?: GatewayState,
-): GatewayState => ({
+const buildState = (config: Config, made: Lasting, before?: GatewayState): GatewayState => ({
   ...made,
   config,
   rules: callRules(config),
@@ -147,9 +156,11 @@ async function drained({ running, clock }: GatewayState, graceMs: number): Promi
 
 /** Apart from the exchange: what lives as long as a turn must not keep its body in memory. */
 const turnerAway =
-  (reply: Reply, requestId: string): RequestContext["refuse"] =>
+  (reply: Reply, requestId: string, writeError?: WriteError): RequestContext["refuse"] =>
   (fault, headers) =>
-    sendFault(reply, fault, { "x-request-id": requestId, ...headers });
+    sendFault(reply, fault, { "x-request-id": requestId, ...headers }, writeError);
+
+type WriteError = DoorDialect["writeError"];
 
 /** What a client is told in headers of what it may send instead. */
 const remedies: { readonly [Code in FaultCode]?: Readonly<Record<string, string>> } = {
@@ -157,7 +168,12 @@ const remedies: { readonly [Code in FaultCode]?: Readonly<Record<string, string>
   "request.websocket": { upgrade: "HTTP/1.1" },
 };
 
-function sendFault(reply: Reply, fault: Fault, headers: Readonly<Record<string, string>>): void {
+function sendFault(
+  reply: Reply,
+  fault: Fault,
+  headers: Readonly<Record<string, string>>,
+  writeError: WriteError = errorText,
+): void {
   const { retryAfter, allow } = fault.detail;
   reply.head(fault.status, {
     ...headers,
@@ -168,5 +184,5 @@ function sendFault(reply: Reply, fault: Fault, headers: Readonly<Record<string, 
     ...(allow !== undefined && { allow }),
     ...remedies[fault.code],
   });
-  reply.end(JSON.stringify(faultBody(fault)));
+  reply.end(writeError(fault));
 }

@@ -1,23 +1,28 @@
 import { z } from "zod";
-import { routes } from "../turn/doors.ts";
+import { plannedDialects, type UpstreamEntry } from "../dialects/registry.ts";
 
 // What goes out with every request to an upstream is checked when it is
 // configured: a request could only fail, or leave out what cannot be sent.
 
-/** Where an upstream is, up to and without the route. */
-export const baseUrl = z.string().superRefine((address, context) => {
-  const message = addressFlaw(URL.parse(address));
-  if (message !== undefined) context.addIssue({ code: "custom", message });
-});
+/** Where an upstream is, up to and without the route of its dialect, whichever that is. */
+export function baseUrlFor(dialects: readonly UpstreamEntry[]) {
+  const line = { model: "", stream: false };
+  const paths = dialects.map(({ upstream }) => upstream.path(line));
+  const routes = [...paths, ...plannedDialects.values()];
+  return z.string().superRefine((address, context) => {
+    const message = addressFlaw(URL.parse(address), routes);
+    if (message !== undefined) context.addIssue({ code: "custom", message });
+  });
+}
 
-function addressFlaw(url: URL | null): string | undefined {
+function addressFlaw(url: URL | null, routes: readonly string[]): string | undefined {
   if (url === null || !/^https?:$/.test(url.protocol))
     return "is not an http(s) address; write it whole, such as `https://api.example.com/v1`";
   if (url.username !== "" || url.password !== "")
     return "holds a user name or a password, and they would not be sent; use `api_key` or `headers`";
   if (url.hash !== "") return "holds a `#`, and what follows it would not be sent; leave it out";
   const bare = url.pathname.replace(/\/+$/, "");
-  const route = Object.values(routes).find((one) => bare.endsWith(one));
+  const route = routes.find((one) => bare.endsWith(one));
   if (route === undefined) return undefined;
   return `ends in the route; leave \`${url.pathname.slice(bare.length - route.length)}\` out`;
 }

@@ -3,7 +3,6 @@ import { countVerdicts, type ToolVerdict, type Verdict } from "../tools/plan/pla
 import { boundDecisions, isLossy, type Action, type Decision } from "../turn/decision.ts";
 import type { CallRules, StopMode } from "../turn/rules.ts";
 import type { Fields } from "../turn/turn.ts";
-import { dialects } from "./dialects.ts";
 import type { GatewayState } from "./state.ts";
 import { prepareRound, type Asked, type Round } from "./round.ts";
 import { leavesOutText } from "./rules.ts";
@@ -72,7 +71,7 @@ export const planned = (
     straight,
     decisions: [...boundDecisions(decisions), ...mended],
     tools: plan.verdicts,
-    parameters: listParams(plan.turn, profile),
+    parameters: listParams(plan.turn, profile, link.upstream.traits),
     rules: listRules(rules, round),
   };
 };
@@ -144,13 +143,13 @@ function parameterReport(
   return { path, verdict: "native", upstream_name: target ?? null, reason };
 }
 
-/** Plans a Chat or Responses body without calling anyone. */
+/** Plans a request body of any dialect without calling anyone. */
 export function planRequest(
   body: Fields,
-  { config, upstreams }: Pick<GatewayState, "config" | "upstreams">,
+  { config, upstreams, dialects }: Pick<GatewayState, "config" | "upstreams" | "dialects">,
   asked: Asked,
 ): PlanReport {
-  const turn = ("messages" in body ? dialects.chat : dialects.responses).readRequest(body);
+  const turn = dialects.doorFor(body).readRequest(body);
   const [link] = selectChain(turn.model, config, upstreams);
   return reportPlan(planned(prepareRound(turn, link, asked), asked));
 }

@@ -6,8 +6,12 @@ import type { Fields } from "../turn/turn.ts";
 import { repeatedKeys } from "./keys.ts";
 
 /** Everything wrong with a configuration, by its schema and across its parts. */
-export function findProblems(raw: unknown, schema: z.ZodType): Problem[] {
-  const { value, problems } = settleDialects(raw);
+export function findProblems(
+  raw: unknown,
+  schema: z.ZodType,
+  dialectNames: readonly string[],
+): Problem[] {
+  const { value, problems } = settleDialects(raw, dialectNames);
   const parsed = schema.safeParse(value, { reportInput: true });
   if (!parsed.success) {
     const shape = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
@@ -31,27 +35,21 @@ function unnameable(value: unknown, path: Path): Problem[] {
 
 const UNNAMEABLE = "__proto__";
 
-/** Those that a configuration may name. */
-export const dialectNames: readonly string[] = [
-  "chat",
-  "responses",
-  "messages",
-  "codex",
-  "scripted",
-];
-
 /**
  * An upstream whose dialect is wrong would hide what else is wrong with it, so
  * the rest is checked as the dialect it most likely means.
  */
-function settleDialects(raw: unknown): { value: unknown; problems: Problem[] } {
+function settleDialects(
+  raw: unknown,
+  dialectNames: readonly string[],
+): { value: unknown; problems: Problem[] } {
   const problems: Problem[] = [];
   if (!isFields(raw) || !isFields(raw.upstreams)) return { value: raw, problems };
   const upstreams = Object.entries(raw.upstreams).map(([name, upstream]) => {
     if (!isFields(upstream)) return [name, upstream];
     const said = upstream.dialect;
     if (typeof said === "string" && dialectNames.includes(said)) return [name, upstream];
-    const meant = meantDialect(upstream);
+    const meant = meantDialect(upstream, dialectNames);
     const what = said === undefined ? "is missing" : `is none of ${dialectNames.join(", ")}`;
     const message =
       meant === undefined
@@ -66,14 +64,15 @@ function settleDialects(raw: unknown): { value: unknown; problems: Problem[] } {
 /** The dialect whose upstreams have only what all have, for those that have no more. */
 const PLAINEST = "scripted";
 
-function meantDialect(upstream: Fields): string | undefined {
+function meantDialect(upstream: Fields, dialectNames: readonly string[]): string | undefined {
   const said = upstream.dialect;
   const near = typeof said === "string" ? nearest(said, dialectNames) : undefined;
   if (near !== undefined) return near;
   if ("script" in upstream) return "scripted";
   if ("command" in upstream || "home" in upstream) return "codex";
   const overHttp = ["base_url", "api_key", "headers", "timeouts", "retries", "connections"];
-  return overHttp.some((key) => key in upstream) ? "chat" : undefined;
+  // The first in the list is what most providers speak.
+  return overHttp.some((key) => key in upstream) ? dialectNames[0] : undefined;
 }
 
 /** Keys of an upstream that stand where its name should. */

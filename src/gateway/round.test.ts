@@ -18,7 +18,7 @@ const isStraight = (body: Fields, over: Partial<Profile> = {}): boolean => {
     prepare: () => ({ decisions: [], open: () => () => expect.unreachable() }),
     close: () => Promise.resolve(),
   };
-  const turn = chat.readRequest({
+  const turn = chat.door.readRequest({
     model: "m",
     messages: [{ role: "user", content: "Hi" }],
     ...body,

@@ -1,14 +1,15 @@
+import type { DoorDialect, ListedModel, ModelListForm, PathParams } from "../dialects/dialect.ts";
+import type { DialectRegistry, DoorEntry } from "../dialects/registry.ts";
 import { recallItems } from "../dialects/responses/references.ts";
-import { doors } from "../turn/doors.ts";
 import { Fault } from "../turn/fault.ts";
 import type { CallRules } from "../turn/rules.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Fields } from "../turn/turn.ts";
 import { headerOf, requestIdOf, requireJson } from "./admission.ts";
-import { dialects } from "./dialects.ts";
 import type { Exchange } from "./exchange.ts";
 import type { GatewayState } from "./state.ts";
 import { listModels } from "./models.ts";
+import { matchPath } from "./match-path.ts";
 import { planRequest, reportPlan } from "./plan-report.ts";
 import type { Round } from "./round.ts";
 import { outputModes } from "./rules.ts";
@@ -27,13 +28,20 @@ export type RequestContext = {
   readonly tenant: Tenant;
   /** What a trailing `*` of the route's path stood for. */
   readonly rest: string;
+  readonly route: Route;
+  /** What the names in its path stood for. */
+  readonly params: PathParams;
   readonly refuse: (fault: Fault, headers?: Readonly<Record<string, string>>) => void;
 };
 
 type Route = {
   readonly method: string;
-  /** A trailing `*` takes the rest of the path. */
+  /** `{name}` stands for a part of the path; a trailing `*` takes the rest of it. */
   readonly path: string;
+  /** Whose clients it serves, and in whose form it refuses; none: that of the OpenAI API. */
+  readonly door?: DoorDialect | undefined;
+  /** Whether it only tells a client what to do instead, and is no route to offer. */
+  readonly refuses?: true;
   /** Whether it is served without a key. */
   readonly open?: true;
   /** Whether it is served while the gateway stops. */
@@ -41,10 +49,7 @@ type Route = {
   readonly serve: (context: RequestContext) => void | Promise<void>;
 };
 
-const routes: readonly Route[] = [
-  { method: "POST", path: doors.chat, serve: (context) => serveTurn(context, "chat") },
-  { method: "POST", path: doors.responses, serve: (context) => serveTurn(context, "responses") },
-  { method: "GET", path: doors.responses, serve: refuseSocket },
+const ownRoutes: readonly Route[] = [
   { method: "POST", path: "/v1/plan", serve: servePlan },
   { method: "GET", path: "/v1/plans/*", serve: servePastPlan },
   { method: "GET", path: "/v1/usage", serve: serveUsage },
@@ -68,18 +73,49 @@ const routes: readonly Route[] = [
   { method: "GET", path: "/metrics", open: true, always: true, serve: serveMetrics },
 ];
 
-const exact = new Map(routes.map((route) => [`${route.method} ${route.path}`, route]));
+/** All routes of a gateway. */
+export type RouteTable = {
+  readonly routes: readonly Route[];
+  /** Those without a pattern, by `METHOD path`. */
+  readonly exact: ReadonlyMap<string, Route>;
+};
 
-/** The route for a path, and what its `*` stood for. HEAD is GET; the host leaves the body out. */
-export function findRoute(method: string, path: string): { route: Route; rest: string } {
+export function routeTable({ doors }: Pick<DialectRegistry, "doors">): RouteTable {
+  const routes = [...doors.flatMap(doorRoutes), ...ownRoutes];
+  return {
+    routes,
+    exact: new Map(routes.map((route) => [`${route.method} ${route.path}`, route])),
+  };
+}
+
+const doorRoutes = (entry: DoorEntry): Route[] =>
+  entry.door.routes.flatMap((path): Route[] => [
+    { method: "POST", path, door: entry.door, serve: (context) => serveTurn(context, entry.door) },
+    {
+      method: "GET",
+      path,
+      door: entry.door,
+      refuses: true,
+      serve: (context) => refuseSocket(context, entry.title),
+    },
+  ]);
+
+type Found = { readonly route: Route; readonly rest: string; readonly params: PathParams };
+
+/**
+ * The route for a path, with what its `*` and the names in it stood for. HEAD is
+ * GET; the host leaves the body out.
+ */
+export function findRoute({ routes, exact }: RouteTable, method: string, path: string): Found {
   const place = path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
   const wanted = method === "HEAD" ? "GET" : method;
   const known = exact.get(`${wanted} ${place}`);
-  if (known !== undefined) return { route: known, rest: "" };
-  const there = routes.filter((route) => covers(route.path, place));
+  if (known !== undefined) return { route: known, rest: "", params: {} };
+  const there = routes.filter((route) => matchPath(route.path, place) !== undefined);
   const route = there.find((candidate) => candidate.method === wanted);
-  if (route !== undefined) return { route, rest: place.slice(route.path.length - 1) };
-  const offered = routes.filter(({ serve }) => serve !== refuseSocket);
+  const { "*": rest = "", ...params } = matchPath(route?.path ?? "", place) ?? {};
+  if (route !== undefined) return { route, rest, params };
+  const offered = routes.filter(({ refuses }) => refuses !== true);
   const methods = there.filter((one) => offered.includes(one)).map((one) => one.method);
   if (methods.length > 0)
     throw new Fault("request.method", `${path} takes ${methods.join(" and ")}, not ${method}.`, {
@@ -95,22 +131,21 @@ export function findRoute(method: string, path: string): { route: Route; rest: s
 /** Whether a path looks as if its client had the base URL wrong: without its `/v1`, twice with it, or below something. */
 const isMisled = (path: string): boolean => !/^\/v1\/(?!v1(?:\/|$))/.test(path);
 
-const covers = (pattern: string, path: string): boolean =>
-  pattern.endsWith("*")
-    ? path.startsWith(pattern.slice(0, -1)) && path.length >= pattern.length
-    : pattern === path;
+/** The door whose clients ask for a path, for refusals in its own form. */
+export const doorAt = ({ routes }: RouteTable, path: string): DoorDialect | undefined =>
+  routes.find((route) => matchPath(route.path, path.replace(/(?<=.)\/$/, "")) !== undefined)?.door;
 
-function serveTurn(context: RequestContext, door: keyof typeof dialects): void {
+function serveTurn(context: RequestContext, dialect: DoorDialect): void {
   const { state, exchange, requestId, tenant } = context;
   requireJson(exchange.headers);
-  const dialect = dialects[door];
-  const turn = dialect.readRequest(bodyOf(context));
+  const turn = dialect.readRequest(bodyOf(context), context.params);
   const rules = rulesFor(context);
   const chain = selectChain(turn.model, state.config, state.upstreams);
   const job: Job = {
     requestId,
     tenant,
     dialect,
+    route: context.route.path,
     turn,
     chain,
     strict: isStrict(context),
@@ -212,25 +247,21 @@ async function serveUsage(context: RequestContext): Promise<void> {
 }
 
 /** Codex tries a WebSocket first; 426 is the one answer that makes it use HTTP at once. */
-function refuseSocket(context: RequestContext): void {
-  if (headerOf(context.exchange.headers, "upgrade") === undefined)
-    throw new Fault(
-      "request.method",
-      `${doors.responses} takes POST, not ${context.exchange.method}.`,
-      {
-        allow: "POST",
-      },
-    );
+function refuseSocket({ exchange, route: { path } }: RequestContext, title: string): void {
+  if (headerOf(exchange.headers, "upgrade") === undefined)
+    throw new Fault("request.method", `${path} takes POST, not ${exchange.method}.`, {
+      allow: "POST",
+    });
   throw new Fault(
     "request.websocket",
-    `Responses over WebSocket is not offered here; POST to ${doors.responses}.`,
+    `${title} over WebSocket is not offered here; POST to ${path}.`,
   );
 }
 
 async function serveModels(context: RequestContext): Promise<void> {
   const { config, upstreams, clock } = context.state;
   const models = await listModels(config, upstreams, clock);
-  sendJson(context, 200, { object: "list", data: models.map(modelBody) });
+  sendJson(context, 200, modelListFor(context).list(models));
 }
 
 async function serveModel(context: RequestContext): Promise<void> {
@@ -246,7 +277,7 @@ async function serveModel(context: RequestContext): Promise<void> {
         param: "model",
       },
     );
-  sendJson(context, 200, modelBody(model));
+  sendJson(context, 200, modelListFor(context).model(model));
 }
 
 function decoded(rest: string): string {
@@ -257,12 +288,22 @@ function decoded(rest: string): string {
   }
 }
 
-const modelBody = ({ id, owner }: { id: string; owner: string }): Record<string, unknown> => ({
+const modelBody = ({ id, owner }: ListedModel): Fields => ({
   id,
   object: "model",
   created: 0,
   owned_by: owner,
 });
+
+const modelList: Pick<ModelListForm, "list" | "model"> = {
+  list: (models) => ({ object: "list", data: models.map(modelBody) }),
+  model: modelBody,
+};
+
+/** One path lists the models for all clients; the headers tell of which dialect a client is. */
+const modelListFor = ({ state, exchange }: RequestContext): typeof modelList =>
+  state.dialects.doors.find(({ door }) => door.modelList?.isAskedBy(exchange.headers) === true)
+    ?.door.modelList ?? modelList;
 
 /** Ready while any upstream is; what keeps the others is told by its code. */
 async function serveReadiness(context: RequestContext): Promise<void> {

@@ -28,10 +28,11 @@ export const callRules = ({ tools }: Config): CallRules => ({
 
 /**
  * Whether calls are shown without the text beside them. A stream has shown its
- * text before it knows of calls, and in Responses the two are items of their own.
+ * text before it knows of calls, and where the two are items of their own each
+ * is shown for itself.
  */
-export const leavesOutText = ({ output }: CallRules, { stream, dialect }: Turn): boolean =>
-  output === "openai-json" && !stream && dialect === "chat";
+export const leavesOutText = ({ output }: CallRules, { stream, traits }: Turn): boolean =>
+  output === "openai-json" && !stream && traits.callsInMessage;
 
 /** Whether any rule may change the answer to a turn. */
 export const mayShape = (rules: CallRules, turn: Turn): boolean =>

@@ -18,7 +18,6 @@ import type { TurnEvent } from "../turn/event.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
 import type { CallRules } from "../turn/rules.ts";
 import type { Turn } from "../turn/turn.ts";
-import { choicesIn, endsCalls } from "./dialects.ts";
 import type { Round } from "./round.ts";
 import { leavesOutText, mayShape } from "./rules.ts";
 import type { Tally } from "./tally.ts";
@@ -61,9 +60,12 @@ function normalized(
   isStopped?: IsStopped,
 ): Stage<Upstream, Upstream> {
   const { plan, readsText } = round;
-  const { params, dialect } = plan.asked;
-  const most = choicesIn(dialect);
-  let stage: Stage<Upstream, Upstream> = normalizeStream<UpstreamName>(params.n, isStopped, most);
+  const { params, traits } = plan.asked;
+  let stage: Stage<Upstream, Upstream> = normalizeStream<UpstreamName>(
+    params.n,
+    isStopped,
+    traits.choices,
+  );
   if (readsText) stage = chain(textCalls(plan.identity, newId, report), stage);
   if (!needsEnds(rules, round)) return stage;
   const quietMs = rules.stopAfter ? Math.min(QUIET_MS, rules.graceMs) : undefined;
@@ -77,11 +79,13 @@ function normalized(
  * Whether anybody waits for the end of a call: a rule, or a client whose dialect
  * tells it, where the upstream's has no word for it.
  */
-function needsEnds(rules: CallRules, { plan, profile, shaped }: Round): boolean {
+function needsEnds(rules: CallRules, { plan, link, shaped }: Round): boolean {
   const { dedup: leavesOut, stopAfter, output } = rules;
   if (shaped && (leavesOut || stopAfter || output === "obsidian-xml")) return true;
   if (plan.verdicts.length === 0) return false;
-  return plan.asked.stream && endsCalls(plan.asked.dialect) && !endsCalls(profile.dialect);
+  // An upstream without a dialect of ours tells the end of each call by itself.
+  const isTold = link.upstream.traits?.endsCalls ?? true;
+  return plan.asked.stream && plan.asked.traits.endsCalls && !isTold;
 }
 
 /**

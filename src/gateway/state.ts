@@ -1,3 +1,4 @@
+import type { DialectRegistry } from "../dialects/registry.ts";
 import type { bodyReader } from "../dialects/shared/body.ts";
 import type { Memory } from "../store/memory.ts";
 import type { UsageStore } from "../store/usage-sums.ts";
@@ -9,11 +10,12 @@ import type { Fields } from "../turn/turn.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
 import type { KnownKey } from "./admission.ts";
 import type { Config } from "./config.ts";
+import type { RouteTable } from "./routes.ts";
 import type { Planned } from "./plan-report.ts";
 import type { RunningTurns } from "./running-turns.ts";
 import type { Seals } from "./seals.ts";
 
-/** What the machine gives the gateway. Tests give their own. */
+/** What the host gives the gateway. Tests give their own. */
 export type Platform = {
   readonly clock: Clock;
   readonly newId: NewId;
@@ -21,7 +23,12 @@ export type Platform = {
   readonly report: Report;
   /** What a child process may be given of, and which proxies there are; never read anywhere else. */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
+  /** What clients and HTTP upstreams may speak; default: the built-in dialects. */
+  readonly dialects?: DialectRegistry | undefined;
 };
+
+/** The same with nothing left open. */
+export type OpenPlatform = Platform & { readonly dialects: DialectRegistry };
 
 export type StoredItem = {
   readonly item: Fields;
@@ -32,7 +39,8 @@ export type StoredItem = {
  * All a request needs, as it was when the request came: a new configuration
  * makes a new state and never changes a turn under way.
  */
-export type GatewayState = Platform & {
+export type GatewayState = OpenPlatform & {
+  readonly routes: RouteTable;
   readonly config: Config;
   /** What it asks of calls. */
   readonly rules: CallRules;

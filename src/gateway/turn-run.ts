@@ -1,4 +1,4 @@
-import type { Dialect } from "../dialects/dialect.ts";
+import type { DoorDialect } from "../dialects/dialect.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { kindOf } from "../tools/kinds/kinds.ts";
 import { summary, type Plan } from "../tools/plan/plan.ts";
@@ -26,7 +26,9 @@ import { usageEntry } from "./usage-report.ts";
 export type Job = {
   readonly requestId: string;
   readonly tenant: Tenant;
-  readonly dialect: Dialect;
+  readonly dialect: DoorDialect;
+  /** The path that took the request. */
+  readonly route: string;
   readonly turn: Turn;
   readonly chain: readonly [Link, ...Link[]];
   readonly strict: boolean;
@@ -70,13 +72,14 @@ class TurnRun implements RunningTurn {
 
   begin(): void {
     const { running, metrics, report } = this.#state;
-    const { requestId, turn, reply } = this.#job;
+    const { requestId, route, turn, reply } = this.#job;
     running.add(this);
     metrics.running(1);
     report({
       type: "begun",
       requestId,
       door: turn.dialect,
+      route,
       model: turn.model,
       stream: turn.stream,
     });
@@ -208,7 +211,7 @@ class TurnRun implements RunningTurn {
   }
 
   #done(outcome: Outcome, status: number, fault: Fault | undefined): TurnDone {
-    const { requestId, turn, chain } = this.#job;
+    const { requestId, route, turn, chain } = this.#job;
     const round = this.#round;
     const link = round?.link ?? chain[0];
     const seen = this.#answer?.seen;
@@ -221,6 +224,7 @@ class TurnRun implements RunningTurn {
       at,
       requestId,
       door: turn.dialect,
+      route,
       model: turn.model,
       upstream: linkName(link),
       provider: providerOf(link),

@@ -5,13 +5,18 @@ import { httpUpstream } from "../upstreams/http/http.ts";
 import { profileFor, profiles } from "../profiles/profiles.ts";
 import { proxyFor } from "../upstreams/http/proxy.ts";
 import { scriptedUpstream } from "../upstreams/scripted/scripted.ts";
+import { builtinDialects, type UpstreamEntry } from "../dialects/registry.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Profile } from "../turn/profile.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
 import { overrideProfile } from "./capabilities.ts";
-import type { Config, UpstreamConfig } from "./config.ts";
-import { dialects } from "./dialects.ts";
-import type { GatewayState, Platform } from "./state.ts";
+import {
+  isHttpUpstream,
+  type Config,
+  type HttpUpstreamConfig,
+  type UpstreamConfig,
+} from "./config.ts";
+import type { GatewayState, OpenPlatform, Platform } from "./state.ts";
 
 /**
  * The upstreams of a configuration. Those that have not changed are taken over
@@ -19,9 +24,10 @@ import type { GatewayState, Platform } from "./state.ts";
  */
 export function openUpstreams(
   config: Config,
-  platform: Platform,
+  given: Platform,
   before?: GatewayState,
 ): ReadonlyMap<string, Upstream> {
+  const platform = { ...given, dialects: given.dialects ?? builtinDialects };
   const upstreams = new Map<string, Upstream>();
   for (const [name, wanted] of Object.entries(config.upstreams)) {
     const known = before?.upstreams.get(name);
@@ -33,28 +39,14 @@ export function openUpstreams(
   return upstreams;
 }
 
-function openUpstream(name: string, config: UpstreamConfig, platform: Platform): Upstream {
+function openUpstream(name: string, config: UpstreamConfig, platform: OpenPlatform): Upstream {
+  if (isHttpUpstream(config)) return openHttp(name, config, platform);
   switch (config.dialect) {
-    case "chat":
-    case "responses":
-      return httpUpstream({
-        name,
-        profile: profileOf(name, config),
-        dialect: dialects[config.dialect],
-        baseUrl: config.base_url,
-        apiKey: config.api_key,
-        headers: config.headers,
-        timeouts: config.timeouts,
-        retries: config.retries,
-        connections: config.connections,
-        proxy: proxyFor(new URL(config.base_url), platform.environment ?? {}),
-        ...platform,
-      });
     case "scripted": {
       const profile = profileOf(name, config);
       return config.script === undefined
         ? demoUpstream({ name, profile })
-        : scriptedUpstream({ name, profile, script: config.script, dialects, ...platform });
+        : scriptedUpstream({ name, profile, script: config.script, ...platform });
     }
     case "codex":
       return codexUpstream({
@@ -75,21 +67,45 @@ function openUpstream(name: string, config: UpstreamConfig, platform: Platform):
         random: platform.random,
         notice: (notice) => platform.report({ type: "child", upstream: name, ...notice }),
       });
-    case "messages":
-      throw new Fault(
-        "config.invalid",
-        `\`upstreams.${name}.dialect\`: \`${config.dialect}\` is not there yet; use \`chat\`, \`responses\`, \`codex\` or \`scripted\`.`,
-      );
     default:
       return config satisfies never;
   }
 }
 
-function profileOf(name: string, config: UpstreamConfig): Profile {
-  const isDemo = config.dialect === "scripted" && config.script === undefined;
-  const profile = profileFor(config.profile ?? (isDemo ? "demo" : undefined), config.dialect);
+function openHttp(name: string, config: HttpUpstreamConfig, platform: OpenPlatform): Upstream {
+  const { upstreams } = platform.dialects;
+  const dialect = upstreams.find((one) => one.name === config.dialect);
+  if (dialect === undefined) {
+    const names = [...upstreams.map((one) => one.name), "codex"].map((one) => `\`${one}\``);
+    throw new Fault(
+      "config.invalid",
+      `\`upstreams.${name}.dialect\`: \`${config.dialect}\` is not there yet; use ${names.join(", ")} or \`scripted\`.`,
+    );
+  }
+  return httpUpstream({
+    name,
+    profile: profileOf(name, config, dialect),
+    dialect,
+    baseUrl: config.base_url,
+    apiKey: config.api_key,
+    headers: config.headers,
+    timeouts: config.timeouts,
+    retries: config.retries,
+    connections: config.connections,
+    proxy: proxyFor(new URL(config.base_url), platform.environment ?? {}),
+    ...platform,
+  });
+}
+
+function profileOf(name: string, config: UpstreamConfig, dialect?: UpstreamEntry): Profile {
+  const isDemo =
+    !isHttpUpstream(config) && config.dialect === "scripted" && config.script === undefined;
+  const wanted = config.profile ?? (isDemo ? "demo" : undefined);
+  const profile =
+    profileFor(wanted, config.dialect) ??
+    (wanted === undefined ? dialect?.upstream.profile : undefined);
   if (profile !== undefined) return overrideProfile(profile, config.capabilities);
-  const known = [...profiles.values()].filter(({ dialect }) => dialect === config.dialect);
+  const known = [...profiles.values()].filter((one) => one.dialect === config.dialect);
   throw new Fault(
     "config.invalid",
     `\`upstreams.${name}\`: there is no profile \`${config.profile ?? config.dialect}\` of the ${config.dialect} dialect; known: ${known.map((one) => one.name).join(", ")}. Leave it out for the generic one.`,

@@ -6,6 +6,7 @@ export const genericResponses: Profile = {
   dialect: "responses",
   tools: {
     kinds: { "*": "native" },
+    namespaces: true,
     max: 128,
     names: { chars: "A-Za-z0-9_-", max: 64 },
     choice: ["auto", "none", "required", "function", "allowed"],

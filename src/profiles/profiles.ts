@@ -55,20 +55,13 @@ export const profiles: ReadonlyMap<string, Profile> = new Map(
   ].map((profile) => [profile.name, profile]),
 );
 
-const generic: { readonly [D in DialectName]?: Profile } = {
-  chat: genericChat,
-  responses: genericResponses,
-  codex,
-  scripted,
-};
-
 /**
  * The profile of a name or, without one, what any upstream of the dialect is
  * taken for. A provider with several dialects goes by one name: `openai` is
  * `openai-responses` where that is spoken. A script plays any of them.
  */
 export function profileFor(name: string | undefined, dialect: DialectName): Profile | undefined {
-  if (name === undefined) return generic[dialect];
+  if (name === undefined) return profiles.get(`generic-${dialect}`) ?? profiles.get(dialect);
   const named = profiles.get(name);
   if (named === undefined || named.dialect === dialect || dialect === "scripted") return named;
   const other = profiles.get(`${name}-${dialect}`);

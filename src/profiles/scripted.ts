@@ -7,6 +7,7 @@ export const scripted: Profile = {
   dialect: "scripted",
   tools: {
     kinds: { "*": "native" },
+    namespaces: true,
     max: NO_LIMIT,
     names: { chars: "\\s\\S", max: NO_LIMIT },
     choice: ["auto", "none", "required", "function", "allowed"],

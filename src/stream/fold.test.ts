@@ -133,9 +133,21 @@ describe("fold", () => {
   it("takes an unknown item as it was last seen", () => {
     expect(
       itemsOf(
-        { type: "item-start", choice, item: 0, raw: { type: "x_call", status: "in_progress" } },
-        { type: "item-note", choice, item: 0, raw: { type: "x.searching" } },
-        { type: "item-end", choice, item: 0, raw: { type: "x_call", status: "completed" } },
+        {
+          type: "item-start",
+          choice,
+          item: 0,
+          dialect: "responses",
+          raw: { type: "x_call", status: "in_progress" },
+        },
+        { type: "item-note", choice, item: 0, dialect: "responses", raw: { type: "x.searching" } },
+        {
+          type: "item-end",
+          choice,
+          item: 0,
+          dialect: "responses",
+          raw: { type: "x_call", status: "completed" },
+        },
       ),
     ).toEqual([
       { type: "opaque", dialect: "responses", raw: { type: "x_call", status: "completed" } },

@@ -285,7 +285,7 @@ function openCall<Name extends AnyName>(build: Build<Name>, event: CallStart<Nam
 }
 
 function openItem<Name extends AnyName>(build: Build<Name>, event: Event<"item-start">): undefined {
-  const item: Opaque = { type: "opaque", dialect: "responses", raw: event.raw };
+  const item: Opaque = { type: "opaque", dialect: event.dialect, raw: event.raw };
   build.opaque.set(event.item, item);
   build.items.push(item);
 }

@@ -41,6 +41,7 @@ const item = (what: "start" | "note" | "end", number: number): Event => ({
   type: `item-${what}`,
   choice: 0,
   item: number,
+  dialect: "responses",
   raw: { what },
 });
 const stop = (reason: StopReason = "end", choice = 0): Event => ({
@@ -462,6 +463,7 @@ describe("blocks", () => {
       type: fc.constantFrom("item-start", "item-note", "item-end"),
       choice: small,
       item: small,
+      dialect: fc.constant("responses"),
       raw: fc.constant({}),
     }),
     fc

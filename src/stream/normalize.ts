@@ -4,10 +4,11 @@ import {
   type StopReason,
   type TurnEvent,
   type TurnStart,
+  type ItemEnd,
+  type ItemStart,
 } from "../turn/event.ts";
 import { Fault } from "../turn/fault.ts";
 import type { AnyName } from "../turn/names.ts";
-import type { Fields } from "../turn/turn.ts";
 import type { Emit, Stage } from "./stage.ts";
 
 /** Where one choice stands. */
@@ -17,7 +18,7 @@ type Choice = {
   /** Every call begun so far. */
   readonly calls: Map<number, { readonly kind: string; empty: boolean; open: boolean }>;
   /** Every item begun so far, as it was begun; undefined once it is closed. */
-  readonly items: Map<number, Fields | undefined>;
+  readonly items: Map<number, ItemStart | ItemEnd | undefined>;
   /** The call last written to, unless anything else was since. */
   current: number | undefined;
   stop: StopReason | undefined;
@@ -265,8 +266,8 @@ function sayItem<Name extends AnyName>(
   if (event.type !== "item-note" && !choice.items.has(item)) {
     closeBlock(choice, true, emit);
     choice.current = undefined;
-    choice.items.set(item, raw);
-    emit({ type: "item-start", choice: choice.index, item, raw });
+    choice.items.set(item, event);
+    emit({ type: "item-start", choice: choice.index, item, dialect: event.dialect, raw });
   }
   if (event.type === "item-start" || choice.items.get(item) === undefined) return;
   choice.current = undefined;
@@ -322,10 +323,11 @@ function closeAll<Name extends AnyName>(
     cut === "none" || (cut === "last" && call !== current);
   closeBlock(choice, whole(undefined), emit);
   for (const call of calls.keys()) closeCall(choice, call, whole(call), emit);
-  for (const [item, raw] of items) {
-    if (raw === undefined) continue;
+  for (const [item, begun] of items) {
+    if (begun === undefined) continue;
     items.set(item, undefined);
-    emit({ type: "item-end", choice: index, item, raw });
+    const { dialect, raw } = begun;
+    emit({ type: "item-end", choice: index, item, dialect, raw });
   }
 }
 

@@ -17,6 +17,8 @@ type LaneOptions = {
   readonly usageWanted: boolean;
   /** What is said behind the end of the choices, before counts and sentinel. */
   readonly lastWords?: (() => string) | undefined;
+  /** What ends the client's stream, behind all else. */
+  readonly endMarker?: string | undefined;
 };
 
 /**
@@ -40,6 +42,7 @@ class StraightLane<Name extends AnyName> implements Stage<TurnEvent<Name>, strin
   readonly #writer: EventWriter<Name>;
   readonly #usageWanted: boolean;
   readonly #lastWords: LaneOptions["lastWords"];
+  readonly #endMarker: string;
   /** The events since the last frame, while it is open whether that frame is forwarded. */
   readonly #pending: TurnEvent<Name>[] = [];
   /** What the writer has to say before the end. */
@@ -53,10 +56,14 @@ class StraightLane<Name extends AnyName> implements Stage<TurnEvent<Name>, strin
   /** Whether the last words are the writer's to say. */
   #owing = false;
 
-  constructor(writer: EventWriter<Name>, { usageWanted, lastWords }: LaneOptions) {
+  constructor(
+    writer: EventWriter<Name>,
+    { usageWanted, lastWords, endMarker = sseDone }: LaneOptions,
+  ) {
     this.#writer = writer;
     this.#usageWanted = usageWanted;
     this.#lastWords = lastWords;
+    this.#endMarker = endMarker;
   }
 
   each(event: TurnEvent<Name>, emit: Emit<string>): void {
@@ -98,7 +105,7 @@ class StraightLane<Name extends AnyName> implements Stage<TurnEvent<Name>, strin
     if (words !== "") emit(words);
     const count = this.#usageWanted ? this.#count : undefined;
     if (count !== undefined) emit(sseFrame(count.data, count.name));
-    emit(sseDone);
+    if (this.#endMarker !== "") emit(this.#endMarker);
   }
 
   readonly #gather = (text: string): void => {

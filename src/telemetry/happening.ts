@@ -25,6 +25,8 @@ export type TurnBegun = {
   readonly type: "begun";
   readonly requestId: string;
   readonly door: DialectName;
+  /** The path that took the request. */
+  readonly route: string;
   readonly model: string;
   readonly stream: boolean;
 };
@@ -35,6 +37,8 @@ export type TurnDone = {
   readonly at: number;
   readonly requestId: string;
   readonly door: DialectName;
+  /** The path that took the request. */
+  readonly route: string;
   readonly model: string;
   /** `upstream/model`, as asked for there. */
   readonly upstream: string;

@@ -68,7 +68,12 @@ describe("the usage line", () => {
 
 describe("the event lines", () => {
   it("follow a turn from its request to its end", () => {
-    const begun = { type: "begun", requestId: "req_1", door: "responses" } as const;
+    const begun = {
+      type: "begun",
+      requestId: "req_1",
+      door: "responses",
+      route: "/v1/responses",
+    } as const;
     const lines = [
       ...eventLines({ ...begun, model: "gpt", stream: false }, 0),
       ...eventLines(

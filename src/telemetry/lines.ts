@@ -1,4 +1,3 @@
-import { doorOf } from "../turn/doors.ts";
 import type { StopReason } from "../turn/event.ts";
 import { figuresOf } from "./figures.ts";
 import type { Happening, TurnDone } from "./happening.ts";
@@ -44,7 +43,7 @@ export const usageLine = (turn: TurnDone): Line => ({
   event: "usage_summary",
   component: "usage",
   req_id: turn.requestId,
-  route: doorOf(turn.door),
+  route: turn.route,
   method: "POST",
   status_code: turn.status,
   outcome: turn.outcome,
@@ -77,7 +76,7 @@ export function eventLines(happening: Happening, at: number): readonly Line[] {
       return [
         {
           ...begin("http_ingress", "client_request", at, happening.requestId),
-          route: doorOf(happening.door),
+          route: happening.route,
           method: "POST",
           requested_model: happening.model,
           stream: happening.stream,

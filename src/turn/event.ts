@@ -178,6 +178,8 @@ export type ItemStart = {
   readonly type: "item-start";
   readonly choice: number;
   readonly item: number;
+  /** The dialect whose form the item has. */
+  readonly dialect: DialectName;
   readonly raw: Fields;
 };
 /** An event about such an item, as the upstream sent it. */
@@ -185,12 +187,14 @@ export type ItemNote = {
   readonly type: "item-note";
   readonly choice: number;
   readonly item: number;
+  readonly dialect: DialectName;
   readonly raw: Fields;
 };
 export type ItemEnd = {
   readonly type: "item-end";
   readonly choice: number;
   readonly item: number;
+  readonly dialect: DialectName;
   readonly raw: Fields;
 };
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { called, message, result } from "../../test/support/turns.ts";
+import { called, message, result, traitsOf } from "../../test/support/turns.ts";
 import { itemPath } from "./path.ts";
 import type { Item, Turn } from "./turn.ts";
 
@@ -15,8 +15,8 @@ const items: readonly Item[] = [
   result("b"),
   message("assistant", "There."),
 ];
-const paths = (dialect: "chat" | "responses", more: Partial<Turn> = {}): string[] =>
-  items.map((_, at) => itemPath({ dialect, items, body: {}, ...more }, at));
+const paths = (dialect: string, more: Partial<Turn> = {}): string[] =>
+  items.map((_, at) => itemPath({ traits: traitsOf(dialect), items, body: {}, ...more }, at));
 
 it("finds an item in the message that it was said in", () => {
   const places = [0, 1, 2, 2, 2, 3, 4, 5, 6];
@@ -39,6 +39,6 @@ it("finds an item where it came from, though others have come between", () => {
 
 it("finds all of a long conversation soon", () => {
   const long = Array.from({ length: 200_000 }, (_, at) => called(`c${at}`));
-  const turn = { dialect: "responses", items: long, body: {} } as const;
+  const turn = { traits: traitsOf("responses"), items: long, body: {} } as const;
   expect(new Set(long.map((_, at) => itemPath(turn, at))).size).toBe(long.length);
 });

@@ -2,21 +2,17 @@ import type { CallEnd } from "./event.ts";
 import { isInstructions } from "./item.ts";
 import { memoizeByIdentity } from "./memoize.ts";
 import type { AnyName } from "./names.ts";
-import type { DialectName, Item, Turn } from "./turn.ts";
+import type { Item, Turn } from "./turn.ts";
 
-/** Where the client finds the format it asked for. */
-export const formatPath = (dialect: DialectName): string =>
-  dialect === "chat" ? "response_format" : "text.format";
-
-type Conversation<Name extends AnyName> = Pick<Turn<Name>, "dialect" | "items" | "places" | "body">;
+type Conversation<Name extends AnyName> = Pick<Turn<Name>, "traits" | "items" | "places" | "body">;
 
 /** Where the client finds an item in its own request, whatever the conversation has become since. */
 export function itemPath<Name extends AnyName>(turn: Conversation<Name>, at: number): string {
-  if (turn.dialect === "chat") return `messages[${itemPlace(turn, at)}]`;
+  const { conversation, instructions } = turn.traits;
   const item = turn.items[at];
-  if (item !== undefined && isInstructions(item)) return "instructions";
-  if (typeof turn.body.input === "string") return "input";
-  return `input[${itemPlace(turn, at)}]`;
+  if (instructions !== undefined && item !== undefined && isInstructions(item)) return instructions;
+  if (typeof turn.body[conversation] === "string") return conversation;
+  return `${conversation}[${itemPlace(turn, at)}]`;
 }
 
 /** The same as a number, for a list that is made of this one. */

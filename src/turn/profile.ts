@@ -125,6 +125,8 @@ export type Profile = {
     readonly deferred: boolean;
     /** Whether the upstream caches the beginning of a prompt, where the tools stand. */
     readonly cached: boolean;
+    /** Whether tools may be declared in namespaces; where not, no kind rule makes it so. */
+    readonly namespaces?: boolean | undefined;
     /** Whether the model writes calls into its text, as `<use_tool>` blocks. */
     readonly written?: boolean | undefined;
     readonly schema?: SchemaRule | undefined;

@@ -1,8 +1,12 @@
 import type { Decision } from "./decision.ts";
+import type { DialectTraits } from "./dialect-traits.ts";
 import type { AnyName, ClientName } from "./names.ts";
 
-/** A wire language that clients or upstreams speak. */
-export type DialectName = "chat" | "responses" | "messages" | "codex" | "scripted";
+/**
+ * The name of a wire language that clients or upstreams speak. Any text: the
+ * registry of dialects says which there are.
+ */
+export type DialectName = string;
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -19,6 +23,7 @@ export type Extra = { readonly dialect: DialectName; readonly fields: Fields };
 export type Turn<Name extends AnyName = ClientName> = {
   /** The dialect the client speaks. */
   readonly dialect: DialectName;
+  readonly traits: DialectTraits;
   readonly model: string;
   readonly items: readonly Item<Name>[];
   /** Which of the client's own messages or inputs each item is of; none: as they stand here. */
@@ -232,7 +237,7 @@ export type Format =
 
 /**
  * The scalars of a request. What each dialect calls them, and which dialect has
- * no word for one, is the table in `dialects/params.ts`.
+ * no word for one, is in the traits of the dialect.
  */
 export type Params = {
   readonly maxTokens?: number | undefined;

@@ -1,5 +1,6 @@
 import type { Source } from "../stream/flow.ts";
 import type { Decision } from "../turn/decision.ts";
+import type { DialectTraits } from "../turn/dialect-traits.ts";
 import type { TurnEvent } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { UpstreamName } from "../turn/names.ts";
@@ -10,6 +11,8 @@ import type { Turn } from "../turn/turn.ts";
 export type Upstream = {
   readonly name: string;
   readonly profile: Profile;
+  /** What its requests and answers are like, where they are in a dialect. */
+  readonly traits?: DialectTraits | undefined;
   /** Makes the request ready to send. Pure: nobody is called. */
   prepare(turn: Turn<UpstreamName>, to: PrepareOptions): Prepared;
   /** The models it lists itself, if it can. */

@@ -18,7 +18,7 @@ const counter = (): NewId => {
 
 function read(frames: readonly string[], withFrames: boolean): TurnEvent<UpstreamName>[] {
   const events: TurnEvent<UpstreamName>[] = [];
-  const reader = chat.readEvents({ newId: counter(), frames: withFrames });
+  const reader = chat.upstream.readEvents({ newId: counter(), frames: withFrames });
   for (const data of frames)
     if (!reader.done()) reader.frame(data, undefined, false, (event) => void events.push(event));
   return events;
@@ -26,14 +26,14 @@ function read(frames: readonly string[], withFrames: boolean): TurnEvent<Upstrea
 
 /** What the client of a chat upstream is sent, down the straight lane. */
 function forwarded(frames: readonly string[]): string[] {
-  const turn = chat.readRequest({
+  const turn = chat.door.readRequest({
     model: "m",
     messages: [{ role: "user", content: "Hi" }],
     stream: true,
     stream_options: { include_usage: true },
   });
   const context = { id: "id", created: 1, now: () => 1, newId: counter() };
-  const lane = straight(chat.writeEvents(turn, context), turn);
+  const lane = straight(chat.door.writeEvents(turn, context), turn);
   // The names are the same on both sides of a straight lane.
   const events = read(frames, true) as unknown as TurnEvent<ClientName>[];
   const text = runStage(chain(normalizeStream<ClientName>(), lane), events).join("");

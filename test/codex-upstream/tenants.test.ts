@@ -1,3 +1,4 @@
+import { responses } from "../../src/dialects/responses/responses.ts";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -54,6 +55,7 @@ const answered: readonly Item<UpstreamName>[] = [
 ];
 const turnOf = (items: readonly Item<UpstreamName>[]): Turn<UpstreamName> => ({
   dialect: "responses",
+  traits: responses.traits,
   model: "m",
   items,
   tools: [{ type: "function", name: look, schema: { type: "object", properties: {} } }],

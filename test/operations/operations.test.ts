@@ -74,7 +74,14 @@ const child: Required<ChildNotice> = {
   percent: 3,
 };
 const happenings: readonly Happening[] = [
-  { type: "begun", requestId: "r", door: "chat", model: "m", stream: true },
+  {
+    type: "begun",
+    requestId: "r",
+    door: "chat",
+    route: "/v1/chat/completions",
+    model: "m",
+    stream: true,
+  },
   turn,
   { type: "fallback", requestId: "r", from: "a/m", to: "b/m", fault: "upstream.refused" },
   {

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { chat } from "../../src/dialects/chat/chat.ts";
-import type { Dialect } from "../../src/dialects/dialect.ts";
+import type { DoorEntry } from "../../src/dialects/registry.ts";
 import { responses } from "../../src/dialects/responses/responses.ts";
 import { planTools } from "../../src/tools/plan/plan.ts";
 import type { Decision } from "../../src/turn/decision.ts";
@@ -17,13 +17,13 @@ import { zhipu } from "../../src/profiles/zhipu.ts";
 const choosy: Profile = { ...genericResponses, history: { ...genericChat.history, empty: false } };
 
 /** What becomes of a request, all told. */
-function decided(body: Fields, from: Dialect, profile: Profile): readonly Decision[] {
-  const plan = planTools(from.readRequest({ model: "m", ...body }), profile);
+function decided(body: Fields, from: DoorEntry, profile: Profile): readonly Decision[] {
+  const plan = planTools(from.door.readRequest({ model: "m", ...body }), profile);
   const to = { profile, model: "m", straight: false };
   const written =
     profile.dialect === "codex"
       ? writeCodexRequest(plan.turn, "m", profile)
-      : (profile.dialect === "chat" ? chat : responses).writeRequest(plan.turn, to);
+      : (profile.dialect === "chat" ? chat : responses).upstream.writeRequest(plan.turn, to);
   return [...plan.decisions, ...written.decisions];
 }
 

@@ -1,3 +1,4 @@
+import { responses } from "../../src/dialects/responses/responses.ts";
 import { readRequest } from "../../src/dialects/chat/read-request.ts";
 import { writeRequest } from "../../src/dialects/chat/write-request.ts";
 import type { Decision } from "../../src/turn/decision.ts";
@@ -52,6 +53,7 @@ export const fromElsewhere = (
   more: Partial<Turn<UpstreamName>> = {},
 ): Turn<UpstreamName> => ({
   dialect: "responses",
+  traits: responses.traits,
   model: "m",
   items,
   tools: [],

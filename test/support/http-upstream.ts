@@ -20,6 +20,7 @@ type Event = TurnEvent<UpstreamName>;
 
 export const turn: Turn<UpstreamName> = {
   dialect: "chat",
+  traits: chat.traits,
   model: "m",
   items: [],
   tools: [],

@@ -1,4 +1,4 @@
-import { dialects } from "../../src/gateway/dialects.ts";
+import { builtinDialects } from "../../src/dialects/registry.ts";
 import { parseConfig } from "../../src/gateway/config.ts";
 import { prepareRound } from "../../src/gateway/round.ts";
 import { callRules } from "../../src/gateway/rules.ts";
@@ -20,7 +20,7 @@ export function sending(
 ): { readonly body: Sent; readonly decisions: readonly Decision[]; readonly straight: boolean } {
   const profile = profileFor(name, "chat") ?? profileFor(name, "responses");
   if (profile === undefined) throw new Error(`no profile ${name}`);
-  const door = "messages" in asked ? dialects.chat : dialects.responses;
+  const door = builtinDialects.doorFor(asked);
   const input = "messages" in asked ? {} : { input: "Hi" };
   const turn = door.readRequest({ model: "m", ...input, ...asked });
   let text = "{}";
@@ -28,7 +28,8 @@ export function sending(
     name: "up",
     profile,
     prepare(planned, { straight }) {
-      const dialect = profile.dialect === "chat" ? dialects.chat : dialects.responses;
+      const dialect = builtinDialects.get(profile.dialect)?.upstream;
+      if (dialect === undefined) throw new Error(`nobody speaks ${profile.dialect}`);
       const to = { profile: modelProfile(profile, model), model, straight };
       const written = dialect.writeRequest(planned, to);
       ({ text } = written);

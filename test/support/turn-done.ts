@@ -7,6 +7,7 @@ export const turnDone = (over: Partial<TurnDone> = {}): TurnDone => ({
   at: Date.UTC(2026, 0, 2, 3, 4, 5, 6),
   requestId: "req_1",
   door: "chat",
+  route: "/v1/chat/completions",
   model: "gpt",
   upstream: "demo/model",
   provider: "demo",

@@ -1,9 +1,11 @@
 import * as chat from "../../src/dialects/chat/read-request.ts";
 import * as responses from "../../src/dialects/responses/read-request.ts";
+import { builtinDialects } from "../../src/dialects/registry.ts";
 import { runStage } from "../../src/stream/stage.ts";
 import type { Plan } from "../../src/tools/plan/plan.ts";
 import { restoreCalls } from "../../src/tools/plan/restore.ts";
 import type { Decision } from "../../src/turn/decision.ts";
+import type { DialectTraits } from "../../src/turn/dialect-traits.ts";
 import type { CallStart, TurnEvent } from "../../src/turn/event.ts";
 import {
   clientName,
@@ -31,6 +33,7 @@ import type {
 /** A request of a client of the Responses API, as short as one can be. */
 export const ask = (turn: Partial<Turn>): Turn => ({
   dialect: "responses",
+  traits: traitsOf(turn.dialect ?? "responses"),
   model: "m",
   items: [],
   tools: [],
@@ -56,6 +59,12 @@ export function carrier(type: string, tools: readonly unknown[]): Item {
 /** Tools as chat reads them. */
 export const chatTools = (...tools: readonly unknown[]): readonly Tool[] =>
   chat.readRequest({ model: "m", messages: [{ role: "user", content: "Hi" }], tools }).tools;
+
+export function traitsOf(dialect: string): DialectTraits {
+  const known = builtinDialects.get(dialect);
+  if (known === undefined) throw new Error(`there is no dialect ${dialect}`);
+  return known.traits;
+}
 
 /** An upstream that has functions, and a function for whatever a client can run. */
 export const plain: Profile = {
@@ -96,6 +105,7 @@ export const withHistory = (history: HistoryRule, base = plain): Profile => ({ .
 export const whole: Profile = {
   ...withTools({
     kinds: { "*": "native" },
+    namespaces: true,
     choice: [...plain.tools.choice, "allowed"],
     names: { chars: "\\s\\S", max: 1000 },
   }),

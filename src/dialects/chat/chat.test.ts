@@ -13,7 +13,7 @@ it("takes a megabyte of arguments in single characters", () => {
   const piece = (text: string): string =>
     chunk({ tool_calls: [{ index: 0, function: { arguments: text } }] });
   const call = { index: 0, id: "a", type: "function", function: { name: "f", arguments: "" } };
-  const reader = chat.readEvents({ newId: (prefix) => prefix, frames: false });
+  const reader = chat.upstream.readEvents({ newId: (prefix) => prefix, frames: false });
   let said = 0;
   const hear = (data: string): void =>
     reader.frame(data, undefined, false, (event) => {

@@ -1,18 +1,34 @@
+import { sseDone } from "../../stream/sse.ts";
+import { bearer } from "../shared/bearer.ts";
 import type { Dialect } from "../dialect.ts";
+import { errorText } from "../errors/fault-body.ts";
 import { readEvents } from "./read-events.ts";
 import { readRequest } from "./read-request.ts";
+import { chatDoor, chatRoute } from "./route.ts";
+import { chatTraits } from "./traits.ts";
 import { writeAnswer } from "./write-answer.ts";
 import { writeEvents } from "./write-events.ts";
 import { writeRequest } from "./write-request.ts";
 
 /** OpenAI Chat Completions, and whoever calls itself compatible. */
-export const chat: Dialect = {
+export const chat = {
   name: "chat",
-  endsCalls: false,
-  choices: Infinity,
-  readRequest,
-  writeRequest,
-  readEvents: (context) => readEvents(context),
-  writeEvents,
-  writeAnswer,
-};
+  title: "Chat Completions",
+  traits: chatTraits,
+  door: {
+    routes: [chatDoor],
+    isRequest: (body) => "messages" in body,
+    readRequest,
+    newAnswerId: (newId) => newId("chatcmpl").replace("_", "-"),
+    writeEvents,
+    endMarker: sseDone,
+    writeAnswer,
+    writeError: errorText,
+  },
+  upstream: {
+    path: () => chatRoute,
+    headers: bearer,
+    writeRequest,
+    readEvents: (context) => readEvents(context),
+  },
+} as const satisfies Dialect;

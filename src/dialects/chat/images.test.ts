@@ -30,6 +30,7 @@ it("is read where it stands in a stream, which is forwarded all the same", () =>
     type: "item-end",
     choice: 0,
     item: 0,
+    dialect: "responses",
     raw: {
       type: "image_generation_call",
       id: "ig_new0",

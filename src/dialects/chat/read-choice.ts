@@ -320,7 +320,8 @@ export class ChoiceReader {
     this.#seal();
     this.#plain = false;
     const { first, last } = imageItem(url, this.#newId("ig"));
-    const about = { choice: this.index, item: this.#images++ };
+    // Written as the item of the API that has a form for it.
+    const about = { choice: this.index, item: this.#images++, dialect: "responses" };
     this.#say({ type: "item-start", ...about, raw: first });
     this.#say({ type: "item-end", ...about, raw: last });
   }

@@ -1,4 +1,3 @@
-import { doors } from "../../turn/doors.ts";
 import type { Fields, Turn } from "../../turn/turn.ts";
 import { readModel } from "../shared/model.ts";
 import { readParams } from "../shared/params.ts";
@@ -10,6 +9,8 @@ import { idleFields } from "./idle-fields.ts";
 import { declaresFunctions, oldFields } from "./old-form.ts";
 import { readMessages } from "./read-messages.ts";
 import { bodySchema } from "./schema.ts";
+import { responsesDoor } from "../responses/route.ts";
+import { chatTraits } from "./traits.ts";
 import { readTools } from "./tools.ts";
 
 /** What is read here and not by the table of parameters. */
@@ -29,9 +30,9 @@ const own = new Set([
 export function readRequest(body: Fields): Turn {
   const model = readModel(body.model);
   if (body.messages === undefined && body.input !== undefined)
-    throw invalid("messages", `is missing; a request with \`input\` goes to ${doors.responses}`);
+    throw invalid("messages", `is missing; a request with \`input\` goes to ${responsesDoor}`);
   const { messages, stream, stream_options, logprobs } = shaped(bodySchema, body, "");
-  const { params, extra } = readParams("chat", body, own);
+  const { params, extra } = readParams(chatTraits, body, own);
   const { include_usage, ...options } = stream_options ?? {};
   if (include_usage != null && typeof include_usage !== "boolean")
     throw invalid("stream_options.include_usage", "must be true or false");
@@ -47,6 +48,7 @@ export function readRequest(body: Fields): Turn {
     : readChoice(body.tool_choice, body.function_call, repairs.add);
   return {
     dialect: "chat",
+    traits: chatTraits,
     model,
     items,
     places,

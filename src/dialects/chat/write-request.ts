@@ -1,6 +1,5 @@
 import type { Decision } from "../../turn/decision.ts";
 import type { UpstreamName } from "../../turn/names.ts";
-import { formatPath } from "../../turn/path.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Turn } from "../../turn/turn.ts";
 import type { Target, Written } from "../dialect.ts";
@@ -10,6 +9,7 @@ import { withOwnTools, withTools } from "../shared/tools-text.ts";
 import { writeChoice } from "./choice.ts";
 import { writeFormat } from "./format.ts";
 import { writeTools } from "./tools.ts";
+import { chatTraits } from "./traits.ts";
 import { writeMessages } from "./write-messages.ts";
 
 export function writeRequest(turn: Turn<UpstreamName>, to: Target): Written {
@@ -29,7 +29,7 @@ function forward(turn: Turn<UpstreamName>, { profile, model }: Target): Written 
 
 function translate(turn: Turn<UpstreamName>, { profile, model }: Target): Written {
   const { messages, decisions } = writeMessages(turn, profile);
-  const params = writeParams(turn, "chat", profile);
+  const params = writeParams(turn, { name: "chat", traits: chatTraits }, profile);
   const tools = writeTools(turn.tools);
   const body: Record<string, unknown> = { model, messages, ...params.fields };
   decisions.push(...params.decisions, ...tools.decisions);
@@ -50,13 +50,13 @@ function translate(turn: Turn<UpstreamName>, { profile, model }: Target): Writte
 /** Text is what comes unasked, and not every upstream knows the word for it. */
 function askForFormat(
   body: Record<string, unknown>,
-  { format, dialect }: Turn<UpstreamName>,
+  { format, traits }: Turn<UpstreamName>,
 ): Decision[] {
   if (format === undefined || format.type === "text") return [];
   body.response_format = writeFormat(format);
   if (body.response_format !== undefined) return [];
   const reason = "the chat dialect has no such format";
-  return [{ path: formatPath(dialect), action: "dropped", reason }];
+  return [{ path: traits.format.path, action: "dropped", reason }];
 }
 
 /** Fields about tools mean nothing where there are none, and upstreams refuse them. */
@@ -68,7 +68,7 @@ function dropToolFields(body: Record<string, unknown>, turn: Turn<UpstreamName>)
     decisions.push({ path, action: "repaired", reason: "it means nothing without tools" });
   };
   drop("tool_choice", "tool_choice");
-  drop("parallel_tool_calls", paramPath("parallelCalls", turn.dialect));
+  drop("parallel_tool_calls", paramPath("parallelCalls", turn.traits));
   return decisions;
 }
 

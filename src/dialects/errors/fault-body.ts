@@ -19,3 +19,5 @@ export const faultBody = (fault: Fault): FaultBody => ({
     code: fault.detail.upstreamCode ?? fault.code,
   },
 });
+
+export const errorText = (fault: Fault): string => JSON.stringify(faultBody(fault));

@@ -318,10 +318,11 @@ function readerOf(item: Fields, to: ItemContext, isAnswered: boolean): ItemReade
 /** An item that the upstream works on itself, or one that we do not know. */
 function hostedReader(first: Fields, to: ItemContext): ItemReader {
   const item = to.nextItem();
-  to.say({ type: "item-start", choice, item, raw: first });
+  const dialect = "responses";
+  to.say({ type: "item-start", choice, item, dialect, raw: first });
   return {
-    each: (_, raw) => to.say({ type: "item-note", choice, item, raw }),
-    close: (raw) => to.say({ type: "item-end", choice, item, raw: raw ?? first }),
+    each: (_, raw) => to.say({ type: "item-note", choice, item, dialect, raw }),
+    close: (raw) => to.say({ type: "item-end", choice, item, dialect, raw: raw ?? first }),
   };
 }
 

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { doors } from "../../turn/doors.ts";
 import type { Fields, Item, Params, Turn } from "../../turn/turn.ts";
 import { readModel } from "../shared/model.ts";
 import { readParams } from "../shared/params.ts";
@@ -8,7 +7,9 @@ import { invalid, shaped } from "../shared/shape.ts";
 import { readChoice } from "./choice.ts";
 import { readFormat } from "./format.ts";
 import { readItem } from "./items.ts";
+import { chatDoor } from "../chat/route.ts";
 import { readTools } from "./tools.ts";
+import { responsesTraits } from "./traits.ts";
 
 /** What is read here and not as a parameter. */
 const own = new Set([
@@ -30,13 +31,14 @@ export const LOGPROBS = "message.output_text.logprobs";
 /** Reads a request. `null` is "not set" everywhere. */
 export function readRequest(body: Fields): Turn {
   const model = readModel(body.model);
-  const { params, extra } = readParams("responses", body, own);
+  const { params, extra } = readParams(responsesTraits, body, own);
   const repairs = collectRepairs();
   const items = readItems(body, params, repairs.add);
   const tools = readTools(body.tools);
   repairs.include(tools.repairs);
   return {
     dialect: "responses",
+    traits: responsesTraits,
     model,
     items,
     tools: tools.tools,
@@ -83,7 +85,7 @@ function readItems(body: Fields, params: Params, repair: Repair): Item[] {
 const remedyFor = ({ messages }: Fields): string =>
   messages === undefined
     ? "it must be a string or an array of items"
-    : `a request with \`messages\` goes to ${doors.chat}`;
+    : `a request with \`messages\` goes to ${chatDoor}`;
 
 /** What the model is to answer may be kept at the upstream. */
 const isElsewhere = (params: Params): boolean =>

@@ -1,18 +1,35 @@
+import { sseDone } from "../../stream/sse.ts";
+import { bearer } from "../shared/bearer.ts";
 import type { Dialect } from "../dialect.ts";
+import { errorText } from "../errors/fault-body.ts";
 import { readEvents } from "./read-events.ts";
 import { readRequest } from "./read-request.ts";
 import { writeAnswer } from "./resource.ts";
+import { responsesDoor, responsesRoute } from "./route.ts";
+import { responsesTraits } from "./traits.ts";
 import { writeEvents } from "./write-events.ts";
 import { writeRequest } from "./write-request.ts";
 
 /** The OpenAI Responses API. */
-export const responses: Dialect = {
+export const responses = {
   name: "responses",
-  endsCalls: true,
-  choices: 1,
-  readRequest,
-  writeRequest,
-  readEvents,
-  writeEvents,
-  writeAnswer,
-};
+  title: "Responses",
+  traits: responsesTraits,
+  door: {
+    routes: [responsesDoor],
+    isRequest: ({ input, previous_response_id, conversation, prompt }) =>
+      [input, previous_response_id, conversation, prompt].some((one) => one !== undefined),
+    readRequest,
+    newAnswerId: (newId) => newId("resp"),
+    writeEvents,
+    endMarker: sseDone,
+    writeAnswer,
+    writeError: errorText,
+  },
+  upstream: {
+    path: () => responsesRoute,
+    headers: bearer,
+    writeRequest,
+    readEvents,
+  },
+} as const satisfies Dialect;

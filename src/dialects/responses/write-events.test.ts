@@ -335,11 +335,12 @@ describe("a Responses stream", () => {
     const said = write([
       start,
       text("a"),
-      { type: "item-start", choice, item: 0, raw },
+      { type: "item-start", choice, item: 0, dialect: "responses", raw },
       {
         type: "item-note",
         choice,
         item: 0,
+        dialect: "responses",
         raw: {
           type: "response.web_search_call.searching",
           item_id: "ws_1",
@@ -347,9 +348,21 @@ describe("a Responses stream", () => {
           sequence_number: 9,
         },
       },
-      { type: "item-note", choice, item: 0, raw: { type: "response.x_search.going" } },
-      { type: "item-end", choice, item: 0, raw: { ...raw, status: "completed" } },
-      { type: "item-start", choice, item: 1, raw: { type: "x_search_call" } },
+      {
+        type: "item-note",
+        choice,
+        item: 0,
+        dialect: "responses",
+        raw: { type: "response.x_search.going" },
+      },
+      {
+        type: "item-end",
+        choice,
+        item: 0,
+        dialect: "responses",
+        raw: { ...raw, status: "completed" },
+      },
+      { type: "item-start", choice, item: 1, dialect: "responses", raw: { type: "x_search_call" } },
       end,
     ]);
     expect(named(said, "response.web_search_call.searching")).toMatchObject([

@@ -1,3 +1,4 @@
+import { chatTraits } from "../chat/traits.ts";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
@@ -39,6 +40,7 @@ function write(turn: Turn<UpstreamName>, more: Partial<Profile> = {}) {
 const chatTurn = (more: Partial<Turn<UpstreamName>> = {}): Turn<UpstreamName> => ({
   ...turnOf({}),
   dialect: "chat",
+  traits: chatTraits,
   extra: { dialect: "chat", fields: {} },
   ...more,
 });

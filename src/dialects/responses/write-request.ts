@@ -1,6 +1,6 @@
 import { isInstructions } from "../../turn/item.ts";
 import type { UpstreamName } from "../../turn/names.ts";
-import { formatPath, itemPath } from "../../turn/path.ts";
+import { itemPath } from "../../turn/path.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Fields, Message, Reasoning, Turn } from "../../turn/turn.ts";
 import type { Target, Written } from "../dialect.ts";
@@ -10,6 +10,7 @@ import { writeChoice } from "./choice.ts";
 import { writeFormat } from "./format.ts";
 import { writeItem } from "./items.ts";
 import { LOGPROBS } from "./read-request.ts";
+import { responsesTraits } from "./traits.ts";
 import { othersToolsText, ownToolsText } from "./tools.ts";
 
 type Drop = (path: string, reason: string) => void;
@@ -18,7 +19,11 @@ type Drop = (path: string, reason: string) => void;
 export function writeRequest(turn: Turn<UpstreamName>, to: Target): Written {
   const { profile } = to;
   if (to.straight) return { text: straightText(turn, to), decisions: [] };
-  const { fields, decisions } = writeParams(turn, "responses", profile);
+  const { fields, decisions } = writeParams(
+    turn,
+    { name: "responses", traits: responsesTraits },
+    profile,
+  );
   const told = new Set<string>();
   const drop: Drop = (path, reason) => {
     const key = `${path} ${reason}`;
@@ -79,11 +84,11 @@ const isNothing = ({ summary, content, details }: Reasoning): boolean =>
 const plainText = (message: Message): string =>
   message.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
 
-function writeText({ format, dialect }: Turn<UpstreamName>, fields: Fields, drop: Drop): Fields {
+function writeText({ format, traits }: Turn<UpstreamName>, fields: Fields, drop: Drop): Fields {
   if (format === undefined) return {};
   const written = writeFormat(format);
   if (written === undefined) {
-    drop(formatPath(dialect), "the responses dialect has no such format");
+    drop(traits.format.path, "the responses dialect has no such format");
     return {};
   }
   return { text: { ...(fields.text as Fields | undefined), format: written } };

@@ -1,3 +1,4 @@
+import { chatTraits } from "../chat/traits.ts";
 import { describe, expect, it } from "vitest";
 import { fromChat, fromElsewhere, write } from "../../../test/support/chat-requests.ts";
 import { listParams, takesParams } from "./params.ts";
@@ -98,10 +99,13 @@ describe("an effort", () => {
 
   it("is listed under what stands for it", () => {
     const turn = fromElsewhere([], { params: { effort: "low" } });
-    const listed = (more: Partial<Profile>) => listParams(turn, { ...genericChat, ...more });
+    const listed = (more: Partial<Profile>) =>
+      listParams(turn, { ...genericChat, ...more }, chatTraits);
     expect(listed(graded)).toEqual([{ path: "reasoning.effort", target: "reasoning_effort" }]);
     expect(listed(switched)).toEqual([{ path: "reasoning.effort", target: "thinking" }]);
     const none = fromElsewhere([], { params: { effort: "none" } });
-    expect(listParams(none, { ...genericChat, ...graded })).toMatchObject([{ target: "thinking" }]);
+    expect(listParams(none, { ...genericChat, ...graded }, chatTraits)).toMatchObject([
+      { target: "thinking" },
+    ]);
   });
 });

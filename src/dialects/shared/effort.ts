@@ -1,8 +1,7 @@
 import type { Decision } from "../../turn/decision.ts";
 import type { AnyName } from "../../turn/names.ts";
 import type { EffortRule, Profile } from "../../turn/profile.ts";
-import type { Fields, Turn } from "../../turn/turn.ts";
-import type { HttpDialect } from "./params.ts";
+import type { DialectName, Fields, Turn } from "../../turn/turn.ts";
 
 /** How an upstream is told an effort; undefined: as it is. */
 export function effortRule(
@@ -16,7 +15,7 @@ export function effortRule(
 
 type Asked<Name extends AnyName> = {
   readonly turn: Turn<Name>;
-  readonly dialect: HttpDialect;
+  readonly dialect: DialectName;
   readonly profile: Profile;
   /** Where the client asks for it. */
   readonly path: string;

@@ -1,19 +1,15 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { chat } from "../chat/chat.ts";
+import type { BuiltinDialectName } from "../registry.ts";
+import { responses } from "../responses/responses.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { Profile } from "../../turn/profile.ts";
-import type { DialectName, Fields, Params, Turn } from "../../turn/turn.ts";
-import {
-  paramPath,
-  params,
-  readParams,
-  takesParams,
-  writeExtra,
-  writeParams,
-  type HttpDialect,
-} from "./params.ts";
+import type { Fields, Params, Turn } from "../../turn/turn.ts";
+import { paramPath, readParams, takesParams, writeExtra, writeParams } from "./params.ts";
 
 const none = new Set<string>();
+const traits = { chat: chat.traits, responses: responses.traits };
 const profile = (over: Profile["params"] = {}): Profile => ({
   name: "toy",
   dialect: "chat",
@@ -32,10 +28,11 @@ const profile = (over: Profile["params"] = {}): Profile => ({
   reasoning: "none",
   streamUsage: false,
 });
-const turn = (dialect: HttpDialect, body: Fields, own: ReadonlySet<string> = none): Turn => {
-  const read = readParams(dialect, body, own);
+const turn = (dialect: BuiltinDialectName, body: Fields, own: ReadonlySet<string> = none): Turn => {
+  const read = readParams(traits[dialect], body, own);
   return {
     dialect,
+    traits: traits[dialect],
     model: "m",
     items: [],
     tools: [],
@@ -48,13 +45,13 @@ const turn = (dialect: HttpDialect, body: Fields, own: ReadonlySet<string> = non
 };
 /** A body in one dialect, as written in another. */
 const cross = (
-  from: HttpDialect,
+  from: BuiltinDialectName,
   body: Fields,
-  to: HttpDialect,
+  to: BuiltinDialectName,
   over?: Profile["params"],
 ): { body: Fields; dropped: string[] } => {
   const asked = turn(from, body);
-  const { fields, decisions } = writeParams(asked, to, profile(over));
+  const { fields, decisions } = writeParams(asked, { name: to, traits: traits[to] }, profile(over));
   decisions.push(...writeExtra(asked, to, fields));
   expect(decisions.every(({ action, reason }) => action === "dropped" && reason !== "")).toBe(true);
   return { body: fields, dropped: decisions.map(({ path }) => path) };
@@ -105,8 +102,8 @@ const asked: Required<Params> = {
 };
 const names = Object.keys(asked) as (keyof Params)[];
 const dialects = ["chat", "responses"] as const;
-const wordOf = (name: keyof Params, dialect: HttpDialect): string | undefined =>
-  (params[name] as { chat?: string; responses?: string })[dialect];
+const wordOf = (name: keyof Params, dialect: BuiltinDialectName): string | undefined =>
+  traits[dialect].params[name];
 const spoken = dialects.flatMap((dialect) =>
   names.flatMap((name) => {
     const word = wordOf(name, dialect);
@@ -120,19 +117,22 @@ const at = (path: string, value: unknown): Fields =>
 describe("parameters", () => {
   it.each(spoken)("$dialect says $name and hears it again", ({ dialect, name, word }) => {
     const body = at(word, asked[name]);
-    expect(readParams(dialect, body, none)).toEqual({ params: { [name]: asked[name] }, extra: {} });
+    expect(readParams(traits[dialect], body, none)).toEqual({
+      params: { [name]: asked[name] },
+      extra: {},
+    });
     expect(cross(dialect, body, dialect)).toEqual({ body, dropped: [] });
-    expect(paramPath(name, dialect)).toBe(word);
+    expect(paramPath(name, traits[dialect])).toBe(word);
   });
 
   it.each(spoken)("$word: null in $dialect is not set", ({ dialect, word }) => {
-    expect(readParams(dialect, at(word, null), none)).toEqual({ params: {}, extra: {} });
+    expect(readParams(traits[dialect], at(word, null), none)).toEqual({ params: {}, extra: {} });
   });
 
   it.each(spoken.filter(({ name }) => name !== "conversation"))(
     "$dialect refuses a $word of the wrong type by name",
     ({ dialect, word }) => {
-      const fault = faultOf(() => readParams(dialect, at(word, Symbol("odd")), none));
+      const fault = faultOf(() => readParams(traits[dialect], at(word, Symbol("odd")), none));
       expect(fault).toMatchObject({ code: "request.invalid", detail: { param: word } });
       expect(fault.message).toMatch(/^`[\w.]+` must be .+\.$/);
     },
@@ -149,17 +149,17 @@ describe("parameters", () => {
     ["responses", { reasoning: "low" }, "reasoning", "`reasoning` must be an object."],
     ["responses", { reasoning: { effort: 5 } }, "reasoning.effort", /must be a string/],
   ] as const)("in %s, %j is a fault of %s", (dialect, body, param, message) => {
-    const fault = faultOf(() => readParams(dialect, body, none));
+    const fault = faultOf(() => readParams(traits[dialect], body, none));
     expect(fault.detail.param).toBe(param);
     expect(fault.message).toMatch(message);
   });
 
   it("reads one stop as a list of one", () => {
-    expect(readParams("chat", { stop: "x" }, none).params).toEqual({ stop: ["x"] });
+    expect(readParams(traits.chat, { stop: "x" }, none).params).toEqual({ stop: ["x"] });
   });
 
   it("reads the older word of chat, and believes the newer where both are said", () => {
-    const read = (body: Fields): Params => readParams("chat", body, none).params;
+    const read = (body: Fields): Params => readParams(traits.chat, body, none).params;
     expect(read({ max_tokens: 1 })).toEqual({ maxTokens: 1 });
     expect(read({ max_tokens: 1, max_completion_tokens: 2 })).toEqual({ maxTokens: 2 });
     expect(read({ max_completion_tokens: 2, max_tokens: 1 })).toEqual({ maxTokens: 2 });
@@ -168,7 +168,7 @@ describe("parameters", () => {
 
   it("takes groups apart and puts them together", () => {
     const body = { reasoning: { effort: "low", summary: "auto" }, text: { verbosity: "low" } };
-    expect(readParams("responses", body, none).params).toEqual({
+    expect(readParams(traits.responses, body, none).params).toEqual({
       effort: "low",
       reasoningSummary: "auto",
       verbosity: "low",
@@ -183,7 +183,7 @@ describe("parameters", () => {
   it("leaves what is the dialect's own, whole or in a group", () => {
     const own = new Set(["input", "text.format"]);
     const body = { input: 1, text: { format: 2, verbosity: "low", more: 3 } };
-    expect(readParams("responses", body, own)).toEqual({
+    expect(readParams(traits.responses, body, own)).toEqual({
       params: { verbosity: "low" },
       extra: { text: { more: 3 } },
     });
@@ -214,7 +214,7 @@ describe("parameters", () => {
       const flagged = { ...turn("chat", { logprobs: true }, new Set(["logprobs"])) };
       const { decisions } = writeParams(
         { ...flagged, params: { logprobs: 0 } },
-        "chat",
+        chat,
         profile({ logprobs: null }),
       );
       expect(decisions.map(({ path }) => path)).toEqual(["logprobs"]);
@@ -223,7 +223,7 @@ describe("parameters", () => {
     it("are lost only as far as nobody sees to them", () => {
       const asking = (...include: string[]): Turn => turn("responses", { include });
       const lost = (asked: Turn): readonly string[] =>
-        writeParams(asked, "chat", profile()).decisions.map(({ reason }) => reason);
+        writeParams(asked, chat, profile()).decisions.map(({ reason }) => reason);
       expect(lost(asking("reasoning.encrypted_content"))).toEqual([]);
       expect(lost(asking("reasoning.encrypted_content", "file_search_call.results"))).toEqual([
         "the toy profile has no such parameter for file_search_call.results",
@@ -319,7 +319,6 @@ describe("what we do not know", () => {
 });
 
 it("has our own word for a parameter in dialects that have none", () => {
-  const elsewhere: DialectName = "codex";
-  expect(paramPath("maxTokens", elsewhere)).toBe("maxTokens");
-  expect(paramPath("maxCalls", "chat")).toBe("maxCalls");
+  expect(paramPath("maxTokens", { ...chat.traits, params: {} })).toBe("maxTokens");
+  expect(paramPath("maxCalls", chat.traits)).toBe("maxCalls");
 });

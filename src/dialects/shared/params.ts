@@ -1,7 +1,9 @@
 import { z } from "zod";
 import type { Decision } from "../../turn/decision.ts";
+import type { DialectTraits } from "../../turn/dialect-traits.ts";
 import { Fault } from "../../turn/fault.ts";
 import { ownOf } from "../../turn/json.ts";
+import { memoizeByIdentity } from "../../turn/memoize.ts";
 import type { AnyName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { DialectName, Fields, Params, Turn } from "../../turn/turn.ts";
@@ -10,11 +12,6 @@ import { fieldsOf } from "./loose.ts";
 import { shaped } from "./shape.ts";
 
 type ParamRule = {
-  /** Where each dialect keeps it; a dot goes into a group. None: the dialect has no word for it. */
-  readonly chat?: string;
-  readonly responses?: string;
-  /** Another key under which chat says it. */
-  readonly also?: string;
   readonly type: z.ZodType;
   /** What asks for no more than happens without it, so that nothing is lost where it is left out. */
   readonly idle?: unknown;
@@ -36,121 +33,103 @@ const whole = z.int({ error: "must be a whole number" });
 const count = whole.positive({ error: "must be more than 0" });
 const fields = z.record(z.string(), z.unknown(), { error: "must be an object" });
 
-/** One row per scalar of a request: what the dialects call it. */
+/** One row per scalar of a request; where a dialect keeps it is in its traits. */
 export const params = {
   maxTokens: {
-    chat: "max_completion_tokens",
-    also: "max_tokens",
-    responses: "max_output_tokens",
     type: count,
   },
-  temperature: { chat: "temperature", responses: "temperature", type: number, idle: 1 },
-  topP: { chat: "top_p", responses: "top_p", type: number, idle: 1 },
-  n: { chat: "n", type: count.max(128, { error: "must be 128 at most" }), idle: 1 },
+  temperature: { type: number, idle: 1 },
+  topP: { type: number, idle: 1 },
+  n: { type: count.max(128, { error: "must be 128 at most" }), idle: 1 },
   stop: {
-    chat: "stop",
     type: z.union([text.transform((one) => [one]), texts], {
       error: "must be a string or an array of strings",
     }),
   },
-  seed: { chat: "seed", type: number },
+  seed: { type: number },
   presencePenalty: {
-    chat: "presence_penalty",
-    responses: "presence_penalty",
     type: number,
     idle: 0,
   },
   frequencyPenalty: {
-    chat: "frequency_penalty",
-    responses: "frequency_penalty",
     type: number,
     idle: 0,
   },
-  logitBias: { chat: "logit_bias", type: fields },
+  logitBias: { type: fields },
   logprobs: {
-    chat: "top_logprobs",
-    also: "logprobs",
-    responses: "top_logprobs",
     type: whole.nonnegative({ error: "must be 0 or more" }),
   },
   parallelCalls: {
-    chat: "parallel_tool_calls",
-    responses: "parallel_tool_calls",
     type: flag,
     idle: true,
   },
-  maxCalls: { responses: "max_tool_calls", type: count },
-  effort: { chat: "reasoning_effort", responses: "reasoning.effort", type: text },
-  reasoningSummary: { responses: "reasoning.summary", type: text },
-  verbosity: { chat: "verbosity", responses: "text.verbosity", type: text, idle: "medium" },
-  serviceTier: { chat: "service_tier", responses: "service_tier", type: text, idle: "auto" },
-  store: { chat: "store", responses: "store", type: flag, idle: false },
-  metadata: { chat: "metadata", responses: "metadata", type: fields },
-  user: { chat: "user", responses: "user", type: text },
-  safetyIdentifier: { chat: "safety_identifier", responses: "safety_identifier", type: text },
-  cacheKey: { chat: "prompt_cache_key", responses: "prompt_cache_key", type: text, hint: true },
+  maxCalls: { type: count },
+  effort: { type: text },
+  reasoningSummary: { type: text },
+  verbosity: { type: text, idle: "medium" },
+  serviceTier: { type: text, idle: "auto" },
+  store: { type: flag, idle: false },
+  metadata: { type: fields },
+  user: { type: text },
+  safetyIdentifier: { type: text },
+  cacheKey: { type: text, hint: true },
   cacheRetention: {
-    chat: "prompt_cache_retention",
-    responses: "prompt_cache_retention",
     type: text,
     hint: true,
   },
   include: {
-    responses: "include",
     type: texts,
     // Reasoning is given to the client with whatever its upstream wants back of it.
     met: ["reasoning.encrypted_content"],
   },
-  truncation: { responses: "truncation", type: text, idle: "disabled" },
-  modalities: { chat: "modalities", type: texts, idle: ["text"] },
-  audio: { chat: "audio", type: fields },
-  prediction: { chat: "prediction", type: fields },
-  webSearch: { chat: "web_search_options", type: fields },
-  previousResponse: { responses: "previous_response_id", type: text, vital: wholeAsked },
-  conversation: { responses: "conversation", type: z.unknown(), vital: wholeAsked },
-  background: { responses: "background", type: flag, idle: false, vital: "wait for the answer" },
-  prompt: { responses: "prompt", type: fields, vital: "send its text itself in the request" },
+  truncation: { type: text, idle: "disabled" },
+  modalities: { type: texts, idle: ["text"] },
+  audio: { type: fields },
+  prediction: { type: fields },
+  webSearch: { type: fields },
+  previousResponse: { type: text, vital: wholeAsked },
+  conversation: { type: z.unknown(), vital: wholeAsked },
+  background: { type: flag, idle: false, vital: "wait for the answer" },
+  prompt: { type: fields, vital: "send its text itself in the request" },
 } as const satisfies { readonly [P in keyof Required<Params>]: ParamRule };
 
 type ParamName = keyof Params;
-export type HttpDialect = "chat" | "responses";
+/** The dialect that a request is written in. */
+export type WritingDialect = { readonly name: DialectName; readonly traits: DialectTraits };
 
 const rules: { readonly [P in ParamName]-?: ParamRule } = params;
 
-/** `top level key -> inner key or "" -> parameter`, for each dialect. */
-const places: Record<HttpDialect, Map<string, Map<string, ParamName>>> = {
-  chat: new Map(),
-  responses: new Map(),
-};
-for (const [name, rule] of Object.entries(rules) as [ParamName, ParamRule][]) {
-  place("chat", rule.chat, name);
-  place("responses", rule.responses, name);
-}
-// The older word for the same thing. `logprobs` is a flag, and the dialect's own to read.
-place("chat", params.maxTokens.also, "maxTokens");
+type Places = ReadonlyMap<string, ReadonlyMap<string, ParamName>>;
 
-function place(dialect: HttpDialect, path: string | undefined, name: ParamName): void {
-  if (path === undefined) return;
-  const [key = "", inner = ""] = path.split(".");
-  const group = places[dialect].get(key) ?? new Map<string, ParamName>();
-  places[dialect].set(key, group.set(inner, name));
-}
+/** `top level key -> inner key or "" -> parameter`, for the requests of a dialect. */
+const placesOf = memoizeByIdentity((traits: DialectTraits): Places => {
+  const places = new Map<string, Map<string, ParamName>>();
+  for (const paths of [traits.params, traits.olderParams ?? {}])
+    for (const [name, path] of Object.entries(paths)) {
+      const [key = "", inner = ""] = path.split(".");
+      const group = places.get(key) ?? new Map<string, ParamName>();
+      places.set(key, group.set(inner, name as ParamName));
+    }
+  return places;
+});
 
 /**
  * Sorts a request body: the parameters we know, and what we do not. `null` is
  * how clients say "not set". Keys in `own` are the dialect's to read.
  */
 export function readParams(
-  dialect: HttpDialect,
+  traits: DialectTraits,
   body: Fields,
   own: ReadonlySet<string>,
 ): { params: Params; extra: Fields } {
   const known: Record<string, unknown> = {};
   const extra: Record<string, unknown> = {};
+  const places = placesOf(traits);
   for (const [key, value] of Object.entries(body)) {
-    const group = places[dialect].get(key);
+    if (own.has(key)) continue;
+    const group = places.get(key);
     if (group === undefined) {
-      if (!own.has(key) && value !== undefined) keep(extra, key, value);
+      if (value !== undefined) keep(extra, key, value);
       continue;
     }
     if (value === null || value === undefined) continue;
@@ -162,7 +141,7 @@ export function readParams(
     }
     const read = shaped(rules[name].type, value, key);
     // Of two words for the same the newer one counts.
-    if (rules[name].also !== key || known[name] === undefined) known[name] = read;
+    if (traits.olderParams?.[name] !== key || known[name] === undefined) known[name] = read;
   }
   return { params: known, extra };
 }
@@ -186,36 +165,41 @@ function readGroup(
   return rest;
 }
 
-/** What a dialect calls a parameter; our own word where it has none. */
-export const paramPath = (name: ParamName, dialect: DialectName): string =>
-  wordFor(name, dialect) ?? name;
-
-const wordFor = (name: ParamName, dialect: DialectName): string | undefined =>
-  dialect === "chat" || dialect === "responses" ? rules[name][dialect] : undefined;
+/** What a dialect calls a parameter; our own name where it has none. */
+export const paramPath = (name: ParamName, { params: paths }: DialectTraits): string =>
+  paths[name] ?? name;
 
 /** Where the client finds a parameter in its own request. */
-function askedPath<Name extends AnyName>(name: ParamName, turn: Turn<Name>): string {
-  const path = paramPath(name, turn.dialect);
-  const { also } = rules[name];
-  return also !== undefined && turn.body[also] != null && turn.body[path] == null ? also : path;
+function askedPath<Name extends AnyName>(name: ParamName, { traits, body }: Turn<Name>): string {
+  const path = paramPath(name, traits);
+  const older = traits.olderParams?.[name];
+  return older !== undefined && body[older] != null && body[path] == null ? older : path;
 }
 
-/** Where an upstream wants a parameter; undefined if it has no word for it. */
-function targetPath(name: ParamName, dialect: DialectName, profile: Profile): string | undefined {
+/** Where an upstream wants a parameter; undefined if it has none such. */
+function targetPath(
+  name: ParamName,
+  traits: DialectTraits | undefined,
+  profile: Profile,
+): string | undefined {
   const own = profile.params[name];
-  return own === undefined ? wordFor(name, dialect) : (own ?? undefined);
+  return own === undefined ? traits?.params[name] : (own ?? undefined);
 }
 
-/** The parameters a request sets: where the client put them, and where its upstream wants them. */
+/**
+ * The parameters a request sets: where the client put them, and where its
+ * upstream wants them. `traits` are the upstream's, if it speaks a dialect.
+ */
 export function listParams<Name extends AnyName>(
   turn: Turn<Name>,
   profile: Profile,
+  traits: DialectTraits | undefined,
 ): { readonly path: string; readonly target: string | undefined }[] {
   return (Object.keys(turn.params) as ParamName[])
     .filter((name) => turn.params[name] !== undefined)
     .map((name) => ({
       path: askedPath(name, turn),
-      target: saidAt(name, turn, profile),
+      target: saidAt(name, turn, profile, traits),
     }));
 }
 
@@ -224,9 +208,10 @@ function saidAt<Name extends AnyName>(
   name: ParamName,
   { params: { effort } }: Turn<Name>,
   profile: Profile,
+  traits: DialectTraits | undefined,
 ): string | undefined {
   const rule = name === "effort" ? effortRule(effort, profile) : undefined;
-  const target = rule?.as === null ? undefined : targetPath(name, profile.dialect, profile);
+  const target = rule?.as === null ? undefined : targetPath(name, traits, profile);
   return target ?? Object.keys(rule?.fields ?? {})[0];
 }
 
@@ -242,10 +227,10 @@ export function takesParams<Name extends AnyName>(turn: Turn<Name>, profile: Pro
   return true;
 }
 
-/** Writes the parameters in an upstream's words; what it has no word for becomes a decision. */
+/** Writes the parameters as an upstream names them; what it has no parameter for becomes a decision. */
 export function writeParams<Name extends AnyName>(
   turn: Turn<Name>,
-  dialect: HttpDialect,
+  { name: dialect, traits }: WritingDialect,
   profile: Profile,
 ): { fields: Record<string, unknown>; decisions: Decision[] } {
   const written: Record<string, unknown> = {};
@@ -253,7 +238,7 @@ export function writeParams<Name extends AnyName>(
   for (const [key, value] of Object.entries(turn.params)) {
     if (value === undefined) continue;
     const name = key as ParamName;
-    const target = targetPath(name, dialect, profile);
+    const target = targetPath(name, traits, profile);
     const rule = name === "effort" ? effortRule(turn.params.effort, profile) : undefined;
     // A word for it says nothing to an upstream that has no place for one.
     if (rule !== undefined && (target !== undefined || rule.as == null)) {
@@ -309,7 +294,7 @@ export function writeExtra<Name extends AnyName>(
 ): Decision[] {
   const { dialect: from, fields: extra } = turn.extra;
   if (from !== dialect)
-    return pathsOf(extra, from).map((path) => ({
+    return pathsOf(extra, turn.traits).map((path) => ({
       path,
       action: "dropped",
       reason: "it is not known here, and the upstream speaks another dialect",
@@ -324,11 +309,10 @@ export function writeExtra<Name extends AnyName>(
 }
 
 /** Where the client finds what we did not understand; what it has not set is nowhere. */
-const pathsOf = (extra: Fields, from: DialectName): string[] =>
+const pathsOf = (extra: Fields, from: DialectTraits): string[] =>
   Object.entries(extra).flatMap(([key, value]) => {
-    const group =
-      (from === "chat" || from === "responses") && places[from].has(key) && fieldsOf(value);
-    if (group) return pathsOf(group, from).map((inner) => `${key}.${inner}`);
+    const group = placesOf(from).has(key) ? fieldsOf(value) : undefined;
+    if (group !== undefined) return pathsOf(group, from).map((inner) => `${key}.${inner}`);
     return value === null ? [] : [key];
   });
 

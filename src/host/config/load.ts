@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { checkConfig, configSchema, type Config } from "../../gateway/config.ts";
+import { builtinDialects } from "../../dialects/registry.ts";
 import { nearest } from "../../diagnostics/nearest.ts";
 import type { Problem } from "../../diagnostics/problem.ts";
 import { isFields, ownOf } from "../../turn/json.ts";
@@ -257,10 +258,14 @@ function profileProblem(name: string, dialect: unknown): string | undefined {
     return `there is no profile \`${name}\`; ${remedy}`;
   }
   // Whatever else a dialect may be is told where it stands.
-  if (dialect !== "chat" && dialect !== "responses" && dialect !== "codex") return undefined;
+  if (typeof dialect !== "string" || !isSpoken(dialect)) return undefined;
   if (profileFor(name, dialect) !== undefined) return undefined;
   return `is for the ${known.dialect} dialect, and the upstream speaks ${dialect}; leave it out for the generic one`;
 }
+
+/** A script plays any dialect. */
+const isSpoken = (dialect: string): boolean =>
+  builtinDialects.get(dialect) !== undefined || dialect === "codex";
 
 /** Where a problem is: on the command line, in the environment, or in the file. */
 function locate(

@@ -1,11 +1,12 @@
-import { parseConfig, type Config } from "../../gateway/config.ts";
-import { dialects } from "../../gateway/dialects.ts";
-import { dialectNames } from "../../gateway/problems.ts";
+import { dialectNames, parseConfig, type Config } from "../../gateway/config.ts";
+import { builtinDialects, plannedDialects } from "../../dialects/registry.ts";
 import type { Problem } from "../../diagnostics/problem.ts";
 import { isFields } from "../../turn/json.ts";
 import { profileFor } from "../../profiles/profiles.ts";
 
-const served: ReadonlySet<string> = new Set([...Object.keys(dialects), "codex", "scripted"]);
+const served: ReadonlySet<string> = new Set(
+  dialectNames(builtinDialects).filter((name) => !plannedDialects.has(name)),
+);
 
 /**
  * What a configuration may name before it exists. An upstream whose dialect is
@@ -36,7 +37,7 @@ export function settleNotYet(config: Config): {
 const upstreamIn = (place: string): string => place.slice(0, place.indexOf("/"));
 
 const isLater = (dialect: unknown): boolean =>
-  typeof dialect === "string" && dialectNames.includes(dialect) && !served.has(dialect);
+  typeof dialect === "string" && plannedDialects.has(dialect);
 
 /** Models that lead nowhere else. Looks at what is there, so that they are told with the rest. */
 export function deadEnds(raw: unknown): Problem[] {

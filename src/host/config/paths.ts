@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import type { Config } from "../../gateway/config.ts";
+import { isHttpUpstream, type Config } from "../../gateway/config.ts";
 import { pathText, type Problem } from "../../diagnostics/problem.ts";
 import { isFields } from "../../turn/json.ts";
 import type { Fields } from "../../turn/turn.ts";
@@ -72,7 +72,9 @@ function scriptProblems(script: unknown): readonly ScriptProblem[] {
 export function settlePaths(config: Config, directory: string): Config {
   const at = (path: string): string => resolve(directory, path);
   const upstreams = mapped(config.upstreams, (upstream) =>
-    upstream.dialect === "codex" ? { ...upstream, home: at(upstream.home) } : upstream,
+    !isHttpUpstream(upstream) && upstream.dialect === "codex"
+      ? { ...upstream, home: at(upstream.home) }
+      : upstream,
   );
   const { store, telemetry } = config;
   return {

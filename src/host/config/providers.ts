@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import type { BuiltinDialectName } from "../../dialects/registry.ts";
 import { onPath } from "../../upstreams/codex/command.ts";
 import { loginFile } from "../../upstreams/codex/home.ts";
 import type { Environment } from "./env.ts";
@@ -7,7 +8,7 @@ type Provider = {
   /** Where its key is kept; the first that is set counts. */
   readonly env: readonly [string, ...string[]];
   readonly base_url: string;
-  readonly dialect: "chat" | "responses";
+  readonly dialect: BuiltinDialectName;
   readonly profile: string;
   /** What answers for a model name that nobody knows. `*`: the name is passed on as it is. */
   readonly model: string;

@@ -142,8 +142,8 @@ describe("stopping after the first call", () => {
 
   it("lets what was begun before the call was over come to its end", () => {
     const raw = { type: "web_search_call" };
-    const begun: Event = { type: "item-start", choice: 0, item: 0, raw };
-    const ended: Event = { type: "item-end", choice: 0, item: 0, raw };
+    const begun: Event = { type: "item-start", choice: 0, item: 0, dialect: "responses", raw };
+    const ended: Event = { type: "item-end", choice: 0, item: 0, dialect: "responses", raw };
     const [opened, words, closed] = text("meanwhile") as [Event, Event, Event];
     const said = play(first, [begun, start(0), opened, end(0), ended, words, closed, over()]);
     expect(said).toEqual([begun, start(0), opened, end(0), ended, words, closed, over()]);

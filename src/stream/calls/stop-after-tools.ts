@@ -1,9 +1,8 @@
 import type { Clock } from "../../turn/clock.ts";
 import type { OnDecision } from "../../turn/decision.ts";
-import type { CallStart, TurnEvent } from "../../turn/event.ts";
+import type { CallStart, ItemStart, TurnEvent } from "../../turn/event.ts";
 import type { AnyName } from "../../turn/names.ts";
 import { callPath } from "../../turn/path.ts";
-import type { Fields } from "../../turn/turn.ts";
 import type { Emit, Stage } from "../stage.ts";
 
 export type StopRules = {
@@ -49,7 +48,7 @@ class StopAfterTools<Name extends AnyName> implements Stage<TurnEvent<Name>, Tur
   #lastWord = 0;
   /** What else is open, in case the choice is cut. */
   #block: "text" | "reasoning" | undefined;
-  readonly #items = new Map<number, Fields>();
+  readonly #items = new Map<number, ItemStart>();
   /** Whether the model has gone on to speak behind its last call. */
   #hasMovedOn = false;
   #isCut = false;
@@ -146,7 +145,7 @@ class StopAfterTools<Name extends AnyName> implements Stage<TurnEvent<Name>, Tur
     if (event.type === "text-start") this.#block = "text";
     if (event.type === "reasoning-start") this.#block = "reasoning";
     if (event.type === "text-end" || event.type === "reasoning-end") this.#block = undefined;
-    if (event.type === "item-start") this.#items.set(event.item, event.raw);
+    if (event.type === "item-start") this.#items.set(event.item, event);
     if (event.type === "item-end") this.#items.delete(event.item);
     emit(event);
   }
@@ -185,6 +184,7 @@ class StopAfterTools<Name extends AnyName> implements Stage<TurnEvent<Name>, Tur
     this.#tellStop();
     const choice = this.#choice;
     if (this.#block !== undefined) emit({ type: `${this.#block}-end`, choice, complete: false });
-    for (const [item, raw] of this.#items) emit({ type: "item-end", choice, item, raw });
+    for (const [item, { dialect, raw }] of this.#items)
+      emit({ type: "item-end", choice, item, dialect, raw });
   }
 }

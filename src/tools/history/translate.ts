@@ -1,18 +1,9 @@
 import { memoizeByIdentity } from "../../turn/memoize.ts";
+import type { DialectTraits } from "../../turn/dialect-traits.ts";
 import { itemPath } from "../../turn/path.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import { takesFrom, type Profile } from "../../turn/profile.ts";
-import type {
-  Call,
-  DialectName,
-  Extra,
-  Item,
-  Opaque,
-  Part,
-  Reasoning,
-  Result,
-  Turn,
-} from "../../turn/turn.ts";
+import type { Call, Extra, Item, Opaque, Part, Reasoning, Result, Turn } from "../../turn/turn.ts";
 import { declaredBy } from "../plan/catalog.ts";
 import { keepsGroups, ruleFor, type Bound, type Identities } from "../plan/declare.ts";
 import { fullName, identityKey, isCalledByName } from "../names/identity.ts";
@@ -135,7 +126,7 @@ function tellResult(item: Result, { named, kinds, profile, set }: Telling): Resu
 function recall(item: Reasoning, at: number, telling: Telling): Reasoning | undefined {
   if (item.encrypted === undefined) return item;
   const { turn, profile, destination, notes, carried } = telling;
-  const { item: own, loss, calls } = recallReasoning(item, profile, destination);
+  const { item: own, loss, calls } = recallReasoning(item, turn.dialect, profile, destination);
   if (loss !== undefined) notes.note(itemPath(turn, at), "dropped", loss);
   for (const [id, extra] of Object.entries(calls ?? {})) carried.set(id, extra);
   return own;
@@ -194,13 +185,17 @@ const upstreamKind = (kind: string, profile: Profile): string =>
 
 /**
  * The tool that a past call is of, perhaps under another kind. One that was not
- * called by name has no other; and only chat calls a built-in tool a function.
+ * called by name has no other; and some dialects call a built-in tool a function.
  */
-function toolOf(call: Call, identity: Identities, dialect: DialectName): Bound | undefined {
+function toolOf(
+  call: Call,
+  identity: Identities,
+  { builtinsAsFunctions }: DialectTraits,
+): Bound | undefined {
   const exact = identity.byIdentity(call);
   if (exact !== undefined || !isCalledByName(call.kind)) return exact;
   const bound = identity.byName(call.name, call.namespace);
-  return dialect === "chat" || isCalledByName(bound?.client.kind) ? bound : undefined;
+  return builtinsAsFunctions || isCalledByName(bound?.client.kind) ? bound : undefined;
 }
 
 /** Whether a call has the form that its tool's calls have now. */
@@ -241,7 +236,7 @@ function recasting(
 ): (call: Call) => Recast | undefined {
   let vanished: Map<string, Recast> | undefined;
   return (call) => {
-    const bound = toolOf(call, set.identity, turn.dialect);
+    const bound = toolOf(call, set.identity, turn.traits);
     if (bound !== undefined) {
       const isTold = isOfKind(call, bound) && hasForm(call, bound, turn);
       return isTold ? bound : inOwnKind(call, bound, profile);
@@ -262,7 +257,7 @@ function recastVanished(
   for (const [at, item] of turn.items.entries()) {
     const call = madeAlone(item, profile)?.[0] ?? item;
     if (call.type !== "call") continue;
-    if (toolOf(call, identity, turn.dialect) !== undefined) continue;
+    if (toolOf(call, identity, turn.traits) !== undefined) continue;
     if (!calls.has(identityKey(call))) calls.set(identityKey(call), { call, at });
   }
   const gone = [...calls.values()];

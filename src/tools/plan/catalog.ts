@@ -34,9 +34,7 @@ export type Catalog = {
 };
 
 /** Every tool the model may be offered: those declared, and those that the conversation brought. */
-export function buildToolCatalog(
-  turn: Pick<Turn, "dialect" | "tools" | "items" | "body">,
-): Catalog {
+export function buildToolCatalog(turn: Pick<Turn, "traits" | "tools" | "items" | "body">): Catalog {
   const entries: Entry[] = [];
   const hollow: { path: string; name: string }[] = [];
   const unread: { path: string; item?: number | undefined }[] = [];

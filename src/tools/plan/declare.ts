@@ -80,10 +80,10 @@ export function ruleFor(kind: string, { tools: { kinds } }: Profile): KindRule {
   return ownOf(kinds, kind) ?? (known && kinds[known.kind]) ?? kinds["*"] ?? "ignore";
 }
 
-/** How an upstream deals with namespaces, which only one dialect has a form for. */
+/** How an upstream deals with namespaces, for which few dialects have a form. */
 function groupRuleFor(profile: Profile): KindRule {
   const rule = ruleFor("namespace", profile);
-  return rule === "native" && !takesFrom("responses", profile) ? "degrade" : rule;
+  return rule === "native" && profile.tools.namespaces !== true ? "degrade" : rule;
 }
 
 /** Whether tools stay in their namespaces on an upstream. */

@@ -6,9 +6,9 @@ import { Fault } from "../../turn/fault.ts";
 import { isBySystem } from "../../turn/item.ts";
 import { jsonOf } from "../../turn/json.ts";
 import type { AnyName } from "../../turn/names.ts";
-import { formatPath, itemPlace } from "../../turn/path.ts";
+import { itemPlace } from "../../turn/path.ts";
 import type { Profile } from "../../turn/profile.ts";
-import type { DialectName, Format, Item, JsonSchema, Message, Turn } from "../../turn/turn.ts";
+import type { Format, Item, JsonSchema, Message, Turn } from "../../turn/turn.ts";
 import type { Decoder } from "../kinds/kind.ts";
 import { isStrict } from "../schema/strict.ts";
 import { unfence } from "./unfence.ts";
@@ -31,14 +31,9 @@ export type FormatCheck = {
 };
 
 /** Asks for JSON as well as the upstream can be asked, and tells the model the rest. */
-export function planFormat(
-  format: Format | undefined,
-  profile: Profile,
-  dialect: DialectName,
-): FormatPlan {
+export function planFormat(format: Format | undefined, profile: Profile, path: string): FormatPlan {
   if (format?.type !== "schema" && format?.type !== "json") return { format, decisions: [] };
   if (takesFormat(format, profile)) return { format, decisions: [] };
-  const path = formatPath(dialect);
   const hasJson = profile.formats.includes("json");
   if (format.type !== "schema")
     return {

@@ -56,7 +56,7 @@ export function previewTools(
   const set = toolsetOf(turn, profile);
   const { choice, fault } = choiceOf(set, turn.choice, { profile, dialect: turn.dialect });
   const history = planHistory(turn, set, profile, to);
-  const format = planFormat(turn.format, profile, turn.dialect);
+  const format = planFormat(turn.format, profile, turn.traits.format.path);
   const params = planParams(turn, set, profile);
   const words = wordsOf(format.words, set, choice);
   const { items, places } = words === undefined ? history : withWords(history, words, profile);
@@ -120,8 +120,8 @@ function wordsOf(
  */
 function sealOf(turn: Turn, profile: Profile, isSame: boolean, from: string): Seal | undefined {
   const isStraight = isSame && profile.dialect === turn.dialect;
-  if (turn.dialect !== "responses" || isStraight) return undefined;
-  return { from, reasoning: profile.reasoning !== "none" };
+  if (!turn.traits.sealsReasoning || isStraight) return undefined;
+  return { from, dialect: turn.dialect, reasoning: profile.reasoning !== "none" };
 }
 
 export function countVerdicts(verdicts: readonly ToolVerdict[]): Record<Verdict, number> {

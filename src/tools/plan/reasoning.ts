@@ -3,7 +3,7 @@ import type { TurnEvent } from "../../turn/event.ts";
 import { isFields, jsonOf } from "../../turn/json.ts";
 import type { AnyName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
-import type { Extra, Reasoning } from "../../turn/turn.ts";
+import type { DialectName, Extra, Reasoning } from "../../turn/turn.ts";
 
 /**
  * Reasoning belongs to the model that made it: signatures and sealed text mean
@@ -34,6 +34,8 @@ export type Destination = {
 export type Seal = {
   /** `upstream/model`. */
   readonly from: string;
+  /** The client's: what stands in its own fields needs no seal. */
+  readonly dialect: DialectName;
   /** Whether the upstream wants its reasoning back; what it signed, and what came with calls, it always does. */
   readonly reasoning: boolean;
 };
@@ -60,6 +62,7 @@ export type Recalled = {
 /** Takes past reasoning back: whole for whom it came from, not at all for others. */
 export function recallReasoning(
   item: Reasoning,
+  dialect: DialectName,
   profile: Profile,
   { origin, opens }: Destination,
 ): Recalled {
@@ -67,8 +70,8 @@ export function recallReasoning(
   if (encrypted === undefined) return { item };
   const sealed = unseal(encrypted);
   if (sealed === undefined) {
-    // Sealed by a provider. Who has no such items cannot have made it.
-    if (profile.reasoning !== "items" && profile.dialect !== "responses")
+    // Sealed by a provider of the client's dialect. Who has no such items cannot have made it.
+    if (profile.reasoning !== "items" && profile.dialect !== dialect)
       return { item: undefined, loss: "reasoning is sealed for the model that made it" };
     if (opens?.(encrypted) !== false) return { item };
     return {
@@ -93,9 +96,10 @@ export function recallReasoning(
   return { item: isEmpty ? undefined : own, calls: sealed.calls };
 }
 
-/** Marks the reasoning of an answer to a client of the Responses API as that of its upstream and model. */
+/** Marks the reasoning of an answer, for clients that give it back, as that of its upstream and model. */
 export function sealReasoning<Name extends AnyName>({
   from,
+  dialect,
   reasoning,
 }: Seal): Stage<TurnEvent<Name>, TurnEvent<Name>> {
   const contents: (string[] | undefined)[] = [];
@@ -113,7 +117,7 @@ export function sealReasoning<Name extends AnyName>({
         }
         case "reasoning-end": {
           const { encrypted, details, extra, ...rest } = event;
-          const foreign = extra?.dialect === "responses" ? undefined : extra;
+          const foreign = extra?.dialect === dialect ? undefined : extra;
           const isSigned = details !== undefined || foreign !== undefined;
           // What was cut off is not to be taken up again.
           if (event.complete === false || (!reasoning && !isSigned)) return emit(event);
@@ -124,7 +128,7 @@ export function sealReasoning<Name extends AnyName>({
         }
         case "call-start": {
           const { choice, id, extra } = event;
-          if (extra !== undefined && extra.dialect !== "responses") {
+          if (extra !== undefined && extra.dialect !== dialect) {
             const encrypted = seal({ from, calls: { [id]: extra } });
             emit({ type: "reasoning-start", choice });
             emit({ type: "reasoning-end", choice, encrypted });

@@ -278,7 +278,7 @@ describe("text that may be a call", () => {
     ["a part ends", { type: "text-break", choice: 0 }],
     ["the model thinks", think("hm")],
     ["a call comes", start(0)],
-    ["an item comes", { type: "item-start", choice: 0, item: 0, raw: {} }],
+    ["an item comes", { type: "item-start", choice: 0, item: 0, dialect: "responses", raw: {} }],
     ["the model refuses", { type: "refusal-delta", choice: 0, text: "no" }],
   ])("is text once %s", (_, event) => {
     const half = "<use_tool><name>look</name> ";

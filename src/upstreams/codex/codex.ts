@@ -1,3 +1,4 @@
+import { responses } from "../../dialects/responses/responses.ts";
 import type { Source } from "../../stream/flow.ts";
 import { until, type Clock } from "../../turn/clock.ts";
 import type { TurnEvent } from "../../turn/event.ts";
@@ -73,6 +74,8 @@ export function codexUpstream(options: CodexOptions): Upstream {
   return {
     name: options.name,
     profile,
+    // It takes and gives the items of that dialect, and blames its fields.
+    traits: responses.traits,
     prepare(turn, { model, profile: modelProfile }) {
       const request = writeCodexRequest(turn, model, modelProfile);
       return {

@@ -1,9 +1,10 @@
+import { responses } from "../../dialects/responses/responses.ts";
 import { writeExtra, writeParams } from "../../dialects/shared/params.ts";
 import { fieldsOf, listOf, textOf } from "../../dialects/shared/loose.ts";
 import type { Decision } from "../../turn/decision.ts";
 import { Fault } from "../../turn/fault.ts";
 import { isBySystem } from "../../turn/item.ts";
-import { formatPath, itemPath } from "../../turn/path.ts";
+import { itemPath } from "../../turn/path.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Fields, Item, Turn } from "../../turn/turn.ts";
@@ -36,7 +37,7 @@ export function writeCodexRequest(
   name: string,
   profile: Profile,
 ): CodexRequest {
-  const { fields, decisions } = writeParams(turn, "responses", profile);
+  const { fields, decisions } = writeParams(turn, responses, profile);
   requireMatch(turn);
   const { model, effort } = readModel(name);
   const { items, base } = writeHistory(turn, decisions);
@@ -74,7 +75,7 @@ export function writeCodexRequest(
  * the way: without it the model would answer something else.
  */
 function requireMatch(turn: Turn<UpstreamName>): void {
-  const sent = listOf(turn.dialect === "chat" ? turn.body.messages : turn.body.input) ?? [];
+  const sent = listOf(turn.body[turn.traits.conversation]) ?? [];
   const results = sent.map(fieldsOf).map((item) => (isResult(item) ? item : undefined));
   const at = results.findIndex((item) => item !== undefined);
   if (at < 0) return;
@@ -90,7 +91,7 @@ function requireMatch(turn: Turn<UpstreamName>): void {
     "request.invalid",
     "None of the tool results belongs to a call of the conversation. Send the calls they answer along with them.",
     {
-      param: `${turn.dialect === "chat" ? "messages" : "input"}[${at}]`,
+      param: `${turn.traits.conversation}[${at}]`,
       upstreamCode: "tool_outputs_unmatched",
     },
   );
@@ -126,16 +127,16 @@ function instructionsOf(first: Item<UpstreamName> | undefined): string | undefin
 }
 
 /** Codex names the schema itself, and takes a description only within it. */
-function writeFormat({ format, dialect }: Turn<UpstreamName>, decisions: Decision[]): Fields {
+function writeFormat({ format, traits }: Turn<UpstreamName>, decisions: Decision[]): Fields {
   const decide = (action: Decision["action"], reason: string): void =>
-    void decisions.push({ path: formatPath(dialect), action, reason });
+    void decisions.push({ path: traits.format.path, action, reason });
   if (format?.type === "opaque") decide("dropped", "Codex has no such format");
   if (format?.type !== "schema") return {};
   if (!isReadable(format.schema))
     throw new Fault(
       "request.unsupported",
-      `The schema of \`${formatPath(dialect)}\` is nested deeper than Codex can read; make it flatter.`,
-      { param: formatPath(dialect) },
+      `The schema of \`${traits.format.path}\` is nested deeper than Codex can read; make it flatter.`,
+      { param: traits.format.path },
     );
   decide("renamed", "Codex gives the schema a name of its own");
   const { schema, description } = format;

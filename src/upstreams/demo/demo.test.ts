@@ -1,3 +1,4 @@
+import { chat } from "../../dialects/chat/chat.ts";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -30,6 +31,7 @@ const add = tool("add", { a: { type: "number" }, b: { type: "number" } });
 
 const turnOf = (said: string | Item<UpstreamName>[], asked: Asked): Turn<UpstreamName> => ({
   dialect: "chat",
+  traits: chat.traits,
   model: "demo",
   items: typeof said === "string" ? [user(said)] : said,
   tools: [],

@@ -1,3 +1,4 @@
+import { chat } from "../../dialects/chat/chat.ts";
 import { writeParams } from "../../dialects/shared/params.ts";
 import { sourceOf } from "../../stream/flow.ts";
 import type { TurnEvent } from "../../turn/event.ts";
@@ -25,7 +26,7 @@ export function demoUpstream({ name = "demo", profile = demo }: DemoOptions = {}
     name,
     profile,
     prepare: (turn, { model }) => ({
-      decisions: writeParams(turn, "chat", profile).decisions,
+      decisions: writeParams(turn, chat, profile).decisions,
       // The reply is made before the stream starts: what throws here fails the request, not the stream.
       open: () => sourceOf(eventsOf(turn, model, replyTo(turn))),
     }),

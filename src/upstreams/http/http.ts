@@ -1,7 +1,6 @@
 import { errors, Pool, ProxyAgent, type Dispatcher } from "undici";
-import type { Dialect } from "../../dialects/dialect.ts";
+import type { UpstreamEntry } from "../../dialects/registry.ts";
 import type { Clock, NewId } from "../../turn/clock.ts";
-import { routeOf } from "../../turn/doors.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
@@ -25,7 +24,7 @@ type Timeouts = {
 
 export type HttpOptions = {
   readonly name: string;
-  readonly dialect: Dialect;
+  readonly dialect: UpstreamEntry;
   readonly profile: Profile;
   /** Up to and without the route: `https://api.example.com/v1`. A query is kept. */
   readonly baseUrl: string;
@@ -63,19 +62,21 @@ export function httpUpstream(given: HttpOptions): Upstream {
   const failing: Failing = { name, origin: wayTo(base, options), secrets: secretsOf(options) };
   const { headers: headersTimeout, idle: bodyTimeout } = timeouts;
   const common = { origin: base.origin, headersTimeout, bodyTimeout };
-  const path = pathOf(base, routeOf(dialect.name));
+  const { upstream: wire, traits } = dialect;
 
   let closing: Promise<void> | undefined;
 
   return {
     name,
     profile,
+    traits,
     prepare(turn, to): Prepared {
-      const { text, decisions } = dialect.writeRequest(turn, to);
+      const { text, decisions } = wire.writeRequest(turn, to);
       // Bytes and not text from here on: they are not moved about in memory while the turn lasts.
       const body = Buffer.from(text);
       const accept = turn.stream ? "text/event-stream" : "application/json";
       const reading = { newId, frames: to.straight, asked: turn.params.n ?? 1 };
+      const path = pathOf(base, wire.path({ model: to.model, stream: turn.stream }));
       return { decisions, open };
 
       function open({ retry, requestId, headers: more }: OpenOptions) {
@@ -88,7 +89,7 @@ export function httpUpstream(given: HttpOptions): Upstream {
         };
         return retrying<Event>(
           (sink, fail) => {
-            const reader = dialect.readEvents(reading);
+            const reader = wire.readEvents(reading);
             const answer = new HttpAnswer({ reader, sink, fail, failing, clock });
             dispatcher.dispatch(request, answer);
             return answer;
@@ -158,12 +159,12 @@ const pathOf = (base: URL, route: string): string =>
   base.pathname.replace(/\/+$/, "") + route + base.search;
 
 /** Names and values in turn, as undici takes them; what is configured wins. */
-function headersFor({ apiKey, headers = {} }: HttpOptions): string[] {
+function headersFor({ apiKey, headers = {}, dialect }: HttpOptions): string[] {
   const all = new Map([
     ["content-type", "application/json"],
     ["user-agent", `patchbay/${version}`],
+    ...Object.entries(dialect.upstream.headers(apiKey)),
   ]);
-  if (apiKey) all.set("authorization", `Bearer ${apiKey}`);
   for (const [name, value] of Object.entries(headers)) all.set(name.toLowerCase(), value);
   return [...all].flat();
 }

@@ -116,7 +116,7 @@ const error = z.union([
 ]);
 
 const raw = z.strictObject({
-  dialect: z.enum(["chat", "responses", "messages"]),
+  dialect: z.string().min(1),
   frames: z.array(z.union([z.string(), z.record(z.string(), z.unknown())])),
 });
 

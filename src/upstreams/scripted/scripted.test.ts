@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { stillClock } from "../../../test/support/still-clock.ts";
+import { dialectRegistry } from "../../dialects/registry.ts";
 import { chat } from "../../dialects/chat/chat.ts";
 import type { Dialect } from "../../dialects/dialect.ts";
 import { normalizeStream } from "../../stream/normalize.ts";
@@ -35,6 +36,7 @@ const result = (of: string, text: string): Item<UpstreamName> => ({
 });
 const turnOf = (items: Item<UpstreamName>[], params: Params = {}): Turn<UpstreamName> => ({
   dialect: "chat",
+  traits: chat.traits,
   model: "scripted",
   items,
   tools: [],
@@ -45,12 +47,12 @@ const turnOf = (items: Item<UpstreamName>[], params: Params = {}): Turn<Upstream
   body: {},
 });
 
-function stage(script: unknown, dialects: Record<string, Dialect> = {}) {
+function stage(script: unknown, dialects: readonly Dialect[] = []) {
   const clock = stillClock();
   const upstream = scriptedUpstream({
     name: "actor",
     script,
-    dialects,
+    dialects: dialectRegistry(dialects),
     newId: (prefix) => `${prefix}_new`,
     clock,
   });
@@ -73,7 +75,7 @@ const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resol
 async function play(
   script: unknown,
   turn = turnOf([user("hi")]),
-  dialects?: Record<string, Dialect>,
+  dialects?: readonly Dialect[],
 ): Promise<Answer<UpstreamName>> {
   const { events } = listen(stage(script, dialects).upstream, turn);
   await settled();
@@ -242,7 +244,8 @@ describe("steps", () => {
 
   it("give raw frames to the dialect's own reader, one reader for the turn", async () => {
     const seen: unknown[] = [];
-    const reader: Dialect = {
+    const upstream = {
+      ...chat.upstream,
       readEvents: () => ({
         frame(data: string, name: string | undefined, _: boolean, emit: (event: Event) => void) {
           seen.push([data, name]);
@@ -251,7 +254,7 @@ describe("steps", () => {
         whole() {},
         done: () => seen.length === 3,
       }),
-    } as unknown as Dialect;
+    };
     const answer = await play(
       [
         [
@@ -260,7 +263,7 @@ describe("steps", () => {
         ],
       ],
       turnOf([]),
-      { chat: reader },
+      [{ ...chat, upstream }],
     );
     expect(seen).toEqual([
       ["{not json", undefined],
@@ -280,14 +283,12 @@ describe("steps", () => {
       choice({}, "stop"),
       "[DONE]",
     ];
-    const answer = await play([[{ raw: { dialect: "chat", frames } }]], turnOf([]), { chat });
+    const answer = await play([[{ raw: { dialect: "chat", frames } }]], turnOf([]));
     expect(answer.choices[0]).toMatchObject({
       stop: "calls",
       items: [{ name: "f", input: '{"a":1}' }],
     });
-    const broken = await play([[{ raw: { dialect: "chat", frames: ["{oh no"] } }]], turnOf([]), {
-      chat,
-    });
+    const broken = await play([[{ raw: { dialect: "chat", frames: ["{oh no"] } }]], turnOf([]));
     expect(broken.fault?.code).toBe("upstream.malformed");
   });
 

@@ -1,4 +1,6 @@
-import type { Dialect } from "../../dialects/dialect.ts";
+import type { EventReader } from "../../dialects/dialect.ts";
+import type { DialectRegistry } from "../../dialects/registry.ts";
+import { chat } from "../../dialects/chat/chat.ts";
 import { writeParams } from "../../dialects/shared/params.ts";
 import type { Source } from "../../stream/flow.ts";
 import type { Clock, NewId } from "../../turn/clock.ts";
@@ -22,7 +24,7 @@ export type ScriptedOptions = {
   readonly script: unknown;
   readonly profile?: Profile | undefined;
   /** Who reads the raw frames of a script. */
-  readonly dialects?: { readonly [name: string]: Dialect } | undefined;
+  readonly dialects?: Pick<DialectRegistry, "get"> | undefined;
   readonly newId: NewId;
   readonly clock: Clock;
 };
@@ -51,7 +53,7 @@ export function scriptedUpstream(options: ScriptedOptions): ScriptedUpstream {
     name,
     profile,
     prepare: (turn, { model, profile: modelProfile }) => ({
-      decisions: writeParams(turn, "chat", modelProfile).decisions,
+      decisions: writeParams(turn, chat, modelProfile).decisions,
       open({ requestId }) {
         const position = script.sequence === "requests" ? asked : modelTurns(turn.items);
         asked++;
@@ -240,10 +242,10 @@ function faultOf(error: ScriptError, name: string): Fault {
 }
 
 /** Reads raw frames as the dialect would from the wire; one reader for the whole turn. */
-function rawReader({ dialects = {}, newId, name }: ScriptedOptions): (step: Raw) => Event[] {
-  const readers = new Map<string, ReturnType<Dialect["readEvents"]>>();
+function rawReader({ dialects, newId, name }: ScriptedOptions): (step: Raw) => Event[] {
+  const readers = new Map<string, EventReader>();
   return (step) => {
-    const dialect = dialects[step.dialect];
+    const dialect = dialects?.get(step.dialect)?.upstream;
     if (dialect === undefined) {
       const message = `The script of upstream \`${name}\` has frames of \`${step.dialect}\`, which nobody here reads.`;
       return [fail(new Fault("config.invalid", message))];

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { builtinDialects } from "../../../dialects/registry.ts";
 import { bodyReader } from "../../../dialects/shared/body.ts";
 import type { Config } from "../../../gateway/config.ts";
 import { planRequest, type PlanReport } from "../../../gateway/plan-report.ts";
@@ -56,7 +57,7 @@ async function planWith(config: Config, body: Fields, strict: boolean): Promise<
   const upstreams = openUpstreams(config, nodePlatform());
   try {
     const asked = { strict: strict || config.tools.strict, rules: callRules(config) };
-    return planRequest(body, { config, upstreams }, asked);
+    return planRequest(body, { config, upstreams, dialects: builtinDialects }, asked);
   } finally {
     await Promise.all([...upstreams.values()].map((upstream) => upstream.close()));
   }

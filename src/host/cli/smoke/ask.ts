@@ -1,6 +1,6 @@
 import { fieldsIn, fieldsOf, listOf, textOf } from "../../../dialects/shared/loose.ts";
+import { builtinDialects } from "../../../dialects/registry.ts";
 import { sseReader } from "../../../stream/sse.ts";
-import { doors } from "../../../turn/doors.ts";
 import { Fault } from "../../../turn/fault.ts";
 import { readChatBody, readChatStream } from "./chat.ts";
 import { readResponsesBody, readResponsesStream } from "./responses.ts";
@@ -33,7 +33,7 @@ export async function ask(
   scene: Scene,
   { model, count }: { readonly model: string; readonly count: number },
 ): Promise<Seen> {
-  const response = await reach(target, doors[scene.door], {
+  const response = await reach(target, pathOf(scene), {
     method: "POST",
     headers: { "content-type": "application/json", "x-proxy-output-mode": scene.output },
     body: JSON.stringify(bodyFor(scene, model, count)),
@@ -53,6 +53,8 @@ export async function ask(
     : await readWhole(response, scene, target);
   return { ...seen, flaws: [...flaws, ...seen.flaws] };
 }
+
+const pathOf = ({ door }: Scene): string => builtinDialects.get(door)?.door?.routes[0] ?? "/";
 
 const nothing = (flaw: string): Seen => ({
   calls: [],

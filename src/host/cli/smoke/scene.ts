@@ -1,7 +1,9 @@
+import type { BuiltinDialectName } from "../../../dialects/registry.ts";
 import type { OutputMode } from "../../../turn/rules.ts";
 import type { Fields } from "../../../turn/turn.ts";
 
-export type DoorName = "chat" | "responses";
+/** Those that this client speaks. */
+export type DoorName = BuiltinDialectName;
 
 /** One way of asking for a burst of calls. */
 export type Scene = {

@@ -1,3 +1,4 @@
+import { responses } from "../../../dialects/responses/responses.ts";
 import { describe, expect, it } from "vitest";
 import { runStage } from "../../../stream/stage.ts";
 import type { TurnEvent } from "../../../turn/event.ts";
@@ -12,6 +13,7 @@ type Event = TurnEvent<ClientName>;
 const schema = { type: "object", properties: { code: { type: "string" } } };
 const turn: Turn = {
   dialect: "responses",
+  traits: responses.traits,
   model: "m",
   items: [],
   tools: [

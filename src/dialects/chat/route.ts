@@ -1,0 +1,3 @@
+/** Below the base URL of an upstream, and of ours, which ends in `/v1`. */
+export const chatRoute = "/chat/completions";
+export const chatDoor = `/v1${chatRoute}`;

@@ -1,0 +1,42 @@
+import type { DialectTraits } from "../../turn/dialect-traits.ts";
+
+export const chatTraits: DialectTraits = {
+  conversation: "messages",
+  // Compatible servers in front of other dialects blame the field that those have.
+  blamedAs: ["system"],
+  format: { path: "response_format", schemaGroup: "json_schema" },
+  params: {
+    maxTokens: "max_completion_tokens",
+    temperature: "temperature",
+    topP: "top_p",
+    n: "n",
+    stop: "stop",
+    seed: "seed",
+    presencePenalty: "presence_penalty",
+    frequencyPenalty: "frequency_penalty",
+    logitBias: "logit_bias",
+    logprobs: "top_logprobs",
+    parallelCalls: "parallel_tool_calls",
+    effort: "reasoning_effort",
+    verbosity: "verbosity",
+    serviceTier: "service_tier",
+    store: "store",
+    metadata: "metadata",
+    user: "user",
+    safetyIdentifier: "safety_identifier",
+    cacheKey: "prompt_cache_key",
+    cacheRetention: "prompt_cache_retention",
+    modalities: "modalities",
+    audio: "audio",
+    prediction: "prediction",
+    webSearch: "web_search_options",
+  },
+  // `logprobs` is a flag, which the reader of requests takes itself.
+  olderParams: { maxTokens: "max_tokens", logprobs: "logprobs" },
+  nestsTools: true,
+  builtinsAsFunctions: true,
+  sealsReasoning: false,
+  endsCalls: false,
+  callsInMessage: true,
+  choices: Infinity,
+};

@@ -1,0 +1,50 @@
+import type { DialectName, Fields } from "../turn/turn.ts";
+import { chat } from "./chat/chat.ts";
+import type { Dialect, DoorDialect, UpstreamDialect } from "./dialect.ts";
+import { responses } from "./responses/responses.ts";
+
+/** The dialects that a gateway serves, as doors and as upstreams. */
+export type DialectRegistry = {
+  readonly all: readonly Dialect[];
+  get(name: DialectName): Dialect | undefined;
+  /** Those that clients may speak. */
+  readonly doors: readonly DoorEntry[];
+  /** The one that a request body is of, for paths that take any. */
+  doorFor(body: Fields): DoorDialect;
+  /** Those that HTTP upstreams may speak. */
+  readonly upstreams: readonly UpstreamEntry[];
+};
+
+export type DoorEntry = Dialect & { readonly door: DoorDialect };
+export type UpstreamEntry = Dialect & { readonly upstream: UpstreamDialect };
+
+const builtin = [chat, responses] as const;
+
+/** Names that configuration completes; users of the library may add others. */
+export type BuiltinDialectName = (typeof builtin)[number]["name"];
+
+/** The built-in dialects and more; one of a name that is taken replaces the other. */
+export function dialectRegistry(more: readonly Dialect[] = []): DialectRegistry {
+  const named = new Map<DialectName, Dialect>();
+  for (const dialect of [...builtin, ...more]) named.set(dialect.name, dialect);
+  const all = [...named.values()];
+  const doors = all.filter((one): one is DoorEntry => one.door !== undefined);
+  return {
+    all,
+    get: (name) => named.get(name),
+    doors,
+    // What nobody claims is read as Responses, whose faults say where the others go.
+    doorFor: (body) => doors.find(({ door }) => door.isRequest(body))?.door ?? responses.door,
+    upstreams: all.filter((one): one is UpstreamEntry => one.upstream !== undefined),
+  };
+}
+
+export const builtinDialects: DialectRegistry = dialectRegistry();
+
+/**
+ * What a configuration may name already although nothing serves it yet, and the
+ * route that a base URL of it must not end in.
+ */
+export const plannedDialects: ReadonlyMap<DialectName, string> = new Map([
+  ["messages", "/messages"],
+]);

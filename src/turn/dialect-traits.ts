@@ -1,0 +1,38 @@
+import type { Params } from "./turn.ts";
+
+/** Where the requests of a dialect keep parameters; a dot goes into a group. */
+export type ParamPaths = { readonly [P in keyof Params]?: string };
+
+/**
+ * What code that serves every dialect may ask about one: what its requests call
+ * their parts, for decisions and faults, and what its answers have room for.
+ */
+export type DialectTraits = {
+  /** The field that holds the conversation, a list or a single text. */
+  readonly conversation: string;
+  /** The field for instructions, where they are not part of the conversation. */
+  readonly instructions?: string | undefined;
+  /** Other words by which upstreams of the dialect blame a part of the conversation. */
+  readonly blamedAs?: readonly string[] | undefined;
+  readonly format: {
+    readonly path: string;
+    /** The group below it that holds a schema and its name, if there is one. */
+    readonly schemaGroup?: string | undefined;
+  };
+  /** A parameter without a path is one that the dialect does not have. */
+  readonly params: ParamPaths;
+  /** Older keys for the same parameters, where a client may use either. */
+  readonly olderParams?: ParamPaths | undefined;
+  /** Whether the fields of a tool stand in an object named after its type. */
+  readonly nestsTools: boolean;
+  /** Whether calls of built-in tools are written as calls of a function. */
+  readonly builtinsAsFunctions: boolean;
+  /** Whether its reasoning carries a text that only the upstream which made it can read. */
+  readonly sealsReasoning: boolean;
+  /** Whether a stream tells the end of each call, and not only that of the whole answer. */
+  readonly endsCalls: boolean;
+  /** Whether the text and the calls of an answer are one message. */
+  readonly callsInMessage: boolean;
+  /** How many choices an answer has room for. */
+  readonly choices: number;
+};
