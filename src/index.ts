@@ -9,6 +9,7 @@ export type { Config, ConfigInput } from "./gateway/config.ts";
 export type { Exchange, Reply } from "./gateway/exchange.ts";
 export type { Gateway } from "./gateway/gateway.ts";
 export type { Platform } from "./gateway/state.ts";
+export type { MakeTurnStage, TurnStage } from "./gateway/turn-stage.ts";
 export type { Happening } from "./telemetry/happening.ts";
 export type { Clock, NewId } from "./turn/clock.ts";
 export { Fault } from "./turn/fault.ts";

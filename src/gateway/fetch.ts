@@ -10,7 +10,7 @@ export async function serveFetch(
   bodyLimit: number,
   gateway: Pick<Gateway, "handle" | "refuse">,
 ): Promise<Response> {
-  const { reply, response } = fetchReply(request.signal);
+  const { reply, response } = fetchReply(request);
   const url = new URL(request.url);
   const exchange = {
     method: request.method,
@@ -29,9 +29,10 @@ export async function serveFetch(
   return request.method === "HEAD" ? new Response(null, await response) : response;
 }
 
-function fetchReply(signal: AbortSignal): { reply: Reply; response: Promise<Response> } {
+function fetchReply(request: Request): { reply: Reply; response: Promise<Response> } {
   const { promise: response, resolve, reject } = Promise.withResolvers<Response>();
   const encoder = new TextEncoder();
+  const { signal } = request;
   let init: ResponseInit = {};
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   let over = false;
@@ -62,7 +63,9 @@ function fetchReply(signal: AbortSignal): { reply: Reply; response: Promise<Resp
   if (signal.aborted) queueMicrotask(abort);
   else signal.addEventListener("abort", abort, { once: true });
 
-  const reply: Reply = {
+  // Undici's signal of a request follows its caller's only as long as the request is reachable.
+  const reply: Reply & { readonly request: Request } = {
+    request,
     head(status, headers) {
       init = { status, headers };
     },

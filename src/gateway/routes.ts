@@ -16,6 +16,7 @@ import { outputModes } from "./rules.ts";
 import { linkName, providerOf, selectChain, type Link } from "./select.ts";
 import { readUsageQuery, usageBody } from "./usage-report.ts";
 import { runTurn, type Job } from "./turn-run.ts";
+import { stageOf } from "./turn-stage.ts";
 import { contentType as metricsType } from "../telemetry/registry.ts";
 import { startSpan, type TurnAhead } from "../telemetry/spans.ts";
 import { summary } from "../tools/plan/plan.ts";
@@ -153,6 +154,7 @@ function serveTurn(context: RequestContext, dialect: DoorDialect): void {
     sealOwner: sealOwnerFor(context),
     reply: exchange.reply,
     span: startSpan(ahead(chain[0], turn.stream), exchange.headers),
+    stage: stageOf(turn, state.stages),
     headers: (round) => turnHeaders(requestId, rules, round),
     refuse: context.refuse,
   };

@@ -13,6 +13,7 @@ import type { Config } from "./config.ts";
 import type { RouteTable } from "./routes.ts";
 import type { Planned } from "./plan-report.ts";
 import type { RunningTurns } from "./running-turns.ts";
+import type { MakeTurnStage } from "./turn-stage.ts";
 import type { Seals } from "./seals.ts";
 
 /** What the host gives the gateway. Tests give their own. */
@@ -21,6 +22,8 @@ export type Platform = {
   readonly newId: NewId;
   readonly random: () => number;
   readonly report: Report;
+  /** Stages of every turn, between the restored answer and the gateway's rules for calls. */
+  readonly stages?: readonly MakeTurnStage[] | undefined;
   /** What a child process may be given of, and which proxies there are; never read anywhere else. */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
   /** What clients and HTTP upstreams may speak; default: the built-in dialects. */

@@ -230,6 +230,7 @@ class TurnRun implements RunningTurn {
       provider: providerOf(link),
       stream: turn.stream,
       straight: round?.straight ?? false,
+      rounds: this.#answer?.rounds.count ?? 0,
       outcome,
       status,
       fault: fault?.code,

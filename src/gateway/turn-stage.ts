@@ -22,11 +22,11 @@ export type TurnStage = Stage<Event, Event> & {
 /** Makes the stage of one turn, or none where the turn needs none. */
 export type MakeTurnStage = (turn: Turn) => TurnStage | undefined;
 
-/** Several stages as one. Only one of them may have `ask`: two could not both say what is asked. */
-export function chainTurnStages(stages: readonly TurnStage[]): TurnStage | undefined {
+/** The stages of one turn as one. Only one of them may have `ask`: two could not both say what is asked. */
+export function stageOf(turn: Turn, makers: readonly MakeTurnStage[] = []): TurnStage | undefined {
+  const stages = makers.flatMap((make) => make(turn) ?? []);
   const [first, ...rest] = stages;
-  if (first === undefined) return undefined;
-  return rest.reduce(chainTwo, first);
+  return first === undefined ? undefined : rest.reduce(chainTwo, first);
 }
 
 function chainTwo(first: TurnStage, second: TurnStage): TurnStage {

@@ -47,6 +47,8 @@ export type TurnDone = {
   readonly stream: boolean;
   /** Whether the upstream's own frames were forwarded. */
   readonly straight: boolean;
+  /** How many times an upstream was asked. */
+  readonly rounds: number;
   readonly outcome: Outcome;
   readonly status: number;
   readonly fault?: FaultCode | undefined;

@@ -13,6 +13,7 @@ export const turnDone = (over: Partial<TurnDone> = {}): TurnDone => ({
   provider: "demo",
   stream: true,
   straight: false,
+  rounds: 1,
   outcome: "completed",
   status: 200,
   choices: 1,
