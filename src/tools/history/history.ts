@@ -4,17 +4,17 @@ import { itemPath, itemPlace } from "../../turn/path.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Item, Turn } from "../../turn/turn.ts";
-import { idAllocator, isLawfulId } from "../names/ids.ts";
+import { idAllocator } from "../names/ids.ts";
 import { takeNotes } from "../plan/notes.ts";
 import type { Destination } from "../plan/reasoning.ts";
 import type { Toolset } from "../plan/toolset.ts";
-import { areNamed, fitNames } from "./names.ts";
-import { isPaired, pairCalls } from "./pairs.ts";
-import { areFit, fitParts, fitRoles } from "./media.ts";
-import { areFollowed, areThoughtOut, dropLone, fitThoughts } from "./required-reasoning.ts";
-import type { Mending, TracedItem } from "./traced-item.ts";
+import { Draft, originOf, type History, type RepairContext } from "./draft.ts";
+import { fitParts, fitRoles } from "./media.ts";
+import { fitNames } from "./names.ts";
+import { pairCalls } from "./pairs.ts";
+import { addMissingReasoning, dropLoneReasoning } from "./required-reasoning.ts";
 import { translate } from "./translate.ts";
-import { areTakenUp, isLedIn, leadIn, takeUp } from "./turn-order.ts";
+import { answerResults, introduceCalls } from "./turn-order.ts";
 
 export type HistoryPlan = {
   /** The very same list where nothing changes. */
@@ -33,24 +33,16 @@ export function planHistory(
 ): HistoryPlan {
   const notes = takeNotes();
   const translated = translate(turn, set, { profile, destination, notes });
-  // Where no name differs the two kinds of name are the same.
-  const same = turn.items as unknown as readonly Item<UpstreamName>[];
-  const items = translated?.map(({ item }) => item) ?? same;
-  const placesOf = (list: readonly TracedItem[]): readonly number[] =>
-    list.map(({ at }) => itemPlace(turn, at));
   const apart = profile.history?.paired === true ? firstApart(turn, profile) : -1;
   if (apart >= 0) notes.note(itemPath(turn, apart), "repaired", TOGETHER);
-  if (apart < 0 && isSound(items, profile)) {
-    const places = translated === undefined ? turn.places : placesOf(translated);
-    return { items, places, decisions: notes.decisions() };
-  }
-  const told = translated ?? same.map((item, at) => ({ item, at }));
-  const { history: rule = {} } = profile;
-  const path = (at: number): string => itemPath(turn, at);
-  const mended = mend(told, { rule, profile, notes, path });
+  const { history: rule } = profile;
+  const path = (origin: number): string => itemPath(turn, origin);
+  const { items, origins } =
+    rule === undefined ? translated : applyRules(translated, { rule, profile, notes, path });
   return {
-    items: mended === told ? items : mended.map(({ item }) => item),
-    places: placesOf(mended),
+    // Not the client's own list: what stands in several messages must not be sent as it came.
+    items: apart >= 0 ? [...items] : items,
+    places: origins === undefined ? turn.places : origins.map((at) => itemPlace(turn, at)),
     decisions: notes.decisions(),
   };
 }
@@ -70,65 +62,47 @@ const firstApart = ({ dialect, items, places }: Turn, profile: Profile): number 
         return isGoingOn && places[at] !== places[at - 1];
       });
 
-/** Whether the upstream takes it as it is. */
-function isSound(items: readonly Item<UpstreamName>[], profile: Profile): boolean {
-  const { history: rule, tools } = profile;
-  if (rule === undefined) return true;
-  const { ids, paired, empty, reasoningWithCalls, behindResults, beforeCalls } = rule;
-  return (
-    (paired !== true || isPaired(items, tools.parallel)) &&
-    (ids === undefined ||
-      items.every((item) => item.type !== "call" || isLawfulId(item.id, ids))) &&
-    areFit(items, rule, profile) &&
-    areNamed(items, rule) &&
-    (empty !== false || areFollowed(items)) &&
-    (behindResults === undefined || areTakenUp(items)) &&
-    (beforeCalls === undefined || isLedIn(items)) &&
-    (reasoningWithCalls === undefined || areThoughtOut(items))
-  );
-}
-
-function mend(told: readonly TracedItem[], mending: Mending): readonly TracedItem[] {
-  const { rule } = mending;
+/** Every rule in turn; each gives back what it was given where nothing has to change. */
+function applyRules(history: History, context: RepairContext): History {
+  const { rule } = context;
   const { reasoningWithCalls: blank, behindResults: words, beforeCalls: asked } = rule;
-  const paired = rule.paired === true ? pairCalls(told, mending) : told;
-  const fitted = fitRoles(fitParts(paired, mending), mending);
-  const followed = rule.empty === false ? dropLone(fitted, mending) : fitted;
-  const taken = words === undefined ? followed : takeUp(followed, words, mending);
-  const led = asked === undefined ? taken : leadIn(taken, asked, mending);
-  const thought = blank === undefined ? led : fitThoughts(led, blank, mending);
-  const isIdentified = rule.paired === true || rule.ids !== undefined;
-  return fitNames(isIdentified ? fitIds(thought, mending) : thought, mending);
+  const paired = rule.paired === true ? pairCalls(history, context) : history;
+  const fitted = fitRoles(fitParts(paired, context), context);
+  const followed = rule.empty === false ? dropLoneReasoning(fitted, context) : fitted;
+  const answered = words === undefined ? followed : answerResults(followed, words, context);
+  const introduced = asked === undefined ? answered : introduceCalls(answered, asked, context);
+  const reasoned =
+    blank === undefined ? introduced : addMissingReasoning(introduced, blank, context);
+  const hasIdRule = rule.paired === true || rule.ids !== undefined;
+  return fitNames(hasIdRule ? fitIds(reasoned, context) : reasoned, context);
 }
 
 /** Call ids in the upstream's form, each used once. Pairs stay pairs, so results follow their calls. */
-function fitIds(
-  told: readonly TracedItem[],
-  { rule, notes, path }: Mending,
-): readonly TracedItem[] {
+function fitIds(history: History, { rule, notes, path }: RepairContext): History {
+  const { items } = history;
+  const tryOut = idAllocator(rule.ids);
+  if (items.every((item) => item.type !== "call" || tryOut(item.id) === item.id)) return history;
   const allocate = idAllocator(rule.ids);
   /** The ids given to the calls of one client id: those without a result yet, and the last with one. */
-  const known = new Map<string, { readonly open: string[]; last: string }>();
-  let changed = false;
-  const fitted = told.map((one): TracedItem => {
-    const { item, at } = one;
+  const known = new Map<string, { readonly open: string[]; next: number }>();
+  const draft = new Draft(history);
+  items.forEach((item, place) => {
+    const origin = originOf(history, place);
     if (item.type === "call") {
       const id = allocate(item.id);
       const given = known.get(item.id);
-      if (given === undefined) known.set(item.id, { open: [id], last: id });
+      if (given === undefined) known.set(item.id, { open: [id], next: 0 });
       else given.open.push(id);
-      if (id === item.id) return one;
-      notes.note(path(at), "renamed", "call ids the upstream does not take are sent as others");
-      changed = true;
-      return { item: { ...item, id }, at };
+      if (id === item.id) return draft.keep(place);
+      notes.note(path(origin), "renamed", "call ids the upstream does not take are sent as others");
+      return draft.add({ ...item, id }, origin);
     }
-    if (item.type !== "result") return one;
-    const given = known.get(item.call);
-    if (given === undefined) return one;
-    given.last = given.open.shift() ?? given.last;
-    if (given.last === item.call) return one;
-    changed = true;
-    return { item: { ...item, call: given.last }, at };
+    const given = item.type === "result" ? known.get(item.call) : undefined;
+    if (item.type !== "result" || given === undefined) return draft.keep(place);
+    const call = given.open[given.next] ?? given.open.at(-1) ?? item.call;
+    given.next = Math.min(given.next + 1, given.open.length);
+    if (call === item.call) return draft.keep(place);
+    draft.add({ ...item, call }, origin);
   });
-  return changed ? fitted : told;
+  return draft.history();
 }

@@ -1,68 +1,45 @@
 import { isBySystem } from "../../turn/item.ts";
 import { isFields } from "../../turn/json.ts";
-import type { UpstreamName } from "../../turn/names.ts";
-import { takesFrom, type HistoryRule, type Medium, type Profile } from "../../turn/profile.ts";
-import type { Item, Message, Part, Result } from "../../turn/turn.ts";
-import type { Mending, TracedItem } from "./traced-item.ts";
+import { takesFrom, type Medium, type Profile } from "../../turn/profile.ts";
+import type { Message, Part, Result } from "../../turn/turn.ts";
+import { Draft, originOf, type History, type RepairContext } from "./draft.ts";
 
 /**
  * What messages and results hold, as far as the upstream takes it. An image in
  * a result that may only hold text follows as a message of the user's, behind
  * all results of its group.
  */
-export function fitParts(told: readonly TracedItem[], mending: Mending): readonly TracedItem[] {
-  const { rule } = mending;
-  const fitted: TracedItem[] = [];
-  let following: { parts: Part[]; at: number } | undefined;
-  let changed = false;
+export function fitParts(history: History, context: RepairContext): History {
+  const { rule, profile } = context;
+  const draft = new Draft(history);
+  let following: { readonly parts: Part[]; origin: number } | undefined;
   const follow = (): void => {
     if (following === undefined) return;
-    const { parts, at } = following;
+    const { parts, origin } = following;
     following = undefined;
-    fitted.push({ item: { type: "message", role: "user", parts }, at });
+    draft.add({ type: "message", role: "user", parts }, origin);
   };
-  for (const one of told) {
-    const { item, at } = one;
+  history.items.forEach((item, place) => {
     if (item.type !== "result") follow();
-    if (item.type !== "message" && item.type !== "result") {
-      fitted.push(one);
-      continue;
-    }
+    if (item.type !== "message" && item.type !== "result") return draft.keep(place);
     const media = item.type === "result" ? rule.resultMedia : rule.media;
-    const sorted = sortParts(item, media, mending, at);
-    const kept = rule.empty === false ? notEmpty(item, sorted.kept, mending, at) : sorted.kept;
-    if (sorted.moved.length > 0)
-      following = { at, parts: [...(following?.parts ?? []), ...label(item), ...sorted.moved] };
-    if (kept === item.parts) fitted.push(one);
-    else changed = true;
-    if (kept !== item.parts && kept !== undefined)
-      fitted.push({ item: { ...item, parts: kept }, at });
-  }
-  if (following !== undefined) changed = true;
+    const isFull = rule.empty !== false || (item.parts.length > 0 && !item.parts.some(isBlank));
+    if (isFull && item.parts.every((part) => isFit(part, media, profile))) return draft.keep(place);
+    const origin = originOf(history, place);
+    const { kept, moved } = sortParts(item, media, context, origin);
+    const parts = isFull ? kept : notEmpty(item, kept, context, origin);
+    if (parts !== undefined) draft.add({ ...item, parts }, origin);
+    if (moved.length === 0) return;
+    following ??= { parts: [], origin };
+    following.origin = origin;
+    following.parts.push(...label(item), ...moved);
+  });
   follow();
-  return changed ? fitted : told;
+  return draft.history();
 }
 
 const label = (item: Message | Result): Part[] =>
   item.type === "result" ? [{ type: "text", text: `From the result of call ${item.call}:` }] : [];
-
-/** Whether all of it fits as it is, which is the rule. */
-export function areFit(
-  items: readonly Item<UpstreamName>[],
-  rule: HistoryRule,
-  profile: Profile,
-): boolean {
-  const { roles, lateSystem, empty } = rule;
-  return items.every((item, at) => {
-    if (item.type !== "message" && item.type !== "result") return true;
-    const media = item.type === "result" ? rule.resultMedia : rule.media;
-    for (const part of item.parts) if (!isFit(part, media, profile)) return false;
-    if (empty === false && (item.parts.length === 0 || item.parts.some(isBlank))) return false;
-    if (item.type === "result") return true;
-    if (roles !== undefined && !roles.includes(item.role)) return false;
-    return lateSystem !== false || !isBySystem(item) || at === 0;
-  });
-}
 
 const isBlank = (part: Part): boolean => part.type === "text" && part.text.trim() === "";
 
@@ -77,14 +54,12 @@ type Sorted = { readonly kept: readonly Part[]; readonly moved: readonly Part[] 
 function sortParts(
   item: Message | Result,
   media: readonly Medium[] | undefined,
-  { rule, profile, notes, path }: Mending,
-  at: number,
+  { rule, profile, notes, path }: RepairContext,
+  origin: number,
 ): Sorted {
-  const fits = (part: Part): boolean => isFit(part, media, profile);
-  if (item.parts.every(fits)) return { kept: item.parts, moved: [] };
   const moved: Part[] = [];
   const kept = item.parts.map((part): Part => {
-    if (fits(part)) return part;
+    if (isFit(part, media, profile)) return part;
     const mayFollow =
       item.type === "result" &&
       part.type !== "text" &&
@@ -94,13 +69,13 @@ function sortParts(
     if (mayFollow) {
       moved.push(part);
       notes.note(
-        path(at),
+        path(origin),
         "reshaped",
         `${part.type}s in results follow as a message of the user's`,
       );
       return { type: "text", text: `(The ${part.type} follows in the next message.)` };
     }
-    notes.note(path(at), "dropped", `the upstream takes no ${partName(part)} here`);
+    notes.note(path(origin), "dropped", `the upstream takes no ${partName(part)} here`);
     return { type: "text", text: `(Here was ${partName(part)} that cannot be shown.)` };
   });
   return { kept, moved };
@@ -117,53 +92,48 @@ function partName(part: Part): string {
 function notEmpty(
   item: Message | Result,
   parts: readonly Part[],
-  { notes, path }: Mending,
-  at: number,
+  { notes, path }: RepairContext,
+  origin: number,
 ): readonly Part[] | undefined {
   if (!parts.every(isBlank)) {
     const some = parts.filter((part) => !isBlank(part));
     return some.length === parts.length ? parts : some;
   }
   const reason = "the upstream takes nothing empty";
-  notes.note(path(at), "repaired", reason);
+  notes.note(path(origin), "repaired", reason);
   return item.type === "result" ? [{ type: "text", text: "(no output)" }] : undefined;
 }
 
 /** Messages under roles that the upstream knows, and at places where it takes them. */
-export function fitRoles(
-  told: readonly TracedItem[],
-  { rule, notes, path }: Mending,
-): readonly TracedItem[] {
+export function fitRoles(history: History, { rule, notes, path }: RepairContext): History {
   const { roles, lateSystem } = rule;
-  if (roles === undefined && lateSystem !== false) return told;
-  let ahead = true;
-  const fitted: TracedItem[] = [];
-  for (const one of told) {
-    const { item, at } = one;
+  if (roles === undefined && lateSystem !== false) return history;
+  const draft = new Draft(history);
+  let isAtStart = true;
+  history.items.forEach((item, place) => {
     if (!isBySystem(item)) {
-      ahead = false;
-      fitted.push(one);
-      continue;
+      isAtStart = false;
+      return draft.keep(place);
     }
+    const origin = originOf(history, place);
     const role =
       roles === undefined || roles.includes(item.role) ? item.role : nearest(item.role, roles);
     if (role !== item.role)
-      notes.note(path(at), "reshaped", `${item.role} messages are sent as ${role} messages`);
-    const previous = fitted.at(-1)?.item;
-    if (lateSystem !== false || fitted.length === 0 || role === "user") {
-      fitted.push(role === item.role ? one : { item: { ...item, role }, at });
-    } else if (ahead && previous?.type === "message" && item.parts.every(isText)) {
-      notes.note(path(at), "reshaped", "the messages at the beginning are sent as one");
-      fitted[fitted.length - 1] = { item: joined(previous, item), at: fitted.at(-1)?.at ?? at };
+      notes.note(path(origin), "reshaped", `${item.role} messages are sent as ${role} messages`);
+    const previous = draft.last();
+    if (lateSystem !== false || previous === undefined || role === "user") {
+      if (role === item.role) draft.keep(place);
+      else draft.add({ ...item, role }, origin);
+    } else if (isAtStart && previous.type === "message" && item.parts.every(isText)) {
+      notes.note(path(origin), "reshaped", "the messages at the beginning are sent as one");
+      draft.replaceLast(joined(previous, item));
     } else {
-      ahead = false;
-      notes.note(path(at), "changed", `later ${role} messages are sent as the user's`);
-      fitted.push({ item: { ...item, role: "user" }, at });
+      isAtStart = false;
+      notes.note(path(origin), "changed", `later ${role} messages are sent as the user's`);
+      draft.add({ ...item, role: "user" }, origin);
     }
-  }
-  return fitted.every((one, at) => one === told[at]) && fitted.length === told.length
-    ? told
-    : fitted;
+  });
+  return draft.history();
 }
 
 const isText = (part: Part): boolean => part.type === "text";

@@ -170,3 +170,25 @@ describe("calls and results", () => {
     expect(planHistory(items, plain).turn.items).toBe(items);
   });
 });
+
+it("pairs what follows a paired beginning as it pairs the whole", () => {
+  const id = fc.constantFrom("a", "b", "c");
+  const item = fc.oneof(
+    id.map((one) => called(one)),
+    id.map((one) => result(one)),
+    fc.constant(message("user", "so")),
+    fc.constant(thought),
+  );
+  const beginning = [called("a"), called("b"), result("a"), result("b"), message("user", "hi")];
+  fc.assert(
+    fc.property(fc.array(item, { maxLength: 8 }), (items) => {
+      const { turn } = planHistory([...beginning, ...items]);
+      expect(turn.items.slice(0, beginning.length)).toEqual(beginning);
+      // Once paired it needs no pairing again.
+      expect(planHistory(turn.items as readonly unknown[] as readonly Item[]).turn.items).toEqual(
+        turn.items,
+      );
+      expect(flaws(turn.items)).toEqual([]);
+    }),
+  );
+});

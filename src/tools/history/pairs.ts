@@ -1,12 +1,9 @@
 import { isByModel } from "../../turn/item.ts";
 import type { UpstreamName } from "../../turn/names.ts";
-import type { Call, Item, Result } from "../../turn/turn.ts";
-import type { Mending, TracedItem } from "./traced-item.ts";
+import type { Item } from "../../turn/turn.ts";
+import { Draft, originOf, type History, type RepairContext } from "./draft.ts";
 
-type ToldCall = { readonly item: Call<UpstreamName>; readonly at: number };
-type ToldResult = { readonly item: Result; readonly at: number };
-
-/** What the model is told of a call that nobody answered. */
+/** The result of a call that nobody answered. */
 const UNANSWERED = "There is no result: the call was broken off.";
 
 /**
@@ -14,123 +11,157 @@ const UNANSWERED = "There is no result: the call was broken off.";
  * answered once, in the order of the calls, and nothing in between. The same
  * conversation always gives the same.
  */
-export function pairCalls(told: readonly TracedItem[], mending: Mending): readonly TracedItem[] {
-  const answers = answersOf(told, mending);
-  const paired: TracedItem[] = [];
+export function pairCalls(history: History, context: RepairContext): History {
+  const { items } = history;
+  const start = pairedPrefix(items, context.profile.tools.parallel);
+  if (start === items.length) return history;
+  const draft = new Draft(history);
+  for (let place = 0; place < start; place++) draft.keep(place);
+  const answers = answersFrom(start, history, context);
   let group: Group | undefined;
   const flush = (): void => {
-    if (group !== undefined) paired.push(...closeGroup(group, mending));
+    if (group !== undefined) closeGroup(group, { draft, history, context });
     group = undefined;
   };
-  for (const [place, { item, at }] of told.entries()) {
+  const note = (place: number, action: "dropped" | "repaired", reason: string): void =>
+    context.notes.note(context.path(originOf(history, place)), action, reason);
+  for (let place = start; place < items.length; place++) {
+    const item = items[place];
+    if (item === undefined) continue;
     if (item.type === "call") {
-      const call = { item, at };
       const answer = answers.byCall.get(place);
       if (group !== undefined && place > group.last) flush();
       group ??= { before: [], calls: [], after: [], last: place };
-      group.calls.push({ call, answer: answer?.told });
+      group.calls.push({ call: place, answer });
       // The group stays open up to the last of its results.
-      group.last = Math.max(group.last, answer?.place ?? place);
+      group.last = Math.max(group.last, answer ?? place);
     } else if (item.type === "result") {
-      if (!answers.used.has(place))
-        mending.notes.note(mending.path(at), "dropped", answers.why(place));
+      if (!answers.used.has(place)) note(place, "dropped", answers.why(place));
     } else if (group !== undefined && place < group.last) {
-      (isByModel(item) ? group.before : group.after).push({ item, at });
-      mending.notes.note(mending.path(at), "repaired", "stood between calls and their results");
+      (isByModel(item) ? group.before : group.after).push(place);
+      note(place, "repaired", "stood between calls and their results");
     } else {
       flush();
-      paired.push({ item, at });
+      draft.keep(place);
     }
   }
   flush();
-  return paired;
+  return draft.history();
 }
 
+/**
+ * How many items from the beginning are paired already: calls made at once, right
+ * behind them their results in the same order, and anything else before or after.
+ * None of them is the answer to a later call, nor is a later result theirs.
+ */
+function pairedPrefix(items: readonly Item<UpstreamName>[], parallel: boolean): number {
+  let sound = 0;
+  let calls = 0;
+  let answered = 0;
+  for (let place = 0; place < items.length; place++) {
+    const item = items[place];
+    if (item?.type === "call") {
+      if (answered > 0 || (!parallel && calls > 0)) return sound;
+      calls++;
+    } else if (item?.type === "result") {
+      const call = items[sound + answered];
+      if (calls === 0 || call?.type !== "call" || call.id !== item.call) return sound;
+      if (++answered < calls) continue;
+      calls = answered = 0;
+      sound = place + 1;
+    } else if (calls > 0) return sound;
+    else sound = place + 1;
+  }
+  return sound;
+}
+
+/** Calls that were made at once, by their places. */
 type Group = {
   /** What the model said among its calls. */
-  readonly before: TracedItem[];
-  readonly calls: { readonly call: ToldCall; readonly answer: ToldResult | undefined }[];
+  readonly before: number[];
+  readonly calls: { readonly call: number; readonly answer: number | undefined }[];
   /** What others said before the results were in. */
-  readonly after: TracedItem[];
+  readonly after: number[];
   last: number;
 };
 
-function closeGroup(group: Group, { notes, path, profile }: Mending): TracedItem[] {
-  const { parallel } = profile.tools;
-  const answered = group.calls.map(({ call, answer }): [TracedItem, TracedItem] => {
-    if (answer !== undefined) return [call, answer];
-    const { item, at } = call;
-    notes.note(path(at), "repaired", "the call has no result; the model is told so");
+type Rewriting = {
+  readonly draft: Draft;
+  readonly history: History;
+  readonly context: RepairContext;
+};
+
+function closeGroup(group: Group, { draft, history, context }: Rewriting): void {
+  const { notes, path, profile } = context;
+  const answer = (one: Group["calls"][number]): void => {
+    if (one.answer !== undefined) return draft.keep(one.answer);
+    const item = history.items[one.call];
+    if (item?.type !== "call") return;
+    const origin = originOf(history, one.call);
+    notes.note(path(origin), "repaired", "the call has no result; the model is told so");
     const parts = [{ type: "text", text: UNANSWERED } as const];
-    return [call, { item: { type: "result", call: item.id, kind: item.kind, parts }, at }];
-  });
-  const inTurn = parallel
-    ? [...answered.map(([call]) => call), ...answered.map(([, result]) => result)]
-    : answered.flat();
-  if (!parallel && answered.length > 1)
-    notes.note(
-      path(group.calls[0]?.call.at ?? 0),
-      "reshaped",
-      "calls made at once are told one by one",
-    );
-  return [...group.before, ...inTurn, ...group.after];
+    draft.add({ type: "result", call: item.id, kind: item.kind, parts }, origin);
+  };
+  for (const place of group.before) draft.keep(place);
+  if (profile.tools.parallel) {
+    for (const { call } of group.calls) draft.keep(call);
+    for (const one of group.calls) answer(one);
+  } else {
+    const [first, second] = group.calls;
+    if (first !== undefined && second !== undefined) {
+      const reason = "calls made at once are told one by one";
+      notes.note(path(originOf(history, first.call)), "reshaped", reason);
+    }
+    for (const one of group.calls) {
+      draft.keep(one.call);
+      answer(one);
+    }
+  }
+  for (const place of group.after) draft.keep(place);
 }
 
 type Answers = {
-  /** By the call's place. */
-  readonly byCall: ReadonlyMap<number, { readonly told: ToldResult; readonly place: number }>;
+  /** The place of a call's result, by that of the call. */
+  readonly byCall: ReadonlyMap<number, number>;
   readonly used: ReadonlySet<number>;
   why(place: number): string;
 };
 
 /** Pairs calls and results by id; where an id is used again, in order. */
-function answersOf(told: readonly TracedItem[], { notes, path }: Mending): Answers {
-  const waiting = new Map<string, number[]>();
-  const known = new Set<string>();
-  for (const [place, { item }] of told.entries()) {
-    if (item.type !== "call") continue;
-    known.add(item.id);
-    const places = waiting.get(item.id);
-    if (places === undefined) waiting.set(item.id, [place]);
-    else places.push(place);
+function answersFrom(start: number, history: History, { notes, path }: RepairContext): Answers {
+  const { items } = history;
+  const waiting = new Map<string, { readonly places: number[]; next: number }>();
+  for (let place = start; place < items.length; place++) {
+    const item = items[place];
+    if (item?.type !== "call") continue;
+    const same = waiting.get(item.id);
+    if (same === undefined) waiting.set(item.id, { places: [place], next: 0 });
+    else same.places.push(place);
   }
-  const byCall = new Map<number, { told: ToldResult; place: number }>();
+  const byCall = new Map<number, number>();
   const used = new Set<number>();
   let latest = -1;
-  for (const [place, { item, at }] of told.entries()) {
-    if (item.type !== "result") continue;
-    const call = waiting.get(item.call)?.shift();
+  for (let place = start; place < items.length; place++) {
+    const item = items[place];
+    if (item?.type !== "result") continue;
+    const same = waiting.get(item.call);
+    const call = same?.places[same.next++];
     if (call === undefined) continue;
-    byCall.set(call, { told: { item, at }, place });
+    byCall.set(call, place);
     used.add(place);
-    if (call < latest || place < call)
-      notes.note(path(at), "repaired", "results were not in the order of their calls");
+    if (call < latest || place < call) {
+      const reason = "results were not in the order of their calls";
+      notes.note(path(originOf(history, place)), "repaired", reason);
+    }
     latest = Math.max(latest, call);
   }
+  let known: Set<string> | undefined;
   const why = (place: number): string => {
-    const item = told[place]?.item;
+    known ??= new Set(items.flatMap((item) => (item.type === "call" ? item.id : [])));
+    const item = items[place];
     return item?.type === "result" && known.has(item.call)
       ? "the call has been answered before"
       : "no call has this id";
   };
   return { byCall, used, why };
-}
-
-/** Whether nothing needs to be done, which is the rule. */
-export function isPaired(items: readonly Item<UpstreamName>[], parallel: boolean): boolean {
-  const ids: string[] = [];
-  /** The first call that waits for its result. */
-  let waiting = 0;
-  let answering = false;
-  for (const item of items) {
-    if (item.type === "call") {
-      if (answering || (!parallel && ids.length > waiting)) return false;
-      ids.push(item.id);
-    } else if (item.type === "result") {
-      if (ids[waiting] !== item.call || item.call === "") return false;
-      waiting++;
-      answering = waiting < ids.length;
-    } else if (waiting < ids.length) return false;
-  }
-  return waiting === ids.length && new Set(ids).size === ids.length;
 }

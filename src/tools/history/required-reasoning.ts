@@ -1,85 +1,70 @@
 import { isByModel } from "../../turn/item.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Item, Reasoning } from "../../turn/turn.ts";
-import type { Mending, TracedItem } from "./traced-item.ts";
-
-/** Whether every turn of the model's that makes calls begins with reasoning. */
-export const areThoughtOut = (items: readonly Item<UpstreamName>[]): boolean =>
-  thoughtless(items).length === 0;
+import { Draft, originOf, type History, type RepairContext } from "./draft.ts";
 
 /** Puts `blank` where a turn of the model's makes calls and what it thought before is not known. */
-export function fitThoughts(
-  told: readonly TracedItem[],
+export function addMissingReasoning(
+  history: History,
   blank: string,
-  { notes, path }: Mending,
-): readonly TracedItem[] {
-  const places = new Set(thoughtless(told.map(({ item }) => item)));
-  if (places.size === 0) return told;
-  const thought: Reasoning = { type: "reasoning", summary: [], content: [blank] };
-  return told.flatMap((one, place) => {
-    if (!places.has(place)) return [one];
-    const reason = "what was thought before the call is not known; the upstream is told of nothing";
-    notes.note(path(one.at), "repaired", reason);
-    return [{ item: thought, at: one.at }, one];
+  { notes, path }: RepairContext,
+): History {
+  const { items } = history;
+  const draft = new Draft(history);
+  let end = 0;
+  items.forEach((item, place) => {
+    if (place >= end) {
+      end = turnEnd(items, place);
+      if (!isKnown(item) && hasIn(items, place, end, "call")) {
+        const origin = originOf(history, place);
+        const reason =
+          "what was thought before the call is not known; the upstream is told of nothing";
+        notes.note(path(origin), "repaired", reason);
+        const thought: Reasoning = { type: "reasoning", summary: [], content: [blank] };
+        draft.add(thought, origin);
+      }
+    }
+    draft.keep(place);
   });
+  return draft.history();
 }
 
-/** Whether every thought of the model's led to something. */
-export const areFollowed = (items: readonly Item<UpstreamName>[]): boolean =>
-  lone(items).size === 0;
-
-/** Leaves out thoughts that led to nothing: by themselves they make a message without content. */
-export function dropLone(
-  told: readonly TracedItem[],
-  { notes, path }: Mending,
-): readonly TracedItem[] {
-  const places = lone(told.map(({ item }) => item));
-  if (places.size === 0) return told;
-  const reason =
-    "the upstream takes nothing empty, and nothing was said or called after this thought";
-  for (const place of places) notes.note(path(told[place]?.at ?? 0), "dropped", reason);
-  return told.filter((_, place) => !places.has(place));
+/** Leaves out reasoning that led to nothing: by itself it makes a message without content. */
+export function dropLoneReasoning(history: History, { notes, path }: RepairContext): History {
+  const { items } = history;
+  const draft = new Draft(history);
+  let end = 0;
+  let isLone = false;
+  items.forEach((item, place) => {
+    if (place >= end) {
+      end = turnEnd(items, place);
+      isLone = isByModel(item) && !hasOther(items, place, end);
+    }
+    if (!isLone) return draft.keep(place);
+    const reason =
+      "the upstream takes nothing empty, and nothing was said or called after this thought";
+    notes.note(path(originOf(history, place)), "dropped", reason);
+  });
+  return draft.history();
 }
 
-/** Where reasoning stands in a turn of the model's that holds nothing else. */
-function lone(items: readonly Item<UpstreamName>[]): ReadonlySet<number> {
-  const found = new Set<number>();
-  let turn: number[] = [];
-  let isFollowed = false;
-  const close = (): void => {
-    if (!isFollowed) for (const place of turn) found.add(place);
-    turn = [];
-    isFollowed = false;
-  };
-  for (const [place, item] of items.entries()) {
-    if (!isByModel(item)) close();
-    else if (item.type === "reasoning") turn.push(place);
-    else isFollowed = true;
-  }
-  close();
-  return found;
+type Items = readonly Item<UpstreamName>[];
+
+/** Behind the last item of the model's turn that begins at `start`; what is not the model's stands alone. */
+function turnEnd(items: Items, start: number): number {
+  let end = start;
+  for (let item = items[end]; item !== undefined && isByModel(item); item = items[end]) end++;
+  return Math.max(end, start + 1);
 }
 
-/** Where the turns begin that make calls and hold no reasoning before anything else. */
-function thoughtless(items: readonly Item<UpstreamName>[]): number[] {
-  const places: number[] = [];
-  let start: number | undefined;
-  let known = false;
-  for (const [place, item] of items.entries()) {
-    if (!isByModel(item)) {
-      start = undefined;
-      continue;
-    }
-    if (start === undefined) {
-      start = place;
-      known = isKnown(item);
-    }
-    if (item.type === "call" && !known) {
-      places.push(start);
-      known = true;
-    }
-  }
-  return places;
+function hasIn(items: Items, start: number, end: number, type: Item["type"]): boolean {
+  for (let place = start; place < end; place++) if (items[place]?.type === type) return true;
+  return false;
+}
+
+function hasOther(items: Items, start: number, end: number): boolean {
+  for (let place = start; place < end; place++) if (items[place]?.type !== "reasoning") return true;
+  return false;
 }
 
 const isKnown = (item: Item<UpstreamName>): boolean =>

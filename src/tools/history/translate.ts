@@ -1,7 +1,7 @@
 import { memoizeByIdentity } from "../../turn/memoize.ts";
 import type { DialectTraits } from "../../turn/dialect-traits.ts";
 import { itemPath } from "../../turn/path.ts";
-import { upstreamName, type UpstreamName } from "../../turn/names.ts";
+import { upstreamName, type AnyName, type UpstreamName } from "../../turn/names.ts";
 import { takesFrom, type Profile } from "../../turn/profile.ts";
 import type { Call, Extra, Item, Opaque, Part, Reasoning, Result, Turn } from "../../turn/turn.ts";
 import { declaredBy } from "../plan/catalog.ts";
@@ -14,7 +14,7 @@ import type { Notes } from "../plan/notes.ts";
 import { recallReasoning, type Destination } from "../plan/reasoning.ts";
 import type { Toolset } from "../plan/toolset.ts";
 import { asObject } from "./arguments.ts";
-import type { TracedItem } from "./traced-item.ts";
+import { Draft, type History } from "./draft.ts";
 
 type To = {
   readonly profile: Profile;
@@ -40,28 +40,30 @@ type Telling = To & {
 
 /**
  * Past calls under the names and in the forms that the upstream is told now,
- * with their results; and without items that only another dialect has. Nothing,
- * if all can stay as it is.
+ * with their results; and without items that only another dialect has.
  */
-export function translate(turn: Turn, set: Toolset, to: To): readonly TracedItem[] | undefined {
+export function translate(turn: Turn, set: Toolset, to: To): History {
   const recast = recasting(turn, set, to.profile, to.notes);
   const fresh = { kinds: new Map(), named: new Map(), carried: new Map() };
   const telling: Telling = { ...to, turn, set, recast, ...fresh };
-  /** From the first item on that changes. */
-  let told: TracedItem[] | undefined;
-  const tell = (item: Item, one: Item, at: number): void => {
-    const written = translateItem(one, at, telling);
-    if (told === undefined && written !== item)
-      told = turn.items.slice(0, at).map((before, place) => asTold(before, place));
-    if (told !== undefined && written !== undefined) told.push(asTold(written, at));
-  };
+  // Where no name differs the two kinds of name are the same.
+  const items = turn.items as readonly Item<AnyName>[] as readonly Item<UpstreamName>[];
+  const draft = new Draft({ items, origins: undefined });
   turn.items.forEach((item, at) => {
     const own = madeAlone(item, to.profile);
-    if (own === undefined) return tell(item, item, at);
+    if (own === undefined) {
+      const written = translateItem(item, at, telling);
+      if (written === item) draft.keep(at);
+      else if (written !== undefined) draft.add(written as Item<UpstreamName>, at);
+      return;
+    }
     to.notes.note(itemPath(turn, at), "reshaped", MADE_ALONE);
-    for (const one of own) tell(item, one, at);
+    for (const one of own) {
+      const written = translateItem(one, at, telling);
+      if (written !== undefined) draft.add(written as Item<UpstreamName>, at);
+    }
   });
-  return told;
+  return draft.history();
 }
 
 const MADE_ALONE =
@@ -143,11 +145,6 @@ function keepOpaque(item: Opaque, at: number, telling: Telling): Opaque | undefi
   notes.note(itemPath(turn, at), "dropped", `${what} are unknown to the upstream`);
   return undefined;
 }
-
-const asTold = (item: Item | Item<UpstreamName>, at: number): TracedItem => ({
-  item: item as Item<UpstreamName>,
-  at,
-});
 
 function translateCall(call: Call, recast: Recast | undefined): Call | Call<UpstreamName> {
   if (recast === undefined) return call;

@@ -8,6 +8,10 @@ export function idAllocator(rule: IdRule | undefined): (id: string) => string {
   const tried = new Map<string, number>();
   return (id) => {
     const isFit = rule === undefined ? id !== "" : isLawfulId(id, rule);
+    if (isFit && !taken.has(id)) {
+      taken.add(id);
+      return id;
+    }
     let count = tried.get(id) ?? 0;
     let given = isFit && count === 0 ? id : bentId(id, rule, count);
     while (taken.has(given)) given = bentId(id, rule, ++count);

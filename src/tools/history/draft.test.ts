@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import { upstreamName } from "../../turn/names.ts";
+import type { Item } from "../../turn/turn.ts";
+import { Draft, type History } from "./draft.ts";
+
+const call = (id: string): Item<ReturnType<typeof upstreamName>> => ({
+  type: "call",
+  id,
+  kind: "function",
+  name: upstreamName("f"),
+  input: "{}",
+});
+const history: History = { items: [call("a"), call("b"), call("c")], origins: undefined };
+
+describe("a draft", () => {
+  it("is the very conversation where all is kept", () => {
+    const draft = new Draft(history);
+    for (const place of [0, 1, 2]) draft.keep(place);
+    expect(draft.last()).toBe(history.items[2]);
+    expect(draft.history()).toBe(history);
+  });
+
+  it("remembers where its items come from once one changes", () => {
+    const draft = new Draft({ items: history.items, origins: [4, 5, 9] });
+    draft.keep(0);
+    draft.add(call("new"), 5);
+    draft.keep(2);
+    expect(draft.history()).toEqual({
+      items: [call("a"), call("new"), call("c")],
+      origins: [4, 5, 9],
+    });
+  });
+
+  it("leaves out what is not kept, at the end too", () => {
+    const draft = new Draft(history);
+    draft.keep(0);
+    draft.keep(1);
+    expect(draft.history()).toEqual({ items: [call("a"), call("b")], origins: [0, 1] });
+  });
+
+  it("puts items in another order", () => {
+    const draft = new Draft(history);
+    for (const place of [0, 2, 1]) draft.keep(place);
+    expect(draft.history()).toEqual({
+      items: [call("a"), call("c"), call("b")],
+      origins: [0, 2, 1],
+    });
+  });
+});
