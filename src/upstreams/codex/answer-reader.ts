@@ -145,11 +145,11 @@ export class AnswerReader {
 
   #endReasoning(item: Fields): void {
     const streamed = this.#openReasoning(item);
-    for (const of of ["summary", "content"] as const)
-      for (const [part, one] of (listOf(item[of]) ?? []).entries()) {
+    for (const field of ["summary", "content"] as const)
+      for (const [part, one] of (listOf(item[field]) ?? []).entries()) {
         const text = textOf(fieldsOf(one)?.text);
-        if (text !== undefined && !streamed[of].has(part))
-          this.#emit({ type: "reasoning-delta", choice: 0, of, part, text });
+        if (text !== undefined && !streamed[field].has(part))
+          this.#emit({ type: "reasoning-delta", choice: 0, of: field, part, text });
       }
     this.#hasContent = true;
     this.#emit({ type: "reasoning-end", choice: 0, encrypted: textOf(item.encrypted_content) });
