@@ -259,8 +259,8 @@ describe("text that may be a call", () => {
     expect(tell("e")).toBe("");
     expect(tell("r> b")).toBe("<user> b");
     expect(tell("<use_tool ")).toBe("");
-    expect(tell("is")).toBe("");
-    expect(tell(" a")).toBe("<use_tool is a");
+    expect(tell("n")).toBe("");
+    expect(tell("o a")).toBe("<use_tool no a");
     expect(tell("<use_tool>\n")).toBe("");
     expect(tell("x")).toBe("<use_tool>\nx");
   });

@@ -13,228 +13,143 @@ import { memoizeByIdentity } from "../../../turn/memoize.ts";
 import type { Fields, JsonSchema } from "../../../turn/turn.ts";
 import { compact } from "./json-text.ts";
 
-/** What an argument may be, as far as text has to be told from JSON. */
+/** The types a value may have; none: any. */
+export type Types = ReadonlySet<string> | undefined;
+
+/** What a schema says of a value, as far as text has to be told from JSON, and elements from text. */
 export type Shape = {
-  /** None: anything. */
-  readonly types?: ReadonlySet<string> | undefined;
-  /** The only values it has, where they are listed. */
-  readonly values?: readonly unknown[] | undefined;
-  /** What its elements may be, if it is a list. */
-  readonly items?: readonly JsonSchema[] | undefined;
-};
-
-/** What a schema says of a tool's arguments. */
-export type Arguments = {
-  /** The tag that holds all of them at once. */
+  readonly types: Types;
+  /** The tag that holds all properties at once. */
   readonly whole: string;
-  declares(key: string): boolean;
-  /** Whether it names any at all. */
-  readonly some: boolean;
-  /** Whether a tag is around all of them: the one we write, or one that models write and no argument is named. */
+  /** Whether a tag is around all properties: the one we write, or one that models write and none is named. */
   wraps(tag: string): boolean;
-  value(key: string): Value;
-};
-
-/** What a schema says of one value. */
-export type Value = {
-  readonly shape: Shape;
-  /** What is in it, if it is an object. */
-  fields(): Arguments;
-  /** What it has several of, if it is a list; else itself. */
-  element(): Value;
+  property(key: string): Shape;
+  items(): Shape;
 };
 
 /** What models put around the arguments of a call. */
 export const wrappers: ReadonlySet<string> = new Set(["arguments", "parameters", "input", "args"]);
 
-export const argumentsOf = (schema: JsonSchema | undefined): Arguments =>
-  isFields(schema) ? readSchema(schema) : unknownArguments;
+export const shapeOf = (schema: JsonSchema | undefined): Shape =>
+  isFields(schema) ? shapeOfRoot(schema) : unknown;
 
-/** Why both sides agree: the shape alone says how a text is read, and the writer asks the reader. */
-export function readValue(text: string, shape: Shape): string {
-  const { types, values } = shape;
+/** The types alone say how a text is read, and the writer asks this reader: so both agree. */
+export function readValue(text: string, types: Types): string {
   const plain = JSON.stringify(text);
-  if (values?.includes(text) === true) return plain;
   if (types?.size === 1 && types.has("string")) return plain;
   const value = jsonOf(text);
-  if (value === undefined) return spokenWord(text, types) ?? plain;
+  if (value === undefined) return pythonWord(text, types) ?? plain;
   if (types?.has("string") !== true) return compact(text);
   // Beside other types a string is in quotes only where it would be taken for one of them.
   const isJson =
     typeof value === "string"
-      ? readValue(value, shape) !== JSON.stringify(value)
+      ? readValue(value, types) !== JSON.stringify(value)
       : [...types].some((type) => isOfType(value, type));
   return isJson ? compact(text) : plain;
 }
 
-/** What is no text and is said as other languages do: `True`, `None`. */
-function spokenWord(text: string, types: Types): string | undefined {
+/** `True`, `False` and `None` where there can be no text. */
+function pythonWord(text: string, types: Types): string | undefined {
   if (types === undefined || types.has("string")) return undefined;
-  const word = text.toLowerCase();
-  if (types.has("boolean") && (word === "true" || word === "false")) return word;
-  return types.has("null") && (word === "none" || word === "null") ? "null" : undefined;
+  const word = text.toLowerCase().replace("none", "null");
+  return isOfType(jsonOf(word), types.has("boolean") ? "boolean" : "null") ? word : undefined;
 }
 
 const WHOLE = "args";
-const anything: Shape = {};
 
-const unknownArguments: Arguments = {
+const unknown: Shape = {
+  types: undefined,
   whole: WHOLE,
-  declares: () => false,
-  some: false,
   wraps: (tag) => tag === WHOLE,
-  value: () => anyValue,
-};
-const anyValue: Value = {
-  shape: anything,
-  fields: () => unknownArguments,
-  element: () => anyValue,
+  property: () => unknown,
+  items: () => unknown,
 };
 
-const readSchema = memoizeByIdentity((root: Fields): Arguments => argumentsIn([root], root));
+const shapeOfRoot = memoizeByIdentity((root: Fields): Shape => shapeIn([root], root, new Map()));
 
-function argumentsIn(schemas: readonly JsonSchema[], root: Fields): Arguments {
+/** `refs`: the types of references, undefined while one is being found. */
+function shapeIn(schemas: readonly JsonSchema[], root: Fields, refs: Map<string, Types>): Shape {
   const properties = new Map<string, JsonSchema[]>();
-  const others: JsonSchema[] = [];
-  const seen = new Set<string>();
-  for (const schema of schemas) gather(schema, { root, properties, others, seen });
-  const values = new Map<string, Value>();
-  const declares = (key: string): boolean => properties.has(key);
-  const whole = wholeTag(declares);
-  const some = properties.size > 0;
+  const items: JsonSchema[] = [];
+  const seen = new Set<JsonSchema>();
+  for (const schema of schemas) gather(schema, { root, properties, items, seen });
+  const whole = wholeTag(properties);
+  const known = new Map<string, Shape>();
   return {
+    types: typesOfAny(schemas, root, refs),
     whole,
-    declares,
-    some,
-    wraps: (tag) => tag === whole || (some && wrappers.has(tag) && !declares(tag)),
-    value(key) {
+    wraps: (tag) =>
+      tag === whole || (properties.size > 0 && wrappers.has(tag) && !properties.has(tag)),
+    property(key) {
       const declared = properties.get(key);
-      if (declared === undefined) return others.length === 0 ? anyValue : valueIn(others, root);
-      let found = values.get(key);
-      if (found === undefined) values.set(key, (found = valueIn(declared, root)));
-      return found;
+      if (declared === undefined) return unknown;
+      const shape = known.get(key) ?? shapeIn(declared, root, refs);
+      known.set(key, shape);
+      return shape;
     },
+    items: () => (items.length === 0 ? unknown : shapeIn(items, root, refs)),
   };
 }
 
-function valueIn(schemas: readonly JsonSchema[], root: Fields): Value {
-  const refs = new Map<string, Shape | undefined>();
-  const shape = either(schemas.map((one) => shapeOf(one, root, refs)));
-  const value: Value = {
-    shape,
-    fields: () => argumentsIn(schemas, root),
-    element() {
-      if (shape.types?.has("array") !== true) return value;
-      return shape.items === undefined ? anyValue : valueIn(shape.items, root);
-    },
-  };
-  return value;
-}
-
-function wholeTag(declares: (key: string) => boolean): string {
-  if (!declares(WHOLE)) return WHOLE;
+function wholeTag(properties: ReadonlyMap<string, unknown>): string {
+  if (!properties.has(WHOLE)) return WHOLE;
   let tag = "arguments";
-  for (let marks = "_"; declares(tag); marks += "_") tag = marks + WHOLE;
+  for (let marks = "_"; properties.has(tag); marks += "_") tag = marks + WHOLE;
   return tag;
 }
 
-type Gathering = {
-  readonly root: JsonSchema;
+/** What a schema is combined of. */
+const combined = (schema: Fields, root: Fields): readonly JsonSchema[] => [
+  ...(typeof schema.$ref === "string" ? [resolve(root, schema.$ref) ?? true] : []),
+  ...schemasIn(schema.allOf),
+  ...schemasIn(schema.anyOf),
+  ...schemasIn(schema.oneOf),
+];
+
+type Gathered = {
+  readonly root: Fields;
   readonly properties: Map<string, JsonSchema[]>;
-  /** What is said of arguments that are not named. */
-  readonly others: JsonSchema[];
-  readonly seen: Set<string>;
+  readonly items: JsonSchema[];
+  readonly seen: Set<JsonSchema>;
 };
 
-/** Finds the arguments that a schema names, in all the places where it can. */
-function gather(schema: JsonSchema, into: Gathering): void {
-  if (typeof schema === "boolean") return;
-  const { $ref: ref, properties, additionalProperties: rest } = schema;
-  if (isFields(properties))
-    for (const [key, value] of Object.entries(properties)) {
-      if (!isSchema(value)) continue;
-      const found = into.properties.get(key);
-      if (found === undefined) into.properties.set(key, [value]);
-      else found.push(value);
-    }
-  if (isFields(rest)) into.others.push(isFields(schema.patternProperties) ? true : rest);
-  if (typeof ref === "string" && !into.seen.has(ref)) {
-    into.seen.add(ref);
-    gather(resolve(into.root, ref) ?? true, into);
+/** Finds the properties and items that a schema declares, in all the places where it can. */
+function gather(schema: JsonSchema, into: Gathered): void {
+  if (typeof schema === "boolean" || into.seen.has(schema)) return;
+  into.seen.add(schema);
+  const { properties, items } = schema;
+  for (const [key, value] of Object.entries(isFields(properties) ? properties : {})) {
+    if (!isSchema(value)) continue;
+    const known = into.properties.get(key);
+    if (known === undefined) into.properties.set(key, [value]);
+    else known.push(value);
   }
-  for (const word of ["allOf", "anyOf", "oneOf"])
-    for (const one of schemasIn(schema[word])) gather(one, into);
+  if (isSchema(items)) into.items.push(items);
+  for (const one of combined(schema, into.root)) gather(one, into);
 }
 
-/** `refs`: the shapes of references, undefined while one is being found. */
-function shapeOf(
-  schema: JsonSchema,
-  root: JsonSchema,
-  refs: Map<string, Shape | undefined>,
-): Shape {
-  if (typeof schema === "boolean") return anything;
+function typesOf(schema: JsonSchema, root: Fields, refs: Map<string, Types>): Types {
+  if (typeof schema === "boolean") return undefined;
+  const values = valuesIn(schema);
+  const own = values === undefined ? typesIn(schema) : values.map(typeOfValue);
+  if (own.length > 0) return new Set(schema.nullable === true ? [...own, "null"] : own);
   const { $ref: ref } = schema;
-  const inner: Shape[] = [];
   if (typeof ref === "string") {
     if (!refs.has(ref)) {
       refs.set(ref, undefined);
-      refs.set(ref, shapeOf(resolve(root, ref) ?? true, root, refs));
+      refs.set(ref, typesOf(resolve(root, ref) ?? true, root, refs));
     }
-    inner.push(refs.get(ref) ?? anything);
+    return refs.get(ref);
   }
-  for (const one of schemasIn(schema.allOf)) inner.push(shapeOf(one, root, refs));
-  for (const word of ["anyOf", "oneOf"]) {
-    const branches = schemasIn(schema[word]);
-    if (branches.length > 0) inner.push(either(branches.map((one) => shapeOf(one, root, refs))));
-  }
-  const shape = inner.reduce(both, ownShape(schema, inner.length > 0));
-  if (schema.nullable !== true || shape.types === undefined) return shape;
-  return { ...shape, types: new Set([...shape.types, "null"]) };
+  const parts = combined(schema, root);
+  if (parts.length > 0) return typesOfAny(parts, root, refs);
+  const implied = impliedTypes(schema);
+  return implied.length === 0 ? undefined : new Set(implied);
 }
 
-/** What a schema says by itself. Its keywords tell the type only where nothing else does. */
-function ownShape(schema: Fields, isCombined: boolean): Shape {
-  const { items } = schema;
-  const values = valuesIn(schema);
-  let types = typesIn(schema);
-  if (values !== undefined) types = [...new Set(values.map(typeOfValue))];
-  else if (types.length === 0 && !isCombined) types = impliedTypes(schema);
-  return {
-    types: types.length === 0 ? undefined : new Set(types),
-    values,
-    items: isSchema(items) ? [items] : undefined,
-  };
-}
-
-function either(shapes: readonly Shape[]): Shape {
-  const isOpen = shapes.some(({ types }) => types === undefined);
-  const isListed = shapes.every(({ values }) => values !== undefined);
-  const items = shapes.flatMap((one) => one.items ?? []);
-  return {
-    types: isOpen ? undefined : new Set(shapes.flatMap(({ types }) => [...(types ?? [])])),
-    values: isListed ? shapes.flatMap(({ values }) => values ?? []) : undefined,
-    items: items.length === 0 ? undefined : items,
-  };
-}
-
-function both(one: Shape, other: Shape): Shape {
-  return {
-    types: shared(one.types, other.types),
-    values: one.values ?? other.values,
-    items: one.items ?? other.items,
-  };
-}
-
-type Types = ReadonlySet<string> | undefined;
-
-function shared(one: Types, other: Types): Types {
-  if (one === undefined || other === undefined) return one ?? other;
-  const has = (types: ReadonlySet<string>, type: string): boolean =>
-    types.has(type) || (type === "integer" && types.has("number"));
-  const types = [
-    ...[...one].filter((type) => has(other, type)),
-    ...[...other].filter((type) => has(one, type)),
-  ];
-  // A schema that nothing can meet says nothing of use.
-  return types.length === 0 ? one : new Set(types);
+function typesOfAny(schemas: readonly JsonSchema[], root: Fields, refs: Map<string, Types>): Types {
+  const all = schemas.map((one) => typesOf(one, root, refs));
+  return all.length === 0 || all.includes(undefined)
+    ? undefined
+    : new Set(all.flatMap((types) => Array.from(types ?? [])));
 }

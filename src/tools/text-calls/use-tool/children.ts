@@ -1,4 +1,4 @@
-import { TAG_NAME } from "./key.ts";
+import { BLOCK, TAG_NAME } from "./key.ts";
 
 /** An element in a block, from its first tag to its last. */
 export type Child = {
@@ -6,53 +6,42 @@ export type Child = {
   readonly from: number;
   readonly to: number;
   readonly content: string;
-  /** Whether its closing tag is there, and no other's. */
-  readonly closed: boolean;
 };
 
 type Tag = {
   readonly name: string;
-  readonly type: "open" | "close" | "empty";
+  readonly isClose: boolean;
   readonly from: number;
   readonly to: number;
-  /** The tag that closes it. */
-  close?: Tag;
+  /** The tag that closes it; itself, if it is empty. */
+  close?: Tag | undefined;
   /** It has none of its own, and the next is taken for it. */
-  lent?: boolean;
+  isLent?: boolean;
 };
 
 const TAG = new RegExp(`<(/?)(${TAG_NAME})(?:[ \\t\\r\\n][^<>]*?)?(/?)>`, "uy");
 
 /**
  * The elements of a text, one behind the other; words between them count for
- * nothing. An element ends at its own closing tag, whatever stands in it. One
- * that has none ends where the next begins: at a tag that `isChild` knows, or
- * at any that is closed.
+ * nothing. An element ends at its own closing tag, whatever stands in it.
+ * Undefined where one is never closed: what belongs to it cannot be known.
  */
-export function childrenOf(text: string, isChild?: (tag: string) => boolean): readonly Child[] {
-  const tags = paired(tagsOf(text));
+export function childrenOf(text: string): readonly Child[] | undefined {
   const children: Child[] = [];
-  const isNext = ({ name, type, close }: Tag): boolean =>
-    type !== "close" && (isChild?.(name) ?? (type === "empty" || close !== undefined));
-  for (let at = 0; at < tags.length;) {
-    const tag = tags[at++];
-    if (tag === undefined || tag.type === "close") continue;
-    const { name, from, to, close } = tag;
-    let end = to;
-    if (tag.type === "open" && close !== undefined) {
-      end = close.from;
-      while (at < tags.length && (tags[at]?.from ?? 0) <= close.from) at++;
-    } else if (tag.type === "open") {
-      for (let next = tags[at]; next !== undefined && !isNext(next); next = tags[at]) at++;
-      end = tags[at]?.from ?? text.length;
-    }
-    const closed = tag.type === "empty" || (close !== undefined && tag.lent !== true);
-    children.push({ tag: name, from, to: close?.to ?? end, content: text.slice(to, end), closed });
+  let end = 0;
+  for (const { name, isClose, from, to, close, isLent } of paired(tagsOf(text))) {
+    if (isClose || from < end) continue;
+    if (close === undefined) return undefined;
+    end = close.to;
+    const content = text.slice(to, Math.max(to, close.from));
+    // Not a word about the tag, but a block that follows one which was broken off.
+    if (isLent === true && content.includes(`<${BLOCK}`)) return undefined;
+    children.push({ tag: name, from, to: close.to, content });
   }
   return children;
 }
 
-function tagsOf(text: string): Tag[] {
+function tagsOf(text: string): readonly Tag[] {
   const tags: Tag[] = [];
   for (let at = text.indexOf("<"); at !== -1; at = text.indexOf("<", at)) {
     if (text.startsWith("<![CDATA[", at)) {
@@ -62,39 +51,34 @@ function tagsOf(text: string): Tag[] {
       continue;
     }
     TAG.lastIndex = at;
-    const found = TAG.exec(text);
-    if (found === null) {
-      at++;
-      continue;
+    const [whole = "<", slash, name, isEmpty] = TAG.exec(text) ?? [];
+    if (name !== undefined) {
+      const tag: Tag = { name, isClose: slash === "/", from: at, to: at + whole.length };
+      if (isEmpty === "/") tag.close = tag;
+      tags.push(tag);
     }
-    const [whole, isClose, name = "", isEmpty] = found;
-    const type = isClose === "/" ? "close" : isEmpty === "/" ? "empty" : "open";
-    tags.push({ name, type, from: at, to: at + whole.length });
     at += whole.length;
   }
   return tags;
 }
 
 /** Tags of one name close each other from the inside out; what is left over, at the next that closes. */
-function paired(tags: Tag[]): readonly Tag[] {
+function paired(tags: readonly Tag[]): readonly Tag[] {
   const opened = new Map<string, Tag[]>();
   for (const tag of tags) {
-    const open = opened.get(tag.name);
-    if (tag.type === "close") {
-      const last = open?.pop();
-      if (last !== undefined) last.close = tag;
-    } else if (tag.type === "open") {
-      if (open === undefined) opened.set(tag.name, [tag]);
-      else open.push(tag);
-    }
+    const open = opened.get(tag.name) ?? [];
+    opened.set(tag.name, open);
+    const last = tag.isClose ? open.pop() : undefined;
+    if (last !== undefined) last.close = tag;
+    if (!tag.isClose && tag.close === undefined) open.push(tag);
   }
   const closing = new Map<string, Tag>();
   for (const tag of tags.toReversed()) {
-    if (tag.type === "close") closing.set(tag.name, tag);
-    const next = closing.get(tag.name);
-    if (tag.type !== "open" || tag.close !== undefined || next === undefined) continue;
-    tag.close = next;
-    tag.lent = true;
+    if (tag.isClose) closing.set(tag.name, tag);
+    else if (tag.close === undefined) {
+      tag.close = closing.get(tag.name);
+      tag.isLent = true;
+    }
   }
   return tags;
 }

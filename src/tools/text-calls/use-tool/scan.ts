@@ -9,16 +9,8 @@ export type Found = "text" | "held" | "released" | "closed";
 
 type State =
   | "text"
-  /** In `<use_tool`. */
-  | "mark"
-  /** In the rest of that tag. */
-  | "tag"
-  | "blank"
-  | "attribute"
-  | "named"
-  | "equals"
-  | "value"
-  | "slash"
+  /** In the first tag. */
+  | "head"
   /** Between that tag and what follows. */
   | "lead"
   | "body"
@@ -30,20 +22,25 @@ type State =
 const OPEN = `<${BLOCK}`;
 const CLOSE = `</${BLOCK}`;
 const DATA = "<![CDATA[";
+/** What the first tag may be so far: it has a name in it, or nothing. */
+const HEAD = new RegExp(
+  `^${OPEN}(?:\\s+(?:n|na|nam|name|name=|name="[^"<>]*"?|name='[^'<>]*'?)?\\s*)?>?$`,
+);
+/** A longer first tag is none: each character of it is checked with those before. */
+const MAX_HEAD = 300;
 
 /**
- * Finds the blocks in a text that comes in pieces. Every character is looked at
- * once, so that a block costs the same in however many pieces it comes. What is
+ * Finds the blocks in a text that comes in pieces. Behind its first tag every
+ * character is looked at once, so that a block costs the same in however many pieces it comes. What is
  * spoken of and not written, as in "the `<use_tool>` tag", is let go at once: a
  * block begins with an element or an object, or has its name in the tag.
  */
 export class BlockScan {
   #state: State = "text";
+  #head = "";
   /** How much of a mark has been seen, and which. */
   #seen = 0;
   #mark = OPEN;
-  #quote = "";
-  #named = false;
   /** How many brackets stand at the end of a section so far. */
   #brackets = 0;
   /** How far the scan is in what it holds. */
@@ -95,9 +92,8 @@ export class BlockScan {
   }
 
   #begin(): void {
-    this.#state = "mark";
-    this.#seen = 0;
-    this.#named = false;
+    this.#state = "head";
+    this.#head = "";
     this.#length = 0;
     this.#inner = 0;
   }
@@ -111,13 +107,12 @@ export class BlockScan {
   /** What one character leads to: `text` closes the block, nothing lets it go. */
   #step(char: string, code: number): State | undefined {
     switch (this.#state) {
-      case "mark":
-        if (char !== OPEN.charAt(this.#seen)) return undefined;
-        return ++this.#seen === OPEN.length ? "tag" : "mark";
+      case "head":
+        return this.#stepHead(char);
       case "lead":
         if (isSpace(code)) return "lead";
         if (char === "<") return this.#maybe();
-        return char === "{" || this.#named ? "body" : undefined;
+        return char === "{" || this.#head.includes("=") ? "body" : undefined;
       case "body":
         return char === "<" ? this.#maybe() : "body";
       case "inner":
@@ -130,33 +125,15 @@ export class BlockScan {
         this.#brackets = char === "]" ? this.#brackets + 1 : 0;
         return "data";
       default:
-        return this.#stepTag(char, code);
+        return this.#state;
     }
   }
 
-  /** Attributes, if there are any, and the end of the tag. */
-  #stepTag(char: string, code: number): State | undefined {
-    switch (this.#state) {
-      case "value":
-        return char === this.#quote ? "tag" : char === "<" ? undefined : "value";
-      case "slash":
-        return char === ">" ? "text" : undefined;
-      case "equals":
-        if (isSpace(code)) return "equals";
-        this.#quote = char;
-        this.#named = true;
-        return char === '"' || char === "'" ? "value" : undefined;
-      case "attribute":
-        if (isWord(char)) return "attribute";
-        return char === "=" ? "equals" : isSpace(code) ? "named" : undefined;
-      case "named":
-        return char === "=" ? "equals" : isSpace(code) ? "named" : undefined;
-      default:
-        if (char === ">") return "lead";
-        if (char === "/") return "slash";
-        if (isSpace(code)) return "blank";
-        return this.#state === "blank" && isWord(char) ? "attribute" : undefined;
-    }
+  #stepHead(char: string): State | undefined {
+    this.#head += char;
+    if (this.#head.length <= OPEN.length) return OPEN.startsWith(this.#head) ? "head" : undefined;
+    if (this.#head.length > MAX_HEAD || !HEAD.test(this.#head)) return undefined;
+    return char === ">" ? "lead" : "head";
   }
 
   #maybe(): State {
@@ -178,8 +155,6 @@ export class BlockScan {
     return "data";
   }
 }
-
-const isWord = (char: string): boolean => /[\w:.-]/.test(char);
 
 function indexOrEnd(text: string, mark: string, from: number): number {
   const at = text.indexOf(mark, from);

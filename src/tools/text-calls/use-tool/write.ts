@@ -1,5 +1,5 @@
 import type { JsonSchema } from "../../../turn/turn.ts";
-import { argumentsOf, readValue, type Arguments } from "./arguments.ts";
+import { readValue, shapeOf, type Shape } from "./arguments.ts";
 import { jsonOf } from "../../../turn/json.ts";
 import { membersOf, type Member } from "./json-text.ts";
 import { BLOCK, encodeKey } from "./key.ts";
@@ -16,7 +16,7 @@ export function writeUseTool(
   kind = "function",
 ): string {
   const isFree = kind === "custom";
-  const known = argumentsOf(isFree ? undefined : declared);
+  const known = shapeOf(isFree ? undefined : declared);
   const isNothing = kind === "function" && input.trim() === "";
   const members = isFree || isNothing ? undefined : membersOf(input);
   const whole = isNothing || members?.length === 0 ? "{}" : input;
@@ -27,7 +27,7 @@ export function writeUseTool(
 }
 
 /** The arguments one by one; nothing if one of them would not be read back, or there are none. */
-function writeMembers(members: readonly Member[], known: Arguments): string[] | undefined {
+function writeMembers(members: readonly Member[], known: Shape): string[] | undefined {
   const lines = new Map<string, string>();
   for (const [key, value] of members) {
     const text = writeValue(key, value, known);
@@ -44,10 +44,10 @@ function writeMembers(members: readonly Member[], known: Arguments): string[] | 
 }
 
 /** The text that is read as a value: itself, if it is a string, else its JSON. */
-function writeValue(key: string, value: string, known: Arguments): string | undefined {
-  const { shape } = known.value(key);
+function writeValue(key: string, value: string, known: Shape): string | undefined {
+  const { types } = known.property(key);
   const bare = value.startsWith('"') ? (jsonOf(value) as string) : value;
-  return [bare, value].find((text) => readValue(text, shape) === value);
+  return [bare, value].find((text) => readValue(text, types) === value);
 }
 
 const element = (tag: string, content: string): string => `  <${tag}>${content}</${tag}>`;
