@@ -32,6 +32,8 @@ export type DoorDialect = {
   readonly routes: readonly string[];
   /** Whether a body has the form of its requests, where no path tells. */
   isRequest(body: Fields): boolean;
+  /** For a dialect whose requests may refer to items of earlier answers. */
+  readonly references?: References | undefined;
   /** Throws a Fault that names the field. */
   readRequest(body: Fields, path?: PathParams): Turn;
   /** An id for an answer whose upstream gave none that a client of this dialect may see. */
@@ -74,6 +76,14 @@ export type RequestLine = {
   /** The model's name at the upstream. */
   readonly model: string;
   readonly stream: boolean;
+};
+
+/** Items that a request refers to by their ids instead of sending them. */
+export type References = {
+  /** The id of every reference, as often as it is there. */
+  idsIn(body: Fields): readonly string[];
+  /** The body with the items in place; what is not found stays a reference: the upstream may know it. */
+  resolve(body: Fields, items: ReadonlyMap<string, { readonly json: string }>): Fields;
 };
 
 export type Target = {
@@ -124,6 +134,6 @@ export type WriteContext = {
   readonly lastWords?: (() => string) | undefined;
   /** Hears what of the answer could not be written. */
   readonly report?: OnDecision | undefined;
-  /** Hears of every item of the answer that a client may refer to, and how long it is in writing. */
-  readonly keep?: ((id: string, item: Fields, length: number) => void) | undefined;
+  /** Hears of every item of the answer that a client may refer to, as JSON. */
+  readonly keep?: ((id: string, json: string) => void) | undefined;
 };

@@ -6,6 +6,7 @@ import { pump } from "../stream/pump.ts";
 import { sseComment } from "../stream/sse.ts";
 import { chain } from "../stream/stage.ts";
 import { callComment, callHeaders } from "../telemetry/figures.ts";
+import type { StoredItem } from "../store/store.ts";
 import type { Clock } from "../turn/clock.ts";
 import { boundDecisions, MAX_DECISIONS, type Decision } from "../turn/decision.ts";
 import type { TurnEvent } from "../turn/event.ts";
@@ -25,6 +26,8 @@ export type Answer = Flow & {
   readonly rounds: Pick<Rounds, "round" | "count">;
   /** What had to be done to the answer. */
   repairs(): readonly Decision[];
+  /** Its items that later requests may refer to. */
+  readonly items: readonly StoredItem[];
   /** The answer's id as the client sees it. */
   id(): string;
   /** Whether the client has been sent anything. */
@@ -66,8 +69,10 @@ export function answerTurn(state: GatewayState, job: Job, options: AnswerOptions
     open: (round) => openRound(round, { options, job, staging, time, limits }),
   });
   const stages = chain(rounds, limits === undefined ? counted : chain(limits, counted));
+  const items: StoredItem[] = [];
   const context = writeContext(state, job, {
     report,
+    items,
     lastWords: () => lastWords(counted.seen.calls, job),
     straight: () => rounds.round.straight,
   });
@@ -91,6 +96,7 @@ export function answerTurn(state: GatewayState, job: Job, options: AnswerOptions
     seen: counted.seen,
     rounds,
     repairs: repairs.all,
+    items,
     id() {
       const { start } = counted.seen;
       return (start?.dialect === job.turn.dialect ? start.id : undefined) ?? context.id;
@@ -141,13 +147,16 @@ function repairList() {
   };
 }
 
-type WriteOptions = Pick<WriteContext, "report" | "lastWords"> & { straight(): boolean };
+type WriteOptions = Pick<WriteContext, "report" | "lastWords"> & {
+  readonly items: StoredItem[];
+  straight(): boolean;
+};
 
 function writeContext(state: GatewayState, job: Job, options: WriteOptions): WriteContext {
   const { report, lastWords: closing } = options;
   const id = job.dialect.newAnswerId(state.newId);
   const now = (): number => Math.floor(state.clock.now() / 1000);
-  const keep = keeper(state, job, options);
+  const keep = itemKeeper(job, options);
   return { id, created: now(), now, newId: state.newId, keep, report, lastWords: closing };
 }
 
@@ -155,14 +164,10 @@ function writeContext(state: GatewayState, job: Job, options: WriteOptions): Wri
  * Clients that let answers be stored refer to their items instead of sending
  * them again. An upstream whose answers go through untouched keeps its own.
  */
-function keeper(
-  { items }: GatewayState,
-  { tenant, turn }: Job,
-  options: WriteOptions,
-): WriteContext["keep"] {
+function itemKeeper({ turn }: Job, options: WriteOptions): WriteContext["keep"] {
   if (turn.params.store === false) return undefined;
-  return (id, item, length) => {
-    if (!options.straight()) items.remember(tenant, id, { item, length });
+  return (id, json) => {
+    if (!options.straight()) options.items.push({ id, json });
   };
 }
 

@@ -2,8 +2,7 @@ import { bodyReader } from "../dialects/shared/body.ts";
 import { errorText } from "../dialects/errors/fault-body.ts";
 import { builtinDialects } from "../dialects/registry.ts";
 import type { DoorDialect } from "../dialects/dialect.ts";
-import { memory } from "../store/memory.ts";
-import { usageMemory } from "../store/usage-sums.ts";
+import { MemoryStore } from "../store/memory.ts";
 import type { Refusal } from "../telemetry/happening.ts";
 import { createMetrics } from "../telemetry/metrics.ts";
 import { until } from "../turn/clock.ts";
@@ -17,7 +16,6 @@ import { serveFetch } from "./fetch.ts";
 import type { GatewayState, OpenPlatform, Platform } from "./state.ts";
 import { foreignIn, originPolicyOf, type OriginPolicy } from "./origins.ts";
 import { RunningTurns } from "./running-turns.ts";
-import { sealMemory } from "./seals.ts";
 import { callRules } from "./rules.ts";
 import { doorAt, findRoute, requestIdFor, routeTable, type RequestContext } from "./routes.ts";
 import { toFault } from "./to-fault.ts";
@@ -44,11 +42,6 @@ export type Gateway = {
   /** The name in a `Host` header, if a page from elsewhere might have it. */
   foreignIn(host: string): string | undefined;
 };
-
-const PLANS_KEPT = 1024;
-/** In characters, and what an item takes beside its own; up to twice as many are kept. */
-const ITEMS_KEPT = 2 * 1024 * 1024;
-const ITEM_WEIGHT = 256;
 
 /** A gateway for a checked configuration. It listens nowhere: a host gives it exchanges. */
 export function openGateway(config: Config, platform: Platform): Gateway {
@@ -86,6 +79,7 @@ export function openGateway(config: Config, platform: Platform): Gateway {
     stopping = true;
     await drained(state, graceMs);
     await Promise.all([...state.upstreams.values()].map((upstream) => upstream.close()));
+    await state.store.close();
   }
 
   return {
@@ -129,10 +123,7 @@ const buildState = (config: Config, made: Lasting, before?: GatewayState): Gatew
   keys: keyring(config.server.keys),
   upstreams: openUpstreams(config, made, before),
   readBody: before?.readBody ?? bodyReader(),
-  plans: before?.plans ?? memory(PLANS_KEPT),
-  items: before?.items ?? memory(ITEMS_KEPT, ({ length }) => length + ITEM_WEIGHT),
-  seals: before?.seals ?? sealMemory(),
-  usage: before?.usage ?? usageMemory(),
+  store: before?.store ?? new MemoryStore(made.clock),
   running: before?.running ?? new RunningTurns(),
 });
 

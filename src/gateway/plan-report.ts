@@ -2,7 +2,7 @@ import { listParams } from "../dialects/shared/params.ts";
 import { countVerdicts, type ToolVerdict, type Verdict } from "../tools/plan/plan.ts";
 import { boundDecisions, isLossy, type Action, type Decision } from "../turn/decision.ts";
 import type { CallRules, StopMode } from "../turn/rules.ts";
-import type { Fields } from "../turn/turn.ts";
+import type { Turn } from "../turn/turn.ts";
 import type { GatewayState } from "./state.ts";
 import { prepareRound, type Asked, type Round } from "./round.ts";
 import { leavesOutText } from "./rules.ts";
@@ -99,6 +99,28 @@ const stopReason = (mode: StopMode, graceMs: number): string =>
     ? "a choice is ended behind its first call"
     : `a choice is ended when no call has followed another for ${graceMs} ms`;
 
+/** An object and its slots, beside the characters of its text at up to two bytes each. */
+const ENTRY_BYTES = 128;
+const textBytes = (...texts: readonly (string | undefined)[]): number =>
+  texts.reduce((sum, text) => sum + 2 * (text?.length ?? 0), ENTRY_BYTES);
+
+/** The verdicts on a list of tools are made once for as long as the list comes back. */
+const verdictBytes = new WeakMap<readonly ToolVerdict[], number>();
+
+/** About how much memory a plan holds on to: names, kinds and paths are the client's words, of any length. */
+export function planBytes({ tools, parameters, rules, decisions }: Planned): number {
+  let bytes = verdictBytes.get(tools);
+  if (bytes === undefined) {
+    bytes = 0;
+    for (const { path, kind, namespace, name, upstreamName, reason } of tools)
+      bytes += textBytes(path, kind, namespace, name, upstreamName, reason);
+    verdictBytes.set(tools, bytes);
+  }
+  for (const { path, target } of parameters) bytes += textBytes(path, target);
+  for (const { path, reason } of decisions) bytes += textBytes(path, reason);
+  return bytes + rules.length * ENTRY_BYTES;
+}
+
 export function reportPlan(of: Planned): PlanReport {
   const { link, profile, tools, straight, decisions } = of;
   return {
@@ -143,13 +165,12 @@ function parameterReport(
   return { path, verdict: "native", upstream_name: target ?? null, reason };
 }
 
-/** Plans a request body of any dialect without calling anyone. */
-export function planRequest(
-  body: Fields,
-  { config, upstreams, dialects }: Pick<GatewayState, "config" | "upstreams" | "dialects">,
+/** Plans a turn without calling anyone. */
+export function planTurn(
+  turn: Turn,
+  { config, upstreams }: Pick<GatewayState, "config" | "upstreams">,
   asked: Asked,
 ): PlanReport {
-  const turn = dialects.doorFor(body).readRequest(body);
   const [link] = selectChain(turn.model, config, upstreams);
   return reportPlan(planned(prepareRound(turn, link, asked), asked));
 }

@@ -1,6 +1,5 @@
 import type { DoorDialect, ListedModel, ModelListForm, PathParams } from "../dialects/dialect.ts";
 import type { DialectRegistry, DoorEntry } from "../dialects/registry.ts";
-import { recallItems } from "../dialects/responses/references.ts";
 import { Fault } from "../turn/fault.ts";
 import type { CallRules } from "../turn/rules.ts";
 import type { Tenant } from "../turn/tenant.ts";
@@ -10,8 +9,9 @@ import type { Exchange } from "./exchange.ts";
 import type { GatewayState } from "./state.ts";
 import { listModels } from "./models.ts";
 import { matchPath } from "./match-path.ts";
-import { planRequest, reportPlan } from "./plan-report.ts";
+import { planTurn } from "./plan-report.ts";
 import type { Round } from "./round.ts";
+import { afterRecall, recall, type ReadBody, type Recalled } from "./recall.ts";
 import { outputModes } from "./rules.ts";
 import { linkName, providerOf, selectChain, type Link } from "./select.ts";
 import { readUsageQuery, usageBody } from "./usage-report.ts";
@@ -136,10 +136,29 @@ const isMisled = (path: string): boolean => !/^\/v1\/(?!v1(?:\/|$))/.test(path);
 export const doorAt = ({ routes }: RouteTable, path: string): DoorDialect | undefined =>
   routes.find((route) => matchPath(route.path, path.replace(/(?<=.)\/$/, "")) !== undefined)?.door;
 
-function serveTurn(context: RequestContext, dialect: DoorDialect): void {
-  const { state, exchange, requestId, tenant } = context;
+function serveTurn(context: RequestContext, dialect: DoorDialect): void | Promise<void> {
+  const { state, exchange, params } = context;
   requireJson(exchange.headers);
-  const turn = dialect.readRequest(bodyOf(context), context.params);
+  const body = state.readBody(exchange.body);
+  return recalled(context, { dialect, body, params }, (request) =>
+    startTurn(context, dialect, request),
+  );
+}
+
+/** Goes on with a request once all that it refers to is there: at once where that is nothing. */
+function recalled(
+  context: RequestContext,
+  read: Pick<ReadBody, "dialect" | "body" | "params">,
+  then: (request: Recalled) => void,
+): void | Promise<void> {
+  const { state, exchange, tenant } = context;
+  const request = recall(state, { ...read, tenant, text: exchange.body });
+  return request instanceof Promise ? afterRecall(context, request, then) : then(request);
+}
+
+function startTurn(context: RequestContext, dialect: DoorDialect, request: Recalled): void {
+  const { state, exchange, requestId, tenant } = context;
+  const { turn, sealOwner } = request;
   const rules = rulesFor(context);
   const chain = selectChain(turn.model, state.config, state.upstreams);
   const job: Job = {
@@ -151,7 +170,7 @@ function serveTurn(context: RequestContext, dialect: DoorDialect): void {
     chain,
     strict: isStrict(context),
     rules,
-    sealOwner: sealOwnerFor(context),
+    sealOwner,
     reply: exchange.reply,
     span: startSpan(ahead(chain[0], turn.stream), exchange.headers),
     stage: stageOf(turn, state.stages),
@@ -166,16 +185,6 @@ const ahead = (link: Link, stream: boolean): TurnAhead => ({
   provider: providerOf(link),
   stream,
 });
-
-/** The body, with the items of past answers that it refers to. Nobody finds another tenant's. */
-function bodyOf({ state, exchange, tenant }: RequestContext): Fields {
-  return recallItems(state.readBody(exchange.body), (id) => state.items.recall(tenant, id)?.item);
-}
-
-const sealOwnerFor =
-  ({ state, tenant }: RequestContext): Job["sealOwner"] =>
-  (seal) =>
-    state.seals.ownerOf(tenant, seal);
 
 function isStrict({ state, exchange }: RequestContext): boolean {
   const param = "x-patchbay-strict";
@@ -197,23 +206,27 @@ function rulesFor({ state, exchange }: RequestContext): CallRules {
 }
 
 /** What would happen to the posted request, for the first place its model is to be had. */
-function servePlan(context: RequestContext): void {
-  requireJson(context.exchange.headers);
-  const sealOwner = sealOwnerFor(context);
-  const asked = { strict: isStrict(context), rules: rulesFor(context), sealOwner };
-  sendJson(context, 200, planRequest(bodyOf(context), context.state, asked));
+function servePlan(context: RequestContext): void | Promise<void> {
+  const { state, exchange } = context;
+  requireJson(exchange.headers);
+  const body = state.readBody(exchange.body);
+  const dialect = state.dialects.doorFor(body);
+  return recalled(context, { dialect, body }, ({ turn, sealOwner }) => {
+    const asked = { strict: isStrict(context), rules: rulesFor(context), sealOwner };
+    sendJson(context, 200, planTurn(turn, state, asked));
+  });
 }
 
-function servePastPlan(context: RequestContext): void {
+async function servePastPlan(context: RequestContext): Promise<void> {
   const id = decoded(context.rest);
-  const past = context.state.plans.recall(context.tenant, id);
+  const plan = await context.state.store.findPlan(context.tenant, id);
   // Somebody else's plan is as unknown as one that never was.
-  if (past === undefined)
+  if (plan === undefined)
     throw new Fault(
       "plan.unknown",
-      `No plan is kept for \`${id.slice(0, 100)}\`; plans of the last thousand answers are, until a restart.`,
+      `No plan is kept for \`${id.slice(0, 100)}\`; those of the latest answers are, until a restart.`,
     );
-  sendJson(context, 200, { id, ...reportPlan(past) });
+  sendJson(context, 200, { id, ...plan });
 }
 
 function turnHeaders(
@@ -242,9 +255,9 @@ const headerText = (text: string): string =>
 
 /** What the tenant's own turns used, added up; where no key is needed, everybody's. */
 async function serveUsage(context: RequestContext): Promise<void> {
-  const { usage, clock } = context.state;
+  const { store, clock } = context.state;
   const query = readUsageQuery(context.exchange.query, clock.now());
-  const rows = await usage.read(context.tenant, query.start, query.end);
+  const rows = await store.sumUsage(context.tenant, query.start, query.end);
   sendJson(context, 200, usageBody(rows, query));
 }
 

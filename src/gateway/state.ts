@@ -1,20 +1,16 @@
 import type { DialectRegistry } from "../dialects/registry.ts";
 import type { bodyReader } from "../dialects/shared/body.ts";
-import type { Memory } from "../store/memory.ts";
-import type { UsageStore } from "../store/usage-sums.ts";
+import type { Store } from "../store/store.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { Report } from "../telemetry/happening.ts";
 import type { Clock, NewId } from "../turn/clock.ts";
 import type { CallRules } from "../turn/rules.ts";
-import type { Fields } from "../turn/turn.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
 import type { KnownKey } from "./admission.ts";
 import type { Config } from "./config.ts";
 import type { RouteTable } from "./routes.ts";
-import type { Planned } from "./plan-report.ts";
 import type { RunningTurns } from "./running-turns.ts";
 import type { MakeTurnStage } from "./turn-stage.ts";
-import type { Seals } from "./seals.ts";
 
 /** What the host gives the gateway. Tests give their own. */
 export type Platform = {
@@ -33,11 +29,6 @@ export type Platform = {
 /** The same with nothing left open. */
 export type OpenPlatform = Platform & { readonly dialects: DialectRegistry };
 
-export type StoredItem = {
-  readonly item: Fields;
-  readonly length: number;
-};
-
 /**
  * All a request needs, as it was when the request came: a new configuration
  * makes a new state and never changes a turn under way.
@@ -52,13 +43,8 @@ export type GatewayState = OpenPlatform & {
   readonly upstreams: ReadonlyMap<string, Upstream>;
   readonly metrics: Metrics;
   readonly readBody: ReturnType<typeof bodyReader>;
-  /** The plans of past answers, by the answer's id. */
-  readonly plans: Memory<Planned>;
-  /** The items of past answers that a client may refer to, by their ids. */
-  readonly items: Memory<StoredItem>;
-  readonly seals: Seals;
-  /** What turns used, for those who ask. */
-  readonly usage: UsageStore;
+  /** What is kept of past turns. */
+  readonly store: Store;
   /** The turns under way, for a stop that waits. */
   readonly running: RunningTurns;
 };

@@ -4,12 +4,7 @@ import { Fault } from "../turn/fault.ts";
 /** Anything thrown, as a Fault. What we did not throw on purpose is reported, and its text kept from the client. */
 export function toFault(error: unknown, report: Report, requestId: string | undefined): Fault {
   if (error instanceof Fault) return error;
-  report({
-    type: "trouble",
-    requestId,
-    error: error instanceof Error ? error.name : typeof error,
-    frames: framesOf(error),
-  });
+  reportTrouble(error, report, requestId);
   if (isOverflow(error))
     return new Fault("request.invalid", "The request is nested too deep; send it flatter.");
   return new Fault(
@@ -19,6 +14,19 @@ export function toFault(error: unknown, report: Report, requestId: string | unde
     error,
   );
 }
+
+/** Reports an error by where it was raised; what it says may quote a request. */
+export const reportTrouble = (
+  error: unknown,
+  report: Report,
+  requestId: string | undefined,
+): void =>
+  report({
+    type: "trouble",
+    requestId,
+    error: error instanceof Error ? error.name : typeof error,
+    frames: framesOf(error),
+  });
 
 /** What a request can have done to us: all that goes into its depths does so on the stack. */
 const isOverflow = (error: unknown): boolean =>

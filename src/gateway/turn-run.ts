@@ -13,14 +13,13 @@ import type { Reply } from "./exchange.ts";
 import { answerTurn, type Answer } from "./answer.ts";
 import { faultForClient } from "./client-fault.ts";
 import type { GatewayState } from "./state.ts";
-import { planned } from "./plan-report.ts";
 import { prepareRound, type Round } from "./round.ts";
 import type { RunningTurn } from "./running-turns.ts";
+import { saveTurn, type AnswerLeft } from "./save-turn.ts";
 import { linkName, providerOf, type Link } from "./select.ts";
 import { outcomeOf } from "./tally.ts";
 import type { TurnStage } from "./turn-stage.ts";
 import { toFault } from "./to-fault.ts";
-import { usageEntry } from "./usage-report.ts";
 
 /** A request that has been read and may become a turn. */
 export type Job = {
@@ -186,28 +185,25 @@ class TurnRun implements RunningTurn {
   }
 
   #finish(outcome: Outcome, status: number, fault = this.#answer?.seen.fault): void {
-    const { running, metrics, plans, seals } = this.#state;
+    const { running, metrics } = this.#state;
     if (!running.remove(this)) return;
     metrics.running(-1);
-    if (this.#round !== undefined && this.#answer !== undefined) {
-      const { tenant, rules } = this.#job;
-      const mended = this.#answer.repairs();
-      plans.remember(tenant, this.#answer.id(), planned(this.#round, { rules, mended }));
-      // Where the plan marks reasoning, it says itself whose it is.
-      const { link, plan } = this.#round;
-      if (plan.seal === undefined)
-        for (const seal of this.#answer.seen.seals)
-          seals.remember(tenant, seal, link.upstream.name);
-    }
     this.#tell(this.#done(outcome, status, fault));
   }
 
   /** All that is ever told of a turn is made of this one account of it. */
   #tell(done: TurnDone): void {
-    const { report, usage, config } = this.#state;
-    report(done);
-    usage.add(usageEntry(done, this.#job.tenant, config));
+    this.#state.report(done);
+    saveTurn(this.#state, this.#job.tenant, done, this.#answerLeft());
     this.#job.span?.end(done);
+  }
+
+  #answerLeft(): AnswerLeft | undefined {
+    const [round, answer] = [this.#round, this.#answer];
+    if (round === undefined || answer === undefined) return undefined;
+    const { items, seen } = answer;
+    const { rules } = this.#job;
+    return { id: answer.id(), round, rules, repairs: answer.repairs(), items, seals: seen.seals };
   }
 
   #done(outcome: Outcome, status: number, fault: Fault | undefined): TurnDone {

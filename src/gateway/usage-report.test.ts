@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { turnDone } from "../../test/support/turn-done.ts";
-import { usageMemory } from "../store/usage-sums.ts";
+import { usageSums } from "../store/usage-sums.ts";
 import type { Fault } from "../turn/fault.ts";
 import { parseConfig } from "./config.ts";
 import { readUsageQuery, usageBody, usageEntry } from "./usage-report.ts";
@@ -50,8 +50,8 @@ describe("a query for usage", () => {
 });
 
 describe("usage", () => {
-  it("is summed by bucket and by model", async () => {
-    const store = usageMemory();
+  it("is summed by bucket and by model", () => {
+    const store = usageSums();
     const turns = [
       turnDone({ at: at("2026-03-04T23:59:00Z") }),
       turnDone({ at: at("2026-03-05T00:00:00Z"), model: "whatever", upstream: "demo/whatever" }),
@@ -62,9 +62,9 @@ describe("usage", () => {
         calls: { given: 1, withheld: 1, repeated: 0, truncated: true, stopped: false },
       }),
     ];
-    for (const turn of turns) store.add(usageEntry(turn, "ann", config));
+    for (const turn of turns) store.add("ann", turn.at, usageEntry(turn, config));
     const query = readUsageQuery("group=day", now);
-    const body = usageBody(await store.read("ann", query.start, query.end), query);
+    const body = usageBody(store.read("ann", query.start, query.end), query);
     expect(body).toMatchObject({
       object: "usage",
       group: "day",
@@ -90,12 +90,12 @@ describe("usage", () => {
     });
   });
 
-  it("can be of one model alone", async () => {
-    const store = usageMemory();
-    store.add(usageEntry(turnDone({ at: now }), "", config));
-    store.add(usageEntry(turnDone({ at: now, model: "other" }), "", config));
+  it("can be of one model alone", () => {
+    const store = usageSums();
+    store.add("", now, usageEntry(turnDone({ at: now }), config));
+    store.add("", now, usageEntry(turnDone({ at: now, model: "other" }), config));
     const query = readUsageQuery("model=gpt", now);
-    expect(usageBody(await store.read("", query.start, query.end), query)).toMatchObject({
+    expect(usageBody(store.read("", query.start, query.end), query)).toMatchObject({
       total_requests: 1,
       models: { gpt: { total_requests: 1 } },
     });

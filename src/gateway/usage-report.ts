@@ -1,11 +1,5 @@
-import {
-  addUp,
-  hourBegan,
-  HOUR_MS,
-  type UsageEntry,
-  type UsageRow,
-  type UsageSum,
-} from "../store/usage-sums.ts";
+import { addUp, hourBegan, HOUR_MS, type UsageRow, type UsageSum } from "../store/usage-sums.ts";
+import type { UsageEntry } from "../store/store.ts";
 import type { TurnDone } from "../telemetry/happening.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Config } from "./config.ts";
@@ -14,11 +8,9 @@ import type { Config } from "./config.ts";
  * What a turn adds to the sums. It goes by the name in the configuration that
  * the client asked for, or else by the place that answered.
  */
-export function usageEntry(turn: TurnDone, caller: string, { models }: Config): UsageEntry {
+export function usageEntry(turn: TurnDone, { models }: Pick<Config, "models">): UsageEntry {
   const name = Object.hasOwn(models, turn.model) ? turn.model : turn.upstream;
   return {
-    at: turn.at,
-    caller,
     model: name.slice(0, 200),
     failed: turn.outcome === "failed",
     usage: turn.usage,

@@ -1,34 +1,37 @@
 import { expect, it } from "vitest";
-import { memory } from "./memory.ts";
+import { stillClock } from "../../test/support/still-clock.ts";
+import { describeStore, item, turn } from "../../test/support/store-suite.ts";
+import { MemoryStore } from "./memory.ts";
+import { TenantSegments } from "./segments.ts";
 
-it("keeps the last values and forgets the first", () => {
-  const kept = memory<number>(10);
-  for (let at = 0; at < 100; at++) kept.remember("ann", `key ${at}`, at);
-  for (let at = 90; at < 100; at++) expect(kept.recall("ann", `key ${at}`)).toBe(at);
-  expect(kept.recall("ann", "key 79")).toBeUndefined();
+describeStore("memory", (clock, retention) => new MemoryStore(clock, retention));
+
+it("takes a turn in the call that saves it", async () => {
+  const store = new MemoryStore(stillClock());
+  const saving = store.saveTurn(turn({ items: [item("a")] }));
+  const finding = store.findItems("ann", ["a"], 1000);
+  expect(await finding).toEqual({ type: "found", items: new Map([["a", item("a")]]) });
+  await saving;
 });
 
-it("keeps what weighs as much as it is told", () => {
-  const kept = memory<string>(10, (value) => value.length);
-  const keys = ["a", "b", "c", "d", "e", "f"];
-  for (const key of keys) kept.remember("ann", key, key.repeat(5));
-  expect(keys.filter((key) => kept.recall("ann", key) !== undefined)).toEqual(["c", "d", "e", "f"]);
-});
-
-it("gives the later of two values for a key", () => {
-  const kept = memory<number>(1);
-  kept.remember("ann", "key", 1);
-  kept.remember("ann", "key", 2);
-  expect(kept.recall("ann", "key")).toBe(2);
-});
-
-it("gives nobody the value of another under the same id", () => {
-  const kept = memory<number>(10);
-  kept.remember("ann", "key", 1);
-  kept.remember("bob", "key", 2);
-  expect(["ann", "bob", "eve"].map((tenant) => kept.recall(tenant, "key"))).toEqual([
-    1,
-    2,
-    undefined,
-  ]);
+it("never holds more than it may, whatever the weights", () => {
+  const clock = stillClock();
+  const held = new Set<{ bytes: number }>();
+  const registry = new TenantSegments({ maxBytes: 1000, maxAgeMs: 100 }, clock, () => {
+    const content = { bytes: 0 };
+    held.add(content);
+    return content;
+  });
+  const tenants = ["ann", "bob", "eve"];
+  for (let at = 0; at < 500; at++) {
+    const bytes = (at * 37) % 400;
+    const content = registry.open(tenants[at % 3] ?? "", bytes);
+    if (content !== undefined) content.bytes += bytes;
+    const kept = tenants.flatMap((tenant) => registry.contents(tenant));
+    expect(kept.reduce((sum, one) => sum + one.bytes, 0)).toBeLessThanOrEqual(1000);
+  }
+  expect(registry.open("ann", 1001)).toBeUndefined();
+  clock.move(1000);
+  registry.open("ann", 900);
+  expect(registry.contents("bob")).toEqual([]);
 });

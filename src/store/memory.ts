@@ -1,40 +1,175 @@
+import type { Clock } from "../turn/clock.ts";
 import type { Tenant } from "../turn/tenant.ts";
+import type { Fields } from "../turn/turn.ts";
+import { TenantSegments } from "./segments.ts";
+import type {
+  FoundChain,
+  FoundItems,
+  ResponseRecord,
+  Retention,
+  Store,
+  StoredItem,
+  StoredPlan,
+  StoredResponse,
+  StoredTurn,
+} from "./store.ts";
+import { usageSums, type UsageRow } from "./usage-sums.ts";
 
-/** A bounded memory: what was put in first goes first. Ids may be the upstream's, so they are each tenant's own. */
-export type Memory<Value> = {
-  remember(tenant: Tenant, id: string, value: Value): void;
-  recall(tenant: Tenant, id: string): Value | undefined;
+type Timed<Value> = { readonly at: number; readonly value: Value };
+
+/** Answers with their items, and seals, by id. */
+type Answers = {
+  readonly responses: Map<string, StoredResponse>;
+  readonly items: Map<string, Timed<StoredItem>>;
+  readonly seals: Map<string, string>;
 };
+type Plans = Map<string, Timed<StoredPlan>>;
 
-/**
- * Keeps at least the last `most` values and at most twice as many, or what
- * weighs so much. Two generations, the older dropped whole: a map that gains and
- * loses an entry with every request would keep the dead from the young
- * generation's collector.
- */
-export function memory<Value>(
-  most: number,
-  weigh: (value: Value) => number = () => 1,
-): Memory<Value> {
-  let young = new Map<string, Value>();
-  let old = young;
-  let weight = 0;
-  return {
-    remember(tenant, id, value) {
-      if (weight >= most) {
-        old = young;
-        young = new Map();
-        weight = 0;
-      }
-      weight += weigh(value);
-      young.set(keyOf(tenant, id), value);
-    },
-    recall(tenant, id) {
-      const key = keyOf(tenant, id);
-      return young.get(key) ?? old.get(key);
-    },
-  };
+const DAY_MS = 86_400_000;
+const memoryRetention: Retention = { maxBytes: 24 * 1024 * 1024, maxAgeMs: 30 * DAY_MS };
+
+/** Of what may be kept, the part for plans: the plans of an agent with many tools must not push out its answers. */
+const PLANS_SHARE = 1 / 3;
+
+/** What an entry takes beside its text: objects, table slots, keys. */
+const ENTRY_BYTES = 256;
+
+const done = Promise.resolve();
+
+/** A store that lives as long as the process. A write is over when its call returns. */
+export class MemoryStore implements Store {
+  readonly #clock: Pick<Clock, "now">;
+  readonly #maxAgeMs: number;
+  readonly #answers: TenantSegments<Answers>;
+  readonly #plans: TenantSegments<Plans>;
+  readonly #usage = usageSums();
+
+  constructor(clock: Pick<Clock, "now">, { maxBytes, maxAgeMs } = memoryRetention) {
+    const plansBytes = maxBytes * PLANS_SHARE;
+    this.#clock = clock;
+    this.#maxAgeMs = maxAgeMs;
+    this.#answers = new TenantSegments(
+      { maxBytes: maxBytes - plansBytes, maxAgeMs },
+      clock,
+      () => ({
+        responses: new Map(),
+        items: new Map(),
+        seals: new Map(),
+      }),
+    );
+    this.#plans = new TenantSegments({ maxBytes: plansBytes, maxAgeMs }, clock, () => new Map());
+  }
+
+  saveTurn(turn: StoredTurn): Promise<void> {
+    const { tenant, at, answerId, plan } = turn;
+    this.#usage.add(tenant, at, turn.usage);
+    if (answerId !== undefined && plan !== undefined)
+      this.#plans.open(tenant, plan.bytes + ENTRY_BYTES)?.set(answerId, { at, value: plan });
+    this.#saveAnswer(turn);
+    return done;
+  }
+
+  /** One segment takes it all, so that it is also dropped whole. */
+  #saveAnswer({ tenant, at, answerId, items, response, seals }: StoredTurn): void {
+    if (items.length === 0 && seals.length === 0 && response === undefined) return;
+    const own = response === undefined ? 0 : responseBytes(response);
+    const bytes = own + itemsBytes(items) + seals.length * ENTRY_BYTES;
+    const content = this.#answers.open(tenant, bytes);
+    if (content === undefined) return;
+    for (const item of items) content.items.set(item.id, { at, value: item });
+    for (const { seal, upstream } of seals) content.seals.set(seal, upstream);
+    if (answerId === undefined || response === undefined) return;
+    content.responses.set(answerId, { ...response, id: answerId, at, items });
+    for (const item of response.input) content.items.set(item.id, { at, value: item });
+  }
+
+  findItems(tenant: Tenant, ids: readonly string[], maxBytes: number): Promise<FoundItems> {
+    const items = new Map<string, StoredItem>();
+    let bytes = 0;
+    for (const id of new Set(ids)) {
+      const entry = this.#answers.find(tenant, (content) => content.items.get(id));
+      if (entry === undefined || !this.#isFresh(entry)) continue;
+      bytes += entry.value.json.length;
+      if (bytes > maxBytes) return Promise.resolve({ type: "too-large" });
+      items.set(id, entry.value);
+    }
+    return Promise.resolve({ type: "found", items });
+  }
+
+  findPlan(tenant: Tenant, answerId: string): Promise<Fields | undefined> {
+    const entry = this.#plans.find(tenant, (plans) => plans.get(answerId));
+    const isKnown = entry !== undefined && this.#isFresh(entry);
+    return Promise.resolve(isKnown ? entry.value.report() : undefined);
+  }
+
+  findSealOwners(tenant: Tenant, seals: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    const owners = new Map<string, string>();
+    for (const seal of seals) {
+      const owner = this.#answers.find(tenant, (content) => content.seals.get(seal));
+      if (owner !== undefined) owners.set(seal, owner);
+    }
+    return Promise.resolve(owners);
+  }
+
+  findResponse(tenant: Tenant, id: string): Promise<StoredResponse | undefined> {
+    return Promise.resolve(this.#responseOf(tenant, id));
+  }
+
+  loadChain(tenant: Tenant, id: string, maxBytes: number): Promise<FoundChain> {
+    const chain: StoredResponse[] = [];
+    // An id that comes again was given to a later answer too, and the one that was meant is gone.
+    const ids = new Set<string>();
+    let bytes = 0;
+    for (let next: string | undefined = id; next !== undefined;) {
+      const response: StoredResponse | undefined = ids.has(next)
+        ? undefined
+        : this.#responseOf(tenant, next);
+      if (response === undefined) return Promise.resolve({ type: "missing", id: next });
+      bytes += lengthOf(response.input) + lengthOf(response.items);
+      if (bytes > maxBytes) return Promise.resolve({ type: "too-large" });
+      chain.push(response);
+      ids.add(next);
+      next = response.previous;
+    }
+    return Promise.resolve({ type: "found", responses: chain.toReversed() });
+  }
+
+  deleteResponse(tenant: Tenant, id: string): Promise<boolean> {
+    const response = this.#responseOf(tenant, id);
+    if (response === undefined) return Promise.resolve(false);
+    for (const content of this.#answers.contents(tenant)) {
+      content.responses.delete(id);
+      for (const item of response.items) content.items.delete(item.id);
+      for (const item of response.input) content.items.delete(item.id);
+    }
+    for (const plans of this.#plans.contents(tenant)) plans.delete(id);
+    return Promise.resolve(true);
+  }
+
+  sumUsage(tenant: Tenant, start: number, end: number): Promise<readonly UsageRow[]> {
+    return Promise.resolve(this.#usage.read(tenant, start, end));
+  }
+
+  close(): Promise<void> {
+    return done;
+  }
+
+  #responseOf(tenant: Tenant, id: string): StoredResponse | undefined {
+    const response = this.#answers.find(tenant, (content) => content.responses.get(id));
+    return response !== undefined && this.#isFresh(response) ? response : undefined;
+  }
+
+  #isFresh({ at }: { readonly at: number }): boolean {
+    return this.#clock.now() - at <= this.#maxAgeMs;
+  }
 }
 
-/** The name of a tenant has no blank in it. */
-const keyOf = (tenant: Tenant, id: string): string => `${tenant} ${id}`;
+const lengthOf = (items: readonly StoredItem[]): number =>
+  items.reduce((sum, { json }) => sum + json.length, 0);
+
+/** A character takes up to two bytes. */
+const itemsBytes = (items: readonly StoredItem[]): number =>
+  items.reduce((sum, { id, json }) => sum + 2 * (id.length + json.length) + ENTRY_BYTES, 0);
+
+const responseBytes = ({ json, input }: ResponseRecord): number =>
+  2 * json.length + ENTRY_BYTES + itemsBytes(input);

@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { HOUR_MS, usageMemory, type UsageEntry } from "./usage-sums.ts";
+import type { UsageEntry } from "./store.ts";
+import { HOUR_MS, usageSums, type UsageSums } from "./usage-sums.ts";
 
 const entry = (over: Partial<UsageEntry> = {}): UsageEntry => ({
-  at: 5,
-  caller: "ann",
   model: "gpt",
   failed: false,
   usage: { input: 10, output: 5, total: 15, cached: 4 },
@@ -11,16 +10,16 @@ const entry = (over: Partial<UsageEntry> = {}): UsageEntry => ({
   truncated: false,
   ...over,
 });
-const models = async (store: ReturnType<typeof usageMemory>, caller = "ann") =>
-  (await store.read(caller, 0, Infinity)).map(({ model, sum }) => [model, sum.requests]);
+const models = (sums: UsageSums, tenant = "ann") =>
+  sums.read(tenant, 0, Infinity).map(({ model, sum }) => [model, sum.requests]);
 
 describe("usage in memory", () => {
-  it("adds up what turns used", async () => {
-    const store = usageMemory();
-    store.add(entry());
-    store.add(entry({ failed: true, usage: undefined, calls: 0 }));
-    store.add(entry({ truncated: true }));
-    expect(await store.read("ann", 0, HOUR_MS)).toEqual([
+  it("adds up what turns used", () => {
+    const sums = usageSums();
+    sums.add("ann", 5, entry());
+    sums.add("ann", 5, entry({ failed: true, usage: undefined, calls: 0 }));
+    sums.add("ann", 5, entry({ truncated: true }));
+    expect(sums.read("ann", 0, HOUR_MS)).toEqual([
       {
         hour: 0,
         model: "gpt",
@@ -40,36 +39,47 @@ describe("usage in memory", () => {
     ]);
   });
 
-  it("tells nobody what another used", async () => {
-    const store = usageMemory();
-    store.add(entry());
-    expect(await models(store, "bob")).toEqual([]);
+  it("tells nobody what another used", () => {
+    const sums = usageSums();
+    sums.add("ann", 5, entry());
+    expect(models(sums, "bob")).toEqual([]);
   });
 
-  it("reads the hours asked for, the oldest first, in whatever order they came", async () => {
-    const store = usageMemory();
-    for (const hour of [3, 1, 2, 0, 2]) store.add(entry({ at: hour * HOUR_MS + 7 }));
-    const rows = await store.read("ann", HOUR_MS, 3 * HOUR_MS);
+  it("reads the hours asked for, the oldest first, in whatever order they came", () => {
+    const sums = usageSums();
+    for (const hour of [3, 1, 2, 0, 2]) sums.add("ann", hour * HOUR_MS + 7, entry());
+    const rows = sums.read("ann", HOUR_MS, 3 * HOUR_MS);
     expect(rows.map(({ hour, sum }) => [hour / HOUR_MS, sum.requests])).toEqual([
       [1, 1],
       [2, 2],
     ]);
   });
 
-  it("keeps so many models, and the rest under one name", async () => {
-    const store = usageMemory(10, 2);
-    for (const model of ["a", "b", "c", "d", "a"]) store.add(entry({ model }));
-    expect(await models(store)).toEqual([
+  it("keeps so many models, and the rest under one name", () => {
+    const sums = usageSums({ hours: 10, models: 2 });
+    for (const model of ["a", "b", "c", "d", "a"]) sums.add("ann", 5, entry({ model }));
+    expect(models(sums)).toEqual([
       ["a", 2],
       ["b", 1],
       ["other", 2],
     ]);
   });
 
-  it("forgets the oldest hours", async () => {
-    const store = usageMemory(2);
-    for (const hour of [0, 1, 2]) store.add(entry({ at: hour * HOUR_MS, model: `${hour}` }));
-    expect(await models(store)).toEqual([
+  it("forgets the oldest hours", () => {
+    const sums = usageSums({ hours: 2 });
+    for (const hour of [0, 1, 2]) sums.add("ann", hour * HOUR_MS, entry({ model: `${hour}` }));
+    expect(models(sums)).toEqual([
+      ["1", 1],
+      ["2", 1],
+    ]);
+  });
+
+  it("drops the oldest hours where many tenants have many models", () => {
+    const sums = usageSums({ rows: 3 });
+    for (const hour of [0, 1, 2])
+      for (const tenant of ["ann", "bob"])
+        sums.add(tenant, hour * HOUR_MS, entry({ model: `${hour}` }));
+    expect(models(sums)).toEqual([
       ["1", 1],
       ["2", 1],
     ]);

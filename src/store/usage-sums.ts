@@ -1,4 +1,5 @@
-import type { Usage } from "../turn/event.ts";
+import type { Tenant } from "../turn/tenant.ts";
+import type { UsageEntry } from "./store.ts";
 
 /** What turns came to, added up. */
 export type UsageSum = {
@@ -16,19 +17,7 @@ export type UsageSum = {
   readonly truncated: number;
 };
 
-/** One turn, as it is added. */
-export type UsageEntry = {
-  /** Milliseconds since the epoch. */
-  readonly at: number;
-  readonly caller: string;
-  readonly model: string;
-  readonly failed: boolean;
-  readonly usage: Usage | undefined;
-  readonly calls: number;
-  readonly truncated: boolean;
-};
-
-/** The turns of one caller with one model in one hour. */
+/** The turns of one tenant with one model in one hour. */
 export type UsageRow = {
   /** When the hour began, in milliseconds since the epoch. */
   readonly hour: number;
@@ -37,10 +26,11 @@ export type UsageRow = {
 };
 
 /** What turns used, by the hour. */
-export type UsageStore = {
-  add(entry: UsageEntry): void;
-  /** A caller's rows of the hours from `start` until before `end`, oldest first. */
-  read(caller: string, start: number, end: number): Promise<readonly UsageRow[]>;
+export type UsageSums = {
+  /** `at`: milliseconds since the epoch. */
+  add(tenant: Tenant, at: number, entry: UsageEntry): void;
+  /** A tenant's rows of the hours from `start` until before `end`, oldest first. */
+  read(tenant: Tenant, start: number, end: number): readonly UsageRow[];
 };
 
 export const HOUR_MS = 3_600_000;
@@ -49,14 +39,20 @@ export const HOUR_MS = 3_600_000;
 const OTHER = "other";
 
 const HOURS_KEPT = 24 * 35;
-/** How many models a caller may have in an hour. */
+/** How many models a tenant may have in an hour. */
 const MODELS_KEPT = 100;
+/** In all, at about 300 bytes each: many tenants with many models keep fewer hours. */
+const ROWS_KEPT = 100_000;
 
 type Sum = { -readonly [K in keyof UsageSum]: number };
-type Hour = { readonly began: number; readonly callers: Map<string, Map<string, Sum>> };
+type Hour = { readonly began: number; readonly tenants: Map<Tenant, Map<string, Sum>> };
 
-/** Kept in memory, for so many hours and so many models in each: until a restart. */
-export function usageMemory(hoursKept = HOURS_KEPT, modelsKept = MODELS_KEPT): UsageStore {
+type Bounds = { readonly hours?: number; readonly models?: number; readonly rows?: number };
+
+/** Sums in memory, for so many hours, models in each, and rows in all: until a restart. */
+export function usageSums(bounds: Bounds = {}): UsageSums {
+  const { hours: hoursKept = HOURS_KEPT, models: modelsKept = MODELS_KEPT } = bounds;
+  const { rows: rowsKept = ROWS_KEPT } = bounds;
   /** Oldest first. */
   const hours: Hour[] = [];
 
@@ -66,16 +62,17 @@ export function usageMemory(hoursKept = HOURS_KEPT, modelsKept = MODELS_KEPT): U
     const before = hours.findLastIndex((hour) => hour.began <= began);
     const known = hours[before];
     if (known?.began === began) return known;
-    const hour: Hour = { began, callers: new Map() };
+    const hour: Hour = { began, tenants: new Map() };
     hours.splice(before + 1, 0, hour);
-    if (hours.length > hoursKept) hours.shift();
+    while (hours.length > 1 && (hours.length > hoursKept || countRows(hours) > rowsKept))
+      hours.shift();
     return hour;
   }
 
-  function sumFor({ at, caller, model }: UsageEntry): Sum {
-    const { callers } = hourOf(at);
-    let models = callers.get(caller);
-    if (models === undefined) callers.set(caller, (models = new Map()));
+  function sumFor(tenant: Tenant, at: number, model: string): Sum {
+    const { tenants } = hourOf(at);
+    let models = tenants.get(tenant);
+    if (models === undefined) tenants.set(tenant, (models = new Map()));
     const name = models.has(model) || models.size < modelsKept ? model : OTHER;
     let sum = models.get(name);
     if (sum === undefined) models.set(name, (sum = { ...noUsage }));
@@ -83,9 +80,9 @@ export function usageMemory(hoursKept = HOURS_KEPT, modelsKept = MODELS_KEPT): U
   }
 
   return {
-    add(entry) {
+    add(tenant, at, entry) {
       const { usage } = entry;
-      addTo(sumFor(entry), {
+      addTo(sumFor(tenant, at, entry.model), {
         requests: 1,
         failures: Number(entry.failed),
         uncounted: Number(usage === undefined),
@@ -98,19 +95,23 @@ export function usageMemory(hoursKept = HOURS_KEPT, modelsKept = MODELS_KEPT): U
         truncated: Number(entry.truncated),
       });
     },
-    read: (caller, start, end) =>
-      Promise.resolve(
-        hours
-          .filter(({ began }) => began >= start && began < end)
-          .flatMap(({ began, callers }) =>
-            [...(callers.get(caller) ?? [])].map(([model, sum]) => ({
-              hour: began,
-              model,
-              sum: { ...sum },
-            })),
-          ),
-      ),
+    read: (tenant, start, end) =>
+      hours
+        .filter(({ began }) => began >= start && began < end)
+        .flatMap(({ began, tenants }) =>
+          [...(tenants.get(tenant) ?? [])].map(([model, sum]) => ({
+            hour: began,
+            model,
+            sum: { ...sum },
+          })),
+        ),
   };
+}
+
+function countRows(hours: readonly Hour[]): number {
+  let rows = 0;
+  for (const { tenants } of hours) for (const models of tenants.values()) rows += models.size;
+  return rows;
 }
 
 export const hourBegan = (at: number): number => at - (at % HOUR_MS);

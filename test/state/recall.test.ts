@@ -78,6 +78,39 @@ describe("a reference to an item of an earlier answer", () => {
   });
 });
 
+describe("a request with the items that it refers to", () => {
+  const LIMIT = 20_000;
+  const serveLong = async (url: string): Promise<Served> =>
+    serve({ server: { body_limit: LIMIT }, ...onto("chat", url) });
+  const ask = (served: Served, path: string, input: unknown): Promise<Response> =>
+    fetch(`${served.url}${path}`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ model: "m", input }),
+    });
+
+  it("is held to the limit of bodies, however often it refers to one", async () => {
+    await using upstream = await fakeUpstream(({ body }) =>
+      answerInChat(body, { text: "\u00e4".repeat(2000) }),
+    );
+    await using served = await serveLong(upstream.url);
+    const [reference = {}] = references(outputOf(await post(served, { input: "Hi" })));
+    for (const path of ["/v1/responses", "/v1/plan"]) {
+      expect((await ask(served, path, Array(4).fill(reference))).status).toBe(200);
+      const refused = await ask(served, path, Array(5).fill(reference));
+      expect(refused.status).toBe(413);
+      expect(await refused.json()).toMatchObject({
+        error: {
+          code: "request.too_large",
+          param: "input",
+          message: `With the items that its references stand for, the request is larger than ${LIMIT} bytes; refer to less, or raise \`server.body_limit\`.`,
+        },
+      });
+    }
+    expect(upstream.requests).toHaveLength(2);
+  });
+});
+
 it("lets the AI SDK go on with a conversation, whatever the upstream", async () => {
   await using upstream = await fakeUpstream(({ body }) => answerInChat(body, { text: "Hello." }));
   await using served = await serve(onto("chat", upstream.url));

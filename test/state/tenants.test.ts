@@ -113,3 +113,31 @@ describe("items that two tenants know by the same id", () => {
     ).toEqual(["Hello 0", "Hello 1"]);
   });
 });
+
+describe("reasoning that an upstream sealed for one tenant", () => {
+  it("is of unknown origin for another", async () => {
+    const sealed = { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "seal-of-far" };
+    const upstream = (own: boolean) =>
+      fakeUpstream(({ body }) => {
+        const { steps } = answerInResponses({ ...body, stream: false }, { text: "Hello." });
+        const [text = ""] = steps as Iterable<string>;
+        const answer = JSON.parse(text) as Body;
+        return json(
+          own ? { ...answer, output: [sealed, ...(answer["output"] as Body[])] } : answer,
+        );
+      });
+    await using near = await upstream(false);
+    await using far = await upstream(true);
+    const to = { dialect: "responses", retries: 0 } as const;
+    await using served = await serve({
+      server: { keys: ["one", "other"] },
+      upstreams: { near: { ...to, base_url: near.url }, far: { ...to, base_url: far.url } },
+    });
+    await post(served, "/v1/responses", "one", { model: "far/m", input: "Hi" });
+    const input = [sealed, { role: "user", content: "And?" }];
+    for (const key of ["one", "other"])
+      await post(served, "/v1/responses", key, { model: "near/m", input });
+    const sent = near.requests.map(({ body }) => JSON.stringify(body).includes("seal-of-far"));
+    expect(sent).toEqual([false, true]);
+  });
+});

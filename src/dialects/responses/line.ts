@@ -79,7 +79,7 @@ export function shelf(line: Line, { newId, keep }: Pick<WriteContext, "newId" | 
     done(place, item) {
       const text = JSON.stringify(item);
       items[place.index] = text;
-      keep?.(place.id, item, text.length);
+      keep?.(place.id, text);
       line.say("response.output_item.done", `"output_index":${place.index},"item":${text}`);
     },
     closed: () => items.filter((item) => item !== undefined),

@@ -1,16 +1,32 @@
-import { isFields } from "../../turn/json.ts";
-import type { Fields } from "../../turn/turn.ts";
+import { isFields, jsonOf } from "../../turn/json.ts";
+import type { References } from "../dialect.ts";
 
-/**
- * A request with the items that its references stand for in their place. What
- * is not found stays a reference: the upstream may know it.
- */
-export function recallItems(body: Fields, find: (id: string) => Fields | undefined): Fields {
-  const { input } = body;
-  if (!Array.isArray(input) || !input.some(isReference)) return body;
-  const items: readonly unknown[] = input;
-  return { ...body, input: items.map((item) => (isReference(item) && find(item.id)) || item) };
-}
+const none: readonly string[] = [];
+
+/** `item_reference` among the input. */
+export const references: References = {
+  idsIn({ input }) {
+    if (!Array.isArray(input)) return none;
+    const items: readonly unknown[] = input;
+    let ids: string[] | undefined;
+    for (const item of items) if (isReference(item)) (ids ??= []).push(item.id);
+    return ids ?? none;
+  },
+  resolve(body, found) {
+    const { input } = body;
+    if (!Array.isArray(input) || found.size === 0) return body;
+    const items: readonly unknown[] = input;
+    /** An item that is referred to twice is read once. */
+    const read = new Map<string, unknown>();
+    const resolved = items.map((item) => {
+      const json = isReference(item) ? found.get(item.id)?.json : undefined;
+      if (json === undefined || !isReference(item)) return item;
+      if (!read.has(item.id)) read.set(item.id, jsonOf(json));
+      return read.get(item.id);
+    });
+    return { ...body, input: resolved };
+  },
+};
 
 type Reference = { readonly id: string };
 

@@ -172,7 +172,7 @@ export function writeAnswer(answer: Answer<ClientName>, turn: Turn, context: Wri
     if (fields === undefined) continue;
     const text = JSON.stringify(fields);
     output.push(text);
-    context.keep?.(id, fields, text.length);
+    context.keep?.(id, text);
   }
   const completedAt = status === "completed" ? context.now() : undefined;
   return resource(

@@ -3,6 +3,7 @@ import { bearer } from "../shared/bearer.ts";
 import type { Dialect } from "../dialect.ts";
 import { errorText } from "../errors/fault-body.ts";
 import { readEvents } from "./read-events.ts";
+import { references } from "./references.ts";
 import { readRequest } from "./read-request.ts";
 import { writeAnswer } from "./resource.ts";
 import { responsesDoor, responsesRoute } from "./route.ts";
@@ -19,6 +20,7 @@ export const responses = {
     routes: [responsesDoor],
     isRequest: ({ input, previous_response_id, conversation, prompt }) =>
       [input, previous_response_id, conversation, prompt].some((one) => one !== undefined),
+    references,
     readRequest,
     newAnswerId: (newId) => newId("resp"),
     writeEvents,

@@ -3,7 +3,7 @@ import type { TurnEvent } from "../../turn/event.ts";
 import { isFields, jsonOf } from "../../turn/json.ts";
 import type { AnyName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
-import type { DialectName, Extra, Reasoning } from "../../turn/turn.ts";
+import type { DialectName, Extra, Reasoning, Turn } from "../../turn/turn.ts";
 
 /**
  * Reasoning belongs to the model that made it: signatures and sealed text mean
@@ -48,6 +48,17 @@ function unseal(text: string | undefined): Sealed | undefined {
   if (text?.startsWith(MARK) !== true) return undefined;
   const read = jsonOf(text.slice(MARK.length));
   return isFields(read) && typeof read.from === "string" ? (read as unknown as Sealed) : undefined;
+}
+
+const noSeals: readonly string[] = [];
+
+/** What providers have sealed among the items of a request: nothing on it says who did. */
+export function sealsIn(items: Turn["items"]): readonly string[] {
+  let seals: string[] | undefined;
+  for (const item of items)
+    if (item.type === "reasoning" && item.encrypted !== undefined)
+      if (!item.encrypted.startsWith(MARK)) (seals ??= []).push(item.encrypted);
+  return seals ?? noSeals;
 }
 
 /** Past reasoning as one upstream is to be given it. */

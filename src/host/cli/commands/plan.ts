@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { builtinDialects } from "../../../dialects/registry.ts";
 import { bodyReader } from "../../../dialects/shared/body.ts";
 import type { Config } from "../../../gateway/config.ts";
-import { planRequest, type PlanReport } from "../../../gateway/plan-report.ts";
+import { planTurn, type PlanReport } from "../../../gateway/plan-report.ts";
 import { callRules } from "../../../gateway/rules.ts";
 import { openUpstreams } from "../../../gateway/upstreams.ts";
 import { isLossy, type Decision } from "../../../turn/decision.ts";
@@ -57,7 +57,8 @@ async function planWith(config: Config, body: Fields, strict: boolean): Promise<
   const upstreams = openUpstreams(config, nodePlatform());
   try {
     const asked = { strict: strict || config.tools.strict, rules: callRules(config) };
-    return planRequest(body, { config, upstreams, dialects: builtinDialects }, asked);
+    const turn = builtinDialects.doorFor(body).readRequest(body);
+    return planTurn(turn, { config, upstreams }, asked);
   } finally {
     await Promise.all([...upstreams.values()].map((upstream) => upstream.close()));
   }

@@ -1,0 +1,35 @@
+import { expect, it } from "vitest";
+import { stillClock } from "../../test/support/still-clock.ts";
+import { turnDone } from "../../test/support/turn-done.ts";
+import { MemoryStore } from "../store/memory.ts";
+import type { Store } from "../store/store.ts";
+import type { Happening } from "../telemetry/happening.ts";
+import { parseConfig } from "./config.ts";
+import { saveTurn } from "./save-turn.ts";
+
+const memory = new MemoryStore(stillClock());
+const broken = (saveTurnOf: Store["saveTurn"]): Store =>
+  Object.assign(Object.create(memory) as Store, { saveTurn: saveTurnOf });
+
+it.each([
+  ["refuses", () => Promise.reject(new RangeError("disk full of secrets"))],
+  [
+    "throws",
+    (): Promise<void> => {
+      throw new RangeError("disk full of secrets");
+    },
+  ],
+])("reports a write that the store %s, and says nothing of its words", async (_, write) => {
+  const happenings: Happening[] = [];
+  const report = (happening: Happening): void => void happenings.push(happening);
+  saveTurn(
+    { store: broken(write), config: parseConfig({}), report },
+    "ann",
+    turnDone({}),
+    undefined,
+  );
+  await Promise.resolve();
+  await Promise.resolve();
+  expect(happenings).toMatchObject([{ type: "trouble", error: "RangeError" }]);
+  expect(JSON.stringify(happenings)).not.toContain("secrets");
+});

@@ -1,0 +1,74 @@
+import type { SealOwner, StoredItem } from "../store/store.ts";
+import type { TurnDone } from "../telemetry/happening.ts";
+import type { Decision } from "../turn/decision.ts";
+import type { CallRules } from "../turn/rules.ts";
+import type { Tenant } from "../turn/tenant.ts";
+import { planBytes, planned, reportPlan } from "./plan-report.ts";
+import type { Round } from "./round.ts";
+import { ownSealKey } from "./seals.ts";
+import type { GatewayState } from "./state.ts";
+import { reportTrouble } from "./to-fault.ts";
+import { usageEntry } from "./usage-report.ts";
+
+/** What an answer leaves behind. */
+export type AnswerLeft = {
+  /** Its id as the client saw it. */
+  readonly id: string;
+  readonly round: Round;
+  readonly rules: CallRules;
+  /** What had to be done to it. */
+  readonly repairs: readonly Decision[];
+  /** The items that later requests may refer to. */
+  readonly items: readonly StoredItem[];
+  /** The seals on its reasoning. */
+  readonly seals: readonly string[];
+};
+
+/**
+ * Writes what a turn leaves behind, in one write when the turn is over. Nobody
+ * waits for it: the client has its answer, and a write that fails is reported.
+ */
+export function saveTurn(
+  { store, config, report }: Pick<GatewayState, "store" | "config" | "report">,
+  tenant: Tenant,
+  done: TurnDone,
+  answer: AnswerLeft | undefined,
+): void {
+  const failed = (error: unknown): void => reportTrouble(error, report, done.requestId);
+  const usage = usageEntry(done, config);
+  const { at } = done;
+  const turn =
+    answer === undefined
+      ? { tenant, at, items: none, seals: none, usage }
+      : {
+          tenant,
+          at,
+          answerId: answer.id,
+          items: answer.items,
+          plan: storedPlan(answer),
+          seals: sealOwners(answer),
+          usage,
+        };
+  try {
+    store.saveTurn(turn).catch(failed);
+  } catch (error) {
+    failed(error); // The turn has ended well, whatever a store does.
+  }
+}
+
+const none: readonly never[] = [];
+
+function storedPlan({ round, rules, repairs }: AnswerLeft): {
+  readonly bytes: number;
+  report(): ReturnType<typeof reportPlan>;
+} {
+  const plan = planned(round, { rules, mended: repairs });
+  return { bytes: planBytes(plan), report: () => reportPlan(plan) };
+}
+
+/** Where the plan marks reasoning, it says itself whose it is. */
+function sealOwners({ round: { plan, link }, seals }: AnswerLeft): readonly SealOwner[] {
+  if (plan.seal !== undefined || seals.length === 0) return none;
+  const upstream = link.upstream.name;
+  return seals.map((seal) => ({ seal: ownSealKey(seal), upstream }));
+}

@@ -1,0 +1,93 @@
+import type { Clock } from "../turn/clock.ts";
+import type { Tenant } from "../turn/tenant.ts";
+import type { Retention } from "./store.ts";
+
+type Segment<Content> = { readonly content: Content; bytes: number; newest: number };
+/** Oldest first. */
+type Kept<Content> = { bytes: number; readonly segments: Segment<Content>[] };
+
+/** What is kept is dropped in parts of this many. */
+const SEGMENTS = 32;
+
+/**
+ * Bounded memory of every tenant: at most `maxBytes` over all of them. What is
+ * too much goes from the tenant that holds most, oldest first, so that nobody's
+ * requests push out the state of somebody who asks less. Segments are only added
+ * to, and dropped whole: a map that gains and loses an entry with every request
+ * leaves tables behind that keep dead entries from the young generation's
+ * collector.
+ */
+export class TenantSegments<Content> {
+  readonly #retention: Retention;
+  readonly #clock: Pick<Clock, "now">;
+  readonly #create: () => Content;
+  readonly #tenants = new Map<Tenant, Kept<Content>>();
+  #bytes = 0;
+
+  constructor(retention: Retention, clock: Pick<Clock, "now">, create: () => Content) {
+    this.#retention = retention;
+    this.#clock = clock;
+    this.#create = create;
+  }
+
+  /** The content to add something of this weight to; undefined if it is too heavy to be kept at all. */
+  open(tenant: Tenant, bytes: number): Content | undefined {
+    const { maxBytes } = this.#retention;
+    if (bytes > maxBytes) return undefined;
+    while (this.#bytes + bytes > maxBytes) this.#dropFromHeaviest();
+    const now = this.#clock.now();
+    let kept = this.#tenants.get(tenant);
+    let segment = kept?.segments.at(-1);
+    if (segment === undefined || segment.bytes + bytes > maxBytes / SEGMENTS) {
+      this.#dropExpired(now);
+      segment = { content: this.#create(), bytes: 0, newest: now };
+      kept = this.#tenants.get(tenant);
+      kept?.segments.push(segment);
+    }
+    if (kept === undefined) this.#tenants.set(tenant, (kept = { bytes: 0, segments: [segment] }));
+    segment.bytes += bytes;
+    segment.newest = now;
+    kept.bytes += bytes;
+    this.#bytes += bytes;
+    return segment.content;
+  }
+
+  /** The first thing found, in the newest content first. */
+  find<Value>(tenant: Tenant, look: (content: Content) => Value | undefined): Value | undefined {
+    const segments = this.#tenants.get(tenant)?.segments ?? [];
+    for (let at = segments.length - 1; at >= 0; at--) {
+      const segment = segments[at];
+      const value = segment === undefined ? undefined : look(segment.content);
+      if (value !== undefined) return value;
+    }
+    return undefined;
+  }
+
+  contents(tenant: Tenant): readonly Content[] {
+    return (this.#tenants.get(tenant)?.segments ?? []).map(({ content }) => content);
+  }
+
+  #dropExpired(now: number): void {
+    for (const [tenant, kept] of this.#tenants)
+      while (kept.segments[0] !== undefined && this.#isExpired(kept.segments[0], now))
+        this.#drop(tenant, kept);
+  }
+
+  #isExpired({ newest }: Segment<Content>, now: number): boolean {
+    return now - newest > this.#retention.maxAgeMs;
+  }
+
+  #dropFromHeaviest(): void {
+    let heaviest: [Tenant, Kept<Content>] | undefined;
+    for (const entry of this.#tenants)
+      if (heaviest === undefined || entry[1].bytes > heaviest[1].bytes) heaviest = entry;
+    if (heaviest !== undefined) this.#drop(...heaviest);
+  }
+
+  #drop(tenant: Tenant, kept: Kept<Content>): void {
+    const bytes = kept.segments.shift()?.bytes ?? 0;
+    kept.bytes -= bytes;
+    this.#bytes -= bytes;
+    if (kept.segments.length === 0) this.#tenants.delete(tenant);
+  }
+}

@@ -1,0 +1,104 @@
+import type { Usage } from "../turn/event.ts";
+import type { Tenant } from "../turn/tenant.ts";
+import type { Fields } from "../turn/turn.ts";
+import type { UsageRow } from "./usage-sums.ts";
+
+/**
+ * What the gateway keeps between requests. Every row belongs to a tenant, and
+ * an id of another tenant is unknown, like one that was never given out, has
+ * expired or was deleted. How long and how much is kept is set where a store is
+ * opened; each kind drops by itself what is beyond that.
+ */
+export type Store = {
+  /**
+   * Writes all that a turn leaves behind, whole or not at all. Where an id is
+   * taken the later turn replaces the earlier: some upstreams give every answer
+   * the same one.
+   */
+  saveTurn(turn: StoredTurn): Promise<void>;
+  /** The items of past answers by their ids, in one query; `maxBytes` bounds their JSON in sum. */
+  findItems(tenant: Tenant, ids: readonly string[], maxBytes: number): Promise<FoundItems>;
+  findPlan(tenant: Tenant, answerId: string): Promise<Fields | undefined>;
+  /** The names of the upstreams that made these seals, by seal. Unknown seals are not in it. */
+  findSealOwners(tenant: Tenant, seals: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  findResponse(tenant: Tenant, id: string): Promise<StoredResponse | undefined>;
+  /** A response and all that it continues, oldest first, in one query. */
+  loadChain(tenant: Tenant, id: string, maxBytes: number): Promise<FoundChain>;
+  /** Deletes a response with its items and its plan; false if there is none. */
+  deleteResponse(tenant: Tenant, id: string): Promise<boolean>;
+  /** The sums of the hours from `start` until before `end`, oldest first. */
+  sumUsage(tenant: Tenant, start: number, end: number): Promise<readonly UsageRow[]>;
+  close(): Promise<void>;
+};
+
+/** How much is kept, and how long. */
+export type Retention = {
+  readonly maxBytes: number;
+  readonly maxAgeMs: number;
+};
+
+/** What one turn leaves behind. */
+export type StoredTurn = {
+  readonly tenant: Tenant;
+  /** When it was over, in milliseconds since the epoch. */
+  readonly at: number;
+  /** The answer's id as the client saw it; none if there was no answer. */
+  readonly answerId?: string | undefined;
+  /** The items of the answer, in their order. None where the client wants nothing stored. */
+  readonly items: readonly StoredItem[];
+  /** What makes the answer one that can be retrieved and continued. */
+  readonly response?: ResponseRecord | undefined;
+  readonly plan?: StoredPlan | undefined;
+  readonly seals: readonly SealOwner[];
+  readonly usage: UsageEntry;
+};
+
+/** An item as its dialect wrote it. As text: it has a weight then, and most are never read again. */
+export type StoredItem = { readonly id: string; readonly json: string };
+
+export type ResponseRecord = {
+  /** The id of the response that it continues. */
+  readonly previous?: string | undefined;
+  /** What the turn added to the conversation before the answer. */
+  readonly input: readonly StoredItem[];
+  /** The rest of the response, its status among it, as JSON. */
+  readonly json: string;
+};
+
+export type StoredResponse = ResponseRecord & {
+  readonly id: string;
+  readonly at: number;
+  readonly items: readonly StoredItem[];
+};
+
+/** A plan is written out only where it is stored as text or asked for: few are. */
+export type StoredPlan = {
+  report(): Fields;
+  /** About how much memory it holds on to. */
+  readonly bytes: number;
+};
+
+/** Which upstream made a seal on reasoning. */
+export type SealOwner = { readonly seal: string; readonly upstream: string };
+
+/** What a turn adds to the sums of its tenant. */
+export type UsageEntry = {
+  readonly model: string;
+  readonly failed: boolean;
+  readonly usage: Usage | undefined;
+  readonly calls: number;
+  readonly truncated: boolean;
+};
+
+type TooLarge = { readonly type: "too-large" };
+
+/** Ids that are unknown are not in the map. */
+export type FoundItems =
+  | { readonly type: "found"; readonly items: ReadonlyMap<string, StoredItem> }
+  | TooLarge;
+
+/** A chain with a gap is never given in part: the model would answer to another conversation. */
+export type FoundChain =
+  | { readonly type: "found"; readonly responses: readonly StoredResponse[] }
+  | { readonly type: "missing"; readonly id: string }
+  | TooLarge;

@@ -1,0 +1,245 @@
+import { describe, expect, it } from "vitest";
+import type { Retention, Store, StoredItem, StoredTurn } from "../../src/store/store.ts";
+import type { Clock } from "../../src/turn/clock.ts";
+import { stillClock } from "./still-clock.ts";
+
+const HOUR_MS = 3_600_000;
+const roomy: Retention = { maxBytes: 100_000_000, maxAgeMs: HOUR_MS };
+
+export type OpenStore = (clock: Clock, retention: Retention) => Store | Promise<Store>;
+
+export const turn = (over: Partial<StoredTurn> = {}): StoredTurn => ({
+  tenant: "ann",
+  at: 0,
+  items: [],
+  seals: [],
+  usage: { model: "m", failed: false, usage: undefined, calls: 0, truncated: false },
+  ...over,
+});
+
+export const item = (id: string, text = id): StoredItem => ({
+  id,
+  json: JSON.stringify({ id, text }),
+});
+
+/** A turn whose answer can be retrieved and continued. */
+export const answer = (
+  id: string,
+  over: Partial<StoredTurn> & { previous?: string } = {},
+): StoredTurn => {
+  const { previous, ...rest } = over;
+  const input = [item(`${id}-in`)];
+  const response = { previous, input, json: JSON.stringify({ id, status: "completed" }) };
+  return turn({ answerId: id, items: [item(`${id}-out`)], response, ...rest });
+};
+
+const itemIds = async (store: Store, tenant: string, ...ids: string[]): Promise<string[]> => {
+  const found = await store.findItems(tenant, ids, 1_000_000);
+  return found.type === "found" ? [...found.items.keys()] : [found.type];
+};
+
+const chainOf = async (store: Store, id: string, tenant = "ann"): Promise<string> => {
+  const chain = await store.loadChain(tenant, id, 1_000_000);
+  if (chain.type === "found") return chain.responses.map((one) => one.id).join(" ");
+  return chain.type === "missing" ? `missing ${chain.id}` : chain.type;
+};
+
+const requests = async (store: Store, tenant: string): Promise<number[]> =>
+  (await store.sumUsage(tenant, 0, HOUR_MS)).map(({ sum }) => sum.requests);
+
+/** What holds for a store of every kind. */
+export function describeStore(kind: string, open: OpenStore): void {
+  const opened = async (retention = roomy) => {
+    const clock = stillClock();
+    return { clock, store: await open(clock, retention) };
+  };
+
+  describe(`the ${kind} store`, () => {
+    it("finds what a turn left behind", async () => {
+      const { store } = await opened();
+      const plan = { report: () => ({ object: "plan" }), bytes: 10 };
+      const seals = [{ seal: "s", upstream: "up" }];
+      await store.saveTurn(answer("a", { plan, seals }));
+      expect(await store.findPlan("ann", "a")).toEqual({ object: "plan" });
+      expect(await store.findSealOwners("ann", ["s", "t"])).toEqual(new Map([["s", "up"]]));
+      expect(await itemIds(store, "ann", "a-out", "a-in", "b")).toEqual(["a-out", "a-in"]);
+      expect(await store.findResponse("ann", "a")).toEqual({
+        id: "a",
+        at: 0,
+        previous: undefined,
+        input: [item("a-in")],
+        items: [item("a-out")],
+        json: '{"id":"a","status":"completed"}',
+      });
+      expect(await requests(store, "ann")).toEqual([1]);
+      await store.close();
+    });
+
+    it("knows nothing of another tenant", async () => {
+      const { store } = await opened();
+      const plan = { report: () => ({ object: "plan" }), bytes: 10 };
+      await store.saveTurn(answer("a", { plan, seals: [{ seal: "s", upstream: "up" }] }));
+      for (const tenant of ["bob", "", "an", "ann ", "__proto__"]) {
+        expect(await store.findPlan(tenant, "a")).toBeUndefined();
+        expect(await store.findSealOwners(tenant, ["s"])).toEqual(new Map());
+        expect(await itemIds(store, tenant, "a-out")).toEqual([]);
+        expect(await store.findResponse(tenant, "a")).toBeUndefined();
+        expect(await chainOf(store, "a", tenant)).toBe("missing a");
+        expect(await store.deleteResponse(tenant, "a")).toBe(false);
+        expect(await requests(store, tenant)).toEqual([]);
+      }
+      expect(await chainOf(store, "a")).toBe("a");
+      await store.close();
+    });
+
+    it("keeps apart what two tenants have under one id, and gives the later of two of one", async () => {
+      const { store } = await opened();
+      const plan = (name: string) => ({ report: () => ({ name }), bytes: 10 });
+      await store.saveTurn(turn({ answerId: "a", items: [item("i", "1")], plan: plan("1") }));
+      await store.saveTurn(
+        turn({ tenant: "bob", answerId: "a", items: [item("i", "2")], plan: plan("2") }),
+      );
+      await store.saveTurn(turn({ answerId: "a", items: [item("i", "3")], plan: plan("3") }));
+      const jsonOf = async (tenant: string): Promise<string | undefined> => {
+        const found = await store.findItems(tenant, ["i"], 1000);
+        return found.type === "found" ? found.items.get("i")?.json : found.type;
+      };
+      expect([await store.findPlan("ann", "a"), await jsonOf("ann")]).toEqual([
+        { name: "3" },
+        '{"id":"i","text":"3"}',
+      ]);
+      expect([await store.findPlan("bob", "a"), await jsonOf("bob")]).toEqual([
+        { name: "2" },
+        '{"id":"i","text":"2"}',
+      ]);
+      await store.close();
+    });
+
+    it("takes any text for an id", async () => {
+      const { store } = await opened();
+      const ids = [
+        "__proto__",
+        "constructor",
+        "'; DROP TABLE items; --",
+        "",
+        "\u{1F600}\n\\",
+        "a b",
+      ];
+      for (const id of ids) await store.saveTurn(answer(id));
+      for (const id of ids) expect((await store.findResponse("ann", id))?.id).toBe(id);
+      expect(await store.findResponse("ann", "toString")).toBeUndefined();
+      await store.close();
+    });
+
+    it("loads a chain oldest first, and forks of it", async () => {
+      const { store } = await opened();
+      await store.saveTurn(answer("a"));
+      await store.saveTurn(answer("b", { previous: "a" }));
+      await store.saveTurn(answer("c", { previous: "b" }));
+      await store.saveTurn(answer("d", { previous: "b" }));
+      expect(await chainOf(store, "c")).toBe("a b c");
+      expect(await chainOf(store, "d")).toBe("a b d");
+      await store.close();
+    });
+
+    it("gives no part of a chain that has a gap or is too large", async () => {
+      const { store } = await opened();
+      await store.saveTurn(answer("a"));
+      await store.saveTurn(answer("b", { previous: "a" }));
+      await store.saveTurn(answer("c", { previous: "b" }));
+      const bytes = ["a", "b", "c"]
+        .flatMap((id) => [item(`${id}-in`), item(`${id}-out`)])
+        .reduce((sum, { json }) => sum + json.length, 0);
+      expect((await store.loadChain("ann", "c", bytes)).type).toBe("found");
+      expect((await store.loadChain("ann", "c", bytes - 1)).type).toBe("too-large");
+      await store.deleteResponse("ann", "a");
+      expect(await chainOf(store, "c")).toBe("missing a");
+      await store.close();
+    });
+
+    it("ends a chain whose ids come again", async () => {
+      const { store } = await opened();
+      await store.saveTurn(answer("a"));
+      await store.saveTurn(answer("a", { previous: "a" }));
+      expect(await chainOf(store, "a")).toBe("missing a");
+      await store.close();
+    });
+
+    it("finds no more items than may be loaded", async () => {
+      const { store } = await opened();
+      await store.saveTurn(turn({ items: [item("a"), item("b")] }));
+      const bytes = item("a").json.length;
+      expect((await store.findItems("ann", ["a", "a"], bytes)).type).toBe("found");
+      expect((await store.findItems("ann", ["a", "b"], bytes)).type).toBe("too-large");
+      await store.close();
+    });
+
+    it("deletes a response with its items and its plan, and leaves the sums", async () => {
+      const { store } = await opened();
+      const plan = { report: () => ({ object: "plan" }), bytes: 10 };
+      await store.saveTurn(answer("a", { plan }));
+      await store.saveTurn(answer("a", { plan }));
+      await store.saveTurn(answer("b", { plan }));
+      expect(await store.deleteResponse("ann", "a")).toBe(true);
+      expect(await store.deleteResponse("ann", "a")).toBe(false);
+      expect(await store.findResponse("ann", "a")).toBeUndefined();
+      expect(await itemIds(store, "ann", "a-in", "a-out", "b-out")).toEqual(["b-out"]);
+      expect(await store.findPlan("ann", "a")).toBeUndefined();
+      expect(await store.findPlan("ann", "b")).toEqual({ object: "plan" });
+      expect(await requests(store, "ann")).toEqual([3]);
+      await store.close();
+    });
+
+    it("keeps no response of a turn that is not to be stored", async () => {
+      const { store } = await opened();
+      await store.saveTurn(turn({ answerId: "a" }));
+      expect(await store.findResponse("ann", "a")).toBeUndefined();
+      expect(await chainOf(store, "a")).toBe("missing a");
+      await store.close();
+    });
+
+    it("knows nothing that has expired", async () => {
+      const { store, clock } = await opened();
+      const plan = { report: () => ({ object: "plan" }), bytes: 10 };
+      await store.saveTurn(answer("a", { plan }));
+      clock.move(HOUR_MS / 2);
+      await store.saveTurn(answer("b", { plan, previous: "a", at: clock.now() }));
+      clock.move(HOUR_MS / 2);
+      expect(await chainOf(store, "b")).toBe("a b");
+      clock.move(1);
+      expect(await store.findResponse("ann", "a")).toBeUndefined();
+      expect(await store.findPlan("ann", "a")).toBeUndefined();
+      expect(await itemIds(store, "ann", "a-out", "b-out")).toEqual(["b-out"]);
+      expect(await chainOf(store, "b")).toBe("missing a");
+      await store.close();
+    });
+
+    it("drops the oldest where there is too much, and only of the tenant that has most", async () => {
+      const { store } = await opened({ maxBytes: 1_000_000, maxAgeMs: HOUR_MS });
+      const long = "x".repeat(10_000);
+      await store.saveTurn(answer("mine", { tenant: "bob" }));
+      for (let at = 0; at < 200; at++)
+        await store.saveTurn(answer(`${at}`, { items: [item(`item ${at}`, long)] }));
+      expect(await store.findResponse("ann", "0")).toBeUndefined();
+      expect((await store.findResponse("ann", "199"))?.id).toBe("199");
+      expect((await store.findResponse("bob", "mine"))?.id).toBe("mine");
+      await store.close();
+    });
+
+    it("drops plans by what they weigh, and none of the answers for them", async () => {
+      const { store } = await opened({ maxBytes: 1_000_000, maxAgeMs: HOUR_MS });
+      await store.saveTurn(answer("first"));
+      for (let at = 0; at < 20; at++) {
+        const plan = { report: () => ({ at }), bytes: 100_000 };
+        await store.saveTurn(turn({ answerId: `${at}`, plan }));
+      }
+      const huge = { report: () => ({}), bytes: 30_000_000 };
+      await store.saveTurn(turn({ answerId: "huge", plan: huge }));
+      expect(await store.findPlan("ann", "huge")).toBeUndefined();
+      expect(await store.findPlan("ann", "0")).toBeUndefined();
+      expect(await store.findPlan("ann", "19")).toEqual({ at: 19 });
+      expect((await store.findResponse("ann", "first"))?.id).toBe("first");
+      await store.close();
+    });
+  });
+}
