@@ -71,12 +71,12 @@ describe("POST /v1/plan", () => {
   });
 
   it("says which of the house's rules hold for the calls in the answer", async () => {
-    const gateway = createGateway({
+    const ruled = createGateway({
       ...config,
       tools: { parallel: false, block_max: 2, stop_after: true, stop_after_grace_ms: 200 },
     });
     const planned = async (body: object, headers = {}): Promise<unknown> =>
-      (await gateway.fetch(post("/v1/plan", body, headers))).json();
+      (await ruled.fetch(post("/v1/plan", body, headers))).json();
     const rules = [
       {
         path: "tools.parallel",
