@@ -30,7 +30,6 @@ type Job = { readonly call: Call; readonly tool: Tool; readonly value: unknown }
 
 /** What the calls of a batch have come to so far. */
 type Progress = {
-  readonly declared: ReadonlySet<string>;
   readonly requested: SetVisibilityOverride[];
   readonly expanded: string[];
   readonly jobs: Job[];
@@ -47,10 +46,8 @@ type Progress = {
 export async function* runBatch(
   state: RunState,
   calls: readonly AuthorCall[],
-  declared: ReadonlySet<string>,
 ): AsyncGenerator<AgentEvent, Batch> {
   const progress: Progress = {
-    declared,
     requested: [],
     expanded: [],
     jobs: [],
@@ -94,9 +91,13 @@ async function* readFor(
   progress: Progress,
 ): AsyncGenerator<AgentEvent, void> {
   if (reading.type === "unknown") yield { type: "section-unknown", message: reading.message };
-  const text = readingText(reading, disclosureOf(state), progress.declared);
+  const text = readingText(reading);
+  const loaded = reading.type === "unknown" ? [] : reading.tools.map(({ name }) => name);
   if (reading.type !== "opened") {
-    refuse(call, text, progress);
+    progress.results.set(call.id, {
+      item: resultOf(call, text),
+      ...(loaded.length > 0 && { loaded }),
+    });
     return;
   }
   const tools = reading.result.expandedTools;
@@ -104,7 +105,7 @@ async function* readFor(
   const isLater = yield* open(state, opening, progress);
   progress.results.set(call.id, {
     item: resultOf(call, isLater ? expandedText(reading.opens) : text),
-    loaded: tools.map(({ name }) => name),
+    ...(loaded.length > 0 && { loaded }),
   });
 }
 

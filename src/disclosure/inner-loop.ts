@@ -31,7 +31,7 @@ export async function* innerLoop(
       continue;
     }
     checkLimits({ ...state.limits, tokens: undefined }, state);
-    const batch = yield* runBatch(state, calls, lowered.declared);
+    const batch = yield* runBatch(state, calls);
     state.isUsed ||= batch.isUsed;
     if (!batch.isUsed) state.hiddenRounds++;
     yield roundEnd(round, said, !batch.isUsed);

@@ -3,6 +3,7 @@ import { clientName } from "../turn/names.ts";
 import type { Callable, Fields, FunctionTool } from "../turn/turn.ts";
 import type { Catalog } from "./catalog.ts";
 import { memberText } from "./member-text.ts";
+import type { Tool } from "./tool.ts";
 import { closedIn, type State } from "./visibility.ts";
 
 /** What the two tools are called that open sections and call what is in them. */
@@ -76,6 +77,16 @@ export const callTool = ({ read, call }: LoaderNames): FunctionTool => ({
     additionalProperties: false,
   },
 });
+
+/** The definitions of tools as text, for models that call them through `call_tool`. */
+export const definitionsText = (tools: readonly Tool[], { call }: LoaderNames): string =>
+  [
+    `Tools of this section, to be called with \`${call}\`:`,
+    ...tools.map(
+      ({ name, description, schema }) =>
+        `- \`${name}\`: ${description}\n  arguments: ${JSON.stringify(schema)}`,
+    ),
+  ].join("\n");
 
 /** The same loader in the form of providers that load deferred tools: a search that the client runs. */
 export const searchTool = (description: string, keys: readonly string[]): Callable => ({

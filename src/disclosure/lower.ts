@@ -5,6 +5,7 @@ import {
   callTool,
   catalogLines,
   catalogText,
+  definitionsText,
   readDescription,
   readTool,
   searchTool,
@@ -54,7 +55,7 @@ export const currentState = ({ scope, strategy }: Disclosure): State =>
   stateOf(scope, scope.session.overrides, strategy === "eager");
 
 /** How the model is to call what reads sections. */
-export const loaderOf = ({ strategy, names }: Pick<Disclosure, "strategy" | "names">): string =>
+const loaderOf = ({ strategy, names }: Pick<Disclosure, "strategy" | "names">): string =>
   strategy === "native" ? "tool_search" : names.read;
 
 /** The prompt and the tools to send. The same for the same log, byte for byte. */
@@ -154,15 +155,20 @@ export function lowerItems(
   added: readonly ItemAdded[],
 ): readonly Item[] {
   const readings = new Set<string>();
+  const brought = new Set<string>();
   return added.flatMap((entry): readonly Item[] => {
-    const { item } = entry;
+    const { item, loaded = [] } = entry;
     if (item.type === "call") {
       if (isReading(item, disclosure)) readings.add(item.id);
       return [lowerCall(item, entry, disclosure, declared)];
     }
-    if (item.type !== "result" || disclosure.strategy !== "native" || !readings.has(item.call))
-      return [item];
-    return lowerReading(item, entry.loaded ?? [], disclosure);
+    if (item.type !== "result" || !readings.has(item.call)) return [item];
+    // A tool is brought once; one that is declared needs no bringing.
+    const fresh = loaded.filter((name) => !brought.has(name) && !declared.has(name));
+    for (const name of fresh) brought.add(name);
+    const shown =
+      disclosure.strategy === "wrap" ? loaded.filter((name) => !declared.has(name)) : fresh;
+    return lowerReading(item, shown, disclosure);
   });
 }
 
@@ -192,14 +198,34 @@ function lowerCall(
 /** Who searches: without it the provider takes the search for one of its own. */
 const BY_CLIENT: Extra = { dialect: "responses", fields: { execution: "client" } };
 
-/** A result that brings tools has no room for text, so the text of the section follows it. */
+/** The result of a reading with what a model needs to call the tools that it made callable. */
 function lowerReading(
   result: Result,
+  names: readonly string[],
+  disclosure: Disclosure,
+): readonly Item[] {
+  const { catalog, strategy } = disclosure;
+  if (strategy === "native") return bringTools(result, names, disclosure);
+  if (strategy !== "wrap" || names.length === 0) return [result];
+  const tools = names.flatMap((name) => catalog.tools.get(name) ?? []);
+  const text = `\n\n${definitionsText(tools, disclosure.names)}`;
+  return [{ ...result, parts: [...result.parts, { type: "text", text }] }];
+}
+
+/** A result that brings tools has no room for text, so the text of the section follows it. */
+function bringTools(
+  result: Result,
   loaded: readonly string[],
-  { catalog }: Disclosure,
+  disclosure: Disclosure,
 ): readonly [Result, Message] {
+  const { catalog, names } = disclosure;
   const tools = loadedTools(catalog, loaded);
   const fields = { execution: "client", status: "completed" };
+  const parts = result.parts.map((part) =>
+    part.type === "text"
+      ? { ...part, text: part.text.replaceAll(`call \`${names.read}\``, "call `tool_search`") }
+      : part,
+  );
   return [
     {
       ...result,
@@ -209,6 +235,6 @@ function lowerReading(
       declares: { tools },
       extra: { dialect: "responses", fields },
     },
-    { type: "message", role: "developer", parts: result.parts },
+    { type: "message", role: "developer", parts },
   ];
 }

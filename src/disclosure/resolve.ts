@@ -1,11 +1,11 @@
 import { nearest } from "../diagnostics/nearest.ts";
 import { errorsIn } from "../schema/check.ts";
-import { isFields, jsonOf } from "../turn/json.ts";
+import { jsonOf } from "../turn/json.ts";
 import { clientName } from "../turn/names.ts";
 import type { Call } from "../turn/turn.ts";
 import { lineage } from "./catalog.ts";
 import { keyIn, unwrapCall } from "./loader.ts";
-import { currentState, loaderOf, type Disclosure } from "./lower.ts";
+import { currentState, type Disclosure } from "./lower.ts";
 import { readSection, type Reading } from "./read.ts";
 import type { Tool } from "./tool.ts";
 
@@ -49,10 +49,9 @@ export function resolveCall(call: Call, disclosure: Disclosure): Resolved {
   const state = currentState(disclosure);
   if (call.name === clientName(names.read)) {
     const key = keyIn(call.input);
-    const loader = loaderOf(disclosure);
     if (key === undefined)
-      return { type: "unknown", message: `\`${loader}\` takes {"key": the key of a section}.` };
-    return { type: "reading", reading: readSection(catalog, key, state, loader) };
+      return { type: "unknown", message: 'A reading takes {"key": the key of a section}.' };
+    return { type: "reading", reading: readSection(catalog, key, state, names.read) };
   }
   const outside = base.find(({ name }) => name === (call.name as string));
   if (outside !== undefined) return { type: "tool", tool: outside, opens: [] };
@@ -90,26 +89,11 @@ export const argumentsOf = (input: string): unknown => (input.trim() === "" ? {}
 export const violationText = (tool: Tool, problem: string): string =>
   `The arguments of \`${tool.name}\` do not fit. ${problem}\nIts arguments: ${JSON.stringify(tool.schema)}`;
 
-/** What a model is told of the section that it asked for. */
-export function readingText(
-  reading: Reading,
-  { strategy, names }: Disclosure,
-  declared: ReadonlySet<string>,
-): string {
+/** What a model is told of the section that it asked for. What it needs to call the tools, the strategy adds. */
+export function readingText(reading: Reading): string {
   if (reading.type === "unknown") return reading.message;
-  const { path, result, tools } = reading;
+  const { path, result } = reading;
   const lead =
     reading.type === "already" ? "Section is already expanded." : `Content of section '${path}':`;
-  const hidden = strategy === "wrap" ? tools.filter(({ name }) => !declared.has(name)) : [];
-  const listed = hidden.length === 0 ? [] : [toolsText(hidden, names.call)];
-  return [lead, result.content, ...listed].join("\n\n");
+  return `${lead}\n\n${result.content}`;
 }
-
-const toolsText = (tools: readonly Tool[], call: string): string =>
-  [
-    `Tools of this section, to be called with \`${call}\`:`,
-    ...tools.map(
-      ({ name, description, schema }) =>
-        `- \`${name}\`: ${description}\n  arguments: ${isFields(schema) ? JSON.stringify(schema) : "any"}`,
-    ),
-  ].join("\n");

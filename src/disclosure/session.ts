@@ -43,7 +43,7 @@ export type ItemAdded = {
   readonly item: Item;
   /** Of a call that came through `call_tool`: what the model wrote, as it wrote it. */
   readonly wrapped?: string | undefined;
-  /** Of the result of a reading: the tools that it made callable. */
+  /** Of the result of a reading: the tools of what it shows. */
   readonly loaded?: readonly string[] | undefined;
 };
 

@@ -28,7 +28,9 @@ export type Move =
   | { readonly use: string; readonly with?: unknown }
   /** A call of a tool by its own name, though it was not declared. */
   | { readonly blurt: string; readonly with?: unknown }
-  | { readonly fail: "cut" | "error" };
+  | { readonly think: string }
+  /** `hang`: nothing more comes; only a script does that. */
+  | { readonly fail: "cut" | "error" | "hang" };
 
 export type Moves = readonly Move[];
 
@@ -90,7 +92,7 @@ const textOf = (moves: Moves): string =>
   moves.map((move) => ("say" in move ? move.say : "")).join("");
 const callsOf = (moves: Moves, strategy: Strategy): readonly Called[] =>
   moves.map((move) => callOf(move, strategy)).filter((call) => call !== undefined);
-const failOf = (moves: Moves): "cut" | "error" | undefined =>
+const failOf = (moves: Moves): "cut" | "error" | "hang" | undefined =>
   moves.map((move) => ("fail" in move ? move.fail : undefined)).find((fail) => fail !== undefined);
 
 /** Opens an upstream whose model makes these moves, one list for each time it is asked. */
@@ -104,6 +106,8 @@ export async function openBack(
 
 function openScripted(strategy: Strategy, script: readonly Moves[]): Back {
   const turns = script.map((moves, turn) => [
+    ...moves.flatMap((move) => ("think" in move ? [{ reasoning: move.think }] : [])),
+    ...(failOf(moves) === "hang" ? [{ text: "So far" }, { hang: true }] : []),
     ...(textOf(moves) === "" ? [] : [{ text: textOf(moves) }]),
     ...(failOf(moves) === "error" ? [{ error: { status: 400, message: "Broken." } }] : []),
     ...(failOf(moves) === "cut" ? [{ text: "So far" }, { cut: true }] : []),

@@ -88,19 +88,24 @@ describe("the package", () => {
     expect(await once(child, "exit")).toEqual([0, null]);
   });
 
-  it("is a library, and a Fastify plugin", async () => {
+  it("is a library, a Fastify plugin, and runs agents", async () => {
     const script = join(folder, "elsewhere", "script.js");
     await writeFile(
       script,
       `import { createGateway } from "patchbay";
+      import { agent, connect, run as runAgent, section } from "patchbay/agent";
       import { patchbay } from "patchbay/fastify";
       const gateway = createGateway();
       const response = await gateway.fetch(new Request("http://x/v1/models"));
-      console.log(response.status, typeof patchbay);
-      await gateway.close(0);`,
+      await gateway.close(0);
+      const upstreams = connect({ upstreams: { actor: { dialect: "scripted", script: [["Hello."]] } } });
+      const greeter = agent({ name: "greeter", sections: [section("a", { title: "A", body: "Greet." })] });
+      const { output } = await runAgent(greeter, {}, { adapter: upstreams.adapter("actor/any") });
+      await upstreams.close();
+      console.log(response.status, typeof patchbay, output);`,
     );
     await writeFile(join(folder, "elsewhere", "package.json"), '{"type":"module"}');
     const { stdout } = await run(process.execPath, [script]);
-    expect(stdout.trim()).toBe("200 function");
+    expect(stdout.trim()).toBe("200 function Hello.");
   });
 });
