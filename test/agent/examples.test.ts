@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
-import { missing } from "../codex-upstream/house.ts";
+import { missing } from "../codex-upstream/gateway.ts";
 
 const folder = fileURLToPath(new URL("../../examples/", import.meta.url));
 
