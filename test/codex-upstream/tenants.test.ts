@@ -5,18 +5,20 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { codex } from "../../src/profiles/codex.ts";
 import { systemClock } from "../../src/host/server/clock.ts";
+import type { TurnEvent } from "../../src/turn/event.ts";
 import { upstreamName, type UpstreamName } from "../../src/turn/names.ts";
 import type { Item, Turn } from "../../src/turn/turn.ts";
 import { codexUpstream } from "../../src/upstreams/codex/codex.ts";
-import type { Upstream } from "../../src/upstreams/upstream.ts";
 import {
   fakeUpstream,
   frame,
+  hang,
   sse,
   type Body,
   type FakeUpstream,
   type Model,
 } from "../support/fake-upstream.ts";
+import { until } from "../support/loopback.ts";
 import { command, missing, openCodex } from "./gateway.ts";
 
 const reasoning = {
@@ -65,47 +67,83 @@ const turnOf = (items: readonly Item<UpstreamName>[]): Turn<UpstreamName> => ({
   extra: { dialect: "responses", fields: {} },
   body: {},
 });
-const run = (upstream: Upstream, tenant: string, items: readonly Item<UpstreamName>[]) =>
-  new Promise<void>((end) => {
-    const prepared = upstream.prepare(turnOf(items), {
-      model: "m",
-      profile: upstream.profile,
-      straight: false,
-    });
-    prepared.open({ retry: false, requestId: "req", tenant })({ each() {}, flush() {}, end });
+type Event = TurnEvent<UpstreamName>;
+
+type Opened = AsyncDisposable & {
+  readonly model: FakeUpstream;
+  readonly pid: () => number;
+  run(tenant: string, items: readonly Item<UpstreamName>[]): Promise<readonly Event[]>;
+};
+
+/** The Codex upstream as an early link of a chain has it: it does not retry. */
+async function openUpstream(behind: Model): Promise<Opened> {
+  const home = await mkdtemp(join(tmpdir(), "patchbay-codex-home-"));
+  const model = await fakeUpstream(behind);
+  let pid = 0;
+  const upstream = codexUpstream({
+    name: "codex",
+    profile: codex,
+    command,
+    home,
+    processes: 1,
+    turnsPerProcess: 4,
+    queue: 4,
+    provider: { baseUrl: model.url, apiKey: "sk-behind" },
+    models: [],
+    timeouts: { connect: 10_000, idle: 60_000 },
+    parkMs: 60_000,
+    parked: 4,
+    environment: { HOME: home },
+    clock: systemClock,
+    random: Math.random,
+    notice: (notice) => void (notice.event === "started" && (pid = notice.pid ?? 0)),
   });
+  const run = (tenant: string, items: readonly Item<UpstreamName>[]) =>
+    new Promise<readonly Event[]>((resolve) => {
+      const events: Event[] = [];
+      const to = { model: "m", profile: upstream.profile, straight: false };
+      upstream.prepare(turnOf(items), to).open({ retry: false, requestId: "req", tenant })({
+        each: (event) => void events.push(event),
+        flush() {},
+        end: () => resolve(events),
+      });
+    });
+  return {
+    model,
+    pid: () => pid,
+    run,
+    async [Symbol.asyncDispose]() {
+      await upstream.close();
+      await model[Symbol.asyncDispose]();
+      await rm(home, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+}
 
 describe.skipIf(missing)("a parked thread", () => {
   it.each([
     ["goes on for the tenant that it belongs to", "first", true],
     ["is not found by another tenant with the same conversation", "second", false],
   ])("%s", async (_, tenant, isSame) => {
-    const home = await mkdtemp(join(tmpdir(), "patchbay-codex-home-"));
-    await using model = await fakeUpstream(callsOnce);
-    const upstream = codexUpstream({
-      name: "codex",
-      profile: codex,
-      command,
-      home,
-      processes: 1,
-      turnsPerProcess: 4,
-      queue: 4,
-      provider: { baseUrl: model.url, apiKey: "sk-behind" },
-      models: [],
-      timeouts: { connect: 10_000, idle: 60_000 },
-      parkMs: 60_000,
-      parked: 4,
-      environment: { HOME: home },
-      clock: systemClock,
-      random: Math.random,
-    });
-    await run(upstream, "first", [asked]);
-    await run(upstream, tenant, [asked, ...answered]);
-    await upstream.close();
-    await rm(home, { recursive: true, force: true, maxRetries: 5 });
+    await using opened = await openUpstream(callsOnce);
+    const { model } = opened;
+    await opened.run("first", [asked]);
+    await opened.run(tenant, [asked, ...answered]);
     expect(model.requests).toHaveLength(2);
     expect(new Set(threadsOf(model)).size === 1).toBe(isSame);
     expect(lastInput(model).includes("reasoning-of-the-first-tenant")).toBe(isSame);
+  });
+
+  it("gives way to a fresh one where its process dies, also in an upstream that does not retry", async () => {
+    await using opened = await openUpstream((request, at) =>
+      at === 1 ? sse(hang) : callsOnce(request, at),
+    );
+    await opened.run("first", [asked]);
+    const second = opened.run("first", [asked, ...answered]);
+    await until(() => opened.model.requests.length === 2);
+    process.kill(opened.pid(), "SIGKILL");
+    expect((await second).at(-1)).toMatchObject({ type: "turn-end", stop: "end" });
+    expect(new Set(threadsOf(opened.model)).size).toBe(2);
   });
 
   it("is bound to the API key at the gateway", async () => {

@@ -22,18 +22,6 @@ export type ModelOutput = { text: string; readonly calls: ModelCall[] };
 /** An item as the model put it out, or as it was injected. */
 export const RAW_ITEM = "rawResponseItem/completed";
 
-/** The notifications that are read. */
-export const readMethods: ReadonlySet<string> = new Set([
-  "turn/started",
-  "item/started",
-  "item/agentMessage/delta",
-  "item/reasoning/summaryTextDelta",
-  "item/reasoning/textDelta",
-  RAW_ITEM,
-  "rawResponse/completed",
-  "turn/completed",
-]);
-
 /** `streamed`: deltas have come for it. */
 type OpenText = { readonly type: "text"; streamed: boolean };
 /** The indexes of the parts for which deltas have come. */
@@ -52,8 +40,10 @@ type OpenReasoning = {
 export class AnswerReader {
   readonly output: ModelOutput = { text: "", calls: [] };
   readonly #model: string;
-  #turn: string | undefined;
-  #state: "open" | "calls" | "over" = "open";
+  /** `calls`: the model waits for results. `over`: the turn has ended. */
+  state: "open" | "calls" | "over" = "open";
+  /** The id of the turn, once it is known. */
+  turn: string | undefined;
   #started = false;
   #hasContent = false;
   /** Tokens of all the model's answers in this turn. */
@@ -63,26 +53,16 @@ export class AnswerReader {
 
   constructor(model: string, turn?: string) {
     this.#model = model;
-    this.#turn = turn;
-  }
-
-  /** The id of the turn, once it is known. */
-  get turn(): string | undefined {
-    return this.#turn;
-  }
-
-  /** `calls`: the model waits for results. `over`: the turn has ended. */
-  get state(): "open" | "calls" | "over" {
-    return this.#state;
+    this.turn = turn;
   }
 
   /** Throws a CodexError where the turn has failed. */
   read(method: string, params: Fields, emit: Emit<Event>): void {
-    if (this.#state !== "open") return;
+    if (this.state !== "open") return;
     this.#emit = emit;
     switch (method) {
       case "turn/started":
-        this.#turn ??= textOf(fieldsOf(params.turn)?.id);
+        this.turn ??= textOf(fieldsOf(params.turn)?.id);
         return;
       case "item/started":
         return this.#readStarted(params);
@@ -126,7 +106,7 @@ export class AnswerReader {
   #readItem(params: Fields): void {
     const item = fieldsOf(params.item);
     // Injected items come back under another turn.
-    if (item === undefined || this.#turn === undefined || params.turnId !== this.#turn) return;
+    if (item === undefined || this.turn === undefined || params.turnId !== this.turn) return;
     if (item.type === "message" && item.role === "assistant") this.#endText(item);
     else if (item.type === "reasoning") this.#endReasoning(item);
     else if (item.type === "function_call" || item.type === "custom_tool_call")
@@ -181,12 +161,12 @@ export class AnswerReader {
     if (this.#hasContent) this.#start();
     if (this.#hasContent && this.#usage) this.#emit({ type: "usage", usage: this.#usage });
     if (this.output.calls.length === 0) return;
-    this.#state = "calls";
+    this.state = "calls";
     this.#emit({ type: "turn-end", choice: 0, stop: "calls" });
   }
 
   #readEnd(params: Fields): void {
-    this.#state = "over";
+    this.state = "over";
     const turn = fieldsOf(params.turn);
     const error = fieldsOf(turn?.error);
     const isComplete = turn?.status === "completed";

@@ -31,23 +31,16 @@ export class BufferedSink implements Flow {
   #failure: Failure | undefined;
   #paused = false;
   #scheduled = false;
-  #started = false;
   #ended = false;
   #closed = false;
-  #stopped = false;
+  /** Whether there was any event. */
+  started = false;
+  /** Whether the reader stopped before the end. */
+  stopped = false;
 
   constructor(sink: Sink<Event>, options: BufferOptions) {
     this.#sink = sink;
     this.#options = options;
-  }
-
-  /** Whether there was any event. */
-  get started(): boolean {
-    return this.#started;
-  }
-
-  get stopped(): boolean {
-    return this.#stopped;
   }
 
   get isFull(): boolean {
@@ -56,7 +49,7 @@ export class BufferedSink implements Flow {
 
   readonly emit = (event: Event): void => {
     if (this.#closed || this.#ended) return;
-    this.#started = true;
+    this.started = true;
     this.#buffer.push(event);
     if (this.#paused) this.#bytes += EVENT_BYTES + ("text" in event ? event.text.length : 0);
     this.#schedule();
@@ -69,7 +62,7 @@ export class BufferedSink implements Flow {
 
   /** Ends in failure: before the first event as a failed attempt, then as the last event. */
   fail(failure: Failure): void {
-    if (this.#started) this.emit({ type: "turn-fail", fault: failure.fault });
+    if (this.started) this.emit({ type: "turn-fail", fault: failure.fault });
     else this.#failure ??= failure;
     this.end();
   }
@@ -86,7 +79,7 @@ export class BufferedSink implements Flow {
   stop(): void {
     if (this.#closed) return;
     this.#closed = true;
-    this.#stopped = true;
+    this.stopped = true;
     this.#buffer = [];
     this.#options.onStop();
   }

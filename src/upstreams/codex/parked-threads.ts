@@ -16,7 +16,6 @@ export class ParkedThreads<T extends Releasable> {
   readonly #options: ParkedOptions;
   /** Oldest first. Two conversations may be the same, and have the same key. */
   readonly #entries = new Map<T, Entry>();
-  readonly #byKey = new Map<string, Set<T>>();
 
   constructor(options: ParkedOptions) {
     this.#options = options;
@@ -32,7 +31,6 @@ export class ParkedThreads<T extends Releasable> {
     if (ttl === 0 || limit === 0) return false;
     const cancelTimer = clock.at(clock.now() + ttl, () => this.#release(thread));
     this.#entries.set(thread, { key, cancelTimer });
-    this.#byKey.set(key, (this.#byKey.get(key) ?? new Set()).add(thread));
     const [oldest] = this.#entries.keys();
     if (this.#entries.size > limit && oldest !== undefined) this.#release(oldest);
     return true;
@@ -40,19 +38,17 @@ export class ParkedThreads<T extends Releasable> {
 
   /** Removes one thread of this key and returns it. */
   take(key: string): T | undefined {
-    const [thread] = this.#byKey.get(key) ?? [];
-    if (thread !== undefined) this.remove(thread);
-    return thread;
+    for (const [thread, entry] of this.#entries) {
+      if (entry.key !== key) continue;
+      this.remove(thread);
+      return thread;
+    }
+    return undefined;
   }
 
   remove(thread: T): void {
-    const entry = this.#entries.get(thread);
-    if (entry === undefined) return;
-    entry.cancelTimer();
+    this.#entries.get(thread)?.cancelTimer();
     this.#entries.delete(thread);
-    const sameKey = this.#byKey.get(entry.key);
-    sameKey?.delete(thread);
-    if (sameKey?.size === 0) this.#byKey.delete(entry.key);
   }
 
   clear(): void {

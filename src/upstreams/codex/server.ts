@@ -49,16 +49,10 @@ const CLOSE_MS = 3_000;
 const RATE_LIMITS = "account/rateLimits/updated";
 
 /** Notifications that nothing here reads; the process is asked not to send them. */
-const unreadMethods: readonly string[] = [
-  "thread/started",
-  "thread/status/changed",
-  "thread/settings/updated",
-  "thread/tokenUsage/updated",
-  "thread/closed",
-  "item/completed",
-  "remoteControl/status/changed",
-  "configWarning",
-];
+const unreadMethods = (
+  "thread/started thread/status/changed thread/settings/updated thread/tokenUsage/updated " +
+  "thread/closed item/completed remoteControl/status/changed configWarning"
+).split(" ");
 
 /** Starts an app-server. `onExit` is called if it ends after it was initialized. */
 export async function startServer(options: ServerOptions, onExit: () => void): Promise<AppServer> {

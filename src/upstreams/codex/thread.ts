@@ -1,7 +1,7 @@
 import { fieldsOf, textOf } from "../../dialects/shared/loose.ts";
 import type { Clock } from "../../turn/clock.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { AnswerReader, RAW_ITEM, readMethods, type ModelOutput } from "./answer-reader.ts";
+import { AnswerReader, RAW_ITEM, type ModelOutput } from "./answer-reader.ts";
 import type { BufferedSink } from "./buffered-sink.ts";
 import { awaitsResults, type Continuation } from "./continuation.ts";
 import { CodexError } from "./error.ts";
@@ -25,6 +25,8 @@ export type ThreadOptions = {
 
 type Leave = TurnSlot["leave"];
 
+/** Codex's request for the result of a call. */
+const TOOL_CALL = "item/tool/call";
 /** Milliseconds of silence in mid-answer after which its calls are refused. */
 const SUSPICIOUS_MS = 5_000;
 
@@ -167,7 +169,7 @@ export class Thread implements Listener {
   }
 
   onRequest(id: RequestId, method: string, params: Fields): boolean {
-    if (method !== "item/tool/call") return false;
+    if (method !== TOOL_CALL) return false;
     const callId = textOf(params.callId) ?? "";
     if (!this.#respond(id, callId)) this.#toolRequests.set(callId, id);
     return true;
@@ -181,8 +183,9 @@ export class Thread implements Listener {
 
   /** What comes after the release, and the items of other turns: those that were injected. */
   ignores(method: string, turn: string | undefined): boolean {
-    if (method === RAW_ITEM && turn !== this.#reader.turn) return true;
-    return this.#released && readMethods.has(method);
+    return this.#released
+      ? method !== TOOL_CALL
+      : method === RAW_ITEM && turn !== this.#reader.turn;
   }
 
   #fail(error: unknown): void {
