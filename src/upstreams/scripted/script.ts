@@ -6,7 +6,7 @@ import { Fault } from "../../turn/fault.ts";
 import { ownOf } from "../../turn/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 
-/** What a scripted upstream plays. The format is told in `docs/scripted.md`. */
+/** A script, whose format is in `docs/scripted.md`. */
 export type Script = {
   readonly models: readonly string[];
   readonly sequence: "conversation" | "requests";
@@ -18,7 +18,7 @@ export type ScriptTurn = {
   readonly steps: readonly Step[];
 };
 
-/** All that is named must hold. */
+/** Conditions, all of which must hold. */
 type When = {
   readonly user?: RegExp | undefined;
   readonly result?: RegExp | undefined;
@@ -36,7 +36,7 @@ export type Step = { readonly choice?: number | undefined } & (
   | { readonly type: "calls"; readonly calls: readonly ScriptCall[] }
   | { readonly type: "usage"; readonly usage: Usage }
   | { readonly type: "delay"; readonly ms: number }
-  | { readonly type: "raw"; readonly dialect: string; readonly frames: readonly RawFrame[] }
+  | { readonly type: "raw"; readonly dialect: string; readonly input: RawInput }
   | { readonly type: "error"; readonly error: ScriptError }
   | { readonly type: "stop"; readonly stop: StopReason }
   | { readonly type: "cut" }
@@ -55,10 +55,18 @@ export type ScriptError = {
   readonly status?: number | undefined;
   readonly code?: string | undefined;
   readonly message: string;
-  readonly retryAfter?: number | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  /** In place of one with the code and the message. */
+  readonly body?: string | undefined;
 };
 
 type RawFrame = { readonly data: string; readonly name?: string | undefined };
+
+/** What an upstream sends: frames, the bytes of an event stream, or a body that is no stream. */
+export type RawInput =
+  | { readonly form: "frames"; readonly frames: readonly RawFrame[] }
+  | { readonly form: "sse"; readonly chunks: readonly Uint8Array[] }
+  | { readonly form: "body"; readonly text: string };
 
 /** One thing wrong with a script. The line is known where the script came as text. */
 export type ScriptProblem = Problem & { readonly line?: number | undefined };
@@ -69,7 +77,7 @@ export type CheckedScript =
 
 const choice = z.int().nonnegative().optional();
 const chunks = z.int().positive().max(100_000).optional();
-const words = z.union([z.string(), z.array(z.string())], {
+const textPieces = z.union([z.string(), z.array(z.string())], {
   error: "must be text, or a list of the pieces it comes in",
 });
 const count = z.int().nonnegative();
@@ -101,24 +109,67 @@ const usageGroup = z.strictObject({
   cached: count.optional(),
   reasoning: count.optional(),
 });
-const usage = usageGroup.transform((said): Usage => ({ ...said, total: said.input + said.output }));
+const usage = usageGroup.transform((given): Usage => ({
+  ...given,
+  total: given.input + given.output,
+}));
 
+const textOrGroup = z.union([z.string(), z.record(z.string(), z.unknown())], {
+  error: "must be text, or a group that is sent as JSON",
+});
+const jsonText = (value: string | Fields): string =>
+  typeof value === "string" ? value : JSON.stringify(value);
+
+const errorGroup = z.strictObject({
+  status: z.int().min(300).max(599).optional(),
+  code: z.string().optional(),
+  message: z.string().default("The script says so."),
+  retry_after: z.number().nonnegative().optional(),
+  headers: z.record(z.string().toLowerCase(), z.string()).default({}),
+  body: textOrGroup.optional(),
+});
 const error = z.union([
-  z.string().transform((message): ScriptError => ({ message })),
-  z
-    .strictObject({
-      status: z.int().min(400).max(599).optional(),
-      code: z.string().optional(),
-      message: z.string().default("The script says so."),
-      retry_after: z.number().nonnegative().optional(),
-    })
-    .transform(({ retry_after, ...said }): ScriptError => ({ ...said, retryAfter: retry_after })),
+  z.string().transform((message): ScriptError => ({ message, headers: {} })),
+  errorGroup.transform(({ retry_after: wait, headers, body, ...given }): ScriptError => ({
+    ...given,
+    headers: wait === undefined ? headers : { "retry-after": String(wait), ...headers },
+    body: body === undefined ? undefined : jsonText(body),
+  })),
 ]);
 
-const raw = z.strictObject({
+const rawGroup = z.strictObject({
   dialect: z.string().min(1),
-  frames: z.array(z.union([z.string(), z.record(z.string(), z.unknown())])),
+  frames: z.array(textOrGroup).optional(),
+  sse: z.string().optional(),
+  bytes: z.int().positive().optional(),
+  body: textOrGroup.optional(),
 });
+const raw = rawGroup
+  .refine(({ frames, sse, body }) => [frames, sse, body].filter(isGiven).length === 1, {
+    error: "has one of `frames`, `sse` and `body`",
+  })
+  .refine(({ sse, bytes }) => isGiven(sse) || !isGiven(bytes), {
+    error: "has `bytes`, which only `sse` is cut into",
+  })
+  .transform(({ dialect, frames = [], sse, bytes, body }) => {
+    if (body !== undefined)
+      return { dialect, input: { form: "body", text: jsonText(body) } as const };
+    if (sse === undefined)
+      return { dialect, input: { form: "frames", frames: frames.map(rawFrame) } as const };
+    return {
+      dialect,
+      input: { form: "sse", chunks: chunksOf(new TextEncoder().encode(sse), bytes) } as const,
+    };
+  });
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined;
+}
+
+const chunksOf = (bytes: Uint8Array, size = bytes.length): readonly Uint8Array[] =>
+  Array.from({ length: Math.ceil(bytes.length / Math.max(1, size)) }, (_, at) =>
+    bytes.subarray(at * size, (at + 1) * size),
+  );
 
 const stops: Readonly<Record<string, StopReason>> = {
   end: "end",
@@ -131,17 +182,17 @@ const stops: Readonly<Record<string, StopReason>> = {
 };
 const only = z.literal(true, { error: "takes no value but `true`" });
 
-/** Each step by its first word: its whole shape, and what it means. */
+/** The steps by the key that names them. */
 const steps: Readonly<Record<string, z.ZodType<Step>>> = {
   text: z
-    .strictObject({ text: words, chunks, choice })
+    .strictObject({ text: textPieces, chunks, choice })
     .transform((s) => ({ type: "text", pieces: pieces(s.text, s.chunks), choice: s.choice })),
   refusal: z
-    .strictObject({ refusal: words, chunks, choice })
+    .strictObject({ refusal: textPieces, chunks, choice })
     .transform((s) => ({ type: "refusal", pieces: pieces(s.refusal, s.chunks), choice: s.choice })),
   reasoning: z
     .strictObject({
-      reasoning: words,
+      reasoning: textPieces,
       of: z.enum(["content", "summary"]).default("content"),
       chunks,
       choice,
@@ -160,11 +211,7 @@ const steps: Readonly<Record<string, z.ZodType<Step>>> = {
     .transform((s) => ({ type: "calls", calls: s.calls, choice: s.choice })),
   usage: z.strictObject({ usage }).transform((s) => ({ type: "usage", usage: s.usage })),
   delay: z.strictObject({ delay: count }).transform((s) => ({ type: "delay", ms: s.delay })),
-  raw: z.strictObject({ raw }).transform((s) => ({
-    type: "raw",
-    dialect: s.raw.dialect,
-    frames: s.raw.frames.map(rawFrame),
-  })),
+  raw: z.strictObject({ raw }).transform((s) => ({ type: "raw", ...s.raw })),
   error: z.strictObject({ error }).transform((s) => ({ type: "error", error: s.error })),
   stop: z
     .strictObject({ stop: z.enum(Object.keys(stops) as [string, ...string[]]), choice })
@@ -173,14 +220,15 @@ const steps: Readonly<Record<string, z.ZodType<Step>>> = {
   hang: z.strictObject({ hang: only }).transform(() => ({ type: "hang" })),
 };
 
-/** Which step it is decides what is wrong with it: a plain union would only say that none fits. */
+/** The key selects the schema: the errors of a union would only say that no member matches. */
 const step = z.unknown().transform((value, context): Step => {
-  const said = typeof value === "string" ? { text: value } : value;
-  const keys = typeof said === "object" && said !== null ? Object.keys(said) : [];
+  const group = typeof value === "string" ? { text: value } : value;
+  const keys = typeof group === "object" && group !== null ? Object.keys(group) : [];
   const kind = keys.find((key) => Object.hasOwn(steps, key));
-  const read = kind === undefined ? undefined : steps[kind]?.safeParse(said, { reportInput: true });
+  const read =
+    kind === undefined ? undefined : steps[kind]?.safeParse(group, { reportInput: true });
   if (read?.success === true) return read.data;
-  // Added by its own way, what is missing would be taken for the whole step.
+  // `addIssue` would replace the input of a missing key by the whole step.
   for (const issue of read?.error.issues ?? [])
     context.issues.push({ ...issue } as z.core.$ZodRawIssue);
   if (read === undefined)
@@ -191,12 +239,12 @@ const step = z.unknown().transform((value, context): Step => {
   return z.NEVER;
 });
 
-/** `/words/i` is a pattern; anything else is looked for as it stands, in either case. */
+/** `/text/i` is a regular expression; any other text is searched for literally, in either case. */
 const pattern = z.string().transform((text, context): RegExp => {
   const [, source, flags] = /^\/(.*)\/([a-z]*)$/s.exec(text) ?? [];
   if (source === undefined) return new RegExp(text.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&"), "i");
   try {
-    // A pattern that remembers where it was would not match the same text twice.
+    // With `g` or `y` a RegExp keeps its last index and would not match the same text twice.
     return new RegExp(source, flags?.replaceAll(/[gy]/g, ""));
   } catch (error) {
     context.addIssue({ code: "custom", message: String(error) });
@@ -229,7 +277,7 @@ const script = z
   })
   .pipe(scriptGroup);
 
-/** The groups of keys by what they stand under; which keys a step has shows only in its first. */
+/** The known keys of a group by the key that it is under. */
 const groups: Readonly<Record<string, { readonly shape: object }>> = {
   "": scriptGroup,
   turns: turnGroup,
@@ -237,7 +285,8 @@ const groups: Readonly<Record<string, { readonly shape: object }>> = {
   call: callGroup,
   calls: callGroup,
   usage: usageGroup,
-  raw,
+  error: errorGroup,
+  raw: rawGroup,
 };
 
 function keysAt(path: Path): readonly string[] {
@@ -258,7 +307,7 @@ export function checkScript(source: unknown): CheckedScript {
     }));
     return { ok: false, problems };
   }
-  const value = unfolded(document);
+  const value = valueOf(document);
   if (value === undefined) return { ok: false, problems: [{ path: [], message: ENDLESS }] };
   return checkValue(value, (path) => {
     const offset = offsetOf(document, path);
@@ -269,19 +318,19 @@ export function checkScript(source: unknown): CheckedScript {
 const ENDLESS =
   "unfolds without end, or is nested too deep; write aliases out, and the rest flatter";
 
-/** What a document says; nothing where that has no end. */
-function unfolded(document: Document): unknown {
+/** The value of a document; undefined where aliases make it endless. */
+function valueOf(document: Document): unknown {
   try {
     const value: unknown = document.toJS() ?? null;
-    // Whatever has been written can be written.
+    // Throws for a value that contains itself.
     JSON.stringify(value);
     return value;
   } catch {
-    return undefined; // It was about all that can be said of it.
+    return undefined; // Endless, or nested too deep for the stack.
   }
 }
 
-/** The script, or one Fault that names all that is wrong with it. */
+/** The script, or one Fault with all its problems. */
 export function readScript(source: unknown, name: string): Script {
   const checked = checkScript(source);
   if (checked.ok) return checked.script;
@@ -302,7 +351,7 @@ function checkValue(value: unknown, lineOf: (path: Path) => number | undefined):
   };
 }
 
-/** Where the innermost thing on the path that is there begins. */
+/** The offset of the innermost node on the path that exists. */
 function offsetOf(document: Document, path: Path): number | undefined {
   let node: unknown = document.contents;
   let offset = 0;
@@ -314,22 +363,22 @@ function offsetOf(document: Document, path: Path): number | undefined {
     } else if (isSeq(node) && typeof key === "number") {
       node = node.items[key];
       offset = (node as { range?: [number] } | undefined)?.range?.[0] ?? offset;
-      // A bare list stands for the group that would hold it, whose key is then only in the path.
+      // A list may stand for its group; then the group's key is only in the path.
     } else if (!isSeq(node)) break;
   }
   return offset;
 }
 
-const rawFrame = (frame: string | Fields): RawFrame => {
+function rawFrame(frame: string | Fields): RawFrame {
   if (typeof frame === "string") return { data: frame };
   const { type } = frame;
   return { data: JSON.stringify(frame), name: typeof type === "string" ? type : undefined };
-};
+}
 
-const pieces = (said: string | readonly string[], most: number | undefined): readonly string[] =>
-  typeof said === "string" ? split(said, most) : said;
+const pieces = (text: string | readonly string[], most: number | undefined): readonly string[] =>
+  typeof text === "string" ? split(text, most) : text;
 
-/** Even pieces that break no character. */
+/** Splits text evenly, between characters. */
 export function split(text: string, most = 1): readonly string[] {
   if (most === 1) return [text];
   const chars = Array.from(text);

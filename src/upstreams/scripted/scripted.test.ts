@@ -292,6 +292,68 @@ describe("steps", () => {
     expect(broken.fault?.code).toBe("upstream.malformed");
   });
 
+  it.each([1, 2, 7, 1_000])(
+    "read an event stream as it came over the wire, in pieces of %i bytes",
+    async (bytes) => {
+      const text = (content: string): string =>
+        JSON.stringify({ choices: [{ index: 0, delta: { content } }] });
+      const sse = `: hello\r\n\r\nevent: x\r\ndata: ${text("Grüße")}\r\n\r\ndata:${text(" 😀")}\n\n`;
+      const end = { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] };
+      const { upstream, clock } = stage(
+        [
+          [
+            { raw: { dialect: "chat", sse, bytes } },
+            { delay: 50 },
+            { raw: { dialect: "chat", sse: `data: ${JSON.stringify(end)}\n\ndata: [DO`, bytes } },
+            { raw: { dialect: "chat", sse: "NE]\n\n" } },
+          ],
+        ],
+        [chat],
+      );
+      const { events } = listen(upstream, turnOf([]));
+      await settled();
+      const answered = (): Answer<UpstreamName> =>
+        fold(runStage(normalizeStream<UpstreamName>(), events));
+      expect([textOf(answered()), answered().fault?.code]).toEqual(["Grüße 😀", "upstream.cut"]);
+      clock.move(50);
+      expect([answered().choices[0]?.stop, answered().fault]).toEqual(["end", undefined]);
+    },
+  );
+
+  it("read a body that is no stream, and a frame that the connection was cut in", async () => {
+    const message = { role: "assistant", content: "Hi." };
+    const body = { choices: [{ index: 0, message, finish_reason: "stop" }] };
+    const whole = await play([[{ raw: { dialect: "chat", body } }]], turnOf([]), [chat]);
+    expect([textOf(whole), whole.fault]).toEqual(["Hi.", undefined]);
+    const open = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: "Hi." } }] })}`;
+    const steps = [{ raw: { dialect: "chat", sse: open } }, { cut: true }];
+    const cut = await play([steps], turnOf([]), [chat]);
+    expect([textOf(cut), cut.fault?.code]).toEqual(["Hi.", "upstream.cut"]);
+  });
+
+  it("refuse with any status, headers and body", async () => {
+    const refused = async (error: Fields): Promise<unknown> => {
+      const { fault } = await play([[{ error }]]);
+      return [fault?.code, fault?.detail.retryAfter, fault?.mayRetry, fault?.message];
+    };
+    const page = { status: 502, headers: { "Retry-After-MS": "1500" }, body: "<html>Oh.</html>" };
+    expect(await refused(page)).toEqual(["upstream.failed", "2", true, expect.any(String)]);
+    const listed = { status: 400, headers: { "x-should-retry": "true" }, body: { detail: "no" } };
+    expect(await refused(listed)).toEqual([
+      "upstream.refused",
+      undefined,
+      true,
+      expect.stringContaining("no"),
+    ]);
+    const moved = { status: 302, headers: { location: "/login" }, body: "" };
+    expect(await refused(moved)).toEqual([
+      "upstream.failed",
+      undefined,
+      true,
+      expect.stringContaining("to /login"),
+    ]);
+  });
+
   it("stop at once, also in a silence, and say nothing while paused", async () => {
     const { upstream, clock } = stage([["a", { delay: 50 }, "b", "c"]]);
     const stopped = listen(upstream, turnOf([]));
@@ -367,6 +429,13 @@ describe("a script that is wrong", () => {
     for (let row = 1; row < 30; row++) rows.push(`- &a${row} [*a${row - 1}, *a${row - 1}]`);
     for (const text of ["- &a [*a]", rows.join("\n")])
       expect(problems(text)).toEqual([expect.stringMatching(/unfolds without end/)]);
+  });
+
+  it("has one kind of raw answer in a step", () => {
+    const raw = (more: Fields): string[] => problems([[{ raw: { dialect: "chat", ...more } }]]);
+    expect(raw({})[0]).toContain("has one of `frames`, `sse` and `body`");
+    expect(raw({ frames: [], sse: "" })[0]).toContain("has one of");
+    expect(raw({ body: {}, bytes: 3 })[0]).toContain("only `sse`");
   });
 
   it("is caught as a value, without lines", () => {
