@@ -40,14 +40,14 @@ describe("an app-server that misbehaves", () => {
   });
 
   it("may not answer at all: the request is given up, and the next one works", async () => {
-    await using house = await open({ timeouts: { connect: 400 } });
+    await using house = await open({ timeouts: { connect: 1_500 } });
     const { status, body } = await ask(house, { model: "mute" });
     expect([status, body["error"]?.code]).toEqual([504, "upstream.headers_timeout"]);
     expect((await ask(house)).status).toBe(200);
   });
 
   it("may stop for good: it is replaced once it has not answered twice", async () => {
-    await using house = await open({ timeouts: { connect: 300 } });
+    await using house = await open({ timeouts: { connect: 1_500 } });
     expect((await ask(house)).status).toBe(200);
     process.kill(pidOf(house), "SIGSTOP");
     expect((await ask(house)).status).toBe(504);

@@ -34,7 +34,10 @@ export class RawReader {
 
   *read(dialect: string, input: RawInput): Generator<Event, void, undefined> {
     const open = this.#open.get(dialect) ?? this.#start(dialect);
-    if (open === undefined) return yield this.#unknown(dialect);
+    if (open === undefined) {
+      yield this.#unknown(dialect);
+      return;
+    }
     const { reader, decoder, sse } = open;
     switch (input.form) {
       case "frames":
@@ -51,7 +54,8 @@ export class RawReader {
         return;
       case "body":
         reader.whole(input.text, (event) => void this.#events.push(event));
-        return yield* this.#take();
+        yield* this.#take();
+        return;
       default:
         input satisfies never;
     }

@@ -54,11 +54,12 @@ export function* actionsOf(
   const first = steps.find((step) => step.type !== "delay");
   if (!withoutStart.has(first?.type ?? "")) yield { type: "turn-start", model };
   for (const step of steps) {
-    if (step.type === "cut") return yield* raw.end();
+    if (step.type === "cut") break;
     yield* actionsOfStep(step, context, progress);
     if (step.type === "error") return;
   }
   yield* raw.end();
+  if (steps.some(({ type }) => type === "cut")) return;
   if (!progress.hasUsage && !progress.hasRaw)
     yield estimatedUsage(inputTokens(turn), progress.outputTokens);
   for (const choice of choices) {
