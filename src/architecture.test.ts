@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, normalize, sep } from "node:path";
 import { describe, expect, it } from "vitest";
+import { builtinDialects, plannedDialects } from "./dialects/registry.ts";
 
 /** Each room and the rooms it may import from. */
 const rooms: Record<string, readonly string[]> = {
@@ -11,7 +12,7 @@ const rooms: Record<string, readonly string[]> = {
   tools: ["turn", "schema", "stream"],
   profiles: ["turn"],
   dialects: ["turn", "diagnostics", "stream"],
-  disclosure: ["turn", "diagnostics", "schema", "stream"],
+  disclosure: ["turn", "diagnostics", "schema", "stream", "dialects"],
   adapters: ["turn", "stream", "tools", "profiles", "dialects", "disclosure", "upstreams"],
   upstreams: ["turn", "diagnostics", "schema", "stream", "dialects", "profiles"],
   store: ["turn"],
@@ -81,6 +82,24 @@ function broken(file: string, text: string): string[] {
   return faults;
 }
 
+/** Data that says who speaks which dialect. */
+const declaresDialects = /^(?:dialects|profiles)\/|^host\/config\/providers\.ts$/;
+/** The same words where others mean something else by them. */
+const notDialects = /"gen_ai\.operation\.name": "\w+"|\bwire_api: "\w+"/g;
+
+/** Where a file outside `dialects` names a dialect: whoever must know something of one asks its traits. */
+function namedDialects(file: string, text: string): string[] {
+  if (declaresDialects.test(file)) return [];
+  const names = [...builtinDialects.all.map(({ name }) => name), ...plannedDialects.keys()];
+  const quoted = new RegExp(`(["'\`])(?:${names.join("|")})\\1(?!:)`);
+  return text
+    .replaceAll(notDialects, "")
+    .split("\n")
+    .flatMap((line, at) =>
+      quoted.test(line) ? [`${file}:${at + 1} names a dialect: ${line.trim()}`] : [],
+    );
+}
+
 const root = import.meta.dirname;
 const files = readdirSync(root, { recursive: true, encoding: "utf8" })
   .map((file) => file.replaceAll(sep, "/"))
@@ -91,7 +110,20 @@ describe("rooms", () => {
     expect(Object.keys(rooms)).toContain(file.split("/")[0]);
     const text = readFileSync(join(root, file), "utf8");
     expect(broken(file, text)).toEqual([]);
+    expect(namedDialects(file, text)).toEqual([]);
     expect(text.split("\n").length, "lines").toBeLessThanOrEqual(400);
+  });
+
+  it("finds a dialect's name outside its folder", () => {
+    const branch = 'if (turn.dialect === "chat") return;';
+    expect(namedDialects("gateway/x.ts", `\n${branch}`)).toEqual([
+      `gateway/x.ts:2 names a dialect: ${branch}`,
+    ]);
+    expect(namedDialects("host/x.ts", '"messages" in body')).toHaveLength(1);
+    expect(namedDialects("tools/x.ts", "takesFrom('responses', profile)")).toHaveLength(1);
+    expect(namedDialects("dialects/chat/x.ts", branch)).toEqual([]);
+    // A key of JSON, as an example of a request has it, is none.
+    expect(namedDialects("host/x.ts", `'{"messages":[]}'`)).toEqual([]);
   });
 
   it("finds a forbidden import", () => {

@@ -21,5 +21,5 @@ export type { FaultCode } from "./turn/fault.ts";
  * configuration.
  */
 export function createGateway(config: ConfigInput = {}, platform: Partial<Platform> = {}): Gateway {
-  return openRecorded(parseConfig(config), { ...nodePlatform(), ...platform });
+  return openRecorded(parseConfig(config, platform.dialects), { ...nodePlatform(), ...platform });
 }

@@ -13,9 +13,10 @@ import type { Clock, NewId } from "../turn/clock.ts";
 import type { OnDecision } from "../turn/decision.ts";
 import type { TurnEvent } from "../turn/event.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
-import { takesFrom, type Profile } from "../turn/profile.ts";
+import type { Profile } from "../turn/profile.ts";
 import { LOCAL_TENANT } from "../turn/tenant.ts";
-import type { Callable, DialectName, Tool, Turn } from "../turn/turn.ts";
+import type { DialectTraits } from "../turn/dialect-traits.ts";
+import type { Callable, Tool, Turn } from "../turn/turn.ts";
 import { modelProfile } from "../profiles/models.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
 import { iterate } from "./iterate.ts";
@@ -46,9 +47,8 @@ export function upstreamAdapter(upstream: Upstream, model: string, parts: Adapte
 function capabilitiesOf(profile: Profile): Capabilities {
   const { deferred, declares, cached, max, descriptions = Infinity } = profile.tools;
   return {
-    // Tools that were loaded come with the result of a search, which one dialect has.
-    deferred:
-      deferred && takesFrom("responses", profile) && ruleFor("tool_search", profile) === "native",
+    // Tools that were loaded come with the result of a search.
+    deferred: deferred && ruleFor("tool_search", profile) === "native",
     dynamicTools: declares === "turn",
     cachedTools: cached,
     maxTools: max,
@@ -66,8 +66,8 @@ function turnOf(request: ModelRequest, model: string, profile: Profile): Turn {
     dialect,
     traits,
     model,
-    tools: dialect === "responses" ? request.tools.map(unstrict) : request.tools,
-    params: paramsOf(request, profile, dialect),
+    tools: traits.strictFunctions ? request.tools.map(unstrict) : request.tools,
+    params: paramsOf(request, profile, traits),
     stream: true,
     usageWanted: true,
     extra: { dialect, fields: {} },
@@ -75,7 +75,7 @@ function turnOf(request: ModelRequest, model: string, profile: Profile): Turn {
   };
 }
 
-/** A function that does not say so is strict in the Responses dialect, and not every schema is. */
+/** A function that does not say so may be strict, and not every schema can be. */
 function unstrict(tool: Tool): Tool {
   if (tool.type === "namespace") return { ...tool, tools: tool.tools.map(plain) };
   return plain(tool);
@@ -88,9 +88,9 @@ const plain = (tool: Callable): Callable =>
 function paramsOf(
   { params }: ModelRequest,
   { reasoning, params: known }: Profile,
-  dialect: DialectName,
+  { sealsReasoning }: DialectTraits,
 ): Turn["params"] {
-  if (dialect !== "responses") return params;
+  if (!sealsReasoning) return params;
   const isSealed = reasoning === "items" && known.include !== null;
   return {
     ...(known.store !== null && { store: false }),

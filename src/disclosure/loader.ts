@@ -1,3 +1,4 @@
+import { clientSearchTool } from "../dialects/responses/tool-search.ts";
 import { isFields, jsonOf } from "../turn/json.ts";
 import { clientName } from "../turn/names.ts";
 import type { Callable, Fields, FunctionTool } from "../turn/turn.ts";
@@ -89,13 +90,8 @@ export const definitionsText = (tools: readonly Tool[], { call }: LoaderNames): 
   ].join("\n");
 
 /** The same loader in the form of providers that load deferred tools: a search that the client runs. */
-export const searchTool = (description: string, keys: readonly string[]): Callable => ({
-  type: "builtin",
-  kind: "tool_search",
-  name: clientName("tool_search"),
-  dialect: "responses",
-  raw: { type: "tool_search", execution: "client", description, parameters: readSchema(keys) },
-});
+export const searchTool = (description: string, keys: readonly string[]): Callable =>
+  clientSearchTool(description, readSchema(keys));
 
 /** The key that a reading asks for; undefined where it names none. */
 export function keyIn(input: string): string | undefined {

@@ -1,5 +1,6 @@
+import { foundByClient, searchedByClient } from "../dialects/responses/tool-search.ts";
 import { clientName } from "../turn/names.ts";
-import type { Call, Extra, Item, Message, Result, Tool as TurnTool } from "../turn/turn.ts";
+import type { Call, Item, Message, Result, Tool as TurnTool } from "../turn/turn.ts";
 import type { Catalog } from "./catalog.ts";
 import {
   callTool,
@@ -184,7 +185,12 @@ function lowerCall(
   const { strategy, names, catalog } = disclosure;
   if (strategy === "native") {
     if (isReading(call, disclosure))
-      return { ...call, kind: "tool_search", name: clientName("tool_search"), extra: BY_CLIENT };
+      return {
+        ...call,
+        kind: "tool_search",
+        name: clientName("tool_search"),
+        extra: searchedByClient,
+      };
     const owner = declared.has(call.name) ? undefined : catalog.owners.get(call.name);
     return owner === undefined ? call : { ...call, namespace: namespaceOf(catalog, owner) };
   }
@@ -194,9 +200,6 @@ function lowerCall(
   const input = wrapped ?? wrapCall(call.name, call.input);
   return { ...call, name: clientName(names.call), input };
 }
-
-/** Who searches: without it the provider takes the search for one of its own. */
-const BY_CLIENT: Extra = { dialect: "responses", fields: { execution: "client" } };
 
 /** The result of a reading with what a model needs to call the tools that it made callable. */
 function lowerReading(
@@ -220,7 +223,6 @@ function bringTools(
 ): readonly [Result, Message] {
   const { catalog, names } = disclosure;
   const tools = loadedTools(catalog, loaded);
-  const fields = { execution: "client", status: "completed" };
   const parts = result.parts.map((part) =>
     part.type === "text"
       ? { ...part, text: part.text.replaceAll(`call \`${names.read}\``, "call `tool_search`") }
@@ -233,7 +235,7 @@ function bringTools(
       name: undefined,
       parts: [],
       declares: { tools },
-      extra: { dialect: "responses", fields },
+      extra: foundByClient,
     },
     { type: "message", role: "developer", parts },
   ];

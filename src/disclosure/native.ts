@@ -1,6 +1,7 @@
+import { loadedLater } from "../dialects/responses/tool-search.ts";
 import { memoizeByIdentity } from "../turn/memoize.ts";
 import { clientName } from "../turn/names.ts";
-import type { Extra, FunctionTool, NamespaceTool } from "../turn/turn.ts";
+import type { FunctionTool, NamespaceTool } from "../turn/turn.ts";
 import type { Catalog, Node } from "./catalog.ts";
 
 /** A section with tools is a namespace to providers that load tools by themselves. */
@@ -23,9 +24,6 @@ const namespaces = memoizeByIdentity((catalog: Catalog): ReadonlyMap<Node, strin
 export const namespaceOf = (catalog: Catalog, node: Node): string =>
   namespaces(catalog).get(node) ?? node.path;
 
-/** Loaded by the provider when a search has found it. */
-const DEFERRED: Extra = { dialect: "responses", fields: { defer_loading: true } };
-
 /** Tools as the result of a search brings them: namespaces with deferred functions. */
 export function loadedTools(catalog: Catalog, names: readonly string[]): readonly NamespaceTool[] {
   const groups = new Map<Node, FunctionTool[]>();
@@ -41,7 +39,7 @@ export function loadedTools(catalog: Catalog, names: readonly string[]): readonl
       description,
       schema,
       strict,
-      extra: DEFERRED,
+      extra: loadedLater,
     });
     groups.set(owner, members);
   }

@@ -25,6 +25,8 @@ export type DialectTraits = {
   readonly olderParams?: ParamPaths | undefined;
   /** Whether the fields of a tool stand in an object named after its type. */
   readonly nestsTools: boolean;
+  /** Whether a function is strict unless it says that it is not. */
+  readonly strictFunctions: boolean;
   /** Whether calls of built-in tools are written as calls of a function. */
   readonly builtinsAsFunctions: boolean;
   /** Whether its reasoning carries a text that only the upstream which made it can read. */

@@ -1,15 +1,39 @@
+import { builtinDialects, type BuiltinDialectName } from "../../src/dialects/registry.ts";
 import { readChatBody, readChatStream } from "./chat-reader.ts";
 import type { Body } from "./fake-upstream.ts";
 import { readResponsesBody, readResponsesStream } from "./responses-reader.ts";
 import type { Served } from "./serve.ts";
 import type { ClientAnswer } from "./client-answer.ts";
 
-export type DoorName = "chat" | "responses";
-export const doors = ["chat", "responses"] as const satisfies readonly DoorName[];
+export type DoorName = BuiltinDialectName;
+/** Every door that a gateway has by itself. */
+export const doors = builtinDialects.doors.map(({ name }) => name as DoorName);
 
-const PATHS = { chat: "/v1/chat/completions", responses: "/v1/responses" } as const;
+export function doorUrl({ url }: Pick<Served, "url">, door: DoorName): string {
+  const path = builtinDialects.get(door)?.door?.routes[0];
+  if (path === undefined) throw new Error(`there is no ${door} door`);
+  return url + path;
+}
 
-export const doorUrl = ({ url }: Pick<Served, "url">, door: DoorName): string => url + PATHS[door];
+type TestClient = {
+  /** The smallest request there is. */
+  readonly body: Body;
+  readStream(text: string): ClientAnswer;
+  readBody(body: Body): ClientAnswer;
+};
+
+const clients: Readonly<Record<DoorName, TestClient>> = {
+  chat: {
+    body: { model: "m", messages: [{ role: "user", content: "Hi" }] },
+    readStream: readChatStream,
+    readBody: readChatBody,
+  },
+  responses: {
+    body: { model: "m", input: "Hi" },
+    readStream: readResponsesStream,
+    readBody: readResponsesBody,
+  },
+};
 
 /** A plain request to a door; `more` is merged into the body. */
 export function ask(
@@ -27,10 +51,10 @@ export function ask(
 }
 
 /** The smallest request a door takes, and more. */
-export const bodyFor = (door: DoorName, more: Readonly<Record<string, unknown>> = {}): Body =>
-  door === "chat"
-    ? { model: "m", messages: [{ role: "user", content: "Hi" }], ...more }
-    : { model: "m", input: "Hi", ...more };
+export const bodyFor = (door: DoorName, more: Readonly<Record<string, unknown>> = {}): Body => ({
+  ...clients[door].body,
+  ...more,
+});
 
 /** Reads an answer to its end, whatever it turns out to be. */
 export async function readAnswer(
@@ -58,7 +82,6 @@ const nothing: ClientAnswer = {
 
 /** Reads a stream as the strictest client would, and throws at whatever that client may not be sent. */
 export const readStream = (door: DoorName, text: string): ClientAnswer =>
-  door === "chat" ? readChatStream(text) : readResponsesStream(text);
+  clients[door].readStream(text);
 
-export const readBody = (door: DoorName, body: Body): ClientAnswer =>
-  door === "chat" ? readChatBody(body) : readResponsesBody(body);
+export const readBody = (door: DoorName, body: Body): ClientAnswer => clients[door].readBody(body);

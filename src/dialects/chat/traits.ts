@@ -34,6 +34,7 @@ export const chatTraits: DialectTraits = {
   // `logprobs` is a flag, which the reader of requests takes itself.
   olderParams: { maxTokens: "max_tokens", logprobs: "logprobs" },
   nestsTools: true,
+  strictFunctions: false,
   builtinsAsFunctions: true,
   sealsReasoning: false,
   endsCalls: false,

@@ -31,6 +31,7 @@ export const responsesTraits: DialectTraits = {
     prompt: "prompt",
   },
   nestsTools: false,
+  strictFunctions: true,
   builtinsAsFunctions: false,
   sealsReasoning: true,
   endsCalls: true,

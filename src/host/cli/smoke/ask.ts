@@ -1,9 +1,7 @@
 import { fieldsIn, fieldsOf, listOf, textOf } from "../../../dialects/shared/loose.ts";
-import { builtinDialects } from "../../../dialects/registry.ts";
 import { sseReader } from "../../../stream/sse.ts";
 import { Fault } from "../../../turn/fault.ts";
-import { readChatBody, readChatStream } from "./chat.ts";
-import { readResponsesBody, readResponsesStream } from "./responses.ts";
+import { clientOf } from "./clients.ts";
 import { bodyFor, type Scene } from "./scene.ts";
 import { errorText, figuresInHead, type Said, type Seen } from "./seen.ts";
 
@@ -33,7 +31,7 @@ export async function ask(
   scene: Scene,
   { model, count }: { readonly model: string; readonly count: number },
 ): Promise<Seen> {
-  const response = await reach(target, pathOf(scene), {
+  const response = await reach(target, clientOf(scene.door).path, {
     method: "POST",
     headers: { "content-type": "application/json", "x-proxy-output-mode": scene.output },
     body: JSON.stringify(bodyFor(scene, model, count)),
@@ -54,8 +52,6 @@ export async function ask(
   return { ...seen, flaws: [...flaws, ...seen.flaws] };
 }
 
-const pathOf = ({ door }: Scene): string => builtinDialects.get(door)?.door?.routes[0] ?? "/";
-
 const nothing = (flaw: string): Seen => ({
   calls: [],
   text: "",
@@ -72,7 +68,7 @@ async function readWhole(response: Response, { door }: Scene, target: Target): P
     return nothing(`the answer broke off (${reasonOf(error, target)})`);
   }
   const body = fieldsIn(text);
-  const read = door === "chat" ? readChatBody(body) : readResponsesBody(body);
+  const read = clientOf(door).readBody(body);
   return { ...read, figures: figuresInHead(response.headers) };
 }
 
@@ -94,7 +90,7 @@ async function readStream(response: Response, { door }: Scene): Promise<Seen> {
   } catch (error) {
     cut.push(`the stream broke off (${reasonOf(error)})`);
   }
-  const seen = door === "chat" ? readChatStream(said) : readResponsesStream(said);
+  const seen = clientOf(door).readStream(said);
   return { ...seen, flaws: [...cut, ...seen.flaws] };
 }
 

@@ -1,6 +1,31 @@
 import { fieldsIn, fieldsOf, listOf, numberOf, textOf } from "../../../dialects/shared/loose.ts";
+import { chat } from "../../../dialects/chat/chat.ts";
 import type { Fields } from "../../../turn/turn.ts";
-import { errorText, figuresIn, type Figures, type Said, type Seen, type SeenCall } from "./seen.ts";
+import {
+  errorText,
+  figuresIn,
+  type Figures,
+  type Said,
+  type Seen,
+  type SeenCall,
+  type SmokeClient,
+} from "./seen.ts";
+
+export const chatClient: SmokeClient = {
+  door: chat.name,
+  path: chat.door.routes[0],
+  body: ({ model, stream, prompt, tool }) => ({
+    model,
+    stream,
+    ...(stream && { stream_options: { include_usage: true } }),
+    messages: [{ role: "user", content: prompt }],
+    tools: [{ type: "function", function: tool }],
+  }),
+  readBody: readChatBody,
+  readStream: readChatStream,
+  finish: "tool_calls",
+  callsAlone: true,
+};
 
 /** Reads a whole chat completion. */
 export function readChatBody(body: Fields | undefined): Omit<Seen, "figures"> {

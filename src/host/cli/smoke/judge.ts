@@ -1,5 +1,6 @@
 import { errorsIn } from "../../../schema/check.ts";
 import { jsonOf } from "../../../turn/json.ts";
+import { clientOf } from "./clients.ts";
 import { schema, sceneName, type Scene } from "./scene.ts";
 import type { Seen, SeenCall } from "./seen.ts";
 
@@ -23,7 +24,7 @@ export function flawsOf(scene: Scene, seen: Seen, bounds: Bounds): string[] {
 }
 
 function* finishFlaws({ door }: Scene, { calls, finish }: Seen): Generator<string> {
-  const wanted = door === "chat" ? "tool_calls" : "completed";
+  const wanted = clientOf(door).finish;
   if (calls.length > 0 && finish !== wanted)
     yield `it finished with ${finish === "" ? "nothing" : `\`${finish}\``} where \`${wanted}\` belongs`;
 }
@@ -68,7 +69,7 @@ function* textFlaws({ door, stream, output }: Scene, { calls, text }: Seen): Gen
     return;
   }
   if (text.includes("<use_tool")) yield "a <use_tool> block stands in the text";
-  else if (door === "chat" && !stream && calls.length > 0 && text !== "")
+  else if (clientOf(door).callsAlone && !stream && calls.length > 0 && text !== "")
     yield "`content` stands beside calls where `null` belongs";
 }
 

@@ -1,8 +1,33 @@
 import { fieldsIn, fieldsOf, listOf, textOf } from "../../../dialects/shared/loose.ts";
+import { responses } from "../../../dialects/responses/responses.ts";
 import type { Fields } from "../../../turn/turn.ts";
-import { errorText, figuresIn, type Figures, type Said, type Seen, type SeenCall } from "./seen.ts";
+import {
+  errorText,
+  figuresIn,
+  type Figures,
+  type Said,
+  type Seen,
+  type SeenCall,
+  type SmokeClient,
+} from "./seen.ts";
 
 const terminals = new Set(["response.completed", "response.incomplete", "response.failed"]);
+
+export const responsesClient: SmokeClient = {
+  door: responses.name,
+  path: responses.door.routes[0],
+  body: ({ model, stream, prompt, tool }) => ({
+    model,
+    stream,
+    store: false,
+    input: prompt,
+    tools: [{ type: "function", ...tool }],
+  }),
+  readBody: readResponsesBody,
+  readStream: readResponsesStream,
+  finish: "completed",
+  callsAlone: false,
+};
 
 /** Reads a whole response. */
 export function readResponsesBody(body: Fields | undefined): Omit<Seen, "figures"> {

@@ -1,19 +1,16 @@
-import type { BuiltinDialectName } from "../../../dialects/registry.ts";
 import type { OutputMode } from "../../../turn/rules.ts";
-import type { Fields } from "../../../turn/turn.ts";
-
-/** Those that this client speaks. */
-export type DoorName = BuiltinDialectName;
+import type { DialectName, Fields } from "../../../turn/turn.ts";
+import { clientOf, clients } from "./clients.ts";
 
 /** One way of asking for a burst of calls. */
 export type Scene = {
-  readonly door: DoorName;
+  readonly door: DialectName;
   readonly stream: boolean;
   readonly output: OutputMode;
 };
 
 /** Every way there is; each stream stands beside the whole answer it must agree with. */
-export const scenes: readonly Scene[] = (["chat", "responses"] as const).flatMap((door) =>
+export const scenes: readonly Scene[] = clients.flatMap(({ door }) =>
   (["openai-json", "obsidian-xml"] as const).flatMap((output) =>
     [true, false].map((stream) => ({ door, stream, output })),
   ),
@@ -63,14 +60,5 @@ function prompt(count: number): string {
 
 /** The body that asks for a burst. */
 export function bodyFor({ door, stream }: Scene, model: string, count: number): Fields {
-  const asked = prompt(count);
-  if (door === "responses")
-    return { model, stream, store: false, input: asked, tools: [{ type: "function", ...tool }] };
-  return {
-    model,
-    stream,
-    ...(stream && { stream_options: { include_usage: true } }),
-    messages: [{ role: "user", content: asked }],
-    tools: [{ type: "function", function: tool }],
-  };
+  return clientOf(door).body({ model, stream, prompt: prompt(count), tool });
 }

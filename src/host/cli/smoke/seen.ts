@@ -1,5 +1,5 @@
 import { fieldsIn, numberOf, textOf } from "../../../dialects/shared/loose.ts";
-import type { Fields } from "../../../turn/turn.ts";
+import type { DialectName, Fields } from "../../../turn/turn.ts";
 
 export type SeenCall = { readonly id: string; readonly name: string; readonly arguments: string };
 
@@ -19,6 +19,26 @@ export type Seen = {
   readonly figures: Figures | undefined;
   /** What is wrong with it. */
   readonly flaws: readonly string[];
+};
+
+/** How a client of one door asks for a burst and reads what comes. */
+export type SmokeClient = {
+  readonly door: DialectName;
+  readonly path: string;
+  body(asking: Asking): Fields;
+  readBody(body: Fields | undefined): Omit<Seen, "figures">;
+  readStream(said: readonly Said[]): Seen;
+  /** How an answer with calls ends, in the words of its dialect. */
+  readonly finish: string;
+  /** Whether a whole answer with calls has no text beside them. */
+  readonly callsAlone: boolean;
+};
+
+export type Asking = {
+  readonly model: string;
+  readonly stream: boolean;
+  readonly prompt: string;
+  readonly tool: Fields;
 };
 
 /** One thing a stream said. */
