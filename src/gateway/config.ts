@@ -14,7 +14,7 @@ const count = z.int().nonnegative();
 const maybe = z
   .string()
   .optional()
-  .transform((said) => (said === "" ? undefined : said));
+  .transform((value) => (value === "" ? undefined : value));
 
 /** What every upstream has, whatever it speaks. */
 const common = {
@@ -84,7 +84,7 @@ const origin = z
     /^(?:\*|[a-z][a-z\d+.-]*:\/\/[^/\s]+\/?)$/i,
     "must be an origin such as https://chat.example.com, or `*`",
   )
-  .transform((said) => said.toLowerCase().replace(/\/$/, ""));
+  .transform((value) => value.toLowerCase().replace(/\/$/, ""));
 
 const serverSchema = z.strictObject({
   host: text.default("127.0.0.1"),

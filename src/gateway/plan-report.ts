@@ -52,24 +52,24 @@ export type RuleReport = {
   readonly reason: string;
 };
 
-/** What is kept of a turn made ready: all that its report needs, and nothing of what was said. */
+/** What is kept of a turn made ready: all that its report needs, and no content. */
 export type Planned = Pick<Round, "link" | "profile" | "straight" | "decisions"> & {
   readonly tools: readonly ToolVerdict[];
   readonly parameters: ReturnType<typeof listParams>;
   readonly rules: readonly RuleReport[];
 };
 
-/** `mended` is what had to be done to the answer, once there is one. */
+/** `repairs` is what had to be done to the answer, once there is one. */
 export const planned = (
   round: Round,
-  { rules, mended = [] }: { readonly rules: CallRules; readonly mended?: readonly Decision[] },
+  { rules, repairs = [] }: { readonly rules: CallRules; readonly repairs?: readonly Decision[] },
 ): Planned => {
   const { link, profile, plan, straight, decisions } = round;
   return {
     link,
     profile,
     straight,
-    decisions: [...boundDecisions(decisions), ...mended],
+    decisions: [...boundDecisions(decisions), ...repairs],
     tools: plan.verdicts,
     parameters: listParams(plan.turn, profile, link.upstream.traits),
     rules: listRules(rules, round),

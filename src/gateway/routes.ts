@@ -188,18 +188,18 @@ const ahead = (link: Link, stream: boolean): TurnAhead => ({
 
 function isStrict({ state, exchange }: RequestContext): boolean {
   const param = "x-patchbay-strict";
-  const said = headerOf(exchange.headers, param) ?? "";
-  if (/^(?:true|1|yes|on)$/i.test(said)) return true;
-  if (/^(?:false|0|no|off)?$/i.test(said)) return state.config.tools.strict;
+  const value = headerOf(exchange.headers, param) ?? "";
+  if (/^(?:true|1|yes|on)$/i.test(value)) return true;
+  if (/^(?:false|0|no|off)?$/i.test(value)) return state.config.tools.strict;
   throw new Fault("request.invalid", `\`${param}\` must be \`true\` or \`false\`.`, { param });
 }
 
 /** The gateway's rules for calls; how they are shown may be chosen for one request. */
 function rulesFor({ state, exchange }: RequestContext): CallRules {
   const param = "x-proxy-output-mode";
-  const said = headerOf(exchange.headers, param) ?? "";
-  if (said === "") return state.rules;
-  const output = outputModes.get(said.trim().toLowerCase());
+  const value = headerOf(exchange.headers, param) ?? "";
+  if (value === "") return state.rules;
+  const output = outputModes.get(value.trim().toLowerCase());
   if (output !== undefined) return { ...state.rules, output };
   const message = `\`${param}\` must be \`openai-json\` or \`obsidian-xml\`.`;
   throw new Fault("request.invalid", message, { param });

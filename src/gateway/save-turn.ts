@@ -62,7 +62,7 @@ function storedPlan({ round, rules, repairs }: AnswerLeft): {
   readonly bytes: number;
   report(): ReturnType<typeof reportPlan>;
 } {
-  const plan = planned(round, { rules, mended: repairs });
+  const plan = planned(round, { rules, repairs });
   return { bytes: planBytes(plan), report: () => reportPlan(plan) };
 }
 

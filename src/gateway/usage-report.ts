@@ -30,27 +30,27 @@ export type UsageQuery = {
   readonly model?: string | undefined;
 };
 
-const known = ["start", "end", "group", "model"];
+const paramNames = ["start", "end", "group", "model"];
 const DAYS_KEPT = 35;
 
 export function readUsageQuery(query: string, now: number): UsageQuery {
-  const said = new URLSearchParams(query);
-  for (const name of said.keys())
-    if (!known.includes(name))
-      throw wrong(name, `is not known here; there are ${known.join(", ")}`);
-  const group = said.get("group") || "hour";
+  const params = new URLSearchParams(query);
+  for (const name of params.keys())
+    if (!paramNames.includes(name))
+      throw wrong(name, `is not known here; there are ${paramNames.join(", ")}`);
+  const group = params.get("group") || "hour";
   if (group !== "hour" && group !== "day") throw wrong("group", "must be `hour` or `day`");
-  const until = momentIn(said, "end") ?? now;
-  const from = momentIn(said, "start") ?? until - DAYS_KEPT * groupMs.day;
+  const until = momentIn(params, "end") ?? now;
+  const from = momentIn(params, "start") ?? until - DAYS_KEPT * groupMs.day;
   if (from > until) throw wrong("start", "must not be later than `end`");
   const [start, end] = [hourBegan(Math.max(from, 0)), hourBegan(until + HOUR_MS - 1)];
-  return { start, end, group, model: said.get("model") || undefined };
+  return { start, end, group, model: params.get("model") || undefined };
 }
 
 /** A date, or a number of milliseconds since the epoch; one too small for that is of seconds. */
-function momentIn(said: URLSearchParams, name: string): number | undefined {
+function momentIn(params: URLSearchParams, name: string): number | undefined {
   // In a query an unescaped `+`, as in `+02:00`, is a space.
-  const text = said.get(name)?.trim().replace(" ", "+") ?? "";
+  const text = params.get(name)?.trim().replace(" ", "+") ?? "";
   if (text === "") return undefined;
   if (/^\d{1,15}$/.test(text)) return Number(text) * (text.length > 10 ? 1 : 1000);
   const hasZone = !text.includes("T") || /(?:Z|[+-]\d\d:?\d\d)$/i.test(text);
@@ -84,15 +84,15 @@ export function usageBody(
 
 const summed = (rows: readonly UsageRow[]): Readonly<Record<string, unknown>> => {
   const byModel = [...Map.groupBy(rows, ({ model }) => model)].map(
-    ([name, own]) => [name, told(addUp(own.map(({ sum }) => sum)))] as const,
+    ([name, own]) => [name, usageFields(addUp(own.map(({ sum }) => sum)))] as const,
   );
   return {
-    ...told(addUp(rows.map(({ sum }) => sum))),
+    ...usageFields(addUp(rows.map(({ sum }) => sum))),
     models: Object.fromEntries(byModel),
   };
 };
 
-const told = (sum: UsageSum): Readonly<Record<string, number>> => ({
+const usageFields = (sum: UsageSum): Readonly<Record<string, number>> => ({
   total_requests: sum.requests,
   failed_requests: sum.failures,
   uncounted_requests: sum.uncounted,

@@ -54,6 +54,27 @@ describe("a reference to an item of an earlier answer", () => {
     ]);
   });
 
+  it("stands for the item at an upstream of another dialect and in the straight lane too", async () => {
+    await using chat = await upstreamOf("chat");
+    await using own = await upstreamOf("responses");
+    const to = { retries: 0 };
+    await using served = await serve({
+      upstreams: {
+        chat: { dialect: "chat", base_url: chat.url, ...to },
+        own: { dialect: "responses", base_url: own.url, ...to },
+      },
+    });
+    const output = outputOf(await post(served, { model: "chat/m", input: "Hi" }));
+    const input = [{ role: "user", content: "Hi" }, ...references(output), result];
+    await post(served, { model: "own/m", input });
+    expect(own.requests[0]?.body["input"]).toMatchObject([
+      { role: "user", content: "Hi" },
+      { type: "message", role: "assistant", content: [{ text: "Hello." }] },
+      { type: "function_call", call_id: "call_1", name: "f", arguments: '{"a":1}' },
+      result,
+    ]);
+  });
+
   it("is left to an upstream that keeps its items itself", async () => {
     await using upstream = await upstreamOf("responses");
     await using served = await serve(onto("responses", upstream.url));

@@ -1,0 +1,20 @@
+import { expect, it } from "vitest";
+import { planBytes, type Planned } from "./plan-report.ts";
+
+const plan = (over: Partial<Planned>): Planned =>
+  ({ tools: [], parameters: [], rules: [], decisions: [], ...over }) as unknown as Planned;
+const long = "x".repeat(1_000_000);
+
+it("weighs whatever a client may make long", () => {
+  const tool = { path: "tools[0]", kind: "function", name: "f", reason: "" };
+  const heavy = [
+    plan({ tools: [{ ...tool, kind: long }] as unknown as Planned["tools"] }),
+    plan({ tools: [{ ...tool, name: long }] as unknown as Planned["tools"] }),
+    plan({ tools: [{ ...tool, namespace: long }] as unknown as Planned["tools"] }),
+    plan({ parameters: [{ path: long, target: undefined }] }),
+    plan({ decisions: [{ path: long, action: "dropped", reason: "" }] }),
+    plan({ decisions: [{ path: "", action: "dropped", reason: long }] }),
+  ];
+  for (const one of heavy) expect(planBytes(one)).toBeGreaterThanOrEqual(2_000_000);
+  expect(planBytes(plan({}))).toBeLessThan(1000);
+});
