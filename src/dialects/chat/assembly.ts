@@ -1,12 +1,7 @@
-import {
-  areClosed,
-  newBrackets,
-  readBrackets,
-  type Brackets,
-} from "../../stream/calls/brackets.ts";
 import type { Emit } from "../../stream/stage.ts";
 import type { NewId } from "../../turn/clock.ts";
 import type { CallDelta, CallStart } from "../../turn/event.ts";
+import { JsonScanner } from "../../turn/json-scan.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { inputText } from "../shared/loose.ts";
@@ -289,12 +284,12 @@ type Extent = {
   /** How much was read, and what it sums up to. */
   length: number;
   sum: number;
-  readonly brackets: Brackets;
+  readonly scanner: JsonScanner;
 };
 
-const newExtent = (): Extent => ({ unread: "", length: 0, sum: 0, brackets: newBrackets() });
+const newExtent = (): Extent => ({ unread: "", length: 0, sum: 0, scanner: new JsonScanner() });
 
-const isClosed = (extent: Extent): boolean => areClosed(read(extent).brackets);
+const isClosed = (extent: Extent): boolean => read(extent).scanner.isClosed();
 
 /** Reads each character once, however often it is asked. */
 function read(extent: Extent): Extent {
@@ -303,7 +298,7 @@ function read(extent: Extent): Extent {
   extent.unread = "";
   extent.length += unread.length;
   extent.sum = summed(extent.sum, unread);
-  readBrackets(extent.brackets, unread);
+  extent.scanner.follow(unread);
   return extent;
 }
 
@@ -315,7 +310,7 @@ function summed(sum: number, text: string): number {
 
 /** Whether the arguments of a call have brackets that are still open. */
 const isOpen = (slot: Slot | undefined): boolean =>
-  slot !== undefined && slot.kind !== "custom" && read(slot.extent).brackets.depth > 0;
+  slot !== undefined && slot.kind !== "custom" && read(slot.extent).scanner.isOpen();
 
 /** A name may be repeated, sent so far each time, or sent in pieces. */
 function joinName(known: string, piece: string): string {

@@ -1,4 +1,5 @@
 import { Fault } from "../../turn/fault.ts";
+import { membersOf, skipBlanks, type Span } from "../../turn/json-scan.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { jsonErrorPosition } from "./json-position.ts";
 
@@ -15,6 +16,7 @@ const KEY = '"tools":';
 /** Stands for a list while the rest of the body is parsed. No request means it as its tools. */
 const MARK = "~tools~";
 
+const OPENING = 0x5b;
 const CLOSING = 0x5d;
 
 type Known = { readonly text: string; readonly tools: unknown };
@@ -44,7 +46,7 @@ export function bodyReader(): (text: string) => Fields {
   const recall = (text: string): Fields | undefined => {
     let at = text.indexOf(KEY);
     for (let tries = 0; at !== -1 && tries < TRIES; tries++, at = text.indexOf(KEY, at + 1)) {
-      const from = skipBlank(text, at + KEY.length);
+      const from = skipBlanks(text, at + KEY.length);
       const place = find(text, from);
       const list = known[place];
       if (list === undefined) continue;
@@ -61,7 +63,7 @@ export function bodyReader(): (text: string) => Fields {
   };
   const learn = (text: string, tools: unknown): void => {
     if (!Array.isArray(tools)) return;
-    const [from, to] = ownTools(text) ?? [0, 0];
+    const { from, end: to } = ownTools(text) ?? { from: 0, end: 0 };
     if (to - from < SHORTEST || to - from > MOST_TEXT) return;
     if (find(text, from) !== -1) return;
     // A mere slice would keep the whole body in memory.
@@ -83,60 +85,16 @@ export function bodyReader(): (text: string) => Fields {
 }
 
 /** Where the list under the body's own `tools` key is, in text known to be an object with one. */
-function ownTools(text: string): [from: number, to: number] | undefined {
-  let depth = 0;
-  let from = -1;
-  let found: [number, number] | undefined;
-  for (let at = 0; at < text.length; at++) {
-    switch (text.charCodeAt(at)) {
-      case 0x22: {
-        const end = stringEnd(text, at);
-        if (depth === 1 && isKey(text, end)) {
-          const key = text.slice(at, end);
-          // An escape may spell the very same key.
-          if (key.includes("\\")) return undefined;
-          if (key === '"tools"') {
-            if (!text.startsWith(KEY, at)) return undefined;
-            // Of two the later one counts.
-            found = undefined;
-            from = skipBlank(text, at + KEY.length);
-            if (text.charCodeAt(from) !== 0x5b) from = -1;
-          }
-        }
-        at = end - 1;
-        break;
-      }
-      case 0x5b:
-      case 0x7b:
-        depth++;
-        break;
-      case 0x5d:
-      case 0x7d:
-        if (--depth === 1 && from !== -1) {
-          found = [from, at + 1];
-          from = -1;
-        }
-        break;
-    }
+function ownTools(text: string): Span | undefined {
+  let found: Span | undefined;
+  for (const member of membersOf(text)) {
+    if (member.key !== "tools") continue;
+    // Another spelling of the key would not be found again.
+    if (!text.startsWith(KEY, member.at)) return undefined;
+    // Of two the later one counts.
+    found = text.charCodeAt(member.from) === OPENING ? member : undefined;
   }
   return found;
-}
-
-/** Behind the quote that closes the string that opens at `at`. */
-function stringEnd(text: string, at: number): number {
-  for (let end = text.indexOf('"', at + 1); ; end = text.indexOf('"', end + 1)) {
-    let slashes = end;
-    while (text.charCodeAt(slashes - 1) === 0x5c) slashes--;
-    if ((end - slashes) % 2 === 0) return end + 1;
-  }
-}
-
-const isKey = (text: string, end: number): boolean =>
-  text.charCodeAt(skipBlank(text, end)) === 0x3a;
-
-function skipBlank(text: string, at: number): number {
-  while (text.charCodeAt(at) <= 0x20) at++;
-  return at;
 }
 
 function tryParse(text: string): Record<string, unknown> | undefined {

@@ -1,3 +1,5 @@
+import { skipBlanks } from "../../turn/json-scan.ts";
+
 /** Where a text stops being JSON, and what should have stood there. */
 export type JsonErrorPosition = {
   /** Both from 1. */
@@ -35,8 +37,8 @@ type Next = "value" | "first value" | "key" | "first key" | "colon" | "more";
 function scan(text: string): Flaw | undefined {
   const closers: ("}" | "]")[] = [];
   let next: Next = "value";
-  let at = skipBlank(text, 0);
-  for (; at < text.length || next !== "more" || closers.length > 0; at = skipBlank(text, at)) {
+  let at = skipBlanks(text, 0);
+  for (; at < text.length || next !== "more" || closers.length > 0; at = skipBlanks(text, at)) {
     const char = text.charAt(at);
     const closer = closers.at(-1);
     let end: Token = at + 1;
@@ -119,10 +121,5 @@ const isDigit = (char: string): boolean => char >= "0" && char <= "9";
 
 function digitsEnd(text: string, at: number): number {
   while (isDigit(text.charAt(at))) at++;
-  return at;
-}
-
-function skipBlank(text: string, at: number): number {
-  while (" \t\n\r".includes(text.charAt(at)) && at < text.length) at++;
   return at;
 }

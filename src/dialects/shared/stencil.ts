@@ -1,4 +1,5 @@
 import { jsonOf } from "../../turn/json.ts";
+import { spanAt, type Span } from "../../turn/json-scan.ts";
 
 /**
  * Most frames of a stream differ from the one before in a few values: the text
@@ -21,10 +22,6 @@ export type Hole = {
   readonly type: "text" | "number" | "padding";
   readonly path: readonly string[];
 };
-
-/** What is put into a hole to see whether it is where we think: nothing an upstream would say. */
-const PROBE_TEXT = "\u{f0000}hole\u{f0001}";
-const PROBE_NUMBER = 987654321;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -99,44 +96,20 @@ export function fits(stencil: Stencil, data: string): boolean {
   return data.slice(at) === pieces[holes.length];
 }
 
-type Span = { readonly type: Hole["type"]; readonly from: number; readonly end: number };
-
-/** Where the value of a hole stands; of a text, between its quotes. */
-function spanOf(data: string, { type, path }: Hole): Span | undefined {
-  const key = `"${path.at(-1)}"`;
-  for (let at = data.indexOf(key); at !== -1; at = data.indexOf(key, at + 1)) {
-    const from = valueStart(data, at + key.length, type);
-    const end = from === -1 ? -1 : valueEnd(data, from, type);
-    if (end !== -1 && isPlace(data.slice(0, from), data.slice(end), { type, path }))
-      return { type, from, end };
-  }
-  return undefined;
-}
+type Found = Span & { readonly type: Hole["type"] };
 
 /**
- * Whether a hole is where we think: the same words may stand anywhere, and a
- * key twice. The rest of a frame that fits is the very text of this one, so it
- * is enough that this one with another value in the hole has it there.
+ * Where the value of a hole stands; of a text, between its quotes. The rest of a
+ * frame that fits is the very text of this one, so it is enough to look here.
  */
-function isPlace(before: string, behind: string, { type, path }: Hole): boolean {
-  const probe = type === "number" ? PROBE_NUMBER : PROBE_TEXT;
-  let found = jsonOf(before + probe + behind);
-  for (const key of path) found = (found as Record<string, unknown> | null | undefined)?.[key];
-  return found === probe;
-}
-
-/** Where the value begins whose key ends at `at`: of a text, behind the quote. */
-function valueStart(data: string, at: number, type: Hole["type"]): number {
-  at = skipBlank(data, at);
-  if (data[at] !== ":") return -1;
-  at = skipBlank(data, at + 1);
-  if (type === "number") return at;
-  return data[at] === '"' ? at + 1 : -1;
-}
-
-function skipBlank(data: string, at: number): number {
-  while (data[at] === " ") at++;
-  return at;
+function spanOf(data: string, { type, path }: Hole): Found | undefined {
+  const span = spanAt(data, path);
+  if (span === undefined) return undefined;
+  const isQuoted = data.charCodeAt(span.from) === QUOTE;
+  if (isQuoted !== (type !== "number")) return undefined;
+  const from = isQuoted ? span.from + 1 : span.from;
+  const end = isQuoted ? span.end - 1 : span.end;
+  return valueEnd(data, from, type) === end ? { type, from, end } : undefined;
 }
 
 function valueEnd(data: string, at: number, type: Hole["type"]): number {

@@ -1,13 +1,13 @@
 import { isFields, jsonOf } from "../../turn/json.ts";
-import { areClosed, newBrackets, readBrackets } from "./brackets.ts";
+import { JsonScanner } from "../../turn/json-scan.ts";
 
 /** The text of a JSON object while it is written. */
 export type ObjectText = { add(piece: string): void; isWhole(): boolean };
 
-/** Whoever asks often is answered soon: every sign is looked at once, and the whole parsed once. */
+/** Whoever asks often is answered soon: every character is looked at once, and the whole parsed once. */
 export function objectText(): ObjectText {
   const pieces: string[] = [];
-  const brackets = newBrackets();
+  const scanner = new JsonScanner();
   let looked = 0;
   let whole: boolean | undefined;
   return {
@@ -15,10 +15,10 @@ export function objectText(): ObjectText {
     isWhole() {
       for (; looked < pieces.length; looked++) {
         const piece = pieces[looked] ?? "";
-        if (whole === undefined) readBrackets(brackets, piece);
-        else if (piece.trim() !== "") whole = false;
+        if (whole !== undefined) whole &&= piece.trim() === "";
+        else if (scanner.scan(piece) !== -1)
+          whole = isFields(jsonOf(pieces.slice(0, looked + 1).join("")));
       }
-      if (areClosed(brackets)) whole ??= isFields(jsonOf(pieces.join("")));
       return whole === true;
     },
   };

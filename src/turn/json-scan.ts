@@ -1,0 +1,178 @@
+import { jsonOf } from "./json.ts";
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN_LIST = 0x5b;
+const CLOSE_LIST = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+const COMMA = 0x2c;
+
+/**
+ * Follows a JSON value that comes in pieces, split anywhere: how many brackets
+ * are open, and whether a string is. Every character is looked at once. Grammar
+ * is not checked: whoever needs that parses what was found.
+ */
+export class JsonScanner {
+  #depth = 0;
+  #opened = false;
+  #quoted = false;
+  #escaped = false;
+
+  /**
+   * Goes on by a piece, from a place in it. Gives the place behind the bracket
+   * or quote that closes the value, -1 while it is open or has not begun.
+   */
+  scan(piece: string, from = 0): number {
+    for (let at = from; at < piece.length; at++) {
+      if (this.#quoted) {
+        at = this.#skipString(piece, at);
+        if (this.#quoted) return -1;
+        if (this.#depth === 0) return at + 1;
+        continue;
+      }
+      switch (piece.charCodeAt(at)) {
+        case QUOTE:
+          this.#quoted = true;
+          break;
+        case OPEN_LIST:
+        case OPEN_OBJECT:
+          this.#depth++;
+          this.#opened = true;
+          break;
+        case CLOSE_LIST:
+        case CLOSE_OBJECT:
+          // One that closes nothing ends what is no JSON.
+          if (--this.#depth <= 0) return at + 1;
+          break;
+        default:
+      }
+    }
+    return -1;
+  }
+
+  /** Goes on by all of a piece, whatever it closes on the way. */
+  follow(piece: string): void {
+    for (let at = 0; at !== -1;) at = this.scan(piece, at);
+  }
+
+  /** Whether a bracket is open. */
+  isOpen(): boolean {
+    return this.#depth > 0;
+  }
+
+  /** Whether every bracket is closed again, and there was one. */
+  isClosed(): boolean {
+    return this.#opened && this.#depth <= 0;
+  }
+
+  /** The quote that closes the string, or the end of the piece if it goes on. */
+  #skipString(piece: string, from: number): number {
+    let at = this.#escaped ? from + 1 : from;
+    this.#escaped = false;
+    for (;;) {
+      const quote = piece.indexOf('"', at);
+      const end = quote === -1 ? piece.length : quote;
+      let slash = end;
+      while (slash > at && piece.charCodeAt(slash - 1) === BACKSLASH) slash--;
+      const isEscaped = (end - slash) % 2 === 1;
+      if (quote === -1) {
+        this.#escaped = isEscaped;
+        return end;
+      }
+      if (!isEscaped) {
+        this.#quoted = false;
+        return quote;
+      }
+      at = quote + 1;
+    }
+  }
+}
+
+/** What JSON takes for a blank. */
+const isBlank = (code: number): boolean =>
+  code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
+
+export function skipBlanks(text: string, at: number): number {
+  while (isBlank(text.charCodeAt(at))) at++;
+  return at;
+}
+
+// What follows walks text that is known to be JSON.
+
+/** Behind the value that begins at `from`. */
+export function valueEnd(text: string, from: number): number {
+  const code = text.charCodeAt(from);
+  if (code === QUOTE || code === OPEN_LIST || code === OPEN_OBJECT) {
+    const end = new JsonScanner().scan(text, from);
+    return end === -1 ? text.length : end;
+  }
+  let end = from;
+  while (end < text.length && !isBehindScalar(text.charCodeAt(end))) end++;
+  return end;
+}
+
+const isBehindScalar = (code: number): boolean =>
+  code === COMMA || code === CLOSE_LIST || code === CLOSE_OBJECT || isBlank(code);
+
+/** Where a value stands. */
+export type Span = { readonly from: number; readonly end: number };
+
+/** A value of an object, and its key with the place where that begins. */
+export type Member = Span & { readonly key: string; readonly at: number };
+
+/** The members of the object that begins at `from`, in their order and as often as they are there. */
+export function* membersOf(text: string, from = 0): Generator<Member> {
+  let at = skipBlanks(text, from);
+  if (text.charCodeAt(at) !== OPEN_OBJECT) return;
+  for (at = skipBlanks(text, at + 1); text.charCodeAt(at) === QUOTE;) {
+    const keyEnd = valueEnd(text, at);
+    const start = skipBlanks(text, skipBlanks(text, keyEnd) + 1);
+    const end = valueEnd(text, start);
+    yield { key: keyOf(text.slice(at, keyEnd)), at, from: start, end };
+    // Behind the comma, or behind the object.
+    at = skipBlanks(text, skipBlanks(text, end) + 1);
+  }
+}
+
+const keyOf = (literal: string): string =>
+  literal.includes("\\") ? String(jsonOf(literal)) : literal.slice(1, -1);
+
+/** The entries of the list that begins at `from`. */
+export function* entriesOf(text: string, from = 0): Generator<Span> {
+  let at = skipBlanks(text, from);
+  if (text.charCodeAt(at) !== OPEN_LIST) return;
+  for (at = skipBlanks(text, at + 1); at < text.length && text.charCodeAt(at) !== CLOSE_LIST;) {
+    const end = valueEnd(text, at);
+    yield { from: at, end };
+    const behind = skipBlanks(text, end);
+    if (text.charCodeAt(behind) !== COMMA) return;
+    at = skipBlanks(text, behind + 1);
+  }
+}
+
+/** Where the value under a path of keys and numbers stands. Of a key that is there twice the last one counts. */
+export function spanAt(text: string, path: readonly string[]): Span | undefined {
+  const start = skipBlanks(text, 0);
+  let span: Span | undefined = { from: start, end: valueEnd(text, start) };
+  for (const step of path) {
+    if (span === undefined) return undefined;
+    span =
+      text.charCodeAt(span.from) === OPEN_LIST
+        ? entryAt(text, span.from, Number(step))
+        : memberAt(text, span.from, step);
+  }
+  return span;
+}
+
+export function memberAt(text: string, from: number, key: string): Span | undefined {
+  let found: Span | undefined;
+  for (const member of membersOf(text, from)) if (member.key === key) found = member;
+  return found;
+}
+
+function entryAt(text: string, from: number, place: number): Span | undefined {
+  let at = 0;
+  for (const entry of entriesOf(text, from)) if (at++ === place) return entry;
+  return undefined;
+}
