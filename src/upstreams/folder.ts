@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 
-/** Step by step: Node never comes back from a place where there can be no folders, such as `/proc`. */
+/** Makes a folder and its parents, one by one: `mkdir` with `recursive` never returns for a path under `/proc`. */
 export function makeFolder(folder: string, mode = 0o777): void {
   if (existsSync(folder)) return;
   makeFolder(dirname(folder), mode);

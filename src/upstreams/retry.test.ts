@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { stillClock } from "../../test/support/still-clock.ts";
 import { Fault } from "../turn/fault.ts";
-import { askedWait, retrying, type Attempt, type Failure } from "./retry.ts";
+import { retryAfterOf, retrying, type Attempt, type Failure } from "./retry.ts";
 
 const fault = new Fault("upstream.failed", "no");
 
@@ -135,6 +135,6 @@ describe("the wait an upstream asks for", () => {
     [{ "retry-after": ["3", "4"] }, 3_000],
     [{}, undefined],
   ])("is read from %j", (headers, wait) => {
-    expect(askedWait(headers, 1_000)).toBe(wait);
+    expect(retryAfterOf(headers, 1_000)).toBe(wait);
   });
 });

@@ -2,51 +2,52 @@ import type { Flow, Sink, Source } from "../stream/flow.ts";
 import type { Clock } from "../turn/clock.ts";
 import type { Fault } from "../turn/fault.ts";
 
-/** A try that came to nothing before its first event. */
+/** Why an attempt failed before its first event. */
 export type Failure = {
   readonly fault: Fault;
-  /** Whether the same request may fare better in a moment. */
+  /** Whether the same request may succeed in a moment. */
   readonly again: boolean;
-  /** Milliseconds the upstream asked to be left alone. */
+  /** Milliseconds to wait before it, where the upstream has said so. */
   readonly after?: number | undefined;
 };
 
 /**
- * One try at a request. It speaks to the sink and ends it, or calls `fail` once
- * and says nothing; neither before it has returned.
+ * One attempt at a request. It emits events and ends the sink, or calls `fail`
+ * once before its first event; neither before it has returned. A failure after
+ * the first event is the event `turn-fail`.
  */
 export type Attempt<T> = (sink: Sink<T>, fail: (failure: Failure) => void) => Flow;
 
 export type RetryOptions<T> = {
-  /** How often to try again; 0 for once and no more. */
+  /** How often to try again; 0: one attempt only. */
   readonly retries: number;
   readonly clock: Clock;
   /** From 0 up to 1. */
   readonly random: () => number;
-  /** The last event of a source that never got to speak. */
+  /** The only event of a source whose attempts all failed. */
   readonly failed: (fault: Fault) => T;
 };
 
 const FIRST_WAIT = 500;
-const LONGEST_WAIT = 8_000;
-/** Longer than this nobody is kept waiting: the client is told how long instead. */
-const LONGEST_ASKED = 20_000;
+const MAX_WAIT = 8_000;
+/** An upstream that asks for a longer wait is not waited for: the client gets its `retry-after`. */
+const MAX_ASKED_WAIT = 20_000;
 
 /**
- * A source that tries again while nothing has been said. Waits double, and each
- * is drawn at random from nothing to its length, so that many turns that failed
- * together do not come back together.
+ * A source that tries again until there is a first event. The longest wait
+ * doubles, and each wait is drawn between 0 and it (full jitter), so that turns
+ * which failed together do not come back together.
  */
 export function retrying<T>(attempt: Attempt<T>, options: RetryOptions<T>): Source<T> {
   const { clock, retries } = options;
   return (sink) => {
     let tried = 0;
     let paused = false;
-    let calledOff: (() => void) | undefined;
+    let cancelTimer: (() => void) | undefined;
     let flow: Flow;
 
     const begin = (): void => {
-      calledOff = undefined;
+      cancelTimer = undefined;
       flow = attempt(sink, failed);
       if (paused) flow.pause();
     };
@@ -54,7 +55,7 @@ export function retrying<T>(attempt: Attempt<T>, options: RetryOptions<T>): Sour
       const wait = tried < retries ? waitFor(failure, tried, options.random) : undefined;
       tried++;
       if (wait !== undefined) {
-        calledOff = clock.at(clock.now() + wait, begin);
+        cancelTimer = clock.at(clock.now() + wait, begin);
         return;
       }
       sink.each(options.failed(failure.fault));
@@ -73,7 +74,7 @@ export function retrying<T>(attempt: Attempt<T>, options: RetryOptions<T>): Sour
         flow.resume();
       },
       stop() {
-        calledOff?.();
+        cancelTimer?.();
         flow.stop();
       },
     };
@@ -83,26 +84,26 @@ export function retrying<T>(attempt: Attempt<T>, options: RetryOptions<T>): Sour
 function waitFor(failure: Failure, tried: number, random: () => number): number | undefined {
   if (!failure.again) return undefined;
   if (failure.after !== undefined)
-    return failure.after <= LONGEST_ASKED ? failure.after : undefined;
-  return Math.round(random() * Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** tried));
+    return failure.after <= MAX_ASKED_WAIT ? failure.after : undefined;
+  return Math.round(random() * Math.min(MAX_WAIT, FIRST_WAIT * 2 ** tried));
 }
 
 export type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
-/** How long a refusal asks to wait, in milliseconds. */
-export function askedWait(headers: Headers, now: number): number | undefined {
+/** The wait that an answer's headers ask for, in milliseconds. */
+export function retryAfterOf(headers: Headers, now: number): number | undefined {
   const exact = Number.parseFloat(headerValue(headers["retry-after-ms"]));
-  if (exact >= 0) return Math.min(exact, LONGEST_TOLD);
-  const said = headerValue(headers["retry-after"]).trim();
-  const [, seconds] = /^(\d+(?:\.\d+)?)s?$/.exec(said) ?? [];
-  if (seconds !== undefined) return Math.min(Number(seconds) * 1_000, LONGEST_TOLD);
-  // Some of what is no date is read as one all the same: one that is has letters.
-  const moment = /[a-z]/i.test(said) ? Date.parse(said) : Number.NaN;
-  return Number.isNaN(moment) ? undefined : Math.min(Math.max(0, moment - now), LONGEST_TOLD);
+  if (exact >= 0) return Math.min(exact, MAX_READ_WAIT);
+  const text = headerValue(headers["retry-after"]).trim();
+  const [, seconds] = /^(\d+(?:\.\d+)?)s?$/.exec(text) ?? [];
+  if (seconds !== undefined) return Math.min(Number(seconds) * 1_000, MAX_READ_WAIT);
+  // `Date.parse` reads "12-5" as a date too; every date form of HTTP has letters.
+  const moment = /[a-z]/i.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(moment) ? undefined : Math.min(Math.max(0, moment - now), MAX_READ_WAIT);
 }
 
-/** A year; more is nonsense, and beyond some length no number that a header can carry. */
-const LONGEST_TOLD = 365 * 24 * 3_600_000;
+/** A year, in milliseconds: a longer wait is an error of the upstream, and might not print as a plain number. */
+const MAX_READ_WAIT = 365 * 24 * 3_600_000;
 
 /** The first value of a header; empty if there is none. */
 export const headerValue = (header: string | string[] | undefined): string =>

@@ -1,16 +1,16 @@
 import type { AnyName } from "../turn/names.ts";
 import type { Item, Part, Turn } from "../turn/turn.ts";
 
-/** About as many as a real tokeniser would find. */
+/** An estimate: four characters a token. */
 export const countTokens = (text: string): number => Math.ceil(text.length / 4);
 
-/** What a request costs to read, near enough. */
+/** An estimate of a request's tokens. */
 export function inputTokens<Name extends AnyName>(turn: Turn<Name>): number {
   const declared = turn.tools.length === 0 ? 0 : countTokens(JSON.stringify(turn.tools));
   return turn.items.reduce((sum, item) => sum + itemTokens(item), declared);
 }
 
-/** The few that mark where an item begins and ends. */
+/** Tokens that delimit an item, and of an image or file (OpenAI's count of an image in low detail). */
 const FRAME = 3;
 const MEDIA = 85;
 

@@ -2,26 +2,26 @@ import { isByModel } from "../turn/item.ts";
 import type { AnyName } from "../turn/names.ts";
 import type { Item, Part, Turn } from "../turn/turn.ts";
 
-export const textOf = (parts: readonly Part[]): string =>
+export const joinText = (parts: readonly Part[]): string =>
   parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
 
-/** Where the last thing that the user said stands; -1 if they said nothing. */
+/** The index of the last user message; -1 if there is none. */
 export const lastUserIndex = <Name extends AnyName>(turn: Turn<Name>): number =>
   turn.items.findLastIndex((item) => item.type === "message" && item.role === "user");
 
 export function lastUserText<Name extends AnyName>(turn: Turn<Name>): string {
   const item = turn.items[lastUserIndex(turn)];
-  return item?.type === "message" ? textOf(item.parts) : "";
+  return item?.type === "message" ? joinText(item.parts) : "";
 }
 
-/** How often the model has spoken before: what it said without being answered counts once. */
+/** How many answers of the model there are; items without another's between them are one answer. */
 export function modelTurns<Name extends AnyName>(items: readonly Item<Name>[]): number {
   let turns = 0;
-  let speaking = false;
+  let inAnswer = false;
   for (const item of items) {
-    const models = isByModel(item);
-    if (models && !speaking) turns++;
-    speaking = models;
+    const isModels = isByModel(item);
+    if (isModels && !inAnswer) turns++;
+    inAnswer = isModels;
   }
   return turns;
 }

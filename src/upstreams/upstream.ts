@@ -13,13 +13,13 @@ export type Upstream = {
   readonly profile: Profile;
   /** What its requests and answers are like, where they are in a dialect. */
   readonly traits?: DialectTraits | undefined;
-  /** Makes the request ready to send. Pure: nobody is called. */
+  /** Makes the request ready to send, without any I/O. */
   prepare(turn: Turn<UpstreamName>, to: PrepareOptions): Prepared;
   /** The models it lists itself, if it can. */
   models?(): Promise<readonly string[]>;
   /** Why it cannot serve just now, where that can be known without asking a model. */
   trouble?(): Promise<Fault | undefined>;
-  /** Lets running turns end, then lets go of connections and processes. */
+  /** Lets running turns end, then closes connections and processes. */
   close(): Promise<void>;
 };
 
@@ -28,23 +28,23 @@ export type PrepareOptions = {
   readonly model: string;
   /** What the upstream can do with that model: the one that the turn was planned for. */
   readonly profile: Profile;
-  /** Forward the client's own body, and say `frame` events. */
+  /** Forward the client's own body, and emit `frame` events. */
   readonly straight: boolean;
 };
 
 /** A request ready to send. */
 export type Prepared = {
-  /** What the upstream's dialect could not say. */
+  /** What the upstream's dialect cannot express. */
   readonly decisions: readonly Decision[];
   open(options: OpenOptions): Source<TurnEvent<UpstreamName>>;
 };
 
 export type OpenOptions = {
-  /** Whether to try again by itself before the first event; an earlier link of a chain does not. */
+  /** Whether to retry before the first event; all upstreams of a chain but the last do not. */
   readonly retry: boolean;
   readonly requestId: string;
   /** Whose turn it is: what an upstream keeps between turns is found by the same tenant only. */
   readonly tenant: string;
-  /** What else the upstream is told where it speaks HTTP, such as whose trace this is part of. */
+  /** More headers for an upstream over HTTP, such as the trace's. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 };

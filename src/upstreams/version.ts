@@ -1,2 +1,2 @@
-/** The package's own version, as upstreams are told. A test holds it to `package.json`. */
+/** The package's version, which upstreams are sent. A test compares it with `package.json`. */
 export const version = "0.1.0";

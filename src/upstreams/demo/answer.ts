@@ -1,7 +1,7 @@
 import { isFields, jsonOf } from "../../turn/json.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Call, Part, Result, Turn } from "../../turn/turn.ts";
-import { lastUserIndex, lastUserText, textOf } from "../turn-text.ts";
+import { lastUserIndex, lastUserText, joinText } from "../turn-text.ts";
 import type { Callable } from "./calls.ts";
 import { exampleOf } from "./example.ts";
 import { plainName, valuesFrom, type Facts } from "./values.ts";
@@ -56,7 +56,7 @@ function argumentsOf(call: Call<UpstreamName>): string {
 }
 
 function plainText(parts: readonly Part[]): string {
-  const text = textOf(parts).trim();
+  const text = joinText(parts).trim();
   if (text === "" && parts.length > 0) return `a part of type ${parts[0]?.type}`;
   const value = jsonOf(text);
   return value === undefined ? text : spelled(value);
@@ -112,7 +112,7 @@ function factsOf(results: readonly Answered[], words: string): Facts {
     }
   };
   for (const { call, result } of results) {
-    read(jsonOf(textOf(result.parts)));
+    read(jsonOf(joinText(result.parts)));
     if (call !== undefined) read(jsonOf(call.input));
   }
   for (const name of ANSWER_NAMES) facts.set(name, [...(facts.get(name) ?? []), words]);

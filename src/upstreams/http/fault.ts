@@ -9,7 +9,7 @@ import {
 import { Fault, faults, type FaultCode } from "../../turn/fault.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { readError } from "./error-body.ts";
-import { askedWait, headerValue, type Failure, type Headers } from "../retry.ts";
+import { retryAfterOf, headerValue, type Failure, type Headers } from "../retry.ts";
 
 /** Who failed: the words for a message, and what no message may hold. */
 export type Failing = {
@@ -41,7 +41,7 @@ export function refusal(failing: Failing, answered: Answered): Failure {
   const { did, remedy } = isError ? faultWords[code] : elsewhere;
   // Before it is cut to length, or a part of a secret might be left.
   const said = readError(redact(failing, answered.body));
-  const after = askedWait(headers, answered.now);
+  const after = retryAfterOf(headers, answered.now);
   const location = headerValue(headers.location);
   const reason = said.message ?? (location === "" ? "" : `to ${location}`);
   const words = { did: `${did} (${status})`, remedy };

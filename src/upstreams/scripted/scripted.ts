@@ -11,7 +11,7 @@ import type { Turn } from "../../turn/turn.ts";
 import { scripted } from "../../profiles/scripted.ts";
 import { readScript, type Script, type ScriptTurn } from "./script.ts";
 import { actionsOf, type Action } from "./steps.ts";
-import { lastUserText, modelTurns, textOf } from "../turn-text.ts";
+import { lastUserText, modelTurns, joinText } from "../turn-text.ts";
 import type { Upstream } from "../upstream.ts";
 
 type Event = TurnEvent<UpstreamName>;
@@ -78,7 +78,7 @@ function chooseTurn(
   { model, position }: { model: string; position: number },
 ): ScriptTurn | undefined {
   const last = turn.items.at(-1);
-  const result = last?.type === "result" ? textOf(last.parts) : undefined;
+  const result = last?.type === "result" ? joinText(last.parts) : undefined;
   const user = lastUserText(turn);
   const matching = script.turns.find(
     ({ when }) =>
