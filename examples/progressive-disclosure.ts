@@ -60,52 +60,63 @@ async function evaluate(adapter: Adapter, strategy: "append" | "restart" | "wrap
   };
 }
 
-await using model = await standInModel();
-await using folder = await temporaryFolder();
-await using upstreams = connect({
-  upstreams: {
-    chat: { dialect: "chat", base_url: model.url },
-    codex: {
-      dialect: "codex",
-      command: codexCommand,
-      home: folder.path,
-      base_url: model.url,
-      api_key: "none",
+const resources = new AsyncDisposableStack();
+const model = resources.use(await standInModel());
+const folder = resources.use(await temporaryFolder());
+const upstreams = resources.use(
+  connect({
+    upstreams: {
+      chat: { dialect: "chat", base_url: model.url },
+      codex: {
+        dialect: "codex",
+        command: codexCommand,
+        home: folder.path,
+        base_url: model.url,
+        api_key: "none",
+      },
     },
-  },
-});
-
-// A chat model takes other tools with every request: they are added to the conversation.
-const chat = upstreams.adapter("chat/any");
-assert.equal(chat.supportsDynamicTools, true);
-const dynamic = await evaluate(chat, "append");
-assert.equal(dynamic.restarts, 0);
-assert.equal(dynamic.counts["wink.disclosure.dynamic"], 1);
-assert.equal(dynamic.counts["wink.tools.injected"], 2);
-assert.deepEqual(dynamic.tools, [
-  ["read_section"],
-  ["read_section", "search", "cite"],
-  ["read_section", "search", "cite"],
-]);
-console.log("chat, append: two tools were added, without a restart");
-
-// Codex fixes tools when a thread starts: what was asked as `append` becomes a restart.
-const codex = upstreams.adapter("codex/any");
-assert.equal(codex.supportsDynamicTools, false);
-const restarted = await evaluate(codex, "append");
-assert.equal(restarted.strategy, "restart");
-assert.equal(restarted.restarts, 1);
-assert.equal(restarted.counts["wink.disclosure.restarts"], 1);
-assert.equal(restarted.threads, 2);
-assert.deepEqual(restarted.tools, [["read_section"], ["search", "cite"], ["search", "cite"]]);
-console.log("codex, append: the conversation was restarted once, with what was said");
-
-// With `wrap` the tools never change, so that neither a restart nor a cache miss is needed.
-const wrapped = await evaluate(codex, "wrap");
-assert.equal(wrapped.restarts, 0);
-assert.equal(wrapped.threads, 1);
-assert.deepEqual(
-  wrapped.tools,
-  Array.from({ length: 3 }, () => ["read_section", "call_tool"]),
+  }),
 );
-console.log("codex, wrap: no restart, one thread");
+try {
+  await onChat(upstreams.adapter("chat/any"));
+  await onCodex(upstreams.adapter("codex/any"));
+} finally {
+  await resources.disposeAsync();
+}
+
+/** A chat model takes other tools with every request: they are added to the conversation. */
+async function onChat(chat: Adapter): Promise<void> {
+  assert.equal(chat.supportsDynamicTools, true);
+  const dynamic = await evaluate(chat, "append");
+  assert.equal(dynamic.restarts, 0);
+  assert.equal(dynamic.counts["wink.disclosure.dynamic"], 1);
+  assert.equal(dynamic.counts["wink.tools.injected"], 2);
+  assert.deepEqual(dynamic.tools, [
+    ["read_section"],
+    ["read_section", "search", "cite"],
+    ["read_section", "search", "cite"],
+  ]);
+  console.log("chat, append: two tools were added, without a restart");
+}
+
+/** Codex fixes tools when a thread starts: what was asked as `append` becomes a restart. */
+async function onCodex(codex: Adapter): Promise<void> {
+  assert.equal(codex.supportsDynamicTools, false);
+  const restarted = await evaluate(codex, "append");
+  assert.equal(restarted.strategy, "restart");
+  assert.equal(restarted.restarts, 1);
+  assert.equal(restarted.counts["wink.disclosure.restarts"], 1);
+  assert.equal(restarted.threads, 2);
+  assert.deepEqual(restarted.tools, [["read_section"], ["search", "cite"], ["search", "cite"]]);
+  console.log("codex, append: the conversation was restarted once, with what was said");
+
+  // With `wrap` the tools never change, so that neither a restart nor a cache miss is needed.
+  const wrapped = await evaluate(codex, "wrap");
+  assert.equal(wrapped.restarts, 0);
+  assert.equal(wrapped.threads, 1);
+  assert.deepEqual(
+    wrapped.tools,
+    Array.from({ length: 3 }, () => ["read_section", "call_tool"]),
+  );
+  console.log("codex, wrap: no restart, one thread");
+}
