@@ -9,7 +9,7 @@ import { callComment, callHeaders } from "../telemetry/figures.ts";
 import type { StoredItem } from "../store/store.ts";
 import type { Clock } from "../turn/clock.ts";
 import { boundDecisions, MAX_DECISIONS, type Decision } from "../turn/decision.ts";
-import type { TurnEvent } from "../turn/event.ts";
+import type { TurnEvent, Usage } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
 import { openDoor } from "./door.ts";
@@ -36,6 +36,12 @@ export type Answer = Flow & {
   interrupt(fault: Fault): void;
 };
 
+/** What a round came to. */
+export type RoundResult = {
+  readonly usage: Usage | undefined;
+  readonly fault: Fault | undefined;
+};
+
 export type AnswerOptions = Pick<
   RoundsOptions,
   "faultForClient" | "instead" | "next" | "toFault"
@@ -45,6 +51,7 @@ export type AnswerOptions = Pick<
   open(round: Round): Source<TurnEvent<UpstreamName>>;
   /** It failed and the client has been sent nothing. */
   readonly refused: (fault: Fault) => void;
+  readonly roundEnded: (round: Round, result: RoundResult) => void;
   readonly completed: (status: number) => void;
   /** Something of ours threw. */
   readonly crashed: (error: unknown) => void;
@@ -67,6 +74,8 @@ export function answerTurn(state: GatewayState, job: Job, options: AnswerOptions
   const rounds = new Rounds(options.first, {
     ...options,
     open: (round) => openRound(round, { options, job, staging, time, limits }),
+    ended: (round, fault) =>
+      options.roundEnded(round, { usage: rounds.usage ?? counted.seen.usage, fault }),
   });
   const stages = chain(rounds, limits === undefined ? counted : chain(limits, counted));
   const items: StoredItem[] = [];

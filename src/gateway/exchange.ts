@@ -14,12 +14,15 @@ export type Exchange = {
   readonly reply: Reply;
 };
 
+/** Text, or bytes where a reply holds something else. */
+export type ReplyData = string | Uint8Array;
+
 /** A push sink: the gateway writes, the host says when it is full and when the client has left. */
 export type Reply = {
   head(status: number, headers: Readonly<Record<string, string>>): void;
   /** False asks the writer to wait for `onDrain`. Empty text sends the head alone. */
-  write(text: string): boolean;
-  end(text?: string): void;
+  write(data: ReplyData): boolean;
+  end(data?: ReplyData): void;
   onDrain(then: () => void): void;
   /** The client left before the reply was over. */
   onLeave(then: () => void): void;

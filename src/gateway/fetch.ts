@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { Fault } from "../turn/fault.ts";
 import { notUtf8, tooLarge, unpacked } from "./body.ts";
-import type { Reply } from "./exchange.ts";
+import type { Reply, ReplyData } from "./exchange.ts";
 import type { Gateway } from "./gateway.ts";
 
 /** Serves hosts that speak `fetch`: the same push sink, with a Web stream at its very end. */
@@ -31,7 +31,6 @@ export async function serveFetch(
 
 function fetchReply(request: Request): { reply: Reply; response: Promise<Response> } {
   const { promise: response, resolve, reject } = Promise.withResolvers<Response>();
-  const encoder = new TextEncoder();
   const { signal } = request;
   let init: ResponseInit = {};
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
@@ -69,17 +68,17 @@ function fetchReply(request: Request): { reply: Reply; response: Promise<Respons
     head(status, headers) {
       init = { status, headers };
     },
-    write(text) {
+    write(data) {
       if (over) return true;
       const sink = controller ?? open();
-      if (text !== "") sink.enqueue(encoder.encode(text));
+      if (data.length > 0) sink.enqueue(bytesOf(data));
       return (sink.desiredSize ?? 1) > 0;
     },
-    end(text = "") {
+    end(data = "") {
       if (over) return;
       over = true;
-      if (controller === undefined) return resolve(new Response(text, init));
-      if (text !== "") controller.enqueue(encoder.encode(text));
+      if (controller === undefined) return resolve(new Response(bodyOf(data), init));
+      if (data.length > 0) controller.enqueue(bytesOf(data));
       controller.close();
     },
     onDrain: (then) => void (drained = then),
@@ -87,6 +86,15 @@ function fetchReply(request: Request): { reply: Reply; response: Promise<Respons
   };
   return { reply, response };
 }
+
+const encoder = new TextEncoder();
+
+const bytesOf = (data: ReplyData): Uint8Array =>
+  typeof data === "string" ? encoder.encode(data) : data;
+
+/** `Response` takes only bytes that nobody shares with another thread. */
+const bodyOf = (data: ReplyData): string | Uint8Array<ArrayBuffer> =>
+  typeof data === "string" ? data : new Uint8Array(data);
 
 /** The body as text, given up as soon as it is too long. */
 async function readText({ body, headers }: Request, limit: number): Promise<string> {

@@ -3,7 +3,8 @@ import { errorText } from "../dialects/errors/fault-body.ts";
 import { builtinDialects } from "../dialects/registry.ts";
 import type { DoorDialect } from "../dialects/dialect.ts";
 import { MemoryStore } from "../store/memory.ts";
-import type { Refusal } from "../telemetry/happening.ts";
+import { createBus, type Bus } from "../telemetry/bus.ts";
+import type { Refusal, Report } from "../telemetry/happening.ts";
 import { createMetrics } from "../telemetry/metrics.ts";
 import { until } from "../turn/clock.ts";
 import { Fault, type FaultCode } from "../turn/fault.ts";
@@ -15,7 +16,7 @@ import type { Exchange, Reply } from "./exchange.ts";
 import { serveFetch } from "./fetch.ts";
 import type { GatewayState, OpenPlatform, Platform } from "./state.ts";
 import { foreignIn, originPolicyOf, type OriginPolicy } from "./origins.ts";
-import { RunningTurns } from "./running-turns.ts";
+import { RunningTurns, type RunningTurnView } from "./running-turns.ts";
 import { callRules } from "./rules.ts";
 import { doorAt, findRoute, requestIdFor, routeTable, type RequestContext } from "./routes.ts";
 import { toFault } from "./to-fault.ts";
@@ -34,6 +35,10 @@ export type Gateway = {
   close(graceMs?: number): Promise<void>;
   /** The same, for `await using`. */
   [Symbol.asyncDispose](): Promise<void>;
+  /** Reports everything that happens from now on, until the returned function is called. */
+  subscribe(listener: Report): () => void;
+  /** The turns under way. */
+  running(): readonly RunningTurnView[];
   readonly bodyLimit: number;
   /** The grace of a stop for which none is said. */
   readonly graceMs: number;
@@ -46,7 +51,7 @@ export type Gateway = {
 /** A gateway for a checked configuration. It listens nowhere: a host gives it exchanges. */
 export function openGateway(config: Config, platform: Platform): Gateway {
   const made = lasting(platform);
-  const { report } = made;
+  const { report, bus } = made;
   let state = buildState(config, made);
   let stopping = false;
 
@@ -97,22 +102,24 @@ export function openGateway(config: Config, platform: Platform): Gateway {
     get graceMs() {
       return state.config.server.shutdown_grace_ms;
     },
+    subscribe: (listener) => bus.subscribe(listener),
+    running: () => state.running.list(),
     originPolicy: (origin) => originPolicyOf(origin, state.config.server),
     foreignIn: (host) => foreignIn(host, state.config.server),
   };
 }
 
-type Lasting = OpenPlatform & Pick<GatewayState, "metrics" | "routes">;
+type Lasting = OpenPlatform & Pick<GatewayState, "metrics" | "routes"> & { readonly bus: Bus };
 
 /** What no configuration changes. */
 function lasting(platform: Platform): Lasting {
   const metrics = createMetrics();
-  const report: Platform["report"] = (happening) => {
-    metrics.hear(happening);
-    platform.report(happening);
-  };
+  const bus = createBus();
+  bus.subscribe((happening) => metrics.hear(happening));
+  bus.subscribe(platform.report);
+  const { report } = bus;
   const dialects = platform.dialects ?? builtinDialects;
-  return { ...platform, report, metrics, dialects, routes: routeTable(dialects) };
+  return { ...platform, report, bus, metrics, dialects, routes: routeTable(dialects) };
 }
 
 /** All that requests need from now on; what outlives a configuration is taken over. */

@@ -1,7 +1,7 @@
 import type { Flow, Sink, Source } from "../stream/flow.ts";
 import { joinRounds } from "../stream/join-rounds.ts";
 import type { Emit, Stage } from "../stream/stage.ts";
-import type { TurnEvent } from "../turn/event.ts";
+import type { TurnEvent, Usage } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
 import type { Round } from "./round.ts";
@@ -28,6 +28,8 @@ export type RoundsOptions = {
   instead(fault: Fault, round: Round): Round | undefined;
   /** It ended without failure: the round that follows, or none. Not given: no turn of this kind has several. */
   next?: (() => Round | undefined) | undefined;
+  /** A round is over, for whatever reason but that nobody waits for it. */
+  ended?(round: Round, fault: Fault | undefined): void;
   /** Anything thrown while a round is made ready. */
   toFault(error: unknown): Fault;
 };
@@ -48,7 +50,8 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
   /** Whether the current round has emitted anything, and whether its stages have ended. */
   #begun = false;
   #over = false;
-  #failed = false;
+  /** Why the current round failed. */
+  #fault: Fault | undefined;
   /** A failure before the first event: held until it is clear that no other round takes its place. */
   #held: Fault | undefined;
   #emit: Emit<ClientEvent> = () => {};
@@ -64,6 +67,11 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
   /** The round that is asked just now, or was asked last. */
   get round(): Round {
     return this.#round;
+  }
+
+  /** What the current round counted, where the turn may have several. */
+  get usage(): Usage | undefined {
+    return this.#joined?.usage();
   }
 
   /** How many times an upstream was asked. */
@@ -110,7 +118,7 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
     this.#emit = emit;
     this.#endRound();
     if (this.#held !== undefined) emit({ type: "turn-fail", fault: this.#held });
-    else if (!this.#failed) this.#joined?.end(emit);
+    else if (this.#fault === undefined) this.#joined?.end(emit);
     this.#held = undefined;
   }
 
@@ -128,7 +136,7 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
   }
 
   readonly #hand = (event: ClientEvent): void => {
-    if (this.#failed) return;
+    if (this.#fault !== undefined) return;
     if (event.type === "turn-fail") return this.#fail(event.fault);
     this.#begun = true;
     if (this.#joined === undefined) this.#emit(event);
@@ -136,8 +144,8 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
   };
 
   #fail(reason: Fault): void {
-    this.#failed = true;
     const fault = this.#options.faultForClient(reason, this.#round);
+    this.#fault = fault;
     if (this.#begun) this.#emit({ type: "turn-fail", fault });
     else this.#held = fault;
   }
@@ -146,6 +154,7 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
     if (this.#over) return;
     this.#over = true;
     this.#stages.end?.(this.#hand);
+    this.#options.ended?.(this.#round, this.#fault);
   }
 
   /** Opens the round that follows, if one does. */
@@ -157,21 +166,21 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
       this.#stages = this.#opened.stages;
       this.#round = next;
     } catch (error) {
-      this.#failed = true;
       this.#held = this.#options.toFault(error);
+      this.#fault = this.#held;
       return false;
     }
     this.#count++;
     this.#begun = false;
     this.#over = false;
-    this.#failed = false;
+    this.#fault = undefined;
     this.#held = undefined;
     return true;
   }
 
   #next(): Round | undefined {
     if (this.#held !== undefined) return this.#options.instead(this.#held, this.#round);
-    if (this.#failed) return undefined;
+    if (this.#fault !== undefined) return undefined;
     const next = this.#options.next?.();
     if (next !== undefined) this.#joined?.nextRound();
     return next;

@@ -13,12 +13,12 @@ import { planTurn } from "./plan-report.ts";
 import type { Round } from "./round.ts";
 import { afterRecall, recall, type ReadBody, type Recalled } from "./recall.ts";
 import { outputModes } from "./rules.ts";
-import { linkName, providerOf, selectChain, type Link } from "./select.ts";
+import { linkName, selectChain } from "./select.ts";
 import { readUsageQuery, usageBody } from "./usage-report.ts";
-import { runTurn, type Job } from "./turn-run.ts";
+import { runTurn, turnAhead, type Job } from "./turn-run.ts";
 import { stageOf } from "./turn-stage.ts";
 import { contentType as metricsType } from "../telemetry/registry.ts";
-import { startSpan, type TurnAhead } from "../telemetry/spans.ts";
+import { startSpan } from "../telemetry/spans.ts";
 import { summary } from "../tools/plan/plan.ts";
 
 /** A request on its way through a route. */
@@ -172,19 +172,13 @@ function startTurn(context: RequestContext, dialect: DoorDialect, request: Recal
     rules,
     sealOwner,
     reply: exchange.reply,
-    span: startSpan(ahead(chain[0], turn.stream), exchange.headers),
+    span: startSpan(turnAhead(chain[0], turn.stream), exchange.headers),
     stage: stageOf(turn, state.stages),
     headers: (round) => turnHeaders(requestId, rules, round),
     refuse: context.refuse,
   };
   runTurn(state, job);
 }
-
-const ahead = (link: Link, stream: boolean): TurnAhead => ({
-  upstream: linkName(link),
-  provider: providerOf(link),
-  stream,
-});
 
 function isStrict({ state, exchange }: RequestContext): boolean {
   const param = "x-patchbay-strict";

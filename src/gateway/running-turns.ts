@@ -1,8 +1,28 @@
+import type { Tenant } from "../turn/tenant.ts";
+import type { DialectName } from "../turn/turn.ts";
+
+/** What can be said of a turn under way. It holds no content. */
+export type RunningTurnView = {
+  readonly requestId: string;
+  readonly tenant: Tenant;
+  readonly door: DialectName;
+  readonly model: string;
+  /** `upstream/model`, as asked for there. */
+  readonly upstream: string;
+  readonly stream: boolean;
+  /** How many times an upstream was asked so far. */
+  readonly rounds: number;
+  /** In milliseconds since the epoch. */
+  readonly startedAt: number;
+};
+
 /** A turn under way. */
 export type RunningTurn = {
+  /** None for a request that still waits to become a turn. */
+  view?(): RunningTurnView;
   /** Ends it honestly: the client is told that the gateway stops. */
   halt(): void;
-  /** Its place in the roster. */
+  /** Its place in the list. */
   place: number;
 };
 
@@ -33,8 +53,12 @@ export class RunningTurns {
     return true;
   }
 
+  list(): readonly RunningTurnView[] {
+    return this.#turns.flatMap((turn) => turn.view?.() ?? []);
+  }
+
   haltAll(): void {
-    // A turn leaves the roster when it is halted.
+    // A turn leaves the list when it is halted.
     for (const turn of this.#turns.slice()) turn.halt();
   }
 }

@@ -58,6 +58,7 @@ it("ends a turn, and not the process, when something fails at a moment that a ru
   expect(() => clock.move(1000)).not.toThrow();
   expect(happenings).toMatchObject([
     { type: "begun" },
+    { type: "round" },
     { type: "trouble", error: "TypeError" },
     { type: "turn", outcome: "failed", fault: "gateway.internal" },
   ]);

@@ -2,19 +2,19 @@ import type { DoorDialect } from "../dialects/dialect.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { kindOf } from "../tools/kinds/kinds.ts";
 import { summary, type Plan } from "../tools/plan/plan.ts";
-import { noCalls, type Outcome, type TurnDone } from "../telemetry/happening.ts";
-import type { TurnSpan } from "../telemetry/spans.ts";
+import { noCalls, type Outcome, type RoundDone, type TurnDone } from "../telemetry/happening.ts";
+import type { RoundSpan, TurnAhead, TurnSpan } from "../telemetry/spans.ts";
 import { Fault } from "../turn/fault.ts";
 import type { CallRules } from "../turn/rules.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Turn } from "../turn/turn.ts";
 import type { Prepared } from "../upstreams/upstream.ts";
 import type { Reply } from "./exchange.ts";
-import { answerTurn, type Answer } from "./answer.ts";
+import { answerTurn, type Answer, type RoundResult } from "./answer.ts";
 import { faultForClient } from "./client-fault.ts";
 import type { GatewayState } from "./state.ts";
 import { prepareRound, type Round } from "./round.ts";
-import type { RunningTurn } from "./running-turns.ts";
+import type { RunningTurn, RunningTurnView } from "./running-turns.ts";
 import { saveTurn, type AnswerLeft } from "./save-turn.ts";
 import { linkName, providerOf, type Link } from "./select.ts";
 import { outcomeOf } from "./tally.ts";
@@ -61,6 +61,8 @@ class TurnRun implements RunningTurn {
   /** The round that was made ready last, and the answer. */
   #round: Round | undefined;
   #answer: Answer | undefined;
+  #roundStarted = 0;
+  #roundSpan: RoundSpan | undefined;
   #halted = false;
 
   constructor(state: GatewayState, job: Job) {
@@ -94,6 +96,20 @@ class TurnRun implements RunningTurn {
     }
   }
 
+  view(): RunningTurnView {
+    const { requestId, tenant, turn } = this.#job;
+    return {
+      requestId,
+      tenant,
+      door: turn.dialect,
+      model: turn.model,
+      upstream: linkName(this.#current()),
+      stream: turn.stream,
+      rounds: this.#answer?.rounds.count ?? 1,
+      startedAt: this.#started,
+    };
+  }
+
   halt(): void {
     this.#halted = true;
     this.#breakOff(
@@ -112,6 +128,7 @@ class TurnRun implements RunningTurn {
         stage?.continues === undefined
           ? undefined
           : () => (stage.continues?.() === true ? this.#prepare() : undefined),
+      roundEnded: (round, result) => this.#roundEnded(round, result),
       refused: (fault) => this.#fail(fault),
       completed: (status) => this.#completed(status),
       crashed: (error) => this.#breakOff(this.#faultOf(error)),
@@ -138,10 +155,28 @@ class TurnRun implements RunningTurn {
     return this.#job.chain[this.#link] ?? this.#job.chain[0];
   }
 
-  #open({ prepared }: Round): ReturnType<Prepared["open"]> {
-    const { requestId, tenant, span, chain } = this.#job;
+  #open({ prepared, link }: Round): ReturnType<Prepared["open"]> {
+    const { requestId, tenant, span, turn, chain } = this.#job;
     const isLast = chain[this.#link + 1] === undefined;
-    return prepared.open({ retry: isLast, requestId, tenant, headers: span?.headers });
+    this.#roundStarted = this.#state.clock.now();
+    this.#roundSpan = span?.startRound(turnAhead(link, turn.stream));
+    return prepared.open({ retry: isLast, requestId, tenant, headers: this.#roundSpan?.headers });
+  }
+
+  #roundEnded({ link }: Round, { usage, fault }: RoundResult): void {
+    const done: RoundDone = {
+      type: "round",
+      requestId: this.#job.requestId,
+      round: this.#answer?.rounds.count ?? 1,
+      upstream: linkName(link),
+      provider: providerOf(link),
+      fault: fault?.code,
+      usage,
+      ms: this.#state.clock.now() - this.#roundStarted,
+    };
+    this.#state.report(done);
+    this.#roundSpan?.end(done);
+    this.#roundSpan = undefined;
   }
 
   /** The upstream failed before its first event: the round for the next link, if that may do better. */
@@ -195,6 +230,7 @@ class TurnRun implements RunningTurn {
   #tell(done: TurnDone): void {
     this.#state.report(done);
     saveTurn(this.#state, this.#job.tenant, done, this.#answerLeft());
+    this.#roundSpan?.end();
     this.#job.span?.end(done);
   }
 
@@ -245,6 +281,13 @@ class TurnRun implements RunningTurn {
     };
   }
 }
+
+/** What is known of a turn, or of one of its rounds, before it runs. */
+export const turnAhead = (link: Link, stream: boolean): TurnAhead => ({
+  upstream: linkName(link),
+  provider: providerOf(link),
+  stream,
+});
 
 /** Kinds we do not know are a client's words, and metrics have no room for all of them. */
 function countTools(metrics: Metrics, { verdicts }: Plan): void {

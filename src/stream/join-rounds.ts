@@ -5,6 +5,8 @@ import type { Emit } from "./stage.ts";
 /** Makes one answer of the answers to several rounds. */
 export type JoinedRounds<Name extends AnyName> = {
   each(event: TurnEvent<Name>, emit: Emit<TurnEvent<Name>>): void;
+  /** What the current round has counted. */
+  usage(): Usage | undefined;
   /** The round is over and another follows: its ends are not the turn's. */
   nextRound(): void;
   /** The round was the last one. */
@@ -52,6 +54,7 @@ export function joinRounds<Name extends AnyName>(): JoinedRounds<Name> {
           emit(event);
       }
     },
+    usage: () => current,
     nextRound() {
       ends = [];
       calls.nextRound();

@@ -10,6 +10,7 @@ import type { DialectName } from "../turn/turn.ts";
 export type Happening =
   | TurnBegun
   | TurnDone
+  | RoundDone
   | Fallback
   | Refusal
   | InternalError
@@ -71,6 +72,19 @@ export type TurnDone = {
   readonly decisions: number;
   readonly ms: number;
   readonly firstEventMs?: number | undefined;
+};
+
+/** One upstream call of a turn is over. */
+export type RoundDone = {
+  readonly type: "round";
+  readonly requestId: string;
+  /** Which of the turn's, from 1. */
+  readonly round: number;
+  readonly upstream: string;
+  readonly provider: string;
+  readonly fault?: FaultCode | undefined;
+  readonly usage?: Usage | undefined;
+  readonly ms: number;
 };
 
 /**

@@ -102,6 +102,7 @@ export function eventLines(happening: Happening, at: number): readonly Line[] {
       ];
     case "turn":
       return [summaryLine(happening), endLine(happening)];
+    case "round":
     case "trouble":
     case "reload":
     case "unwritable":

@@ -30,6 +30,7 @@ export function createMetrics(): Metrics {
         case "child":
           return numbers.children.add(1, happening.upstream, happening.event);
         case "begun":
+        case "round":
         case "trouble":
         case "reload":
         case "unwritable":

@@ -93,12 +93,40 @@ describe("the span of a turn", () => {
   it("stands below the caller's span, and hands the trace on to the upstream", () => {
     const exporter = withSdk();
     const begun = startSpan(turnDone(), { traceparent: parent });
+    const asked = begun?.startRound(turnDone());
+    asked?.end();
     begun?.end(turnDone());
-    const [span] = exporter.getFinishedSpans();
+    const [round, span] = exporter.getFinishedSpans();
     const traceId = "0af7651916cd43dd8448eb211c80319c";
     expect(span?.parentSpanContext).toMatchObject({ traceId, spanId: "b7ad6b7169203331" });
-    expect(begun?.headers).toEqual({
-      traceparent: `00-${traceId}-${span?.spanContext().spanId}-01`,
+    expect(asked?.headers).toEqual({
+      traceparent: `00-${traceId}-${round?.spanContext().spanId}-01`,
+    });
+  });
+
+  it("has a span below it for each upstream call, with what that one counted", () => {
+    const exporter = withSdk();
+    const begun = startSpan(turnDone(), {});
+    const place = { upstream: "a/one", provider: "openai" };
+    const round = { type: "round", requestId: "req_1", ms: 5, ...place } as const;
+    const usage = { input: 3, output: 2, total: 5 };
+    begun?.startRound({ ...place, stream: true }).end({ ...round, round: 1, usage });
+    begun
+      ?.startRound({ ...place, stream: true })
+      .end({ ...round, round: 2, fault: "upstream.failed" });
+    begun?.end(turnDone());
+    const [first, second, turn] = exporter.getFinishedSpans();
+    const spanId = turn?.spanContext().spanId;
+    expect(first).toMatchObject({
+      name: "chat one",
+      kind: SpanKind.CLIENT,
+      parentSpanContext: { spanId },
+      attributes: { "patchbay.round": 1, "gen_ai.usage.input_tokens": 3 },
+    });
+    expect(second).toMatchObject({
+      parentSpanContext: { spanId },
+      status: { code: SpanStatusCode.ERROR },
+      attributes: { "patchbay.round": 2, "error.type": "upstream.failed" },
     });
   });
 

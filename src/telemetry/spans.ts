@@ -12,7 +12,7 @@ import {
   type Tracer,
 } from "@opentelemetry/api";
 import { figuresOf } from "./figures.ts";
-import type { TurnDone } from "./happening.ts";
+import type { RoundDone, TurnDone } from "./happening.ts";
 import { finishWords } from "./lines.ts";
 
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -22,9 +22,17 @@ export type TurnAhead = Pick<TurnDone, "upstream" | "provider" | "stream">;
 
 /** A turn in somebody's trace. */
 export type TurnSpan = {
+  /** A span below it for one upstream call. */
+  startRound(ahead: TurnAhead): RoundSpan;
+  end(turn: TurnDone): void;
+};
+
+/** One upstream call in somebody's trace. */
+export type RoundSpan = {
   /** Headers that hand the trace on to the upstream. */
   readonly headers: Readonly<Record<string, string>>;
-  end(turn: TurnDone): void;
+  /** None: nobody waited for its end. */
+  end(round?: RoundDone): void;
 };
 
 /**
@@ -36,11 +44,34 @@ export function startSpan(ahead: TurnAhead, asked: Headers): TurnSpan | undefine
   const tracer = tracerHere();
   if (tracer === undefined) return undefined;
   const attributes = aheadOf(ahead);
-  const span = tracer.startSpan(nameOf(ahead), { kind: SpanKind.CLIENT, attributes }, above(asked));
+  const parent = above(asked);
+  const span = tracer.startSpan(nameOf(ahead), { kind: SpanKind.CLIENT, attributes }, parent);
+  return {
+    startRound: (round) => startRound(tracer, span, round),
+    end: (turn) => end(span, turn),
+  };
+}
+
+function startRound(tracer: Tracer, turn: Span, ahead: TurnAhead): RoundSpan {
+  const below = trace.setSpan(ROOT_CONTEXT, turn);
+  const attributes = aheadOf(ahead);
+  const span = tracer.startSpan(nameOf(ahead), { kind: SpanKind.CLIENT, attributes }, below);
   const headers: Record<string, string> = {};
   // Whatever else came along, such as baggage, is between the caller and us.
   propagation.inject(trace.setSpan(ROOT_CONTEXT, span), headers);
-  return { headers, end: (turn) => end(span, turn) };
+  return {
+    headers,
+    end(round) {
+      span.setAttributes({
+        "gen_ai.usage.input_tokens": round?.usage?.input,
+        "gen_ai.usage.output_tokens": round?.usage?.output,
+        "patchbay.round": round?.round,
+        "error.type": round?.fault,
+      });
+      if (round?.fault !== undefined) span.setStatus({ code: SpanStatusCode.ERROR });
+      span.end();
+    },
+  };
 }
 
 /** One may come at any time, and nobody says so. */

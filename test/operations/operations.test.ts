@@ -83,6 +83,16 @@ const happenings: readonly Happening[] = [
     stream: true,
   },
   turn,
+  {
+    type: "round",
+    requestId: "r",
+    round: 1,
+    upstream: "a/m",
+    provider: "a",
+    fault: "upstream.refused",
+    usage: undefined,
+    ms: 5,
+  },
   { type: "fallback", requestId: "r", from: "a/m", to: "b/m", fault: "upstream.refused" },
   {
     type: "refusal",

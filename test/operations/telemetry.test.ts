@@ -216,7 +216,7 @@ describe("a trace", () => {
     asked.headers.set("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
     await (await gateway.fetch(asked)).text();
     await gateway.close(0);
-    const [span, ...others] = exporter.getFinishedSpans();
+    const [round, span, ...others] = exporter.getFinishedSpans();
     expect(others).toEqual([]);
     expect(span).toMatchObject({
       name: "chat gpt",
@@ -224,7 +224,8 @@ describe("a trace", () => {
       attributes: { "gen_ai.response.finish_reasons": ["stop"], "patchbay.outcome": "completed" },
     });
     expect(upstream.requests[0]?.headers.traceparent).toBe(
-      `00-0af7651916cd43dd8448eb211c80319c-${span?.spanContext().spanId}-01`,
+      `00-0af7651916cd43dd8448eb211c80319c-${round?.spanContext().spanId}-01`,
     );
+    expect(round?.parentSpanContext?.spanId).toBe(span?.spanContext().spanId);
   });
 });

@@ -22,6 +22,8 @@ export function gatewayThat(handle: (exchange: Exchange) => void, bodyLimit = 1_
     foreignIn: () => undefined,
     fetch: () => Promise.reject(new Error("not asked for")),
     reconfigure() {},
+    subscribe: () => () => {},
+    running: () => [],
     close: () => Promise.resolve(),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };

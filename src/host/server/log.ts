@@ -47,6 +47,7 @@ export function openLog(level: LogLevel, descriptor = 2): Log {
 function levelOf(happening: Happening): LogLevel {
   switch (happening.type) {
     case "begun":
+    case "round":
       return "debug";
     case "turn":
       return happening.outcome === "failed" ? "warn" : "info";

@@ -56,6 +56,24 @@ describe("the server", () => {
     expect(await response.json()).toMatchObject({ body: '{"text":"日本語"}' });
   });
 
+  it("sends bytes as they are, between text and behind it", async () => {
+    const bytes = Uint8Array.of(0xff, 0x00, 0xfe);
+    const { url } = await serving(({ path, reply }) => {
+      reply.head(200, { "content-type": "application/octet-stream" });
+      if (path === "/pieces") {
+        reply.write("a");
+        reply.write(bytes);
+        reply.write("b");
+      }
+      reply.end(bytes);
+    });
+    const whole = await fetch(`${url}/whole`);
+    expect(whole.headers.get("content-length")).toBe("3");
+    expect(await whole.bytes()).toEqual(bytes);
+    const pieces = await (await fetch(`${url}/pieces`)).bytes();
+    expect([...pieces]).toEqual([0x61, ...bytes, 0x62, ...bytes]);
+  });
+
   it("says the length of an answer that comes whole, and none of one that comes in pieces", async () => {
     const { url } = await serving(({ path, reply }) => {
       reply.head(path === "/nothing" ? 204 : 200, { "x-own": "1" });

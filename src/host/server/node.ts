@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { isKnownPacking, notUtf8, tooLarge, unknownPacking, unpacked } from "../../gateway/body.ts";
-import type { Exchange, Reply } from "../../gateway/exchange.ts";
+import type { Exchange, Reply, ReplyData } from "../../gateway/exchange.ts";
 import { Fault } from "../../turn/fault.ts";
 import { enlist, strike, type Answering } from "./half-closed.ts";
 
@@ -112,30 +112,32 @@ class NodeReply implements Reply, Answering {
     this.#headers = headers;
   }
 
-  write(text: string): boolean {
+  write(data: ReplyData): boolean {
     const response = this.#response;
     if (this.isOver()) return true;
     if (!response.headersSent) {
       response.writeHead(this.#status, this.#headers);
       if (response.socket !== null) speaking.add(response.socket);
     }
-    this.#isWhole = text.endsWith("\n\n") || (text === "" && this.#isWhole);
-    this.#hold(text);
+    if (typeof data !== "string") return this.#sendBytes(data);
+    this.#isWhole = data.endsWith("\n\n") || (data === "" && this.#isWhole);
+    this.#hold(data);
     return this.#held.length < MOST_HELD ? !response.writableNeedDrain : this.#send();
   }
 
-  end(text = ""): void {
+  end(data: ReplyData = ""): void {
     const response = this.#response;
     if (this.isOver()) return;
     if (!response.headersSent) {
       const headers = isBodiless(this.#status)
         ? this.#headers
-        : { ...this.#headers, "content-length": String(Buffer.byteLength(text)) };
+        : { ...this.#headers, "content-length": String(Buffer.byteLength(data)) };
       response.writeHead(this.#status, headers);
     } else if (response.socket !== null) speaking.delete(response.socket);
+    if (typeof data !== "string") this.#sendBytes(data);
     this.#ended = true;
     strike(response.req.socket, this);
-    this.#hold(text);
+    this.#hold(typeof data === "string" ? data : "");
   }
 
   onDrain(then: () => void): void {
@@ -173,6 +175,13 @@ class NodeReply implements Reply, Answering {
   // Writing to a response that is over would raise an error for nobody to catch.
   isOver(): boolean {
     return this.#ended || this.#response.destroyed;
+  }
+
+  /** Bytes are not held: whoever sends them has gathered them. */
+  #sendBytes(bytes: Uint8Array): boolean {
+    this.#isWhole = false;
+    if (this.#held !== "") this.#send();
+    return this.#response.write(bytes);
   }
 
   #hold(text: string): void {

@@ -11,13 +11,8 @@ import { LineBuffer } from "./line-buffer.ts";
 /** A gateway whose turns are also written to the files that its configuration names. */
 export function openRecorded(config: Config, platform: Platform): Gateway {
   const files = turnFiles(platform.report, () => platform.clock.now());
-  const gateway = openGateway(config, {
-    ...platform,
-    report(happening) {
-      files.hear(happening);
-      platform.report(happening);
-    },
-  });
+  const gateway = openGateway(config, platform);
+  gateway.subscribe((happening) => files.hear(happening));
   files.follow(config.telemetry);
   const close = async (graceMs?: number): Promise<void> => {
     await gateway.close(graceMs);
