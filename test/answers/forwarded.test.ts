@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ask, type DoorName } from "../support/client.ts";
+import { ask, type DoorName, doors } from "../support/client.ts";
 import { done, json, sse, type Answer, type Body } from "../support/fake-upstream.ts";
 import * as chat from "../support/ordinary-chat.ts";
 import * as responses from "../support/ordinary-responses.ts";
@@ -44,7 +44,7 @@ const framesIn = (text: string): string[] =>
 
 const tables = { chat, responses };
 
-describe.each(["chat", "responses"] as const)("an ordinary %s answer is forwarded", (door) => {
+describe.each(doors)("an ordinary %s answer is forwarded", (door) => {
   const { bodies, streams } = tables[door];
 
   it.each(Object.entries(bodies))("as it came: %s", async (_, { asked, answer: body }) => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ask } from "../support/client.ts";
 import { done, fakeUpstream, frame, json, sse, type Body } from "../support/fake-upstream.ts";
-import { ontoBoth, serve, type Served } from "../support/serve.ts";
+import { ontoEach, serve, type Served } from "../support/serve.ts";
 import { framesOf } from "../support/client-answer.ts";
 
 const HEAD = { id: "chatcmpl-1", created: 7, model: "m" };
@@ -52,7 +52,7 @@ describe.each([true, false])("what stands beside an answer (stream: %s)", (strea
     const first = { prompt_filter_results: [{ prompt_index: 0 }] };
     const last = { system_fingerprint: "fp", service_tier: "flex", x_groq: { id: "req" } };
     await using upstream = await saying(first, { content_filter_results: filtered }, last);
-    await using served = await serve(ontoBoth(upstream.url));
+    await using served = await serve(ontoEach(upstream.url));
     expect(await besides(served, stream)).toMatchObject({
       ...first,
       ...last,
@@ -64,7 +64,7 @@ describe.each([true, false])("what stands beside an answer (stream: %s)", (strea
     const first = { prompt_filter_results: [{ content_filter_results: filtered }] };
     const entry = { content_filter_results: filtered, matter: "dark" };
     await using upstream = await saying(first, entry, { odd: 1 });
-    await using served = await serve(ontoBoth(upstream.url));
+    await using served = await serve(ontoEach(upstream.url));
     const all = ["prompt_filter_results", "content_filter_results", "matter", "odd"];
     expect((await lost(served, stream)).toSorted()).toEqual(
       all.map((key) => `dropped: a responses answer has no form for \`${key}\``).toSorted(),
@@ -79,7 +79,7 @@ describe.each([true, false])("what stands beside an answer (stream: %s)", (strea
       citations: ["https://a.example"],
     };
     await using upstream = await saying(first, { content_filter_results: idle }, last);
-    await using served = await serve(ontoBoth(upstream.url));
+    await using served = await serve(ontoEach(upstream.url));
     expect(await lost(served, stream)).toEqual([]);
   });
 });

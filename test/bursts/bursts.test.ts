@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { ConfigInput } from "../../src/gateway/config.ts";
 import { eventLines, logFields, usageLine } from "../../src/telemetry/lines.ts";
 import { writeUseTool } from "../../src/tools/text-calls/use-tool/write.ts";
+import { doors } from "../support/client.ts";
 import { crossProduct, type RowOf } from "../support/cross-product.ts";
 import { askingFor, askStill, type StillAnswer } from "../support/still-gateway.ts";
 
@@ -26,7 +27,7 @@ const schemas = {
 
 const dimensions = {
   stream: [true, false],
-  door: ["chat", "responses"],
+  door: doors,
   output: ["openai-json", "obsidian-xml"],
   max: [0, 1, 2, 10],
   stop: ["off", "first", "burst"],

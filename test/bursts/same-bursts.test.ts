@@ -4,7 +4,14 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseConfig, type ConfigInput } from "../../src/gateway/config.ts";
 import { burstInChat, burstInResponses, type Part } from "../support/burst-model.ts";
-import { ask, doors, readBody, readStream, type DoorName } from "../support/client.ts";
+import {
+  ask,
+  doors,
+  readBody,
+  readStream,
+  type DoorName,
+  upstreamDialects,
+} from "../support/client.ts";
 import { command, missing } from "../codex-upstream/gateway.ts";
 import { crossProduct, type RowOf } from "../support/cross-product.ts";
 import type { FakeCall } from "../support/fake-model.ts";
@@ -206,7 +213,7 @@ describe.skipIf(missing)("the same burst from codex, from chat and from response
           asking,
           codex: await answerOf(gateway, "codex", asking),
           others: await Promise.all(
-            (["chat", "responses"] as const).map(async (back) => ({
+            upstreamDialects.map(async (back) => ({
               back,
               answer: await answerOf(gateway, back, asking),
             })),

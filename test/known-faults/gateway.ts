@@ -1,4 +1,4 @@
-import { ask, bodyFor } from "../support/client.ts";
+import { ask, bodyFor, type DoorName } from "../support/client.ts";
 import {
   fakeUpstream,
   type Body,
@@ -15,7 +15,7 @@ export type FakeBackedGateway = AsyncDisposable & {
   readonly requests: readonly ReceivedRequest[];
 };
 
-type Setting = Readonly<Record<string, unknown>> & { readonly dialect?: "chat" | "responses" };
+type Setting = Readonly<Record<string, unknown>> & { readonly dialect?: DoorName };
 
 export async function fakeBackedGateway(
   model: Model,

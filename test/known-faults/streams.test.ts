@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { request, type IncomingMessage } from "node:http";
 import { describe, expect, it } from "vitest";
 import { parseConfig } from "../../src/gateway/config.ts";
-import { ask, bodyFor, doors, doorUrl, readAnswer } from "../support/client.ts";
+import { ask, bodyFor, doors, doorUrl, readAnswer, type DoorName } from "../support/client.ts";
 import { chunk, answerInChat } from "../support/fake-model.ts";
 import {
   done,
@@ -53,7 +53,7 @@ const tools = {
 };
 
 /** The calls that a client is told of, in both ways. */
-async function callsOf(model: Model, door: "chat" | "responses"): Promise<unknown[]> {
+async function callsOf(model: Model, door: DoorName): Promise<unknown[]> {
   await using here = await fakeBackedGateway(model);
   const [streamed, whole] = await Promise.all(
     [true, false].map(async (stream) =>

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { ConfigInput } from "../../src/gateway/config.ts";
 import { look, type Look, type Report } from "../../src/host/cli/smoke/look.ts";
+import { upstreamDialects } from "../support/client.ts";
 import { chunk } from "../support/fake-model.ts";
 import {
   cut,
@@ -52,7 +53,7 @@ describe("a gateway that brings bursts through", () => {
     expect(new Set(counts(report))).toEqual(new Set([3]));
   });
 
-  it.each(["chat", "responses"] as const)("and of a chain of two over %s", async (dialect) => {
+  it.each(upstreamDialects)("and of a chain of two over %s", async (dialect) => {
     await using far = await serve({});
     await using near = await serve(onto(dialect, `${far.url}/v1`));
     const report = await smoke(near.url, { model: "any", expect: 3 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ask, readAnswer } from "../support/client.ts";
+import { ask, readAnswer, doors } from "../support/client.ts";
 import { answerInChat } from "../support/fake-model.ts";
 import { fakeUpstream, type Body } from "../support/fake-upstream.ts";
 import { serve } from "../support/serve.ts";
@@ -58,7 +58,7 @@ describe.each(names)("%s", (name) => {
     expect((await readAnswer("responses", refused)).error).toMatchObject({ code: "tools.refused" });
     expect((await ask(served, "chat", { model: name })).status).toBe(404);
     expect((await ask(served, "chat", { model: `${name}/m` })).status).toBe(404);
-    for (const door of ["chat", "responses"] as const)
+    for (const door of doors)
       for (const more of [
         { tools: [{ type: name }] },
         { tools: [{ type: name, [name]: { name } }] },

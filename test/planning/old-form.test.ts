@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { upstreamDialects, type DoorName } from "../support/client.ts";
 import { answerInChat, answerInResponses, wantedCalls } from "../support/fake-model.ts";
 import { fakeUpstream, type Body } from "../support/fake-upstream.ts";
 import { onto, serve } from "../support/serve.ts";
@@ -11,7 +12,7 @@ const made = { name: weather.name, arguments: weather.arguments };
 const says = { chat: answerInChat, responses: answerInResponses };
 
 /** Posts a chat request to a gateway whose upstream makes two calls, whatever it is told. */
-async function post(dialect: "chat" | "responses", body: Body): Promise<[string, Body]> {
+async function post(dialect: DoorName, body: Body): Promise<[string, Body]> {
   await using upstream = await fakeUpstream((heard) =>
     says[dialect](heard.body, { calls: wantedCalls }),
   );
@@ -24,7 +25,7 @@ async function post(dialect: "chat" | "responses", body: Body): Promise<[string,
   return [await response.text(), upstream.requests[0]?.body ?? {}];
 }
 
-describe.each(["chat", "responses"] as const)("functions, with a %s upstream", (dialect) => {
+describe.each(upstreamDialects)("functions, with a %s upstream", (dialect) => {
   it("are offered as tools, which every upstream knows, and one at a time", async () => {
     const [, heard] = await post(dialect, { messages: [question], functions });
     const named = (heard["tools"] as Body[]).map((tool) => tool["function"]?.name ?? tool["name"]);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ask } from "../support/client.ts";
+import { ask, upstreamDialects } from "../support/client.ts";
 import {
   chunk,
   answerInChat,
@@ -60,7 +60,7 @@ describe.skipIf(!hasSchema)("Open Responses", () => {
     expect(hasEvent("response.invented")).toBe(false);
   });
 
-  describe.each(["chat", "responses"] as const)("with a %s upstream", (dialect) => {
+  describe.each(upstreamDialects)("with a %s upstream", (dialect) => {
     it.each(says)("describes %s", async (_, say) => {
       await using upstream = await fakeUpstream(({ body }) =>
         dialect === "chat" ? answerInChat(body, say) : answerInResponses(body, say),

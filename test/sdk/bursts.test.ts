@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseConfig, type ConfigInput } from "../../src/gateway/config.ts";
 import { writeUseTool } from "../../src/tools/text-calls/use-tool/write.ts";
 import { burstInChat, burstInResponses, type Part } from "../support/burst-model.ts";
-import { ask, doors, type DoorName } from "../support/client.ts";
+import { ask, doors, type DoorName, upstreamDialects } from "../support/client.ts";
 import { fakeUpstream, type FakeUpstream, type ReceivedRequest } from "../support/fake-upstream.ts";
 import { eventFaults, hasSchema, responseFaults } from "../support/open-responses.ts";
 import { readResponsesEvents } from "../support/responses-reader.ts";
@@ -180,7 +180,7 @@ const ai: Reader = async (kit) => {
 
 const readers = { openai, agents, ai };
 
-describe.each(["chat", "responses"] as const)("a burst of three, made by a %s upstream", (back) => {
+describe.each(upstreamDialects)("a burst of three, made by a %s upstream", (back) => {
   let upstream: FakeUpstream;
   let served: Served;
   beforeAll(async () => {

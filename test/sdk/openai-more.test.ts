@@ -2,6 +2,7 @@ import { RateLimitError, type APIError, type OpenAI } from "openai";
 import { zodResponseFormat, zodTextFormat } from "openai/helpers/zod";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { upstreamDialects, type DoorName } from "../support/client.ts";
 import {
   chunk,
   named,
@@ -16,7 +17,7 @@ import { clientOf } from "./gateway.ts";
 
 type House = AsyncDisposable & { client: OpenAI; served: Served; upstream: FakeUpstream };
 
-async function openHouse(dialect: "chat" | "responses", model: Model): Promise<House> {
+async function openHouse(dialect: DoorName, model: Model): Promise<House> {
   const upstream = await fakeUpstream(model);
   const served = await serve(onto(dialect, upstream.url));
   return {
@@ -104,7 +105,7 @@ describe("openai's client", () => {
     expect(finished).toEqual(["0{}", "1{}"]);
   });
 
-  describe.each(["chat", "responses"] as const)("with a %s upstream", (back) => {
+  describe.each(upstreamDialects)("with a %s upstream", (back) => {
     it("parses what was asked for by a schema, through both doors", async () => {
       await using gateway = await saying[back]({ text: JSON.stringify(paris) });
       const { chat, responses } = gateway.client;

@@ -1,12 +1,13 @@
 import { createOpenAI } from "@ai-sdk/openai";
 import { generateText, type ModelMessage } from "ai";
 import { describe, expect, it } from "vitest";
+import { type DoorName } from "../support/client.ts";
 import { answerInChat, answerInResponses } from "../support/fake-model.ts";
 import { fakeUpstream, type Body } from "../support/fake-upstream.ts";
 import { onto, serve, type Served } from "../support/serve.ts";
 
 const says = { chat: answerInChat, responses: answerInResponses };
-const upstreamOf = (dialect: "chat" | "responses") =>
+const upstreamOf = (dialect: DoorName) =>
   fakeUpstream(({ body }) =>
     says[dialect](body, {
       text: "Hello.",

@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { writeUseTool } from "../../src/tools/text-calls/use-tool/write.ts";
+import { type DoorName } from "./client.ts";
 import type { Body } from "./fake-upstream.ts";
 import { askingFor, askStill, type StillAnswer } from "./still-gateway.ts";
 import { framesOf } from "./client-answer.ts";
@@ -27,7 +28,7 @@ type Step = { readonly after: number; readonly choice: number; readonly thing: T
 
 /** A model's doings, and the rules it is held to. */
 export type BurstCase = {
-  readonly door: "chat" | "responses";
+  readonly door: DoorName;
   readonly stream: boolean;
   readonly n: number;
   readonly steps: readonly Step[];

@@ -8,6 +8,8 @@ import type { ClientAnswer } from "./client-answer.ts";
 export type DoorName = BuiltinDialectName;
 /** Every door that a gateway has by itself. */
 export const doors = builtinDialects.doors.map(({ name }) => name as DoorName);
+/** Every dialect that HTTP upstreams speak. */
+export const upstreamDialects = builtinDialects.upstreams.map(({ name }) => name as DoorName);
 
 export function doorUrl({ url }: Pick<Served, "url">, door: DoorName): string {
   const path = builtinDialects.get(door)?.door?.routes[0];

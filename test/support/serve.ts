@@ -1,3 +1,4 @@
+import { builtinDialects, type BuiltinDialectName } from "../../src/dialects/registry.ts";
 import { parseConfig, type ConfigInput } from "../../src/gateway/config.ts";
 import { openGateway, type Gateway } from "../../src/gateway/gateway.ts";
 import type { Platform } from "../../src/gateway/state.ts";
@@ -37,7 +38,7 @@ export async function serve(
 
 /** A configuration in which every model name leads to this one upstream. */
 export const onto = (
-  dialect: "chat" | "responses",
+  dialect: BuiltinDialectName,
   url: string,
   more: Readonly<Record<string, unknown>> = {},
 ): ConfigInput => ({
@@ -45,10 +46,12 @@ export const onto = (
   models: { "*": "fake/*" },
 });
 
-/** The same for whoever says which of the two it is to be: `chat/m`, `responses/m`. */
-export function ontoBoth(url: string): ConfigInput {
-  const to = { base_url: url, retries: 0 };
-  return {
-    upstreams: { chat: { dialect: "chat", ...to }, responses: { dialect: "responses", ...to } },
-  };
-}
+/** The same for every dialect that upstreams speak, by its name: `chat/m`, `responses/m`. */
+export const ontoEach = (url: string): ConfigInput => ({
+  upstreams: Object.fromEntries(
+    builtinDialects.upstreams.map(({ name }) => [
+      name,
+      { dialect: name, base_url: url, retries: 0 },
+    ]),
+  ),
+});

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll } from "vitest";
 import type { ConfigInput } from "../../src/gateway/config.ts";
 import { fakeUpstream, type FakeUpstream, type Model } from "./fake-upstream.ts";
-import { ontoBoth, serve, type Served } from "./serve.ts";
+import { ontoEach, serve, type Served } from "./serve.ts";
 
 export type SharedGateway = { readonly served: Served; readonly upstream: FakeUpstream };
 
 /** A gateway before both dialects of one upstream that stands for all tests of a file. */
 export function sharedGateway(
   model: Model,
-  config: (url: string) => ConfigInput = ontoBoth,
+  config: (url: string) => ConfigInput = ontoEach,
 ): SharedGateway {
   let upstream: FakeUpstream | undefined;
   let served: Served | undefined;
