@@ -1,7 +1,7 @@
 import { resolve, schemasIn } from "../../schema/keywords.ts";
 import { isFields } from "../../turn/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
-import { merged, narrowed } from "./merge.ts";
+import { mergeAll, narrowed } from "./merge.ts";
 import { unionCodec } from "./union.ts";
 import { asText, limit, takes, type Node, type Within, type Writing } from "./writing.ts";
 
@@ -17,23 +17,27 @@ export function writeAll(schema: Fields, writing: Writing, within: Within): Node
         codec: undefined,
       };
   }
-  const through = [...within];
-  let whole: JsonSchema | undefined = own;
-  for (const branch of branches) {
-    const target = follow(branch, writing.root, through);
-    whole = whole === undefined || target === undefined ? undefined : merged(whole, target);
-  }
+  const through = new Set(within);
+  const all: (JsonSchema | undefined)[] = [
+    own,
+    ...branches.map((branch) => follow(branch, writing.root, through)),
+  ];
+  const whole = all.every((one) => one !== undefined) ? mergeAll(all) : undefined;
   if (whole === undefined) return asText(schema, writing, "schemas that must all hold");
   writing.changed = true;
   return writing.write(whole, through);
 }
 
 /** What a schema refers to; nothing if that leads back to where it came from. */
-function follow(schema: JsonSchema, root: JsonSchema, through: string[]): JsonSchema | undefined {
+function follow(
+  schema: JsonSchema,
+  root: JsonSchema,
+  through: Set<string>,
+): JsonSchema | undefined {
   let target: JsonSchema | undefined = schema;
   while (isFields(target) && typeof target.$ref === "string") {
-    if (through.includes(target.$ref)) return undefined;
-    through.push(target.$ref);
+    if (through.has(target.$ref)) return undefined;
+    through.add(target.$ref);
     target = resolve(root, target.$ref);
   }
   return target;
@@ -74,7 +78,7 @@ export function writeUnion(
   if (nodes.every(({ codec }) => codec === undefined)) return { schema: written, codec: undefined };
   const codec = unionCodec(
     nodes.map((node, at) => ({
-      client: follow(branches[at]?.schema ?? true, writing.root, []) ?? true,
+      client: follow(branches[at]?.schema ?? true, writing.root, new Set()) ?? true,
       upstream: followWritten(node.schema, writing),
       codec: node.codec,
     })),
@@ -86,9 +90,7 @@ export function writeUnion(
 /** What a written schema refers to, if that is written yet. */
 function followWritten(schema: JsonSchema, { definitions }: Writing): JsonSchema {
   if (!isFields(schema) || typeof schema.$ref !== "string") return schema;
-  for (const { name, node } of definitions.values())
-    if (schema.$ref === `#/$defs/${name}`) return node?.schema ?? true;
-  return true;
+  return definitions.byName.get(schema.$ref.slice("#/$defs/".length))?.node?.schema ?? true;
 }
 
 /** An alternative of a union, and the references it was reached through. */
@@ -102,9 +104,9 @@ function mergedInto(
   within: Within,
 ): Alternative | undefined {
   const common = Object.fromEntries(Object.entries(own).filter(([key]) => !remarks.has(key)));
-  const through = [...within];
+  const through = new Set(within);
   const target = follow(branch, root, through);
-  const schema = target === undefined ? undefined : merged(target, common);
+  const schema = target === undefined ? undefined : mergeAll([target, common]);
   return schema === undefined ? undefined : { schema, within: through };
 }
 

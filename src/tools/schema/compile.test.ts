@@ -252,6 +252,28 @@ describe("compileSchema", () => {
       expect(compileSchema(schema, rule).schema).toHaveProperty("properties.a");
   });
 
+  it.each(Object.keys(rules))(
+    "is soon done with thousands of branches, under the rule %s",
+    (name) => {
+      const property = (at: number): JsonSchema => ({
+        properties: { [`p${at}`]: { const: at } },
+        required: [`p${at}`],
+      });
+      const large = (count: number, word: string): JsonSchema => ({
+        type: "object",
+        [word]: Array.from({ length: count }, (_, at) => property(at)),
+      });
+      const links = Array.from({ length: 2_000 }, (_, at) => ({ $ref: `#/$defs/d${at}` }));
+      const $defs = Object.fromEntries(links.map((_, at) => [`d${at}`, property(at)]));
+      const started = performance.now();
+      for (const word of ["allOf", "anyOf", "oneOf"])
+        compileSchema(large(4_000, word), rules[name] ?? {});
+      compileSchema({ type: "object", anyOf: links, $defs }, rules[name] ?? {});
+      compileSchema({ type: "object", allOf: links, $defs }, rules[name] ?? {});
+      expect(performance.now() - started).toBeLessThan(4_000);
+    },
+  );
+
   it("wraps arguments that are no plain object", () => {
     const schema = { anyOf: [{ type: "string" }, { type: "array", items: { type: "string" } }] };
     const { schema: sent, codec } = compileSchema(schema, { anyRoot: false });

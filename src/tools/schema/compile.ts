@@ -43,7 +43,7 @@ function startWriting(root: JsonSchema, rule: SchemaRule, follow: boolean): Writ
     rule,
     root,
     follow,
-    definitions: new Map(),
+    definitions: { byRef: new Map(), byName: new Map() },
     reshaped: new Set(),
     told: new Set(),
     changed: false,
@@ -55,10 +55,10 @@ function startWriting(root: JsonSchema, rule: SchemaRule, follow: boolean): Writ
 }
 
 function settleRoot(writing: Writing, schema: JsonSchema): Node {
-  if (writing.rule.anyRoot !== false) return writing.write(schema, ["#"]);
+  if (writing.rule.anyRoot !== false) return writing.write(schema, new Set(["#"]));
   const target = withProperties(withoutConditions(followed(schema, schema), writing));
   if (target !== schema) writing.changed = true;
-  const node = writing.write(target, ["#"]);
+  const node = writing.write(target, new Set(["#"]));
   if (isPlainObject(node.schema)) return node;
   writing.changed = writing.values = true;
   writing.reshaped.add(`arguments that are no plain object as \`${VALUE}\``);
@@ -118,7 +118,7 @@ function withDefinitions(schema: JsonSchema, { definitions }: Writing): JsonSche
   if (!isFields(schema)) return schema;
   const { $defs: _, definitions: __, ...rest } = schema as Record<string, unknown>;
   const written: Fields = Object.fromEntries(
-    [...definitions.values()].map(({ name, node }) => [name, node?.schema ?? {}]),
+    [...definitions.byRef.values()].map(({ name, node }) => [name, node?.schema ?? {}]),
   );
   return Object.keys(written).length === 0 ? rest : { ...rest, $defs: written };
 }

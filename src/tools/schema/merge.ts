@@ -14,55 +14,70 @@ export function narrowed(schema: Fields, type: string): Fields {
   return narrow;
 }
 
-/** Two schemas that must both hold, as one; nothing if that cannot be said in one. */
-export function merged(one: JsonSchema, other: JsonSchema): JsonSchema | undefined {
-  if (typeof one === "boolean") return one ? other : false;
-  if (typeof other === "boolean") return other ? one : false;
-  return joined(one, other, joinedWord);
+/**
+ * Schemas that must all hold, as one; nothing if that cannot be said in one. All
+ * at once and not one after the other: each step would copy what the steps
+ * before it have gathered.
+ */
+export function mergeAll(schemas: readonly JsonSchema[]): JsonSchema | undefined {
+  if (schemas.includes(false)) return false;
+  const objects = schemas.filter((schema) => typeof schema !== "boolean");
+  const [only, second] = objects;
+  if (second === undefined) return only ?? true;
+  return joinAll(objects, joinWord);
 }
 
-/** The entries of both, those of one name made one. */
-function joined(
-  one: Fields,
-  other: Fields,
-  join: (name: string, mine: unknown, value: unknown) => unknown,
+/** The entries of all, those of one name made one. */
+function joinAll(
+  objects: readonly Fields[],
+  join: (name: string, values: readonly unknown[]) => unknown,
 ): Fields | undefined {
-  const both = new Map(Object.entries(one));
-  for (const [name, value] of Object.entries(other)) {
-    const held = both.has(name) ? join(name, both.get(name), value) : value;
-    if (held === undefined) return undefined;
-    both.set(name, held);
+  const byName = new Map<string, unknown[]>();
+  for (const object of objects)
+    for (const [name, value] of Object.entries(object)) {
+      const values = byName.get(name);
+      if (values === undefined) byName.set(name, [value]);
+      else values.push(value);
+    }
+  const joined: [string, unknown][] = [];
+  for (const [name, values] of byName) {
+    const value = values.length === 1 ? values[0] : join(name, values);
+    if (value === undefined) return undefined;
+    joined.push([name, value]);
   }
-  return Object.fromEntries(both);
+  return Object.fromEntries(joined);
 }
 
-function joinedWord(word: string, mine: unknown, value: unknown): unknown {
-  if (JSON.stringify(mine) === JSON.stringify(value)) return mine;
+function joinWord(word: string, all: readonly unknown[]): unknown {
+  const values = [...new Map(all.map((value) => [JSON.stringify(value), value])).values()];
+  const [first, second] = values;
+  if (second === undefined) return first;
   switch (word) {
     case "description":
     case "title":
     case "$schema":
-      return mine;
+      return first;
     case "required":
-      return Array.isArray(mine) && Array.isArray(value)
-        ? [...new Set<unknown>([...mine, ...value])]
-        : undefined;
+      return values.every(Array.isArray) ? [...new Set<unknown>(values.flat())] : undefined;
     case "properties":
-      return isFields(mine) && isFields(value) ? joined(mine, value, joinedProperty) : undefined;
+      return values.every(isFields) ? joinAll(values, joinSchemas) : undefined;
     case "additionalProperties":
-      return joinedProperty(word, mine, value);
+      return joinSchemas(word, values);
     case "type":
-      return [mine, value].every((type) => type === "number" || type === "integer")
+      return values.every((type) => type === "number" || type === "integer")
         ? "integer"
         : undefined;
     case "enum":
-      return Array.isArray(mine) && Array.isArray(value)
-        ? mine.filter((held) => value.includes(held))
-        : undefined;
+      return values.every(Array.isArray) ? sharedBy(values) : undefined;
     default:
       return undefined;
   }
 }
 
-const joinedProperty = (_: string, mine: unknown, value: unknown): JsonSchema | undefined =>
-  isSchema(mine) && isSchema(value) ? merged(mine, value) : undefined;
+const joinSchemas = (_: string, values: readonly unknown[]): JsonSchema | undefined =>
+  values.every(isSchema) ? mergeAll(values) : undefined;
+
+function sharedBy([first = [], ...others]: readonly (readonly unknown[])[]): readonly unknown[] {
+  const sets = others.map((values) => new Set(values));
+  return first.filter((value) => sets.every((values) => values.has(value)));
+}

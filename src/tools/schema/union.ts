@@ -18,12 +18,16 @@ export type Branch = {
   readonly codec: Codec | undefined;
 };
 
+/** Alternatives are held against each other two by two: 256 of them 32,640 times. */
+const MOST = 256;
+
 /**
  * The codec of a union whose alternatives differ in form. Nothing, if a value
  * of one could be taken for a value of another: then it could not be undone.
  * The alternatives come with their references followed.
  */
 export function unionCodec(branches: readonly Branch[]): Codec | undefined {
+  if (branches.length > MOST) return undefined;
   for (const [at, one] of branches.entries())
     for (const other of branches.slice(at + 1))
       if (!areApart(one.upstream, other.upstream)) return undefined;

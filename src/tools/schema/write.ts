@@ -53,23 +53,24 @@ function writeRef(schema: Fields, ref: string, writing: Writing, within: Within)
     return target === undefined
       ? { schema, codec: undefined }
       : writeDefinition(beside, ref, target, writing);
-  if (target === undefined || within.includes(ref))
+  if (target === undefined || within.has(ref))
     return asText(beside, writing, target === undefined ? `what ${ref} refers to` : "recursion");
   writing.changed = true;
   const joined = typeof target === "boolean" ? target : { ...target, ...beside };
-  return writing.write(joined, [...within, ref]);
+  return writing.write(joined, new Set(within).add(ref));
 }
 
 /** Keeps a reference, and what it refers to among the definitions. */
 function writeDefinition(beside: Fields, ref: string, target: JsonSchema, writing: Writing): Node {
-  let found = writing.definitions.get(ref);
+  const { byRef, byName } = writing.definitions;
+  let found = byRef.get(ref);
   if (found === undefined) {
-    const taken = new Set([...writing.definitions.values()].map(({ name }) => name));
     let name = (ref.split("/").at(-1) ?? "").replaceAll(/\W/g, "_") || "root";
-    while (taken.has(name)) name += "_";
+    while (byName.has(name)) name += "_";
     found = { name };
-    writing.definitions.set(ref, found);
-    found.node = writing.write(target, []);
+    byRef.set(ref, found);
+    byName.set(name, found);
+    found.node = writing.write(target, new Set());
   }
   const definition = found;
   const codec: Codec = {

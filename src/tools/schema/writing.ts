@@ -6,7 +6,10 @@ import { jsonText, type Codec } from "./codec.ts";
 export type Node = { readonly schema: JsonSchema; readonly codec: Codec | undefined };
 
 /** The references a schema was reached through. */
-export type Within = readonly string[];
+export type Within = ReadonlySet<string>;
+
+/** What a reference leads to; the node is there once it has been written. */
+export type Definition = { readonly name: string; node?: Node };
 
 /** One client's schema on its way into another form. */
 export type Writing = {
@@ -14,8 +17,10 @@ export type Writing = {
   readonly root: JsonSchema;
   /** Whether references count as changing values. */
   readonly follow: boolean;
-  /** By reference; the node is there once it has been written. */
-  readonly definitions: Map<string, { readonly name: string; node?: Node }>;
+  readonly definitions: {
+    readonly byRef: Map<string, Definition>;
+    readonly byName: Map<string, Definition>;
+  };
   readonly reshaped: Set<string>;
   readonly told: Set<string>;
   /** Whether the schema differs from the client's. */
