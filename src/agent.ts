@@ -7,8 +7,8 @@ import { parseConfig, type ConfigInput } from "./gateway/config.ts";
 import type { Platform } from "./gateway/state.ts";
 import { selectChain } from "./gateway/select.ts";
 import { openUpstreams } from "./gateway/upstreams.ts";
-import { systemClock } from "./host/server/clock.ts";
-import { nodePlatform } from "./host/server/platform.ts";
+import { systemClock } from "./host/platform/clock.ts";
+import { nodePlatform } from "./host/platform/node.ts";
 
 export type { Adapter } from "./disclosure/adapter.ts";
 export { agent, type Agent } from "./disclosure/agent.ts";

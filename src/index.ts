@@ -1,7 +1,7 @@
 import { parseConfig, type ConfigInput } from "./gateway/config.ts";
 import type { Gateway } from "./gateway/gateway.ts";
 import type { Platform } from "./gateway/state.ts";
-import { nodePlatform } from "./host/server/platform.ts";
+import { nodePlatform } from "./host/platform/node.ts";
 import { openRecorded } from "./host/server/turn-files.ts";
 
 export { parseConfig } from "./gateway/config.ts";

@@ -1,87 +1,78 @@
-import { promisify } from "node:util";
-import {
-  brotliDecompress,
-  constants,
-  gunzip,
-  inflate,
-  inflateRaw,
-  zstdDecompress,
-} from "node:zlib";
 import { Fault } from "../turn/fault.ts";
 
-/** Undoes one way of packing; never makes more than `most` bytes. */
-type Unpack = (packed: Buffer, most: number) => Promise<Buffer>;
+/** Undoes one `content-encoding`. Never makes more than `limit` bytes: undefined if there would be more. */
+export type Decompress = (body: Bytes, limit: number) => Promise<Bytes | undefined>;
 
-const ungzip = promisify(gunzip);
-const unwrap = promisify(inflate);
-const unwrapBare = promisify(inflateRaw);
-const unbrotli = promisify(brotliDecompress);
-const unzstd = promisify(zstdDecompress);
+type Bytes = Uint8Array<ArrayBuffer>;
 
-/** A frame of zstd says how much its reader has to keep at hand, as a power of two, and gets no more. */
-const params = { [constants.ZSTD_d_windowLogMax]: 25 };
+/** By the names that clients give them. */
+export type Decompressors = ReadonlyMap<string, Decompress>;
 
-const gzip: Unpack = (packed, maxOutputLength) => ungzip(packed, { maxOutputLength });
-const deflate: Unpack = (packed, maxOutputLength) =>
-  (isWrapped(packed) ? unwrap : unwrapBare)(packed, { maxOutputLength });
-const br: Unpack = (packed, maxOutputLength) => unbrotli(packed, { maxOutputLength });
-const zstd: Unpack = (packed, maxOutputLength) => unzstd(packed, { maxOutputLength, params });
-
-const unpackers: ReadonlyMap<string, Unpack> = new Map([
-  ["gzip", gzip],
-  ["x-gzip", gzip],
-  ["deflate", deflate],
-  ["br", br],
-  ["zstd", zstd],
-]);
-
-/** Whether it has the head that the standard asks for; many leave it out. */
-const isWrapped = ([first = 0, second = 0]: Buffer): boolean =>
+/** Whether `deflate` has the head that the standard asks for; many leave it out. */
+export const hasZlibHeader = ([first = 0, second = 0]: Uint8Array): boolean =>
   (first & 0x0f) === 8 && ((first << 8) | second) % 31 === 0;
 
-/** The ways of packing that are read, for those who ask. */
-export const packings = "gzip, deflate, br, zstd";
 /** Nobody packs what is packed; more often than this it would only cost. */
-const MOST_PACKED = 3;
+const MOST_ENCODINGS = 3;
 
-/** In the order in which it was packed. */
-const namesIn = (encoding: string): readonly string[] =>
-  encoding
+/** In the order in which they were applied. */
+const encodingsIn = (header: string): readonly string[] =>
+  header
     .toLowerCase()
     .split(",")
     .map((name) => name.trim())
     .filter((name) => name !== "" && name !== "identity");
 
 /** Whether a body with this `content-encoding` can be read. */
-export function isKnownPacking(encoding: string): boolean {
-  const names = namesIn(encoding);
-  return names.length <= MOST_PACKED && names.every((name) => unpackers.has(name));
+export function isKnownEncoding(header: string, known: Decompressors): boolean {
+  const names = encodingsIn(header);
+  return names.length <= MOST_ENCODINGS && names.every((name) => known.has(name));
 }
 
-export const unknownPacking = (encoding: string): Fault =>
-  new Fault(
-    "request.encoding",
-    `\`content-encoding: ${encoding.slice(0, 80)}\` is not read here; use one of ${packings}, or send the body as it is.`,
-  );
+/** `x-gzip` is an old name of one of them. */
+const encodingNames = (known: Decompressors): string =>
+  [...known.keys()].filter((name) => name !== "x-gzip").join(", ");
 
-/** The body as it was before it was packed, and never more than `limit` bytes of it. */
-export async function unpacked(body: Buffer, encoding: string, limit: number): Promise<Buffer> {
-  if (!isKnownPacking(encoding)) throw unknownPacking(encoding);
+export function unknownEncoding(header: string, known: Decompressors): Fault {
+  const acceptEncoding = encodingNames(known);
+  const message = `\`content-encoding: ${header.slice(0, 80)}\` is not read here; use one of ${acceptEncoding}, or send the body as it is.`;
+  return new Fault("request.encoding", message, { acceptEncoding });
+}
+
+type DecompressOptions = {
+  /** The value of `content-encoding`. */
+  readonly encoding: string;
+  /** Bytes. */
+  readonly limit: number;
+  readonly decompressors: Decompressors;
+};
+
+/** The body as it was before it was compressed, and never more than `limit` bytes of it. */
+export async function decompress(
+  body: Bytes,
+  { encoding, limit, decompressors }: DecompressOptions,
+): Promise<Bytes> {
+  if (!isKnownEncoding(encoding, decompressors)) throw unknownEncoding(encoding, decompressors);
   let open = body;
-  for (const name of namesIn(encoding).toReversed())
-    try {
-      open = (await unpackers.get(name)?.(open, limit)) ?? open;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") throw tooLarge(limit);
-      throw new Fault(
-        "request.invalid",
-        `The body is not whole, or not \`${name}\` as its \`content-encoding\` says; send it again, or as it is.`,
-        {},
-        error,
-      );
-    }
+  for (const name of encodingsIn(encoding).toReversed()) {
+    const made = await decompressors
+      .get(name)?.(open, limit)
+      .catch((error: unknown) => {
+        throw notEncoded(name, error);
+      });
+    if (made === undefined) throw tooLarge(limit);
+    open = made;
+  }
   return open;
 }
+
+const notEncoded = (name: string, cause: unknown): Fault =>
+  new Fault(
+    "request.invalid",
+    `The body is not whole, or not \`${name}\` as its \`content-encoding\` says; send it again, or as it is.`,
+    {},
+    cause,
+  );
 
 /** Read all the same, it would reach the model as other words than were sent. */
 export const notUtf8 = (): Fault =>

@@ -1,15 +1,13 @@
-import { isUtf8 } from "node:buffer";
 import { Fault } from "../turn/fault.ts";
-import { notUtf8, tooLarge, unpacked } from "./body.ts";
+import { decompress, notUtf8, tooLarge } from "./body.ts";
 import type { Reply, ReplyData } from "./exchange.ts";
 import type { Gateway } from "./gateway.ts";
+import type { GatewayState } from "./state.ts";
+
+type FetchOptions = Pick<Gateway, "handle" | "refuse"> & Pick<GatewayState, "config" | "runtime">;
 
 /** Serves hosts that speak `fetch`: the same push sink, with a Web stream at its very end. */
-export async function serveFetch(
-  request: Request,
-  bodyLimit: number,
-  gateway: Pick<Gateway, "handle" | "refuse">,
-): Promise<Response> {
+export async function serveFetch(request: Request, gateway: FetchOptions): Promise<Response> {
   const { reply, response } = fetchReply(request);
   const url = new URL(request.url);
   const exchange = {
@@ -21,7 +19,7 @@ export async function serveFetch(
     reply,
   };
   try {
-    gateway.handle({ ...exchange, body: await readText(request, bodyLimit) });
+    gateway.handle({ ...exchange, body: await readText(request, gateway) });
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     gateway.refuse(exchange, error);
@@ -95,11 +93,16 @@ const bytesOf = (data: ReplyData): Uint8Array =>
 /** `Response` takes only bytes that nobody shares with another thread. */
 const bodyOf = (data: ReplyData): string | Uint8Array<ArrayBuffer> =>
   typeof data === "string" ? data : new Uint8Array(data);
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** The body as text, given up as soon as it is too long. */
-async function readText({ body, headers }: Request, limit: number): Promise<string> {
+async function readText(
+  { body, headers }: Request,
+  { config, runtime: { decompressors } }: FetchOptions,
+): Promise<string> {
   if (body === null) return "";
-  const pieces: Uint8Array[] = [];
+  const limit = config.server.body_limit;
+  const pieces: Uint8Array<ArrayBuffer>[] = [];
   let size = 0;
   for await (const piece of body) {
     size += piece.byteLength;
@@ -107,7 +110,11 @@ async function readText({ body, headers }: Request, limit: number): Promise<stri
     pieces.push(piece);
   }
   const encoding = headers.get("content-encoding") ?? "";
-  const whole = await unpacked(Buffer.concat(pieces), encoding, limit);
-  if (!isUtf8(whole)) throw notUtf8();
-  return whole.toString();
+  const whole = new Uint8Array(await new Blob(pieces).arrayBuffer());
+  const bytes = await decompress(whole, { encoding, limit, decompressors });
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw notUtf8();
+  }
 }

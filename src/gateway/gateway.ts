@@ -10,7 +10,6 @@ import { until } from "../turn/clock.ts";
 import { Fault, type FaultCode } from "../turn/fault.ts";
 import { LOCAL_TENANT } from "../turn/tenant.ts";
 import { authorize, keyring } from "./admission.ts";
-import { packings } from "./body.ts";
 import type { Config } from "./config.ts";
 import type { Exchange, Reply } from "./exchange.ts";
 import { serveFetch } from "./fetch.ts";
@@ -90,7 +89,7 @@ export function openGateway(config: Config, platform: Platform): Gateway {
   return {
     handle,
     refuse,
-    fetch: (request) => serveFetch(request, state.config.server.body_limit, { handle, refuse }),
+    fetch: (request) => serveFetch(request, { ...state, handle, refuse }),
     reconfigure(next) {
       state = buildState(next, made, state);
     },
@@ -127,7 +126,7 @@ const buildState = (config: Config, made: Lasting, before?: GatewayState): Gatew
   ...made,
   config,
   rules: callRules(config),
-  keys: keyring(config.server.keys),
+  keys: keyring(config.server.keys, made.runtime.sha256),
   upstreams: openUpstreams(config, made, before),
   readBody: before?.readBody ?? bodyReader(),
   store: before?.store ?? new MemoryStore(made.clock),
@@ -162,7 +161,6 @@ type WriteError = DoorDialect["writeError"];
 
 /** What a client is told in headers of what it may send instead. */
 const remedies: { readonly [Code in FaultCode]?: Readonly<Record<string, string>> } = {
-  "request.encoding": { "accept-encoding": packings },
   "request.websocket": { upgrade: "HTTP/1.1" },
 };
 
@@ -172,7 +170,7 @@ function sendFault(
   headers: Readonly<Record<string, string>>,
   writeError: WriteError = errorText,
 ): void {
-  const { retryAfter, allow } = fault.detail;
+  const { retryAfter, allow, acceptEncoding } = fault.detail;
   reply.head(fault.status, {
     ...headers,
     "content-type": "application/json; charset=utf-8",
@@ -180,6 +178,7 @@ function sendFault(
     "x-should-retry": String(fault.mayRetry),
     ...(retryAfter !== undefined && { "retry-after": retryAfter }),
     ...(allow !== undefined && { allow }),
+    ...(acceptEncoding !== undefined && { "accept-encoding": acceptEncoding }),
     ...remedies[fault.code],
   });
   reply.end(writeError(fault));

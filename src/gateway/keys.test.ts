@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { nodeRuntime } from "../host/platform/node-runtime.ts";
 import { authorize, keyring } from "./admission.ts";
 import { checkConfig, parseConfig } from "./config.ts";
 
@@ -51,7 +52,7 @@ describe("server.keys", () => {
 
 describe("the tenant of a request", () => {
   const tenantOf = (key: string, keys: Parameters<typeof keyring>[0]): string =>
-    authorize({ headers: { "x-api-key": key } }, keyring(keys));
+    authorize({ headers: { "x-api-key": key } }, keyring(keys, nodeRuntime.sha256));
 
   it("is the name of its key, also where two keys share it", () => {
     const keys = [

@@ -6,9 +6,10 @@ import type { Report } from "../telemetry/happening.ts";
 import type { Clock, NewId } from "../turn/clock.ts";
 import type { CallRules } from "../turn/rules.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
-import type { KnownKey } from "./admission.ts";
+import type { Keyring } from "./admission.ts";
 import type { Config } from "./config.ts";
 import type { RouteTable } from "./routes.ts";
+import type { Runtime } from "./runtime.ts";
 import type { RunningTurns } from "./running-turns.ts";
 import type { MakeTurnStage } from "./turn-stage.ts";
 
@@ -18,6 +19,7 @@ export type Platform = {
   readonly newId: NewId;
   readonly random: () => number;
   readonly report: Report;
+  readonly runtime: Runtime;
   /** Stages of every turn, between the restored answer and the gateway's rules for calls. */
   readonly stages?: readonly MakeTurnStage[] | undefined;
   /** What a child process may be given of, and which proxies there are; never read anywhere else. */
@@ -39,7 +41,7 @@ export type GatewayState = OpenPlatform & {
   /** What it asks of calls. */
   readonly rules: CallRules;
   /** The keys that let a request in, and their tenants. */
-  readonly keys: readonly KnownKey[];
+  readonly keys: Keyring;
   readonly upstreams: ReadonlyMap<string, Upstream>;
   readonly metrics: Metrics;
   readonly readBody: ReturnType<typeof bodyReader>;

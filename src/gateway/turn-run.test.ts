@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { stillClock } from "../../test/support/still-clock.ts";
+import { nodeRuntime } from "../host/platform/node-runtime.ts";
 import { createGateway } from "../index.ts";
 import type { Happening } from "../telemetry/happening.ts";
 import { parseConfig } from "./config.ts";
@@ -28,6 +29,7 @@ async function breakReply() {
     clock,
     newId: (prefix) => `${prefix}_1`,
     random: () => 0.5,
+    runtime: nodeRuntime,
     report: (happening) => void happenings.push(happening),
   });
   let isBroken = false;

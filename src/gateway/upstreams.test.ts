@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { nodePlatform } from "../host/server/platform.ts";
+import { nodePlatform } from "../host/platform/node.ts";
 import { parseConfig, type ConfigInput } from "./config.ts";
 import { openUpstreams } from "./upstreams.ts";
 

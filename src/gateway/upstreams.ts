@@ -1,5 +1,3 @@
-import { resolve } from "node:path";
-import { codexUpstream } from "../upstreams/codex/codex.ts";
 import { demoUpstream } from "../upstreams/demo/demo.ts";
 import { httpUpstream } from "../upstreams/http/http.ts";
 import { profileFor, profiles } from "../profiles/profiles.ts";
@@ -49,11 +47,12 @@ function openUpstream(name: string, config: UpstreamConfig, platform: OpenPlatfo
         : scriptedUpstream({ name, profile, script: config.script, ...platform });
     }
     case "codex":
-      return codexUpstream({
+      if (platform.runtime.codex === undefined) throw noProcesses(name);
+      return platform.runtime.codex({
         name,
         profile: profileOf(name, config),
         command: config.command,
-        home: resolve(config.home),
+        home: config.home,
         processes: config.processes,
         turnsPerProcess: config.seats,
         queue: config.queue,
@@ -93,9 +92,18 @@ function openHttp(name: string, config: HttpUpstreamConfig, platform: OpenPlatfo
     retries: config.retries,
     connections: config.connections,
     proxy: proxyFor(new URL(config.base_url), platform.environment ?? {}),
-    ...platform,
+    newId: platform.newId,
+    clock: platform.clock,
+    random: platform.random,
+    connect: platform.runtime.connect,
   });
 }
+
+const noProcesses = (name: string): Fault =>
+  new Fault(
+    "config.invalid",
+    `\`upstreams.${name}\`: Codex is a program that the gateway starts, and this runtime starts none. Import \`patchbay\` instead of \`patchbay/core\`, under Node.`,
+  );
 
 function profileOf(name: string, config: UpstreamConfig, dialect?: UpstreamEntry): Profile {
   const isDemo =

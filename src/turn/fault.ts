@@ -348,6 +348,8 @@ export type FaultDetail = {
   readonly retryAfter?: string | undefined;
   /** The methods that the route does take. */
   readonly allow?: string | undefined;
+  /** The `content-encoding`s that are read. */
+  readonly acceptEncoding?: string | undefined;
   /** More, for the log. Never content, never secrets. */
   readonly log?: Fields | undefined;
 };

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { codex } from "../../src/profiles/codex.ts";
-import { systemClock } from "../../src/host/server/clock.ts";
+import { systemClock } from "../../src/host/platform/clock.ts";
 import type { TurnEvent } from "../../src/turn/event.ts";
 import { upstreamName, type UpstreamName } from "../../src/turn/names.ts";
 import type { Item, Turn } from "../../src/turn/turn.ts";

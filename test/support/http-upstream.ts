@@ -11,6 +11,7 @@ import type { Fault } from "../../src/turn/fault.ts";
 import type { UpstreamName } from "../../src/turn/names.ts";
 import type { Turn } from "../../src/turn/turn.ts";
 import { httpUpstream, type HttpOptions } from "../../src/upstreams/http/http.ts";
+import { undiciTransport } from "../../src/upstreams/http/undici-transport.ts";
 import { genericChat } from "../../src/profiles/generic-chat.ts";
 import type { Upstream } from "../../src/upstreams/upstream.ts";
 import { loopback, type Loopback } from "./loopback.ts";
@@ -108,6 +109,7 @@ export function makeUpstream(baseUrl: string, more: Partial<HttpOptions> = {}): 
     newId: (prefix) => `${prefix}_1`,
     clock: stillClock(),
     random: () => 0.5,
+    connect: undiciTransport,
     ...more,
   });
   opened().upstreams.push(upstream);

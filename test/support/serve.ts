@@ -2,8 +2,9 @@ import { builtinDialects, type BuiltinDialectName } from "../../src/dialects/reg
 import { parseConfig, type ConfigInput } from "../../src/gateway/config.ts";
 import { openGateway, type Gateway } from "../../src/gateway/gateway.ts";
 import type { Platform } from "../../src/gateway/state.ts";
-import { systemClock } from "../../src/host/server/clock.ts";
-import { newId } from "../../src/host/server/ids.ts";
+import { systemClock } from "../../src/host/platform/clock.ts";
+import { newId } from "../../src/host/platform/ids.ts";
+import { nodeRuntime } from "../../src/host/platform/node-runtime.ts";
 import { openServer } from "../../src/host/server/server.ts";
 import type { Happening, TurnDone } from "../../src/telemetry/happening.ts";
 
@@ -24,7 +25,14 @@ export async function serve(
   const happenings: Happening[] = [];
   const parsed = parseConfig(config);
   const report = (happening: Happening): void => void happenings.push(happening);
-  const parts = { clock: systemClock, newId, random: Math.random, report, environment };
+  const parts = {
+    clock: systemClock,
+    newId,
+    random: Math.random,
+    report,
+    environment,
+    runtime: nodeRuntime,
+  };
   const gateway = openGateway(parsed, parts);
   const server = await openServer(gateway, { host: "127.0.0.1", port: 0 });
   return {

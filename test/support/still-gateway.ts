@@ -1,5 +1,6 @@
 import { parseConfig, type ConfigInput } from "../../src/gateway/config.ts";
 import { openGateway } from "../../src/gateway/gateway.ts";
+import { nodeRuntime } from "../../src/host/platform/node-runtime.ts";
 import type { Happening, TurnDone } from "../../src/telemetry/happening.ts";
 import type { DoorName } from "./client.ts";
 import { stillClock } from "./still-clock.ts";
@@ -69,6 +70,7 @@ export async function askStill(config: ConfigInput, asking: Asking): Promise<Sti
     clock,
     newId: (prefix) => `${prefix}_${++ids}`,
     random: () => 0.5,
+    runtime: nodeRuntime,
     report: (happening) => void happenings.push(happening),
   });
   let status = 0;

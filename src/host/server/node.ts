@@ -1,9 +1,16 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { isKnownPacking, notUtf8, tooLarge, unknownPacking, unpacked } from "../../gateway/body.ts";
+import {
+  decompress,
+  isKnownEncoding,
+  notUtf8,
+  tooLarge,
+  unknownEncoding,
+} from "../../gateway/body.ts";
 import type { Exchange, Reply, ReplyData } from "../../gateway/exchange.ts";
 import { Fault } from "../../turn/fault.ts";
+import { nodeDecompressors as decompressors } from "../platform/node-runtime.ts";
 import { enlist, strike, type Answering } from "./half-closed.ts";
 
 /** The whole body as text. One too large is refused at once, and the rest of it read past. */
@@ -12,12 +19,13 @@ export function collectBody(
   limit: number,
   done: (fault: Fault | null, body?: string) => void,
 ): void {
-  const chunks: Buffer[] = [];
+  const chunks: Buffer<ArrayBuffer>[] = [];
   const encoding = payload.headers["content-encoding"];
   let size = 0;
   if (announcedOf(payload) > limit) return done(tooLarge(limit));
-  if (encoding !== undefined && !isKnownPacking(encoding)) return done(unknownPacking(encoding));
-  payload.on("data", (chunk: Buffer) => {
+  if (encoding !== undefined && !isKnownEncoding(encoding, decompressors))
+    return done(unknownEncoding(encoding, decompressors));
+  payload.on("data", (chunk: Buffer<ArrayBuffer>) => {
     if (size > limit) return;
     size += chunk.length;
     if (size > limit) {
@@ -33,7 +41,11 @@ export function collectBody(
     // The request outlives its body by far.
     chunks.length = 0;
     if (encoding === undefined) read(body);
-    else unpacked(body, encoding, limit).then(read, done);
+    else
+      decompress(body, { encoding, limit, decompressors }).then(
+        (bytes) => read(asBuffer(bytes)),
+        done,
+      );
   });
   payload.on("error", (error) => {
     if (size <= limit) done(cutOff(error));
@@ -53,7 +65,10 @@ const cutOff = (error: Error): Fault =>
     error,
   );
 
-const wholeOf = (chunks: readonly Buffer[]): Buffer =>
+const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array<ArrayBuffer>): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength);
+
+const wholeOf = (chunks: readonly Buffer<ArrayBuffer>[]): Buffer<ArrayBuffer> =>
   chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks);
 
 /** How a request came. */

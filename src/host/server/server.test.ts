@@ -6,7 +6,7 @@ import { echo, closeAfterTest, gatewayThat, serving } from "../../../test/suppor
 import { parseConfig } from "../../gateway/config.ts";
 import type { Reply } from "../../gateway/exchange.ts";
 import { openGateway } from "../../gateway/gateway.ts";
-import { nodePlatform } from "./platform.ts";
+import { nodePlatform } from "../platform/node.ts";
 import { openServer, type Patience } from "./server.ts";
 
 /** What a server says to a few words on a bare connection. */

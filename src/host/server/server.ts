@@ -13,7 +13,7 @@ import { faultBody } from "../../dialects/errors/fault-body.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import { until } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
-import { systemClock } from "./clock.ts";
+import { systemClock } from "../platform/clock.ts";
 import { askAfter } from "./half-closed.ts";
 import { allow, foreign, isPreflight, letRead } from "./cors.ts";
 import { announcedOf, collectBody, exchangeOf, isSpeaking } from "./node.ts";

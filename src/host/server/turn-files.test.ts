@@ -18,7 +18,7 @@ import { parseConfig, type ConfigInput } from "../../gateway/config.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { Happening } from "../../telemetry/happening.ts";
 import { stillClock } from "../../../test/support/still-clock.ts";
-import { nodePlatform } from "./platform.ts";
+import { nodePlatform } from "../platform/node.ts";
 import { openRecorded, unwritable } from "./turn-files.ts";
 
 let directory = "";

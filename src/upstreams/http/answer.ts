@@ -1,5 +1,3 @@
-import { StringDecoder } from "node:string_decoder";
-import type { Dispatcher } from "undici";
 import type { EventReader } from "../../dialects/dialect.ts";
 import type { Flow, Sink } from "../../stream/flow.ts";
 import { sseReader, type SseReader } from "../../stream/sse.ts";
@@ -18,6 +16,7 @@ import {
   type Failing,
 } from "./fault.ts";
 import { headerValue, type Failure, type Headers } from "../retry.ts";
+import type { ResponseController, ResponseHandler, Utf8Decoder } from "./transport.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
@@ -27,6 +26,7 @@ export type AnswerOptions = {
   readonly fail: (failure: Failure) => void;
   readonly failing: Failing;
   readonly clock: Clock;
+  readonly decoder: Utf8Decoder;
 };
 
 const LONGEST_ERROR = 64 * 1024;
@@ -41,12 +41,12 @@ const enough = new Error("The answer was over and its connection was not.");
 
 /**
  * One HTTP answer while it arrives: bytes to text, text to frames, frames to
- * the dialect's reader, events to the sink. undici drives it as a handler, the
- * turn's owner as a flow.
+ * the dialect's reader, events to the sink. The transport drives it as a handler,
+ * the turn's owner as a flow.
  */
-export class HttpAnswer implements Dispatcher.DispatchHandler, Flow {
+export class HttpAnswer implements ResponseHandler, Flow {
   readonly #to: AnswerOptions;
-  #controller: Dispatcher.DispatchController | undefined;
+  #controller: ResponseController | undefined;
   #paused = false;
   /** The sink has heard its end, or wants to hear no more. */
   #over = false;
@@ -63,7 +63,6 @@ export class HttpAnswer implements Dispatcher.DispatchHandler, Flow {
   #text = "";
   #rest = 0;
   #calledOff: (() => void) | undefined;
-  readonly #decoder = new StringDecoder("utf8");
   #sse: SseReader | undefined;
 
   constructor(to: AnswerOptions) {
@@ -88,13 +87,13 @@ export class HttpAnswer implements Dispatcher.DispatchHandler, Flow {
     this.#controller?.abort(left);
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
+  onRequestStart(controller: ResponseController): void {
     this.#controller = controller;
     if (this.#over) controller.abort(left);
     else if (this.#paused) controller.pause();
   }
 
-  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: Headers): void {
+  onResponseStart(_: ResponseController, status: number, headers: Headers): void {
     if (status < 200) return;
     this.#started = true;
     this.#status = status;
@@ -107,13 +106,13 @@ export class HttpAnswer implements Dispatcher.DispatchHandler, Flow {
     this.#controller?.abort(enough);
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  onResponseData(controller: ResponseController, chunk: Uint8Array): void {
     if (this.#over) {
       this.#rest += chunk.length;
       if (this.#rest > LONGEST_REST) controller.abort(enough);
       return;
     }
-    this.#hear(this.#decoder.write(chunk));
+    this.#hear(this.#to.decoder.write(chunk));
     if (this.#flushing || this.#over) return;
     // The pieces of one network read come in one go; the flush waits for the last of them.
     this.#flushing = true;
@@ -131,7 +130,7 @@ export class HttpAnswer implements Dispatcher.DispatchHandler, Flow {
     this.#finish();
   }
 
-  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+  onResponseError(_: ResponseController, error: Error): void {
     this.#close();
     if (this.#over) return;
     if (this.#form === "refusal" && this.#text !== "") return this.#refused();
@@ -163,7 +162,7 @@ export class HttpAnswer implements Dispatcher.DispatchHandler, Flow {
     try {
       this.#to.sink.flush();
     } catch (error) {
-      // Outside undici's own guard: it must end the turn, not the process.
+      // Outside the transport's own guard: it must end the turn, not the process.
       this.#controller?.abort(error as Error);
     }
   };
@@ -195,7 +194,7 @@ export class HttpAnswer implements Dispatcher.DispatchHandler, Flow {
 
   /** What is left when the connection closes: half a character, half a frame. */
   #hearLast(): void {
-    const text = this.#decoder.end();
+    const text = this.#to.decoder.end();
     if (text !== "") this.#hear(text);
     this.#sse?.end();
     if (!this.#over) this.#to.reader.end?.(this.#emit);
@@ -273,7 +272,7 @@ export class HttpAnswer implements Dispatcher.DispatchHandler, Flow {
       }
       return;
     }
-    // undici may fail while it is still being asked, and a source speaks only once it has returned.
+    // A transport may fail while it is still being asked, and a source speaks only once it has returned.
     queueMicrotask(() => {
       if (!this.#stopped) this.#to.fail(failure);
     });

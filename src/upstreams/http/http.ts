@@ -1,26 +1,18 @@
-import { errors, Pool, ProxyAgent, type Dispatcher } from "undici";
 import type { UpstreamEntry } from "../../dialects/registry.ts";
 import type { Clock, NewId } from "../../turn/clock.ts";
 import type { TurnEvent } from "../../turn/event.ts";
-import { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import { HttpAnswer } from "./answer.ts";
-import { broken, refusal, type Failing } from "./fault.ts";
+import type { Failing } from "./fault.ts";
+import { fetchText } from "./fetch-text.ts";
 import { readModels } from "./model-list.ts";
+import type { Connect, HttpRequest, Timeouts } from "./transport.ts";
 import { retrying } from "../retry.ts";
 import type { OpenOptions, Prepared, Upstream } from "../upstream.ts";
 import { version } from "../version.ts";
 
 type Event = TurnEvent<UpstreamName>;
-
-/** All in milliseconds. */
-type Timeouts = {
-  readonly connect: number;
-  readonly headers: number;
-  /** Of silence in mid-answer. */
-  readonly idle: number;
-};
 
 export type HttpOptions = {
   readonly name: string;
@@ -41,14 +33,12 @@ export type HttpOptions = {
   readonly clock: Clock;
   /** From 0 up to 1, to spread retries. */
   readonly random: () => number;
-  /** Whoever gives one keeps it: it is not closed with the upstream. */
-  readonly dispatcher?: Dispatcher | undefined;
+  /** How the runtime sends HTTP requests. */
+  readonly connect: Connect;
 };
 
 const defaults: Timeouts = { connect: 10_000, headers: 300_000, idle: 300_000 };
-/** Agents pause between turns for tools; a connection kept over that saves a handshake. */
-const KEPT_MS = 30_000;
-const CLOSE_MS = 10_000;
+const CONNECTIONS = 256;
 
 /** A model behind HTTP, in whichever dialect. */
 export function httpUpstream(given: HttpOptions): Upstream {
@@ -57,11 +47,10 @@ export function httpUpstream(given: HttpOptions): Upstream {
   const { name, dialect, profile, clock, newId } = options;
   const base = new URL(options.baseUrl);
   const timeouts = { ...defaults, ...options.timeouts };
-  const dispatcher = options.dispatcher ?? poolFor(base.origin, timeouts, options);
+  const { connections = CONNECTIONS, proxy } = options;
+  const transport = options.connect({ origin: base.origin, timeouts, connections, proxy, clock });
   const headers = headersFor(options);
   const failing: Failing = { name, origin: wayTo(base, options), secrets: secretsOf(options) };
-  const { headers: headersTimeout, idle: bodyTimeout } = timeouts;
-  const common = { origin: base.origin, headersTimeout, bodyTimeout };
   const { upstream: wire, traits } = dialect;
 
   let closing: Promise<void> | undefined;
@@ -73,15 +62,14 @@ export function httpUpstream(given: HttpOptions): Upstream {
     prepare(turn, to): Prepared {
       const { text, decisions } = wire.writeRequest(turn, to);
       // Bytes and not text from here on: they are not moved about in memory while the turn lasts.
-      const body = Buffer.from(text);
+      const body = transport.encode(text);
       const accept = turn.stream ? "text/event-stream" : "application/json";
       const reading = { newId, frames: to.straight, asked: turn.params.n ?? 1 };
       const path = pathOf(base, wire.path({ model: to.model, stream: turn.stream }));
       return { decisions, open };
 
       function open({ retry, requestId, headers: more }: OpenOptions) {
-        const request: Dispatcher.DispatchOptions = {
-          ...common,
+        const request: HttpRequest = {
           method: "POST",
           path,
           headers: [...headers, "accept", accept, "x-request-id", requestId, ...flat(more)],
@@ -90,8 +78,9 @@ export function httpUpstream(given: HttpOptions): Upstream {
         return retrying<Event>(
           (sink, fail) => {
             const reader = wire.readEvents(reading);
-            const answer = new HttpAnswer({ reader, sink, fail, failing, clock });
-            dispatcher.dispatch(request, answer);
+            const decoder = transport.newDecoder();
+            const answer = new HttpAnswer({ reader, sink, fail, failing, clock, decoder });
+            transport.send(request, answer);
             return answer;
           },
           {
@@ -104,48 +93,11 @@ export function httpUpstream(given: HttpOptions): Upstream {
       }
     },
     async models() {
-      const list = { ...common, method: "GET", path: pathOf(base, "/models"), headers } as const;
-      return readModels(await fetchText(dispatcher, list, failing, clock));
+      const list: HttpRequest = { method: "GET", path: pathOf(base, "/models"), headers };
+      return readModels(await fetchText(transport, list, failing, clock));
     },
-    close: () => (closing ??= options.dispatcher ? Promise.resolve() : closeOff(dispatcher, clock)),
+    close: () => (closing ??= transport.close()),
   };
-}
-
-function poolFor(
-  origin: string,
-  timeouts: Timeouts,
-  { connections = 256, proxy }: HttpOptions,
-): Dispatcher {
-  const options = {
-    connections,
-    pipelining: 1,
-    // One turn, one connection: to stop a turn is to close its socket, and nobody else's.
-    allowH2: false,
-    connectTimeout: timeouts.connect,
-    headersTimeout: timeouts.headers,
-    bodyTimeout: timeouts.idle,
-    keepAliveTimeout: KEPT_MS,
-  };
-  return proxy === undefined
-    ? new Pool(origin, options)
-    : new ProxyAgent({
-        ...options,
-        uri: proxy.href,
-        clientFactory: (to, more) =>
-          new TunnelPool(to, { ...more, headersTimeout: timeouts.connect }),
-      });
-}
-
-/** To undici a proxy that does not answer is late with an answer; to whoever waits, it is the connection that is late. */
-class TunnelPool extends Pool {
-  override async connect(asked: Dispatcher.ConnectOptions): Promise<Dispatcher.ConnectData> {
-    try {
-      return await super.connect(asked);
-    } catch (error) {
-      if (error instanceof errors.HeadersTimeoutError) throw new errors.ConnectTimeoutError();
-      throw error;
-    }
-  }
 }
 
 /** In words, and without what a proxy wants to know of who asks. */
@@ -158,7 +110,7 @@ const flat = (headers: OpenOptions["headers"]): readonly string[] =>
 const pathOf = (base: URL, route: string): string =>
   base.pathname.replace(/\/+$/, "") + route + base.search;
 
-/** Names and values in turn, as undici takes them; what is configured wins. */
+/** Names and values in turn; what is configured wins. */
 function headersFor({ apiKey, headers = {}, dialect }: HttpOptions): string[] {
   const all = new Map([
     ["content-type", "application/json"],
@@ -176,32 +128,4 @@ function secretsOf({ apiKey, headers = {} }: HttpOptions): string[] {
   if (apiKey) secrets.push(apiKey);
   // A very short one is in every other word.
   return secrets.filter((secret) => secret.length >= 4);
-}
-
-async function fetchText(
-  dispatcher: Dispatcher,
-  request: Dispatcher.RequestOptions,
-  failing: Failing,
-  clock: Clock,
-): Promise<string> {
-  try {
-    const { statusCode: status, headers, body } = await dispatcher.request(request);
-    const text = await body.text();
-    if (status < 300) return text;
-    throw refusal(failing, { status, headers, body: text, now: clock.now() }).fault;
-  } catch (error) {
-    if (error instanceof Fault) throw error;
-    throw broken(failing, error as Error, false).fault;
-  }
-}
-
-/** Lets running turns end, but not for ever. */
-async function closeOff(dispatcher: Dispatcher, clock: Clock): Promise<void> {
-  let calledOff = (): void => {};
-  const late = new Promise<void>((resolve) => {
-    calledOff = clock.at(clock.now() + CLOSE_MS, resolve);
-  });
-  await Promise.race([dispatcher.close(), late]);
-  calledOff();
-  await dispatcher.destroy();
 }

@@ -7,7 +7,8 @@ import { aligned } from "../table.ts";
 import { findingLine, type Finding } from "../../config/config-file.ts";
 import { environment } from "../../config/env.ts";
 import { loadConfig } from "../../config/load.ts";
-import { nodePlatform } from "../../server/platform.ts";
+import { nodePlatform } from "../../platform/node.ts";
+import { nodeRuntime } from "../../platform/node-runtime.ts";
 
 export type CheckOptions = {
   readonly config?: string | undefined;
@@ -79,7 +80,9 @@ function summary(config: Config): Summary {
     dialect: upstream.dialect,
     base_url: "base_url" in upstream ? withoutSecrets(upstream.base_url) : undefined,
   }));
-  const tenants = [...new Set(keyring(config.server.keys).map(({ tenant }) => tenant))];
+  const tenants = [
+    ...new Set(keyring(config.server.keys, nodeRuntime.sha256).keys.map(({ tenant }) => tenant)),
+  ];
   return { upstreams, tenants, models: config.models, tools: config.tools };
 }
 

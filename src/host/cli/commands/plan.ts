@@ -12,7 +12,7 @@ import { aligned } from "../table.ts";
 import { findingLine } from "../../config/config-file.ts";
 import { environment } from "../../config/env.ts";
 import { loadConfig } from "../../config/load.ts";
-import { nodePlatform } from "../../server/platform.ts";
+import { nodePlatform } from "../../platform/node.ts";
 
 export type PlanOptions = {
   readonly model?: string | undefined;

@@ -1,12 +1,12 @@
 import { isatty } from "node:tty";
 import { setFlagsFromString } from "node:v8";
-import { systemClock } from "../../server/clock.ts";
+import { systemClock } from "../../platform/clock.ts";
 import { findingLine } from "../../config/config-file.ts";
 import { environment, isByNpx } from "../../config/env.ts";
 import { loadConfig, type Origin } from "../../config/load.ts";
 import type { LogLevel } from "../../config/log-level.ts";
 import { openLog, type Log } from "../../server/log.ts";
-import { nodePlatform } from "../../server/platform.ts";
+import { nodePlatform } from "../../platform/node.ts";
 import { reloader, watchFile } from "../../config/reload.ts";
 import { openServer, type Server } from "../../server/server.ts";
 import { openRecorded } from "../../server/turn-files.ts";

@@ -1,5 +1,3 @@
-import { randomFillSync } from "node:crypto";
-
 // 32 letters: five bits of each random byte name one, without a bias.
 const letters = "abcdefghijklmnopqrstuvwxyz234567";
 const length = 24;
@@ -10,7 +8,7 @@ let used = pool.length;
 /** An id that no one can guess: the prefix, `_`, and 24 letters and digits. */
 export function newId(prefix: string): string {
   if (used === pool.length) {
-    randomFillSync(pool);
+    crypto.getRandomValues(pool);
     used = 0;
   }
   let id = `${prefix}_`;

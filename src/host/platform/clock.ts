@@ -7,7 +7,7 @@ const longest = 2_147_483_647;
 export const systemClock: Clock = {
   now: Date.now,
   at(moment, then) {
-    let timer: NodeJS.Timeout;
+    let timer: ReturnType<typeof setTimeout>;
     const wait = (): void => {
       const rest = moment - Date.now();
       timer = rest > longest ? setTimeout(wait, longest) : setTimeout(then, Math.max(0, rest));

@@ -1,7 +1,8 @@
 import type { Platform } from "../../gateway/state.ts";
-import { systemClock } from "./clock.ts";
 import { environment } from "../config/env.ts";
+import { systemClock } from "./clock.ts";
 import { newId } from "./ids.ts";
+import { nodeRuntime } from "./node-runtime.ts";
 
 /** What this machine gives a gateway; without a `report`, nobody hears what happens. */
 export const nodePlatform = (report: Platform["report"] = () => {}): Platform => ({
@@ -9,5 +10,6 @@ export const nodePlatform = (report: Platform["report"] = () => {}): Platform =>
   newId,
   random: Math.random,
   report,
+  runtime: nodeRuntime,
   environment: environment(),
 });

@@ -1,0 +1,16 @@
+import type { CodexOptions } from "../upstreams/codex/codex.ts";
+import type { Connect } from "../upstreams/http/transport.ts";
+import type { Upstream } from "../upstreams/upstream.ts";
+import type { Decompressors } from "./body.ts";
+
+/** What Node, Bun, Deno and workers each do in their own way. */
+export type Runtime = {
+  /** 32 bytes. At once: a key is checked before its request is taken in. */
+  readonly sha256: (text: string) => Uint8Array;
+  /** The `content-encoding`s of request bodies that can be undone. */
+  readonly decompressors: Decompressors;
+  /** Opens the way to an HTTP upstream. */
+  readonly connect: Connect;
+  /** Runs Codex; not given where no process can be started. */
+  readonly codex?: ((options: CodexOptions) => Upstream) | undefined;
+};

@@ -1,0 +1,13 @@
+import type { Platform } from "../../gateway/state.ts";
+import { systemClock } from "./clock.ts";
+import { newId } from "./ids.ts";
+import { webRuntime } from "./web-runtime.ts";
+
+/** What any runtime with the Web's own interfaces gives a gateway. */
+export const webPlatform = (): Platform => ({
+  clock: systemClock,
+  newId,
+  random: Math.random,
+  report: () => {},
+  runtime: webRuntime(),
+});

@@ -1,0 +1,64 @@
+import { StringDecoder } from "node:string_decoder";
+import { errors, Pool, ProxyAgent, type Dispatcher } from "undici";
+import type { Clock } from "../../turn/clock.ts";
+import { CLOSE_MS, type Connect, type ConnectOptions } from "./transport.ts";
+
+/** Agents pause between turns for tools; a connection kept over that saves a handshake. */
+const KEPT_MS = 30_000;
+
+/** Node's transport: undici's dispatcher, without Web streams. */
+export const undiciTransport: Connect = (options) => {
+  const { origin, timeouts, clock } = options;
+  const dispatcher = dispatcherFor(options);
+  const common = { origin, headersTimeout: timeouts.headers, bodyTimeout: timeouts.idle };
+  return {
+    send: ({ method, path, headers, body = null }, handler) =>
+      void dispatcher.dispatch({ ...common, method, path, headers, body }, handler),
+    encode: (text) => Buffer.from(text),
+    newDecoder: () => new StringDecoder("utf8"),
+    close: () => closeDispatcher(dispatcher, clock),
+  };
+};
+
+function dispatcherFor({ origin, timeouts, connections, proxy }: ConnectOptions): Dispatcher {
+  const options = {
+    connections,
+    pipelining: 1,
+    // One turn, one connection: to stop a turn is to close its socket, and nobody else's.
+    allowH2: false,
+    connectTimeout: timeouts.connect,
+    headersTimeout: timeouts.headers,
+    bodyTimeout: timeouts.idle,
+    keepAliveTimeout: KEPT_MS,
+  };
+  return proxy === undefined
+    ? new Pool(origin, options)
+    : new ProxyAgent({
+        ...options,
+        uri: proxy.href,
+        clientFactory: (to, more) =>
+          new TunnelPool(to, { ...more, headersTimeout: timeouts.connect }),
+      });
+}
+
+/** To undici a proxy that does not answer is late with an answer; to whoever waits, it is the connection that is late. */
+class TunnelPool extends Pool {
+  override async connect(asked: Dispatcher.ConnectOptions): Promise<Dispatcher.ConnectData> {
+    try {
+      return await super.connect(asked);
+    } catch (error) {
+      if (error instanceof errors.HeadersTimeoutError) throw new errors.ConnectTimeoutError();
+      throw error;
+    }
+  }
+}
+
+async function closeDispatcher(dispatcher: Dispatcher, clock: Clock): Promise<void> {
+  let calledOff = (): void => {};
+  const late = new Promise<void>((resolve) => {
+    calledOff = clock.at(clock.now() + CLOSE_MS, resolve);
+  });
+  await Promise.race([dispatcher.close(), late]);
+  calledOff();
+  await dispatcher.destroy();
+}
