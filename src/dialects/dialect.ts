@@ -131,7 +131,7 @@ export type WriteContext = {
   now(): number;
   readonly newId: NewId;
   /** What a stream says behind the end of its choices and before counts and sentinel; may be nothing. */
-  readonly lastWords?: (() => string) | undefined;
+  readonly closingComment?: (() => string) | undefined;
   /** Hears what of the answer could not be written. */
   readonly report?: OnDecision | undefined;
   /** Hears of every item of the answer that a client may refer to, as JSON. */

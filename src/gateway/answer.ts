@@ -1,20 +1,20 @@
 import type { WriteContext } from "../dialects/dialect.ts";
 import type { Flow, Source } from "../stream/flow.ts";
+import { guardedClock, guardedSource, pausingTime } from "../stream/guard.ts";
 import { pausableClock, type PausableClock } from "../stream/pausable-clock.ts";
 import type { PerChoice } from "../stream/per-choice.ts";
 import { pump } from "../stream/pump.ts";
 import { sseComment } from "../stream/sse.ts";
-import { chain } from "../stream/stage.ts";
+import { chain, type Stage } from "../stream/stage.ts";
 import { callComment, callHeaders } from "../telemetry/figures.ts";
 import type { StoredItem } from "../store/store.ts";
-import type { Clock } from "../turn/clock.ts";
 import { boundDecisions, MAX_DECISIONS, type Decision } from "../turn/decision.ts";
 import type { TurnEvent, Usage } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
-import { openDoor } from "./door.ts";
+import { openDoor, type Door } from "./door.ts";
 import type { Round } from "./round.ts";
-import { Rounds, type OpenRound, type RoundsOptions } from "./rounds.ts";
+import { Rounds, type OpenRound, type RoundEvent, type RoundsOptions } from "./rounds.ts";
 import { roundStages, ruleStages, type StageOptions } from "./stages.ts";
 import type { GatewayState } from "./state.ts";
 import { tally, type Tally } from "./tally.ts";
@@ -82,7 +82,7 @@ export function answerTurn(state: GatewayState, job: Job, options: AnswerOptions
   const context = writeContext(state, job, {
     report,
     items,
-    lastWords: () => lastWords(counted.seen.calls, job),
+    closingComment: () => closingComment(counted.seen.calls, job),
     straight: () => rounds.round.straight,
   });
   let flow: Flow | undefined;
@@ -112,15 +112,19 @@ export function answerTurn(state: GatewayState, job: Job, options: AnswerOptions
     },
     shown: () => door.shown(),
     interrupt(fault) {
-      const emit = (event: TurnEvent<ClientName>): void => door.each(event);
       running.stop();
-      stages.each({ type: "turn-fail", fault }, emit);
-      // An answer that was over already is not spoiled, and has its end to tell.
-      stages.end?.(emit);
-      door.flush();
-      door.end();
+      endWith(fault, stages, door);
     },
   };
+}
+
+/** An answer that was over already is not spoiled, and has its end to tell. */
+function endWith(fault: Fault, stages: Stage<RoundEvent, TurnEvent<ClientName>>, door: Door): void {
+  const emit = (event: TurnEvent<ClientName>): void => door.each(event);
+  stages.each({ type: "turn-fail", fault }, emit);
+  stages.end?.(emit);
+  door.flush();
+  door.end();
 }
 
 type RoundContext = {
@@ -135,11 +139,11 @@ function openRound(round: Round, { options, job, staging, time, limits }: RoundC
   const own = roundStages(round, staging, limits?.isDone);
   return {
     stages: job.stage === undefined ? own : chain(own, job.stage),
-    source: guarded(timed(options.open(round), time), options.crashed),
+    source: guardedSource(pausingTime(options.open(round), time), options.crashed),
   };
 }
 
-function lastWords(calls: Tally["seen"]["calls"], { rules }: Job): string {
+function closingComment(calls: Tally["seen"]["calls"], { rules }: Job): string {
   return calls.given > 0 || calls.truncated ? sseComment(callComment(calls, rules)) : "";
 }
 
@@ -156,17 +160,17 @@ function repairList() {
   };
 }
 
-type WriteOptions = Pick<WriteContext, "report" | "lastWords"> & {
+type WriteOptions = Pick<WriteContext, "report" | "closingComment"> & {
   readonly items: StoredItem[];
   straight(): boolean;
 };
 
 function writeContext(state: GatewayState, job: Job, options: WriteOptions): WriteContext {
-  const { report, lastWords: closing } = options;
+  const { report, closingComment: closing } = options;
   const id = job.dialect.newAnswerId(state.newId);
   const now = (): number => Math.floor(state.clock.now() / 1000);
   const keep = itemKeeper(job, options);
-  return { id, created: now(), now, newId: state.newId, keep, report, lastWords: closing };
+  return { id, created: now(), now, newId: state.newId, keep, report, closingComment: closing };
 }
 
 /**
@@ -179,74 +183,3 @@ function itemKeeper({ turn }: Job, options: WriteOptions): WriteContext["keep"] 
     if (!options.straight()) options.items.push({ id, json });
   };
 }
-
-/** Whoever holds a source up holds its time up too. */
-const timed =
-  <Event>(source: Source<Event>, time: PausableClock): Source<Event> =>
-  (sink) => {
-    const flow = source(sink);
-    return {
-      pause() {
-        time.pause();
-        flow.pause();
-      },
-      resume() {
-        time.resume();
-        flow.resume();
-      },
-      stop: () => flow.stop(),
-    };
-  };
-
-/** A fault in a stage must end one turn, not the process whose socket happened to call it. */
-function guarded(
-  source: Source<TurnEvent<UpstreamName>>,
-  crashed: (error: unknown) => void,
-): Source<TurnEvent<UpstreamName>> {
-  return (sink) => {
-    let over = false;
-    const trap = (error: unknown): void => {
-      over = true;
-      crashed(error);
-    };
-    return source({
-      each(event) {
-        if (over) return;
-        try {
-          sink.each(event);
-        } catch (error) {
-          trap(error);
-        }
-      },
-      flush() {
-        if (over) return;
-        try {
-          sink.flush();
-        } catch (error) {
-          trap(error);
-        }
-      },
-      end() {
-        if (over) return;
-        try {
-          sink.end();
-        } catch (error) {
-          trap(error);
-        }
-      },
-    });
-  };
-}
-
-/** The same for a moment that a stage waited for. */
-const guardedClock = (clock: Clock, crashed: (error: unknown) => void): Clock => ({
-  now: () => clock.now(),
-  at: (moment, then) =>
-    clock.at(moment, () => {
-      try {
-        then();
-      } catch (error) {
-        crashed(error);
-      }
-    }),
-});

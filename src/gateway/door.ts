@@ -91,10 +91,10 @@ function streamWriter(options: DoorOptions): Stage<TurnEvent<ClientName>, string
   const { dialect, turn, context } = options;
   const writer = dialect.writeEvents(turn, context);
   if (!options.straight()) return writer;
-  const { lastWords } = context;
+  const { closingComment } = context;
   return straightLane(writer, {
     usageWanted: turn.usageWanted,
-    lastWords,
+    closingComment,
     endMarker: dialect.endMarker,
   });
 }

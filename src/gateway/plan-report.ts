@@ -53,17 +53,17 @@ export type RuleReport = {
 };
 
 /** What is kept of a turn made ready: all that its report needs, and no content. */
-export type Planned = Pick<Round, "link" | "profile" | "straight" | "decisions"> & {
+export type PlanRecord = Pick<Round, "link" | "profile" | "straight" | "decisions"> & {
   readonly tools: readonly ToolVerdict[];
   readonly parameters: ReturnType<typeof listParams>;
   readonly rules: readonly RuleReport[];
 };
 
 /** `repairs` is what had to be done to the answer, once there is one. */
-export const planned = (
+export const planRecord = (
   round: Round,
   { rules, repairs = [] }: { readonly rules: CallRules; readonly repairs?: readonly Decision[] },
-): Planned => {
+): PlanRecord => {
   const { link, profile, plan, straight, decisions } = round;
   return {
     link,
@@ -108,7 +108,7 @@ const textBytes = (...texts: readonly (string | undefined)[]): number =>
 const verdictBytes = new WeakMap<readonly ToolVerdict[], number>();
 
 /** About how much memory a plan holds on to: names, kinds and paths are the client's words, of any length. */
-export function planBytes({ tools, parameters, rules, decisions }: Planned): number {
+export function planBytes({ tools, parameters, rules, decisions }: PlanRecord): number {
   let bytes = verdictBytes.get(tools);
   if (bytes === undefined) {
     bytes = 0;
@@ -121,7 +121,7 @@ export function planBytes({ tools, parameters, rules, decisions }: Planned): num
   return bytes + rules.length * ENTRY_BYTES;
 }
 
-export function reportPlan(of: Planned): PlanReport {
+export function reportPlan(of: PlanRecord): PlanReport {
   const { link, profile, tools, straight, decisions } = of;
   return {
     object: "plan",
@@ -172,5 +172,5 @@ export function planTurn(
   asked: Asked,
 ): PlanReport {
   const [link] = selectChain(turn.model, config, upstreams);
-  return reportPlan(planned(prepareRound(turn, link, asked), asked));
+  return reportPlan(planRecord(prepareRound(turn, link, asked), asked));
 }

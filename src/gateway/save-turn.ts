@@ -3,7 +3,7 @@ import type { TurnDone } from "../telemetry/happening.ts";
 import type { Decision } from "../turn/decision.ts";
 import type { CallRules } from "../turn/rules.ts";
 import type { Tenant } from "../turn/tenant.ts";
-import { planBytes, planned, reportPlan } from "./plan-report.ts";
+import { planBytes, planRecord, reportPlan } from "./plan-report.ts";
 import type { Round } from "./round.ts";
 import { ownSealKey } from "./seals.ts";
 import type { GatewayState } from "./state.ts";
@@ -62,7 +62,7 @@ function storedPlan({ round, rules, repairs }: AnswerLeft): {
   readonly bytes: number;
   report(): ReturnType<typeof reportPlan>;
 } {
-  const plan = planned(round, { rules, repairs });
+  const plan = planRecord(round, { rules, repairs });
   return { bytes: planBytes(plan), report: () => reportPlan(plan) };
 }
 

@@ -16,7 +16,7 @@ export type EventWriter<Name extends AnyName> = Stage<TurnEvent<Name>, string> &
 type LaneOptions = {
   readonly usageWanted: boolean;
   /** What is said behind the end of the choices, before counts and sentinel. */
-  readonly lastWords?: (() => string) | undefined;
+  readonly closingComment?: (() => string) | undefined;
   /** What ends the client's stream, behind all else. */
   readonly endMarker?: string | undefined;
 };
@@ -41,7 +41,7 @@ export const straight = <Name extends AnyName>(
 class StraightLane<Name extends AnyName> implements Stage<TurnEvent<Name>, string> {
   readonly #writer: EventWriter<Name>;
   readonly #usageWanted: boolean;
-  readonly #lastWords: LaneOptions["lastWords"];
+  readonly #closingComment: LaneOptions["closingComment"];
   readonly #endMarker: string;
   /** The events since the last frame, while it is open whether that frame is forwarded. */
   readonly #pending: TurnEvent<Name>[] = [];
@@ -58,11 +58,11 @@ class StraightLane<Name extends AnyName> implements Stage<TurnEvent<Name>, strin
 
   constructor(
     writer: EventWriter<Name>,
-    { usageWanted, lastWords, endMarker = sseDone }: LaneOptions,
+    { usageWanted, closingComment, endMarker = sseDone }: LaneOptions,
   ) {
     this.#writer = writer;
     this.#usageWanted = usageWanted;
-    this.#lastWords = lastWords;
+    this.#closingComment = closingComment;
     this.#endMarker = endMarker;
   }
 
@@ -101,8 +101,8 @@ class StraightLane<Name extends AnyName> implements Stage<TurnEvent<Name>, strin
       if (this.#text !== "") emit(this.#text);
       return;
     }
-    const words = this.#lastWords?.() ?? "";
-    if (words !== "") emit(words);
+    const comment = this.#closingComment?.() ?? "";
+    if (comment !== "") emit(comment);
     const count = this.#usageWanted ? this.#count : undefined;
     if (count !== undefined) emit(sseFrame(count.data, count.name));
     if (this.#endMarker !== "") emit(this.#endMarker);

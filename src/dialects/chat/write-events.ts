@@ -108,7 +108,7 @@ class ChatWriter implements EventWriter<ClientName> {
       case "turn-fail":
         this.#failed = true;
         emit(sseFrame(JSON.stringify(faultBody(event.fault))));
-        this.#sayLastWords(emit);
+        this.#sayClosingComment(emit);
         return emit(sseDone);
       // Said by what is in them, or chat has no words for it.
       case "text-start":
@@ -127,7 +127,7 @@ class ChatWriter implements EventWriter<ClientName> {
 
   end(emit: Emit<string>): void {
     if (this.#failed) return;
-    this.#sayLastWords(emit);
+    this.#sayClosingComment(emit);
     if (this.#turn.usageWanted && this.#usage !== undefined) {
       const usage = writeUsage(this.#usage);
       emit(sseFrame(JSON.stringify({ ...this.#headFields(), choices: [], usage })));
@@ -135,8 +135,8 @@ class ChatWriter implements EventWriter<ClientName> {
     emit(sseDone);
   }
 
-  #sayLastWords(emit: Emit<string>): void {
-    const words = this.#context.lastWords?.() ?? "";
+  #sayClosingComment(emit: Emit<string>): void {
+    const words = this.#context.closingComment?.() ?? "";
     if (words !== "") emit(words);
   }
 

@@ -82,7 +82,7 @@ export function writeEvents(turn: Turn, context: WriteContext): EventWriter<Clie
       write(event);
     },
     end(emit) {
-      if (frame.isOver()) emit((context.lastWords?.() ?? "") + sseDone);
+      if (frame.isOver()) emit((context.closingComment?.() ?? "") + sseDone);
     },
     resumeAt: (sequence) => line.resumeAt(sequence),
   };
