@@ -74,7 +74,7 @@ const turnOf = (declared: readonly Tool[]): Turn => ({
   model: "bench",
   items: [],
   tools: declared,
-  choice: { type: "auto" },
+  toolChoice: { type: "auto" },
   params: { parallelCalls: true },
   stream: true,
   usageWanted: true,

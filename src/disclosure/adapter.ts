@@ -5,7 +5,7 @@ import type { Turn } from "../turn/turn.ts";
 import type { Capabilities } from "./strategy.ts";
 
 /** One question to a model, in the words of a turn. */
-export type ModelRequest = Pick<Turn, "items" | "tools" | "choice" | "format" | "params">;
+export type ModelRequest = Pick<Turn, "items" | "tools" | "toolChoice" | "format" | "params">;
 
 /** A model that an agent runs on. */
 export type Adapter = {

@@ -3,7 +3,7 @@ import type { Decision } from "../turn/decision.ts";
 import { isCut, type StopReason, type Usage } from "../turn/event.ts";
 import { Fault } from "../turn/fault.ts";
 import { clientName, type ClientName } from "../turn/names.ts";
-import type { Choice, Item, Message } from "../turn/turn.ts";
+import type { ToolChoice, Item, Message } from "../turn/turn.ts";
 import type { Adapter, ModelRequest } from "./adapter.ts";
 import type { AgentEvent } from "./events.ts";
 import { lower, lowerItems, type Lowered } from "./lower.ts";
@@ -32,7 +32,7 @@ function requestOf(state: RunState, lowered: Lowered): ModelRequest {
   return {
     items: lowered.prompt === "" ? items : [prompt, ...items],
     tools: lowered.tools,
-    choice: choiceOf(state, lowered),
+    toolChoice: choiceOf(state, lowered),
     format: agent.form.format,
     params: modelParams,
   };
@@ -54,7 +54,7 @@ function ownItems(
 }
 
 /** Reading a section is no call that anybody asked for: what is required stays so until there is another. */
-function choiceOf({ use, isUsed }: RunState, { tools }: Lowered): Choice | undefined {
+function choiceOf({ use, isUsed }: RunState, { tools }: Lowered): ToolChoice | undefined {
   if (tools.length === 0 || use === "auto") return undefined;
   if (use === "none") return { type: "none" };
   if (isUsed) return undefined;

@@ -38,9 +38,9 @@ export function prepareRound(
   const asked = stage?.ask?.(profile, own) ?? own;
   const turn = rules.parallel ? asked : oneCallAtOnce(asked);
   // Most likely the same upstream has answered before where nobody remembers it.
-  const opens = (seal: string): boolean =>
+  const canDecrypt = (seal: string): boolean =>
     (sealOwner?.(seal) ?? first.upstream.name) === link.upstream.name;
-  const plan = planTools(turn, profile, { origin: linkName(link), opens });
+  const plan = planTools(turn, profile, { origin: linkName(link), canDecrypt });
   // The request may be forwarded as it is also where the answer is not.
   const alike =
     asked === own &&
@@ -49,7 +49,7 @@ export function prepareRound(
     takesParams(turn, profile);
   const hasTools = plan.verdicts.length > 0;
   // Who wants no calls wants to read what the model writes about them.
-  const readsText = hasTools && turn.choice?.type !== "none" && readsCalls(rules, profile);
+  const readsText = hasTools && turn.toolChoice?.type !== "none" && readsCalls(rules, profile);
   // A model may also call what nobody declared.
   const shaped = readsText || mayShape(rules, turn);
   const sent = shaped && mustStream(rules) ? { ...plan.turn, stream: true } : plan.turn;

@@ -18,7 +18,7 @@ export type NameRule = {
 /** `exact`: all ids have the same length, which is `max`. */
 export type IdRule = NameRule & { readonly exact?: boolean | undefined };
 
-export type ChoiceForm = "auto" | "none" | "required" | "function" | "allowed";
+export type ToolChoiceForm = "auto" | "none" | "required" | "function" | "allowed";
 
 /**
  * The part of JSON Schema an upstream takes for a function's parameters. What
@@ -117,7 +117,7 @@ export type Profile = {
     readonly names: NameRule;
     /** How long the description of a tool may be; not said: as long as it likes. */
     readonly descriptions?: number | undefined;
-    readonly choice: readonly ChoiceForm[];
+    readonly choice: readonly ToolChoiceForm[];
     readonly parallel: boolean;
     /** Whether tools may change with every turn, or are fixed when a thread starts. Like the next two, for tools on demand. */
     readonly declares: "turn" | "thread";

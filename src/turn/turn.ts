@@ -29,7 +29,7 @@ export type Turn<Name extends AnyName = ClientName> = {
   /** Which of the client's own messages or inputs each item is of; none: as they stand here. */
   readonly places?: readonly number[] | undefined;
   readonly tools: readonly Tool<Name>[];
-  readonly choice?: Choice<Name> | undefined;
+  readonly toolChoice?: ToolChoice<Name> | undefined;
   readonly format?: Format | undefined;
   readonly params: Params;
   readonly stream: boolean;
@@ -214,7 +214,7 @@ export type ToolRef<Name extends AnyName = ClientName> = {
   readonly namespace?: string | undefined;
 };
 
-export type Choice<Name extends AnyName = ClientName> =
+export type ToolChoice<Name extends AnyName = ClientName> =
   | { readonly type: "auto" | "none" | "required" }
   | { readonly type: "tool"; readonly tool: ToolRef<Name> }
   | {

@@ -44,11 +44,13 @@ const bare = (schema: unknown): unknown =>
 describe.skipIf(missing)("a schema that the real codex app-server cannot be given as it is", () => {
   it("is rewritten by us alone, so that nothing of it is lost unseen", async () => {
     await using house = await openCodex(({ body }) => answerInResponses(body, { text: "Hello." }));
-    const { schema, told } = compileSchema(parameters, codex.tools.schema ?? {});
+    const { schema, describedOnly } = compileSchema(parameters, codex.tools.schema ?? {});
     await house.client.responses.create({ model: "m", input: "Look.", tools: [look] });
     const [tool] = (house.model.requests[0]?.body["tools"] ?? []) as Body[];
     expect(bare(tool?.["parameters"])).toEqual(bare(schema));
-    expect(told).toEqual(expect.arrayContaining(["pattern", "minimum", "maximum", "format"]));
+    expect(describedOnly).toEqual(
+      expect.arrayContaining(["pattern", "minimum", "maximum", "format"]),
+    );
     expect(JSON.stringify(schema)).toContain('pattern: \\"^[a-z]+$\\"');
   });
 

@@ -52,7 +52,7 @@ describe("tools", () => {
   it("may be declared in the old form", () => {
     const turn = read({ functions: [{ name: "f", parameters: {} }], function_call: { name: "f" } });
     expect(turn.tools).toEqual([{ type: "function", name: "f", schema: {} }]);
-    expect(turn.choice).toEqual({ type: "tool", tool: { kind: "function", name: "f" } });
+    expect(turn.toolChoice).toEqual({ type: "tool", tool: { kind: "function", name: "f" } });
   });
 
   it("does not take parameters that are no object for a request to be forwarded as it is", () => {
@@ -103,7 +103,7 @@ describe("tool_choice", () => {
     ],
   ])("%j", (tool_choice, choice) => {
     const tools = [{ type: "function", function: { name: "f" } }];
-    expect(read({ tools, tool_choice }).choice).toEqual(choice);
+    expect(read({ tools, tool_choice }).toolChoice).toEqual(choice);
   });
 });
 

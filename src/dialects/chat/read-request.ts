@@ -3,7 +3,7 @@ import { readModel } from "../shared/model.ts";
 import { readParams } from "../shared/params.ts";
 import { collectRepairs } from "../shared/repairs.ts";
 import { invalid, shaped } from "../shared/shape.ts";
-import { readChoice } from "./choice.ts";
+import { readToolChoice } from "./tool-choice.ts";
 import { readFormat } from "./format.ts";
 import { idleFields } from "./idle-fields.ts";
 import { declaresFunctions, oldFields } from "./old-form.ts";
@@ -43,9 +43,9 @@ export function readRequest(body: Fields): Turn {
   for (const name of idle) repairs.add(name, "it means nothing without tools");
   const tools = readTools(body.tools, body.functions);
   repairs.include(tools.repairs);
-  const choice = idle.includes("tool_choice")
+  const toolChoice = idle.includes("tool_choice")
     ? undefined
-    : readChoice(body.tool_choice, body.function_call, repairs.add);
+    : readToolChoice(body.tool_choice, body.function_call, repairs.add);
   return {
     dialect: "chat",
     traits: chatTraits,
@@ -53,7 +53,7 @@ export function readRequest(body: Fields): Turn {
     items,
     places,
     tools: tools.tools,
-    choice,
+    toolChoice,
     format: readFormat(body.response_format),
     params: {
       ...(logprobs === true && { logprobs: 0 }),

@@ -6,7 +6,7 @@ import type { Target, Written } from "../dialect.ts";
 import { fieldsOf } from "../shared/loose.ts";
 import { addFields, paramPath, writeExtra, writeParams } from "../shared/params.ts";
 import { withOwnTools, withTools } from "../shared/tools-text.ts";
-import { writeChoice } from "./choice.ts";
+import { writeToolChoice } from "./tool-choice.ts";
 import { writeFormat } from "./format.ts";
 import { writeTools } from "./tools.ts";
 import { chatTraits } from "./traits.ts";
@@ -34,7 +34,7 @@ function translate(turn: Turn<UpstreamName>, { profile, model }: Target): Writte
   const body: Record<string, unknown> = { model, messages, ...params.fields };
   decisions.push(...params.decisions, ...tools.decisions);
 
-  if (turn.choice !== undefined) body.tool_choice = writeChoice(turn.choice);
+  if (turn.toolChoice !== undefined) body.tool_choice = writeToolChoice(turn.toolChoice);
   if (tools.text === undefined) decisions.push(...dropToolFields(body, turn));
   decisions.push(...askForFormat(body, turn));
   // The number of alternatives alone does not switch them on.

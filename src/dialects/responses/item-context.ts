@@ -4,24 +4,28 @@ import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { listOf } from "../shared/loose.ts";
 
-/** Reads one output item, from whatever is told of it and in whatever order. */
+/** Reads one output item from its events, whichever come and in whatever order. */
 export type ItemReader = {
   /** An event about the item. */
   each(type: string, raw: Fields): void;
-  /** It is over; `raw` is what it came to, if the upstream says. */
+  /** The item is over; `raw` is its final form, if the upstream sends one. */
   close(raw: Fields | undefined, complete: boolean): void;
-  /** Whether all that was begun of it is done, though its own end has not been told. None: never. */
-  ripe?(): boolean;
+  /** Whether all parts of it that were opened are done, though no event has closed the item. Not given: never. */
+  isComplete?(): boolean;
 };
 
-/** Whom the reader of an item tells what it finds. */
-export type ItemContext = {
-  say(event: TurnEvent<UpstreamName>): void;
-  /** Something was not as the API sends it. */
-  bent(): void;
-  /** Something was told only at the end that should have been told before. */
-  late(): void;
+/** Where the readers of one answer put what they find. */
+export type AnswerContext = {
   readonly newId: NewId;
+  readonly emit: (event: TurnEvent<UpstreamName>) => void;
+  /** Something was not as the API sends it: the frame is not forwarded as it came. */
+  readonly markRepaired: () => void;
+  /** Something came only with the end that a delta should have brought before. */
+  readonly markMissedDelta: () => void;
+};
+
+/** The same for the reader of one item. */
+export type ItemContext = AnswerContext & {
   /** The ids of the calls so far. */
   readonly callIds: Set<string>;
   nextCall(): number;
@@ -31,40 +35,40 @@ export type ItemContext = {
 /** An answer of this dialect has one choice. */
 export const choice = 0;
 
-/** A text that comes in pieces and, perhaps, once more as a whole. */
-export type Telling = { said: string; done: boolean };
+/** A text that is streamed in deltas and, perhaps, sent once more as a whole. */
+export type StreamedText = { text: string; done: boolean };
 
 /**
- * What a whole text holds beyond its pieces. Where the two disagree the pieces
- * stand: they have been passed on.
+ * The end of a whole text that its deltas did not bring. Where the two disagree
+ * the deltas stand: they have been passed on.
  */
-export function remainder(telling: Telling, whole: unknown, to: ItemContext): string {
-  telling.done = true;
-  if (typeof whole !== "string" || whole === telling.said) return "";
-  if (!whole.startsWith(telling.said)) {
-    to.bent();
+export function remainder(streamed: StreamedText, whole: unknown, to: ItemContext): string {
+  streamed.done = true;
+  if (typeof whole !== "string" || whole === streamed.text) return "";
+  if (!whole.startsWith(streamed.text)) {
+    to.markRepaired();
     return "";
   }
-  to.late();
-  const more = whole.slice(telling.said.length);
-  telling.said = whole;
+  to.markMissedDelta();
+  const more = whole.slice(streamed.text.length);
+  streamed.text = whole;
   return more;
 }
 
 /**
- * Finds what was told by its place in the whole. Where an index lies beyond
- * that, it is no index, and what was told stands in the order it was told in.
+ * Finds what was streamed by its place in the whole. Where an index lies beyond
+ * that, it is no index, and what was streamed stands in the order it came in.
  */
 export function inPlace<T>(
-  told: ReadonlyMap<number, T>,
+  streamed: ReadonlyMap<number, T>,
   length: number,
 ): (place: number) => T | undefined {
-  for (const index of told.keys())
+  for (const index of streamed.keys())
     if (index >= length) {
-      const list = [...told.values()];
+      const list = [...streamed.values()];
       return (place) => list[place];
     }
-  return (place) => told.get(place);
+  return (place) => streamed.get(place);
 }
 
 /** A list that holds something: an empty one is how the API says "none". */

@@ -9,7 +9,7 @@ import {
   remainder,
   type ItemReader,
   type ItemContext,
-  type Telling,
+  type StreamedText,
 } from "./item-context.ts";
 
 const known = ["type", "id", "call_id", "name", "namespace", "status"];
@@ -22,7 +22,7 @@ const known = ["type", "id", "call_id", "name", "namespace", "status"];
 export class CallReader implements ItemReader {
   readonly #kind: CallKind;
   readonly #to: ItemContext;
-  readonly #telling: Telling = { said: "", done: false };
+  readonly #telling: StreamedText = { text: "", done: false };
   /** Only tools that have names have inputs that come in pieces. */
   readonly #isNamed: boolean;
   #seen: Fields;
@@ -36,7 +36,7 @@ export class CallReader implements ItemReader {
     this.#to = to;
     this.#isNamed = kind.wrap === undefined;
     this.#seen = first;
-    if (this.#isNamed && textOf(first[kind.input]) !== undefined) to.late();
+    if (this.#isNamed && textOf(first[kind.input]) !== undefined) to.markMissedDelta();
     if (this.#isNamed && textOf(first.name) !== undefined) this.#start();
   }
 
@@ -44,7 +44,7 @@ export class CallReader implements ItemReader {
     if (!this.#isNamed) return;
     if (type.endsWith(".delta")) {
       if (typeof raw.delta === "string") this.#grow(raw.delta);
-      else this.#to.bent();
+      else this.#to.markRepaired();
       return;
     }
     if (!type.endsWith(".done")) return;
@@ -57,17 +57,17 @@ export class CallReader implements ItemReader {
 
   close(raw: Fields | undefined, complete: boolean): void {
     if (this.#call === undefined) {
-      if (this.#isNamed) this.#to.bent();
+      if (this.#isNamed) this.#to.markRepaired();
       this.#seen = { ...this.#seen, ...raw };
       // Nothing has been passed on, so what it came to counts and not the pieces that waited.
       if (inputText(raw?.[this.#kind.input]) !== "") this.#held = "";
     }
     if (this.#isNamed && textOf(this.#seen.name) === undefined)
-      return this.#to.say({ type: "turn-fail", fault: nameless() });
+      return this.#to.emit({ type: "turn-fail", fault: nameless() });
     const call = this.#start();
     if (raw !== undefined || this.#isNamed) this.#finish((raw ?? this.#seen)[this.#kind.input]);
     // Told of no end, the end of the stream decides whether it is complete.
-    if (raw !== undefined) this.#to.say({ type: "call-end", choice, call, complete });
+    if (raw !== undefined) this.#to.emit({ type: "call-end", choice, call, complete });
   }
 
   #start(): number {
@@ -76,7 +76,7 @@ export class CallReader implements ItemReader {
     const call = (this.#call = this.#to.nextCall());
     const namespace = textOf(seen.namespace);
     const itemId = textOf(seen.id);
-    this.#to.say({
+    this.#to.emit({
       type: "call-start",
       choice,
       call,
@@ -95,7 +95,7 @@ export class CallReader implements ItemReader {
     const { callIds, newId } = this.#to;
     let id = textOf(this.#seen.call_id);
     if (id === undefined || callIds.has(id)) {
-      this.#to.bent();
+      this.#to.markRepaired();
       id = newId("call");
     }
     callIds.add(id);
@@ -105,19 +105,19 @@ export class CallReader implements ItemReader {
   /** Without a name a call cannot be told of: what comes before it waits. */
   #grow(text: string): void {
     if (this.#call === undefined) {
-      this.#to.bent();
+      this.#to.markRepaired();
       this.#held += text;
       return;
     }
-    this.#telling.said += text;
-    this.#to.say({ type: "call-delta", choice, call: this.#call, text });
+    this.#telling.text += text;
+    this.#to.emit({ type: "call-delta", choice, call: this.#call, text });
   }
 
   #finish(whole: unknown): void {
     if (this.#call === undefined || whole === undefined || whole === null) return;
     if (!this.#isNamed) return this.#grow(inputText(whole));
-    if (typeof whole !== "string") this.#to.bent();
+    if (typeof whole !== "string") this.#to.markRepaired();
     const text = remainder(this.#telling, inputText(whole), this.#to);
-    if (text !== "") this.#to.say({ type: "call-delta", choice, call: this.#call, text });
+    if (text !== "") this.#to.emit({ type: "call-delta", choice, call: this.#call, text });
   }
 }

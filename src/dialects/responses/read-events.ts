@@ -47,22 +47,22 @@ class ResponsesReader implements EventReader {
   /** Whether the frame at hand is as the API would have sent it. */
   #forwardable = true;
   #isWhole = false;
-  /** An error that does not say all: what follows it may say more. */
-  #said: ErrorWords | undefined;
+  /** An error event without message or cause: the `response.failed` behind it may have them. */
+  #error: ErrorWords | undefined;
 
   constructor({ newId, frames }: ReadContext) {
     this.#frames = frames;
     this.#output = new OutputReader({
       newId,
-      say: (event) => this.#emit(event),
-      bent: this.#bent,
-      late: () => {
+      emit: (event) => this.#emit(event),
+      markRepaired: this.#markRepaired,
+      markMissedDelta: () => {
         if (!this.#isWhole) this.#forwardable = false;
       },
     });
   }
 
-  readonly #bent = (): void => {
+  readonly #markRepaired = (): void => {
     this.#forwardable = false;
   };
 
@@ -72,11 +72,11 @@ class ResponsesReader implements EventReader {
     this.#emit = emit;
     this.#forwardable = true;
     const raw = this.#parse(data);
-    // A frame that the end of the connection cut short says nothing; that it was cut will show.
+    // A frame cut short by the end of the connection: the missing terminal shows that.
     if (raw === undefined) return partial ? undefined : this.#unreadable(data, name);
     const type = typeOf(raw, name);
-    if (this.#said !== undefined && type !== "response.failed") return this.end(emit);
-    if (raw.type !== type || isListed(data)) this.#bent();
+    if (this.#error !== undefined && type !== "response.failed") return this.end(emit);
+    if (raw.type !== type || isListed(data)) this.#markRepaired();
     const sequence = this.#count(raw.sequence_number);
     const ends = this.#read(type, raw);
     if (!this.#frames) return;
@@ -89,7 +89,7 @@ class ResponsesReader implements EventReader {
     this.#emit = emit;
     this.#isWhole = true;
     const raw = fieldsIn(text);
-    if (isListed(text)) this.#bent();
+    if (isListed(text)) this.#markRepaired();
     if (raw === undefined) this.#fail(malformed("answered with something that is not JSON"));
     else this.#read(undefined, fieldsOf(raw.response) ?? raw);
     if (this.#frames)
@@ -103,7 +103,7 @@ class ResponsesReader implements EventReader {
   }
 
   end(emit: Emit<Event>): void {
-    if (this.#over || this.#said === undefined) return;
+    if (this.#over || this.#error === undefined) return;
     this.#emit = emit;
     this.#failed({});
   }
@@ -112,14 +112,14 @@ class ResponsesReader implements EventReader {
     return this.#over;
   }
 
-  /** Reads an event; says whether it was the last. */
+  /** Reads an event; gives whether it was the last. */
   #read(type: string | undefined, raw: Fields): Frame["ends"] {
     switch (type) {
       case "response.created":
       case "response.queued":
       case "response.in_progress":
-        if (!this.#started && type !== "response.created") this.#bent();
-        if (this.#frames && !isComplete(fieldsOf(raw.response) ?? {})) this.#bent();
+        if (!this.#started && type !== "response.created") this.#markRepaired();
+        if (this.#frames && !isComplete(fieldsOf(raw.response) ?? {})) this.#markRepaired();
         this.#start(fieldsOf(raw.response) ?? {});
         return undefined;
       case "response.completed":
@@ -128,30 +128,30 @@ class ResponsesReader implements EventReader {
       case "response.cancelled":
         return this.#end(fieldsOf(raw.response) ?? {}, type.slice("response.".length));
       case "response.done":
-        this.#bent();
+        this.#markRepaired();
         return this.#end(fieldsOf(raw.response) ?? {}, "completed");
       case "response.output_item.added":
-        this.#begin();
+        this.#startUnannounced();
         this.#output.added(raw);
         return undefined;
       case "response.output_item.done":
-        this.#begin();
+        this.#startUnannounced();
         this.#output.done(raw);
         return undefined;
       case "error":
-        return this.#err(errorWords(raw) ?? {});
+        return this.#readError(errorWords(raw) ?? {});
       case undefined:
         return this.#untyped(raw);
       default:
-        if (!this.#started || !eventTypes.has(type)) this.#bent();
-        // An event we do not know is none of ours unless it is about an item.
-        if (raw.output_index === undefined && raw.item_id === undefined && !isSpoken(type)) {
+        if (!this.#started || !eventTypes.has(type)) this.#markRepaired();
+        // An unknown event is ignored unless it is about an item.
+        if (raw.output_index === undefined && raw.item_id === undefined && !isItemEvent(type)) {
           // An error may have a type of its own.
-          const stray = type.startsWith("response.") ? undefined : strayError(raw);
-          const fault = upstreamError(raw) ?? stray;
+          const unmarked = type.startsWith("response.") ? undefined : strayError(raw);
+          const fault = upstreamError(raw) ?? unmarked;
           return fault === undefined ? undefined : this.#fail(fault);
         }
-        this.#begin();
+        this.#startUnannounced();
         this.#output.each(type, raw);
         return undefined;
     }
@@ -159,7 +159,7 @@ class ResponsesReader implements EventReader {
 
   /** A response or an error, instead of an event about one. */
   #untyped(raw: Fields): Frame["ends"] {
-    if (!this.#isWhole) this.#bent();
+    if (!this.#isWhole) this.#markRepaired();
     const isResponse =
       raw.object === "response" || Array.isArray(raw.output) || textOf(raw.output_text);
     if (isResponse) {
@@ -176,12 +176,12 @@ class ResponsesReader implements EventReader {
   #start(response: Fields): void {
     const id = textOf(response.id);
     if (this.#started) {
-      if (id !== this.#id) this.#bent();
+      if (id !== this.#id) this.#markRepaired();
       return;
     }
     this.#started = true;
     this.#id = id;
-    if (id === undefined) this.#bent();
+    if (id === undefined) this.#markRepaired();
     const extra = Object.fromEntries(Object.entries(response).filter(([key]) => !known.has(key)));
     this.#emit({
       type: "turn-start",
@@ -193,24 +193,25 @@ class ResponsesReader implements EventReader {
     });
   }
 
-  /** Items of an answer that nobody announced. */
-  #begin(): void {
+  /** Starts a turn whose items come without `response.created`. */
+  #startUnannounced(): void {
     if (this.#started) return;
-    this.#bent();
+    this.#markRepaired();
     this.#start({});
   }
 
-  #end(response: Fields, told: string): Frame["ends"] {
-    const said = textOf(response.status) ?? told;
-    if (response.status !== told || (this.#frames && !isComplete(response))) this.#bent();
-    const status = told === "completed" && said !== "in_progress" ? said : told;
+  #end(response: Fields, endType: string): Frame["ends"] {
+    const given = textOf(response.status) ?? endType;
+    if (response.status !== endType || (this.#frames && !isComplete(response)))
+      this.#markRepaired();
+    const status = endType === "completed" && given !== "in_progress" ? given : endType;
     if (status === "failed" || status === "cancelled" || response.error)
       return this.#failed(errorWords(response.error) ?? { code: status });
-    // A response made in the background is told of before it is made; only its own client can wait.
+    // A response made in the background is sent before it is made; only a client of this dialect can poll for it.
     if ((status === "queued" || status === "in_progress") && !this.#frames)
       return this.#fail(malformed(`answered with a response that is still ${status}`));
-    if (!this.#started) this.#begin();
-    else if (textOf(response.id) !== this.#id) this.#bent();
+    if (!this.#started) this.#startUnannounced();
+    else if (textOf(response.id) !== this.#id) this.#markRepaired();
     const isCut = status === "incomplete";
     this.#output.end(response.output, response.output_text, !isCut);
     const usage = counted(response.usage);
@@ -221,22 +222,22 @@ class ResponsesReader implements EventReader {
     return "terminal";
   }
 
-  /** The API says all of an error in its event and once more in the response that failed. */
-  #err(said: ErrorWords): Frame["ends"] {
-    const cause = said.code ?? said.type ?? said.status;
-    if (said.message !== undefined && cause !== undefined) return this.#failed(said);
-    this.#bent();
-    this.#said = said;
+  /** The API sends an error as an event and once more in the response that failed. */
+  #readError(words: ErrorWords): Frame["ends"] {
+    const cause = words.code ?? words.type ?? words.status;
+    if (words.message !== undefined && cause !== undefined) return this.#failed(words);
+    this.#markRepaired();
+    this.#error = words;
     return undefined;
   }
 
-  #failed(said: ErrorWords): Frame["ends"] {
-    return this.#fail(errorFault(mergedWords(this.#said ?? {}, said)));
+  #failed(words: ErrorWords): Frame["ends"] {
+    return this.#fail(errorFault(mergedWords(this.#error ?? {}, words)));
   }
 
   #fail(fault: Fault): Frame["ends"] {
-    // The client is to hear of it in every form its dialect has, so it is told in our words.
-    this.#bent();
+    // The writer sends a failure in every form its dialect has; the upstream may have sent one of them.
+    this.#markRepaired();
     this.#over = true;
     this.#emit({ type: "turn-fail", fault });
     return "terminal";
@@ -252,15 +253,15 @@ class ResponsesReader implements EventReader {
   #unreadable(data: string, name: string | undefined): void {
     if (isBeat(data, name)) return;
     if (name === "error") return void this.#fail(bareError({ message: data }));
-    // It could only have repeated the request, and what is lost is not the answer's.
-    if (isLifecycle(data, name)) return this.#begin();
+    // It could only have repeated the request: nothing of the answer is lost.
+    if (isLifecycle(data, name)) return this.#startUnannounced();
     this.#fail(malformed("sent a frame that is not a JSON object"));
   }
 
   #count(sequence: unknown): number | undefined {
     const expected = this.#next++;
     if (sequence === expected) return expected;
-    this.#bent();
+    this.#markRepaired();
     return undefined;
   }
 }
@@ -271,7 +272,7 @@ export const readEvents = (context: ReadContext): EventReader => new ResponsesRe
 const typeOf = ({ type }: Fields, name: string | undefined): string | undefined =>
   name === "error" ? name : (textOf(type) ?? name);
 
-const isSpoken = (type: string): boolean =>
+const isItemEvent = (type: string): boolean =>
   /^response\.(output_text|refusal|content_part|reasoning|function_call_arguments|custom_tool_call_input)/.test(
     type,
   );

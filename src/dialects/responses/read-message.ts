@@ -9,13 +9,13 @@ import {
   inPlace,
   type ItemReader,
   type ItemContext,
-  type Telling,
+  type StreamedText,
 } from "./item-context.ts";
 
 const known = ["type", "id", "role", "content", "phase", "status"];
 
 type PartType = "text" | "refusal";
-type Part = Telling & { readonly type: PartType; notes: number; probed: boolean };
+type Part = StreamedText & { readonly type: PartType; notes: number; probed: boolean };
 
 /** Reads a message. */
 export class MessageReader implements ItemReader {
@@ -27,9 +27,9 @@ export class MessageReader implements ItemReader {
   constructor(first: Fields, to: ItemContext) {
     this.#first = first;
     this.#to = to;
-    if (filledList(first.content) !== undefined) to.late();
+    if (filledList(first.content) !== undefined) to.markMissedDelta();
     const [id, phase] = [textOf(first.id), textOf(first.phase)];
-    to.say({ type: "text-start", choice, ...(id && { id }), ...(phase && { phase }) });
+    to.emit({ type: "text-start", choice, ...(id && { id }), ...(phase && { phase }) });
   }
 
   each(type: string, raw: Fields): void {
@@ -47,7 +47,7 @@ export class MessageReader implements ItemReader {
       case "response.content_part.done": {
         const fields = fieldsOf(raw.part);
         const done = typeOf(fields);
-        if (fields === undefined || done === undefined) return this.#to.bent();
+        if (fields === undefined || done === undefined) return this.#to.markRepaired();
         return this.#finish(this.#part(raw, done, fields.text ?? fields.refusal), fields);
       }
       case "response.output_text.annotation.added":
@@ -59,42 +59,42 @@ export class MessageReader implements ItemReader {
   close(raw: Fields | undefined, complete: boolean): void {
     const { content } = raw ?? (this.#parts.size === 0 ? this.#first : {});
     const parts = this.#partsOf(content);
-    if (parts.length < this.#parts.size) this.#to.bent();
+    if (parts.length < this.#parts.size) this.#to.markRepaired();
     const told = inPlace(this.#parts, parts.length);
     for (const [index, entry] of parts.entries()) {
       const fields = fieldsOf(entry);
       const type = typeOf(fields);
       if (fields === undefined || type === undefined) continue;
       const part = told(index);
-      if (part === undefined) this.#to.late();
+      if (part === undefined) this.#to.markMissedDelta();
       this.#finish(part ?? this.#open(index, type), fields);
     }
     const extra = raw && extraOf(raw, known);
-    this.#to.say({ type: "text-end", choice, ...(!complete && { complete }), ...extra });
+    this.#to.emit({ type: "text-end", choice, ...(!complete && { complete }), ...extra });
   }
 
-  ripe(): boolean {
+  isComplete(): boolean {
     for (const part of this.#parts.values()) if (!part.done) return false;
     return this.#parts.size > 0;
   }
 
   #partsOf(content: unknown): readonly unknown[] {
     if (typeof content !== "string") return listOf(content) ?? [];
-    this.#to.bent();
+    this.#to.markRepaired();
     return content === "" ? [] : [{ type: "output_text", text: content }];
   }
 
   #add(raw: Fields): void {
     const type = typeOf(fieldsOf(raw.part));
     const index = this.#index(raw) ?? this.#parts.size;
-    if (type === undefined || this.#parts.has(index)) this.#to.bent();
+    if (type === undefined || this.#parts.has(index)) this.#to.markRepaired();
     else this.#open(index, type);
   }
 
   #open(index: number, type: PartType): Part {
-    if (index !== this.#parts.size) this.#to.bent();
-    if (type === "text" && this.#parts.size > 0) this.#to.say({ type: "text-break", choice });
-    const part: Part = { type, said: "", done: false, notes: 0, probed: false };
+    if (index !== this.#parts.size) this.#to.markRepaired();
+    if (type === "text" && this.#parts.size > 0) this.#to.emit({ type: "text-break", choice });
+    const part: Part = { type, text: "", done: false, notes: 0, probed: false };
     this.#parts.set(index, part);
     this.#last = index;
     return part;
@@ -102,7 +102,7 @@ export class MessageReader implements ItemReader {
 
   #index(raw: Fields): number | undefined {
     const index = numberOf(raw.content_index);
-    if (index === undefined) this.#to.bent();
+    if (index === undefined) this.#to.markRepaired();
     return index;
   }
 
@@ -115,23 +115,23 @@ export class MessageReader implements ItemReader {
     const index = this.#index(raw) ?? this.#last;
     const found = this.#parts.get(index);
     if (found?.type === type) return found;
-    this.#to.bent();
+    this.#to.markRepaired();
     const last = found === undefined ? this.#parts.get(this.#last) : undefined;
-    if (last?.type === type && (!last.done || whole === last.said)) return last;
+    if (last?.type === type && (!last.done || whole === last.text)) return last;
     return this.#open(found === undefined ? index : this.#parts.size, type);
   }
 
   #grow(part: Part, raw: Fields): void {
-    if (typeof raw.delta !== "string") return this.#to.bent();
-    part.said += raw.delta;
+    if (typeof raw.delta !== "string") return this.#to.markRepaired();
+    part.text += raw.delta;
     this.#say(part, raw.delta, filledList(raw.logprobs));
   }
 
   #say(part: Part, text: string, logprobs: readonly unknown[] | undefined): void {
-    if (part.type === "refusal") return this.#to.say({ type: "refusal-delta", choice, text });
-    if (logprobs === undefined) return this.#to.say({ type: "text-delta", choice, text });
+    if (part.type === "refusal") return this.#to.emit({ type: "refusal-delta", choice, text });
+    if (logprobs === undefined) return this.#to.emit({ type: "text-delta", choice, text });
     part.probed = true;
-    this.#to.say({ type: "text-delta", choice, text, logprobs });
+    this.#to.emit({ type: "text-delta", choice, text, logprobs });
   }
 
   #finish(part: Part, raw: Fields): void {
@@ -139,15 +139,15 @@ export class MessageReader implements ItemReader {
     const logprobs = part.probed ? undefined : filledList(raw.logprobs);
     if (more !== "" || logprobs !== undefined) this.#say(part, more, logprobs);
     for (const annotation of listOf(raw.annotations)?.slice(part.notes) ?? []) {
-      this.#to.late();
+      this.#to.markMissedDelta();
       part.notes++;
       this.#note(annotation);
     }
   }
 
   #note(annotation: unknown): void {
-    if (!isOwnAnnotation(annotation)) this.#to.bent();
-    this.#to.say({ type: "text-note", choice, annotation });
+    if (!isOwnAnnotation(annotation)) this.#to.markRepaired();
+    this.#to.emit({ type: "text-note", choice, annotation });
   }
 }
 

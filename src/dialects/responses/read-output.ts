@@ -1,6 +1,3 @@
-import type { NewId } from "../../turn/clock.ts";
-import type { TurnEvent } from "../../turn/event.ts";
-import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, listOf, textOf } from "../shared/loose.ts";
 import { agrees, isOwnItem } from "./complete.ts";
@@ -9,11 +6,9 @@ import { isHosted, kindOfCall } from "./kinds.ts";
 import { CallReader } from "./read-call.ts";
 import { MessageReader } from "./read-message.ts";
 import { ReasoningReader } from "./read-reasoning.ts";
-import { choice, type ItemReader, type ItemContext } from "./item-context.ts";
+import { choice, type AnswerContext, type ItemContext, type ItemReader } from "./item-context.ts";
 
-type Event = TurnEvent<UpstreamName>;
-
-/** An output item while it is being told of. */
+/** An output item while events about it come. */
 type Slot = {
   readonly type: string;
   readonly id: string | undefined;
@@ -21,22 +16,15 @@ type Slot = {
   /** As it was announced. */
   readonly first: Fields;
   readonly reader: ItemReader;
-  /** Who has the floor while it speaks. */
+  /** Identifies it among the items that wait to be emitted. */
   readonly owner: object;
   /** The first id that its events have in place of its own. */
   alias: string | undefined;
   /** Whether there have been events about it. */
-  heard: boolean;
+  hasEvents: boolean;
   closed: boolean;
   /** As it was when it was done. */
   last: Fields | undefined;
-};
-
-export type OutputOptions = {
-  readonly newId: NewId;
-  readonly say: (event: Event) => void;
-  readonly bent: () => void;
-  readonly late: () => void;
 };
 
 /**
@@ -45,24 +33,24 @@ export type OutputOptions = {
  * last one: ids rotate, indexes are left out, shared or one too high.
  */
 export class OutputReader {
-  readonly #to: OutputOptions;
+  readonly #to: AnswerContext;
   readonly #slots: Slot[] = [];
   readonly #byIndex = new Map<number, Slot>();
   readonly #byId = new Map<string, Slot>();
-  /** Those that may come to have said all before they are done. */
-  readonly #ripening = new Set<Slot>();
-  readonly #floor: OneOpenItem;
+  /** Open items whose reader knows when all their parts are done. */
+  readonly #completable = new Set<Slot>();
+  readonly #openItem: OneOpenItem;
   readonly #callIds = new Set<string>();
-  /** A forwardable event and its slot. */
+  /** The last event that was as the API sends it, and its slot. */
   #before:
     | { readonly type: string; readonly index: unknown; readonly id: unknown; readonly slot: Slot }
     | undefined;
   #calls = 0;
   #items = 0;
 
-  constructor(to: OutputOptions) {
+  constructor(to: AnswerContext) {
     this.#to = to;
-    this.#floor = new OneOpenItem(to);
+    this.#openItem = new OneOpenItem(to);
   }
 
   added(raw: Fields): void {
@@ -74,8 +62,8 @@ export class OutputReader {
       before.type === item.type &&
       before.id === textOf(item.id) &&
       before.callId === textOf(item.call_id);
-    if (isRepeated) return this.#to.bent();
-    if (!isOwnItem(item)) this.#to.bent();
+    if (isRepeated) return this.#to.markRepaired();
+    if (!isOwnItem(item)) this.#to.markRepaired();
     this.#open(item, raw.output_index);
   }
 
@@ -85,9 +73,9 @@ export class OutputReader {
     const id = textOf(item.id);
     let slot = this.#calling(raw, item) ?? this.#find(raw, id, [String(item.type)]);
     if (slot === undefined || isAnother(slot, item)) {
-      this.#to.bent();
+      this.#to.markRepaired();
       slot = this.#open(item, raw.output_index);
-    } else if (slot.id !== id || !isOwnItem(item, slot.first)) this.#to.bent();
+    } else if (slot.id !== id || !isOwnItem(item, slot.first)) this.#to.markRepaired();
     this.#close(slot, item);
   }
 
@@ -110,27 +98,27 @@ export class OutputReader {
     if (slot.closed && type.endsWith(".delta") && id !== undefined && !this.#byId.has(id))
       slot = this.#open({ type: slot.type, id }, raw.output_index);
     this.#learn(slot, id, raw.output_index);
-    if (id === undefined || id !== slot.id) this.#to.bent();
+    if (id === undefined || id !== slot.id) this.#to.markRepaired();
     else if (slot === this.#at(raw.output_index))
       this.#before = { type, index: raw.output_index, id, slot };
-    if (slot.closed) this.#to.bent();
+    if (slot.closed) this.#to.markRepaired();
     else slot.reader.each(type, raw);
   }
 
   /**
-   * The answer is over and `output` is what it came to, or at least `words`.
-   * Nothing may be lost: what has not been told of is told now, what is open is
+   * The answer is over and `output` is its final form, or `outputText` the text
+   * of it. Nothing may be lost: items without events are emitted now, open ones
    * closed.
    */
-  end(output: unknown, words: unknown, complete: boolean): void {
+  end(output: unknown, outputText: unknown, complete: boolean): void {
     const items = (listOf(output) ?? []).flatMap((entry) => {
       const item = fieldsOf(entry);
       return item === undefined || textOf(item.type) === undefined ? [] : [item];
     });
-    const isSpoken = [...items, ...this.#slots].some(({ type }) => type === "message");
-    // Some say the text where the client libraries of the API gather it, and nowhere else.
-    if (!isSpoken && textOf(words) !== undefined)
-      items.unshift({ type: "message", role: "assistant", content: words });
+    const hasMessage = [...items, ...this.#slots].some(({ type }) => type === "message");
+    // Some send the text only in `output_text`, which client libraries of the API derive.
+    if (!hasMessage && textOf(outputText) !== undefined)
+      items.unshift({ type: "message", role: "assistant", content: outputText });
     const { known, left } = this.#match(items);
     const answered = new Set(
       items.map((item) => item.type === "shell_call_output" && item.call_id),
@@ -138,27 +126,27 @@ export class OutputReader {
     for (const item of items) {
       let slot = known.get(item);
       if (slot === undefined) {
-        this.#to.late();
+        this.#to.markMissedDelta();
         const isAnswered = item.type === "shell_call" && answered.has(item.call_id);
         slot = this.#open(item, this.#slots.length, isAnswered);
       }
-      if (slot.id !== textOf(item.id) || !isOwnItem(item, slot.first)) this.#to.bent();
-      if (slot.last !== undefined && !agrees(item, slot.last)) this.#to.bent();
+      if (slot.id !== textOf(item.id) || !isOwnItem(item, slot.first)) this.#to.markRepaired();
+      if (slot.last !== undefined && !agrees(item, slot.last)) this.#to.markRepaired();
       if (slot.closed) continue;
-      this.#to.late();
+      this.#to.markMissedDelta();
       this.#close(slot, item);
     }
-    if (left.size > 0) this.#to.bent();
+    if (left.size > 0) this.#to.markRepaired();
     for (const slot of this.#slots) if (!slot.closed) this.#close(slot, undefined, complete);
   }
 
   #item(raw: Fields): Fields | undefined {
     const item = itemOf(raw);
-    if (item === undefined || item !== raw.item) this.#to.bent();
+    if (item === undefined || item !== raw.item) this.#to.markRepaired();
     return item;
   }
 
-  /** Which of the items have been told of: by their ids, else by what they are. */
+  /** Which of the items had events: by their ids, else by what they are. */
   #match(items: readonly Fields[]): { known: Map<Fields, Slot>; left: ReadonlySet<Slot> } {
     const known = new Map<Fields, Slot>();
     const left = new Set(this.#slots);
@@ -182,11 +170,11 @@ export class OutputReader {
   }
 
   #open(item: Fields, index: unknown, isAnswered = false): Slot {
-    if (index !== this.#slots.length) this.#to.bent();
+    if (index !== this.#slots.length) this.#to.markRepaired();
     this.#yield();
     const given = textOf(item.id);
     const id = given !== undefined && this.#byId.has(given) ? undefined : given;
-    if (id === undefined) this.#to.bent();
+    if (id === undefined) this.#to.markRepaired();
     const type = String(item.type);
     const owner = {};
     const slot: Slot = {
@@ -194,29 +182,29 @@ export class OutputReader {
       id,
       callId: textOf(item.call_id),
       first: item,
-      reader: readerOf(id === given ? item : { ...item, id }, this.#teller(owner), isAnswered),
+      reader: readerOf(id === given ? item : { ...item, id }, this.#contextOf(owner), isAnswered),
       owner,
       alias: undefined,
-      heard: false,
+      hasEvents: false,
       closed: false,
       last: undefined,
     };
     this.#slots.push(slot);
-    if (slot.reader.ripe !== undefined) this.#ripening.add(slot);
+    if (slot.reader.isComplete !== undefined) this.#completable.add(slot);
     this.#byIndex.set(typeof index === "number" ? index : this.#slots.length - 1, slot);
     if (id !== undefined) this.#byId.set(id, slot);
     return slot;
   }
 
   #close(slot: Slot, item: Fields | undefined, complete = true): void {
-    if (slot.closed) return this.#to.bent();
-    if (item === undefined) this.#to.bent();
+    if (slot.closed) return this.#to.markRepaired();
+    if (item === undefined) this.#to.markRepaired();
     slot.closed = true;
-    this.#ripening.delete(slot);
+    this.#completable.delete(slot);
     slot.last = item;
     slot.reader.close(item, item === undefined ? complete : item.status !== "incomplete");
-    // Who is told of no end says none.
-    this.#floor.leave(slot.owner);
+    // A reader whose item was not closed emits no end of its own.
+    this.#openItem.leave(slot.owner);
   }
 
   #at(index: unknown): Slot | undefined {
@@ -231,22 +219,23 @@ export class OutputReader {
     const isOther = byId !== undefined && byId !== byIndex && isSuited(byId);
     if (byIndex !== undefined && isSuited(byIndex) && (!isOther || byIndex.first.id === id))
       return byIndex;
-    this.#to.bent();
+    this.#to.markRepaired();
     if (byId !== undefined && isSuited(byId)) return byId;
     const last = this.#slots.at(-1);
     if (last === undefined || (types.length > 0 && last.type !== types[0])) return undefined;
     if (typeof raw.output_index !== "number" && id === undefined) return last;
     if (last.closed || last.callId !== undefined) return undefined;
-    // An item may be announced in one place and told of in another, or counted on when it ends.
-    const isEnd = id === undefined && raw.delta === undefined && last.reader.ripe?.() !== true;
-    return !last.heard || isEnd ? last : undefined;
+    // An item may be announced under one index and have events under another, or the index be one too high at its end.
+    const isEnd =
+      id === undefined && raw.delta === undefined && last.reader.isComplete?.() !== true;
+    return !last.hasEvents || isEnd ? last : undefined;
   }
 
   /** The call that an item is the end of, where only the id of the call says so. */
   #calling(raw: Fields, item: Fields): Slot | undefined {
     const callId = textOf(item.call_id);
     if (callId === undefined || typeof raw.output_index === "number") return undefined;
-    this.#to.bent();
+    this.#to.markRepaired();
     return this.#slots.find(
       (slot) => slot.callId === callId && slot.type === item.type && !slot.closed,
     );
@@ -254,31 +243,31 @@ export class OutputReader {
 
   /** What else an item goes by. */
   #learn(slot: Slot, id: string | undefined, index: unknown): void {
-    slot.heard = true;
+    slot.hasEvents = true;
     if (typeof index === "number" && !this.#byIndex.has(index)) this.#byIndex.set(index, slot);
     if (id === undefined || slot.alias !== undefined || this.#byId.has(id)) return;
     slot.alias = id;
     this.#byId.set(id, slot);
   }
 
-  /** An event about an item that nobody announced; undefined if it cannot be told which. */
+  /** An event about an item that was not announced; undefined if its type says nothing. */
   #unannounced(type: string | undefined, raw: Fields): Slot | undefined {
     if (type === undefined) return undefined;
-    this.#to.bent();
+    this.#to.markRepaired();
     return this.#open({ type, id: raw.item_id }, raw.output_index ?? this.#slots.length);
   }
 
-  /** An item that has said all it began to say makes way for the next. */
+  /** Closes items whose parts are all done: the next one has begun. */
   #yield(): void {
-    for (const slot of this.#ripening)
-      if (slot.reader.ripe?.() === true) this.#close(slot, undefined);
+    for (const slot of this.#completable)
+      if (slot.reader.isComplete?.() === true) this.#close(slot, undefined);
   }
 
-  #teller(owner: object): ItemContext {
+  #contextOf(owner: object): ItemContext {
     return {
-      say: (event) => this.#floor.say(owner, event),
-      bent: this.#to.bent,
-      late: this.#to.late,
+      emit: (event) => this.#openItem.emit(owner, event),
+      markRepaired: this.#to.markRepaired,
+      markMissedDelta: this.#to.markMissedDelta,
       newId: this.#to.newId,
       callIds: this.#callIds,
       nextCall: () => this.#calls++,
@@ -291,11 +280,11 @@ export class OutputReader {
 const isAnother = ({ last }: Slot, item: Fields): boolean =>
   last !== undefined && (last.call_id !== item.call_id || !agrees(item, last));
 
-/** Whether nobody announced a call, so that only its arguments have been told. */
+/** Whether a call was not announced, so that only its arguments are known. */
 const isUnnamed = ({ callId, first }: Slot): boolean =>
   callId === undefined && first.name === undefined;
 
-/** Whether an item is a call that was told of under other ids. */
+/** Whether an item is a call whose events had other ids. */
 const isRenamed = (slot: Slot, item: Fields): boolean =>
   slot.first.name === item.name && slot.last !== undefined && agrees(item, slot.last);
 
@@ -319,10 +308,10 @@ function readerOf(item: Fields, to: ItemContext, isAnswered: boolean): ItemReade
 function hostedReader(first: Fields, to: ItemContext): ItemReader {
   const item = to.nextItem();
   const dialect = "responses";
-  to.say({ type: "item-start", choice, item, dialect, raw: first });
+  to.emit({ type: "item-start", choice, item, dialect, raw: first });
   return {
-    each: (_, raw) => to.say({ type: "item-note", choice, item, dialect, raw }),
-    close: (raw) => to.say({ type: "item-end", choice, item, dialect, raw: raw ?? first }),
+    each: (_, raw) => to.emit({ type: "item-note", choice, item, dialect, raw }),
+    close: (raw) => to.emit({ type: "item-end", choice, item, dialect, raw: raw ?? first }),
   };
 }
 

@@ -8,12 +8,12 @@ import {
   inPlace,
   type ItemReader,
   type ItemContext,
-  type Telling,
+  type StreamedText,
 } from "./item-context.ts";
 
 type Side = "summary" | "content";
 /** A paragraph, and which one of its side. */
-type Paragraph = Telling & { readonly part: number };
+type Paragraph = StreamedText & { readonly part: number };
 type Step = { readonly of: Side; readonly does: "add" | "say" | "finish" };
 
 /** Also under the names of the open schema and of older servers. */
@@ -51,7 +51,7 @@ export class ReasoningReader implements ItemReader {
     this.#first = first;
     this.#to = to;
     const id = textOf(first.id);
-    to.say({ type: "reasoning-start", choice, ...(id && { id }) });
+    to.emit({ type: "reasoning-start", choice, ...(id && { id }) });
   }
 
   each(type: string, raw: Fields): void {
@@ -59,16 +59,16 @@ export class ReasoningReader implements ItemReader {
     if (step === undefined) return;
     const { of, does } = step;
     const index = numberOf(of === "summary" ? raw.summary_index : raw.content_index);
-    if (index === undefined) this.#to.bent();
+    if (index === undefined) this.#to.markRepaired();
     switch (does) {
       case "add":
-        if (index !== undefined && this.#sides[of].has(index)) this.#to.bent();
+        if (index !== undefined && this.#sides[of].has(index)) this.#to.markRepaired();
         else this.#open(of, index);
         return;
       case "say": {
-        if (typeof raw.delta !== "string") return this.#to.bent();
+        if (typeof raw.delta !== "string") return this.#to.markRepaired();
         const paragraph = this.#paragraph(of, index);
-        paragraph.said += raw.delta;
+        paragraph.text += raw.delta;
         return this.#say(of, paragraph, raw.delta);
       }
       case "finish": {
@@ -85,7 +85,7 @@ export class ReasoningReader implements ItemReader {
     this.#finishAll("summary", item.summary);
     this.#finishAll("content", item.content);
     const encrypted = textOf(item.encrypted_content);
-    this.#to.say({
+    this.#to.emit({
       type: "reasoning-end",
       choice,
       ...(encrypted && { encrypted }),
@@ -94,7 +94,7 @@ export class ReasoningReader implements ItemReader {
     });
   }
 
-  ripe(): boolean {
+  isComplete(): boolean {
     const { summary, content } = this.#sides;
     for (const telling of [...summary.values(), ...content.values()])
       if (!telling.done) return false;
@@ -103,8 +103,8 @@ export class ReasoningReader implements ItemReader {
 
   #open(of: Side, index = this.#sides[of].size): Paragraph {
     const side = this.#sides[of];
-    if (index !== side.size) this.#to.bent();
-    const paragraph = { said: "", done: false, part: side.size };
+    if (index !== side.size) this.#to.markRepaired();
+    const paragraph = { text: "", done: false, part: side.size };
     side.set(index, paragraph);
     return paragraph;
   }
@@ -118,15 +118,15 @@ export class ReasoningReader implements ItemReader {
     const side = this.#sides[of];
     const found = index === undefined ? undefined : side.get(index);
     if (found !== undefined) return found;
-    this.#to.bent();
+    this.#to.markRepaired();
     const last = index === undefined || of === "content" ? [...side.values()].at(-1) : undefined;
-    if (last !== undefined && (index === undefined || !last.done || whole === last.said))
+    if (last !== undefined && (index === undefined || !last.done || whole === last.text))
       return last;
     return this.#open(of, index);
   }
 
   #say(of: Side, { part }: Paragraph, text: string): void {
-    this.#to.say({ type: "reasoning-delta", choice, of, part, text });
+    this.#to.emit({ type: "reasoning-delta", choice, of, part, text });
   }
 
   #finish(of: Side, paragraph: Paragraph, whole: unknown): void {
@@ -138,7 +138,7 @@ export class ReasoningReader implements ItemReader {
     const paragraphs = listOf(said) ?? (textOf(said) === undefined ? [] : [said]);
     const known = inPlace(this.#sides[of], paragraphs.length);
     for (const [place, entry] of paragraphs.entries()) {
-      if (known(place) === undefined) this.#to.late();
+      if (known(place) === undefined) this.#to.markMissedDelta();
       this.#finish(of, known(place) ?? this.#open(of), fieldsOf(entry)?.text ?? entry);
     }
   }

@@ -292,7 +292,7 @@ describe("a Responses request", () => {
       { type: "allowed", mode: "auto", tools: [{ kind: "shell", name: "shell" }] },
     ],
   ])("reads the choice %j", (given, choice) => {
-    expect(read({ tool_choice: given }).choice).toEqual(choice);
+    expect(read({ tool_choice: given }).toolChoice).toEqual(choice);
   });
 
   it.each<[unknown, unknown]>([

@@ -4,7 +4,7 @@ import { readModel } from "../shared/model.ts";
 import { readParams } from "../shared/params.ts";
 import { collectRepairs, type Repair } from "../shared/repairs.ts";
 import { invalid, shaped } from "../shared/shape.ts";
-import { readChoice } from "./choice.ts";
+import { readToolChoice } from "./tool-choice.ts";
 import { readFormat } from "./format.ts";
 import { readItem } from "./items.ts";
 import { chatDoor } from "../chat/route.ts";
@@ -42,7 +42,7 @@ export function readRequest(body: Fields): Turn {
     model,
     items,
     tools: tools.tools,
-    choice: readChoice(body.tool_choice, repairs.add),
+    toolChoice: readToolChoice(body.tool_choice, repairs.add),
     format: readFormat(shaped(group, body.text, "text")?.format, repairs.add),
     params: withLogprobs(params),
     stream: shaped(flag, body.stream, "stream") ?? false,

@@ -8,7 +8,7 @@ import type { WriteContext } from "../dialect.ts";
 import { faultBody } from "../errors/fault-body.ts";
 import { isWorthTelling, tellingLosses, type OnLoss } from "../shared/losses.ts";
 import { given } from "../shared/loose.ts";
-import { writeChoice } from "./choice.ts";
+import { writeToolChoice } from "./tool-choice.ts";
 import { echoFormat } from "./format.ts";
 import { idPrefix, itemId, writeOutputItem } from "./items.ts";
 import { echoText } from "./tools.ts";
@@ -55,7 +55,7 @@ function echo(turn: Turn): Fields {
   const { params } = turn;
   return {
     instructions: instructionsOf(turn) ?? null,
-    tool_choice: turn.choice === undefined ? "auto" : writeChoice(turn.choice),
+    tool_choice: turn.toolChoice === undefined ? "auto" : writeToolChoice(turn.toolChoice),
     text: { format: echoFormat(turn.format), ...given({ verbosity: params.verbosity }) },
     reasoning: { effort: params.effort ?? null, summary: params.reasoningSummary ?? null },
     parallel_tool_calls: params.parallelCalls ?? true,

@@ -11,7 +11,13 @@ import type {
 } from "../../turn/event.ts";
 import type { Fields, Item, Message, Part, Reasoning } from "../../turn/turn.ts";
 import { writeOutputItem } from "./items.ts";
-import { DELTA_TAIL, frameHead, type Line, type Place, type Shelf } from "./line.ts";
+import {
+  DELTA_TAIL,
+  frameHead,
+  type NumberedFrames,
+  type OutputPosition,
+  type OutputItems,
+} from "./numbered-frames.ts";
 import { writeAnnotation, writeLogprobs, writeOutputPart } from "./input-parts.ts";
 
 type BlockEvent =
@@ -27,8 +33,8 @@ type BlockEvent =
 
 /** Shows messages and reasoning. `open` gives the folded item that a start has just opened. */
 export function blockWriter(
-  line: Line,
-  items: Shelf,
+  line: NumberedFrames,
+  items: OutputItems,
   open: () => Item | undefined,
 ): { each(event: BlockEvent): void } {
   let message: MessageWriter | undefined;
@@ -74,7 +80,7 @@ type MessageWriter = {
 
 const TEXT_TAIL = `,"logprobs":[]${DELTA_TAIL}`;
 
-function messageWriter(line: Line, items: Shelf, message: Message): MessageWriter {
+function messageWriter(line: NumberedFrames, items: OutputItems, message: Message): MessageWriter {
   const place = items.add(message.id, "msg", (id) => opened({ ...message, parts: [] }, id));
   let part = -1;
   let where = "";
@@ -90,8 +96,8 @@ function messageWriter(line: Line, items: Shelf, message: Message): MessageWrite
       type === "refusal"
         ? `"refusal":${JSON.stringify(refusal)}`
         : `"text":${JSON.stringify(text)},"logprobs":${JSON.stringify(logprobs)}`;
-    line.say(`response.${String(type)}.done`, `${where},${done}`);
-    line.say("response.content_part.done", `${where},"part":${JSON.stringify(fields)}`);
+    line.write(`response.${String(type)}.done`, `${where},${done}`);
+    line.write("response.content_part.done", `${where},"part":${JSON.stringify(fields)}`);
   };
   const openPart = (said: Part): void => {
     part++;
@@ -101,7 +107,7 @@ function messageWriter(line: Line, items: Shelf, message: Message): MessageWrite
     head = `${frameHead(`response.${type}.delta`, where)},"delta":`;
     const blank = type === "refusal" ? { type: "refusal", text: "" } : { type: "text", text: "" };
     const fields = JSON.stringify(writeOutputPart(blank as Part));
-    line.say("response.content_part.added", `${where},"part":${fields}`);
+    line.write("response.content_part.added", `${where},"part":${fields}`);
   };
   const follow = (): void => {
     const last = message.parts.at(-1);
@@ -113,20 +119,20 @@ function messageWriter(line: Line, items: Shelf, message: Message): MessageWrite
   return {
     text({ text, logprobs }) {
       follow();
-      if (logprobs === undefined) return line.delta(head, text, TEXT_TAIL);
+      if (logprobs === undefined) return line.writeDelta(head, text, TEXT_TAIL);
       const tail = `,"logprobs":${JSON.stringify(writeLogprobs(logprobs))}${DELTA_TAIL}`;
-      line.delta(head, text, tail);
+      line.writeDelta(head, text, tail);
     },
     refusal(text) {
       follow();
-      line.delta(head, text, DELTA_TAIL);
+      line.writeDelta(head, text, DELTA_TAIL);
     },
     note(said) {
       const annotation = writeAnnotation(said);
       if (annotation === undefined) return;
       follow();
       const fields = `"annotation_index":${notes++},"annotation":${JSON.stringify(annotation)}`;
-      line.say("response.output_text.annotation.added", `${where},${fields}`);
+      line.write("response.output_text.annotation.added", `${where},${fields}`);
     },
     end() {
       closePart();
@@ -157,7 +163,11 @@ const sides = {
   },
 } as const;
 
-function reasoningWriter(line: Line, items: Shelf, item: Reasoning): ReasoningWriter {
+function reasoningWriter(
+  line: NumberedFrames,
+  items: OutputItems,
+  item: Reasoning,
+): ReasoningWriter {
   // Clients that lay what is done over what was announced keep a status that only the latter has.
   const blank = { ...item, summary: [], content: [], status: undefined };
   const place = items.add(item.id, "rs", (id) => writeOutputItem(blank, id) ?? {});
@@ -175,7 +185,12 @@ function reasoningWriter(line: Line, items: Shelf, item: Reasoning): ReasoningWr
   };
 }
 
-function paragraphWriter(line: Line, place: Place, item: Reasoning, side: keyof typeof sides) {
+function paragraphWriter(
+  line: NumberedFrames,
+  place: OutputPosition,
+  item: Reasoning,
+  side: keyof typeof sides,
+) {
   const words = sides[side];
   let open = -1;
   const where = (part: number): string => `${place.fields},"${words.index}":${part}`;
@@ -186,19 +201,22 @@ function paragraphWriter(line: Line, place: Place, item: Reasoning, side: keyof 
   const close = (): void => {
     if (open === -1) return;
     const text = JSON.stringify(item[side][open] ?? "");
-    line.say(`${words.text}.done`, `${where(open)},"text":${text}`);
-    line.say(`${words.part}.done`, `${where(open)},"part":{"type":"${words.type}","text":${text}}`);
+    line.write(`${words.text}.done`, `${where(open)},"text":${text}`);
+    line.write(
+      `${words.part}.done`,
+      `${where(open)},"part":{"type":"${words.type}","text":${text}}`,
+    );
   };
   const openPart = (part: number): void => {
     close();
     open = part;
     head = headOf(open);
-    line.say(`${words.part}.added`, `${where(open)},"part":{"type":"${words.type}","text":""}`);
+    line.write(`${words.part}.added`, `${where(open)},"part":{"type":"${words.type}","text":""}`);
   };
   return {
     delta(part: number, text: string): void {
       for (let next = open + 1; next <= part; next++) openPart(next);
-      line.delta(part === open ? head : headOf(part), text, DELTA_TAIL);
+      line.writeDelta(part === open ? head : headOf(part), text, DELTA_TAIL);
     },
     end: close,
   };

@@ -3,12 +3,12 @@ import type { ClientName } from "../../turn/names.ts";
 import type { Call, Fields, Item } from "../../turn/turn.ts";
 import { writeOutputItem } from "./items.ts";
 import { kindOf } from "./kinds.ts";
-import { DELTA_TAIL, frameHead, type Line, type Shelf } from "./line.ts";
+import { DELTA_TAIL, frameHead, type NumberedFrames, type OutputItems } from "./numbered-frames.ts";
 
 /** Shows calls, each by its kind. `closed` is the folded item that an end has closed. */
 export function callsWriter(
-  line: Line,
-  items: Shelf,
+  line: NumberedFrames,
+  items: OutputItems,
 ): { each(event: CallStart<ClientName> | CallDelta | CallEnd, closed: Item | undefined): void } {
   const open = new Map<number, CallWriter>();
   return {
@@ -32,7 +32,11 @@ const events: Readonly<Record<string, string>> = {
   custom: "response.custom_tool_call_input",
 };
 
-function callWriter(line: Line, items: Shelf, start: CallStart<ClientName>): CallWriter {
+function callWriter(
+  line: NumberedFrames,
+  items: OutputItems,
+  start: CallStart<ClientName>,
+): CallWriter {
   const kind = kindOf(start.kind);
   const type = events[kind.kind];
   return type === undefined
@@ -41,8 +45,8 @@ function callWriter(line: Line, items: Shelf, start: CallStart<ClientName>): Cal
 }
 
 function growingCall(
-  line: Line,
-  items: Shelf,
+  line: NumberedFrames,
+  items: OutputItems,
   start: CallStart<ClientName>,
   words: { readonly type: string; readonly field: string; readonly prefix: string },
 ): CallWriter {
@@ -51,14 +55,14 @@ function growingCall(
   const place = items.add(start.itemId, words.prefix, (id) => show(blank, id, "in_progress"));
   const head = `${frameHead(`${words.type}.delta`, place.fields)},"delta":`;
   return {
-    delta: (text) => line.delta(head, text, DELTA_TAIL),
+    delta: (text) => line.writeDelta(head, text, DELTA_TAIL),
     end(call) {
       const item = writeOutputItem(call, place.id);
       // Cut off, and some clients would run it: an item that is not closed is none.
       if (item === undefined) return;
       const input = `"${words.field}":${JSON.stringify(call.input)}`;
       const named = kind === "custom" ? "" : `"name":${JSON.stringify(name)},`;
-      line.say(`${words.type}.done`, `${place.fields},${named}${input}`);
+      line.write(`${words.type}.done`, `${place.fields},${named}${input}`);
       items.done(place, item);
     },
   };
@@ -68,7 +72,7 @@ function growingCall(
  * Calls of the other kinds hold a value, which is only one when it is whole:
  * they are announced and closed at once. One that was cut off is not shown.
  */
-function wholeCall(items: Shelf, prefix: string): CallWriter {
+function wholeCall(items: OutputItems, prefix: string): CallWriter {
   return {
     delta() {},
     end(call) {

@@ -8,7 +8,7 @@ import type { Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
 import { faultBody } from "../errors/fault-body.ts";
 import { tellingLosses } from "../shared/losses.ts";
-import { numberedLine, shelf, type Line } from "./line.ts";
+import { numberedFrames, outputItems, type NumberedFrames } from "./numbered-frames.ts";
 import {
   loseExtra,
   loseSignature,
@@ -28,8 +28,8 @@ import { hostedWriter } from "./write-hosted.ts";
  * The API has one choice; of several the first is shown.
  */
 export function writeEvents(turn: Turn, context: WriteContext): EventWriter<ClientName> {
-  const line = numberedLine();
-  const items = shelf(line, context);
+  const line = numberedFrames();
+  const items = outputItems(line, context);
   const folded = folding<ClientName>();
   const frame = frameWriter(line, (start) => resource(turn, start, context));
   const lose = tellingLosses("responses", context.report);
@@ -89,22 +89,25 @@ export function writeEvents(turn: Turn, context: WriteContext): EventWriter<Clie
 }
 
 /** The first and the last events: those about the response as a whole. */
-function frameWriter(line: Line, describe: (start: TurnStart) => (progress: Progress) => string) {
+function frameWriter(
+  line: NumberedFrames,
+  describe: (start: TurnStart) => (progress: Progress) => string,
+) {
   let response: ((progress: Progress) => string) | undefined;
   let isOver = false;
   const start = (event: TurnStart): void => {
     response = describe(event);
     const fields = `"response":${response({ status: "in_progress", output: [] })}`;
-    line.say("response.created", fields);
-    line.say("response.in_progress", fields);
+    line.write("response.created", fields);
+    line.write("response.in_progress", fields);
   };
   return {
     start,
     end(progress: Progress): void {
       // A turn may fail before its upstream has said a word.
       if (response === undefined) start({ type: "turn-start" });
-      if (progress.fault !== undefined) line.say("error", errorFields(progress.fault));
-      line.say(`response.${progress.status}`, `"response":${response?.(progress) ?? "null"}`);
+      if (progress.fault !== undefined) line.write("error", errorFields(progress.fault));
+      line.write(`response.${progress.status}`, `"response":${response?.(progress) ?? "null"}`);
       isOver = true;
     },
     isOver: () => isOver,

@@ -1,7 +1,7 @@
 import type { ItemEnd, ItemNote, ItemStart } from "../../turn/event.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { noteTypes } from "./event-types.ts";
-import type { Line, Place, Shelf } from "./line.ts";
+import type { NumberedFrames, OutputPosition, OutputItems } from "./numbered-frames.ts";
 
 /** Shows items that the upstream works on itself, as it shows them. */
 export type HostedWriter = {
@@ -10,8 +10,8 @@ export type HostedWriter = {
   close(): void;
 };
 
-export function hostedWriter(line: Line, items: Shelf): HostedWriter {
-  const open = new Map<number, { readonly place: Place; readonly raw: Fields }>();
+export function hostedWriter(line: NumberedFrames, items: OutputItems): HostedWriter {
+  const open = new Map<number, { readonly place: OutputPosition; readonly raw: Fields }>();
 
   const start = (item: number, raw: Fields): void => {
     const wished = typeof raw.id === "string" && raw.id !== "" ? raw.id : undefined;
@@ -26,7 +26,7 @@ export function hostedWriter(line: Line, items: Shelf): HostedWriter {
     const { type, sequence_number: _, ...fields } = raw;
     const { id, index } = found.place;
     const place = { ...("item_id" in fields && { item_id: id }), output_index: index };
-    line.say(type, JSON.stringify({ ...fields, ...place }).slice(1, -1));
+    line.write(type, JSON.stringify({ ...fields, ...place }).slice(1, -1));
   };
   const end = (item: number, raw: Fields): void => {
     const found = open.get(item);

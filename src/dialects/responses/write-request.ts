@@ -6,7 +6,7 @@ import type { Fields, Message, Reasoning, Turn } from "../../turn/turn.ts";
 import type { Target, Written } from "../dialect.ts";
 import { addFields, writeExtra, writeParams } from "../shared/params.ts";
 import { withOwnTools, withTools } from "../shared/tools-text.ts";
-import { writeChoice } from "./choice.ts";
+import { writeToolChoice } from "./tool-choice.ts";
 import { writeFormat } from "./format.ts";
 import { writeItem } from "./items.ts";
 import { LOGPROBS } from "./read-request.ts";
@@ -32,7 +32,7 @@ export function writeRequest(turn: Turn<UpstreamName>, to: Target): Written {
   };
   const body: Record<string, unknown> = { model: to.model, ...writeItems(turn, profile, drop) };
   if (turn.stream) body.stream = true;
-  if (turn.choice !== undefined) body.tool_choice = writeChoice(turn.choice);
+  if (turn.toolChoice !== undefined) body.tool_choice = writeToolChoice(turn.toolChoice);
   Object.assign(body, fields, writeText(turn, fields, drop));
   askForLogprobs(body);
   keepUnstored(body, turn, profile);

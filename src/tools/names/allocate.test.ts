@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { NameRule } from "../../turn/profile.ts";
 import {
-  bendName,
+  replacingCodec,
   createProviderNameAllocator,
   fitsNameRule,
   type NameRequest,
@@ -82,7 +82,7 @@ describe("names", () => {
       name: "create_issue",
       rank: 2,
     };
-    expect(bendName(wish, rule)).toMatch(/^mcp__server\w+__create_issue_\w{7}$/);
+    expect(replacingCodec(wish, rule)).toMatch(/^mcp__server\w+__create_issue_\w{7}$/);
   });
 
   it("that hold no letter the upstream takes are still told apart", () => {

@@ -34,7 +34,7 @@ export function createProviderNameAllocator(
   codec: NameCodec = nameCodecs[rule.codec ?? "bend"],
   before?: TakenNames,
 ): NameAllocator & { taken(): TakenNames } {
-  const law = lawOf(rule);
+  const law = patternOf(rule);
   const taken = new Map<string, Set<string>>();
   const takenIn = (scope: string): Set<string> => {
     let names = taken.get(scope);
@@ -45,9 +45,10 @@ export function createProviderNameAllocator(
   const numbers = new Map<string, number>();
   const give = (base: string, scope: string): UpstreamName => {
     const names = takenIn(scope);
-    const room = isKept(base, rule) ? aside(base, rule) : base;
+    const room = hasReservedPrefix(base, rule) ? outsideReserved(base, rule) : base;
     // Where all names are kept, the upstream has to say so itself.
-    const isRefused = (name: string): boolean => isReserved(name, rule) && !isKept(room, rule);
+    const isRefused = (name: string): boolean =>
+      isReserved(name, rule) && !hasReservedPrefix(room, rule);
     const key = `${scope.length} ${scope}${room}`;
     let count = numbers.get(key) ?? 1;
     let name = count === 1 ? room : numbered(room, count, rule);
@@ -71,13 +72,13 @@ export function createProviderNameAllocator(
 }
 
 function numbered(name: string, count: number, rule: NameRule): string {
-  const { filler, digits } = lawOf(rule);
+  const { filler, digits } = patternOf(rule);
   const mark = filler + inDigits(count, digits.slice(0, 10));
   return name.slice(0, Math.max(0, rule.max - mark.length)) + mark;
 }
 
 /** A namespace and a name as one: `git` and `status` are `git__status`. */
-const flatName = ({ name, prefix }: NameRequest, { filler }: Law): string =>
+const flatName = ({ name, prefix }: NameRequest, { filler }: NamePattern): string =>
   prefix === undefined ? name : `${prefix}${filler}${filler}${name}`;
 
 /** The order in which wishes are answered: by their content, never by their place. */
@@ -98,21 +99,22 @@ function ranking(wishes: readonly NameRequest[], lawful: readonly boolean[]): nu
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 export const fitsNameRule = (name: string, rule: NameRule): boolean =>
-  name.length <= rule.max && lawOf(rule).whole.test(name);
+  name.length <= rule.max && patternOf(rule).whole.test(name);
 
 const isReserved = (name: string, rule: NameRule): boolean =>
-  rule.reserved !== undefined && (rule.reserved.includes(name) || isKept(name, rule));
+  rule.reserved !== undefined && (rule.reserved.includes(name) || hasReservedPrefix(name, rule));
 
 /** Whether the upstream keeps all names that begin like this one: then no number helps. */
-const isKept = (name: string, { reserved }: NameRule): boolean =>
+const hasReservedPrefix = (name: string, { reserved }: NameRule): boolean =>
   reserved?.some((one) => one.endsWith("*") && name.startsWith(one.slice(0, -1))) === true;
 
 /** A name under a beginning that the upstream does not keep. */
-function aside(name: string, rule: NameRule): string {
-  const law = lawOf(rule);
+function outsideReserved(name: string, rule: NameRule): string {
+  const law = patternOf(rule);
   for (const word of ["tool", "fn", ...law.digits.split("")]) {
-    const moved = `${bend(word, law)}${law.filler}${name}`;
-    if (!isKept(moved, rule)) return moved.length <= rule.max ? moved : fit(moved, name, rule);
+    const moved = `${replaceInvalid(word, law)}${law.filler}${name}`;
+    if (!hasReservedPrefix(moved, rule))
+      return moved.length <= rule.max ? moved : fit(moved, name, rule);
   }
   return name;
 }
@@ -123,41 +125,45 @@ function aside(name: string, rule: NameRule): string {
  * says what the tool does, and gets a hash of the whole, as does one that no
  * letter is left of.
  */
-export const bendName: NameCodec = (wish, rule) => {
-  const law = lawOf(rule);
+export const replacingCodec: NameCodec = (wish, rule) => {
+  const law = patternOf(rule);
   const asked = flatName(wish, law);
-  const bent = bend(asked, law);
-  if (!/[A-Za-z0-9]/.test(bent)) return fit(bend("tool", law), asked, rule);
+  const bent = replaceInvalid(asked, law);
+  if (!/[A-Za-z0-9]/.test(bent)) return fit(replaceInvalid("tool", law), asked, rule);
   if (bent.length <= rule.max) return bent;
-  const name = bend(wish.name, law);
+  const name = replaceInvalid(wish.name, law);
   const space = rule.max - markOf(asked, law).length - name.length - 2;
   if (wish.prefix === undefined || space < 4) return fit(bent, asked, rule);
   return fit(bent.slice(0, space) + law.filler + law.filler + name, asked, rule);
 };
 
 /** A codec for upstreams where even a bent name that is free must tell its origin. */
-const hashName: NameCodec = (wish, rule) => {
-  const asked = flatName(wish, lawOf(rule));
-  return fit(bend(asked, lawOf(rule)), asked, rule);
+const hashingCodec: NameCodec = (wish, rule) => {
+  const asked = flatName(wish, patternOf(rule));
+  return fit(replaceInvalid(asked, patternOf(rule)), asked, rule);
 };
 
-const nameCodecs = { bend: bendName, hash: hashName } as const satisfies Record<string, NameCodec>;
+const nameCodecs = { bend: replacingCodec, hash: hashingCodec } as const satisfies Record<
+  string,
+  NameCodec
+>;
 
 function fit(base: string, asked: string, rule: NameRule): string {
-  const mark = markOf(asked, lawOf(rule));
+  const mark = markOf(asked, patternOf(rule));
   return (base.slice(0, Math.max(0, rule.max - mark.length)) + mark).slice(-rule.max);
 }
 
 /** What tells a name that had to be cut from others that begin alike. */
-const markOf = (asked: string, { filler, digits }: Law): string => filler + hash(asked, digits);
+const markOf = (asked: string, { filler, digits }: NamePattern): string =>
+  filler + hash(asked, digits);
 
-function bend(text: string, law: Law): string {
+function replaceInvalid(text: string, law: NamePattern): string {
   let bent = "";
   for (const char of text) bent += law.char.test(char) ? char : law.filler;
   return bent !== "" && !law.first.test(bent) ? law.start + bent : bent;
 }
 
-type Law = {
+type NamePattern = {
   readonly whole: RegExp;
   readonly char: RegExp;
   readonly first: RegExp;
@@ -172,7 +178,7 @@ type Law = {
 const LETTERS = "abcdefghijklmnopqrstuvwxyz";
 const DIGITS = `0123456789${LETTERS}`;
 
-const lawOf = memoizeByIdentity(({ chars, first = chars }: NameRule): Law => {
+const patternOf = memoizeByIdentity(({ chars, first = chars }: NameRule): NamePattern => {
   const char = new RegExp(`^[${chars}]$`, "u");
   const lawful = (signs: string): string =>
     signs
@@ -191,7 +197,7 @@ const lawOf = memoizeByIdentity(({ chars, first = chars }: NameRule): Law => {
 });
 
 /** What numbers are written in where a rule holds. */
-export const digitsIn = (rule: NameRule): string => lawOf(rule).digits;
+export const digitsIn = (rule: NameRule): string => patternOf(rule).digits;
 
 const firstOf = (candidates: string, chars: string): string =>
   new RegExp(`[${chars}]`, "u").exec(candidates + DIGITS + LETTERS.toUpperCase())?.[0] ?? "0";

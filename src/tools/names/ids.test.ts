@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { idAllocator, isLawfulId } from "./ids.ts";
+import { idAllocator, isValidId } from "./ids.ts";
 
 const nine = { chars: "A-Za-z0-9", max: 9, exact: true };
 
@@ -21,6 +21,6 @@ it.each([nine, { chars: "a-z", max: 12 }, { chars: "A-F_", max: 40 }, { chars: "
   (rule) => {
     const allocate = idAllocator(rule);
     for (const id of ["", "call_1", "call_1", "ü", "x".repeat(99)])
-      expect(isLawfulId(allocate(id), rule)).toBe(true);
+      expect(isValidId(allocate(id), rule)).toBe(true);
   },
 );

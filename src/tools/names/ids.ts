@@ -7,25 +7,25 @@ export function idAllocator(rule: IdRule | undefined): (id: string) => string {
   /** How many forms of an id have been tried: those are taken. */
   const tried = new Map<string, number>();
   return (id) => {
-    const isFit = rule === undefined ? id !== "" : isLawfulId(id, rule);
+    const isFit = rule === undefined ? id !== "" : isValidId(id, rule);
     if (isFit && !taken.has(id)) {
       taken.add(id);
       return id;
     }
     let count = tried.get(id) ?? 0;
-    let given = isFit && count === 0 ? id : bentId(id, rule, count);
-    while (taken.has(given)) given = bentId(id, rule, ++count);
+    let given = isFit && count === 0 ? id : newId(id, rule, count);
+    while (taken.has(given)) given = newId(id, rule, ++count);
     tried.set(id, count);
     taken.add(given);
     return given;
   };
 }
 
-export const isLawfulId = (id: string, rule: IdRule): boolean =>
+export const isValidId = (id: string, rule: IdRule): boolean =>
   fitsNameRule(id, rule) && (rule.exact !== true || id.length === rule.max);
 
 /** A lawful id made of an unlawful one, or of one that is taken. */
-function bentId(id: string, rule: IdRule | undefined, count: number): string {
+function newId(id: string, rule: IdRule | undefined, count: number): string {
   const seed = count === 0 ? id : `${id}#${count}`;
   const digits = rule && digitsIn(rule);
   const word = hash(seed, digits) + hash(`${seed}.`, digits) + hash(`${seed}:`, digits);

@@ -188,12 +188,12 @@ function declareFunction(tool: FunctionTool, profile: Profile): Declared {
     decisions.push({ action: "changed", reason: "strict cannot be asked for" });
   }
   if (rule !== undefined && tool.schema !== undefined) {
-    const { schema, codec, reshaped, told } = compileSchema(tool.schema, rule);
+    const { schema, codec, reshaped, describedOnly } = compileSchema(tool.schema, rule);
     if (schema !== tool.schema) sent = { ...sent, schema };
     if (codec !== undefined) form = jsonForm(codec);
-    if (codec !== undefined || told.length > 0) original = tool.schema;
+    if (codec !== undefined || describedOnly.length > 0) original = tool.schema;
     for (const what of reshaped) decisions.push({ action: "reshaped", reason: `sends ${what}` });
-    for (const what of told)
+    for (const what of describedOnly)
       decisions.push({ action: "changed", reason: `${what} is told in the description only` });
   }
   let reason = TAKEN;

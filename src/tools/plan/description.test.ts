@@ -10,7 +10,7 @@ import {
   restored,
   withTools,
 } from "../../../test/support/turns.ts";
-import type { Choice, Message, Tool } from "../../turn/turn.ts";
+import type { ToolChoice, Message, Tool } from "../../turn/turn.ts";
 import { planTools } from "./plan.ts";
 
 const MOST = 60;
@@ -78,13 +78,13 @@ describe("a description that is longer than the upstream takes", () => {
     ]);
     const look = { type: "tool", tool: { kind: "function", name: "look" } };
     const forced = planTools(
-      ask({ tools, choice: look as Choice }),
+      ask({ tools, toolChoice: look as ToolChoice }),
       withTools({ descriptions: MOST, choice: ["auto"] }),
     );
     expect(sentWords(forced.turn.items)).not.toContain("git_hub__status");
     expect(sentWords(forced.turn.items)).toContain("tool `look` goes on");
     const none = planTools(
-      ask({ tools, choice: { type: "none" } }),
+      ask({ tools, toolChoice: { type: "none" } }),
       withTools({ descriptions: MOST, choice: ["auto"] }),
     );
     expect(none.turn.items).toEqual([]);

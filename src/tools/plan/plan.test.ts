@@ -194,7 +194,7 @@ describe("planTools", () => {
     const again = planTools(ask({ tools, items: [message("user", "more")] }), plain);
     expect(again.verdicts).toBe(first.verdicts);
     expect(again.turn.tools).toBe(first.turn.tools);
-    expect(planTools(ask({ tools, choice: { type: "required" } }), plain).turn.tools).toBe(
+    expect(planTools(ask({ tools, toolChoice: { type: "required" } }), plain).turn.tools).toBe(
       first.turn.tools,
     );
     expect(planTools(ask({ tools }), { ...plain }).verdicts).not.toBe(first.verdicts);

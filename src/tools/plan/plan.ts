@@ -2,8 +2,8 @@ import type { Decision } from "../../turn/decision.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
-import type { Choice, DialectName, Params, Turn } from "../../turn/turn.ts";
-import { planProviderToolChoice, type ChoicePlan } from "./choice.ts";
+import type { ToolChoice, DialectName, Params, Turn } from "../../turn/turn.ts";
+import { planToolChoice, type ToolChoicePlan } from "./tool-choice.ts";
 import type { Bound, Identities, ToolVerdict, Verdict } from "./declare.ts";
 import { restsOf } from "./description.ts";
 import { planFormat, withWords, type FormatCheck } from "./format.ts";
@@ -54,7 +54,7 @@ export function previewTools(
 ): { readonly plan: Plan; readonly fault: Fault | undefined } {
   const { origin } = to;
   const set = toolsetOf(turn, profile);
-  const { choice, fault } = choiceOf(set, turn.choice, { profile, dialect: turn.dialect });
+  const { choice, fault } = toolChoiceFor(set, turn.toolChoice, { profile, dialect: turn.dialect });
   const history = planHistory(turn, set, profile, to);
   const format = planFormat(turn.format, profile, turn.traits.format.path);
   const params = planParams(turn, set, profile);
@@ -83,7 +83,7 @@ export function previewTools(
       : {
           ...turn,
           tools: choice.tools,
-          choice: choice.choice,
+          toolChoice: choice.toolChoice,
           items,
           places,
           format: format.format,
@@ -107,7 +107,7 @@ const none: readonly Decision[] = [];
 function wordsOf(
   format: string | undefined,
   { offered }: Toolset,
-  { tools }: ChoicePlan,
+  { tools }: ToolChoicePlan,
 ): string | undefined {
   const rests = restsOf(offered, tools);
   const words = format === undefined ? rests : [...rests, format];
@@ -141,21 +141,21 @@ const MOST = 64;
 
 type To = { readonly profile: Profile; readonly dialect: DialectName };
 
-function choiceOf(
+function toolChoiceFor(
   set: Toolset,
-  choice: Choice | undefined,
+  choice: ToolChoice | undefined,
   to: To,
-): { readonly choice: ChoicePlan; readonly fault?: Fault } {
+): { readonly choice: ToolChoicePlan; readonly fault?: Fault } {
   const key = `${to.dialect}${choice === undefined ? "" : JSON.stringify(choice)}`;
-  const known = set.choices.get(key);
+  const known = set.toolChoices.get(key);
   if (known !== undefined) return { choice: known };
   try {
-    const plan = planProviderToolChoice(choice, set, to);
-    if (set.choices.size < MOST) set.choices.set(key, plan);
+    const plan = planToolChoice(choice, set, to);
+    if (set.toolChoices.size < MOST) set.toolChoices.set(key, plan);
     return { choice: plan };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    return { choice: planProviderToolChoice(undefined, set, to), fault: error };
+    return { choice: planToolChoice(undefined, set, to), fault: error };
   }
 }
 

@@ -27,7 +27,7 @@ export type Destination = {
   /** `upstream/model`. */
   readonly origin?: string | undefined;
   /** Whether it may open what a provider has sealed. */
-  readonly opens?: ((seal: string) => boolean) | undefined;
+  readonly canDecrypt?: ((seal: string) => boolean) | undefined;
 };
 
 /** How an answer is marked. */
@@ -75,7 +75,7 @@ export function recallReasoning(
   item: Reasoning,
   dialect: DialectName,
   profile: Profile,
-  { origin, opens }: Destination,
+  { origin, canDecrypt }: Destination,
 ): Recalled {
   const { encrypted } = item;
   if (encrypted === undefined) return { item };
@@ -84,7 +84,7 @@ export function recallReasoning(
     // Sealed by a provider of the client's dialect. Who has no such items cannot have made it.
     if (profile.reasoning !== "items" && profile.dialect !== dialect)
       return { item: undefined, loss: "reasoning is sealed for the model that made it" };
-    if (opens?.(encrypted) !== false) return { item };
+    if (canDecrypt?.(encrypted) !== false) return { item };
     return {
       item: undefined,
       loss: "reasoning that another upstream has sealed is not for this one",

@@ -231,7 +231,7 @@ describe("restoring calls", () => {
 
   it("withholds calls that the client did not allow, numbers the rest without gaps, and ends truly", () => {
     const allowed = plan({
-      choice: {
+      toolChoice: {
         type: "allowed",
         mode: "auto",
         tools: [{ kind: "function", name: clientName("look") }],
@@ -244,7 +244,7 @@ describe("restoring calls", () => {
     expect(calls).toEqual([{ kind: "function", name: "look", id: "call_1", input: "{}" }]);
     expect(reports[0]?.reason).toBe("a call of `patch` is withheld: it is not an allowed tool");
 
-    const none = restored(plan({ choice: { type: "none" } }), [
+    const none = restored(plan({ toolChoice: { type: "none" } }), [
       ...calling("look", ["{}"]),
       { type: "turn-end", choice: 0, stop: "calls" },
     ]);

@@ -4,7 +4,7 @@ import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Tool, Turn } from "../../turn/turn.ts";
 import { bringsTools, buildToolCatalog, type Catalog, type Entry } from "./catalog.ts";
-import type { ChoicePlan } from "./choice.ts";
+import type { ToolChoicePlan } from "./tool-choice.ts";
 import {
   keepsGroups,
   planToolDeclaration,
@@ -38,7 +38,7 @@ export type Toolset = {
   readonly identical: boolean;
   /** What stands in the way of sending it; the first counts. */
   readonly faults: readonly Fault[];
-  readonly choices: Map<string, ChoicePlan>;
+  readonly toolChoices: Map<string, ToolChoicePlan>;
 };
 
 /** Known toolsets. The dialects give the same array for the same tools. */
@@ -107,7 +107,7 @@ function planToolset(turn: Turn, profile: Profile): Toolset {
     emptied: new Set(emptied.keys()),
     identical,
     faults: faultsOf(planned, offered, profile),
-    choices: new Map(),
+    toolChoices: new Map(),
   };
 }
 

@@ -1,9 +1,16 @@
 import { isSchema, schemasIn } from "../../schema/keywords.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 import { list, tuple } from "./codec.ts";
-import { asText, limit, takes, type Node, type Within, type Writing } from "./writing.ts";
+import {
+  asText,
+  limit,
+  takes,
+  type RewrittenSchema,
+  type Within,
+  type Rewrite,
+} from "./rewrite.ts";
 
-export function writeArray(schema: Fields, writing: Writing, within: Within): Node {
+export function writeArray(schema: Fields, writing: Rewrite, within: Within): RewrittenSchema {
   const older = Array.isArray(schema.items);
   const places = schemasIn(older ? schema.items : schema.prefixItems);
   if (places.length > 0) return writeTuple(schema, places, writing, within);
@@ -23,9 +30,9 @@ export function writeArray(schema: Fields, writing: Writing, within: Within): No
 function writeTuple(
   schema: Fields,
   places: readonly JsonSchema[],
-  writing: Writing,
+  writing: Rewrite,
   within: Within,
-): Node {
+): RewrittenSchema {
   const { items, prefixItems, additionalItems, ...own } = schema;
   const older = prefixItems === undefined;
   const rest = older ? additionalItems : items;
@@ -49,14 +56,14 @@ function writeTuple(
   if (!plain || first === undefined || (each.length > 1 && !takes(writing, "anyOf")))
     return asText(schema, writing, "lists whose items differ by position");
   writing.changed = true;
-  writing.told.add("prefixItems");
+  writing.describedOnly.add("prefixItems");
   return {
     schema: limit({ ...own, items: each.length === 1 ? first : { anyOf: each } }, writing),
     codec: undefined,
   };
 }
 
-function distinct(nodes: readonly Node[]): readonly JsonSchema[] {
+function distinct(nodes: readonly RewrittenSchema[]): readonly JsonSchema[] {
   const bySource = new Map(nodes.map(({ schema }) => [JSON.stringify(schema), schema]));
   return [...bySource.values()];
 }

@@ -3,10 +3,17 @@ import { isFields } from "../../turn/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 import { mergeAll, narrowed } from "./merge.ts";
 import { unionCodec } from "./union.ts";
-import { asText, limit, takes, type Node, type Within, type Writing } from "./writing.ts";
+import {
+  asText,
+  limit,
+  takes,
+  type RewrittenSchema,
+  type Within,
+  type Rewrite,
+} from "./rewrite.ts";
 
 /** Schemas that must all hold: kept if the upstream takes that, else made one. */
-export function writeAll(schema: Fields, writing: Writing, within: Within): Node {
+export function writeAll(schema: Fields, writing: Rewrite, within: Within): RewrittenSchema {
   const { allOf, ...own } = schema as Record<string, unknown>;
   const branches = schemasIn(allOf);
   if (takes(writing, "allOf") && !reshapesObjects(writing)) {
@@ -44,7 +51,7 @@ function follow(
 }
 
 /** Whether an object of the client's may look different to the upstream. */
-const reshapesObjects = ({ rule }: Writing): boolean =>
+const reshapesObjects = ({ rule }: Rewrite): boolean =>
   rule.maps === false || rule.optional === false || rule.keys !== undefined;
 
 const remarks = new Set(
@@ -55,9 +62,9 @@ const remarks = new Set(
 export function writeUnion(
   schema: Fields,
   word: "anyOf" | "oneOf",
-  writing: Writing,
+  writing: Rewrite,
   within: Within,
-): Node {
+): RewrittenSchema {
   const { [word]: alternatives, ...own } = schema as Record<string, unknown>;
   const { rule } = writing;
   const bare = Object.keys(own).every((key) => remarks.has(key));
@@ -88,7 +95,7 @@ export function writeUnion(
 }
 
 /** What a written schema refers to, if that is written yet. */
-function followWritten(schema: JsonSchema, { definitions }: Writing): JsonSchema {
+function followWritten(schema: JsonSchema, { definitions }: Rewrite): JsonSchema {
   if (!isFields(schema) || typeof schema.$ref !== "string") return schema;
   return definitions.byName.get(schema.$ref.slice("#/$defs/".length))?.node?.schema ?? true;
 }
@@ -100,7 +107,7 @@ type Alternative = { readonly schema: JsonSchema; readonly within: Within };
 function mergedInto(
   own: Fields,
   branch: JsonSchema,
-  { root }: Writing,
+  { root }: Rewrite,
   within: Within,
 ): Alternative | undefined {
   const common = Object.fromEntries(Object.entries(own).filter(([key]) => !remarks.has(key)));
@@ -114,7 +121,11 @@ const only = (schema: Fields, words: ReadonlySet<string>): Fields =>
   Object.fromEntries(Object.entries(schema).filter(([key]) => words.has(key)));
 
 /** Alternatives for an upstream that takes none. */
-function writeWithout(schema: Fields, branches: readonly Alternative[], writing: Writing): Node {
+function writeWithout(
+  schema: Fields,
+  branches: readonly Alternative[],
+  writing: Rewrite,
+): RewrittenSchema {
   const some = branches.filter((branch) => !isNull(branch.schema));
   const [first] = some;
   if (some.length !== 1 || !isFields(first?.schema)) return asText(schema, writing, "alternatives");
@@ -128,11 +139,11 @@ const isNull = (schema: JsonSchema): boolean =>
   isFields(schema) && (schema.type === "null" || schema.const === null);
 
 /** The one thing that may be null, as far as the upstream can say so. */
-function nullable(node: Node, may: boolean, writing: Writing): Node {
+function nullable(node: RewrittenSchema, may: boolean, writing: Rewrite): RewrittenSchema {
   if (!may || !isFields(node.schema)) return node;
   if (writing.rule.keywords?.includes("nullable") === true)
     return { schema: { ...node.schema, nullable: true }, codec: node.codec };
-  writing.told.add("null");
+  writing.describedOnly.add("null");
   return node;
 }
 
@@ -140,9 +151,9 @@ function nullable(node: Node, may: boolean, writing: Writing): Node {
 export function writeTypes(
   schema: Fields,
   types: readonly string[],
-  writing: Writing,
+  writing: Rewrite,
   within: Within,
-): Node {
+): RewrittenSchema {
   const nested = types.some((type) => type === "object" || type === "array");
   if (writing.rule.typeLists !== false && !nested)
     return { schema: limit(schema, writing), codec: undefined };

@@ -181,7 +181,9 @@ describe("compileSchema", () => {
           expect(strays(compiled.schema, rule)).toEqual([]);
           const sent = compiled.codec === undefined ? value : compiled.codec.encode(value);
           const nullable = JSON.stringify(compiled.schema).includes("nullable");
-          fc.pre(!nullable && !compiled.told.includes("null") && ajv.validate(schema, value));
+          fc.pre(
+            !nullable && !compiled.describedOnly.includes("null") && ajv.validate(schema, value),
+          );
           expect(ajv.validate(compiled.schema, sent)).toBe(true);
         }),
         { numRuns: 200 },
@@ -296,7 +298,7 @@ describe("compileSchema", () => {
       description: '(anyOf: [{"required":["id"]},{"required":["name"]}])',
     });
     expect(compiled.codec).toBeUndefined();
-    expect(compiled.told).toEqual(["anyOf at the top"]);
+    expect(compiled.describedOnly).toEqual(["anyOf at the top"]);
   });
 
   it("takes parameters of any kind for none, and keeps them an object", () => {

@@ -4,7 +4,7 @@ import type { SchemaRule } from "../../turn/profile.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 import { wrapped, type Codec } from "./codec.ts";
 import { writeSchema } from "./write.ts";
-import { describe, type Node, type Writing } from "./writing.ts";
+import { describe, type RewrittenSchema, type Rewrite } from "./rewrite.ts";
 
 /** A client's schema as one upstream can take it. */
 export type Compiled = {
@@ -14,7 +14,7 @@ export type Compiled = {
   /** Rewrites that are undone on the way back; each a phrase. */
   readonly reshaped: readonly string[];
   /** What the upstream's schemas cannot say and its model is only told. */
-  readonly told: readonly string[];
+  readonly describedOnly: readonly string[];
 };
 
 /** Where the arguments stand when they are not an object themselves. */
@@ -34,18 +34,18 @@ export function compileSchema(schema: JsonSchema, rule: SchemaRule): Compiled {
     schema: writing.changed ? withDefinitions(node.schema, writing) : schema,
     codec: writing.values ? node.codec : undefined,
     reshaped: [...writing.reshaped],
-    told: [...writing.told],
+    describedOnly: [...writing.describedOnly],
   };
 }
 
-function startWriting(root: JsonSchema, rule: SchemaRule, follow: boolean): Writing {
-  const writing: Writing = {
+function startWriting(root: JsonSchema, rule: SchemaRule, follow: boolean): Rewrite {
+  const writing: Rewrite = {
     rule,
     root,
     follow,
     definitions: { byRef: new Map(), byName: new Map() },
     reshaped: new Set(),
-    told: new Set(),
+    describedOnly: new Set(),
     changed: false,
     values: false,
     size: 0,
@@ -54,7 +54,7 @@ function startWriting(root: JsonSchema, rule: SchemaRule, follow: boolean): Writ
   return writing;
 }
 
-function settleRoot(writing: Writing, schema: JsonSchema): Node {
+function settleRoot(writing: Rewrite, schema: JsonSchema): RewrittenSchema {
   if (writing.rule.anyRoot !== false) return writing.write(schema, new Set(["#"]));
   const target = withProperties(withoutConditions(followed(schema, schema), writing));
   if (target !== schema) writing.changed = true;
@@ -87,7 +87,7 @@ function followed(schema: JsonSchema, root: JsonSchema, steps = 8): JsonSchema {
 const UNIONS = ["anyOf", "oneOf", "allOf", "not", "if", "then", "else"];
 
 /** An object that only asks for one or another of its own keys: the asking is told, the object kept. */
-function withoutConditions(schema: JsonSchema, writing: Writing): JsonSchema {
+function withoutConditions(schema: JsonSchema, writing: Rewrite): JsonSchema {
   if (!isFields(schema) || !isFields(schema.properties)) return schema;
   const conditions = UNIONS.filter((word) => word in schema);
   const onlyAsk = (branch: unknown): boolean =>
@@ -102,7 +102,7 @@ function withoutConditions(schema: JsonSchema, writing: Writing): JsonSchema {
   for (const word of conditions) {
     words.push(`${word}: ${JSON.stringify(plain[word])}`);
     delete plain[word];
-    writing.told.add(`${word} at the top`);
+    writing.describedOnly.add(`${word} at the top`);
   }
   writing.changed = true;
   return { ...plain, description: describe(schema.description, words) };
@@ -114,7 +114,7 @@ const isPlainObject = (schema: JsonSchema): boolean =>
   !("enum" in schema) &&
   UNIONS.every((word) => !(word in schema));
 
-function withDefinitions(schema: JsonSchema, { definitions }: Writing): JsonSchema {
+function withDefinitions(schema: JsonSchema, { definitions }: Rewrite): JsonSchema {
   if (!isFields(schema)) return schema;
   const { $defs: _, definitions: __, ...rest } = schema as Record<string, unknown>;
   const written: Fields = Object.fromEntries(

@@ -3,12 +3,20 @@ import { isFields } from "../../turn/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 import { createProviderNameAllocator } from "../names/allocate.ts";
 import { entries, fieldwise, type Field, type Rest } from "./codec.ts";
-import { asText, describe, limit, takes, type Node, type Within, type Writing } from "./writing.ts";
+import {
+  asText,
+  describe,
+  limit,
+  takes,
+  type RewrittenSchema,
+  type Within,
+  type Rewrite,
+} from "./rewrite.ts";
 
 /** The key under which properties without a name of their own are sent. */
 const OTHERS = "other_properties";
 
-export function writeObject(schema: Fields, writing: Writing, within: Within): Node {
+export function writeObject(schema: Fields, writing: Rewrite, within: Within): RewrittenSchema {
   const named = isFields(schema.properties) ? schema.properties : undefined;
   const rest = schema.additionalProperties;
   const isMap = Object.keys(named ?? {}).length === 0 && rest !== false;
@@ -56,7 +64,7 @@ type Written = {
   readonly properties: readonly [string, JsonSchema][] | undefined;
   readonly required: readonly unknown[];
   readonly others: JsonSchema | undefined;
-  readonly writing: Writing;
+  readonly writing: Rewrite;
 };
 
 function objectSchema(schema: Fields, { properties, required, others, writing }: Written): Fields {
@@ -70,14 +78,19 @@ function objectSchema(schema: Fields, { properties, required, others, writing }:
   } else if (rest === false || rule.optional === false) written.additionalProperties = false;
   if (rule.maps === false && rest === true) {
     writing.changed = true;
-    writing.told.add("additionalProperties");
+    writing.describedOnly.add("additionalProperties");
   }
   if (rule.maps === false && rule.optional === false && rest !== false) writing.changed = true;
   return limit(written, writing);
 }
 
 /** An object that is nothing but keys and values. */
-function writeMap(schema: Fields, rest: unknown, writing: Writing, within: Within): Node {
+function writeMap(
+  schema: Fields,
+  rest: unknown,
+  writing: Rewrite,
+  within: Within,
+): RewrittenSchema {
   if (!isFields(rest) || Object.keys(rest).length === 0)
     return asText(schema, writing, "objects of any keys");
   const value = writing.write(rest, within);
@@ -89,7 +102,7 @@ function writeMap(schema: Fields, rest: unknown, writing: Writing, within: Withi
   };
 }
 
-function pairs(description: unknown, value: JsonSchema, writing: Writing): Fields {
+function pairs(description: unknown, value: JsonSchema, writing: Rewrite): Fields {
   const pair = {
     type: "object",
     properties: { key: { type: "string" }, value },
@@ -106,7 +119,7 @@ function pairs(description: unknown, value: JsonSchema, writing: Writing): Field
 function writeOthers(
   rest: unknown,
   taken: ReadonlySet<string>,
-  writing: Writing,
+  writing: Rewrite,
   within: Within,
 ): { readonly schema: JsonSchema; readonly rest: Rest | undefined } | undefined {
   if (!isFields(rest)) return undefined;
@@ -122,9 +135,9 @@ function writeOthers(
 
 /** What a property's absence is said by, for an upstream that wants every property. */
 function whenAbsent(
-  { schema }: Node,
+  { schema }: RewrittenSchema,
   original: JsonSchema,
-  writing: Writing,
+  writing: Rewrite,
 ): { readonly schema: JsonSchema; readonly absent: "null" | "list" } {
   writing.changed = writing.values = true;
   const nullable = acceptsNull(original, writing.root) ? undefined : orNull(schema, writing);
@@ -138,7 +151,7 @@ function whenAbsent(
   return { schema: { type: "array", description, items: schema }, absent: "list" };
 }
 
-function orNull(schema: JsonSchema, writing: Writing): JsonSchema | undefined {
+function orNull(schema: JsonSchema, writing: Rewrite): JsonSchema | undefined {
   if (!isFields(schema)) return undefined;
   const { type, description } = schema;
   const listsValues = "enum" in schema || "const" in schema;
@@ -152,7 +165,7 @@ function orNull(schema: JsonSchema, writing: Writing): JsonSchema | undefined {
   return undefined;
 }
 
-function upstreamKeys(keys: readonly string[], writing: Writing): ReadonlyMap<string, string> {
+function upstreamKeys(keys: readonly string[], writing: Rewrite): ReadonlyMap<string, string> {
   const { keys: rule } = writing.rule;
   if (rule === undefined) return new Map(keys.map((key) => [key, key]));
   const names = createProviderNameAllocator(rule)(keys.map((name) => ({ name, rank: 0 })));

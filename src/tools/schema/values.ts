@@ -1,10 +1,10 @@
 import { typeOfValue } from "../../schema/keywords.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { texts } from "./codec.ts";
-import { asText, limit, type Node, type Writing } from "./writing.ts";
+import { asText, limit, type RewrittenSchema, type Rewrite } from "./rewrite.ts";
 
 /** A schema that lists its values: an `enum`, or a `const`, which is an `enum` of one. */
-export function writeValues(schema: Fields, writing: Writing): Node {
+export function writeValues(schema: Fields, writing: Rewrite): RewrittenSchema {
   const { rule } = writing;
   const isConst = "const" in schema;
   const values = isConst ? [schema.const] : (schema.enum as readonly unknown[]);
@@ -35,8 +35,8 @@ function writeTexts(
   rest: Fields,
   schema: Fields,
   values: readonly unknown[],
-  writing: Writing,
-): Node {
+  writing: Rewrite,
+): RewrittenSchema {
   const words = values.map((value) => (typeof value === "string" ? value : JSON.stringify(value)));
   if (new Set(words).size < words.length) return asText(schema, writing, "values of several types");
   writing.changed = writing.values = true;

@@ -5,13 +5,13 @@ import { writeAll, writeTypes, writeUnion } from "./combine.ts";
 import { writeArray } from "./array.ts";
 import { writeObject } from "./object.ts";
 import { writeValues } from "./values.ts";
-import { asText, limit, type Node, type Within, type Writing } from "./writing.ts";
+import { asText, limit, type RewrittenSchema, type Within, type Rewrite } from "./rewrite.ts";
 
 /** Beyond this, writing definitions out where they are used gives more text than any model reads. */
 const LARGEST = 2000;
 
 /** Writes one schema in the form the rule allows. */
-export function writeSchema(schema: JsonSchema, writing: Writing, within: Within): Node {
+export function writeSchema(schema: JsonSchema, writing: Rewrite, within: Within): RewrittenSchema {
   if (typeof schema === "boolean") return writeOpen(schema, writing);
   if (++writing.size > LARGEST) return asText(schema, writing, "what is too large to write out");
   if (typeof schema.$ref === "string") return writeRef(schema, schema.$ref, writing, within);
@@ -30,14 +30,19 @@ export function writeSchema(schema: JsonSchema, writing: Writing, within: Within
   return writeTyped({ ...schema, type: implied }, implied, writing, within);
 }
 
-function writeTyped(schema: Fields, type: string, writing: Writing, within: Within): Node {
+function writeTyped(
+  schema: Fields,
+  type: string,
+  writing: Rewrite,
+  within: Within,
+): RewrittenSchema {
   if (type === "object") return writeObject(schema, writing, within);
   if (type === "array") return writeArray(schema, writing, within);
   return { schema: limit(schema, writing), codec: undefined };
 }
 
 /** A schema that leaves the type open. */
-function writeOpen(schema: JsonSchema, writing: Writing): Node {
+function writeOpen(schema: JsonSchema, writing: Rewrite): RewrittenSchema {
   const fields = typeof schema === "boolean" ? {} : schema;
   if (writing.rule.untyped === false) return asText(fields, writing, "values of any type");
   return {
@@ -46,7 +51,7 @@ function writeOpen(schema: JsonSchema, writing: Writing): Node {
   };
 }
 
-function writeRef(schema: Fields, ref: string, writing: Writing, within: Within): Node {
+function writeRef(schema: Fields, ref: string, writing: Rewrite, within: Within): RewrittenSchema {
   const target = resolve(writing.root, ref);
   const { $ref: _, ...beside } = schema as Record<string, unknown>;
   if (writing.rule.refs !== false)
@@ -61,7 +66,12 @@ function writeRef(schema: Fields, ref: string, writing: Writing, within: Within)
 }
 
 /** Keeps a reference, and what it refers to among the definitions. */
-function writeDefinition(beside: Fields, ref: string, target: JsonSchema, writing: Writing): Node {
+function writeDefinition(
+  beside: Fields,
+  ref: string,
+  target: JsonSchema,
+  writing: Rewrite,
+): RewrittenSchema {
   const { byRef, byName } = writing.definitions;
   let found = byRef.get(ref);
   if (found === undefined) {

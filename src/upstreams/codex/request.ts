@@ -44,7 +44,8 @@ export function writeCodexRequest(
   const tools = dynamicTools(turn, (reason) =>
     decisions.push({ path: "tools", action: "changed", reason }),
   );
-  const developer = turn.choice?.type === "required" && tools.length > 0 ? MUST_CALL : undefined;
+  const developer =
+    turn.toolChoice?.type === "required" && tools.length > 0 ? MUST_CALL : undefined;
   if (developer !== undefined) decisions.push(requiredInWords);
   const { include, verbosity, ...params } = fields;
   noteIncludes(include, decisions);

@@ -55,10 +55,10 @@ const dynamicTool = (
 
 /** The tools of a planned turn, which are all functions. `onLoss` is called for schemas that Codex cannot read. */
 export function dynamicTools(
-  { tools, choice }: Turn<UpstreamName>,
+  { tools, toolChoice }: Turn<UpstreamName>,
   onLoss: (reason: string) => void,
 ): DynamicTool[] {
-  if (choice?.type === "none") return [];
+  if (toolChoice?.type === "none") return [];
   return tools.filter(isFunction).map(({ name, description, schema }) => {
     if (isReadable(schema)) return dynamicTool(name, description, schema);
     onLoss(`the schema of \`${name}\` is nested deeper than Codex can read, so it is left open`);

@@ -246,7 +246,10 @@ describe("the demo's calls", () => {
     await fc.assert(
       fc.asyncProperty(properties, words, async (declared, said) => {
         const asked = tool("do_it", declared, { additionalProperties: false, $defs: { node } });
-        const answer = await ask(said.join(" "), { tools: [asked], choice: { type: "required" } });
+        const answer = await ask(said.join(" "), {
+          tools: [asked],
+          toolChoice: { type: "required" },
+        });
         expect(callsOf(answer).length).toBeGreaterThan(0);
         for (const call of callsOf(answer))
           expect([
@@ -274,21 +277,23 @@ describe("the choice of tools", () => {
 
   it("is kept: none, required, one tool, a few", async () => {
     const said = "What's the weather in Paris?";
-    expect(callsOf(await ask(said, { tools, choice: { type: "none" } }))).toEqual([]);
-    expect(callsOf(await ask("Hello", { tools, choice: { type: "required" } }))).toHaveLength(1);
+    expect(callsOf(await ask(said, { tools, toolChoice: { type: "none" } }))).toEqual([]);
+    expect(callsOf(await ask("Hello", { tools, toolChoice: { type: "required" } }))).toHaveLength(
+      1,
+    );
     const forced = { type: "tool", tool: { kind: "function", name: time.name } } as const;
-    expect(inputs(await ask(said, { tools, choice: forced }))).toEqual([
+    expect(inputs(await ask(said, { tools, toolChoice: forced }))).toEqual([
       ["get_time", { city: "Paris" }],
     ]);
     const refs = [{ kind: "function", name: time.name }];
     expect(
       inputs(
-        await ask(said, { tools, choice: { type: "allowed", mode: "required", tools: refs } }),
+        await ask(said, { tools, toolChoice: { type: "allowed", mode: "required", tools: refs } }),
       ),
     ).toEqual([["get_time", { city: "Paris" }]]);
     expect(
       callsOf(
-        await ask("Hello", { tools, choice: { type: "allowed", mode: "auto", tools: refs } }),
+        await ask("Hello", { tools, toolChoice: { type: "allowed", mode: "auto", tools: refs } }),
       ),
     ).toEqual([]);
   });
@@ -452,9 +457,9 @@ describe("the demo's words", () => {
 
   it("need no user to have spoken", async () => {
     expect(textOf(await ask([], { tools: [weather] }))).toContain("demo model");
-    expect(callsOf(await ask([], { tools: [weather], choice: { type: "required" } }))).toHaveLength(
-      1,
-    );
+    expect(
+      callsOf(await ask([], { tools: [weather], toolChoice: { type: "required" } })),
+    ).toHaveLength(1);
   });
 });
 

@@ -1,6 +1,6 @@
 import { isFields } from "../../turn/json.ts";
 import type { UpstreamName } from "../../turn/names.ts";
-import type { Choice, Turn } from "../../turn/turn.ts";
+import type { ToolChoice, Turn } from "../../turn/turn.ts";
 import { lastUserIndex, lastUserText } from "../turn-text.ts";
 import { answerText, resultsOf } from "./answer.ts";
 import { callables, callsFor, type Callable, type PlannedCall } from "./calls.ts";
@@ -19,7 +19,7 @@ export type Reply = {
 
 /** Calls what fits, and once there are results, answers with them. */
 export function replyTo(turn: Turn<UpstreamName>): Reply {
-  const offered = allowed(callables(turn.tools), turn.choice);
+  const offered = allowed(callables(turn.tools), turn.toolChoice);
   const calls = distinct(nextCalls(turn, offered).map(withInput));
   const names = [...new Set(calls.map(({ callable }) => callable.tool.name))].join(" and ");
   const known = resultsOf(turn).length;
@@ -33,7 +33,7 @@ export function replyTo(turn: Turn<UpstreamName>): Reply {
 
 function allowed(
   offered: readonly Callable[],
-  choice: Choice<UpstreamName> | undefined,
+  choice: ToolChoice<UpstreamName> | undefined,
 ): readonly Callable[] {
   switch (choice?.type) {
     case "none":
@@ -50,7 +50,7 @@ function allowed(
   }
 }
 
-const mustCall = (choice: Choice<UpstreamName> | undefined): boolean =>
+const mustCall = (choice: ToolChoice<UpstreamName> | undefined): boolean =>
   choice?.type === "required" ||
   choice?.type === "tool" ||
   (choice?.type === "allowed" && choice.mode === "required");
@@ -59,7 +59,7 @@ const mustCall = (choice: Choice<UpstreamName> | undefined): boolean =>
 function nextCalls(turn: Turn<UpstreamName>, offered: readonly Callable[]): readonly PlannedCall[] {
   if (offered.length === 0) return [];
   const { parallelCalls, maxCalls = Infinity } = turn.params;
-  const must = mustCall(turn.choice);
+  const must = mustCall(turn.toolChoice);
   const since = turn.items.slice(lastUserIndex(turn) + 1);
   const made = since.filter((item) => item.type === "call").length;
   const isFirst = made === 0 && turn.items.at(-1)?.type !== "result";

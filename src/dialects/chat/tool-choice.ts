@@ -1,5 +1,5 @@
 import { clientName, type UpstreamName } from "../../turn/names.ts";
-import type { Choice, Fields, ToolRef } from "../../turn/turn.ts";
+import type { ToolChoice, Fields, ToolRef } from "../../turn/turn.ts";
 import { textOf } from "../shared/loose.ts";
 import type { Repair } from "../shared/repairs.ts";
 import { invalid, shaped } from "../shared/shape.ts";
@@ -12,7 +12,11 @@ const forms =
  * Reads `tool_choice` in every form, and `function_call` as it was before. Null
  * is refused, as the API does: a choice that went missing is not the default.
  */
-export function readChoice(choice: unknown, legacy: unknown, repair: Repair): Choice | undefined {
+export function readToolChoice(
+  choice: unknown,
+  legacy: unknown,
+  repair: Repair,
+): ToolChoice | undefined {
   if (choice !== undefined)
     return readForm(choice, "tool_choice", () => repair("tool_choice", "chat says it otherwise"));
   if (legacy === undefined || legacy === null) return undefined;
@@ -22,7 +26,7 @@ export function readChoice(choice: unknown, legacy: unknown, repair: Repair): Ch
   return { type: "tool", tool: { kind: "function", name: clientName(name) } };
 }
 
-function readForm(choice: unknown, path: string, repair: () => void): Choice {
+function readForm(choice: unknown, path: string, repair: () => void): ToolChoice {
   switch (choice) {
     case "auto":
     case "none":
@@ -64,7 +68,7 @@ function readRef(form: Fields, path: string, repair: () => void): ToolRef {
   return { kind, name: clientName(name), ...inNamespace(textOf(namespace)) };
 }
 
-export function writeChoice(choice: Choice<UpstreamName>): unknown {
+export function writeToolChoice(choice: ToolChoice<UpstreamName>): unknown {
   switch (choice.type) {
     case "auto":
     case "none":

@@ -13,8 +13,8 @@ import {
   withTools,
 } from "../../../test/support/turns.ts";
 import { clientName } from "../../turn/names.ts";
-import type { ChoiceForm, Profile } from "../../turn/profile.ts";
-import type { Choice, ToolRef } from "../../turn/turn.ts";
+import type { ToolChoiceForm, Profile } from "../../turn/profile.ts";
+import type { ToolChoice, ToolRef } from "../../turn/turn.ts";
 import { planTools } from "./plan.ts";
 
 const ref = (kind: string, name: string, group?: string): ToolRef => ({
@@ -34,8 +34,8 @@ const tools = [
   builtin("web_search"),
 ];
 const turn = ask({ tools });
-const plan = (choice: Choice | undefined, profile = plain) =>
-  planTools({ ...turn, choice }, profile);
+const plan = (toolChoice: ToolChoice | undefined, profile = plain) =>
+  planTools({ ...turn, toolChoice }, profile);
 
 /** Each kind of tool, as a choice names it, and what it is called at the upstream. */
 const named: [string, ToolRef, string][] = [
@@ -52,7 +52,7 @@ const named: [string, ToolRef, string][] = [
   ["a namespaced function by its bare name", ref("function", "status"), "mcp__git__status"],
   ["a namespaced function by one name", ref("function", "mcp__git__status"), "mcp__git__status"],
 ];
-const without = (...forms: ChoiceForm[]): Profile =>
+const without = (...forms: ToolChoiceForm[]): Profile =>
   withTools({ choice: plain.tools.choice.filter((form) => !forms.includes(form)) });
 
 describe("a choice of one tool", () => {
@@ -102,7 +102,7 @@ describe("a choice", () => {
         profile,
       );
       const canSayNone = forms.length > 0;
-      expect(sent.choice).toEqual(canSayNone ? { type: "none" } : undefined);
+      expect(sent.toolChoice).toEqual(canSayNone ? { type: "none" } : undefined);
       expect(sent.tools.length > 0).toBe(canSayNone);
       expect(limits.allowed).toEqual(new Set());
       expect(decisions.filter(({ path }) => path === "tool_choice")).toEqual([
@@ -121,18 +121,18 @@ describe("a choice", () => {
   );
 
   it("left out stays so", () => {
-    expect(plan(undefined).turn.choice).toBeUndefined();
+    expect(plan(undefined).turn.toolChoice).toBeUndefined();
     expect(plan(undefined).limits.allowed).toBeUndefined();
   });
 
   it.each(["auto", "none", "required"] as const)("of %s is said as it is", (type) => {
     const planned = plan({ type });
-    expect(planned.turn.choice).toEqual({ type });
+    expect(planned.turn.toolChoice).toEqual({ type });
     expect(planned.decisions.filter(({ path }) => path === "tool_choice")).toEqual([]);
   });
 
   it.each(named)("of %s is said under its upstream name", (_, tool, name) => {
-    expect(plan({ type: "tool", tool }).turn.choice).toEqual({
+    expect(plan({ type: "tool", tool }).turn.toolChoice).toEqual({
       type: "tool",
       tool: { kind: "function", name, namespace: undefined },
     });
@@ -141,7 +141,7 @@ describe("a choice", () => {
   it.each(named)("of %s offers nothing else where it cannot be forced", (_, tool, name) => {
     const { turn: sent, decisions } = plan({ type: "tool", tool }, without("function"));
     expect(namesOf(sent.tools)).toEqual([name]);
-    expect(sent.choice).toEqual({ type: "required" });
+    expect(sent.toolChoice).toEqual({ type: "required" });
     expect(decisions).toContainEqual(
       expect.objectContaining({ path: "tool_choice", action: "reshaped" }),
     );
@@ -153,7 +153,7 @@ describe("a choice", () => {
       for (const mode of ["auto", "required"] as const) {
         const planned = plan({ type: "allowed", mode, tools: [tool] });
         expect(namesOf(planned.turn.tools)).toEqual([name]);
-        expect(planned.turn.choice).toEqual({ type: mode });
+        expect(planned.turn.toolChoice).toEqual({ type: mode });
         const answer = [...calling("look", ["{}"]), ...calling(name, ["{}"], { call: 1 })];
         const { calls } = restored(planned, name === "look" ? calling("look", ["{}"]) : answer);
         expect(calls).toHaveLength(1);
@@ -170,7 +170,7 @@ describe("a choice", () => {
       without("function", "required"),
     );
     expect(namesOf(sent.tools)).toEqual(["look"]);
-    expect(sent.choice).toEqual({ type: "auto" });
+    expect(sent.toolChoice).toEqual({ type: "auto" });
     expect(decisions).toContainEqual(
       expect.objectContaining({ path: "tool_choice", action: "changed" }),
     );
@@ -178,7 +178,7 @@ describe("a choice", () => {
 
   it("of any tool that cannot be required is openly left to the model", () => {
     const { turn: sent, decisions } = plan({ type: "required" }, without("required"));
-    expect(sent.choice).toEqual({ type: "auto" });
+    expect(sent.toolChoice).toEqual({ type: "auto" });
     expect(decisions).toContainEqual({
       path: "tool_choice",
       action: "changed",
@@ -189,7 +189,7 @@ describe("a choice", () => {
   it("of none that cannot be said offers no tools", () => {
     const planned = plan({ type: "none" }, without("none"));
     expect(planned.turn.tools).toEqual([]);
-    expect(planned.turn.choice).toBeUndefined();
+    expect(planned.turn.toolChoice).toBeUndefined();
     expect(restored(planned, calling("look", ["{}"])).calls).toEqual([]);
   });
 
@@ -198,7 +198,7 @@ describe("a choice", () => {
       type: "tool",
       tool: ref("web_search_preview", "web_search_preview"),
     });
-    expect(sent.choice).toEqual({ type: "auto" });
+    expect(sent.toolChoice).toEqual({ type: "auto" });
     expect(decisions).toContainEqual(
       expect.objectContaining({ path: "tool_choice", action: "changed" }),
     );
@@ -211,8 +211,8 @@ describe("a choice", () => {
   });
 
   it("without tools is a fault only if it asks for a call", () => {
-    const bare = (choice: Choice) => planTools(ask({ choice }), plain);
-    expect(bare({ type: "auto" }).turn.choice).toBeUndefined();
+    const bare = (toolChoice: ToolChoice) => planTools(ask({ toolChoice }), plain);
+    expect(bare({ type: "auto" }).turn.toolChoice).toBeUndefined();
     expect(bare({ type: "auto" }).decisions).toEqual([
       { path: "tool_choice", action: "repaired", reason: "it says nothing without tools" },
     ]);
@@ -220,29 +220,31 @@ describe("a choice", () => {
   });
 
   it("without tools is left alone between two of one language, if it has a word for it", () => {
-    const none = ask({ dialect: "chat", choice: { type: "none" } });
+    const none = ask({ dialect: "chat", toolChoice: { type: "none" } });
     expect(planTools(none, plain).identical).toBe(true);
-    expect(planTools(none, without("none")).turn.choice).toBeUndefined();
+    expect(planTools(none, without("none")).turn.toolChoice).toBeUndefined();
   });
 
   it("of an older name for a built-in means the built-in", () => {
     const search = ask({
       tools: [builtin("web_search")],
-      choice: { type: "tool", tool: ref("web_search_preview", "web_search_preview") },
+      toolChoice: { type: "tool", tool: ref("web_search_preview", "web_search_preview") },
     });
-    expect(planTools(search, whole).turn.choice).toMatchObject({ tool: { kind: "web_search" } });
+    expect(planTools(search, whole).turn.toolChoice).toMatchObject({
+      tool: { kind: "web_search" },
+    });
   });
 
   it("of a server's tool means the server", () => {
     const server = { ...builtin("mcp"), name: clientName("docs") };
-    const choice: Choice = { type: "tool", tool: ref("mcp", "search", "docs") };
-    expect(planTools(ask({ tools: [server], choice }), whole).turn.choice).toMatchObject({
+    const toolChoice: ToolChoice = { type: "tool", tool: ref("mcp", "search", "docs") };
+    expect(planTools(ask({ tools: [server], toolChoice }), whole).turn.toolChoice).toMatchObject({
       tool: { kind: "mcp", name: "docs" },
     });
   });
 
   it("goes through as it is where the upstream has every form", () => {
-    const choice: Choice = {
+    const choice: ToolChoice = {
       type: "allowed",
       mode: "required",
       tools: [
@@ -253,7 +255,7 @@ describe("a choice", () => {
     };
     const planned = plan(choice, whole);
     expect(planned.identical).toBe(true);
-    expect(planned.turn.choice).toBe(choice);
+    expect(planned.turn.toolChoice).toBe(choice);
   });
 
   it("that allows something unknown drops that, and something declared stays", () => {

@@ -1,16 +1,16 @@
 import type { Action, Decision } from "../../turn/decision.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
-import type { ChoiceForm, Profile } from "../../turn/profile.ts";
-import type { Choice, DialectName, Tool, ToolRef } from "../../turn/turn.ts";
+import type { ToolChoiceForm, Profile } from "../../turn/profile.ts";
+import type { ToolChoice, DialectName, Tool, ToolRef } from "../../turn/turn.ts";
 import type { Bound, Identities, ToolVerdict } from "./declare.ts";
 import { fullName, isCalledByName } from "../names/identity.ts";
 import { kindOf } from "../kinds/kinds.ts";
 import { renderProviderToolDeclarations } from "./render.ts";
 
 /** Which tools may or must be called, in the upstream's words. */
-export type ChoicePlan = {
-  readonly choice: Choice<UpstreamName> | undefined;
+export type ToolChoicePlan = {
+  readonly toolChoice: ToolChoice<UpstreamName> | undefined;
   /** The tools to offer under it. */
   readonly tools: readonly Tool<UpstreamName>[];
   /** The tools an answer may call, to be held against it; none named: any. */
@@ -28,18 +28,18 @@ export type Offered = {
 };
 
 /** Plans a choice. Throws a Fault if it names a tool that nobody declared. */
-export function planProviderToolChoice(
-  choice: Choice | undefined,
+export function planToolChoice(
+  choice: ToolChoice | undefined,
   offer: Offered,
   { profile, dialect }: { readonly profile: Profile; readonly dialect: DialectName },
-): ChoicePlan {
-  const can = (form: ChoiceForm): boolean => profile.tools.choice.includes(form);
-  const mode = (asked: "auto" | "required"): Choice<UpstreamName> | undefined => {
+): ToolChoicePlan {
+  const can = (form: ToolChoiceForm): boolean => profile.tools.choice.includes(form);
+  const mode = (asked: "auto" | "required"): ToolChoice<UpstreamName> | undefined => {
     if (asked === "required" && can("required")) return { type: "required" };
     return can("auto") ? { type: "auto" } : undefined;
   };
-  const plan = (made: Partial<ChoicePlan>, action?: Action, reason = ""): ChoicePlan => ({
-    choice: undefined,
+  const plan = (made: Partial<ToolChoicePlan>, action?: Action, reason = ""): ToolChoicePlan => ({
+    toolChoice: undefined,
     tools: offer.tools,
     allowed: undefined,
     identical: action === undefined,
@@ -49,24 +49,24 @@ export function planProviderToolChoice(
   if (choice === undefined) return plan({});
   if (offer.offered.length === 0) {
     const isTaken = profile.dialect === dialect && can(choice.type === "none" ? "none" : "auto");
-    return withoutTools(choice, offer, isTaken, plan);
+    return planWithoutTools(choice, offer, isTaken, plan);
   }
 
   switch (choice.type) {
     case "auto":
       // It is what every upstream does when nothing is said.
-      return plan({ choice: mode("auto"), identical: can("auto") });
+      return plan({ toolChoice: mode("auto"), identical: can("auto") });
     case "none":
-      if (can("none")) return plan({ ...silence(can), allowed: new Set() });
+      if (can("none")) return plan({ ...callNothing(can), allowed: new Set() });
       return plan(
-        { ...silence(can), allowed: new Set() },
+        { ...callNothing(can), allowed: new Set() },
         "reshaped",
         "the upstream cannot be told to call nothing, so it is offered nothing",
       );
     case "required":
-      if (can("required")) return plan({ choice: { type: "required" } });
+      if (can("required")) return plan({ toolChoice: { type: "required" } });
       return plan(
-        { choice: mode("auto") },
+        { toolChoice: mode("auto") },
         "changed",
         "the upstream cannot be made to call a tool",
       );
@@ -80,28 +80,34 @@ export function planProviderToolChoice(
 }
 
 type Planner = {
-  readonly can: (form: ChoiceForm) => boolean;
-  readonly mode: (asked: "auto" | "required") => Choice<UpstreamName> | undefined;
-  readonly plan: (made: Partial<ChoicePlan>, action?: Action, reason?: string) => ChoicePlan;
+  readonly can: (form: ToolChoiceForm) => boolean;
+  readonly mode: (asked: "auto" | "required") => ToolChoice<UpstreamName> | undefined;
+  readonly plan: (
+    made: Partial<ToolChoicePlan>,
+    action?: Action,
+    reason?: string,
+  ) => ToolChoicePlan;
 };
 
 /** How an upstream is told to call nothing: in its word for it, or by offering nothing. */
-const silence = (can: Planner["can"]): Pick<ChoicePlan, "choice"> | Pick<ChoicePlan, "tools"> =>
-  can("none") ? { choice: { type: "none" } } : { tools: [] };
+const callNothing = (
+  can: Planner["can"],
+): Pick<ToolChoicePlan, "toolChoice"> | Pick<ToolChoicePlan, "tools"> =>
+  can("none") ? { toolChoice: { type: "none" } } : { tools: [] };
 
-function planForced(ref: ToolRef, offer: Offered, { can, mode, plan }: Planner): ChoicePlan {
+function planForced(ref: ToolRef, offer: Offered, { can, mode, plan }: Planner): ToolChoicePlan {
   const bound = find(ref, offer);
   if (bound === undefined) {
     const reason = `\`${fullName(ref)}\` is not offered, so it cannot be called`;
-    return plan({ choice: mode("auto") }, "changed", reason);
+    return plan({ toolChoice: mode("auto") }, "changed", reason);
   }
   const allowed = isHosted(bound) ? undefined : new Set([bound]);
   if (can("function")) {
     const tool = refOf(bound);
-    return plan({ choice: { type: "tool", tool }, allowed, identical: isSame(tool, ref) });
+    return plan({ toolChoice: { type: "tool", tool }, allowed, identical: isSame(tool, ref) });
   }
   return plan(
-    { choice: mode("required"), tools: renderProviderToolDeclarations([bound]), allowed },
+    { toolChoice: mode("required"), tools: renderProviderToolDeclarations([bound]), allowed },
     can("required") ? "reshaped" : "changed",
     "the upstream cannot be made to call one tool, so it is offered no other",
   );
@@ -111,10 +117,10 @@ function planForced(ref: ToolRef, offer: Offered, { can, mode, plan }: Planner):
 const isHosted = ({ upstream: { kind } }: Bound): boolean => !isCalledByName(kind);
 
 function planAllowed(
-  choice: Extract<Choice, { type: "allowed" }>,
+  choice: Extract<ToolChoice, { type: "allowed" }>,
   offer: Offered,
   { can, mode, plan }: Planner,
-): ChoicePlan {
+): ToolChoicePlan {
   const found = choice.tools.map((ref) => find(ref, offer));
   const allowed = new Set(found.filter((bound) => bound !== undefined));
   const lost = choice.tools
@@ -126,7 +132,7 @@ function planAllowed(
     }));
   if (allowed.size === 0) {
     const reason = "none of the allowed tools is offered, so none can be called";
-    const made = plan({ ...silence(can), allowed }, "changed", reason);
+    const made = plan({ ...callNothing(can), allowed }, "changed", reason);
     return { ...made, decisions: [...made.decisions, ...lost] };
   }
   if (can("allowed")) {
@@ -135,11 +141,11 @@ function planAllowed(
       lost.length === 0 &&
       tools.length === choice.tools.length &&
       tools.every((tool, at) => isSame(tool, choice.tools[at]));
-    return plan({ choice: { ...choice, tools }, allowed, decisions: lost, identical });
+    return plan({ toolChoice: { ...choice, tools }, allowed, decisions: lost, identical });
   }
   const forced = choice.mode === "auto" || can("required");
   const made = plan(
-    { choice: mode(choice.mode), tools: renderProviderToolDeclarations([...allowed]), allowed },
+    { toolChoice: mode(choice.mode), tools: renderProviderToolDeclarations([...allowed]), allowed },
     forced ? "reshaped" : "changed",
     forced
       ? "the upstream takes no list of allowed tools, so only those are offered"
@@ -149,14 +155,14 @@ function planAllowed(
 }
 
 /** A choice among nothing. */
-function withoutTools(
-  choice: Choice,
+function planWithoutTools(
+  choice: ToolChoice,
   { verdicts }: Offered,
   isTaken: boolean,
   plan: Planner["plan"],
-): ChoicePlan {
+): ToolChoicePlan {
   if (choice.type === "auto" || choice.type === "none") {
-    if (isTaken && verdicts.length === 0) return plan({ choice: { type: choice.type } });
+    if (isTaken && verdicts.length === 0) return plan({ toolChoice: { type: choice.type } });
     return plan({}, "repaired", "it says nothing without tools");
   }
   if (verdicts.length > 0)

@@ -4,27 +4,27 @@ import type { Fields } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
 
 /** Numbers events and puts them into frames. Fields come as JSON text without braces. */
-export type Line = {
+export type NumberedFrames = {
   /** Where frames go from now on. */
   to(emit: Emit<string>): void;
-  say(type: string, fields: string): void;
+  write(type: string, fields: string): void;
   /** Says a text in a frame whose head is always the same. */
-  delta(head: string, text: string, tail: string): void;
+  writeDelta(head: string, text: string, tail: string): void;
   resumeAt(sequence: number): void;
 };
 
-export function numberedLine(): Line {
+export function numberedFrames(): NumberedFrames {
   let sequence = 0;
   let out: Emit<string> = () => {};
   return {
     to(emit) {
       out = emit;
     },
-    say(type, fields) {
+    write(type, fields) {
       const number = sequence++;
       if (out !== discard) out(`${frameHead(type, fields)},"sequence_number":${number}}\n\n`);
     },
-    delta(head, text, tail) {
+    writeDelta(head, text, tail) {
       const number = sequence++;
       if (out !== discard) out(head + JSON.stringify(text) + tail + number + "}\n\n");
     },
@@ -41,29 +41,32 @@ export const frameHead = (type: string, fields: string): string =>
 export const DELTA_TAIL = ',"sequence_number":';
 
 /** Where an item stands in the answer. */
-export type Place = {
+export type OutputPosition = {
   readonly id: string;
   readonly index: number;
   /** Both, as the fields of an event. */
   readonly fields: string;
 };
 
-const placed = (id: string, index: number): Place => ({
+const placed = (id: string, index: number): OutputPosition => ({
   id,
   index,
   fields: `"item_id":${JSON.stringify(id)},"output_index":${index}`,
 });
 
 /** Gives items their places and keeps what became of them. */
-export type Shelf = {
+export type OutputItems = {
   /** Announces an item. An id that another item has already is not used again. */
-  add(id: string | undefined, prefix: string, item: (id: string) => Fields): Place;
+  add(id: string | undefined, prefix: string, item: (id: string) => Fields): OutputPosition;
   /** Closes an item; what is said of it here is what the whole answer holds. */
-  done(place: Place, item: Fields): void;
+  done(place: OutputPosition, item: Fields): void;
   closed(): readonly string[];
 };
 
-export function shelf(line: Line, { newId, keep }: Pick<WriteContext, "newId" | "keep">): Shelf {
+export function outputItems(
+  line: NumberedFrames,
+  { newId, keep }: Pick<WriteContext, "newId" | "keep">,
+): OutputItems {
   const ids = new Set<string>();
   const items: string[] = [];
   let next = 0;
@@ -73,14 +76,14 @@ export function shelf(line: Line, { newId, keep }: Pick<WriteContext, "newId" | 
       ids.add(id);
       const place = placed(id, next++);
       const text = JSON.stringify(item(id));
-      line.say("response.output_item.added", `"output_index":${place.index},"item":${text}`);
+      line.write("response.output_item.added", `"output_index":${place.index},"item":${text}`);
       return place;
     },
     done(place, item) {
       const text = JSON.stringify(item);
       items[place.index] = text;
       keep?.(place.id, text);
-      line.say("response.output_item.done", `"output_index":${place.index},"item":${text}`);
+      line.write("response.output_item.done", `"output_index":${place.index},"item":${text}`);
     },
     closed: () => items.filter((item) => item !== undefined),
   };

@@ -3,16 +3,16 @@ import type { Fields, JsonSchema } from "../../turn/turn.ts";
 import { jsonText, type Codec } from "./codec.ts";
 
 /** A schema as the upstream is given it, and how values cross over. */
-export type Node = { readonly schema: JsonSchema; readonly codec: Codec | undefined };
+export type RewrittenSchema = { readonly schema: JsonSchema; readonly codec: Codec | undefined };
 
 /** The references a schema was reached through. */
 export type Within = ReadonlySet<string>;
 
 /** What a reference leads to; the node is there once it has been written. */
-export type Definition = { readonly name: string; node?: Node };
+export type Definition = { readonly name: string; node?: RewrittenSchema };
 
 /** One client's schema on its way into another form. */
-export type Writing = {
+export type Rewrite = {
   readonly rule: SchemaRule;
   readonly root: JsonSchema;
   /** Whether references count as changing values. */
@@ -22,17 +22,17 @@ export type Writing = {
     readonly byName: Map<string, Definition>;
   };
   readonly reshaped: Set<string>;
-  readonly told: Set<string>;
+  readonly describedOnly: Set<string>;
   /** Whether the schema differs from the client's. */
   changed: boolean;
   /** Whether values differ too. */
   values: boolean;
   /** How many schemas have been written, those behind references counted each time. */
   size: number;
-  write(schema: JsonSchema, within: Within): Node;
+  write(schema: JsonSchema, within: Within): RewrittenSchema;
 };
 
-export const takes = (writing: Writing, word: "anyOf" | "oneOf" | "allOf"): boolean =>
+export const takes = (writing: Rewrite, word: "anyOf" | "oneOf" | "allOf"): boolean =>
   writing.rule.unions?.includes(word) ?? true;
 
 /** What is the schema's own form; everything else is a constraint or a remark. */
@@ -47,7 +47,7 @@ const silent = new Set(
 );
 
 /** The way out for what the upstream's schemas cannot describe: JSON text, with the schema beside it. */
-export function asText(schema: Fields, writing: Writing, what: string): Node {
+export function asText(schema: Fields, writing: Rewrite, what: string): RewrittenSchema {
   writing.changed = writing.values = true;
   writing.reshaped.add(`${what} as JSON text`);
   const { description, ...rest } = schema as Record<string, unknown>;
@@ -68,7 +68,7 @@ export function describe(description: unknown, remarks: readonly string[]): stri
 }
 
 /** The schema without what the upstream does not take, which its description tells instead. */
-export function limit(schema: Fields, writing: Writing): Fields {
+export function limit(schema: Fields, writing: Rewrite): Fields {
   let isWhole = true;
   for (const word in schema) if (isRefused(word, schema[word], writing.rule)) isWhole = false;
   if (isWhole) return schema;
@@ -82,7 +82,7 @@ export function limit(schema: Fields, writing: Writing): Fields {
     }
     if (silent.has(word) || (word === "additionalProperties" && value === false)) continue;
     remarks.push(`${word}: ${JSON.stringify(value)}`);
-    writing.told.add(word);
+    writing.describedOnly.add(word);
   }
   if (remarks.length === 0) return Object.fromEntries(kept);
   return { ...Object.fromEntries(kept), description: describe(schema.description, remarks) };

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { clientName, type AnyName } from "../../turn/names.ts";
-import type { Choice, Fields, ToolRef } from "../../turn/turn.ts";
+import type { ToolChoice, Fields, ToolRef } from "../../turn/turn.ts";
 import { given } from "../shared/loose.ts";
 import type { Repair } from "../shared/repairs.ts";
 import { invalid, shaped } from "../shared/shape.ts";
@@ -15,7 +15,7 @@ const named = z.looseObject({ name: z.string().min(1), namespace: z.string().nul
 const served = z.looseObject({ server_label: z.string(), name: z.string().nullish() });
 
 /** Reads `tool_choice` in every form of the API, and in Chat's nested ones. Null is none of them. */
-export function readChoice(raw: unknown, repair: Repair): Choice | undefined {
+export function readToolChoice(raw: unknown, repair: Repair): ToolChoice | undefined {
   if (raw === undefined) return undefined;
   if (raw === null)
     throw invalid("tool_choice", "must name a choice; leave it out for the default, `auto`");
@@ -64,7 +64,7 @@ function readRef(raw: Fields, path: string, repair: () => void): ToolRef {
   return { kind, name: clientName(name), ...given({ namespace }) };
 }
 
-export function writeChoice<Name extends AnyName>(said: Choice<Name>): unknown {
+export function writeToolChoice<Name extends AnyName>(said: ToolChoice<Name>): unknown {
   switch (said.type) {
     case "tool":
       return writeRef(said.tool);
