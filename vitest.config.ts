@@ -2,28 +2,15 @@ import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   test: {
+    setupFiles: ["test/support/fixed-seed.ts"],
+    // Files share workers and the modules loaded there, which saves a third of their time:
+    // nothing in `src` keeps state in a module, and what a test opens it closes.
+    isolate: false,
     testTimeout: 30_000,
     hookTimeout: 60_000,
     projects: [
-      {
-        extends: true,
-        test: {
-          name: "source",
-          include: ["src/**/*.test.ts"],
-          setupFiles: ["test/support/fixed-seed.ts"],
-          // Files share workers and the modules loaded there, which saves a third of their time:
-          // nothing in `src` keeps state in a module, and what a test opens it closes.
-          isolate: false,
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: "outside",
-          include: ["test/**/*.test.ts"],
-          setupFiles: ["test/support/fixed-seed.ts"],
-        },
-      },
+      { extends: true, test: { name: "source", include: ["src/**/*.test.ts"] } },
+      { extends: true, test: { name: "outside", include: ["test/**/*.test.ts"] } },
     ],
   },
 });

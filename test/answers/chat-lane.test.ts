@@ -126,6 +126,6 @@ it("says down the straight lane what any other way would have said", () => {
       const errors = bodies.filter(({ error }) => error !== undefined);
       expect(ends.length + errors.length).toBe(1);
     }),
-    { numRuns: 1000 },
+    { numRuns: 400 },
   );
 });

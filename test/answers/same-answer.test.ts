@@ -37,7 +37,7 @@ function meant({ text, reasoning, calls }: RandomAnswer): unknown[] {
   return [one, one];
 }
 
-const numRuns = 60;
+const numRuns = 40;
 
 describe.each(doors)("what a model says is what a client hears at the %s door", (door) => {
   it("in whatever form a chat upstream streams it", async () => {

@@ -71,7 +71,7 @@ describe.each(doors)("text of every script, through the %s door", (door) => {
           expect(answer.calls.map(({ input }) => input)).toEqual(inputs);
           expect(answer.text).toBe(blocks);
         }),
-        { numRuns: 25 },
+        { numRuns: 15 },
       );
     },
   );
@@ -93,7 +93,7 @@ describe.each(doors)("text of every script, through the %s door", (door) => {
         );
         expect(answer.text).toBe("");
       }),
-      { numRuns: 25 },
+      { numRuns: 15 },
     );
   });
 });

@@ -153,6 +153,6 @@ describe.skipIf(missing)("a thread of the real codex app-server that waited", ()
   it.each(doors)("has its model told what a fresh one would, at the %s door", async (door) => {
     const conversation = fc.array(steps, { minLength: 1, maxLength: 3 });
     const told = fc.asyncProperty(conversation, (planned) => converse(door, planned));
-    await expect(fc.assert(told, { numRuns: 12 })).resolves.toBeUndefined();
+    await expect(fc.assert(told, { numRuns: 8 })).resolves.toBeUndefined();
   });
 });

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { ConfigInput } from "../../src/gateway/config.ts";
 import { look, type Look, type Report } from "../../src/host/cli/smoke/look.ts";
 import { upstreamDialects } from "../support/client.ts";
+import { compileCache } from "../support/compile-cache.ts";
 import { chunk } from "../support/fake-model.ts";
 import {
   cut,
@@ -208,8 +209,11 @@ describe("patchbay smoke", () => {
   const cli = join(import.meta.dirname, "../../src/host/cli/cli.ts");
   const patchbay = (words: readonly string[], env = {}): Promise<Ended> =>
     new Promise((resolve) =>
-      execFile(process.execPath, [cli, "smoke", ...words], { env }, (error, out, err) =>
-        resolve({ code: Number(error?.code ?? 0), out, err }),
+      execFile(
+        process.execPath,
+        [cli, "smoke", ...words],
+        { env: { ...compileCache, ...env } },
+        (error, out, err) => resolve({ code: Number(error?.code ?? 0), out, err }),
       ),
     );
 

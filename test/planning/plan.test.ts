@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createGateway } from "../../src/index.ts";
+import { compileCache } from "../support/compile-cache.ts";
 
 const config = {
   upstreams: { up: { dialect: "chat", profile: "deepseek", base_url: "http://127.0.0.1:1/v1" } },
@@ -195,8 +196,12 @@ describe("patchbay plan", () => {
   });
   afterAll(() => rmSync(folder, { recursive: true }));
   const cli = join(import.meta.dirname, "../../src/host/cli/cli.ts");
-  const run = (...args: string[]): Promise<{ stdout: string }> =>
-    promisify(execFile)(process.execPath, [cli, "plan", "request.json", ...args], { cwd: folder });
+  const plan = (...args: string[]): Promise<{ stdout: string }> =>
+    promisify(execFile)(process.execPath, [cli, "plan", ...args], {
+      cwd: folder,
+      env: { ...process.env, ...compileCache },
+    });
+  const run = (...args: string[]): Promise<{ stdout: string }> => plan("request.json", ...args);
 
   it("prints a table of tools and one of parameters", async () => {
     const { stdout } = await run("--model", "other");
@@ -218,9 +223,7 @@ describe("patchbay plan", () => {
     const strict = { ...request.tools[0], strict: true };
     const asked = { ...request, truncation: undefined, tools: [strict] };
     writeFileSync(join(folder, "strict.json"), JSON.stringify(asked));
-    const { stdout } = await promisify(execFile)(process.execPath, [cli, "plan", "strict.json"], {
-      cwd: folder,
-    });
+    const { stdout } = await plan("strict.json");
     expect(stdout).toMatch(
       /^ {2}files\.read +function +native +files_read +offered without `strict`$/m,
     );

@@ -6,6 +6,7 @@ import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, it } from "vitest";
 import { loadConfig } from "../../src/host/config/load.ts";
+import { compileCache } from "../support/compile-cache.ts";
 import { serve } from "../support/serve.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -65,7 +66,9 @@ describe("what a reader copies", () => {
     const file = join(folder, "example.ts");
     const entry = pathToFileURL(join(root, "src/index.ts")).href;
     writeFileSync(file, example.replace('"patchbay"', JSON.stringify(entry)));
-    const { stdout } = await promisify(execFile)(process.execPath, [file]);
+    const { stdout } = await promisify(execFile)(process.execPath, [file], {
+      env: { ...process.env, ...compileCache },
+    });
     expect(JSON.parse(stdout)).toMatchObject({
       status: "completed",
       output: [{ content: [{ text: "Hello." }] }],

@@ -120,7 +120,7 @@ describe.each(doors)("at the %s door", (door) => {
         });
         expect(here.served.happenings.filter(({ type }) => type === "trouble")).toEqual([]);
       }),
-      { numRuns: 60 },
+      { numRuns: 40 },
     );
   });
 });

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { compileCache } from "../../../test/support/compile-cache.ts";
 
 let directory = "";
 let running: Patchbay[] = [];
@@ -38,7 +39,7 @@ function started(
 ): Patchbay {
   const child = spawn(command, args, {
     cwd: directory,
-    env: { XDG_CONFIG_HOME: directory, HOME: directory, ...env },
+    env: { XDG_CONFIG_HOME: directory, HOME: directory, ...compileCache, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const said = { out: "", err: "" };

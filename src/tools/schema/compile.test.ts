@@ -168,7 +168,7 @@ describe("compileSchema", () => {
         fc.property(sample, ({ schema, value }) => {
           expect(roundTrip(schema, rule, value)).toEqual(value);
         }),
-        { numRuns: 200 },
+        { numRuns: 100 },
       );
     });
 
@@ -186,7 +186,7 @@ describe("compileSchema", () => {
           );
           expect(ajv.validate(compiled.schema, sent)).toBe(true);
         }),
-        { numRuns: 200 },
+        { numRuns: 100 },
       );
     });
 
