@@ -16,19 +16,12 @@ import { scenarios } from "./scenarios.ts";
 import { openBare } from "./subjects/bare.ts";
 import { openDirect } from "./subjects/direct.ts";
 import { openNginx } from "./subjects/nginx.ts";
-import { openPatchbay } from "./subjects/patchbay.ts";
+import { openBefore, openPatchbay } from "./subjects/patchbay.ts";
 import { openPortkey } from "./subjects/portkey.ts";
 import { Absent, type OpenSubject, type Subject } from "./subjects/subject.ts";
 import { verify } from "./verify.ts";
 
 const parts: readonly Part[] = [planning, cost, latency, codex, linear, soak];
-
-const contenders: Readonly<Record<string, OpenSubject>> = {
-  nginx: openNginx,
-  bare: openBare,
-  portkey: openPortkey,
-  patchbay: openPatchbay,
-};
 
 const full: Effort = {
   rounds: 5,
@@ -53,7 +46,8 @@ const usage = `npm run bench -- [options]
   --rounds N     rounds of the cost part
   --soak         also 50,000 requests with memory read, and calls of up to 1 MB of fragments
   --only A,B     only these parts: ${parts.map((part) => part.name).join(", ")}
-  --without A,B  leave out some of: ${Object.keys(contenders).join(", ")}
+  --without A,B  leave out some of: nginx, bare, portkey, before, patchbay
+  --before DIR   a checkout from before a change takes part too, in turns with this one
   --check        compare with the project's targets (a miss is printed, never an exit code)
   --json FILE    write every figure to a file`;
 
@@ -64,11 +58,20 @@ const { values: options } = parseArgs({
     soak: { type: "boolean", default: false },
     only: { type: "string" },
     without: { type: "string", default: "" },
+    before: { type: "string" },
     check: { type: "boolean", default: false },
     json: { type: "string" },
     help: { type: "boolean", default: false },
   },
 });
+
+const contenders: Readonly<Record<string, OpenSubject>> = {
+  nginx: openNginx,
+  bare: openBare,
+  portkey: openPortkey,
+  before: openBefore(options.before),
+  patchbay: openPatchbay,
+};
 
 if (options.help) console.log(usage);
 else

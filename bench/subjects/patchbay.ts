@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { freePort, startServer, temporaryFolder } from "../processes.ts";
 import { models } from "../scenarios.ts";
 import { Absent, type OpenSubject } from "./subject.ts";
@@ -12,10 +12,27 @@ const root = join(import.meta.dirname, "../..");
  * upstream. Run from its sources it also keeps the compiler that strips their
  * types, some thirty megabytes of it.
  */
-export const openPatchbay: OpenSubject = async (upstream) => {
-  const built = spawnSync("npm", ["run", "build"], { cwd: root, encoding: "utf8" });
+export const openPatchbay: OpenSubject = (upstream) => openCheckout(root, "patchbay", upstream);
+
+/** Another checkout of Patchbay, such as one from before a change, to be compared in the same run. */
+export const openBefore =
+  (folder: string | undefined): OpenSubject =>
+  (upstream) => {
+    if (folder === undefined) throw new Absent("named by --before DIR");
+    return openCheckout(resolve(folder), "before", upstream);
+  };
+
+async function openCheckout(
+  checkout: string,
+  name: string,
+  upstream: Parameters<OpenSubject>[0],
+): ReturnType<OpenSubject> {
+  const built = spawnSync("npm", ["run", "build"], { cwd: checkout, encoding: "utf8" });
   if (built.status !== 0) throw new Absent(`it does not build: ${built.stdout}`);
-  const cli = join(root, "dist/host/cli/cli.js");
+  const manifest = JSON.parse(readFileSync(join(checkout, "package.json"), "utf8")) as {
+    readonly bin: { readonly patchbay: string };
+  };
+  const cli = join(checkout, manifest.bin.patchbay);
   const port = await freePort();
   const folder = temporaryFolder();
   const config = join(folder, "patchbay.yaml");
@@ -24,10 +41,10 @@ export const openPatchbay: OpenSubject = async (upstream) => {
   const pid = await startServer({ command: process.execPath, args, folder, port });
   const face = { port, pid, headers: {} };
   return [
-    { ...face, name: "patchbay chat", door: "chat" },
-    { ...face, name: "patchbay responses", door: "responses" },
+    { ...face, name: `${name} chat`, door: "chat" },
+    { ...face, name: `${name} responses`, door: "responses" },
   ];
-};
+}
 
 function configuration(port: number, upstream: number): string {
   return `
