@@ -44,7 +44,7 @@ export type RoundResult = {
 
 export type AnswerOptions = Pick<
   RoundsOptions,
-  "faultForClient" | "instead" | "next" | "toFault"
+  "faultForClient" | "instead" | "next" | "begun" | "toFault"
 > & {
   readonly first: Round;
   /** What the round's upstream will say. */

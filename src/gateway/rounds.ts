@@ -30,6 +30,8 @@ export type RoundsOptions = {
   next?: (() => Round | undefined) | undefined;
   /** A round is over, for whatever reason but that nobody waits for it. */
   ended?(round: Round, fault: Fault | undefined): void;
+  /** A round has its first event: no other takes its place. */
+  begun?: (() => void) | undefined;
   /** Anything thrown while a round is made ready. */
   toFault(error: unknown): Fault;
 };
@@ -138,6 +140,7 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
   readonly #hand = (event: ClientEvent): void => {
     if (this.#fault !== undefined) return;
     if (event.type === "turn-fail") return this.#fail(event.fault);
+    if (!this.#begun) this.#options.begun?.();
     this.#begun = true;
     if (this.#joined === undefined) this.#emit(event);
     else this.#joined.each(event, this.#emit);

@@ -1,4 +1,5 @@
 import type { DoorDialect } from "../dialects/dialect.ts";
+import { dropSource } from "../dialects/shared/source-text.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { kindOf } from "../tools/kinds/kinds.ts";
 import { summary, type Plan } from "../tools/plan/plan.ts";
@@ -124,6 +125,8 @@ class TurnRun implements RunningTurn {
       open: (round) => this.#open(round),
       faultForClient,
       instead: (fault) => this.#instead(fault),
+      // No other upstream is sent the same: its text need not stay in memory for the turn.
+      begun: () => dropSource(this.#job.turn.body),
       next:
         stage?.continues === undefined
           ? undefined
@@ -144,6 +147,7 @@ class TurnRun implements RunningTurn {
         const round = prepareRound(turn, this.#current(), this.#job, chain[0]);
         countTools(this.#state.metrics, round.plan);
         this.#round = round;
+        if (chain[this.#link + 1] === undefined) dropSource(turn.body);
         return round;
       } catch (error) {
         const fault = this.#faultOf(error);

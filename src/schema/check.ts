@@ -1,5 +1,6 @@
 import { Validator, type OutputUnit } from "@cfworker/json-schema";
 import { isFields } from "../turn/json.ts";
+import { roundedNumber } from "../turn/raw-number.ts";
 import { memoizeByIdentity } from "../turn/memoize.ts";
 import type { Fields, JsonSchema } from "../turn/turn.ts";
 import { patternWork } from "./pattern-work.ts";
@@ -108,7 +109,8 @@ function loosened(part: Fields, size: number, isQuick: (pattern: string) => bool
  * and references multiply its work, but each time it holds a part against a
  * value it reads this keyword, which draft 2020-12 does not have.
  */
-function counted({ format, ...part }: Fields): Fields {
+function counted({ format, ...written }: Fields): Fields {
+  const part = rounded(written);
   // No draft has the format `url`, and the validator's pattern for it takes exponential time.
   const own = format === undefined || format === "url" ? part : { ...part, format };
   const patterns = patternsOf(part);
@@ -126,6 +128,15 @@ function counted({ format, ...part }: Fields): Fields {
   };
   return Object.defineProperty(own, "$recursiveRef", { get: count, enumerable: false });
 }
+
+/** The validator compares with numbers; one that is kept as it was written is an object to it. */
+const rounded = (part: Fields): Fields =>
+  Object.fromEntries(
+    Object.entries(part).map(([key, value]) => [
+      key,
+      Array.isArray(value) ? value.map(roundedNumber) : roundedNumber(value),
+    ]),
+  );
 
 const patternsOf = ({ pattern, patternProperties }: Fields): readonly string[] => [
   ...(typeof pattern === "string" ? [pattern] : []),

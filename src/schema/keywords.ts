@@ -1,3 +1,4 @@
+import { roundedNumber } from "../turn/raw-number.ts";
 import { isFields } from "../turn/json.ts";
 import type { Fields, JsonSchema } from "../turn/turn.ts";
 
@@ -61,8 +62,10 @@ export function typeOfValue(value: unknown): string {
   return typeof value;
 }
 
-export const isOfType = (value: unknown, type: string): boolean =>
-  typeOfValue(value) === type || (type === "number" && typeof value === "number");
+export function isOfType(value: unknown, type: string): boolean {
+  const meant = roundedNumber(value);
+  return typeOfValue(meant) === type || (type === "number" && typeof meant === "number");
+}
 
 /** Where a reference points, within the schema it stands in. */
 export function resolve(root: JsonSchema, ref: string): JsonSchema | undefined {

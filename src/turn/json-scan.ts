@@ -121,14 +121,17 @@ export type Span = { readonly from: number; readonly end: number };
 /** A value of an object, and its key with the place where that begins. */
 export type Member = Span & { readonly key: string; readonly at: number };
 
-/** The members of the object that begins at `from`, in their order and as often as they are there. */
-export function* membersOf(text: string, from = 0): Generator<Member> {
+/**
+ * The members of the object that begins at `from`, in their order and as often
+ * as they are there. `known` is the span of a value that is not walked again.
+ */
+export function* membersOf(text: string, from = 0, known?: Span): Generator<Member> {
   let at = skipBlanks(text, from);
   if (text.charCodeAt(at) !== OPEN_OBJECT) return;
   for (at = skipBlanks(text, at + 1); text.charCodeAt(at) === QUOTE;) {
     const keyEnd = valueEnd(text, at);
     const start = skipBlanks(text, skipBlanks(text, keyEnd) + 1);
-    const end = valueEnd(text, start);
+    const end = start === known?.from ? known.end : valueEnd(text, start);
     yield { key: keyOf(text.slice(at, keyEnd)), at, from: start, end };
     // Behind the comma, or behind the object.
     at = skipBlanks(text, skipBlanks(text, end) + 1);

@@ -1,7 +1,9 @@
+import { isRawNumber } from "./raw-number.ts";
 import type { Fields } from "./turn.ts";
 
+/** What has names, in JSON that a client sent; a number kept as it was written is an object, and has none. */
 export const isFields = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
+  typeof value === "object" && value !== null && !Array.isArray(value) && !isRawNumber(value);
 
 /** What a group has under a name that somebody chose: `constructor` finds nothing that every object has. */
 export const ownOf = <Value>(

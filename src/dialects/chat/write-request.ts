@@ -5,7 +5,8 @@ import type { Turn } from "../../turn/turn.ts";
 import type { Target, Written } from "../dialect.ts";
 import { fieldsOf } from "../shared/loose.ts";
 import { addFields, paramPath, writeExtra, writeParams } from "../shared/params.ts";
-import { withOwnTools, withTools } from "../shared/tools-text.ts";
+import { bodyWith, forwardChanges } from "../shared/source-text.ts";
+import { withTools } from "../shared/tools-text.ts";
 import { writeToolChoice } from "./tool-choice.ts";
 import { writeFormat } from "./format.ts";
 import { writeTools } from "./tools.ts";
@@ -17,14 +18,12 @@ export function writeRequest(turn: Turn<UpstreamName>, to: Target): Written {
 }
 
 /** The client's own request, under the upstream's name for the model. */
-function forward(turn: Turn<UpstreamName>, { profile, model }: Target): Written {
-  const { tools, ...rest } = turn.body;
-  const body: Record<string, unknown> = { ...rest, model };
-  if (turn.stream) body.stream = true;
-  if (turn.stream && profile.streamUsage)
-    body.stream_options = { ...fieldsOf(rest.stream_options), include_usage: true };
-  addFields(body, profile);
-  return { text: withOwnTools(body, tools), decisions: [] };
+function forward({ body, stream }: Turn<UpstreamName>, { profile, model }: Target): Written {
+  const changes: Record<string, unknown> = forwardChanges(body, { model, stream, profile });
+  const options = fieldsOf(body.stream_options);
+  if (stream && profile.streamUsage && options?.include_usage !== true)
+    changes.stream_options = { ...options, include_usage: true };
+  return { text: bodyWith(body, changes), decisions: [] };
 }
 
 function translate(turn: Turn<UpstreamName>, { profile, model }: Target): Written {

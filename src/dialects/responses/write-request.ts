@@ -5,7 +5,8 @@ import type { Profile } from "../../turn/profile.ts";
 import type { Fields, Message, Reasoning, Turn } from "../../turn/turn.ts";
 import type { Target, Written } from "../dialect.ts";
 import { addFields, writeExtra, writeParams } from "../shared/params.ts";
-import { withOwnTools, withTools } from "../shared/tools-text.ts";
+import { bodyWith, forwardChanges } from "../shared/source-text.ts";
+import { withTools } from "../shared/tools-text.ts";
 import { writeToolChoice } from "./tool-choice.ts";
 import { writeFormat } from "./format.ts";
 import { writeItem } from "./items.ts";
@@ -41,13 +42,8 @@ export function writeRequest(turn: Turn<UpstreamName>, to: Target): Written {
   return { text: withWrittenTools(body, turn, drop), decisions };
 }
 
-function straightText(turn: Turn<UpstreamName>, { profile, model }: Target): string {
-  const { tools, ...others } = turn.body;
-  const body: Record<string, unknown> = { ...others, model };
-  if (turn.stream) body.stream = true;
-  addFields(body, profile);
-  return withOwnTools(body, tools);
-}
+const straightText = ({ body, stream }: Turn<UpstreamName>, { profile, model }: Target): string =>
+  bodyWith(body, forwardChanges(body, { model, stream, profile }));
 
 function withWrittenTools(body: Fields, turn: Turn<UpstreamName>, drop: Drop): string {
   if (turn.tools.length === 0) return JSON.stringify(body);

@@ -1,7 +1,9 @@
 import { Fault } from "../../turn/fault.ts";
 import { membersOf, skipBlanks, type Span } from "../../turn/json-scan.ts";
 import type { Fields } from "../../turn/turn.ts";
+import { parseExactly } from "./exact-json.ts";
 import { jsonErrorPosition } from "./json-position.ts";
+import { keepSource } from "./source-text.ts";
 
 /** Shorter lists are cheaper to parse than to recognise. */
 const SHORTEST = 64;
@@ -25,7 +27,8 @@ type Known = { readonly text: string; readonly tools: unknown };
  * Reads request bodies as JSON, and gives the same `tools` array, the very same
  * object, for the same text. Agents send tens of kilobytes of unchanged tools
  * with every request; whoever works on the array can then keep its result by
- * identity instead of doing it again.
+ * identity instead of doing it again. The text of a body is kept with it, for
+ * upstreams that are sent the same.
  */
 export function bodyReader(): (text: string) => Fields {
   /** The last one used comes first. */
@@ -50,13 +53,13 @@ export function bodyReader(): (text: string) => Fields {
       const place = find(text, from);
       const list = known[place];
       if (list === undefined) continue;
-      const body = tryParse(
-        `${text.slice(0, from)}"${MARK}"${text.slice(from + list.text.length)}`,
-      );
+      const to = from + list.text.length;
+      const body = tryParse(`${text.slice(0, from)}"${MARK}"${text.slice(to)}`);
       // Otherwise the key was an inner one, or a later one counts.
       if (body?.tools !== MARK) continue;
       if (place > 0) known.unshift(...known.splice(place, 1));
       body.tools = list.tools;
+      keepSource(body, { text, tools: { from, end: to } });
       return body;
     }
     return undefined;
@@ -75,11 +78,11 @@ export function bodyReader(): (text: string) => Fields {
   return (sent) => {
     // A byte order mark says nothing, and some write it before everything.
     const text = sent.charCodeAt(0) === 0xfeff ? sent.slice(1) : sent;
-    if (text.length < SHORTEST) return parse(text);
-    const recalled = recall(text);
+    const recalled = text.length < SHORTEST ? undefined : recall(text);
     if (recalled !== undefined) return recalled;
     const body = parse(text);
-    learn(text, body.tools);
+    if (text.length >= SHORTEST) learn(text, body.tools);
+    keepSource(body, { text });
     return body;
   };
 }
@@ -99,7 +102,7 @@ function ownTools(text: string): Span | undefined {
 
 function tryParse(text: string): Record<string, unknown> | undefined {
   try {
-    return JSON.parse(text) as Record<string, unknown>;
+    return parseExactly(text) as Record<string, unknown>;
   } catch {
     return undefined; // The whole text is parsed then, and what is wrong told of that.
   }
@@ -108,7 +111,7 @@ function tryParse(text: string): Record<string, unknown> | undefined {
 function parse(text: string): Fields {
   let body: unknown;
   try {
-    body = JSON.parse(text);
+    body = parseExactly(text);
   } catch {
     throw notJson(text); // The engine's error quotes the body, and may end up in a log.
   }

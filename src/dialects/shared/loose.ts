@@ -1,11 +1,13 @@
-import { isFields, jsonOf } from "../../turn/json.ts";
+import { jsonOf } from "../../turn/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 
 // What an upstream sends may be anything. Each of these takes a value for what it
 // should be, or gives nothing.
 
 export const fieldsOf = (value: unknown): Fields | undefined =>
-  isFields(value) ? value : undefined;
+  typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as Fields)
+    : undefined;
 
 /** The object that a text holds as JSON. Some upstreams wrap an error in a list. */
 export function fieldsIn(text: string): Fields | undefined {

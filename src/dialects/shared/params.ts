@@ -4,6 +4,7 @@ import type { DialectTraits } from "../../turn/dialect-traits.ts";
 import { Fault } from "../../turn/fault.ts";
 import { ownOf } from "../../turn/json.ts";
 import { memoizeByIdentity } from "../../turn/memoize.ts";
+import { isRawNumber, roundedNumber } from "../../turn/raw-number.ts";
 import type { AnyName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { DialectName, Fields, Params, Turn } from "../../turn/turn.ts";
@@ -28,7 +29,12 @@ const wholeAsked =
 const text = z.string({ error: "must be a string" });
 const texts = z.array(text, { error: "must be an array of strings" });
 const flag = z.boolean({ error: "must be true or false" });
-const number = z.number({ error: "must be a number" });
+/** One that would be rounded is kept as it was written, which JSON writes as a number again. */
+const number = z.custom<number>(
+  (value) =>
+    (typeof value === "number" || isRawNumber(value)) && isFinite(Number(roundedNumber(value))),
+  { error: "must be a number" },
+);
 const whole = z.int({ error: "must be a whole number" });
 const count = whole.positive({ error: "must be more than 0" });
 const fields = z.record(z.string(), z.unknown(), { error: "must be an object" });
@@ -253,11 +259,15 @@ export function writeParams<Name extends AnyName>(
   return { fields: written, decisions };
 }
 
-/** Says what an upstream must be told in every request, where nobody has said it. */
-export function addFields(body: Record<string, unknown>, { fields }: Profile): void {
+/** Adds what an upstream must be told in every request to `body`, where `said` does not hold it. */
+export function addFields(
+  body: Record<string, unknown>,
+  { fields }: Profile,
+  said: Fields = body,
+): void {
   if (fields === undefined) return;
   for (const key in fields)
-    if (ownOf(body, key) == null && fields[key] !== null) body[key] = fields[key];
+    if (ownOf(said, key) == null && fields[key] !== null) body[key] = fields[key];
 }
 
 function dropped(path: string, rule: ParamRule, value: unknown, profile: Profile): Decision[] {

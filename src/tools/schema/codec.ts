@@ -1,4 +1,6 @@
-import { exactly, isObject, meant } from "./exact.ts";
+import { isFields } from "../../turn/json.ts";
+import { roundedNumber } from "../../turn/raw-number.ts";
+import { exactly } from "./exact.ts";
 
 /**
  * Turns values of the client's schema into values of the schema the upstream
@@ -30,7 +32,7 @@ export const jsonText: Codec = {
 export const wrapped = (key: string, inner: Codec | undefined): Codec => ({
   encode: (value) => ({ [key]: apply(inner, "encode", value) }),
   decode(value) {
-    const held = isObject(value) && Object.hasOwn(value, key) ? value[key] : value;
+    const held = isFields(value) && Object.hasOwn(value, key) ? value[key] : value;
     return apply(inner, "decode", held);
   },
 });
@@ -38,7 +40,7 @@ export const wrapped = (key: string, inner: Codec | undefined): Codec => ({
 /** An object of any keys, sent as a list of `{key, value}`. */
 export const entries = (inner: Codec | undefined): Codec => ({
   encode: (value) =>
-    isObject(value)
+    isFields(value)
       ? Object.entries(value).map(([key, held]) => ({
           key,
           value: apply(inner, "encode", held),
@@ -51,13 +53,17 @@ export const entries = (inner: Codec | undefined): Codec => ({
 });
 
 const isEntry = (pair: unknown): pair is { key: string; value: unknown } =>
-  isObject(pair) && typeof pair.key === "string";
+  isFields(pair) && typeof pair.key === "string";
 
 /** Values other than texts, sent as texts. */
 export const texts = (values: readonly unknown[], words: readonly string[]): Codec => {
   const known = values.map((value) => JSON.stringify(value));
   return {
-    encode: (value) => words[known.indexOf(JSON.stringify(meant(value)))] ?? value,
+    encode(value) {
+      const at = known.indexOf(JSON.stringify(value));
+      // `1.0` is kept as it is written, and is 1 all the same.
+      return words[at === -1 ? known.indexOf(JSON.stringify(roundedNumber(value))) : at] ?? value;
+    },
     decode(value) {
       const at = typeof value === "string" ? words.indexOf(value) : -1;
       return at === -1 ? value : values[at];
@@ -102,7 +108,7 @@ export function fieldwise(fields: readonly Field[], rest: Rest | undefined): Cod
   const fillers = fields.filter((field) => field.absent !== undefined);
   return {
     encode(value) {
-      if (!isObject(value)) return value;
+      if (!isFields(value)) return value;
       const out: [string, unknown][] = [];
       const others: [string, unknown][] = [];
       for (const [key, held] of Object.entries(value)) {
@@ -122,7 +128,7 @@ export function fieldwise(fields: readonly Field[], rest: Rest | undefined): Cod
       return Object.fromEntries(out);
     },
     decode(value) {
-      if (!isObject(value)) return value;
+      if (!isFields(value)) return value;
       const out: [string, unknown][] = [];
       for (const [key, held] of Object.entries(value)) {
         const field = byUpstream.get(key);
@@ -131,7 +137,7 @@ export function fieldwise(fields: readonly Field[], rest: Rest | undefined): Cod
           if (given !== undefined) out.push([field.client, apply(field.codec, "decode", given)]);
         } else if (key === rest?.key) {
           const others = rest.codec.decode(held);
-          if (isObject(others)) out.push(...Object.entries(others));
+          if (isFields(others)) out.push(...Object.entries(others));
         } else out.push([key, rest?.key === undefined ? apply(rest?.codec, "decode", held) : held]);
       }
       return Object.fromEntries(out);

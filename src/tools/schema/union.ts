@@ -9,7 +9,7 @@ import {
 import { isFields } from "../../turn/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 import type { Codec } from "./codec.ts";
-import { meant } from "./exact.ts";
+import { roundedNumber } from "../../turn/raw-number.ts";
 
 /** One alternative of a union, as the client wrote it and as the upstream is given it. */
 export type Branch = {
@@ -93,16 +93,19 @@ function discriminated(one: Fields, other: Fields): boolean {
  */
 function looksLike(schema: JsonSchema, given: unknown, deep = false): boolean {
   if (typeof schema === "boolean") return schema;
-  const value = meant(given);
+  const value = roundedNumber(given);
   const types = typesIn(schema);
   if (types.length > 0 && !types.some((type) => isOfType(value, type))) return false;
   const values = valuesOf(schema);
-  if (values !== undefined && !values.some((one) => JSON.stringify(one) === JSON.stringify(value)))
+  if (values !== undefined && !values.some((one) => sameJson(one, given) || sameJson(one, value)))
     return false;
   if (deep && !fitsCombinations(schema, value)) return false;
   if (deep && Array.isArray(value)) return fitsItems(schema, value);
   return !isFields(value) || hasOutline(schema, value, deep);
 }
+
+const sameJson = (one: unknown, other: unknown): boolean =>
+  JSON.stringify(one) === JSON.stringify(other);
 
 function hasOutline(schema: Fields, value: Fields, deep: boolean): boolean {
   const properties = isFields(schema.properties) ? schema.properties : {};

@@ -1,0 +1,53 @@
+import { parseKeeping } from "../../turn/raw-number.ts";
+
+/**
+ * The value of JSON text, with numbers that JavaScript would round kept as they
+ * are written, so that a seed or the bound of a schema arrives as it was sent.
+ * Almost no text has one, and those that cannot are parsed as usual.
+ */
+export const parseExactly = (text: string): unknown =>
+  mayRound(text) ? parseKeeping(text, isRounded) : JSON.parse(text);
+
+/** No shorter decimal is rounded to another: a double holds any of 15 digits. */
+const LEAST_DIGITS = 16;
+/** Beyond 1e308 there is no number, and below 1e-307 digits are lost. */
+const LONG_EXPONENT = /[0-9][eE][+-]?[0-9]{3}/;
+/** The same two where a number may stand: digits are most often part of a text. */
+const LONG_NUMBER = /[:[,]\s*-?(?:[0-9.]{16}|[0-9.]+[eE][+-]?[0-9]{3})/;
+
+/** Whether some number in a text may be rounded; false is certain. */
+function mayRound(text: string): boolean {
+  return (hasLongRun(text) || LONG_EXPONENT.test(text)) && LONG_NUMBER.test(text);
+}
+
+/** Whether there are so many digits and dots in a row: looks at every 16th character. */
+function hasLongRun(text: string): boolean {
+  for (let at = LEAST_DIGITS - 1; at < text.length; at += LEAST_DIGITS) {
+    if (!isDigit(text.charCodeAt(at))) continue;
+    let from = at;
+    while (isDigit(text.charCodeAt(from - 1))) from--;
+    let to = at + 1;
+    while (to - from < LEAST_DIGITS && isDigit(text.charCodeAt(to))) to++;
+    if (to - from >= LEAST_DIGITS) return true;
+  }
+  return false;
+}
+
+/** A digit, or the dot that may stand among them. */
+const isDigit = (code: number): boolean => (code >= 0x30 && code <= 0x39) || code === 0x2e;
+
+/** Whether a number is another than its source says. */
+const isRounded = (value: number, source: string): boolean =>
+  String(value) !== source && decimal(String(value)) !== decimal(source);
+
+/** A number in one form for all ways to write it: sign, digits, exponent. */
+function decimal(source: string): string {
+  const [, sign = "", whole = "", fraction = "", exponent = "0"] =
+    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(source) ?? [];
+  const digits = `${whole}${fraction}`.replace(/^0+/, "");
+  const significant = digits.replace(/0+$/, "");
+  // A source that is no number, such as `Infinity`, is like none that is.
+  if (significant === "") return whole === "" ? source : `${sign}0`;
+  const zeros = digits.length - significant.length;
+  return `${sign}${significant}e${Number(exponent) - fraction.length + zeros}`;
+}

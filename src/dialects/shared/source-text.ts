@@ -1,0 +1,68 @@
+import { membersOf, type Span } from "../../turn/json-scan.ts";
+import type { Profile } from "../../turn/profile.ts";
+import type { Fields } from "../../turn/turn.ts";
+import { addFields } from "./params.ts";
+import { withOwnTools } from "./tools-text.ts";
+
+/** The text of a request body as its client sent it. */
+export type SourceText = {
+  readonly text: string;
+  /** Where its tools stand, if that is known. */
+  readonly tools?: Span | undefined;
+};
+
+/**
+ * By the object that the text was read as. A body in which anything was changed
+ * is another object, so it has no text here.
+ */
+const sources = new WeakMap<Fields, SourceText>();
+
+export const keepSource = (body: Fields, source: SourceText): void =>
+  void sources.set(body, source);
+
+/** The body is not sent again: its text takes memory for nothing as long as the turn lasts. */
+export const dropSource = (body: Fields): void => void sources.delete(body);
+
+/** A body with some fields set otherwise: the client's own text but for these, where it is known. */
+export function bodyWith(body: Fields, changes: Fields): string {
+  const source = sources.get(body);
+  if (source !== undefined) return withFields(source, changes);
+  const { tools, ...rest } = body;
+  return withOwnTools({ ...rest, ...changes }, tools);
+}
+
+type Forwarded = {
+  /** The model's name at the upstream. */
+  readonly model: string;
+  readonly stream: boolean;
+  readonly profile: Profile;
+};
+
+/** What of a client's own request an upstream of the same dialect must be told otherwise. */
+export function forwardChanges(body: Fields, { model, stream, profile }: Forwarded): Fields {
+  const changes: Record<string, unknown> = {};
+  addFields(changes, profile, body);
+  if (body.model !== model) changes.model = model;
+  if (stream && body.stream !== true) changes.stream = true;
+  return changes;
+}
+
+/** All else stays as it is, byte for byte. Of a key that is there twice, both are set. */
+export function withFields({ text, tools }: SourceText, changes: Fields): string {
+  const missing = new Set(Object.keys(changes));
+  let written = "";
+  let copied = 0;
+  let isEmpty = true;
+  for (const { key, from, end } of membersOf(text, 0, tools)) {
+    isEmpty = false;
+    if (!Object.hasOwn(changes, key)) continue;
+    missing.delete(key);
+    written += text.slice(copied, from) + JSON.stringify(changes[key]);
+    copied = end;
+  }
+  const more = [...missing].map((key) => `${JSON.stringify(key)}:${JSON.stringify(changes[key])}`);
+  if (more.length === 0) return written + text.slice(copied);
+  const closing = text.lastIndexOf("}");
+  const comma = isEmpty ? "" : ",";
+  return `${written}${text.slice(copied, closing)}${comma}${more.join(",")}${text.slice(closing)}`;
+}
