@@ -1,3 +1,5 @@
+/** The dialects that a gateway serves, as doors and as upstreams. */
+
 import type { DialectName, Fields } from "../turn/turn.ts";
 import { chat } from "./chat/chat.ts";
 import type { Dialect, DoorDialect, UpstreamDialect } from "./dialect.ts";

@@ -1,3 +1,5 @@
+/** The strategies by which sections reach a model, and the choice among them. */
+
 import { Fault } from "../turn/fault.ts";
 import type { Tool } from "./tool.ts";
 

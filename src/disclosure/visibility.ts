@@ -1,3 +1,5 @@
+/** Which sections there are for a scope, and which of them are open. */
+
 import { lineage, type Catalog, type Node } from "./catalog.ts";
 import type { Scope } from "./section.ts";
 import type { Overrides } from "./session.ts";

@@ -1,3 +1,5 @@
+/** Undoes the content encodings of request bodies, within the size limit. */
+
 import { Fault } from "../turn/fault.ts";
 
 /** Undoes one `content-encoding`. Never makes more than `limit` bytes: undefined if there would be more. */

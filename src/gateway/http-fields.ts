@@ -1,3 +1,5 @@
+/** Schemas of the configuration fields that HTTP upstreams share. */
+
 import { z } from "zod";
 import { plannedDialects, type UpstreamEntry } from "../dialects/registry.ts";
 

@@ -1,3 +1,5 @@
+/** Reads `server.keys`: keys, and the names of their tenants. */
+
 import { z } from "zod";
 import type { Path, Problem } from "../diagnostics/problem.ts";
 import { isFields } from "../turn/json.ts";

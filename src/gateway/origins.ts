@@ -1,3 +1,5 @@
+/** Which pages in browsers may ask the gateway. */
+
 import type { Config } from "./config.ts";
 import { isLoopback } from "../upstreams/loopback.ts";
 

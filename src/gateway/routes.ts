@@ -1,3 +1,5 @@
+/** The routes of the gateway, and who answers each. */
+
 import type { DoorDialect, ListedModel, ModelListForm, PathParams } from "../dialects/dialect.ts";
 import type { DialectRegistry, DoorEntry } from "../dialects/registry.ts";
 import { Fault } from "../turn/fault.ts";

@@ -1,3 +1,5 @@
+/** Reads single keywords of JSON Schemas. */
+
 import { roundedNumber } from "../turn/raw-number.ts";
 import { isFields } from "../turn/json.ts";
 import type { Fields, JsonSchema } from "../turn/turn.ts";

@@ -1,3 +1,5 @@
+/** Bounds the work of a regular expression by its form. */
+
 /** An atom (a character, a class, an assertion) or a group, and how often it may be repeated. */
 type Piece = {
   /** The text of an atom; for a group what it opens with. */

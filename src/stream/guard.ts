@@ -1,3 +1,5 @@
+/** Wraps sources: errors thrown by a sink end the turn, and pauses stop its clock. */
+
 import type { Clock } from "../turn/clock.ts";
 import type { Source } from "./flow.ts";
 import type { PausableClock } from "./pausable-clock.ts";

@@ -1,3 +1,5 @@
+/** Joins the events of several upstream calls into those of one turn. */
+
 import { addUsage, type TurnEnd, type TurnEvent, type Usage } from "../turn/event.ts";
 import type { AnyName } from "../turn/names.ts";
 import type { Emit } from "./stage.ts";

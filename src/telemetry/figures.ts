@@ -1,3 +1,5 @@
+/** The figures of a turn's calls under the names that the older Codex proxy gave them. */
+
 import type { CallRules } from "../turn/rules.ts";
 import type { CallFigures, TurnDone } from "./happening.ts";
 

@@ -1,3 +1,5 @@
+/** The events of a turn, and the rules that every stream of them keeps. */
+
 import type { Fault } from "./fault.ts";
 import type { AnyName } from "./names.ts";
 import type { DialectName, Extra, Fields } from "./turn.ts";

@@ -1,3 +1,5 @@
+/** Questions that are asked about items of a conversation. */
+
 import type { AnyName } from "./names.ts";
 import type { Item, Message } from "./turn.ts";
 

@@ -1,3 +1,5 @@
+/** Types and small functions for JSON values. */
+
 import { isRawNumber } from "./raw-number.ts";
 import type { Fields } from "./turn.ts";
 

@@ -1,3 +1,5 @@
+/** Retries a source that fails before its first event. */
+
 import type { Flow, Sink, Source } from "../stream/flow.ts";
 import type { Clock } from "../turn/clock.ts";
 import type { Fault } from "../turn/fault.ts";

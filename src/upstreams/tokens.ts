@@ -1,3 +1,5 @@
+/** Estimates token counts: four characters a token. */
+
 import type { AnyName } from "../turn/names.ts";
 import type { Item, Part, Turn } from "../turn/turn.ts";
 

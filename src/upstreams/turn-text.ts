@@ -1,3 +1,5 @@
+/** The text of a turn's messages, for scripts and the demo. */
+
 import { isByModel } from "../turn/item.ts";
 import type { AnyName } from "../turn/names.ts";
 import type { Item, Part, Turn } from "../turn/turn.ts";

@@ -1,3 +1,5 @@
+/** Reads frames that repeat the shape of the one before without parsing them again. */
+
 import type { Emit } from "../../stream/stage.ts";
 import type { VendorExtra, Frame, TurnEvent } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";

@@ -1,3 +1,5 @@
+/** Finish reasons of chat answers, read and written. */
+
 import type { StopReason } from "../../turn/event.ts";
 import { Fault, type FaultCode } from "../../turn/fault.ts";
 

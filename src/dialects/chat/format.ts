@@ -1,3 +1,5 @@
+/** Reads `response_format`, and writes it as the profile takes it. */
+
 import type { Format } from "../../turn/turn.ts";
 import { fieldsOf } from "../shared/loose.ts";
 import { shaped } from "../shared/shape.ts";

@@ -1,3 +1,5 @@
+/** Requests and answers in the form from before `tools`: `functions` and `function_call`. */
+
 import type { Fields } from "../../turn/turn.ts";
 
 const isGiven = (value: unknown): boolean => value !== undefined && value !== null;

@@ -1,3 +1,5 @@
+/** Reads a Chat Completions answer, streamed or whole, as events. */
+
 import type { Emit } from "../../stream/stage.ts";
 import type { NewId } from "../../turn/clock.ts";
 import type { Frame, TurnEvent } from "../../turn/event.ts";

@@ -27,6 +27,7 @@ const own = new Set([
   "logprobs",
 ]);
 
+/** Reads a Chat Completions request as a turn; a Fault names the field that is wrong. */
 export function readRequest(body: Fields): Turn {
   const model = readModel(body.model);
   if (body.messages === undefined && body.input !== undefined)

@@ -1,5 +1,6 @@
 import type { DialectTraits } from "../../turn/dialect-traits.ts";
 
+/** The names that Chat Completions has for the parts of a request, and what its answers hold. */
 export const chatTraits: DialectTraits = {
   conversation: "messages",
   // Compatible servers in front of other dialects blame the field that those have.

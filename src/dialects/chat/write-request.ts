@@ -13,6 +13,7 @@ import { writeTools } from "./tools.ts";
 import { chatTraits } from "./traits.ts";
 import { writeMessages } from "./write-messages.ts";
 
+/** Writes a turn as a Chat Completions request, and reports what the form has no room for. */
 export function writeRequest(turn: Turn<UpstreamName>, to: Target): Written {
   return to.straight ? forward(turn, to) : translate(turn, to);
 }

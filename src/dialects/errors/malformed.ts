@@ -1,3 +1,5 @@
+/** Faults for upstream answers that cannot be read. */
+
 import { Fault } from "../../turn/fault.ts";
 
 /** `did` is what the upstream did that no answer is made of. */

@@ -1,3 +1,5 @@
+/** Calls of the client's tools as output items. */
+
 import { z } from "zod";
 import { jsonOf } from "../../turn/json.ts";
 import { clientName, type AnyName } from "../../turn/names.ts";

@@ -1,3 +1,5 @@
+/** Fields of items and parts beside those that a turn has, and their status. */
+
 import type { Extra, Fields, Status } from "../../turn/turn.ts";
 
 /** Hears what of a request cannot be said in this dialect. */

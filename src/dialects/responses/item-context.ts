@@ -1,3 +1,5 @@
+/** Where an item stands in a request, and who is told what was repaired in it. */
+
 import type { NewId } from "../../turn/clock.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";

@@ -1,3 +1,5 @@
+/** The kinds of calls in the Responses API, with the items and events of each. */
+
 import { jsonOf } from "../../turn/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 

@@ -266,6 +266,7 @@ class ResponsesReader implements EventReader {
   }
 }
 
+/** Reads an answer of the Responses API, streamed or whole, as events. */
 export const readEvents = (context: ReadContext): EventReader => new ResponsesReader(context);
 
 /** An error that has a type of its own is an error by the name of its event. */

@@ -1,3 +1,5 @@
+/** Resolves `item_reference` among the input. */
+
 import { isFields, jsonOf } from "../../turn/json.ts";
 import type { References } from "../dialect.ts";
 

@@ -1,5 +1,6 @@
 import type { DialectTraits } from "../../turn/dialect-traits.ts";
 
+/** The names that the Responses API has for the parts of a request, and what its answers hold. */
 export const responsesTraits: DialectTraits = {
   conversation: "input",
   instructions: "instructions",

@@ -1,6 +1,7 @@
 import type { Usage } from "../../turn/event.ts";
 import type { Fields } from "../../turn/turn.ts";
 
+/** Writes the token counts of an answer as `usage`. */
 export const writeUsage = (usage: Usage): Fields => ({
   input_tokens: usage.input,
   input_tokens_details: { cached_tokens: usage.cached ?? 0 },

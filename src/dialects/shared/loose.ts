@@ -1,3 +1,5 @@
+/** Reads wire values whose type is not certain: objects, texts, numbers, or undefined. */
+
 import { jsonOf } from "../../turn/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 

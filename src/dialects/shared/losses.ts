@@ -1,3 +1,5 @@
+/** Reports what an answer says that the client's dialect has no place for, once a turn. */
+
 import type { OnDecision } from "../../turn/decision.ts";
 
 /** Hears of something of an answer that has no place in the client's dialect. */

@@ -1,3 +1,5 @@
+/** Matches frames that differ from the one before in a few values, so that they need no parsing. */
+
 import { jsonOf } from "../../turn/json.ts";
 import { spanAt, type Span } from "../../turn/json-scan.ts";
 

@@ -1,3 +1,5 @@
+/** Puts the text of a client's tools into a request body without writing it anew. */
+
 import { memoizeByIdentity } from "../../turn/memoize.ts";
 import type { Fields } from "../../turn/turn.ts";
 

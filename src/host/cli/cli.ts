@@ -1,4 +1,6 @@
 #!/usr/bin/env node
+/** The `patchbay` command and its sub-commands. */
+
 import { readFileSync } from "node:fs";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { Fault } from "../../turn/fault.ts";

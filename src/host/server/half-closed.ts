@@ -1,3 +1,5 @@
+/** Tells clients that have left from those that have only ended their side. */
+
 import type { Socket } from "node:net";
 import type { Clock } from "../../turn/clock.ts";
 

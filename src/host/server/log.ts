@@ -1,3 +1,5 @@
+/** Writes the log as JSON lines. */
+
 import { framesOf } from "../../gateway/to-fault.ts";
 import type { Happening, Report } from "../../telemetry/happening.ts";
 import { logFields } from "../../telemetry/lines.ts";

@@ -1,3 +1,5 @@
+/** Serves Node's HTTP requests as exchanges. */
+
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";

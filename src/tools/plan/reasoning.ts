@@ -1,3 +1,5 @@
+/** Gives reasoning back only to the upstream that it came from. */
+
 import type { Stage } from "../../stream/stage.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import { isFields, jsonOf } from "../../turn/json.ts";

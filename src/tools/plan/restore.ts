@@ -1,3 +1,5 @@
+/** Restores the calls of an answer to the kinds, names and inputs that the client declared. */
+
 import type { Emit, Stage } from "../../stream/stage.ts";
 import type { Action, OnDecision } from "../../turn/decision.ts";
 import type { CallDelta, CallEnd, CallStart, TurnEnd, TurnEvent } from "../../turn/event.ts";

@@ -10,6 +10,7 @@ import {
   type Rewrite,
 } from "./rewrite.ts";
 
+/** Writes the schema of an array in the form that the upstream takes. */
 export function writeArray(schema: Fields, writing: Rewrite, within: Within): RewrittenSchema {
   const older = Array.isArray(schema.items);
   const places = schemasIn(older ? schema.items : schema.prefixItems);

@@ -16,6 +16,7 @@ import {
 /** The key under which properties without a name of their own are sent. */
 const OTHERS = "other_properties";
 
+/** Writes the schema of an object in the form that the upstream takes. */
 export function writeObject(schema: Fields, writing: Rewrite, within: Within): RewrittenSchema {
   const named = isFields(schema.properties) ? schema.properties : undefined;
   const rest = schema.additionalProperties;

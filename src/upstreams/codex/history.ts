@@ -1,3 +1,5 @@
+/** Writes an item of a conversation as Codex takes it into a thread. */
+
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields, Item, Message, Part, Result } from "../../turn/turn.ts";
 

@@ -1,3 +1,5 @@
+/** The connection to one app-server process: requests, notifications, threads. */
+
 import { fieldsOf, numberOf, textOf } from "../../dialects/shared/loose.ts";
 import type { Clock } from "../../turn/clock.ts";
 import type { Fields } from "../../turn/turn.ts";

@@ -1,3 +1,5 @@
+/** What a Codex process is started with: configuration, catalog, arguments, environment. */
+
 /** The endpoint that Codex itself asks. */
 export type Provider = {
   /** Any Responses endpoint; without it, OpenAI's. */

@@ -1,3 +1,5 @@
+/** Faults for turns that Codex ended with an error. */
+
 import { fieldsOf, numberOf, textOf } from "../../dialects/shared/loose.ts";
 import { faultText, faultWords, mayRetry } from "../../dialects/errors/upstream-error.ts";
 import { Fault, type FaultCode } from "../../turn/fault.ts";

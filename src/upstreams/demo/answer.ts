@@ -1,3 +1,5 @@
+/** The demo's words about tool results. */
+
 import { isFields, jsonOf } from "../../turn/json.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Call, Part, Result, Turn } from "../../turn/turn.ts";

@@ -1,3 +1,5 @@
+/** Chooses the tools that the demo calls. */
+
 import { requiredIn, typesIn } from "../../schema/keywords.ts";
 import { isFields } from "../../turn/json.ts";
 import type { UpstreamName } from "../../turn/names.ts";

@@ -1,3 +1,5 @@
+/** Makes up a value that satisfies a schema. */
+
 import { errorsIn } from "../../schema/check.ts";
 import {
   impliedTypes,

@@ -1,3 +1,5 @@
+/** Finds values for arguments in the text of the user and in earlier results. */
+
 import { typesIn } from "../../schema/keywords.ts";
 import { isFields } from "../../turn/json.ts";
 import type { Fields } from "../../turn/turn.ts";

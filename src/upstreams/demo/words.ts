@@ -1,3 +1,5 @@
+/** Splits the user's text into the words that may name tools and values. */
+
 /** Words that name no tool and no value. */
 const common: ReadonlySet<string> = new Set(
   `a about all also am an and any are as at be been both but by can could did do does for from get

@@ -1,3 +1,5 @@
+/** A minimal client for every door, for `patchbay smoke`. */
+
 import type { DialectName } from "../../../turn/turn.ts";
 import { chatClient } from "./chat.ts";
 import { responsesClient } from "./responses.ts";

@@ -1,3 +1,5 @@
+/** The ways of asking for a burst of calls that `patchbay smoke` tries. */
+
 import type { OutputMode } from "../../../turn/rules.ts";
 import type { DialectName, Fields } from "../../../turn/turn.ts";
 import { clientOf, clients } from "./clients.ts";

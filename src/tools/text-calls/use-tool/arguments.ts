@@ -1,3 +1,5 @@
+/** Reads the elements of a call in text as arguments by the tool's schema. */
+
 import {
   impliedTypes,
   isOfType,

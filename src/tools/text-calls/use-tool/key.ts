@@ -1,3 +1,5 @@
+/** The tags and keys of calls in text. */
+
 /** The tag around a call. */
 export const BLOCK = "use_tool";
 

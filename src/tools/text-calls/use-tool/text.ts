@@ -1,3 +1,5 @@
+/** Escapes and unescapes the text of elements. */
+
 const CDATA = "<![CDATA[";
 const CDATA_END = "]]>";
 
