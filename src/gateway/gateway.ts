@@ -14,7 +14,7 @@ import type { Config } from "./config.ts";
 import type { Exchange, Reply } from "./exchange.ts";
 import { serveFetch } from "./fetch.ts";
 import type { GatewayState, OpenPlatform, Platform } from "./state.ts";
-import { foreignIn, originPolicyOf, type OriginPolicy } from "./origins.ts";
+import { foreignHostOf, originPolicyOf, type OriginPolicy } from "./origins.ts";
 import { RunningTurns, type RunningTurnView } from "./running-turns.ts";
 import { callRules } from "./rules.ts";
 import { doorAt, findRoute, requestIdFor, routeTable, type RequestContext } from "./routes.ts";
@@ -104,7 +104,7 @@ export function openGateway(config: Config, platform: Platform): Gateway {
     subscribe: (listener) => bus.subscribe(listener),
     running: () => state.running.list(),
     originPolicy: (origin) => originPolicyOf(origin, state.config.server),
-    foreignIn: (host) => foreignIn(host, state.config.server),
+    foreignIn: (host) => foreignHostOf(host, state.config.server),
   };
 }
 

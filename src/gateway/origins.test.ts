@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { parseConfig } from "./config.ts";
-import { foreignIn, originPolicyOf, type OriginPolicy } from "./origins.ts";
+import { foreignHostOf, originPolicyOf, type OriginPolicy } from "./origins.ts";
 
 const standing = (origin: string, server: object = {}): OriginPolicy =>
   originPolicyOf(origin, parseConfig({ server }).server);
@@ -45,7 +45,7 @@ describe("a page that asks", () => {
 });
 
 const foreign = (host: string, server: object = {}): string | undefined =>
-  foreignIn(host, parseConfig({ server }).server);
+  foreignHostOf(host, parseConfig({ server }).server);
 
 describe("a name that a request was sent to", () => {
   it.each([

@@ -26,7 +26,10 @@ export function originPolicyOf(origin: string, { origins, keys }: Config["server
  * here: only the name tells. Nobody can have an address, a name without a dot or
  * one of those that are set apart for local use.
  */
-export function foreignIn(host: string, { origins, keys }: Config["server"]): string | undefined {
+export function foreignHostOf(
+  host: string,
+  { origins, keys }: Config["server"],
+): string | undefined {
   if (keys.length > 0 || OWN_NAME.test(host) || origins.includes("*")) return undefined;
   const { hostname } = URL.parse(`http://${host}`) ?? { hostname: host };
   const isNamed = origins.some((origin) => URL.parse(origin)?.hostname === hostname);

@@ -47,9 +47,9 @@ export const normalizeStream = <Name extends AnyName>(
   asked = 1,
   isStopped: (choice: number) => boolean = () => false,
   most = Infinity,
-): Stage<TurnEvent<Name>, TurnEvent<Name>> => new Blocks<Name>(asked, isStopped, most);
+): Stage<TurnEvent<Name>, TurnEvent<Name>> => new StreamNormalizer<Name>(asked, isStopped, most);
 
-class Blocks<Name extends AnyName> implements Stage<TurnEvent<Name>, TurnEvent<Name>> {
+class StreamNormalizer<Name extends AnyName> implements Stage<TurnEvent<Name>, TurnEvent<Name>> {
   readonly #asked: number;
   readonly #isStopped: (choice: number) => boolean;
   readonly #most: number;

@@ -55,9 +55,9 @@ export function wake<In, Out>(stage: Stage<In, Out>, moment: number, emit: Emit<
 
 /** Runs a stage over events that are all there, as tests and whole bodies do. */
 export function runStage<In, Out>(stage: Stage<In, Out>, events: Iterable<In>): Out[] {
-  const said: Out[] = [];
-  const emit = (event: Out): void => void said.push(event);
+  const emitted: Out[] = [];
+  const emit = (event: Out): void => void emitted.push(event);
   for (const event of events) stage.each(event, emit);
   stage.end?.(emit);
-  return said;
+  return emitted;
 }

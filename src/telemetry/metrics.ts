@@ -138,16 +138,16 @@ function turnCounter(numbers: Numbers, door: string, upstream: string, mode: str
   const input = numbers.tokens.of(upstream, "input");
   const output = numbers.tokens.of(upstream, "output");
   return (turn: TurnDone): void => {
-    const told = figuresOf(turn);
+    const figures = figuresOf(turn);
     turns[turn.outcome].add(1);
     duration.observe(turn.ms / 1000);
     if (turn.firstEventMs !== undefined) firstEvent.observe(turn.firstEventMs / 1000);
-    // None is counted too: a rate can only be told of a number that was there before.
-    calls.add(told.tool_call_count_total);
-    truncated.add(told.tool_call_truncated_total);
+    // None is counted too: a rate can only be figures of a number that was there before.
+    calls.add(figures.tool_call_count_total);
+    truncated.add(figures.tool_call_truncated_total);
     withheld.add(turn.calls.withheld);
     repeated.add(turn.calls.repeated);
-    callsPerTurn.observe(told.tool_call_count_total);
+    callsPerTurn.observe(figures.tool_call_count_total);
     input.add(turn.usage?.input ?? 0);
     output.add(turn.usage?.output ?? 0);
   };

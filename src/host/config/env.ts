@@ -19,17 +19,17 @@ type Flag = {
   readonly wants: string;
 };
 
-const text = { read: (said: string) => said, wants: "text" };
-const keys = { path: ["server", "keys"], read: (said: string) => [said], wants: "a key" } as const;
+const text = { read: (raw: string) => raw, wants: "text" };
+const keys = { path: ["server", "keys"], read: (raw: string) => [raw], wants: "a key" } as const;
 const host = { path: ["server", "host"], ...text } as const;
 
 const flag = { read: readSwitch, wants: "`true` or `false`" };
 const count = {
-  read: (said: string) => (/^\d{1,9}$/.test(said.trim()) ? Number(said) : undefined),
+  read: (raw: string) => (/^\d{1,9}$/.test(raw.trim()) ? Number(raw) : undefined),
   wants: "a whole number, 0 or more",
 };
 const oneOf = (words: ReadonlyMap<string, string>): Pick<Flag, "read" | "wants"> => ({
-  read: (said) => words.get(said.trim().toLowerCase()),
+  read: (raw) => words.get(raw.trim().toLowerCase()),
   wants: [...new Set(words.values())].map((word) => `\`${word}\``).join(" or "),
 });
 
@@ -43,8 +43,8 @@ export const flags: Readonly<Record<string, Flag>> = {
   PROXY_HOST: host,
   PORT: {
     path: ["server", "port"],
-    read: (said) => {
-      const port = count.read(said);
+    read: (raw) => {
+      const port = count.read(raw);
       return port !== undefined && port <= 65_535 ? port : undefined;
     },
     wants: "a port, 0 to 65535",
@@ -53,7 +53,7 @@ export const flags: Readonly<Record<string, Flag>> = {
   PROXY_API_KEY: keys,
   PROXY_CORS_ALLOWED_ORIGINS: {
     path: ["server", "origins"],
-    read: (said) => said.split(",").flatMap((one) => one.trim() || []),
+    read: (raw) => raw.split(",").flatMap((one) => one.trim() || []),
     wants: "a list of origins",
   },
   PROXY_TOOL_BLOCK_MAX: { path: ["tools", "block_max"], ...count },
@@ -96,13 +96,13 @@ export function readFlags(env: Environment): {
   const settings: Setting[] = [];
   const findings: Finding[] = [];
   for (const [name, { path, read, wants }] of Object.entries(flags)) {
-    const said = env[name];
-    if (said === undefined || said === "") continue;
-    const value = read(said);
+    const raw = env[name];
+    if (raw === undefined || raw === "") continue;
+    const value = read(raw);
     if (value === undefined)
       findings.push({
         path: `environment variable ${name}`,
-        message: `\`${said.slice(0, 80)}\` is not ${wants}; change it or unset it`,
+        message: `\`${raw.slice(0, 80)}\` is not ${wants}; change it or unset it`,
       });
     else if (path !== undefined) settings.push({ name, path, value });
   }
@@ -115,12 +115,12 @@ export function readFlags(env: Environment): {
  * value would do under the name that was most likely meant.
  */
 export function misspelt(env: Environment, referred: ReadonlySet<string>): string[] {
-  return Object.entries(env).flatMap(([name, said = ""]) => {
-    if (said === "" || !family.test(name) || flags[name] !== undefined || referred.has(name))
+  return Object.entries(env).flatMap(([name, raw = ""]) => {
+    if (raw === "" || !family.test(name) || flags[name] !== undefined || referred.has(name))
       return [];
     const near = nearest(name.replace(family, ""), [...meant.keys()]);
     const known = meant.get(near ?? "");
-    if (known === undefined || flags[known]?.read(said) === undefined) return [];
+    if (known === undefined || flags[known]?.read(raw) === undefined) return [];
     return [`${name} is set, but nothing reads it; did you mean ${known}?`];
   });
 }
@@ -161,15 +161,15 @@ function withKeys(raw: Record<string, unknown>, given: readonly string[]): Recor
   return { ...raw, server: { ...server, keys: [...new Set(given)] } };
 }
 
-function readSwitch(said: string): boolean | undefined {
-  const word = said.trim().toLowerCase();
+function readSwitch(raw: string): boolean | undefined {
+  const word = raw.trim().toLowerCase();
   if (["1", "true", "yes", "on"].includes(word)) return true;
   return ["0", "false", "no", "off"].includes(word) ? false : undefined;
 }
 
 /** `true` is a blank line, `false` nothing, anything else itself with `\n` and `\t` read. */
-function readDelimiter(said: string): string {
-  const known = readSwitch(said);
+function readDelimiter(raw: string): string {
+  const known = readSwitch(raw);
   if (known !== undefined) return known ? "\n\n" : "";
-  return said.replaceAll("\\n", "\n").replaceAll("\\t", "\t");
+  return raw.replaceAll("\\n", "\n").replaceAll("\\t", "\t");
 }

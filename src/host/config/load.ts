@@ -53,7 +53,7 @@ export function loadConfig(origin: Origin): Loaded {
   const read = readText(file);
   if (!read.ok) return unread(origin, file, [read.finding]);
   const source = readConfigFile(read.text, file, (name) => ownOf(origin.env, name));
-  // Where the syntax is broken, whatever else could be said of the file is guesswork.
+  // Where the syntax is broken, whatever else could be parsed of the file is guesswork.
   if (source.value === undefined) return unread(origin, file, source.findings);
   return assemble(origin, file, source);
 }
@@ -73,11 +73,11 @@ function assemble(
 ): Loaded {
   const flags = readFlags(origin.env);
   const settings = [...flags.settings, ...commandLine(origin)].map(fromHere(origin));
-  const said = withoutEmpty(readReferred(source));
-  const zero = zeroFor(said, origin.env);
+  const parsed = withoutEmpty(readReferred(source));
+  const zero = zeroFor(parsed, origin.env);
   const directory = file === undefined ? origin.directory : dirname(file);
-  const scripts = readScripts(isFields(said) ? { ...said, ...zero?.config } : {}, directory);
-  const raw = isFields(said) ? applySettings(scripts.raw, settings) : said;
+  const scripts = readScripts(isFields(parsed) ? { ...parsed, ...zero?.config } : {}, directory);
+  const raw = isFields(parsed) ? applySettings(scripts.raw, settings) : parsed;
 
   const checked = checkConfig(raw);
   const settled = checked.ok ? settleNotYet(checked.config) : undefined;
@@ -111,12 +111,12 @@ const byPlace =
 
 /** What the environment's keys come to, for a configuration that names no upstream. */
 function zeroFor(
-  said: unknown,
+  parsed: unknown,
   env: Environment,
 ): { readonly config: Fields; readonly notes: readonly string[] } | undefined {
-  if (!isFields(said) || "upstreams" in said) return undefined;
+  if (!isFields(parsed) || "upstreams" in parsed) return undefined;
   const { upstreams, models, notes } = zeroConfig(env);
-  return { config: { upstreams, models: said.models ?? models }, notes };
+  return { config: { upstreams, models: parsed.models ?? models }, notes };
 }
 
 /** A path in a variable means where the process was started, not where the file is. */

@@ -69,9 +69,9 @@ function unfollowed({ tools, store, upstreams }: Config): string[] {
     ...(store.kind === usual.store.kind ? [] : ["store.kind"]),
     ...Object.entries(upstreams).flatMap(([name, { profile, dialect, capabilities }]) => {
       const own = profileFor(profile, dialect)?.tools;
-      const said = capabilities?.tools ?? {};
+      const overrides = capabilities?.tools ?? {};
       return onDemand
-        .filter((field) => said[field] !== undefined && said[field] !== own?.[field])
+        .filter((field) => overrides[field] !== undefined && overrides[field] !== own?.[field])
         .map((field) => `upstreams.${name}.capabilities.tools.${field}`);
     }),
   ];

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { Fault } from "../../turn/fault.ts";
 
 /** Has a browser show the answer to the page that asked for it. */
-export function letRead(response: ServerResponse, origin: string): void {
+export function allowOrigin(response: ServerResponse, origin: string): void {
   response.setHeader("access-control-allow-origin", origin);
   response.setHeader("access-control-expose-headers", "*");
   response.setHeader("vary", "origin");

@@ -4,22 +4,22 @@ import type { Socket } from "node:net";
 import type { Clock } from "../../turn/clock.ts";
 
 /** An answer under way. */
-export type Answering = {
+export type OpenAnswer = {
   isOver(): boolean;
   /** Says what changes nothing; false once there is nothing to be said any more. */
-  prod(): boolean;
+  probe(): boolean;
 };
 
 /** The answers that somebody waits for, by their connections; nearly always one. */
-const awaited = new WeakMap<Socket, Answering | readonly Answering[]>();
+const awaited = new WeakMap<Socket, OpenAnswer | readonly OpenAnswer[]>();
 
-export function enlist(socket: Socket, answer: Answering): void {
+export function trackAnswer(socket: Socket, answer: OpenAnswer): void {
   const before = awaited.get(socket);
   awaited.set(socket, before === undefined ? answer : [before, answer].flat());
 }
 
 /** A connection that is kept for the next request keeps nothing of the last one. */
-export function strike(socket: Socket, answer: Answering): void {
+export function untrackAnswer(socket: Socket, answer: OpenAnswer): void {
   const before = awaited.get(socket);
   if (before === answer) awaited.delete(socket);
   else if (Array.isArray(before)) {
@@ -30,7 +30,7 @@ export function strike(socket: Socket, answer: Answering): void {
 }
 
 /** The first of them that is not over: what is asked for meanwhile is answered behind it. */
-const currentOn = (socket: Socket): Answering | undefined =>
+const currentOn = (socket: Socket): OpenAnswer | undefined =>
   [awaited.get(socket) ?? []].flat().find((one) => !one.isOver());
 
 /**
@@ -43,7 +43,7 @@ export function askAfter(socket: Socket, clock: Clock): void {
   let pause = FIRST_ASKED_MS;
   let callOff = (): void => {};
   const ask = (): void => {
-    if (socket.destroyed || currentOn(socket)?.prod() !== true) return;
+    if (socket.destroyed || currentOn(socket)?.probe() !== true) return;
     callOff = clock.at(clock.now() + pause, ask);
     pause = Math.min(pause * 2, LAST_ASKED_MS);
   };

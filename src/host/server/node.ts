@@ -13,7 +13,7 @@ import {
 import type { Exchange, Reply, ReplyData } from "../../gateway/exchange.ts";
 import { Fault } from "../../turn/fault.ts";
 import { nodeDecompressors as decompressors } from "../platform/node-runtime.ts";
-import { enlist, strike, type Answering } from "./half-closed.ts";
+import { trackAnswer, untrackAnswer, type OpenAnswer } from "./half-closed.ts";
 
 /** The whole body as text. One too large is refused at once, and the rest of it read past. */
 export function collectBody(
@@ -107,7 +107,7 @@ export function exchangeOf(
  * over: each write may have to wake its reader, and writes that follow each
  * other closely wake one reader of many only once.
  */
-class NodeReply implements Reply, Answering {
+class NodeReply implements Reply, OpenAnswer {
   readonly #response: ServerResponse;
   #status = 200;
   #headers: Readonly<Record<string, string>> = {};
@@ -153,7 +153,7 @@ class NodeReply implements Reply, Answering {
     } else if (response.socket !== null) speaking.delete(response.socket);
     if (typeof data !== "string") this.#sendBytes(data);
     this.#ended = true;
-    strike(response.req.socket, this);
+    untrackAnswer(response.req.socket, this);
     this.#hold(typeof data === "string" ? data : "");
   }
 
@@ -166,7 +166,7 @@ class NodeReply implements Reply, Answering {
     const response = this.#response;
     if (response.destroyed) queueMicrotask(then);
     else if (this.#left === undefined) {
-      enlist(response.req.socket, this);
+      trackAnswer(response.req.socket, this);
       response.once("close", () => {
         if (!response.writableFinished) this.#left?.();
       });
@@ -174,7 +174,7 @@ class NodeReply implements Reply, Answering {
     this.#left = then;
   }
 
-  prod(): boolean {
+  probe(): boolean {
     const response = this.#response;
     if (this.isOver()) return false;
     if (response.headersSent) {

@@ -15,7 +15,7 @@ import { until } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
 import { systemClock } from "../platform/clock.ts";
 import { askAfter } from "./half-closed.ts";
-import { allow, foreign, isPreflight, letRead } from "./cors.ts";
+import { allow, foreign, isPreflight, allowOrigin } from "./cors.ts";
 import { announcedOf, collectBody, exchangeOf, isSpeaking } from "./node.ts";
 
 export type Address = { readonly host: string; readonly port: number };
@@ -119,7 +119,7 @@ const listenerFor =
     if (origin !== undefined) {
       const standing = gateway.originPolicy(origin);
       if (standing === "refused") return refuse(foreign(origin));
-      if (standing === "welcome") letRead(response, origin);
+      if (standing === "welcome") allowOrigin(response, origin);
       if (standing === "welcome" && isPreflight(request)) return allow(request, response);
     }
     if (request.method === "GET" || request.method === "HEAD")

@@ -61,7 +61,7 @@ const ADDING = O_APPEND | O_CREAT | O_NONBLOCK | O_WRONLY;
 const LOOK_MS = 1000;
 
 /**
- * A file that lines are added to. A path that cannot be written is told once,
+ * A file that lines are added to. A path that cannot be written is reported once,
  * and no turn is the worse for it. A file that was moved away, as those who
  * rotate logs do, is begun anew.
  */
@@ -71,10 +71,10 @@ function lineFile(setting: string, report: Report, now: () => number) {
   let looked = 0;
   const flush = (): void => file?.out.flush();
   const open = (at: string): typeof file => {
-    let told = false;
+    let reported = false;
     const tell = (error: unknown): void => {
-      if (!told) report({ type: "unwritable", setting, path: at, problem: problemOf(error) });
-      told = true;
+      if (!reported) report({ type: "unwritable", setting, path: at, problem: problemOf(error) });
+      reported = true;
     };
     try {
       makeFolder(dirname(at));

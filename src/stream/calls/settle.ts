@@ -84,10 +84,10 @@ export function settle<Name extends AnyName>(
 
 /** Tells once of a call that something was left out of it; white space is all that a whole object still takes. */
 function leavingOut(report: SettleOptions["report"]): (delta: CallDelta) => void {
-  const told = new Set<number>();
+  const ended = new Set<number>();
   return ({ call, text }) => {
-    if (text.trim() === "" || told.has(call)) return;
-    told.add(call);
+    if (text.trim() === "" || ended.has(call)) return;
+    ended.add(call);
     const reason = "what came behind the whole arguments of a call is left out";
     report({ path: "output", action: "dropped", reason });
   };

@@ -3,7 +3,7 @@ import { sseReader } from "../../../stream/sse.ts";
 import { Fault } from "../../../turn/fault.ts";
 import { clientOf } from "./clients.ts";
 import { bodyFor, type Scene } from "./scene.ts";
-import { errorText, figuresInHead, type Said, type Seen } from "./seen.ts";
+import { errorText, figuresInHead, type StreamPiece, type AnswerSummary } from "./seen.ts";
 
 /** The gateway that is looked at. */
 export type Target = {
@@ -30,7 +30,7 @@ export async function ask(
   target: Target,
   scene: Scene,
   { model, count }: { readonly model: string; readonly count: number },
-): Promise<Seen> {
+): Promise<AnswerSummary> {
   const response = await reach(target, clientOf(scene.door).path, {
     method: "POST",
     headers: { "content-type": "application/json", "x-proxy-output-mode": scene.output },
@@ -42,25 +42,29 @@ export async function ask(
     if ([401, 403, 404].includes(response.status)) throw refused(target, response.status, text);
     return nothing(`HTTP ${response.status}: ${errorText(fieldsIn(text))}`);
   }
-  const flaws =
+  const problems =
     response.headers.get("x-codex-stop-after-tools-mode") === null
       ? ["the `x-codex-stop-after-tools-mode` header is missing"]
       : [];
   const seen = scene.stream
     ? await readStream(response, scene)
     : await readWhole(response, scene, target);
-  return { ...seen, flaws: [...flaws, ...seen.flaws] };
+  return { ...seen, problems: [...problems, ...seen.problems] };
 }
 
-const nothing = (flaw: string): Seen => ({
+const nothing = (problem: string): AnswerSummary => ({
   calls: [],
   text: "",
   finish: "",
   figures: undefined,
-  flaws: [flaw],
+  problems: [problem],
 });
 
-async function readWhole(response: Response, { door }: Scene, target: Target): Promise<Seen> {
+async function readWhole(
+  response: Response,
+  { door }: Scene,
+  target: Target,
+): Promise<AnswerSummary> {
   let text: string;
   try {
     text = await response.text();
@@ -72,16 +76,16 @@ async function readWhole(response: Response, { door }: Scene, target: Target): P
   return { ...read, figures: figuresInHead(response.headers) };
 }
 
-async function readStream(response: Response, { door }: Scene): Promise<Seen> {
-  const said: Said[] = [];
+async function readStream(response: Response, { door }: Scene): Promise<AnswerSummary> {
+  const pieces: StreamPiece[] = [];
   const cut: string[] = [];
   const reader = sseReader(
     (data, _name, partial) => {
       if (partial) cut.push("the stream broke off within a frame");
-      else said.push({ type: "frame", data });
+      else pieces.push({ type: "frame", data });
     },
     undefined,
-    (text) => void said.push({ type: "comment", text }),
+    (text) => void pieces.push({ type: "comment", text }),
   );
   try {
     for await (const piece of response.body?.pipeThrough(new TextDecoderStream()) ?? [])
@@ -90,8 +94,8 @@ async function readStream(response: Response, { door }: Scene): Promise<Seen> {
   } catch (error) {
     cut.push(`the stream broke off (${reasonOf(error)})`);
   }
-  const seen = clientOf(door).readStream(said);
-  return { ...seen, flaws: [...cut, ...seen.flaws] };
+  const seen = clientOf(door).readStream(pieces);
+  return { ...seen, problems: [...cut, ...seen.problems] };
 }
 
 async function reach(target: Target, path: string, init: RequestInit): Promise<Response> {
@@ -135,7 +139,7 @@ function reasonOf(error: unknown, target?: Target): string {
 }
 
 function refused({ url, key }: Target, status: number, text: string): Fault {
-  const said = errorText(fieldsIn(text));
+  const message = errorText(fieldsIn(text));
   if (status === 401 || status === 403) {
     const remedy =
       key === undefined
@@ -143,7 +147,7 @@ function refused({ url, key }: Target, status: number, text: string): Fault {
         : "the key from `--key` or PATCHBAY_API_KEY is not one of its `server.keys`";
     return stop(`${url} lets nobody in without a key (HTTP ${status}); ${remedy}.`);
   }
-  if (said.startsWith("model")) return stop(`${said} Name another with \`--model\`.`);
+  if (message.startsWith("model")) return stop(`${message} Name another with \`--model\`.`);
   return stop(`${url} is no Patchbay, or not its base (HTTP ${status}); check \`--url\`.`);
 }
 

@@ -1,20 +1,20 @@
 import { describe, expect, it } from "vitest";
 import { readChatBody, readChatStream } from "./chat.ts";
-import type { Said } from "./seen.ts";
+import type { StreamPiece } from "./seen.ts";
 
-const frame = (value: unknown): Said => ({ type: "frame", data: JSON.stringify(value) });
-const delta = (fields: object, finish: string | null = null): Said =>
+const frame = (value: unknown): StreamPiece => ({ type: "frame", data: JSON.stringify(value) });
+const delta = (fields: object, finish: string | null = null): StreamPiece =>
   frame({ choices: [{ index: 0, delta: fields, finish_reason: finish }] });
-const fragment = (index: number, of: object, id?: string): Said =>
+const fragment = (index: number, of: object, id?: string): StreamPiece =>
   delta({ tool_calls: [{ index, ...(id !== undefined && { id }), function: of }] });
-const comment: Said = {
+const comment: StreamPiece = {
   type: "comment",
   text: '{"tool_call_count":2,"tool_call_truncated":false,"stop_after_tools_mode":"burst"}',
 };
 const role = delta({ role: "assistant" });
 const finish = delta({}, "tool_calls");
 const usage = frame({ choices: [], usage: { total_tokens: 3 } });
-const done: Said = { type: "frame", data: "[DONE]" };
+const done: StreamPiece = { type: "frame", data: "[DONE]" };
 const first = fragment(0, { name: "a", arguments: '{"x"' }, "c1");
 const second = fragment(1, { name: "b", arguments: "{}" }, "c2");
 const rest = fragment(0, { arguments: ":1}" });
@@ -31,12 +31,12 @@ describe("a chat stream", () => {
       text: "",
       finish: "tool_calls",
       figures: { count: 2, truncated: false, mode: "burst" },
-      flaws: [],
+      problems: [],
     });
   });
 
   const error = frame({ error: { code: "upstream.cut", message: "It broke off." } });
-  const wrongs: [string, Said[]][] = [
+  const wrongs: [string, StreamPiece[]][] = [
     ["the stream ends without [DONE]", good.slice(0, -1)],
     ["something follows [DONE]", [...good, usage]],
     ["something is said before the role", [first, second, finish, comment, done]],
@@ -54,13 +54,13 @@ describe("a chat stream", () => {
     ["a frame is not JSON", [role, { type: "frame", data: "{" }, finish, done]],
     ["the stream failed: upstream.cut: It broke off.", [role, first, error, done]],
   ];
-  it.each(wrongs)("is wrong where %s", (flaw, said) => {
-    expect(readChatStream(said).flaws).toEqual([flaw]);
+  it.each(wrongs)("is wrong where %s", (problem, said) => {
+    expect(readChatStream(said).problems).toEqual([problem]);
   });
 
   it("takes other comments for nothing", () => {
-    const alive: Said = { type: "comment", text: "keep-alive" };
-    expect(readChatStream([alive, ...good.slice(0, -1), alive, done]).flaws).toEqual([]);
+    const alive: StreamPiece = { type: "comment", text: "keep-alive" };
+    expect(readChatStream([alive, ...good.slice(0, -1), alive, done]).problems).toEqual([]);
   });
 });
 
@@ -72,11 +72,11 @@ describe("a whole chat answer", () => {
       calls: [{ id: "c1", name: "a", arguments: "{}" }],
       text: "",
       finish: "tool_calls",
-      flaws: [],
+      problems: [],
     });
   });
 
   it("is wrong without a message", () => {
-    expect(readChatBody(undefined).flaws).toEqual(["the answer has no message"]);
+    expect(readChatBody(undefined).problems).toEqual(["the answer has no message"]);
   });
 });

@@ -5,8 +5,8 @@ import {
   errorText,
   figuresIn,
   type Figures,
-  type Said,
-  type Seen,
+  type StreamPiece,
+  type AnswerSummary,
   type SeenCall,
   type SmokeClient,
 } from "./seen.ts";
@@ -28,11 +28,11 @@ export const chatClient: SmokeClient = {
 };
 
 /** Reads a whole chat completion. */
-export function readChatBody(body: Fields | undefined): Omit<Seen, "figures"> {
+export function readChatBody(body: Fields | undefined): Omit<AnswerSummary, "figures"> {
   const choice = fieldsOf(listOf(body?.choices)?.[0]);
   const message = fieldsOf(choice?.message);
   if (message === undefined)
-    return { calls: [], text: "", finish: "", flaws: ["the answer has no message"] };
+    return { calls: [], text: "", finish: "", problems: ["the answer has no message"] };
   const calls = (listOf(message.tool_calls) ?? []).map((entry) => {
     const called = fieldsOf(fieldsOf(entry)?.function);
     return {
@@ -45,14 +45,14 @@ export function readChatBody(body: Fields | undefined): Omit<Seen, "figures"> {
     calls,
     text: textOf(message.content) ?? "",
     finish: textOf(choice?.finish_reason) ?? "",
-    flaws: [],
+    problems: [],
   };
 }
 
 /** Reads a chat stream and notes whatever a strict client would stumble over. */
-export function readChatStream(said: readonly Said[]): Seen {
+export function readChatStream(pieces: readonly StreamPiece[]): AnswerSummary {
   const reading = new ChatReading();
-  for (const one of said)
+  for (const one of pieces)
     if (one.type === "comment") reading.comment(one.text);
     else reading.frame(one.data);
   return reading.over();
@@ -62,7 +62,7 @@ type Growing = { id: string; name: string; arguments: string };
 
 class ChatReading {
   /** Each is told once, however often it is met. */
-  readonly #flaws = new Set<string>();
+  readonly #problems = new Set<string>();
   readonly #calls: Growing[] = [];
   readonly #finishes: string[] = [];
   #text = "";
@@ -74,21 +74,21 @@ class ChatReading {
   comment(text: string): void {
     const figures = figuresIn(text);
     if (figures === undefined) return;
-    if (this.#figures !== undefined) this.#flaws.add("the statistics comment comes twice");
+    if (this.#figures !== undefined) this.#problems.add("the statistics comment comes twice");
     if (this.#finishes.length === 0)
-      this.#flaws.add("the statistics comment comes before the finish");
-    if (this.#counted) this.#flaws.add("the statistics comment comes after the usage");
-    if (this.#done) this.#flaws.add("the statistics comment comes after [DONE]");
+      this.#problems.add("the statistics comment comes before the finish");
+    if (this.#counted) this.#problems.add("the statistics comment comes after the usage");
+    if (this.#done) this.#problems.add("the statistics comment comes after [DONE]");
     this.#figures = figures;
   }
 
   frame(data: string): void {
-    if (this.#done) return void this.#flaws.add("something follows [DONE]");
+    if (this.#done) return void this.#problems.add("something follows [DONE]");
     if (data === "[DONE]") return void (this.#done = true);
     const chunk = fieldsIn(data);
-    if (chunk === undefined) return void this.#flaws.add("a frame is not JSON");
+    if (chunk === undefined) return void this.#problems.add("a frame is not JSON");
     if (chunk.error !== undefined)
-      return void this.#flaws.add(`the stream failed: ${errorText(chunk)}`);
+      return void this.#problems.add(`the stream failed: ${errorText(chunk)}`);
     const choice = fieldsOf(listOf(chunk.choices)?.[0]);
     if (choice === undefined) this.#counted ||= fieldsOf(chunk.usage) !== undefined;
     else this.#choice(choice);
@@ -99,10 +99,10 @@ class ChatReading {
     const entries = listOf(delta.tool_calls) ?? [];
     const words = textOf(delta.content) ?? "";
     if (this.#finishes.length > 0 && (entries.length > 0 || words !== ""))
-      this.#flaws.add("something is said after the finish");
+      this.#problems.add("something is said after the finish");
     if (delta.role !== undefined) this.#roles++;
     else if (this.#roles === 0 && (entries.length > 0 || words !== ""))
-      this.#flaws.add("something is said before the role");
+      this.#problems.add("something is said before the role");
     this.#text += words;
     for (const entry of entries) this.#fragment(fieldsOf(entry) ?? {});
     const finish = textOf(choice.finish_reason);
@@ -117,27 +117,27 @@ class ChatReading {
     const call = this.#calls[numberOf(index) ?? -1];
     if (call === undefined) {
       if (index !== this.#calls.length)
-        this.#flaws.add(
+        this.#problems.add(
           `a call has index ${JSON.stringify(index)} where ${this.#calls.length} is next`,
         );
       this.#calls.push({ id: id ?? "", name: name ?? "", arguments: piece });
       return;
     }
     if ((id ?? call.id) !== call.id || (name ?? call.name) !== call.name)
-      this.#flaws.add(`call ${JSON.stringify(index)} changes its id or name`);
+      this.#problems.add(`call ${JSON.stringify(index)} changes its id or name`);
     call.arguments += piece;
   }
 
-  over(): Seen {
+  over(): AnswerSummary {
     const calls: readonly SeenCall[] = this.#calls;
-    if (this.#finishes.length > 1) this.#flaws.add("the finish comes more than once");
-    if (!this.#done) this.#flaws.add("the stream ends without [DONE]");
+    if (this.#finishes.length > 1) this.#problems.add("the finish comes more than once");
+    if (!this.#done) this.#problems.add("the stream ends without [DONE]");
     return {
       calls,
       text: this.#text,
       finish: this.#finishes[0] ?? "",
       figures: this.#figures,
-      flaws: [...this.#flaws],
+      problems: [...this.#problems],
     };
   }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { blocksIn, disagreements, flawsOf } from "./judge.ts";
+import { blocksIn, disagreements, problemsIn } from "./judge.ts";
 import type { Scene } from "./scene.ts";
-import type { Seen } from "./seen.ts";
+import type { AnswerSummary } from "./seen.ts";
 
 const call = (id: string, city: string) => ({
   id,
@@ -11,12 +11,12 @@ const call = (id: string, city: string) => ({
 const block = (city: string): string =>
   `<use_tool>\n  <name>get_weather</name>\n  <city>${city}</city>\n</use_tool>`;
 const calls = [call("c1", "Paris"), call("c2", "Zürich & Baden")];
-const good: Seen = {
+const good: AnswerSummary = {
   calls,
   text: "",
   finish: "tool_calls",
   figures: { count: 2, truncated: false, mode: "burst" },
-  flaws: [],
+  problems: [],
 };
 const json: Scene = { door: "chat", stream: false, output: "openai-json" };
 const xml: Scene = { door: "chat", stream: true, output: "obsidian-xml" };
@@ -24,16 +24,16 @@ const two = { least: 2, most: Infinity };
 
 describe("an answer with a burst", () => {
   it("is right as JSON, and with blocks that are its calls", () => {
-    expect(flawsOf(json, good, two)).toEqual([]);
+    expect(problemsIn(json, good, two)).toEqual([]);
     const text = `Let me see.\n${block("Paris")}\n\n${block("Zürich &amp; Baden")}`;
-    expect(flawsOf(xml, { ...good, text }, two)).toEqual([]);
+    expect(problemsIn(xml, { ...good, text }, two)).toEqual([]);
     const finish = "completed";
-    expect(flawsOf({ ...json, door: "responses" }, { ...good, finish }, two)).toEqual([]);
+    expect(problemsIn({ ...json, door: "responses" }, { ...good, finish }, two)).toEqual([]);
   });
 
   const one = { calls: calls.slice(0, 1), figures: { count: 1, truncated: false, mode: "burst" } };
   const cut = { count: 1, truncated: true, mode: "first" };
-  const wrongs: [RegExp, Scene, Partial<Seen>][] = [
+  const wrongs: [RegExp, Scene, Partial<AnswerSummary>][] = [
     [/^1 call came where 2 were expected; the model made no more/, json, one],
     [/^1 call came .* the gateway withheld the others/, json, { ...one, figures: cut }],
     [/finished with `stop` where `tool_calls` belongs/, json, { finish: "stop" }],
@@ -68,20 +68,26 @@ describe("an answer with a burst", () => {
       { text: block("Zürich &amp; Baden") + block("Paris") },
     ],
   ];
-  it.each(wrongs)("is wrong: %s", (flaw, scene, fault) => {
-    const flaws = flawsOf(scene, { ...good, ...fault }, two);
-    expect(flaws).toEqual([expect.stringMatching(flaw)]);
+  it.each(wrongs)("is wrong: %s", (problem, scene, fault) => {
+    const problems = problemsIn(scene, { ...good, ...fault }, two);
+    expect(problems).toEqual([expect.stringMatching(problem)]);
   });
 
   it("may be held to a cap", () => {
-    expect(flawsOf(json, good, { least: 1, most: 1 })).toEqual([
+    expect(problemsIn(json, good, { least: 1, most: 1 })).toEqual([
       "2 calls came where at most 1 may",
     ]);
   });
 
   it("that broke off is not blamed for what it had no time for", () => {
-    const broken = { ...good, calls: [], finish: "", figures: undefined, flaws: ["it broke off"] };
-    expect(flawsOf(xml, broken, two)).toEqual([]);
+    const broken = {
+      ...good,
+      calls: [],
+      finish: "",
+      figures: undefined,
+      problems: ["it broke off"],
+    };
+    expect(problemsIn(xml, broken, two)).toEqual([]);
   });
 });
 

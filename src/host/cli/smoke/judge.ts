@@ -2,7 +2,7 @@ import { errorsIn } from "../../../schema/check.ts";
 import { jsonOf } from "../../../turn/json.ts";
 import { clientOf } from "./clients.ts";
 import { schema, sceneName, type Scene } from "./scene.ts";
-import type { Seen, SeenCall } from "./seen.ts";
+import type { AnswerSummary, SeenCall } from "./seen.ts";
 
 /** How many calls an answer must have. */
 export type Bounds = { readonly least: number; readonly most: number };
@@ -11,9 +11,9 @@ export type Bounds = { readonly least: number; readonly most: number };
 export type Block = { readonly name: string; readonly city: string };
 
 /** What is wrong with an answer, beside its form. */
-export function flawsOf(scene: Scene, seen: Seen, bounds: Bounds): string[] {
+export function problemsIn(scene: Scene, seen: AnswerSummary, bounds: Bounds): string[] {
   // A stream that broke off says nothing more about the gateway than that.
-  if (seen.finish === "" && seen.flaws.length > 0) return [];
+  if (seen.finish === "" && seen.problems.length > 0) return [];
   return [
     ...finishFlaws(scene, seen),
     ...countFlaws(seen, bounds),
@@ -23,13 +23,16 @@ export function flawsOf(scene: Scene, seen: Seen, bounds: Bounds): string[] {
   ];
 }
 
-function* finishFlaws({ door }: Scene, { calls, finish }: Seen): Generator<string> {
+function* finishFlaws({ door }: Scene, { calls, finish }: AnswerSummary): Generator<string> {
   const wanted = clientOf(door).finish;
   if (calls.length > 0 && finish !== wanted)
     yield `it finished with ${finish === "" ? "nothing" : `\`${finish}\``} where \`${wanted}\` belongs`;
 }
 
-function* countFlaws({ calls, figures }: Seen, { least, most }: Bounds): Generator<string> {
+function* countFlaws(
+  { calls, figures }: AnswerSummary,
+  { least, most }: Bounds,
+): Generator<string> {
   const found = `${calls.length} ${calls.length === 1 ? "call" : "calls"} came`;
   if (calls.length > most) yield `${found} where at most ${most} may`;
   if (calls.length >= least) return;
@@ -52,7 +55,7 @@ function* callFlaws(calls: readonly SeenCall[]): Generator<string> {
   }
 }
 
-function* figureFlaws({ stream }: Scene, { calls, figures }: Seen): Generator<string> {
+function* figureFlaws({ stream }: Scene, { calls, figures }: AnswerSummary): Generator<string> {
   if (figures === undefined) {
     if (!stream) yield "the `x-codex-tool-call-*` headers are missing";
     else if (calls.length > 0) yield "the statistics comment is missing";
@@ -60,7 +63,10 @@ function* figureFlaws({ stream }: Scene, { calls, figures }: Seen): Generator<st
     yield `the statistics count ${figures.count} calls and ${calls.length} came`;
 }
 
-function* textFlaws({ door, stream, output }: Scene, { calls, text }: Seen): Generator<string> {
+function* textFlaws(
+  { door, stream, output }: Scene,
+  { calls, text }: AnswerSummary,
+): Generator<string> {
   if (output === "obsidian-xml") {
     const called = calls.map(({ name, arguments: input }) => `${name} ${cityIn(input)}`);
     const shown = blocksIn(text).map(({ name, city }) => `${name} ${city}`);
@@ -103,9 +109,9 @@ const plain = (text: string): string =>
 
 /** Where a stream and the whole answer beside it disagree. */
 export function disagreements(
-  answers: readonly { readonly scene: Scene; readonly seen: Seen }[],
+  answers: readonly { readonly scene: Scene; readonly seen: AnswerSummary }[],
 ): string[] {
-  const flaws: string[] = [];
+  const problems: string[] = [];
   for (const one of answers) {
     const other = answers.find(
       ({ scene }) =>
@@ -114,11 +120,11 @@ export function disagreements(
     if (!one.scene.stream || other === undefined) continue;
     const [here, there] = [named(one.seen), named(other.seen)];
     if (here !== there)
-      flaws.push(
+      problems.push(
         `${sceneName(one.scene)} made ${here || "no calls"} and ${sceneName(other.scene)} ${there || "none"}`,
       );
   }
-  return flaws;
+  return problems;
 }
 
-const named = ({ calls }: Seen): string => calls.map(({ name }) => name).join(", ");
+const named = ({ calls }: AnswerSummary): string => calls.map(({ name }) => name).join(", ");

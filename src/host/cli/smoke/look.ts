@@ -1,7 +1,7 @@
 import { ask, firstModel, type Target } from "./ask.ts";
-import { disagreements, flawsOf, type Bounds } from "./judge.ts";
+import { disagreements, problemsIn, type Bounds } from "./judge.ts";
 import { scenes, type Scene } from "./scene.ts";
-import type { Seen } from "./seen.ts";
+import type { AnswerSummary } from "./seen.ts";
 
 export type Look = {
   readonly url: string;
@@ -17,8 +17,8 @@ export type Look = {
 
 export type Answer = {
   readonly scene: Scene;
-  readonly seen: Seen;
-  readonly flaws: readonly string[];
+  readonly seen: AnswerSummary;
+  readonly problems: readonly string[];
 };
 
 export type Report = {
@@ -45,10 +45,10 @@ export async function look({ expect: least, atMost, ...options }: Look): Promise
   const answers: Answer[] = [];
   for (const scene of scenes) {
     const seen = await ask(target, scene, asked);
-    answers.push({ scene, seen, flaws: [...seen.flaws, ...flawsOf(scene, seen, bounds)] });
+    answers.push({ scene, seen, problems: [...seen.problems, ...problemsIn(scene, seen, bounds)] });
   }
   // Answers that are wrong by themselves need not be held against each other.
-  const problems = disagreements(answers.filter(({ flaws }) => flaws.length === 0));
-  const ok = problems.length === 0 && answers.every(({ flaws }) => flaws.length === 0);
+  const problems = disagreements(answers.filter(({ problems }) => problems.length === 0));
+  const ok = problems.length === 0 && answers.every(({ problems }) => problems.length === 0);
   return { ok, url: target.url, model, least, answers, problems };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { readResponsesBody, readResponsesStream } from "./responses.ts";
-import type { Said } from "./seen.ts";
+import type { StreamPiece } from "./seen.ts";
 
 type Event = Readonly<Record<string, unknown>>;
 const call = { type: "function_call", id: "fc1", call_id: "c1", name: "a", arguments: "{}" };
@@ -17,13 +17,13 @@ const over: Event = {
   type: "response.completed",
   response: { status: "completed", output: [said, call] },
 };
-const comment: Said = {
+const comment: StreamPiece = {
   type: "comment",
   text: '{"tool_call_count":1,"tool_call_truncated":true,"stop_after_tools_mode":"first"}',
 };
-const done: Said = { type: "frame", data: "[DONE]" };
+const done: StreamPiece = { type: "frame", data: "[DONE]" };
 
-const numbered = (...events: readonly Event[]): Said[] =>
+const numbered = (...events: readonly Event[]): StreamPiece[] =>
   events.map((event, at) => ({
     type: "frame",
     data: JSON.stringify({ sequence_number: at, ...event }),
@@ -37,13 +37,13 @@ describe("a Responses stream", () => {
       text: "Hi",
       finish: "completed",
       figures: { count: 1, truncated: true, mode: "first" },
-      flaws: [],
+      problems: [],
     });
   });
 
   const other = { status: "completed", output: [said] };
   const error = { type: "error", code: "upstream.cut", message: "It broke off." };
-  const wrongs: [string, Said[]][] = [
+  const wrongs: [string, StreamPiece[]][] = [
     ["the stream has no terminal event", [...numbered(created, added, delta, closed), done]],
     ["the stream ends without [DONE]", numbered(created, added, closed, over)],
     ["something follows [DONE]", [...numbered(created, added, closed, over), done, done]],
@@ -74,11 +74,11 @@ describe("a Responses stream", () => {
       [...numbered(added, closed, over), done, comment],
     ],
   ];
-  it.each(wrongs)("is wrong where %s", (flaw, stream) => {
-    expect(readResponsesStream(stream).flaws).toEqual([flaw]);
+  it.each(wrongs)("is wrong where %s", (problem, stream) => {
+    expect(readResponsesStream(stream).problems).toEqual([problem]);
   });
 });
 
 it("a whole response without output is wrong", () => {
-  expect(readResponsesBody({ status: "completed" }).flaws).toEqual(["the answer has no output"]);
+  expect(readResponsesBody({ status: "completed" }).problems).toEqual(["the answer has no output"]);
 });

@@ -5,8 +5,8 @@ import {
   errorText,
   figuresIn,
   type Figures,
-  type Said,
-  type Seen,
+  type StreamPiece,
+  type AnswerSummary,
   type SeenCall,
   type SmokeClient,
 } from "./seen.ts";
@@ -30,14 +30,14 @@ export const responsesClient: SmokeClient = {
 };
 
 /** Reads a whole response. */
-export function readResponsesBody(body: Fields | undefined): Omit<Seen, "figures"> {
+export function readResponsesBody(body: Fields | undefined): Omit<AnswerSummary, "figures"> {
   const output = (listOf(body?.output) ?? []).map((item) => fieldsOf(item) ?? {});
-  const flaws = listOf(body?.output) === undefined ? ["the answer has no output"] : [];
+  const problems = listOf(body?.output) === undefined ? ["the answer has no output"] : [];
   return {
     calls: output.filter(isCall).map(callOf),
     text: output.map(textIn).join(""),
     finish: textOf(body?.status) ?? "",
-    flaws,
+    problems,
   };
 }
 
@@ -56,9 +56,9 @@ function textIn(item: Fields): string {
 }
 
 /** Reads a Responses stream and notes whatever a strict client would stumble over. */
-export function readResponsesStream(said: readonly Said[]): Seen {
+export function readResponsesStream(pieces: readonly StreamPiece[]): AnswerSummary {
   const reading = new ResponsesReading();
-  for (const one of said)
+  for (const one of pieces)
     if (one.type === "comment") reading.comment(one.text);
     else reading.frame(one.data);
   return reading.over();
@@ -66,7 +66,7 @@ export function readResponsesStream(said: readonly Said[]): Seen {
 
 class ResponsesReading {
   /** Each is told once, however often it is met. */
-  readonly #flaws = new Set<string>();
+  readonly #problems = new Set<string>();
   readonly #added = new Set<string>();
   readonly #closed: SeenCall[] = [];
   readonly #grown = new Map<string, string>();
@@ -78,21 +78,21 @@ class ResponsesReading {
   comment(text: string): void {
     const figures = figuresIn(text);
     if (figures === undefined) return;
-    if (this.#figures !== undefined) this.#flaws.add("the statistics comment comes twice");
+    if (this.#figures !== undefined) this.#problems.add("the statistics comment comes twice");
     if (this.#terminal === undefined)
-      this.#flaws.add("the statistics comment comes before the terminal");
-    if (this.#done) this.#flaws.add("the statistics comment comes after [DONE]");
+      this.#problems.add("the statistics comment comes before the terminal");
+    if (this.#done) this.#problems.add("the statistics comment comes after [DONE]");
     this.#figures = figures;
   }
 
   frame(data: string): void {
-    if (this.#done) return void this.#flaws.add("something follows [DONE]");
+    if (this.#done) return void this.#problems.add("something follows [DONE]");
     if (data === "[DONE]") return void (this.#done = true);
     const event = fieldsIn(data);
-    if (event === undefined) return void this.#flaws.add("a frame is not JSON");
-    if (this.#terminal !== undefined) this.#flaws.add("an event follows the terminal");
+    if (event === undefined) return void this.#problems.add("a frame is not JSON");
+    if (this.#terminal !== undefined) this.#problems.add("an event follows the terminal");
     if (event.sequence_number !== this.#next)
-      this.#flaws.add(
+      this.#problems.add(
         `sequence number ${JSON.stringify(event.sequence_number)} stands where ${this.#next} is next`,
       );
     this.#next++;
@@ -104,7 +104,7 @@ class ResponsesReading {
     const item = fieldsOf(event.item);
     const itemId = textOf(event.item_id) ?? "";
     if (terminals.has(type)) this.#terminal = event;
-    else if (type === "error") this.#flaws.add(`the stream failed: ${errorText(event)}`);
+    else if (type === "error") this.#problems.add(`the stream failed: ${errorText(event)}`);
     else if (type === "response.output_item.added") this.#added.add(textOf(item?.id) ?? "");
     else if (type === "response.function_call_arguments.delta")
       this.#grown.set(itemId, (this.#grown.get(itemId) ?? "") + (textOf(event.delta) ?? ""));
@@ -113,26 +113,26 @@ class ResponsesReading {
 
   #close(item: Fields): void {
     const id = textOf(item.id) ?? "";
-    if (!this.#added.has(id)) this.#flaws.add(`item ${id} is done and was never added`);
+    if (!this.#added.has(id)) this.#problems.add(`item ${id} is done and was never added`);
     if (!isCall(item)) return;
     const call = callOf(item);
     const grown = this.#grown.get(id);
     if (grown !== undefined && grown !== call.arguments)
-      this.#flaws.add(`the deltas of call ${call.id} do not add up to its arguments`);
+      this.#problems.add(`the deltas of call ${call.id} do not add up to its arguments`);
     this.#closed.push(call);
   }
 
-  over(): Seen {
-    if (!this.#done) this.#flaws.add("the stream ends without [DONE]");
+  over(): AnswerSummary {
+    if (!this.#done) this.#problems.add("the stream ends without [DONE]");
     const response = fieldsOf(this.#terminal?.response);
     if (response === undefined) {
-      const flaws = [...this.#flaws, "the stream has no terminal event"];
-      return { calls: this.#closed, text: "", finish: "", figures: this.#figures, flaws };
+      const problems = [...this.#problems, "the stream has no terminal event"];
+      return { calls: this.#closed, text: "", finish: "", figures: this.#figures, problems };
     }
     const whole = readResponsesBody(response);
     if (JSON.stringify(whole.calls) !== JSON.stringify(this.#closed))
-      this.#flaws.add("the response at the end has other calls than the stream");
-    const flaws = [...this.#flaws, ...whole.flaws];
-    return { ...whole, calls: this.#closed, figures: this.#figures, flaws };
+      this.#problems.add("the response at the end has other calls than the stream");
+    const problems = [...this.#problems, ...whole.problems];
+    return { ...whole, calls: this.#closed, figures: this.#figures, problems };
   }
 }

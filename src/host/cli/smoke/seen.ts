@@ -11,14 +11,14 @@ export type Figures = {
 };
 
 /** What one answer showed. */
-export type Seen = {
+export type AnswerSummary = {
   readonly calls: readonly SeenCall[];
   readonly text: string;
   /** In the words of its dialect. */
   readonly finish: string;
   readonly figures: Figures | undefined;
   /** What is wrong with it. */
-  readonly flaws: readonly string[];
+  readonly problems: readonly string[];
 };
 
 /** How a client of one door asks for a burst and reads what comes. */
@@ -26,8 +26,8 @@ export type SmokeClient = {
   readonly door: DialectName;
   readonly path: string;
   body(asking: Asking): Fields;
-  readBody(body: Fields | undefined): Omit<Seen, "figures">;
-  readStream(said: readonly Said[]): Seen;
+  readBody(body: Fields | undefined): Omit<AnswerSummary, "figures">;
+  readStream(pieces: readonly StreamPiece[]): AnswerSummary;
   /** How an answer with calls ends, in the words of its dialect. */
   readonly finish: string;
   /** Whether a whole answer with calls has no text beside them. */
@@ -42,7 +42,7 @@ export type Asking = {
 };
 
 /** One thing a stream said. */
-export type Said =
+export type StreamPiece =
   | { readonly type: "frame"; readonly data: string }
   | { readonly type: "comment"; readonly text: string };
 
@@ -58,10 +58,10 @@ export function figuresInHead(head: Headers): Figures | undefined {
 
 /** What a comment of a stream tells; other comments only keep a connection alive. */
 export function figuresIn(comment: string): Figures | undefined {
-  const said = fieldsIn(comment);
-  const count = numberOf(said?.tool_call_count);
-  const mode = textOf(said?.stop_after_tools_mode);
-  const truncated = said?.tool_call_truncated;
+  const fields = fieldsIn(comment);
+  const count = numberOf(fields?.tool_call_count);
+  const mode = textOf(fields?.stop_after_tools_mode);
+  const truncated = fields?.tool_call_truncated;
   if (count === undefined || mode === undefined || typeof truncated !== "boolean") return undefined;
   return { count, truncated, mode };
 }
