@@ -27,9 +27,9 @@ export type AnswerChoice<Name extends AnyName> = {
   readonly index: number;
   readonly items: readonly Item<Name>[];
   /** What was said beside them, piece by piece. */
-  readonly asides?: readonly Extra[];
+  readonly vendorExtras?: readonly Extra[];
   /** What was said of the choice beside its message. */
-  readonly beside?: Extra | undefined;
+  readonly choiceExtra?: Extra | undefined;
   readonly stop: StopReason;
 };
 
@@ -55,7 +55,7 @@ type OpenReasoning = Growing<Omit<Reasoning, "summary" | "content">> & {
 
 type Build<Name extends AnyName> = {
   readonly items: Item<Name>[];
-  asides: Extra[] | undefined;
+  vendorExtras: Extra[] | undefined;
   beside: Extra | undefined;
   stop: StopReason;
   message: OpenMessage | undefined;
@@ -116,13 +116,13 @@ export function folding<Name extends AnyName>(): Folding<Name> {
 }
 
 const made = <Name extends AnyName>(
-  { items, asides, beside, stop }: Build<Name>,
+  { items, vendorExtras, beside, stop }: Build<Name>,
   index: number,
 ): AnswerChoice<Name> => ({
   index,
   items,
-  ...(asides !== undefined && { asides }),
-  ...(beside !== undefined && { beside }),
+  ...(vendorExtras !== undefined && { vendorExtras }),
+  ...(beside !== undefined && { choiceExtra: beside }),
   stop,
 });
 
@@ -140,7 +140,7 @@ export function fold<Name extends AnyName>(events: Iterable<TurnEvent<Name>>): A
 
 const newBuild = <Name extends AnyName>(): Build<Name> => ({
   items: [],
-  asides: undefined,
+  vendorExtras: undefined,
   beside: undefined,
   stop: "end",
   message: undefined,
@@ -177,7 +177,7 @@ function foldInto<Name extends AnyName>(
       return closeReasoning(build, event);
     case "vendor-extra":
       // Reasoning has all of it with its end.
-      if (event.of === "message") (build.asides ??= []).push(event.extra);
+      if (event.of === "message") (build.vendorExtras ??= []).push(event.extra);
       if (event.of === "choice") build.beside = withMore(build.beside, event.extra);
       return undefined;
     case "call-start":

@@ -212,7 +212,7 @@ describe("calls as others send them", () => {
       "no index, two calls beside each other without arguments",
       [
         { name: "f", input: "" },
-        { name: "f", input: "", beside: true },
+        { name: "f", input: "", notFirst: true },
       ],
       [told("f", "", "call_new0"), told("f", "", "call_new1")],
     ],
@@ -220,7 +220,7 @@ describe("calls as others send them", () => {
       "one index, two calls beside each other without arguments",
       [
         { ...head, index: 0, input: "" },
-        { ...head, id: "b", index: 0, input: "", beside: true },
+        { ...head, id: "b", index: 0, input: "", notFirst: true },
       ],
       [told("f", "", "a"), told("f", "", "b")],
     ],
@@ -228,9 +228,9 @@ describe("calls as others send them", () => {
       "ids that rotate, in pieces beside each other",
       [
         { ...head, index: 0, input: '{"a"' },
-        { ...next, index: 1, input: '{"b"', beside: true },
+        { ...next, index: 1, input: '{"b"', notFirst: true },
         { ...head, id: "a2", index: 0, input: ":1}" },
-        { ...next, id: "b2", index: 1, input: ":2}", beside: true },
+        { ...next, id: "b2", index: 1, input: ":2}", notFirst: true },
       ],
       two,
     ],
@@ -246,9 +246,9 @@ describe("calls as others send them", () => {
       "no index, headers repeated beside each other",
       [
         { ...head, input: '{"a"' },
-        { ...next, input: '{"b"', beside: true },
+        { ...next, input: '{"b"', notFirst: true },
         { ...head, input: ":1}" },
-        { ...next, input: ":2}", beside: true },
+        { ...next, input: ":2}", notFirst: true },
       ],
       two,
     ],

@@ -14,17 +14,17 @@ export type Fragment = {
   readonly name?: string | null | undefined;
   /** Text, or the arguments as a value where an upstream does not encode them. */
   readonly input?: unknown;
-  /** Another piece came before it in the same chunk. */
-  readonly beside?: boolean | undefined;
+  /** Whether another piece came before it in the same chunk. */
+  readonly notFirst?: boolean | undefined;
   /** What else came with it, such as a signature to be given back with the call. */
   readonly extra?: Fields | undefined;
 };
 
 type Slot = {
   readonly call: number;
-  /** What the client is told. */
+  /** The id that the client gets. */
   readonly id: string;
-  /** What the upstream said last. */
+  /** The last id that the upstream gave. */
   given: string;
   kind: string;
   name: string;
@@ -53,9 +53,9 @@ export class CallAssembly {
   /** The first call that has not begun, and the last one that could: they begin in their order. */
   #next = 0;
   #due = -1;
-  /** The call that something was told of last. */
-  #told: Slot | undefined;
-  /** The header of a call that is over, said once more: the same again, or the next call's. */
+  /** The call that was emitted last. */
+  #current: Slot | undefined;
+  /** The header of a complete call, sent once more: the same again, or that of the next call. */
   #header: { readonly of: Slot; readonly fragment: Fragment } | undefined;
   #repaired = false;
 
@@ -87,7 +87,7 @@ export class CallAssembly {
     if (kind != null && kind !== slot.kind) this.#repaired = true;
     if (text !== "" && !isRepeat(slot, fragment)) this.#add(slot, text, emit);
     if (slot.held !== "" && slot.name !== "") this.#due = Math.max(this.#due, slot.call);
-    this.#tell(emit);
+    this.#beginDue(emit);
   }
 
   /** A fragment known to be nothing but more text of a call that has started. */
@@ -95,7 +95,7 @@ export class CallAssembly {
     const slot = this.#slots[call];
     if (slot === undefined) return;
     this.#add(slot, text, emit);
-    this.#tell(emit);
+    this.#beginDue(emit);
   }
 
   /** The choice is over: begins calls that never had arguments, or waited for others. */
@@ -111,7 +111,7 @@ export class CallAssembly {
     return this.#slots.length > 0;
   }
 
-  /** Whether a call has been heard of and cannot be told of yet. */
+  /** Whether a call has begun upstream that cannot be emitted yet. */
   waiting(): boolean {
     return this.#next < this.#slots.length;
   }
@@ -172,14 +172,14 @@ export class CallAssembly {
   }
 
   /**
-   * Begins the calls that are due. Readers follow one at a time, so while the
-   * arguments of one are open the others wait; and once a call has arguments,
-   * nothing more comes to the names of those before it.
+   * Emits the starts of calls that can begin. Readers follow one at a time, so
+   * while the arguments of one are open the others wait; and once a call has
+   * arguments, the names of those before it are complete.
    */
-  #tell(emit: CallEvents): void {
+  #beginDue(emit: CallEvents): void {
     while (this.#next <= this.#due) {
       const slot = this.#slots[this.#next];
-      if (slot === undefined || slot.name === "" || isOpen(this.#told)) {
+      if (slot === undefined || slot.name === "" || isOpen(this.#current)) {
         this.#repaired = true;
         return;
       }
@@ -193,7 +193,7 @@ export class CallAssembly {
 
   #begin(slot: Slot, emit: CallEvents): void {
     this.#next++;
-    this.#told = slot;
+    this.#current = slot;
     const choice = this.#choice;
     const { call, id, kind, extra, held } = slot;
     emit({
@@ -218,7 +218,7 @@ export class CallAssembly {
       slot.held += text;
       return;
     }
-    this.#told = slot;
+    this.#current = slot;
     emit({ type: "call-delta", choice: this.#choice, call: slot.call, text });
   }
 }
@@ -227,11 +227,15 @@ export class CallAssembly {
 const ongoing = (slot: Slot | undefined, fragment: Fragment): Slot | undefined =>
   slot === undefined || isNext(slot, fragment) ? undefined : slot;
 
-/** Whether a fragment beside the last one, of the same index, is about another call. */
-const isTwin = (last: Slot | undefined, { beside, id, name }: Fragment): boolean =>
-  beside === true && !isBlank(id) && !isBlank(name) && !isBlank(last?.given) && id !== last?.given;
+/** Whether a fragment of the same chunk and index as the last is of another call. */
+const isTwin = (last: Slot | undefined, { notFirst, id, name }: Fragment): boolean =>
+  notFirst === true &&
+  !isBlank(id) &&
+  !isBlank(name) &&
+  !isBlank(last?.given) &&
+  id !== last?.given;
 
-/** Whether a fragment to a known call says more than the OpenAI API would. */
+/** Whether a fragment of a known call repeats what the OpenAI API sends only once. */
 const isOdd = (slot: Slot, { index, id, name, kind }: Fragment): boolean =>
   index !== slot.call ||
   id !== undefined ||
@@ -248,7 +252,7 @@ function isNext(slot: Slot, fragment: Fragment): boolean {
   const { name, id } = fragment;
   if (isBlank(name) || slot.name === "") return false;
   const hasIndex = typeof fragment.index === "number";
-  if (fragment.beside === true && !hasIndex && id !== slot.given) return true;
+  if (fragment.notFirst === true && !hasIndex && id !== slot.given) return true;
   const otherName = name !== slot.name;
   const otherId = !isBlank(id) && slot.given !== "" && id !== slot.given;
   if (otherId && (otherName || slot.kind === "custom")) return true;
@@ -258,7 +262,7 @@ function isNext(slot: Slot, fragment: Fragment): boolean {
   return inputText(fragment.input).trim() !== "" && !isRepeat(slot, fragment);
 }
 
-/** Whether a fragment says the name of a call that is over, and nothing of its arguments. */
+/** Whether a fragment repeats the name of a complete call, without arguments. */
 const isHeader = ({ kind, name, extent }: Slot, fragment: Fragment, text: string): boolean =>
   !isBlank(name) &&
   fragment.name === name &&
@@ -266,7 +270,7 @@ const isHeader = ({ kind, name, extent }: Slot, fragment: Fragment, text: string
   text.trim() === "" &&
   isClosed(extent);
 
-/** Whether a fragment says all of a call once more, as some do at the end. */
+/** Whether a fragment repeats a whole call, as some upstreams do at the end. */
 function isRepeat({ kind, given, name, extent }: Slot, fragment: Fragment): boolean {
   if (isBlank(fragment.id) || fragment.id !== given || fragment.name !== name) return false;
   const text = inputText(fragment.input);
@@ -278,7 +282,7 @@ function isRepeat({ kind, given, name, extent }: Slot, fragment: Fragment): bool
   );
 }
 
-/** How far a JSON text has got. What was not read yet waits, since the question is rare. */
+/** How far a JSON text has got. Text is scanned only when somebody asks, which is rare. */
 type Extent = {
   unread: string;
   /** How much was read, and what it sums up to. */

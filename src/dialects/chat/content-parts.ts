@@ -57,8 +57,8 @@ function readPart(value: unknown, path: string, repair: () => void): Part {
     }
     case "input_file": {
       repair();
-      const { type: _, ...said } = own(partSchemas.input_file);
-      const { file_data: data, file_url: url, file_id: fileId, filename: name, ...rest } = said;
+      const { type: _, ...fields } = own(partSchemas.input_file);
+      const { file_data: data, file_url: url, file_id: fileId, filename: name, ...rest } = fields;
       return { type: "file", data, url, fileId, name, ...extraOf(rest) };
     }
     default:
@@ -102,8 +102,8 @@ export function writePart(part: Part): Fields | string {
 function merged(
   part: Exclude<Part, { type: "refusal" | "opaque" }>,
   type: string,
-  said: Fields,
+  fields: Fields,
 ): Fields {
   const own = ownExtra(part.extra);
-  return { ...own, type, [type]: { ...fieldsOf(own[type]), ...said } };
+  return { ...own, type, [type]: { ...fieldsOf(own[type]), ...fields } };
 }

@@ -33,7 +33,7 @@ export function writeContent(
   });
 }
 
-/** What the client's dialect said and we did not understand goes back to it alone. */
+/** Unknown fields of the client are sent to upstreams of its dialect only. */
 export function writeExtra(extra: Extra | undefined, note: Note): Fields {
   if (extra === undefined || extra.dialect === "chat") return extra?.fields ?? {};
   for (const key of Object.keys(extra.fields)) note("dropped", "chat has no such field", `.${key}`);

@@ -2,15 +2,15 @@ import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, listOf, textOf } from "../shared/loose.ts";
 
 /** Where an answer keeps what was thought, as plain text. */
-export const thoughtFields = [
+export const reasoningFields = [
   "reasoning_content",
   "reasoning",
   "reasoning_text",
   "thinking",
 ] as const;
 
-export function thoughtIn(delta: Fields): string | undefined {
-  for (const field of thoughtFields) {
+export function reasoningTextIn(delta: Fields): string | undefined {
+  for (const field of reasoningFields) {
     const text = textOf(delta[field]);
     if (text !== undefined) return text;
   }
@@ -48,7 +48,7 @@ const isMore = (last: Fields, piece: Fields): boolean =>
   (piece.index !== undefined || piece.data === undefined);
 
 /** Adds a piece of what nobody here understands to what came before it: texts and lists go on. */
-export function grown(known: Fields, piece: Fields): Fields {
+export function mergedPieces(known: Fields, piece: Fields): Fields {
   const all: Record<string, unknown> = { ...known };
   for (const [key, value] of Object.entries(piece)) all[key] = joined(known[key], value);
   return all;
@@ -61,7 +61,7 @@ function joined(before: unknown, piece: unknown): unknown {
   const [list, more] = [listOf(before), listOf(piece)];
   if (list !== undefined && more !== undefined) return joinedLists(list, more);
   const [fields, others] = [fieldsOf(before), fieldsOf(piece)];
-  return fields !== undefined && others !== undefined ? grown(fields, others) : piece;
+  return fields !== undefined && others !== undefined ? mergedPieces(fields, others) : piece;
 }
 
 function joinedLists(list: readonly unknown[], more: readonly unknown[]): readonly unknown[] {

@@ -18,34 +18,34 @@ import {
 import type { Fields } from "../../turn/turn.ts";
 import { cut, fits, type Stencil } from "../shared/stencil.ts";
 import { holesOf } from "./fast-road.ts";
-import type { Spoken } from "./read-choice.ts";
+import type { ContentDelta } from "./read-choice.ts";
 
-const learn = (raw: Fields, spoken: Spoken): Stencil | undefined =>
+const learn = (raw: Fields, spoken: ContentDelta): Stencil | undefined =>
   cut(JSON.stringify(raw), holesOf(raw, spoken) ?? [{ type: "text", path: ["nowhere"] }]);
 
-function learned(raw: Fields, spoken: Spoken): Stencil {
+function learned(raw: Fields, spoken: ContentDelta): Stencil {
   const stencil = learn(raw, spoken);
   if (stencil === undefined) throw new Error("nothing was learned");
   return stencil;
 }
 const fit = (stencil: Stencil, data: string): string | undefined =>
   fits(stencil, data) ? stencil.text : undefined;
-const saying = (text: string): Spoken => ({ type: "text-delta", choice: 0, text });
+const saying = (text: string): ContentDelta => ({ type: "text-delta", choice: 0, text });
 
 describe("the holes of a frame", () => {
   it("are found for arguments, reasoning and refusals too", () => {
     const of = (delta: Fields): Fields => ({ choices: [{ delta }] });
     const call = (args: string): Fields => of({ tool_calls: [{ function: { arguments: args } }] });
-    const spoken: Spoken = { type: "call-delta", choice: 0, call: 0, text: "{" };
+    const spoken: ContentDelta = { type: "call-delta", choice: 0, call: 0, text: "{" };
     expect(fit(learned(call("{"), spoken), JSON.stringify(call("}")))).toBe("}");
     const input = (text: string): Fields => of({ tool_calls: [{ custom: { input: text } }] });
     expect(fit(learned(input("{"), spoken), JSON.stringify(input("}")))).toBe("}");
-    const refusal: Spoken = { type: "refusal-delta", choice: 0, text: "no" };
+    const refusal: ContentDelta = { type: "refusal-delta", choice: 0, text: "no" };
     expect(fit(learned(of({ refusal: "no" }), refusal), JSON.stringify(of({ refusal: "!" })))).toBe(
       "!",
     );
     for (const key of ["reasoning", "reasoning_content"]) {
-      const said: Spoken = {
+      const said: ContentDelta = {
         type: "reasoning-delta",
         choice: 0,
         text: "a",

@@ -20,8 +20,8 @@ export function readFormat(raw: unknown): Format | undefined {
       return schema === undefined ? { type: "json" } : { type: "schema", name: "answer", schema };
     }
     case "json_schema": {
-      const said = shaped(jsonSchemaSchema, format.json_schema, `${PATH}.json_schema`);
-      const { name, description, schema = {}, strict } = said;
+      const read = shaped(jsonSchemaSchema, format.json_schema, `${PATH}.json_schema`);
+      const { name, description, schema = {}, strict } = read;
       return { type: "schema", name, schema, strict, description };
     }
     default:

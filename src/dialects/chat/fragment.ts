@@ -3,7 +3,7 @@ import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, textOf } from "../shared/loose.ts";
 import type { Fragment } from "./assembly.ts";
 
-/** Whether calls are told apart by their numbers; of calls that are whole, each is one by itself. */
+/** Whether every call has an index of its own. */
 export const areNumbered = (calls: readonly unknown[]): boolean =>
   new Set(calls.flatMap((call) => indexOf(fieldsOf(call)?.index) ?? [])).size === calls.length;
 
@@ -18,8 +18,8 @@ export function fragmentOf(raw: Fields, at: number, place: number | undefined): 
     kind: wordOf(type) ?? (custom === undefined ? undefined : "custom"),
     name: wordOf(body.name),
     input: body.arguments === undefined ? body.input : body.arguments,
-    beside: at > 0,
-    extra: besideCall(raw),
+    notFirst: at > 0,
+    extra: vendorFieldsOf(raw),
   };
 }
 
@@ -32,7 +32,7 @@ function indexOf(value: unknown): number | undefined {
 const callFields = new Set("index id type function custom name arguments input".split(" "));
 
 /** Fields of a call that are a provider's own. */
-function besideCall(raw: Fields): Fields | undefined {
+function vendorFieldsOf(raw: Fields): Fields | undefined {
   let extra: Record<string, unknown> | undefined;
   for (const key of Object.keys(raw))
     if (!callFields.has(key) && raw[key] != null) (extra ??= {})[key] = raw[key];

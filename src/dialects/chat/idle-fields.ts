@@ -6,7 +6,7 @@ export function idleFields(body: Fields): readonly string[] {
   if ([tools, functions].some((list) => Array.isArray(list) && list.length > 0)) return [];
   const idle: string[] = [];
   if (Array.isArray(tools)) idle.push("tools");
-  // One that asks for a call is a mistake, and told as such.
+  // One that asks for a call is a mistake and refused.
   if (choice === "auto" || choice === "none") idle.push("tool_choice");
   if (typeof parallel === "boolean") idle.push("parallel_tool_calls");
   return idle;

@@ -5,7 +5,7 @@ import { fieldsOf, listOf, textOf } from "../shared/loose.ts";
 /** What an item that holds a picture is called; the API of that name has the word, chat has none. */
 const TYPE = "image_generation_call";
 
-/** The pictures of a message, as some give them beside its text: the address of each. */
+/** The URLs of the images of a message, as some providers send them in `images`. */
 export const imagesIn = (images: unknown): readonly string[] =>
   (listOf(images) ?? []).flatMap((entry) => {
     const image = fieldsOf(entry)?.image_url;
@@ -27,7 +27,7 @@ export function imageItem(url: string, id: string): { first: Fields; last: Field
   };
 }
 
-/** The picture that an item holds, if it holds one, as it stands beside a text. */
+/** The image of an item, if it has one, as an entry of `images`. */
 export function writeImage(item: Fields): Fields | undefined {
   const result = textOf(item.result);
   if (item.type !== TYPE || result === undefined) return undefined;
@@ -36,7 +36,7 @@ export function writeImage(item: Fields): Fields | undefined {
   return { type: "image_url", image_url: { url } };
 }
 
-/** Of what an upstream works on itself, chat can show pictures; that it cannot show the rest is told. */
+/** Of items that an upstream works on itself, chat can show images; the others are reported as dropped. */
 export function writeHosted(
   item: Fields,
   choice: number,

@@ -7,20 +7,20 @@ import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, listOf, textOf } from "../shared/loose.ts";
 import { upstreamError } from "../errors/upstream-error.ts";
 import { nameless } from "../errors/malformed.ts";
-import { asidesIn, besideChoice, type Beside } from "./vendor-extra.ts";
+import { vendorFieldsIn, choiceVendorFields, type VendorFields } from "./vendor-extra.ts";
 import { CallAssembly } from "./assembly.ts";
 import { isWholeAnnotation, readAnnotation } from "./citations.ts";
-import { addDetails, detailsText, grown, thoughtIn } from "./details.ts";
+import { addDetails, detailsText, mergedPieces, reasoningTextIn } from "./details.ts";
 import { readFinish } from "./finish.ts";
 import { areNumbered, callInPart, fragmentOf, isOwnHeader } from "./fragment.ts";
 import { imageItem, imagesIn } from "./images.ts";
-import { readSaidPart } from "./said-part.ts";
+import { readAnswerPart } from "./answer-part.ts";
 import { Snapshots } from "./snapshots.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
-/** A delta that is the whole effect of a frame. */
-export type Spoken = Extract<
+/** A delta that is all a frame brings. */
+export type ContentDelta = Extract<
   Event,
   { type: "text-delta" | "reasoning-delta" | "refusal-delta" | "call-delta" }
 >;
@@ -29,19 +29,19 @@ export type Spoken = Extract<
 export class ChoiceReader {
   /** Its number for the client. */
   readonly index: number;
-  readonly beside: Beside = besideChoice();
+  readonly vendorFields: VendorFields = choiceVendorFields();
   readonly #newId: NewId;
   readonly #calls: CallAssembly;
   #images = 0;
   #details: Fields[] = [];
   /** What else came with the reasoning, such as signatures. */
-  #sealed: Fields | undefined;
+  #reasoningExtra: Fields | undefined;
   #hasRole = false;
   #hasReasoning = false;
   #hasText = false;
   /** In the form of today. */
   #hasCalls = false;
-  #told = false;
+  #hasContent = false;
   #finished = false;
   /** Of an upstream that sends messages where deltas belong. */
   #snapshots: Snapshots | undefined;
@@ -50,9 +50,9 @@ export class ChoiceReader {
   #forwardable = true;
   #plain = true;
   #begun = false;
-  #said: Event | undefined;
-  /** What it said behind that and beside it. */
-  #aside: VendorExtra | undefined;
+  #delta: Event | undefined;
+  /** Vendor fields that came with it. */
+  #vendorExtra: VendorExtra | undefined;
 
   constructor(index: number, newId: NewId) {
     this.index = index;
@@ -66,8 +66,8 @@ export class ChoiceReader {
     this.#forwardable = true;
     this.#plain = true;
     this.#begun = false;
-    this.#said = undefined;
-    this.#aside = undefined;
+    this.#delta = undefined;
+    this.#vendorExtra = undefined;
     if (raw.error != null) {
       const fault = upstreamError(raw);
       if (fault !== undefined) this.#fail(fault);
@@ -77,22 +77,22 @@ export class ChoiceReader {
     return this.#forwardable;
   }
 
-  /** Notes an annotation that stood outside of the choice. */
+  /** Emits an annotation that came outside of the choice. */
   note(annotation: unknown, emit: Emit<Event>): void {
     this.#plain = false;
     emit({ type: "text-note", choice: this.index, annotation });
   }
 
-  /** Takes text that is known to be all that a frame says. */
-  more(event: Spoken, text: string, emit: Emit<Event>): void {
+  /** Takes text that is known to be all a frame brings. */
+  more(event: ContentDelta, text: string, emit: Emit<Event>): void {
     if (event.type === "text-delta") emit({ type: "text-delta", choice: this.index, text });
     else if (event.type === "call-delta") this.#calls.more(event.call, text, emit);
     else emit({ ...event, text });
   }
 
-  /** The answer is over and never said how this choice ended. */
+  /** The answer is over without a `finish_reason` of this choice. */
   close(emit: Emit<Event>): void {
-    // That the stream is over does not say that arguments are: those were cut off.
+    // Arguments with open brackets were cut off: the end of the stream does not complete them.
     if (this.#finished || this.#calls.unclosed().length > 0) return;
     this.#emit = emit;
     this.#end(this.#calls.made() ? "calls" : "end");
@@ -106,32 +106,32 @@ export class ChoiceReader {
     return this.#hasText;
   }
 
-  /** Whether it has said anything but its end. */
-  told(): boolean {
-    return this.#told;
+  /** Whether it has emitted anything but its end. */
+  hasContent(): boolean {
+    return this.#hasContent;
   }
 
-  /** Whether a call has been heard of and cannot be told of yet. */
-  waiting(): boolean {
+  /** Whether a call has begun upstream that cannot be emitted yet. */
+  hasUnnamedCall(): boolean {
     return this.#calls.waiting();
   }
 
-  /** What the last entry said beside what it spoke. */
-  aside(): VendorExtra | undefined {
-    return this.#aside;
+  /** The vendor fields of the last entry. */
+  vendorExtra(): VendorExtra | undefined {
+    return this.#vendorExtra;
   }
 
-  /** What the last entry said, if it did nothing else than to say it, but for an aside. */
-  spoken(): Spoken | undefined {
-    const said = this.#said;
-    if (!this.#plain || said === undefined) return undefined;
-    switch (said.type) {
+  /** The delta of the last entry, if that and vendor fields were all it had. */
+  onlyDelta(): ContentDelta | undefined {
+    const delta = this.#delta;
+    if (!this.#plain || delta === undefined) return undefined;
+    switch (delta.type) {
       case "text-delta":
-        return said.logprobs === undefined ? said : undefined;
+        return delta.logprobs === undefined ? delta : undefined;
       case "reasoning-delta":
       case "refusal-delta":
       case "call-delta":
-        return said;
+        return delta;
       default:
         return undefined;
     }
@@ -141,35 +141,36 @@ export class ChoiceReader {
     const message = fieldsOf(raw.message);
     if (whole && message !== undefined) return this.#readDelta(message, raw, true);
     const delta = fieldsOf(raw.delta) ?? textDelta(raw);
-    // Beside a delta, a message makes readers take the text twice.
+    // A client would take the text twice if a message came with the delta.
     const isOwn = delta !== undefined && delta === raw.delta && message === undefined;
     if (whole || !isOwn) this.#forwardable = false;
     if (delta !== undefined) return this.#readDelta(delta, raw, whole);
     if (message === undefined) return;
-    if (!this.#told) this.#snapshots ??= new Snapshots();
-    if (this.#snapshots !== undefined) this.#readDelta(this.#snapshots.news(message), raw, true);
-    // A message that sums up what was already streamed says nothing new, but for calls.
+    if (!this.#hasContent) this.#snapshots ??= new Snapshots();
+    if (this.#snapshots !== undefined) this.#readDelta(this.#snapshots.fresh(message), raw, true);
+    // A message behind the deltas repeats them, but for calls.
     else if (!this.#calls.made()) this.#readCalls(message, true);
   }
 
   #readDelta(delta: Fields, raw: Fields, whole: boolean): void {
     this.#readRole(delta.role);
     this.#readReasoning(delta);
-    const { message, reasoning } = asidesIn(delta);
-    if (reasoning !== undefined) this.#sayReasoningAside(reasoning, whole);
+    const { message, reasoning } = vendorFieldsIn(delta);
+    if (reasoning !== undefined) this.#readReasoningExtra(reasoning, whole);
     const logprobs = listOf(fieldsOf(raw.logprobs)?.content);
-    // What is spoken is told as text, too.
-    const spoken = textOf(fieldsOf(delta.audio)?.transcript);
-    const content = textOf(delta.content) === undefined ? (spoken ?? delta.content) : delta.content;
+    // The transcript of audio counts as text.
+    const transcript = textOf(fieldsOf(delta.audio)?.transcript);
+    const content =
+      textOf(delta.content) === undefined ? (transcript ?? delta.content) : delta.content;
     this.#readContent(content, logprobs?.length === 0 ? undefined : logprobs);
-    // Who says calls in both ways is heard once.
+    // Calls that come in both forms are read once.
     const isOther = this.#hasCalls || (listOf(delta.tool_calls) ?? []).length > 0;
     if (typeof delta.content === "object" && !isOther)
       this.#readCallParts(listOf(delta.content) ?? [delta.content], whole);
-    this.#sayRefusal(textOf(delta.refusal) ?? "");
+    this.#emitRefusal(textOf(delta.refusal) ?? "");
     this.#readAnnotations(delta.annotations);
-    for (const url of imagesIn(delta.images)) this.#sayImage(url);
-    if (message !== undefined) this.#sayAside("message", message);
+    for (const url of imagesIn(delta.images)) this.#emitImage(url);
+    if (message !== undefined) this.#emitVendorExtra("message", message);
     this.#readCalls(delta, whole);
   }
 
@@ -182,23 +183,23 @@ export class ChoiceReader {
   }
 
   #readReasoning(delta: Fields): void {
-    const text = thoughtIn(delta);
+    const text = reasoningTextIn(delta);
     this.#hasReasoning ||= text !== undefined;
-    // Who says it in both ways is heard once.
+    // Reasoning that comes in both forms is read once.
     const blocks = listOf(delta.reasoning_details) ?? listOf(delta.thinking_blocks) ?? [];
-    this.#sayReasoning(text ?? (this.#hasReasoning ? "" : detailsText(blocks)));
+    this.#emitReasoning(text ?? (this.#hasReasoning ? "" : detailsText(blocks)));
   }
 
   #readContent(content: unknown, logprobs: readonly unknown[] | undefined): void {
-    if (typeof content === "string") return this.#sayText(content, logprobs);
+    if (typeof content === "string") return this.#emitText(content, logprobs);
     if (content === undefined || content === null) return;
     this.#forwardable = false;
     for (const part of listOf(content) ?? [content]) {
-      const { type, text, signed } = readSaidPart(part);
-      if (type === "reasoning") this.#sayReasoning(text);
-      if (signed !== undefined) this.#sayReasoningAside({ thinking_blocks: [signed] }, false);
-      if (type === "refusal") this.#sayRefusal(text);
-      if (type === "text") this.#sayText(text);
+      const { type, text, signed } = readAnswerPart(part);
+      if (type === "reasoning") this.#emitReasoning(text);
+      if (signed !== undefined) this.#readReasoningExtra({ thinking_blocks: [signed] }, false);
+      if (type === "refusal") this.#emitRefusal(text);
+      if (type === "text") this.#emitText(text);
     }
   }
 
@@ -206,7 +207,7 @@ export class ChoiceReader {
     for (const [at, fragment] of parts.flatMap((part) => callInPart(part) ?? []).entries()) {
       this.#plain = false;
       const index = whole ? at : undefined;
-      this.#calls.each({ ...fragment, index, beside: at > 0 }, this.#sayCall);
+      this.#calls.each({ ...fragment, index, notFirst: at > 0 }, this.#emitCall);
     }
   }
 
@@ -214,8 +215,8 @@ export class ChoiceReader {
     for (const raw of listOf(annotations) ?? []) {
       if (!isWholeAnnotation(raw)) this.#forwardable = false;
       this.#hasText = true;
-      this.#seal();
-      this.#say({ type: "text-note", choice: this.index, annotation: readAnnotation(raw) });
+      this.#endSignedReasoning();
+      this.#emitEvent({ type: "text-note", choice: this.index, annotation: readAnnotation(raw) });
     }
   }
 
@@ -237,16 +238,16 @@ export class ChoiceReader {
         this.#plain = false;
         if (!isOwnHeader(raw)) this.#forwardable = false;
       }
-      this.#calls.each(fragment, this.#sayCall);
+      this.#calls.each(fragment, this.#emitCall);
     }
     this.#hasCalls ||= list.length > 0;
     const legacy = fieldsOf(delta.function_call);
     if (legacy !== undefined && this.#hasCalls) this.#forwardable = false;
-    // Some say a call in the old form too, for whoever knows no other.
+    // Some send a call in the old form too.
     else if (legacy !== undefined) {
       this.#plain = false;
       const { name, arguments: input } = legacy;
-      this.#calls.each({ index: 0, kind: "function", name: textOf(name), input }, this.#sayCall);
+      this.#calls.each({ index: 0, kind: "function", name: textOf(name), input }, this.#emitCall);
     }
     if (this.#calls.repaired()) this.#forwardable = false;
   }
@@ -273,87 +274,94 @@ export class ChoiceReader {
   }
 
   #end(stop: StopReason): void {
-    this.#calls.end(this.#sayCall);
+    this.#calls.end(this.#emitCall);
     if (isCut(stop))
       for (const call of this.#calls.unclosed())
-        this.#say({ type: "call-end", choice: this.index, call, complete: false });
-    this.#seal();
+        this.#emitEvent({ type: "call-end", choice: this.index, call, complete: false });
+    this.#endSignedReasoning();
     if (this.#calls.repaired()) this.#forwardable = false;
     if (this.#calls.nameless()) return this.#fail(nameless());
-    this.#say({ type: "turn-end", choice: this.index, stop });
+    this.#emitEvent({ type: "turn-end", choice: this.index, stop });
     this.#finished = true;
   }
 
-  #say(event: Event): void {
-    const isAside = event.type === "vendor-extra";
-    if (this.#aside !== undefined || (this.#said !== undefined && !isAside)) this.#plain = false;
+  #emitEvent(event: Event): void {
+    const isExtra = event.type === "vendor-extra";
+    if (this.#vendorExtra !== undefined || (this.#delta !== undefined && !isExtra))
+      this.#plain = false;
     if (!this.#hasRole || this.#finished) this.#forwardable = false;
-    // That it is over the client hears last of all.
-    if (event.type !== "turn-end") this.#told = true;
-    if (isAside) this.#aside = event;
-    else this.#said = event;
+    // The end is not content.
+    if (event.type !== "turn-end") this.#hasContent = true;
+    if (isExtra) this.#vendorExtra = event;
+    else this.#delta = event;
     this.#emit(event);
   }
 
-  #sayText(text: string, logprobs?: readonly unknown[]): void {
+  #emitText(text: string, logprobs?: readonly unknown[]): void {
     if (text === "" && logprobs === undefined) return;
-    this.#seal();
+    this.#endSignedReasoning();
     this.#hasText = true;
     const delta = { type: "text-delta", choice: this.index, text } as const;
-    this.#say(logprobs === undefined ? delta : { ...delta, logprobs });
+    this.#emitEvent(logprobs === undefined ? delta : { ...delta, logprobs });
   }
 
-  #sayRefusal(text: string): void {
+  #emitRefusal(text: string): void {
     if (text === "") return;
-    this.#seal();
+    this.#endSignedReasoning();
     this.#hasText = true;
-    this.#say({ type: "refusal-delta", choice: this.index, text });
+    this.#emitEvent({ type: "refusal-delta", choice: this.index, text });
   }
 
-  #sayReasoning(text: string): void {
+  #emitReasoning(text: string): void {
     if (text === "") return;
     const choice = this.index;
-    this.#say({ type: "reasoning-delta", choice, text, of: "content", part: 0 });
+    this.#emitEvent({ type: "reasoning-delta", choice, text, of: "content", part: 0 });
   }
 
-  #sayImage(url: string): void {
-    this.#seal();
+  #emitImage(url: string): void {
+    this.#endSignedReasoning();
     this.#plain = false;
     const { first, last } = imageItem(url, this.#newId("ig"));
     // Written as the item of the API that has a form for it.
     const about = { choice: this.index, item: this.#images++, dialect: "responses" };
-    this.#say({ type: "item-start", ...about, raw: first });
-    this.#say({ type: "item-end", ...about, raw: last });
+    this.#emitEvent({ type: "item-start", ...about, raw: first });
+    this.#emitEvent({ type: "item-end", ...about, raw: last });
   }
 
-  readonly #sayCall = (event: Event): void => {
+  readonly #emitCall = (event: Event): void => {
     this.#begun ||= event.type === "call-start";
-    this.#seal();
-    this.#say(event);
+    this.#endSignedReasoning();
+    this.#emitEvent(event);
   };
 
-  #sayAside(of: VendorExtra["of"], fields: Fields): void {
+  #emitVendorExtra(of: VendorExtra["of"], fields: Fields): void {
     if (of === "reasoning") this.#plain = false;
-    this.#say({ type: "vendor-extra", choice: this.index, of, extra: { dialect: "chat", fields } });
+    this.#emitEvent({
+      type: "vendor-extra",
+      choice: this.index,
+      of,
+      extra: { dialect: "chat", fields },
+    });
   }
 
-  #sayReasoningAside(fields: Fields, whole: boolean): void {
+  #readReasoningExtra(fields: Fields, whole: boolean): void {
     const { reasoning_details: details, ...rest } = fields;
     const more = listOf(details) ?? [];
     if (!whole) addDetails(this.#details, more);
     else this.#details.push(...more.map(fieldsOf).filter((entry) => entry !== undefined));
-    if (Object.keys(rest).length > 0) this.#sealed = grown(this.#sealed ?? {}, rest);
-    this.#sayAside("reasoning", fields);
+    if (Object.keys(rest).length > 0)
+      this.#reasoningExtra = mergedPieces(this.#reasoningExtra ?? {}, rest);
+    this.#emitVendorExtra("reasoning", fields);
   }
 
-  /** Reasoning that is signed ends with all that it was signed with, before anything else begins. */
-  #seal(): void {
-    const [details, fields] = [this.#details, this.#sealed];
+  /** Ends reasoning that is signed, with its signatures, before anything else begins. */
+  #endSignedReasoning(): void {
+    const [details, fields] = [this.#details, this.#reasoningExtra];
     if (details.length === 0 && fields === undefined) return;
     this.#details = [];
-    this.#sealed = undefined;
+    this.#reasoningExtra = undefined;
     this.#plain = false;
-    this.#say({
+    this.#emitEvent({
       type: "reasoning-end",
       choice: this.index,
       ...(details.length > 0 && { details }),
@@ -363,7 +371,7 @@ export class ChoiceReader {
 
   #fail(fault: Fault): void {
     this.#forwardable = false;
-    this.#say({ type: "turn-fail", fault });
+    this.#emitEvent({ type: "turn-fail", fault });
   }
 }
 

@@ -10,7 +10,7 @@ import type { EventReader, ReadContext } from "../dialect.ts";
 import { fieldsIn, fieldsOf, isListed, listOf, numberOf, textOf } from "../shared/loose.ts";
 import { bareError, upstreamError, strayError } from "../errors/upstream-error.ts";
 import { isBeat, malformed } from "../errors/malformed.ts";
-import { besideAnswer } from "./vendor-extra.ts";
+import { answerVendorFields } from "./vendor-extra.ts";
 import { readLink } from "./citations.ts";
 import { fastRoad, type FastRoad } from "./fast-road.ts";
 import { frameLane, type FrameLane } from "./frame-lane.ts";
@@ -32,7 +32,7 @@ class ChatReader implements EventReader {
   /** By the numbers that the upstream gives them. */
   readonly #choices = new Map<number, ChoiceReader>();
   readonly #links = new Set<string>();
-  readonly #beside = besideAnswer();
+  readonly #vendorFields = answerVendorFields();
   #waiting: Fields | undefined;
   #waitingLinks: string[] = [];
   #started = false;
@@ -98,7 +98,7 @@ class ChatReader implements EventReader {
     if (fault !== undefined) return this.#fail(fault);
     const isNoise = list.length === 0 && readUsage(raw) === undefined;
     if (!isNoise || textOf(raw.id) !== undefined) this.#start(raw);
-    this.#readBeside(raw);
+    this.#readVendorFields(raw);
     const ownHead = this.#isOwnHead(raw, "chat.completion.chunk") && !isListed(data);
     // No part of the answer: forwarding it could only confuse.
     if (isNoise && !ownHead) return;
@@ -110,7 +110,7 @@ class ChatReader implements EventReader {
     if (this.#over) return;
     const after = this.#areFinished();
     // Some speak on after their end, or after they have counted.
-    const hold = after || this.#isUntold();
+    const hold = after || this.#mustHoldFrames();
     const frame: Frame = {
       type: "frame",
       data,
@@ -145,7 +145,7 @@ class ChatReader implements EventReader {
     if (this.#started) return;
     this.#started = true;
     this.#id = textOf(raw.id);
-    const extra = this.#beside.news(raw);
+    const extra = this.#vendorFields.changed(raw);
     this.#emit({
       type: "turn-start",
       dialect: "chat",
@@ -156,19 +156,19 @@ class ChatReader implements EventReader {
     });
   }
 
-  /** What is said beside the choices after the start waits for one of them. */
-  #readBeside(raw: Fields): void {
+  /** Vendor fields of the answer that come after its start wait for a choice to be emitted with. */
+  #readVendorFields(raw: Fields): void {
     if (!this.#started) return;
-    const news = this.#beside.news(raw);
-    if (news !== undefined) this.#waiting = { ...this.#waiting, ...news };
+    const extra = this.#vendorFields.changed(raw);
+    if (extra !== undefined) this.#waiting = { ...this.#waiting, ...extra };
     if (this.#waiting === undefined) return;
     const [first] = this.#choices.values();
     if (first === undefined) return;
-    this.#sayAside("answer", first, this.#waiting);
+    this.#emitVendorExtra("answer", first, this.#waiting);
     this.#waiting = undefined;
   }
 
-  #sayAside(of: "choice" | "answer", { index }: ChoiceReader, fields: Fields): void {
+  #emitVendorExtra(of: "choice" | "answer", { index }: ChoiceReader, fields: Fields): void {
     this.#emit({ type: "vendor-extra", choice: index, of, extra: { dialect: "chat", fields } });
   }
 
@@ -194,8 +194,8 @@ class ChatReader implements EventReader {
       const index = isIndex(raw.index) ? raw.index : at;
       const choice = this.#choice(index);
       if (choice.index !== raw.index) forwardable = false;
-      const beside = choice.beside.news(raw);
-      if (beside !== undefined) this.#sayAside("choice", choice, beside);
+      const extra = choice.vendorFields.changed(raw);
+      if (extra !== undefined) this.#emitVendorExtra("choice", choice, extra);
       if (!choice.each(raw, isWhole, this.#emit)) forwardable = false;
     }
     return forwardable;
@@ -215,17 +215,17 @@ class ChatReader implements EventReader {
     return this.#choices.size > 0;
   }
 
-  /** Whether nothing has been told yet, or not all that was heard. */
-  #isUntold(): boolean {
-    let told = false;
+  /** Whether nothing has been emitted yet, or a call waits for its name. */
+  #mustHoldFrames(): boolean {
+    let hasContent = false;
     for (const choice of this.#choices.values()) {
-      if (choice.waiting()) return true;
-      told ||= choice.told();
+      if (choice.hasUnnamedCall()) return true;
+      hasContent ||= choice.hasContent();
     }
-    return !told;
+    return !hasContent;
   }
 
-  /** Links that stand beside the choices are about the text of the first, once there is any. */
+  /** Links of the answer are emitted as annotations of the first choice, once that has text. */
   #readLinks(raw: Fields): void {
     for (const url of listOf(raw.citations) ?? []) {
       if (typeof url !== "string" || this.#links.has(url)) continue;
@@ -255,13 +255,13 @@ class ChatReader implements EventReader {
   };
 }
 
-/** `fast` is there for the test that the fast road and the parser say the same. */
+/** `fast: false` is for the test that the fast road and the parser read the same. */
 export const readEvents = (context: ReadContext, fast = true): EventReader =>
   new ChatReader(context, fast);
 
 const isIndex = (value: unknown): value is number =>
   typeof value === "number" && Number.isInteger(value) && value >= 0 && value < MOST_CHOICES;
 
-/** An entry that says nothing is no choice. */
+/** An entry without content is no choice. */
 const isBlank = ({ delta, message, text, error, finish_reason: finish }: Fields): boolean =>
-  [delta, message, text, error, finish].every((said) => said === undefined || said === null);
+  [delta, message, text, error, finish].every((value) => value === undefined || value === null);

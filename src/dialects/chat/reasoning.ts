@@ -20,14 +20,14 @@ export function isWritable(item: Reasoning, form: Form): boolean {
       return item.details !== undefined || readableText(item) !== "";
     case "reasoning":
     case "reasoning_content":
-      return isWorded(item) || (areSigned(item.details) && keepsDetails(form));
+      return hasText(item) || (areSigned(item.details) && keepsDetails(form));
     default:
       return form satisfies never;
   }
 }
 
-/** That nothing was thought is something to say, where it is known. */
-const isWorded = (item: Reasoning): boolean => item.content.length > 0 || readableText(item) !== "";
+/** Empty reasoning counts where it was sent as such: some upstreams want the field. */
+const hasText = (item: Reasoning): boolean => item.content.length > 0 || readableText(item) !== "";
 
 /** Whether an upstream that takes reasoning in this form is given what signs it, too. */
 export const keepsDetails = (form: Form): boolean =>
@@ -37,7 +37,7 @@ export const keepsDetails = (form: Form): boolean =>
 export function writeReasoning(items: readonly Reasoning[], form: Form): Fields {
   if (items.length === 0) return {};
   if (form !== "reasoning_details") {
-    const texts = items.filter(isWorded).map(readableText);
+    const texts = items.filter(hasText).map(readableText);
     const text = texts.length === 0 ? {} : { [form]: joined(texts) };
     const signed = items.flatMap((item) => item.details ?? []);
     return areSigned(signed) && keepsDetails(form) ? { ...text, reasoning_details: signed } : text;

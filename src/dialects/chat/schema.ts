@@ -4,7 +4,7 @@ import { jsonSchema } from "../shared/json-schema.ts";
 
 const string = z.string({ error: "must be a string" });
 const filled = string.min(1, { error: "must not be empty" });
-/** For what is said in every message: undoing null is left to the reader, since transforms are slow. */
+/** For fields of every message: null is left to the reader, since transforms are slow. */
 const nullable = string.nullish();
 const optional = nullable.transform((value) => value ?? undefined);
 const flag = z
@@ -127,9 +127,9 @@ export const jsonSchemaSchema = z.looseObject(
 
 /** What we do not know, kept for the dialect it came in; null is how clients say "not set". */
 export function extraOf(rest: Fields): { readonly extra?: Extra } {
-  const said = Object.keys(rest).filter((key) => rest[key] !== null && rest[key] !== undefined);
-  if (said.length === 0) return nothing;
-  const fields = Object.fromEntries(said.map((key) => [key, rest[key]]));
+  const set = Object.keys(rest).filter((key) => rest[key] !== null && rest[key] !== undefined);
+  if (set.length === 0) return nothing;
+  const fields = Object.fromEntries(set.map((key) => [key, rest[key]]));
   return { extra: { dialect: "chat", fields } };
 }
 const nothing = {};
@@ -138,6 +138,6 @@ const nothing = {};
 export const ownExtra = (extra: Extra | undefined): Fields =>
   extra?.dialect === "chat" ? extra.fields : {};
 
-/** Chat has no namespaces; a client that declared some all the same is told of which a call's tool is. */
+/** Chat has no namespaces; a client that declared some all the same gets that of a call's tool. */
 export const inNamespace = (namespace: string | undefined): { readonly namespace?: string } =>
   namespace === undefined ? {} : { namespace };

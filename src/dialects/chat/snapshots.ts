@@ -1,25 +1,25 @@
 import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, inputText, listOf, numberOf, textOf } from "../shared/loose.ts";
-import { thoughtFields } from "./details.ts";
+import { reasoningFields } from "./details.ts";
 
 /**
- * For upstreams that send messages where deltas belong: some say all there is so
- * far in each, others only what is new. Each text of a message is weighed by
- * itself, since the first is the same either way.
+ * For upstreams that send messages where deltas belong: some send all text so
+ * far in each, others only what is new. Which it is shows with the second text
+ * of a field, so it is decided for each field by itself.
  */
 export class Snapshots {
   readonly #texts = new Map<string, Text>();
 
-  /** What a message says that those before it did not. */
-  news(message: Fields): Fields {
-    const news: Record<string, unknown> = { ...message };
-    for (const key of ["content", "refusal", ...thoughtFields]) {
+  /** The message without what those before it have brought. */
+  fresh(message: Fields): Fields {
+    const fresh: Record<string, unknown> = { ...message };
+    for (const key of ["content", "refusal", ...reasoningFields]) {
       const text = textOf(message[key]);
-      if (text !== undefined) news[key] = this.#new(key, text);
+      if (text !== undefined) fresh[key] = this.#new(key, text);
     }
     const calls = listOf(message.tool_calls);
-    if (calls !== undefined) news.tool_calls = calls.map((call, at) => this.#newOfCall(call, at));
-    return news;
+    if (calls !== undefined) fresh.tool_calls = calls.map((call, at) => this.#newOfCall(call, at));
+    return fresh;
   }
 
   #newOfCall(raw: unknown, at: number): unknown {
@@ -39,27 +39,27 @@ export class Snapshots {
 }
 
 type Text = {
-  said: string;
+  last: string;
   grows: "unknown" | "by pieces" | "as a whole";
-  /** Said once more: the same again, or a piece like the one before. */
+  /** Came once more: the same again, or a piece like the one before. */
   repeated: string;
 };
 
-const newText = (): Text => ({ said: "", grows: "unknown", repeated: "" });
+const newText = (): Text => ({ last: "", grows: "unknown", repeated: "" });
 
 function newIn(known: Text, text: string): string {
-  const { said, grows, repeated } = known;
-  if (said === "" || grows === "by pieces") {
-    known.said = text;
+  const { last, grows, repeated } = known;
+  if (last === "" || grows === "by pieces") {
+    known.last = text;
     return text;
   }
-  if (text.length > said.length && text.startsWith(said)) {
+  if (text.length > last.length && text.startsWith(last)) {
     known.grows = "as a whole";
-    known.said = text;
-    return text.slice(said.length);
+    known.last = text;
+    return text.slice(last.length);
   }
   if (grows === "as a whole" || text === "") return "";
-  if (text === said) {
+  if (text === last) {
     known.repeated += text;
     return "";
   }

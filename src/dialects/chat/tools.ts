@@ -52,9 +52,9 @@ export const writeTools = memoizeByIdentity(
   (tools: readonly Tool<UpstreamName>[]): WrittenTools => {
     const decisions: Decision[] = [];
     const list = tools.flatMap((tool, at) => {
-      const said = writeTool(tool);
-      if (typeof said !== "string") return [said];
-      decisions.push({ path: `tools[${at}]`, action: "dropped", reason: said });
+      const fields = writeTool(tool);
+      if (typeof fields !== "string") return [fields];
+      decisions.push({ path: `tools[${at}]`, action: "dropped", reason: fields });
       return [];
     });
     return { text: list.length === 0 ? undefined : JSON.stringify(list), decisions };
@@ -85,10 +85,10 @@ function writeTool(tool: Tool<UpstreamName>): Fields | string {
 
 function declaration(
   tool: FunctionTool<UpstreamName> | CustomTool<UpstreamName>,
-  said: Fields,
+  fields: Fields,
 ): Fields {
   const { [tool.type]: inner, ...outer } = ownExtra(tool.extra);
-  return { ...outer, type: tool.type, [tool.type]: { ...fieldsOf(inner), ...said } };
+  return { ...outer, type: tool.type, [tool.type]: { ...fieldsOf(inner), ...fields } };
 }
 
 function writeGrammar(format: Fields | undefined): Fields | undefined {

@@ -1,5 +1,5 @@
 import type { Fields } from "../../turn/turn.ts";
-import { thoughtFields } from "./details.ts";
+import { reasoningFields } from "./details.ts";
 
 /** The fields of a message that have a place in our events. */
 const known = new Set<string>([
@@ -10,11 +10,11 @@ const known = new Set<string>([
   "images",
   "tool_calls",
   "function_call",
-  ...thoughtFields,
+  ...reasoningFields,
 ]);
 
-/** What else a message or a piece of it holds: that of its reasoning, and the rest. */
-export function asidesIn(
+/** The fields of a message or delta that only its provider has: those of reasoning, and the others. */
+export function vendorFieldsIn(
   delta: Fields,
 ): Readonly<Record<"message" | "reasoning", Fields | undefined>> {
   let message: Record<string, unknown> | undefined;
@@ -39,32 +39,31 @@ const answerFields = new Set("id object created model choices usage obfuscation"
 /** Those of an entry of its choices. */
 const choiceFields = new Set("index delta message text logprobs finish_reason error".split(" "));
 
-/** What an upstream says beside what it was asked for, frame after frame, mostly the same. */
-export class Beside {
+/** Fields that only a provider has, which most repeat in every frame: gives those that changed. */
+export class VendorFields {
   readonly #known: ReadonlySet<string>;
-  readonly #said = new Map<string, unknown>();
+  readonly #seen = new Map<string, unknown>();
 
   constructor(known: ReadonlySet<string>) {
     this.#known = known;
   }
 
-  /** What it has not said before. */
-  news(raw: Fields): Fields | undefined {
-    let news: Record<string, unknown> | undefined;
+  changed(raw: Fields): Fields | undefined {
+    let fresh: Record<string, unknown> | undefined;
     for (const key of Object.keys(raw)) {
       const value = raw[key];
       if (this.#known.has(key) || isNothing(value)) continue;
-      const said = typeof value === "object" ? textOf(value) : value;
-      if (this.#said.get(key) === said) continue;
-      this.#said.set(key, said);
-      (news ??= {})[key] = value;
+      const text = typeof value === "object" ? comparable(value) : value;
+      if (this.#seen.get(key) === text) continue;
+      this.#seen.set(key, text);
+      (fresh ??= {})[key] = value;
     }
-    return news;
+    return fresh;
   }
 }
 
-/** To know it again by; what is nested too deep to be written is always news. */
-function textOf(value: unknown): unknown {
+/** Equal for equal values; one nested too deep for JSON counts as changed every time. */
+function comparable(value: unknown): unknown {
   try {
     return JSON.stringify(value);
   } catch {
@@ -72,5 +71,5 @@ function textOf(value: unknown): unknown {
   }
 }
 
-export const besideAnswer = (): Beside => new Beside(answerFields);
-export const besideChoice = (): Beside => new Beside(choiceFields);
+export const answerVendorFields = (): VendorFields => new VendorFields(answerFields);
+export const choiceVendorFields = (): VendorFields => new VendorFields(choiceFields);

@@ -2,9 +2,9 @@ import type { Answer, AnswerChoice } from "../../stream/fold.ts";
 import type { ClientName } from "../../turn/names.ts";
 import type { Call, Fields, Item, Part, Reasoning, Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
-import { tellingLosses } from "../shared/losses.ts";
+import { lossReporter } from "../shared/losses.ts";
 import { writeAnnotation } from "./citations.ts";
-import { grown } from "./details.ts";
+import { mergedPieces } from "./details.ts";
 import { writeFinish } from "./finish.ts";
 import { writeHosted } from "./images.ts";
 import { declaresFunctions } from "./old-form.ts";
@@ -14,7 +14,7 @@ import { writeUsage } from "./usage-chunk.ts";
 /** Writes a whole answer as a `chat.completion`. */
 export function writeAnswer(answer: Answer<ClientName>, turn: Turn, context: WriteContext): string {
   const legacy = declaresFunctions(turn.body);
-  const lose = tellingLosses("chat", context.report);
+  const lose = lossReporter("chat", context.report);
   return JSON.stringify({
     ...(answer.dialect === "chat" ? answer.extra : {}),
     ...answerHead(answer, turn, context),
@@ -47,7 +47,7 @@ export function answerHead(
 }
 
 function writeChoice(
-  { index, items, asides, beside, stop }: AnswerChoice<ClientName>,
+  { index, items, vendorExtras, choiceExtra, stop }: AnswerChoice<ClientName>,
   legacy: boolean,
   context: WriteContext,
 ): Fields {
@@ -64,10 +64,10 @@ function writeChoice(
     item.type === "opaque" ? (writeHosted(item.raw, index, context) ?? []) : [],
   );
   return {
-    ...ownExtra(beside),
+    ...ownExtra(choiceExtra),
     index,
     message: {
-      ...(asides ?? []).map(ownExtra).reduce(grown, {}),
+      ...(vendorExtras ?? []).map(ownExtra).reduce(mergedPieces, {}),
       role: "assistant",
       content: content === "" && (calls.length > 0 || refusal !== null) ? null : content,
       refusal,
@@ -98,7 +98,7 @@ function writeReasoning(items: readonly Item[]): Fields {
     .join("");
   return {
     ...(text === "" ? {} : { reasoning_content: text }),
-    ...all.map(signatureOf).reduce(grown, {}),
+    ...all.map(signatureOf).reduce(mergedPieces, {}),
   };
 }
 

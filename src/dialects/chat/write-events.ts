@@ -18,7 +18,7 @@ import type { ClientName } from "../../turn/names.ts";
 import type { Fields, Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
 import { faultBody } from "../errors/fault-body.ts";
-import { tellingLosses, type OnLoss } from "../shared/losses.ts";
+import { lossReporter, type OnLoss } from "../shared/losses.ts";
 import { writeAnnotation } from "./citations.ts";
 import { writeFinish } from "./finish.ts";
 import { writeHosted } from "./images.ts";
@@ -57,8 +57,8 @@ class ChatWriter implements EventWriter<ClientName> {
   readonly #legacy: boolean;
   readonly #lose: OnLoss;
   readonly #choices = new Map<number, Choice>();
-  /** What is still to be said beside what has been said of a choice, and of the answer. */
-  readonly #beside = new Map<number, Fields>();
+  /** Vendor fields that go out with the next chunk of a choice. */
+  readonly #pendingExtra = new Map<number, Fields>();
   #besideAll: Fields | undefined;
   #start: TurnStart = { type: "turn-start" };
   #head: Fields | undefined;
@@ -69,7 +69,7 @@ class ChatWriter implements EventWriter<ClientName> {
     this.#turn = turn;
     this.#context = context;
     this.#legacy = declaresFunctions(turn.body);
-    this.#lose = tellingLosses("chat", context.report);
+    this.#lose = lossReporter("chat", context.report);
   }
 
   each(event: TurnEvent<ClientName>, emit: Emit<string>): void {
@@ -91,7 +91,7 @@ class ChatWriter implements EventWriter<ClientName> {
         return this.#sayCall(event, emit);
       case "refusal-delta":
         this.#choice(event.choice, emit);
-        return this.#say(emit, event.choice, { refusal: event.text });
+        return this.#writeDelta(emit, event.choice, { refusal: event.text });
       case "text-note":
         return this.#sayNote(event, emit);
       case "reasoning-end":
@@ -144,7 +144,7 @@ class ChatWriter implements EventWriter<ClientName> {
     const { text: form } = this.#choice(choice, emit);
     if (logprobs === undefined) return this.#sayPiece(form, text, emit);
     const more = { logprobs: { content: logprobs, refusal: null } };
-    this.#say(emit, choice, { content: text }, more);
+    this.#writeDelta(emit, choice, { content: text }, more);
   }
 
   #sayReasoning(event: ReasoningDelta, emit: Emit<string>): void {
@@ -160,7 +160,7 @@ class ChatWriter implements EventWriter<ClientName> {
     const fields = choice.signed ? {} : signatureOf(event);
     choice.paragraph = undefined;
     choice.signed = false;
-    if (Object.keys(fields).length > 0) this.#say(emit, event.choice, fields);
+    if (Object.keys(fields).length > 0) this.#writeDelta(emit, event.choice, fields);
     if (event.encrypted !== undefined) this.#lose("sealed reasoning", event.choice);
   }
 
@@ -169,33 +169,34 @@ class ChatWriter implements EventWriter<ClientName> {
     if (of === "choice" || of === "answer") return this.#putBeside(of, index, fields);
     const choice = this.#choice(index, emit);
     if (of === "reasoning") choice.signed = true;
-    if (Object.keys(fields).length > 0) this.#say(emit, index, fields);
+    if (Object.keys(fields).length > 0) this.#writeDelta(emit, index, fields);
   }
 
   #sayNote(event: TextNote, emit: Emit<string>): void {
     this.#choice(event.choice, emit);
     const annotation = writeAnnotation(event.annotation);
-    if (annotation !== undefined) this.#say(emit, event.choice, { annotations: [annotation] });
+    if (annotation !== undefined)
+      this.#writeDelta(emit, event.choice, { annotations: [annotation] });
   }
 
   #sayItem({ choice, raw }: ItemEnd, emit: Emit<string>): void {
     const image = writeHosted(raw, choice, this.#context);
     if (image === undefined) return;
     this.#choice(choice, emit);
-    this.#say(emit, choice, { images: [image] });
+    this.#writeDelta(emit, choice, { images: [image] });
   }
 
   #sayCall(event: CallStart<ClientName>, emit: Emit<string>): void {
     const { calls } = this.#choice(event.choice, emit, null);
     const form = callForm(calls.size, event, this.#legacy);
-    this.#say(emit, event.choice, form.open);
+    this.#writeDelta(emit, event.choice, form.open);
     calls.set(event.call, { choice: event.choice, delta: form.more });
   }
 
   #sayEnd({ choice, stop }: TurnEnd, emit: Emit<string>): void {
     const { calls } = this.#choice(choice, emit);
     const finish = writeFinish(stop, this.#legacy && calls.size > 0);
-    this.#say(emit, choice, {}, { finish_reason: finish });
+    this.#writeDelta(emit, choice, {}, { finish_reason: finish });
   }
 
   /** The role comes once, before all else. */
@@ -210,22 +211,22 @@ class ChatWriter implements EventWriter<ClientName> {
       signed: false,
     };
     this.#choices.set(index, choice);
-    this.#say(emit, index, { role: "assistant", content, refusal: null });
+    this.#writeDelta(emit, index, { role: "assistant", content, refusal: null });
     return choice;
   }
 
-  #say(emit: Emit<string>, index: number, delta: Fields, more?: Fields): void {
-    const beside = this.#beside.get(index);
-    this.#beside.delete(index);
+  #writeDelta(emit: Emit<string>, index: number, delta: Fields, more?: Fields): void {
+    const extra = this.#pendingExtra.get(index);
+    this.#pendingExtra.delete(index);
     const answer = this.#besideAll;
     this.#besideAll = undefined;
-    if (emit !== discard) emit(this.#chunk(index, delta, { ...beside, ...more }, answer));
+    if (emit !== discard) emit(this.#chunk(index, delta, { ...extra, ...more }, answer));
   }
 
   /** It goes with the next chunk that is not only a piece of text. */
   #putBeside(of: "choice" | "answer", index: number, fields: Fields): void {
     if (of === "answer") this.#besideAll = { ...this.#besideAll, ...fields };
-    else this.#beside.set(index, { ...this.#beside.get(index), ...fields });
+    else this.#pendingExtra.set(index, { ...this.#pendingExtra.get(index), ...fields });
   }
 
   #sayPiece(form: DeltaForm, text: string, emit: Emit<string>): void {

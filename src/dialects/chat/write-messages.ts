@@ -5,15 +5,15 @@ import type { Call, Fields, Item, Message, Part, Reasoning, Turn } from "../../t
 import { itemPath } from "../../turn/path.ts";
 import { fieldsOf } from "../shared/loose.ts";
 import { writeContent, writeExtra, writeResult, type Note } from "./content.ts";
-import { areSigned, grown } from "./details.ts";
+import { areSigned, mergedPieces } from "./details.ts";
 import { isWritable, keepsDetails, readableText, writeReasoning } from "./reasoning.ts";
 import { ownExtra } from "./schema.ts";
 
-/** What an assistant says in one go; chat wants it in one message. */
-type Said = {
+/** What an assistant says and calls before anybody else speaks; chat wants it in one message. */
+type AssistantMessage = {
   readonly reasoning: Reasoning[];
   /** Reasoning behind the text: of this message if calls follow, else of the next. */
-  late: Reasoning[];
+  followingReasoning: Reasoning[];
   readonly parts: Part[];
   readonly calls: Fields[];
   name: string | undefined;
@@ -28,7 +28,7 @@ export function writeMessages(
   const messages: Fields[] = [];
   const decisions: Decision[] = [];
   const asParts = turn.dialect === "chat";
-  let said: Said | undefined;
+  let message: AssistantMessage | undefined;
   let at = 0;
 
   const note: Note = (action, reason, within = "") => {
@@ -36,10 +36,11 @@ export function writeMessages(
     const last = decisions.at(-1);
     if (last?.path !== path || last.reason !== reason) decisions.push({ path, action, reason });
   };
-  const open = (): Said => (said ??= newSaid());
+  const open = (): AssistantMessage => (message ??= newAssistantMessage());
   const close = (): void => {
-    if (said !== undefined) messages.push(writeSaid(said, profile, asParts, note));
-    said = undefined;
+    if (message !== undefined)
+      messages.push(writeAssistantMessage(message, profile, asParts, note));
+    message = undefined;
   };
   const push = (message: Fields): void => {
     close();
@@ -48,18 +49,18 @@ export function writeMessages(
   const write = (item: Item<UpstreamName>): void => {
     switch (item.type) {
       case "reasoning":
-        if (isTakenBack(item, profile, note)) think(open(), item);
+        if (isTakenBack(item, profile, note)) addReasoning(open(), item);
         return;
       case "call":
         return addCall(open(), item, note);
       case "message": {
         if (item.role !== "assistant") return push(writeMessage(item, asParts, note));
-        const late = takeLate(said);
-        if (late !== undefined) {
+        const following = takeFollowingReasoning(message);
+        if (following !== undefined) {
           close();
-          open().reasoning.push(...late);
+          open().reasoning.push(...following);
         }
-        return speak(open(), item, note);
+        return addText(open(), item, note);
       }
       case "result":
         return push(writeResult(item, asParts ? ".content" : ".output", note));
@@ -79,16 +80,16 @@ export function writeMessages(
   return { messages, decisions };
 }
 
-const newSaid = (): Said => ({
+const newAssistantMessage = (): AssistantMessage => ({
   reasoning: [],
-  late: [],
+  followingReasoning: [],
   parts: [],
   calls: [],
   name: undefined,
   extra: {},
 });
 
-/** Whether the upstream is given anything of past reasoning; what it is not given is told. */
+/** Whether the upstream is given anything of past reasoning; what it is not given is reported. */
 function isTakenBack(item: Reasoning, profile: Profile, note: Note): boolean {
   const isKept = isWritable(item, profile.reasoning);
   if (!isKept && (readableText(item) !== "" || areSigned(item.details)))
@@ -98,53 +99,59 @@ function isTakenBack(item: Reasoning, profile: Profile, note: Note): boolean {
   return isKept || isSigned(item);
 }
 
-/** Whether something of this dialect came with it that its upstream is given back as it was. */
+/** Whether fields of this dialect came with it, which its upstream gets back unchanged. */
 const isSigned = ({ extra }: Reasoning): boolean => Object.keys(ownExtra(extra)).length > 0;
 
-function think(said: Said, item: Reasoning): void {
-  if (said.parts.length > 0 && said.calls.length === 0) said.late.push(item);
-  else said.reasoning.push(item);
+function addReasoning(message: AssistantMessage, item: Reasoning): void {
+  if (message.parts.length > 0 && message.calls.length === 0) message.followingReasoning.push(item);
+  else message.reasoning.push(item);
 }
 
 /** Where another text makes a message of its own: the reasoning that belongs to it. */
-function takeLate(said: Said | undefined): Reasoning[] | undefined {
-  if (said === undefined || said.parts.length === 0 || said.calls.length > 0) return undefined;
-  const { late } = said;
-  said.late = [];
-  return late;
+function takeFollowingReasoning(message: AssistantMessage | undefined): Reasoning[] | undefined {
+  if (message === undefined || message.parts.length === 0 || message.calls.length > 0)
+    return undefined;
+  const { followingReasoning } = message;
+  message.followingReasoning = [];
+  return followingReasoning;
 }
 
-function speak(said: Said, item: Message, note: Note): void {
-  if (said.calls.length > 0 && item.parts.length > 0)
+function addText(message: AssistantMessage, item: Message, note: Note): void {
+  if (message.calls.length > 0 && item.parts.length > 0)
     note("repaired", "it stands between calls and their results; in chat it comes with the calls");
   for (const part of item.parts) {
     const isWord = part.type === "text" || part.type === "refusal";
-    if (isWord || (part.type === "opaque" && part.dialect === "chat")) said.parts.push(part);
+    if (isWord || (part.type === "opaque" && part.dialect === "chat")) message.parts.push(part);
     else note("dropped", "in chat an assistant says words only", ".content");
   }
-  said.name ??= item.name;
-  said.extra = { ...said.extra, ...writeExtra(item.extra, note) };
+  message.name ??= item.name;
+  message.extra = { ...message.extra, ...writeExtra(item.extra, note) };
 }
 
-function addCall(said: Said, item: Call<UpstreamName>, note: Note): void {
-  said.reasoning.push(...said.late);
-  said.late = [];
+function addCall(message: AssistantMessage, item: Call<UpstreamName>, note: Note): void {
+  message.reasoning.push(...message.followingReasoning);
+  message.followingReasoning = [];
   const { id, kind, name, input } = item;
   const extra = writeExtra(item.extra, note);
   const type = kind === "custom" ? "custom" : "function";
   const body = kind === "custom" ? { name, input } : { name, arguments: input };
-  said.calls.push({ ...extra, id, type, [type]: { ...fieldsOf(extra[type]), ...body } });
+  message.calls.push({ ...extra, id, type, [type]: { ...fieldsOf(extra[type]), ...body } });
 }
 
-function writeSaid(said: Said, profile: Profile, asParts: boolean, note: Note): Fields {
-  const { parts, calls, name, extra } = said;
+function writeAssistantMessage(
+  message: AssistantMessage,
+  profile: Profile,
+  asParts: boolean,
+  note: Note,
+): Fields {
+  const { parts, calls, name, extra } = message;
   const texts = parts.filter((part) => part.type !== "refusal");
   const refusals = parts.flatMap((part) => (part.type === "refusal" ? part.text : []));
   const isSilent = texts.length === 0 && (calls.length > 0 || refusals.length > 0);
-  const reasoning = [...said.reasoning, ...said.late];
+  const reasoning = [...message.reasoning, ...message.followingReasoning];
   const kept = reasoning.filter((item) => isWritable(item, profile.reasoning));
   return {
-    ...reasoning.map((item) => ownExtra(item.extra)).reduce(grown, {}),
+    ...reasoning.map((item) => ownExtra(item.extra)).reduce(mergedPieces, {}),
     ...extra,
     role: "assistant",
     content: isSilent ? null : writeContent(texts, asParts, note),

@@ -1,4 +1,4 @@
-/** Where an item stands in a request, and who is told what was repaired in it. */
+/** What the readers of output items share: where their events go, and texts that come in deltas. */
 
 import type { NewId } from "../../turn/clock.ts";
 import type { TurnEvent } from "../../turn/event.ts";

@@ -6,7 +6,7 @@ import type { ClientName } from "../../turn/names.ts";
 import type { Extra, Fields, Reasoning, Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
 import { faultBody } from "../errors/fault-body.ts";
-import { isWorthTelling, tellingLosses, type OnLoss } from "../shared/losses.ts";
+import { isReportable, lossReporter, type OnLoss } from "../shared/losses.ts";
 import { given } from "../shared/loose.ts";
 import { writeToolChoice } from "./tool-choice.ts";
 import { echoFormat } from "./format.ts";
@@ -138,7 +138,7 @@ export const statusOf = (stop: StopReason): "completed" | "incomplete" =>
 export function loseExtra(extra: Extra | undefined, choice: number, lose: OnLoss): void {
   if (extra === undefined || extra.dialect === "responses") return;
   for (const [key, value] of Object.entries(extra.fields))
-    if (isWorthTelling(key, value)) lose(`\`${key}\``, choice);
+    if (isReportable(key, value)) lose(`\`${key}\``, choice);
 }
 
 /** The same of what stood beside all choices. */
@@ -161,10 +161,10 @@ export function writeAnswer(answer: Answer<ClientName>, turn: Turn, context: Wri
   const stop = choice?.stop ?? "end";
   const status = statusOf(stop);
   const output: string[] = [];
-  const lose = tellingLosses("responses", context.report);
+  const lose = lossReporter("responses", context.report);
   loseStart(answer, lose);
-  for (const extra of choice?.asides ?? []) loseExtra(extra, 0, lose);
-  loseExtra(choice?.beside, 0, lose);
+  for (const extra of choice?.vendorExtras ?? []) loseExtra(extra, 0, lose);
+  loseExtra(choice?.choiceExtra, 0, lose);
   for (const item of choice?.items ?? []) {
     if (item.type === "reasoning") loseSignature(item, lose);
     const id = itemId(item) ?? context.newId(idPrefix(item));

@@ -7,7 +7,7 @@ import type { ClientName } from "../../turn/names.ts";
 import type { Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
 import { faultBody } from "../errors/fault-body.ts";
-import { tellingLosses } from "../shared/losses.ts";
+import { lossReporter } from "../shared/losses.ts";
 import { numberedFrames, outputItems, type NumberedFrames } from "./numbered-frames.ts";
 import {
   loseExtra,
@@ -32,7 +32,7 @@ export function writeEvents(turn: Turn, context: WriteContext): EventWriter<Clie
   const items = outputItems(line, context);
   const folded = folding<ClientName>();
   const frame = frameWriter(line, (start) => resource(turn, start, context));
-  const lose = tellingLosses("responses", context.report);
+  const lose = lossReporter("responses", context.report);
   let shown: number | undefined;
   const blocks = blockWriter(line, items, () => folded.items(shown ?? 0).at(-1));
   const calls = callsWriter(line, items);

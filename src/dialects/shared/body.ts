@@ -104,7 +104,7 @@ function tryParse(text: string): Record<string, unknown> | undefined {
   try {
     return parseExactly(text) as Record<string, unknown>;
   } catch {
-    return undefined; // The whole text is parsed then, and what is wrong told of that.
+    return undefined; // The whole text is parsed then, and its error reported.
   }
 }
 

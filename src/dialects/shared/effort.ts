@@ -3,7 +3,7 @@ import type { AnyName } from "../../turn/names.ts";
 import type { EffortRule, Profile } from "../../turn/profile.ts";
 import type { DialectName, Fields, Turn } from "../../turn/turn.ts";
 
-/** How an upstream is told an effort; undefined: as it is. */
+/** How an effort is written for an upstream; undefined: as it is. */
 export function effortRule(
   effort: string | undefined,
   { effort: rules }: Profile,
@@ -13,7 +13,7 @@ export function effortRule(
   return Object.hasOwn(rules, effort) ? rules[effort] : rules["*"];
 }
 
-type Asked<Name extends AnyName> = {
+type EffortRequest<Name extends AnyName> = {
   readonly turn: Turn<Name>;
   readonly dialect: DialectName;
   readonly profile: Profile;
@@ -23,15 +23,18 @@ type Asked<Name extends AnyName> = {
   readonly target: string | undefined;
 };
 
-type Said = {
+type WrittenEffort = {
   readonly word: string | undefined;
-  /** What is said besides. */
+  /** Other fields that go with it. */
   readonly fields: Fields;
   readonly decisions: readonly Decision[];
 };
 
-/** Says an effort in the way of an upstream that has one of its own. */
-export function sayEffort<Name extends AnyName>(rule: EffortRule, asked: Asked<Name>): Said {
+/** Writes an effort for an upstream that has a form of its own for it. */
+export function writeEffort<Name extends AnyName>(
+  rule: EffortRule,
+  asked: EffortRequest<Name>,
+): WrittenEffort {
   const { turn, dialect, profile, path, target } = asked;
   const { as = turn.params.effort, fields = {}, changed } = rule;
   const own = turn.extra.dialect === dialect ? turn.extra.fields : {};

@@ -2,21 +2,21 @@
 
 import type { OnDecision } from "../../turn/decision.ts";
 
-/** Hears of something of an answer that has no place in the client's dialect. */
+/** Called with what of an answer has no place in the client's dialect. */
 export type OnLoss = (what: string, choice: number) => void;
 
-/** Tells of each such thing once in a turn, in however many pieces it comes. */
-export function tellingLosses(dialect: string, report: OnDecision | undefined): OnLoss {
-  const told = new Set<string>();
+/** Reports each such thing once in a turn, in however many pieces it comes. */
+export function lossReporter(dialect: string, report: OnDecision | undefined): OnLoss {
+  const reported = new Set<string>();
   return (what, choice) => {
-    if (told.has(what)) return;
-    told.add(what);
+    if (reported.has(what)) return;
+    reported.add(what);
     const reason = `a ${dialect} answer has no form for ${what}`;
     report?.({ path: `output.choices[${choice}]`, action: "dropped", reason });
   };
 }
 
-/** What is about how an answer was made, or is told in another way. */
+/** Fields about how an answer was made, or whose content is written elsewhere. */
 const noise: ReadonlySet<string> = new Set([
   "citations",
   "matched_stop",
@@ -33,8 +33,8 @@ const noise: ReadonlySet<string> = new Set([
   "x_groq",
 ]);
 
-/** Whether anybody misses it: a filter says something only where it found something. */
-export const isWorthTelling = (key: string, value: unknown): boolean =>
+/** Whether a client misses it: the result of a filter matters only where it found something. */
+export const isReportable = (key: string, value: unknown): boolean =>
   key.includes("filter") ? hasFound(value) : !noise.has(key);
 
 const DEEPEST = 5;

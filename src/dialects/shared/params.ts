@@ -8,7 +8,7 @@ import { isRawNumber, roundedNumber } from "../../turn/raw-number.ts";
 import type { AnyName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { DialectName, Fields, Params, Turn } from "../../turn/turn.ts";
-import { effortRule, sayEffort } from "./effort.ts";
+import { effortRule, writeEffort } from "./effort.ts";
 import { fieldsOf } from "./loose.ts";
 import { shaped } from "./shape.ts";
 
@@ -16,7 +16,7 @@ type ParamRule = {
   readonly type: z.ZodType;
   /** What asks for no more than happens without it, so that nothing is lost where it is left out. */
   readonly idle?: unknown;
-  /** Without it the answer would be to another question: refuse rather than drop, and say what to do instead. */
+  /** Without it the answer would be to another question: the request is refused with this advice. */
   readonly vital?: string;
   /** It bears on cost or speed, never on the answer. */
   readonly hint?: true;
@@ -209,7 +209,7 @@ export function listParams<Name extends AnyName>(
     }));
 }
 
-/** Where an upstream is told a parameter; an effort without a word for it, where thinking is switched. */
+/** The field of a parameter at an upstream; for an effort without one, where thinking is switched. */
 function saidAt<Name extends AnyName>(
   name: ParamName,
   { params: { effort } }: Turn<Name>,
@@ -249,25 +249,25 @@ export function writeParams<Name extends AnyName>(
     // A word for it says nothing to an upstream that has no place for one.
     if (rule !== undefined && (target !== undefined || rule.as == null)) {
       const path = askedPath(name, turn);
-      const said = sayEffort(rule, { turn, dialect, profile, path, target });
-      Object.assign(written, said.fields);
-      if (target !== undefined && said.word !== undefined) put(written, target, said.word);
-      decisions.push(...said.decisions);
+      const effort = writeEffort(rule, { turn, dialect, profile, path, target });
+      Object.assign(written, effort.fields);
+      if (target !== undefined && effort.word !== undefined) put(written, target, effort.word);
+      decisions.push(...effort.decisions);
     } else if (target !== undefined) put(written, target, value);
     else decisions.push(...dropped(askedPath(name, turn), rules[name], value, profile));
   }
   return { fields: written, decisions };
 }
 
-/** Adds what an upstream must be told in every request to `body`, where `said` does not hold it. */
+/** Adds the fields that an upstream wants in every request to `body`, where `set` does not hold them. */
 export function addFields(
   body: Record<string, unknown>,
   { fields }: Profile,
-  said: Fields = body,
+  set: Fields = body,
 ): void {
   if (fields === undefined) return;
   for (const key in fields)
-    if (ownOf(said, key) == null && fields[key] !== null) body[key] = fields[key];
+    if (ownOf(set, key) == null && fields[key] !== null) body[key] = fields[key];
 }
 
 function dropped(path: string, rule: ParamRule, value: unknown, profile: Profile): Decision[] {
@@ -296,7 +296,7 @@ const isIdle = (rule: ParamRule, value: unknown): boolean =>
   (rule.idle !== undefined && JSON.stringify(rule.idle) === JSON.stringify(value)) ||
   (rule.vital === undefined && typeof value === "object" && Object.keys(value ?? {}).length === 0);
 
-/** What the client said and we did not understand: given back to its own dialect, else reported. */
+/** Unknown fields of the client: sent to upstreams of its dialect, else reported. */
 export function writeExtra<Name extends AnyName>(
   turn: Turn<Name>,
   dialect: DialectName,

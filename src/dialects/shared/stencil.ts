@@ -49,7 +49,7 @@ export class Stencils {
     return stencil;
   }
 
-  /** Takes a frame that had to be parsed, and did nothing but to say what is in the holes. */
+  /** Takes a frame that had to be parsed, and whose only effect was what is in the holes. */
   learn(data: string, holes: readonly Hole[]): void {
     if (this.#rest-- > 0) return;
     this.#rest = this.#pause;

@@ -28,7 +28,7 @@ export function counted(value: unknown): Usage | undefined {
 const rest = (total: number | undefined, other: number | undefined): number =>
   total === undefined || other === undefined ? 0 : Math.max(0, total - other);
 
-/** How many: what is below nothing counts nothing, and some say so of what they did not count. */
+/** A count; negative ones are how some upstreams write "not counted". */
 function countOf(value: unknown): number | undefined {
   const count = typeof value === "string" && /^\d{1,15}$/.test(value) ? +value : numberOf(value);
   return count === undefined || count < 0 ? undefined : count;

@@ -2,16 +2,16 @@ import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, listOf, textOf } from "../shared/loose.ts";
 import { detailsText } from "./details.ts";
 
-/** What a part of an answer's content says, and as what. */
-export type SaidPart = {
+/** One part of an answer's content, as what it counts. */
+export type AnswerPart = {
   readonly type: "text" | "reasoning" | "refusal";
   readonly text: string;
-  /** The part itself, where it has to be given back as it is. */
+  /** The part itself, where it is signed and has to be sent back unchanged. */
   readonly signed?: Fields | undefined;
 };
 
-/** Chat answers in plain text; who answers in parts has words of its own for them. */
-export function readSaidPart(raw: unknown): SaidPart {
+/** Chat answers in plain text; providers that answer in parts each have their own types for them. */
+export function readAnswerPart(raw: unknown): AnswerPart {
   const part = fieldsOf(raw);
   if (part === undefined) return { type: "text", text: textOf(raw) ?? "" };
   if (part.type === "refusal") return { type: "refusal", text: textOf(part.refusal) ?? "" };

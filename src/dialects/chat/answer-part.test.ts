@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { readSaidPart } from "./said-part.ts";
+import { readAnswerPart } from "./answer-part.ts";
 
 const hm = { type: "reasoning", text: "hm" };
 
@@ -24,12 +24,12 @@ it.each([
   ["a summary", { type: "reasoning", summary: [{ type: "summary_text", text: "hm" }] }, hm],
   ["something else", { type: "reference", reference_ids: [1] }, { type: "text", text: "" }],
 ])("knows %s", (_, part, said) => {
-  expect(readSaidPart(part)).toEqual(said);
+  expect(readAnswerPart(part)).toEqual(said);
 });
 
 it.each([
   { type: "thinking", thinking: "hm", signature: "s" },
   { type: "redacted_thinking", data: "s3al" },
 ])("keeps a thought that is signed as it is: %j", (part) => {
-  expect(readSaidPart(part)).toMatchObject({ type: "reasoning", signed: part });
+  expect(readAnswerPart(part)).toMatchObject({ type: "reasoning", signed: part });
 });
