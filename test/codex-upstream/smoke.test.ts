@@ -12,6 +12,6 @@ it.skipIf(missing)("bursts come through the real codex app-server, in every way"
   await using house = await openCodex(({ body }) => answerInResponses(body, { calls }));
   const { url } = house.served;
   const report = await look({ url, key: undefined, model: "m", expect: 3, atMost: 3, timeout: 60 });
-  expect(report.answers.flatMap(({ flaws }) => flaws)).toEqual([]);
+  expect(report.answers.flatMap(({ problems }) => problems)).toEqual([]);
   expect(report.ok).toBe(true);
 });

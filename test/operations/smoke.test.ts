@@ -22,7 +22,7 @@ import { onto, serve } from "../support/serve.ts";
 const smoke = (url: string, more: Partial<Look> = {}): Promise<Report> =>
   look({ url, key: undefined, expect: 2, timeout: 20, ...more });
 
-const flaws = ({ answers }: Report): string[] => answers.flatMap((answer) => answer.flaws);
+const flaws = ({ answers }: Report): string[] => answers.flatMap((answer) => answer.problems);
 const counts = ({ answers }: Report): number[] => answers.map(({ seen }) => seen.calls.length);
 
 const call = (city: string) => ({ name: "get_weather", arguments: { city }, chunks: 3 });

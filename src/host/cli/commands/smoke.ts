@@ -25,7 +25,7 @@ export async function smoke({ json = false, ...options }: SmokeOptions): Promise
     return;
   }
   if (!report.ok) process.exitCode = 1;
-  console.log(json ? JSON.stringify(toldAsJson(report)) : [...lines(report)].join("\n"));
+  console.log(json ? JSON.stringify(jsonOf(report)) : [...lines(report)].join("\n"));
 }
 
 function refuseContradiction({ expect, atMost }: SmokeOptions): void {
@@ -44,21 +44,21 @@ function* lines({ ok, url, model, least, answers, problems }: Report): Generator
     ...answers.map(rowOf),
   ]);
   yield* rows.slice(0, 1);
-  for (const [at, { flaws }] of answers.entries()) {
+  for (const [at, answer] of answers.entries()) {
     yield rows[at + 1] ?? "";
-    for (const flaw of flaws) yield `        ${flaw}`;
+    for (const problem of answer.problems) yield `        ${problem}`;
   }
   yield "";
   yield* problems;
-  const good = answers.filter(({ flaws }) => flaws.length === 0).length;
+  const good = answers.filter((answer) => answer.problems.length === 0).length;
   const sum = `${good} of ${answers.length} answers are as they should be`;
   yield ok ? `${sum}.` : `${sum}${problems.length > 0 ? ", and some disagree" : ""}: it fails.`;
 }
 
-function rowOf({ scene, seen, flaws }: Answer): readonly string[] {
+function rowOf({ scene, seen, problems }: Answer): readonly string[] {
   const { calls, figures } = seen;
   return [
-    flaws.length === 0 ? "ok" : "FAIL",
+    problems.length === 0 ? "ok" : "FAIL",
     scene.door,
     scene.stream ? "stream" : "whole",
     scene.output,
@@ -79,16 +79,16 @@ const inOrder = (calls: readonly SeenCall[]): string =>
     )
     .join(", ");
 
-const toldAsJson = ({ answers, least, ...report }: Report): object => ({
+const jsonOf = ({ answers, least, ...report }: Report): object => ({
   ...report,
   expect: least,
-  answers: answers.map(({ scene, seen, flaws }) => ({
+  answers: answers.map(({ scene, seen, problems }) => ({
     ...scene,
-    ok: flaws.length === 0,
+    ok: problems.length === 0,
     calls: seen.calls,
     finish: seen.finish,
     figures: seen.figures ?? null,
     blocks: blocksIn(seen.text).length,
-    flaws,
+    flaws: problems,
   })),
 });
