@@ -23,8 +23,8 @@ describe.skipIf(missing)("a burst of eight calls from the real codex app-server"
   it.each([false, true])(
     "reaches a chat client whole and in order (stream: %s)",
     async (stream) => {
-      await using house = await openCodex(burst);
-      const { completions } = house.client.chat;
+      await using gateway = await openCodex(burst);
+      const { completions } = gateway.client.chat;
       const asked = {
         model: "m",
         messages: [{ role: "user" as const, content: "Note." }],
@@ -46,15 +46,15 @@ describe.skipIf(missing)("a burst of eight calls from the real codex app-server"
   it.each([false, true])(
     "reaches a Responses client whole and in order (stream: %s)",
     async (stream) => {
-      await using house = await openCodex(burst);
+      await using gateway = await openCodex(burst);
       const asked = {
         model: "m",
         input: "Note.",
         tools: [{ type: "function" as const, strict: false, ...note }],
       };
       const { output } = stream
-        ? await house.client.responses.stream(asked).finalResponse()
-        : await house.client.responses.create(asked);
+        ? await gateway.client.responses.stream(asked).finalResponse()
+        : await gateway.client.responses.create(asked);
       const calls = (output as unknown as Body[]).filter(
         (item) => item["type"] === "function_call",
       );
@@ -75,15 +75,15 @@ const echo: Model = ({ body }) => {
   return answerInResponses(body, { calls: [call] });
 };
 
-async function converse(house: CodexGateway, at: number): Promise<string> {
+async function converse(gateway: CodexGateway, at: number): Promise<string> {
   const tools = [{ type: "function", function: note }];
   const messages: Body[] = [{ role: "user", content: `marker-${at}` }];
-  const first = await ask(house, { messages, tools, stream: false });
+  const first = await ask(gateway, { messages, tools, stream: false });
   if (first.status !== 200) return first.text;
   const message = first.body["choices"]?.[0].message as Body;
   const [call] = message["tool_calls"] as Body[];
   const result = { role: "tool", tool_call_id: call?.["id"] as string, content: `result-${at}` };
-  const second = await ask(house, { messages: [...messages, message, result], tools });
+  const second = await ask(gateway, { messages: [...messages, message, result], tools });
   return second.status === 200
     ? `${call?.["function"].arguments} ${second.body["choices"]?.[0].message.content}`
     : `${second.status}`;
@@ -91,17 +91,17 @@ async function converse(house: CodexGateway, at: number): Promise<string> {
 
 describe.skipIf(missing)("many at once at the real codex app-server", () => {
   it("are fifty conversations over two processes, each with its own words", async () => {
-    await using house = await openCodex(echo, { processes: 2 });
-    const said = await Promise.all(Array.from({ length: 50 }, (_, at) => converse(house, at)));
+    await using gateway = await openCodex(echo, { processes: 2 });
+    const said = await Promise.all(Array.from({ length: 50 }, (_, at) => converse(gateway, at)));
     expect(said).toEqual(
       said.map((_, at) => `{"marker":"marker-${at}"} marker-${at} result-${at}`),
     );
-    expect(childEvents(house, "started")).toBe(2);
-    expect(childEvents(house, "unknown-thread")).toBe(0);
+    expect(childEvents(gateway, "started")).toBe(2);
+    expect(childEvents(gateway, "unknown-thread")).toBe(0);
   });
 
   it("are six hundred: served, or told to come back, and none of them lost", async () => {
-    await using house = await openCodex(
+    await using gateway = await openCodex(
       ({ body }) => {
         const [marker = "none"] = /marker-\d+/.exec(JSON.stringify(body["input"])) ?? [];
         return answerInResponses(body, { text: marker });
@@ -111,7 +111,7 @@ describe.skipIf(missing)("many at once at the real codex app-server", () => {
     const marked = (at: number): Body => ({
       messages: [{ role: "user", content: `marker-${at}` }],
     });
-    const all = await Promise.all(Array.from({ length: 600 }, (_, at) => ask(house, marked(at))));
+    const all = await Promise.all(Array.from({ length: 600 }, (_, at) => ask(gateway, marked(at))));
     const served = all.filter(({ status }) => status === 200);
     const refused = all.filter(({ status }) => status === 503);
     expect(served.length + refused.length).toBe(600);
@@ -123,16 +123,19 @@ describe.skipIf(missing)("many at once at the real codex app-server", () => {
         : body["error"]?.code === "upstream.overloaded",
     );
     expect(outcomes).not.toContain(false);
-    expect(house.model.requests).toHaveLength(served.length);
-    expect((await ask(house)).status).toBe(200);
+    expect(gateway.model.requests).toHaveLength(served.length);
+    expect((await ask(gateway)).status).toBe(200);
   }, 60_000);
 
   it("are six hundred that all may wait, and all are served", async () => {
-    await using house = await openCodex(({ body }) => answerInResponses(body, { text: "Fine." }), {
-      processes: 2,
-    });
-    const all = await Promise.all(Array.from({ length: 600 }, () => ask(house)));
+    await using gateway = await openCodex(
+      ({ body }) => answerInResponses(body, { text: "Fine." }),
+      {
+        processes: 2,
+      },
+    );
+    const all = await Promise.all(Array.from({ length: 600 }, () => ask(gateway)));
     expect(new Set(all.map(({ status }) => status))).toEqual(new Set([200]));
-    expect(house.model.requests).toHaveLength(600);
+    expect(gateway.model.requests).toHaveLength(600);
   }, 120_000);
 });

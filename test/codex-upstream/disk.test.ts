@@ -16,9 +16,9 @@ function ownHome(): string {
 describe.skipIf(missing)("the home of the real codex app-server", () => {
   it("has a log that takes nothing, where Codex would write calls and their results", async () => {
     const home = ownHome();
-    await using house = await openCodex(responsesToolLoop, { home });
-    expect((await ask(house)).status).toBe(200);
-    expect(childEvents(house, "keeps-log")).toBe(0);
+    await using gateway = await openCodex(responsesToolLoop, { home });
+    expect((await ask(gateway)).status).toBe(200);
+    expect(childEvents(gateway, "keeps-log")).toBe(0);
     const logs = readdirSync(home).filter((name) => /^logs_.*\.sqlite$/.test(name));
     expect(logs).toHaveLength(1);
     using log = new DatabaseSync(join(home, logs[0] ?? ""), { timeout: 2000 });
@@ -31,8 +31,8 @@ describe.skipIf(missing)("the home of the real codex app-server", () => {
     ["in a file", () => join(fileURLToPath(import.meta.url), "home")],
     ["where there can be no folders", () => "/proc/patchbay-home"],
   ])("is named, with what to do, where it is %s", async (_, home) => {
-    await using house = await openCodex(responsesToolLoop, { home: home() });
-    const { status, body } = await ask(house);
+    await using gateway = await openCodex(responsesToolLoop, { home: home() });
+    const { status, body } = await ask(gateway);
     expect([status, body["error"]?.code]).toEqual([502, "upstream.unreachable"]);
     expect(body["error"]?.message).toContain(home());
     expect(body["error"]?.message).toMatch(/cannot write to its home.*`upstreams\.codex\.home`/);
@@ -42,8 +42,8 @@ describe.skipIf(missing)("the home of the real codex app-server", () => {
     const home = ownHome();
     const theirs = 'model = "mine"\n';
     writeFileSync(join(home, "config.toml"), theirs);
-    await using house = await openCodex(responsesToolLoop, { home });
-    const { status, body } = await ask(house);
+    await using gateway = await openCodex(responsesToolLoop, { home });
+    const { status, body } = await ask(gateway);
     expect([status, body["error"]?.code]).toEqual([502, "upstream.unreachable"]);
     expect(body["error"]?.message).toMatch(/config\.toml.*`upstreams\.codex\.home`/);
     expect(readFileSync(join(home, "config.toml"), "utf8")).toBe(theirs);

@@ -21,17 +21,17 @@ describe.skipIf(missing)("codex exec on the real codex app-server", () => {
     ],
     ["a tool that comes in the conversation", "gpt-6.1-sol", "functions__exec", { input: code }],
   ])("runs %s", async (_, name, wanted, input) => {
-    await using house = await openCodex(({ body }, at) => {
+    await using gateway = await openCodex(({ body }, at) => {
       const offered = ((body["tools"] ?? []) as Body[]).map((tool) => tool["name"] as string);
       const called = offered.find((one) => one.startsWith(wanted)) ?? wanted;
       const made = { id: "call_1", name: called, arguments: JSON.stringify(input) };
       return answerInResponses(body, at === 0 ? { calls: [made] } : { text: "Done." });
     });
-    await using here = await codexFolder({ url: house.served.url, model: name });
+    await using here = await codexFolder({ url: gateway.served.url, model: name });
     expect(await exec(here, "Do it.")).toEqual({ code: 0, said: "Done." });
     expect(await readFile(join(here.work, "made.txt"), "utf8")).toBe("made\n");
     // The results were brought to the thread that had made the call.
-    const threads = house.model.requests.map(({ body }) => body["prompt_cache_key"] as string);
+    const threads = gateway.model.requests.map(({ body }) => body["prompt_cache_key"] as string);
     expect([threads.length, new Set(threads).size]).toEqual([2, 1]);
   });
 });

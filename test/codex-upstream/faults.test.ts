@@ -53,28 +53,28 @@ const cases: readonly (readonly [string, number, string, Answer])[] = [
 describe.skipIf(missing)("what goes wrong behind the real codex app-server", () => {
   it("reaches the client with its status, and the next request works", async () => {
     let now: Answer | undefined;
-    await using house = await openCodex(
+    await using gateway = await openCodex(
       ({ body }) => now ?? answerInResponses(body, { text: "Fine." }),
     );
     for (const [what, status, code, answer] of cases) {
       now = answer;
-      const refusal = await ask(house);
+      const refusal = await ask(gateway);
       expect([what, refusal.status, refusal.body["error"]?.code]).toEqual([what, status, code]);
       expect(refusal.text).not.toContain("sk-behind");
-      expect(refusal.text).not.toContain(house.model.url);
+      expect(refusal.text).not.toContain(gateway.model.url);
       now = undefined;
-      expect((await ask(house)).body["choices"]?.[0].message.content).toBe("Fine.");
+      expect((await ask(gateway)).body["choices"]?.[0].message.content).toBe("Fine.");
     }
     // It is the same process all the time.
-    expect(childEvents(house, "started")).toBe(1);
+    expect(childEvents(gateway, "started")).toBe(1);
   });
 
   it.each([
     ["ran into its limit", "max_output_tokens", "length"],
     ["was filtered", "content_filter", "content_filter"],
   ])("is an end where the answer %s", async (_, reason, finish) => {
-    await using house = await openCodex(() => sse(...half, incomplete(reason)));
-    const { body } = await ask(house);
+    await using gateway = await openCodex(() => sse(...half, incomplete(reason)));
+    const { body } = await ask(gateway);
     expect(body["choices"]?.[0]).toMatchObject({
       finish_reason: finish,
       message: { content: "Half" },
@@ -82,13 +82,13 @@ describe.skipIf(missing)("what goes wrong behind the real codex app-server", () 
   });
 
   it("is tried again where it may pass, but not for as long as it asks to be left alone", async () => {
-    await using house = await openCodex(({ body }, at) =>
+    await using gateway = await openCodex(({ body }, at) =>
       at < 2
         ? refused(503, "oh", { "retry-after": "60" })
         : answerInResponses(body, { text: "Fine." }),
     );
-    expect((await ask(house)).body["choices"]?.[0].message.content).toBe("Fine.");
-    expect(house.model.requests).toHaveLength(3);
+    expect((await ask(gateway)).body["choices"]?.[0].message.content).toBe("Fine.");
+    expect(gateway.model.requests).toHaveLength(3);
   });
 
   it("is told also where a call came before it, which Codex keeps it back for", async () => {
@@ -96,11 +96,11 @@ describe.skipIf(missing)("what goes wrong behind the real codex app-server", () 
     const called = frame({ type: "response.output_item.done", output_index: 0, item });
     const tools = [{ type: "function", function: { name: "look" } }];
     let now: Answer = sse(called, cut);
-    await using house = await openCodex(() => now, { timeouts: { idle: 3_000 } });
-    const refusal = await ask(house, { tools });
+    await using gateway = await openCodex(() => now, { timeouts: { idle: 3_000 } });
+    const refusal = await ask(gateway, { tools });
     expect([refusal.status, refusal.body["error"]?.code]).toEqual([502, "upstream.cut"]);
     now = sse(called, incomplete("max_output_tokens"));
-    const { body } = await ask(house, { tools });
+    const { body } = await ask(gateway, { tools });
     expect(body["choices"]?.[0]).toMatchObject({ finish_reason: "length" });
   });
 
@@ -110,11 +110,11 @@ describe.skipIf(missing)("what goes wrong behind the real codex app-server", () 
     const end = frames.findIndex((one) => one.includes("response.completed"));
     const breaking: Model = ({ body }) =>
       sse(...frames.slice(0, Number(body["input"][0].content[0].text)), cut);
-    await using house = await openCodex(breaking, { timeouts: { idle: 8_000 } });
+    await using gateway = await openCodex(breaking, { timeouts: { idle: 8_000 } });
     const tools = wantedCalls.map(({ name }) => ({ type: "function", function: { name } }));
     const answers = await Promise.all(
       [...frames.keys(), frames.length].map((at) =>
-        ask(house, { messages: [{ role: "user", content: `${at}` }], tools }),
+        ask(gateway, { messages: [{ role: "user", content: `${at}` }], tools }),
       ),
     );
     expect(answers.map(({ status, body }) => [status, body["error"]?.code])).toEqual(
@@ -123,8 +123,8 @@ describe.skipIf(missing)("what goes wrong behind the real codex app-server", () 
   });
 
   it("is told in the stream once that has begun", async () => {
-    await using house = await openCodex(() => sse(...half, cut));
-    const { status, text } = await ask(house, { stream: true });
+    await using gateway = await openCodex(() => sse(...half, cut));
+    const { status, text } = await ask(gateway, { stream: true });
     expect(status).toBe(200);
     expect(text).toContain('"content":"Half"');
     expect(text).toContain("upstream.cut");
@@ -144,55 +144,58 @@ const halfThenWhole: Model = ({ body }, at) =>
 
 describe.skipIf(missing)("the real codex app-server", () => {
   it("may be killed in mid-turn: that turn fails and the next one works", async () => {
-    await using house = await openCodex(halfThenWhole);
-    const stream = house.client.chat.completions.stream({
+    await using gateway = await openCodex(halfThenWhole);
+    const stream = gateway.client.chat.completions.stream({
       model: "m",
       messages: [{ role: "user", content: "Hi" }],
     });
-    stream.on("content", () => process.kill(pidOf(house), "SIGKILL"));
+    stream.on("content", () => process.kill(pidOf(gateway), "SIGKILL"));
     await expect(stream.finalContent()).rejects.toThrow(/ended \(SIGKILL\) before the answer/);
-    expect((await ask(house)).body["choices"]?.[0].message.content).toBe("Fine.");
-    expect(childEvents(house, "started")).toBe(2);
+    expect((await ask(gateway)).body["choices"]?.[0].message.content).toBe("Fine.");
+    expect(childEvents(gateway, "started")).toBe(2);
   });
 
   it("may be killed before its first word: another answers", async () => {
-    await using house = await openCodex(({ body }, at) =>
+    await using gateway = await openCodex(({ body }, at) =>
       at === 0 ? sse(hang) : answerInResponses(body, { text: "Fine." }),
     );
-    const first = ask(house);
-    await until(() => house.model.requests.length === 1);
-    process.kill(pidOf(house), "SIGKILL");
+    const first = ask(gateway);
+    await until(() => gateway.model.requests.length === 1);
+    process.kill(pidOf(gateway), "SIGKILL");
     expect((await first).body["choices"]?.[0].message.content).toBe("Fine.");
   });
 
   it("stops its model when the client leaves", async () => {
-    await using house = await openCodex(halfThenWhole);
+    await using gateway = await openCodex(halfThenWhole);
     const leaving = new AbortController();
-    const left = ask(house, { stream: true }, leaving.signal).catch(() => "left");
-    await until(() => house.model.requests.length === 1);
+    const left = ask(gateway, { stream: true }, leaving.signal).catch(() => "left");
+    await until(() => gateway.model.requests.length === 1);
     leaving.abort();
     expect(await left).toBe("left");
-    await house.model.requests[0]?.closed;
-    expect(house.model.requests[0]?.abandoned()).toBe(true);
-    expect((await ask(house)).body["choices"]?.[0].message.content).toBe("Fine.");
+    await gateway.model.requests[0]?.closed;
+    expect(gateway.model.requests[0]?.abandoned()).toBe(true);
+    expect((await ask(gateway)).body["choices"]?.[0].message.content).toBe("Fine.");
   });
 
   it("says at once that nobody answers behind it, where Codex would wait without end", async () => {
-    await using house = await openCodex(halfThenWhole, { base_url: await closedUrl() });
-    const { status, body } = await ask(house);
+    await using gateway = await openCodex(halfThenWhole, { base_url: await closedUrl() });
+    const { status, body } = await ask(gateway);
     expect([status, body["error"]?.code]).toEqual([502, "upstream.unreachable"]);
     expect(body["error"]?.message).toMatch(/cannot reach its model.*`base_url`/);
   });
 
   it("says how to sign in where nobody has", async () => {
-    await using house = await openCodex(halfThenWhole, { base_url: undefined, api_key: undefined });
-    const { status, body } = await ask(house);
+    await using gateway = await openCodex(halfThenWhole, {
+      base_url: undefined,
+      api_key: undefined,
+    });
+    const { status, body } = await ask(gateway);
     expect(status).toBe(401);
     expect(body["error"]).toMatchObject({
       code: "upstream.auth",
       message: expect.stringMatching(/CODEX_HOME=\S+ codex login/) as unknown,
     });
-    const readiness = await fetch(`${house.served.url}/readyz`);
+    const readiness = await fetch(`${gateway.served.url}/readyz`);
     expect(readiness.status).toBe(503);
     expect(await readiness.json()).toEqual({
       status: "unready",
@@ -210,9 +213,9 @@ describe.skipIf(missing)("the real codex app-server", () => {
   });
 
   it("is ready once it has been greeted", async () => {
-    await using house = await openCodex(halfThenWhole);
-    const readiness = await fetch(`${house.served.url}/readyz`);
+    await using gateway = await openCodex(halfThenWhole);
+    const readiness = await fetch(`${gateway.served.url}/readyz`);
     expect(await readiness.json()).toEqual({ status: "ok", upstreams: { codex: "ready" } });
-    expect(pidOf(house)).toBeGreaterThan(0);
+    expect(pidOf(gateway)).toBeGreaterThan(0);
   });
 });

@@ -86,11 +86,11 @@ export type Asked = { readonly status: number; readonly text: string; readonly b
 
 /** Asks over the chat door. */
 export async function ask(
-  house: CodexGateway,
+  gateway: CodexGateway,
   more: Body = {},
   signal?: AbortSignal,
 ): Promise<Asked> {
-  const response = await fetch(`${house.served.url}/v1/chat/completions`, {
+  const response = await fetch(`${gateway.served.url}/v1/chat/completions`, {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ model: "m", messages: [{ role: "user", content: "Hi" }], ...more }),

@@ -105,13 +105,13 @@ const ai: Loop = async (kit, stream) => {
 };
 
 /** What happens just before the second request, or to it. */
-type Between = (body: Body, house: CodexGateway) => Body;
+type Between = (body: Body, gateway: CodexGateway) => Body;
 
 const betweens: readonly (readonly [string, Between])[] = [
   [
     "the process is killed",
-    (body, house) => {
-      process.kill(pidOf(house), "SIGKILL");
+    (body, gateway) => {
+      process.kill(pidOf(gateway), "SIGKILL");
       return body;
     },
   ],
@@ -134,11 +134,11 @@ const betweens: readonly (readonly [string, Between])[] = [
 ];
 
 /** Sends requests on, the second one with what came between. */
-const interrupted = (house: CodexGateway, between: Between): typeof fetch => {
+const interrupted = (gateway: CodexGateway, between: Between): typeof fetch => {
   let asked = 0;
   return (to, init) => {
     if (++asked !== 2 || typeof init?.body !== "string") return fetch(to, init);
-    const body = between(JSON.parse(init.body) as Body, house);
+    const body = between(JSON.parse(init.body) as Body, gateway);
     const headers = new Headers(init.headers);
     headers.delete("content-length");
     return fetch(to, { ...init, headers, body: JSON.stringify(body) });
@@ -153,14 +153,14 @@ describe.skipIf(missing).each([
 ] as const)("a loop of %s at the real codex app-server", (_, loop) => {
   describe.each([false, true])("(stream: %s)", (stream) => {
     it.each(betweens)("ends well although %s in mid-loop", async (_what, between) => {
-      await using house = await openCodex(responsesToolLoop);
+      await using gateway = await openCodex(responsesToolLoop);
       const box = toolbox();
-      const kit = { url: `${house.served.url}/v1`, fetch: interrupted(house, between), box };
+      const kit = { url: `${gateway.served.url}/v1`, fetch: interrupted(gateway, between), box };
       expect(await loop(kit, stream)).toBe(finalText);
       expect(box.called).toEqual(wantedInputs);
       // Told anew from the beginning, and not gone on with.
-      expect(house.model.requests).toHaveLength(2);
-      expect(threadsOf(house.model.requests)).toBe(2);
+      expect(gateway.model.requests).toHaveLength(2);
+      expect(threadsOf(gateway.model.requests)).toBe(2);
     });
   });
 });

@@ -18,8 +18,8 @@ const result = (id: string, content: unknown): Body => ({
 });
 const told = wantedCalls.map(({ id, name }) => result(id, results[name]));
 
-async function firstAnswer(house: CodexGateway): Promise<Body> {
-  const { body } = await ask(house, { messages: [asked], tools });
+async function firstAnswer(gateway: CodexGateway): Promise<Body> {
+  const { body } = await ask(gateway, { messages: [asked], tools });
   const message = body["choices"]?.[0].message as Body;
   expect(message["tool_calls"]).toHaveLength(2);
   return message;
@@ -28,8 +28,8 @@ async function firstAnswer(house: CodexGateway): Promise<Body> {
 /** Codex names the thread in every request: the same thread twice is a parked one. */
 const threadsOf = ({ model }: CodexGateway): unknown[] =>
   model.requests.map(({ body }) => body["prompt_cache_key"]);
-const isParked = (house: CodexGateway): boolean => {
-  const [first, second] = threadsOf(house);
+const isParked = (gateway: CodexGateway): boolean => {
+  const [first, second] = threadsOf(gateway);
   return first === second;
 };
 /** The conversation as the model was told it last, without ids and instructions. */
@@ -44,12 +44,12 @@ const text = (body: Body): unknown => body["choices"]?.[0].message.content;
 
 describe.skipIf(missing)("a second request with the results of the calls of a first", () => {
   it("goes on in the same thread", async () => {
-    await using house = await openCodex(responsesToolLoop);
-    const message = await firstAnswer(house);
-    const { body } = await ask(house, { messages: [asked, message, ...told], tools });
+    await using gateway = await openCodex(responsesToolLoop);
+    const message = await firstAnswer(gateway);
+    const { body } = await ask(gateway, { messages: [asked, message, ...told], tools });
     expect(text(body)).toBe(finalText);
-    expect(isParked(house)).toBe(true);
-    expect(lastInput(house)).toEqual([
+    expect(isParked(gateway)).toBe(true);
+    expect(lastInput(gateway)).toEqual([
       { role: "user", text: question },
       ...wantedCalls.map(({ id }) => ({ type: "function_call", call_id: id })),
       ...wantedCalls.map(({ id, name }) => ({
@@ -61,40 +61,40 @@ describe.skipIf(missing)("a second request with the results of the calls of a fi
   });
 
   it("may bring them in another order, and arguments written anew", async () => {
-    await using house = await openCodex(responsesToolLoop);
-    const message = await firstAnswer(house);
+    await using gateway = await openCodex(responsesToolLoop);
+    const message = await firstAnswer(gateway);
     const calls = (message["tool_calls"] as Body[]).map(({ id, type, function: made }) => {
       const input: unknown = JSON.parse(made.arguments as string);
       return { id, type, function: { name: made.name, arguments: JSON.stringify(input, null, 2) } };
     });
     const messages = [asked, { ...message, tool_calls: calls }, ...told.toReversed()];
-    expect(text((await ask(house, { messages, tools })).body)).toBe(finalText);
-    expect(isParked(house)).toBe(true);
+    expect(text((await ask(gateway, { messages, tools })).body)).toBe(finalText);
+    expect(isParked(gateway)).toBe(true);
   });
 
   it("may bring only some of them; the model is told that the others are missing", async () => {
-    await using house = await openCodex(responsesToolLoop);
-    const message = await firstAnswer(house);
+    await using gateway = await openCodex(responsesToolLoop);
+    const message = await firstAnswer(gateway);
     const messages = [asked, message, ...told.slice(0, 1)];
-    const { body } = await ask(house, { messages, tools });
+    const { body } = await ask(gateway, { messages, tools });
     expect(text(body)).toContain("There is no result");
-    expect(isParked(house)).toBe(true);
+    expect(isParked(gateway)).toBe(true);
   });
 
   it("may bring words of the user as well, which come after the results", async () => {
-    await using house = await openCodex(responsesToolLoop);
-    const message = await firstAnswer(house);
+    await using gateway = await openCodex(responsesToolLoop);
+    const message = await firstAnswer(gateway);
     const words = { role: "user", content: "In one line." };
-    const { body } = await ask(house, { messages: [asked, message, ...told, words], tools });
+    const { body } = await ask(gateway, { messages: [asked, message, ...told, words], tools });
     expect(text(body)).toBe(finalText);
-    expect(isParked(house)).toBe(true);
-    expect(lastInput(house).at(-1)).toEqual({ role: "user", text: "In one line." });
-    expect(lastInput(house)).toHaveLength(6);
+    expect(isParked(gateway)).toBe(true);
+    expect(lastInput(gateway).at(-1)).toEqual({ role: "user", text: "In one line." });
+    expect(lastInput(gateway)).toHaveLength(6);
   });
 
   it.each(["high", "auto"] as const)("may bring an image in detail %s", async (detail) => {
-    await using house = await openCodex(responsesToolLoop);
-    const { responses } = house.client;
+    await using gateway = await openCodex(responsesToolLoop);
+    const { responses } = gateway.client;
     const named = toolNames.map((name) => ({
       type: "function" as const,
       name,
@@ -116,28 +116,28 @@ describe.skipIf(missing)("a second request with the results of the calls of a fi
       ],
       tools: named,
     });
-    expect(isParked(house)).toBe(detail === "high");
-    const output = lastInput(house).find((item) => item["output"] !== undefined)?.["output"];
+    expect(isParked(gateway)).toBe(detail === "high");
+    const output = lastInput(gateway).find((item) => item["output"] !== undefined)?.["output"];
     expect(output).toEqual(shown);
   });
 
   it("is refused where none of them belongs to any call", async () => {
-    await using house = await openCodex(responsesToolLoop);
-    const message = await firstAnswer(house);
+    await using gateway = await openCodex(responsesToolLoop);
+    const message = await firstAnswer(gateway);
     const stray = result("call_unheard_of", "x");
-    const none = await ask(house, { messages: [asked, stray], tools });
+    const none = await ask(gateway, { messages: [asked, stray], tools });
     expect([none.status, none.body["error"]?.code]).toEqual([400, "tool_outputs_unmatched"]);
     const old = { role: "function", name: "get_time", content: "x" };
-    expect((await ask(house, { messages: [asked, old], tools })).status).toBe(400);
-    const other = await ask(house, { messages: [asked, message, stray], tools });
+    expect((await ask(gateway, { messages: [asked, old], tools })).status).toBe(400);
+    const other = await ask(gateway, { messages: [asked, message, stray], tools });
     expect([other.status, other.body["error"]?.code]).toEqual([400, "tool_outputs_unmatched"]);
-    const some = await ask(house, { messages: [asked, message, ...told, stray], tools });
+    const some = await ask(gateway, { messages: [asked, message, ...told, stray], tools });
     expect(text(some.body)).toBe(finalText);
-    expect(isParked(house)).toBe(true);
+    expect(isParked(gateway)).toBe(true);
   });
 
   it("answers a call whose id the model has used before with its own result", async () => {
-    await using house = await openCodex(({ body }) => {
+    await using gateway = await openCodex(({ body }) => {
       const outputs = (body["input"] as Body[]).flatMap(({ output }) => (output as string) ?? []);
       if (outputs.length === 3) return answerInResponses(body, { text: outputs.join() });
       const input = `{"city":"${outputs.length}"}`;
@@ -147,20 +147,20 @@ describe.skipIf(missing)("a second request with the results of the calls of a fi
     });
     const messages: Body[] = [asked];
     for (let at = 0; at <= 3; at++) {
-      const { body } = await ask(house, { messages, tools });
+      const { body } = await ask(gateway, { messages, tools });
       const message = body["choices"]?.[0].message as Body;
       const calls = (message["tool_calls"] ?? []) as Body[];
       messages.push(message, ...calls.map(({ id }) => result(id as string, `${at}`)));
     }
     expect(messages.at(-1)?.["content"]).toBe("0,1,2");
     // Nobody but us has asked the model, and all in one thread.
-    expect(house.model.requests).toHaveLength(4);
-    expect(new Set(threadsOf(house)).size).toBe(1);
+    expect(gateway.model.requests).toHaveLength(4);
+    expect(new Set(threadsOf(gateway)).size).toBe(1);
   });
 
   it("goes on over a third and a fourth", async () => {
     const rounds = 3;
-    await using house = await openCodex(({ body }) => {
+    await using gateway = await openCodex(({ body }) => {
       const done = (body["input"] as Body[]).filter(
         (item) => item["type"] === "function_call_output",
       ).length;
@@ -171,24 +171,24 @@ describe.skipIf(missing)("a second request with the results of the calls of a fi
     const messages: Body[] = [asked];
     let said: Body = {};
     for (let at = 0; at <= rounds; at++) {
-      said = (await ask(house, { messages, tools })).body;
+      said = (await ask(gateway, { messages, tools })).body;
       const message = said["choices"]?.[0].message as Body;
       messages.push(message);
       for (const call of (message["tool_calls"] ?? []) as Body[])
         messages.push(result(call["id"] as string, "09:41"));
     }
     expect(text(said)).toBe("Done.");
-    expect(new Set(threadsOf(house)).size).toBe(1);
-    expect(house.model.requests).toHaveLength(rounds + 1);
+    expect(new Set(threadsOf(gateway)).size).toBe(1);
+    expect(gateway.model.requests).toHaveLength(rounds + 1);
   });
 });
 
 describe.skipIf(missing)("a second request that cannot go on in the same thread", () => {
-  it.each<[string, (house: CodexGateway, message: Body) => Body | Promise<Body>]>([
+  it.each<[string, (gateway: CodexGateway, message: Body) => Body | Promise<Body>]>([
     [
       "because the process was killed",
-      (house, message) => {
-        process.kill(pidOf(house), "SIGKILL");
+      (gateway, message) => {
+        process.kill(pidOf(gateway), "SIGKILL");
         return { messages: [asked, message, ...told], tools };
       },
     ],
@@ -218,54 +218,54 @@ describe.skipIf(missing)("a second request that cannot go on in the same thread"
       }),
     ],
   ])("%s is told to a fresh one", async (_, change) => {
-    await using house = await openCodex(responsesToolLoop);
-    const message = await firstAnswer(house);
-    const { status, body } = await ask(house, await change(house, message));
+    await using gateway = await openCodex(responsesToolLoop);
+    const message = await firstAnswer(gateway);
+    const { status, body } = await ask(gateway, await change(gateway, message));
     expect(status).toBe(200);
     expect(text(body)).toBe(finalText);
-    expect(isParked(house)).toBe(false);
+    expect(isParked(gateway)).toBe(false);
   });
 
   it.each([
     ["is of no tool", { name: "unheard_of", arguments: "{}" }],
     ["cannot be read", { name: "get_time", arguments: "{oh" }],
   ])("starts afresh after a call that %s, which Codex would answer by itself", async (_, made) => {
-    await using house = await openCodex(({ body }, at) =>
+    await using gateway = await openCodex(({ body }, at) =>
       at === 0
         ? answerInResponses(body, { calls: [{ id: "call_1", ...made }] })
         : answerInResponses(body, { text: finalText }),
     );
-    const first = await ask(house, { messages: [asked], tools });
+    const first = await ask(gateway, { messages: [asked], tools });
     const message = first.body["choices"]?.[0].message as Body;
     const messages = [asked, message, result("call_1", "No such thing.")];
-    expect(text((await ask(house, { messages, tools })).body)).toBe(finalText);
-    expect(isParked(house)).toBe(false);
-    expect(lastInput(house).at(-1)).toMatchObject({ output: "No such thing." });
+    expect(text((await ask(gateway, { messages, tools })).body)).toBe(finalText);
+    expect(isParked(gateway)).toBe(false);
+    expect(lastInput(gateway).at(-1)).toMatchObject({ output: "No such thing." });
   });
 
   it("starts afresh where nothing may be parked", async () => {
-    await using house = await openCodex(responsesToolLoop, { park_ms: 0 });
-    const message = await firstAnswer(house);
-    const { body } = await ask(house, { messages: [asked, message, ...told], tools });
+    await using gateway = await openCodex(responsesToolLoop, { park_ms: 0 });
+    const message = await firstAnswer(gateway);
+    const { body } = await ask(gateway, { messages: [asked, message, ...told], tools });
     expect(text(body)).toBe(finalText);
-    expect(isParked(house)).toBe(false);
+    expect(isParked(gateway)).toBe(false);
   });
 
   it("leaves nobody waiting when the results come twice", async () => {
-    await using house = await openCodex(responsesToolLoop);
-    const message = await firstAnswer(house);
+    await using gateway = await openCodex(responsesToolLoop);
+    const message = await firstAnswer(gateway);
     const again = { messages: [asked, message, ...told], tools };
-    const both = await Promise.all([ask(house, again), ask(house, again)]);
+    const both = await Promise.all([ask(gateway, again), ask(gateway, again)]);
     expect(both.map(({ body }) => text(body))).toEqual([finalText, finalText]);
-    expect(childEvents(house, "gone")).toBe(0);
+    expect(childEvents(gateway, "gone")).toBe(0);
   });
 
   it("lets go of a thread whose results never come", async () => {
-    await using house = await openCodex(responsesToolLoop, { park_ms: 50 });
-    const message = await firstAnswer(house);
+    await using gateway = await openCodex(responsesToolLoop, { park_ms: 50 });
+    const message = await firstAnswer(gateway);
     await new Promise((resolve) => setTimeout(resolve, 150));
-    const { body } = await ask(house, { messages: [asked, message, ...told], tools });
+    const { body } = await ask(gateway, { messages: [asked, message, ...told], tools });
     expect(text(body)).toBe(finalText);
-    expect(isParked(house)).toBe(false);
+    expect(isParked(gateway)).toBe(false);
   });
 });

@@ -41,14 +41,14 @@ describe.skipIf(missing)("reasoning of a model behind the real codex app-server"
     ["in the thread that waited", 600_000],
     ["in a fresh one", 0],
   ])("comes to the client, and back to the model %s", async (_, park_ms) => {
-    await using house = await openCodex(
+    await using gateway = await openCodex(
       ({ body }) =>
         JSON.stringify(body["input"]).includes("function_call_output")
           ? say(message({ type: "output_text", text: "A tree." }))
           : say(thought, call),
       { park_ms },
     );
-    const { responses } = house.client;
+    const { responses } = gateway.client;
     const asked = { role: "user" as const, content: "What is there?" };
     const first = await responses.create({ model: "m", input: [asked], tools });
     const reasoning = first.output.find((item) => item.type === "reasoning");
@@ -57,7 +57,7 @@ describe.skipIf(missing)("reasoning of a model behind the real codex app-server"
     const input = [asked, ...(first.output as never[]), result];
     const second = await responses.create({ model: "m", input, tools });
     expect(second.output_text).toBe("A tree.");
-    const told = house.model.requests[1]?.body["input"] as Body[];
+    const told = gateway.model.requests[1]?.body["input"] as Body[];
     expect(told.map((item) => item["type"])).toEqual([
       "message",
       "reasoning",
@@ -70,8 +70,8 @@ describe.skipIf(missing)("reasoning of a model behind the real codex app-server"
 
 describe.skipIf(missing)("a refusal behind the real codex app-server", () => {
   it("is a failure, since Codex keeps it to itself", async () => {
-    await using house = await openCodex(() => say(message({ type: "refusal", refusal: "No." })));
-    const { status, body } = await ask(house);
+    await using gateway = await openCodex(() => say(message({ type: "refusal", refusal: "No." })));
+    const { status, body } = await ask(gateway);
     expect([status, body["error"]?.code]).toEqual([502, "upstream.empty"]);
     expect(body["error"]?.message).toContain("refused");
   });

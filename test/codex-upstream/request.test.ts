@@ -18,14 +18,16 @@ function heardBy({ model }: CodexGateway, at = 0): Body {
 
 describe.skipIf(missing)("what the model behind the real codex app-server is told", () => {
   it("is the client's conversation and tools, and nothing else", async () => {
-    await using house = await openCodex(({ body }) => answerInResponses(body, { text: "Hello." }));
+    await using gateway = await openCodex(({ body }) =>
+      answerInResponses(body, { text: "Hello." }),
+    );
     const parameters = {
       type: "object",
       properties: { at: { type: "string" } },
       required: ["at"],
       additionalProperties: false,
     };
-    const answer = await house.client.responses.create({
+    const answer = await gateway.client.responses.create({
       model: "some-model",
       instructions: "Be brief.",
       input: [
@@ -38,8 +40,8 @@ describe.skipIf(missing)("what the model behind the real codex app-server is tol
         },
         { type: "function_call", call_id: "call_2", name: "look", arguments: '{"at":"b"}' },
         { type: "function_call_output", call_id: "call_1", output: "a tree" },
-        { type: "function_call_output", call_id: "call_2", output: "a house" },
-        { role: "assistant", content: "A tree and a house." },
+        { type: "function_call_output", call_id: "call_2", output: "a gateway" },
+        { role: "assistant", content: "A tree and a gateway." },
         { role: "system", content: "Now in French." },
         {
           role: "user",
@@ -54,7 +56,7 @@ describe.skipIf(missing)("what the model behind the real codex app-server is tol
       text: { verbosity: "low" },
     });
     expect(answer.output_text).toBe("Hello.");
-    const body = without(heardBy(house), "client_metadata", "prompt_cache_key");
+    const body = without(heardBy(gateway), "client_metadata", "prompt_cache_key");
     const message = (role: string, type: string, text: string): Body => ({
       type: "message",
       role,
@@ -74,8 +76,8 @@ describe.skipIf(missing)("what the model behind the real codex app-server is tol
         },
         { type: "function_call", call_id: "call_2", name: "look", arguments: '{"at":"b"}' },
         { type: "function_call_output", call_id: "call_1", output: "a tree" },
-        { type: "function_call_output", call_id: "call_2", output: "a house" },
-        message("assistant", "output_text", "A tree and a house."),
+        { type: "function_call_output", call_id: "call_2", output: "a gateway" },
+        message("assistant", "output_text", "A tree and a gateway."),
         message("developer", "input_text", "Now in French."),
         {
           type: "message",
@@ -94,11 +96,11 @@ describe.skipIf(missing)("what the model behind the real codex app-server is tol
       store: false,
       include: ["reasoning.encrypted_content"],
     });
-    expect(house.model.requests[0]?.headers.authorization).toBe("Bearer sk-behind");
+    expect(gateway.model.requests[0]?.headers.authorization).toBe("Bearer sk-behind");
   });
 
   it("has the effort of the model's name, the format, and what must be called in words", async () => {
-    await using house = await openCodex(({ body }) =>
+    await using gateway = await openCodex(({ body }) =>
       answerInResponses(body, { calls: wantedCalls }),
     );
     const schema = {
@@ -112,14 +114,14 @@ describe.skipIf(missing)("what the model behind the real codex app-server is tol
       type: "function" as const,
       function: { name, parameters },
     }));
-    await house.client.chat.completions.create({
+    await gateway.client.chat.completions.create({
       model: "some-model-XH",
       messages: [{ role: "user", content: "Hi" }],
       tools,
       tool_choice: "required",
       response_format: { type: "json_schema", json_schema: { name: "a", schema, strict: true } },
     });
-    const body = heardBy(house);
+    const body = heardBy(gateway);
     expect(body["model"]).toBe("some-model");
     expect(body["reasoning"]).toEqual({ effort: "xhigh" });
     expect(body["text"]).toMatchObject({ format: { type: "json_schema", schema } });
@@ -132,7 +134,7 @@ describe.skipIf(missing)("what the model behind the real codex app-server is tol
   });
 
   it("is no format that Codex would make stricter than the client wants it", async () => {
-    await using house = await openCodex(({ body }) => answerInResponses(body, { text: "{}" }));
+    await using gateway = await openCodex(({ body }) => answerInResponses(body, { text: "{}" }));
     const schema = { type: "object", properties: { a: { type: "string" } } };
     const asked = {
       model: "m",
@@ -143,11 +145,11 @@ describe.skipIf(missing)("what the model behind the real codex app-server is tol
       },
       of_tomorrow: 1,
     };
-    await house.client.chat.completions.create(asked);
-    const body = heardBy(house);
+    await gateway.client.chat.completions.create(asked);
+    const body = heardBy(gateway);
     expect(body["text"]?.format).toBeUndefined();
     expect(JSON.stringify(body["input"])).toContain("JSON that matches the schema below");
-    const plan = await fetch(`${house.served.url}/v1/plan`, {
+    const plan = await fetch(`${gateway.served.url}/v1/plan`, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify(asked),
@@ -161,8 +163,10 @@ describe.skipIf(missing)("what the model behind the real codex app-server is tol
   });
 
   it("has half a character replaced and a remote image told in words: Codex takes neither", async () => {
-    await using house = await openCodex(({ body }) => answerInResponses(body, { text: "Hello." }));
-    await house.client.responses.create({
+    await using gateway = await openCodex(({ body }) =>
+      answerInResponses(body, { text: "Hello." }),
+    );
+    await gateway.client.responses.create({
       model: "m",
       instructions: "\ud83d first",
       input: [
@@ -175,7 +179,7 @@ describe.skipIf(missing)("what the model behind the real codex app-server is tol
         },
       ],
     });
-    const said = (heardBy(house)["input"] as Body[]).map(({ content }) =>
+    const said = (heardBy(gateway)["input"] as Body[]).map(({ content }) =>
       (content as Body[]).map(({ text }) => text as string),
     );
     expect(said).toEqual([
@@ -185,8 +189,10 @@ describe.skipIf(missing)("what the model behind the real codex app-server is tol
   });
 
   it("is all of a long conversation, from the beginning to the end", async () => {
-    await using house = await openCodex(({ body }) => answerInResponses(body, { text: "Hello." }));
-    const { completions } = house.client.chat;
+    await using gateway = await openCodex(({ body }) =>
+      answerInResponses(body, { text: "Hello." }),
+    );
+    const { completions } = gateway.client.chat;
     const messages = Array.from({ length: 300 }, (_, at) => ({
       role: at % 2 === 0 ? ("user" as const) : ("assistant" as const),
       content: `${at} ${"word ".repeat(100)}`,
@@ -194,18 +200,18 @@ describe.skipIf(missing)("what the model behind the real codex app-server is tol
     const all = Array.from({ length: 12 }, () => completions.create({ model: "m", messages }));
     await Promise.all(all);
     expect(
-      house.model.requests.map((_, at) => (heardBy(house, at)["input"] as Body[]).length),
+      gateway.model.requests.map((_, at) => (heardBy(gateway, at)["input"] as Body[]).length),
     ).toEqual(all.map(() => messages.length));
   });
 
   it("is told of no tools where the client wants none called", async () => {
-    await using house = await openCodex(({ body }) => answerInResponses(body, { text: "No." }));
-    await house.client.chat.completions.create({
+    await using gateway = await openCodex(({ body }) => answerInResponses(body, { text: "No." }));
+    await gateway.client.chat.completions.create({
       model: "m",
       messages: [{ role: "user", content: "Hi" }],
       tools: [{ type: "function", function: { name: "look" } }],
       tool_choice: "none",
     });
-    expect(house.model.requests[0]?.body["tools"] ?? []).toEqual([]);
+    expect(gateway.model.requests[0]?.body["tools"] ?? []).toEqual([]);
   });
 });

@@ -27,15 +27,15 @@ const steps = fc.record({
 type Step = typeof steps extends fc.Arbitrary<infer T> ? T : never;
 
 let say: FakeAnswer = {};
-let houses: readonly CodexGateway[] = [];
+let gateways: readonly CodexGateway[] = [];
 beforeAll(async () => {
   if (missing) return;
   const open = (parkMs: number): Promise<CodexGateway> =>
     openCodex(({ body }) => answerInResponses(body, say), { park_ms: parkMs });
-  houses = [await open(600_000), await open(0)];
+  gateways = [await open(600_000), await open(0)];
 });
 afterAll(async () => {
-  for (const house of houses) await house[Symbol.asyncDispose]();
+  for (const gateway of gateways) await gateway[Symbol.asyncDispose]();
 });
 
 /** A client of one door. */
@@ -110,17 +110,17 @@ function plainly(value: unknown): unknown {
   return Object.fromEntries(own.map(([key, one]) => [key, plainly(one)]));
 }
 
-/** Asks both houses; what the models behind them heard must be the same, as must what they said. */
+/** Asks both gateways; what the models behind them heard must be the same, as must what they said. */
 async function askBoth(door: DoorName, body: Body): Promise<Body> {
   const answers: Body[] = [];
-  for (const { served, model } of houses) {
+  for (const { served, model } of gateways) {
     const before = model.requests.length;
     const response = await ask(served, door, body);
     expect(response.status).toBe(200);
     expect(model.requests.length - before, "how often the model was asked").toBe(1);
     answers.push((await response.json()) as Body);
   }
-  const [parked, replayed] = houses.map(({ model }) => plainly(model.requests.at(-1)?.body));
+  const [parked, replayed] = gateways.map(({ model }) => plainly(model.requests.at(-1)?.body));
   expect(parked).toEqual(replayed);
   const [first = {}, second = {}] = answers;
   const { said } = clients[door];

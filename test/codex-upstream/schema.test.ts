@@ -43,10 +43,12 @@ const bare = (schema: unknown): unknown =>
 
 describe.skipIf(missing)("a schema that the real codex app-server cannot be given as it is", () => {
   it("is rewritten by us alone, so that nothing of it is lost unseen", async () => {
-    await using house = await openCodex(({ body }) => answerInResponses(body, { text: "Hello." }));
+    await using gateway = await openCodex(({ body }) =>
+      answerInResponses(body, { text: "Hello." }),
+    );
     const { schema, describedOnly } = compileSchema(parameters, codex.tools.schema ?? {});
-    await house.client.responses.create({ model: "m", input: "Look.", tools: [look] });
-    const [tool] = (house.model.requests[0]?.body["tools"] ?? []) as Body[];
+    await gateway.client.responses.create({ model: "m", input: "Look.", tools: [look] });
+    const [tool] = (gateway.model.requests[0]?.body["tools"] ?? []) as Body[];
     expect(bare(tool?.["parameters"])).toEqual(bare(schema));
     expect(describedOnly).toEqual(
       expect.arrayContaining(["pattern", "minimum", "maximum", "format"]),
@@ -55,7 +57,9 @@ describe.skipIf(missing)("a schema that the real codex app-server cannot be give
   });
 
   it("is left open, and that told, where it is nested deeper than Codex reads", async () => {
-    await using house = await openCodex(({ body }) => answerInResponses(body, { text: "Hello." }));
+    await using gateway = await openCodex(({ body }) =>
+      answerInResponses(body, { text: "Hello." }),
+    );
     const nested = (depth: number): object => {
       let schema: object = { type: "string" };
       for (let at = 0; at < depth; at++) schema = { type: "object", properties: { in: schema } };
@@ -67,14 +71,14 @@ describe.skipIf(missing)("a schema that the real codex app-server cannot be give
       parameters: nested(depth) as Record<string, unknown>,
       strict: false,
     }));
-    const answer = await house.client.responses.create({ model: "m", input: "Look.", tools });
-    const heard = (house.model.requests[0]?.body["tools"] ?? []) as Body[];
+    const answer = await gateway.client.responses.create({ model: "m", input: "Look.", tools });
+    const heard = (gateway.model.requests[0]?.body["tools"] ?? []) as Body[];
     expect(heard.map((tool) => JSON.stringify(tool).includes('"in"'))).toEqual([
       true,
       false,
       false,
     ]);
-    const report = await fetch(`${house.served.url}/v1/plans/${answer.id}`);
+    const report = await fetch(`${gateway.served.url}/v1/plans/${answer.id}`);
     const { decisions } = (await report.json()) as { readonly decisions: readonly Decision[] };
     expect(decisions.filter(({ path }) => path === "tools")).toHaveLength(2);
   });
@@ -82,16 +86,16 @@ describe.skipIf(missing)("a schema that the real codex app-server cannot be give
   it.each([false, true])(
     "still says what arguments must be: they come as they are, and the plan tells of it (stream: %s)",
     async (stream) => {
-      await using house = await openCodex(({ body }) =>
+      await using gateway = await openCodex(({ body }) =>
         answerInResponses(body, { calls: [{ id: "call_1", name: "look", arguments: wrong }] }),
       );
       const asked = { model: "m", input: "Look.", tools: [look] };
-      const { responses } = house.client;
+      const { responses } = gateway.client;
       const answer = stream
         ? await responses.stream(asked).finalResponse()
         : await responses.create(asked);
       expect(answer.output).toMatchObject([{ type: "function_call", arguments: wrong }]);
-      const report = await fetch(`${house.served.url}/v1/plans/${answer.id}`);
+      const report = await fetch(`${gateway.served.url}/v1/plans/${answer.id}`);
       const { decisions } = (await report.json()) as { readonly decisions: readonly Decision[] };
       expect(decisions.filter(({ action }) => action === "noticed")).toEqual([
         {

@@ -45,13 +45,13 @@ async function askAndDoze({ served }: CodexGateway): Promise<IncomingMessage> {
 
 describe.skipIf(missing)("a client that reads slower than the real codex app-server speaks", () => {
   it("holds up nobody, has its model stopped at a limit, and is told so in its stream", async () => {
-    await using house = await openCodex(talker);
-    const answer = await askAndDoze(house);
+    await using gateway = await openCodex(talker);
+    const answer = await askAndDoze(gateway);
     // It is the same process that serves the others meanwhile.
-    expect((await ask(house)).body["choices"]?.[0].message.content).toBe("Fine.");
+    expect((await ask(gateway)).body["choices"]?.[0].message.content).toBe("Fine.");
     // Whichever of the two the model heard first.
     const talked = (): ReceivedRequest | undefined =>
-      house.model.requests.find((heard) => heard.text.includes("Talk"));
+      gateway.model.requests.find((heard) => heard.text.includes("Talk"));
     await until(() => talked() !== undefined);
     await talked()?.closed;
     expect(talked()?.abandoned()).toBe(true);
@@ -60,7 +60,7 @@ describe.skipIf(missing)("a client that reads slower than the real codex app-ser
     expect(read).not.toContain('"finish_reason":"stop"');
     // What it got is bounded by the limit and the buffers of the network.
     expect(read.length).toBeLessThan(40_000_000);
-    expect((await ask(house)).body["choices"]?.[0].message.content).toBe("Fine.");
-    expect(childEvents(house, "started")).toBe(1);
+    expect((await ask(gateway)).body["choices"]?.[0].message.content).toBe("Fine.");
+    expect(childEvents(gateway, "started")).toBe(1);
   });
 });

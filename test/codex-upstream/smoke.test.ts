@@ -9,8 +9,8 @@ it.skipIf(missing)("bursts come through the real codex app-server, in every way"
     name: "get_weather",
     arguments: JSON.stringify({ city }),
   }));
-  await using house = await openCodex(({ body }) => answerInResponses(body, { calls }));
-  const { url } = house.served;
+  await using gateway = await openCodex(({ body }) => answerInResponses(body, { calls }));
+  const { url } = gateway.served;
   const report = await look({ url, key: undefined, model: "m", expect: 3, atMost: 3, timeout: 60 });
   expect(report.answers.flatMap(({ problems }) => problems)).toEqual([]);
   expect(report.ok).toBe(true);

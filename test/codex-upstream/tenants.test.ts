@@ -147,9 +147,9 @@ describe.skipIf(missing)("a parked thread", () => {
   });
 
   it("is bound to the API key at the gateway", async () => {
-    await using house = await openCodex(callsOnce, {}, { keys: ["key-one", "key-two"] });
+    await using gateway = await openCodex(callsOnce, {}, { keys: ["key-one", "key-two"] });
     const ask = (key: string, input: readonly Body[]) =>
-      fetch(`${house.served.url}/v1/responses`, {
+      fetch(`${gateway.served.url}/v1/responses`, {
         method: "POST",
         headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
         body: JSON.stringify({
@@ -162,10 +162,10 @@ describe.skipIf(missing)("a parked thread", () => {
     const result = { type: "function_call_output", call_id: "call_1", output: "seen" };
     await ask("key-one", [question]);
     expect((await ask("key-two", [question, call, result]))["status"]).toBe("completed");
-    expect(lastInput(house.model)).not.toContain("reasoning-of-the-first-tenant");
+    expect(lastInput(gateway.model)).not.toContain("reasoning-of-the-first-tenant");
     await ask("key-one", [question, call, result]);
-    expect(lastInput(house.model)).toContain("reasoning-of-the-first-tenant");
-    const [first, second, third] = threadsOf(house.model);
+    expect(lastInput(gateway.model)).toContain("reasoning-of-the-first-tenant");
+    const [first, second, third] = threadsOf(gateway.model);
     expect([first === second, first === third]).toEqual([false, true]);
   });
 });

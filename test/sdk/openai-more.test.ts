@@ -15,9 +15,9 @@ import type { FakeUpstream, Model } from "../support/fake-upstream.ts";
 import { onto, serve, type Served } from "../support/serve.ts";
 import { clientOf } from "./gateway.ts";
 
-type House = AsyncDisposable & { client: OpenAI; served: Served; upstream: FakeUpstream };
+type SdkGateway = AsyncDisposable & { client: OpenAI; served: Served; upstream: FakeUpstream };
 
-async function openHouse(dialect: DoorName, model: Model): Promise<House> {
+async function openSdkGateway(dialect: DoorName, model: Model): Promise<SdkGateway> {
   const upstream = await fakeUpstream(model);
   const served = await serve(onto(dialect, upstream.url));
   return {
@@ -33,9 +33,9 @@ async function openHouse(dialect: DoorName, model: Model): Promise<House> {
 
 /** A model that says this, in either dialect. */
 const saying = {
-  chat: (say: FakeAnswer) => openHouse("chat", ({ body }) => answerInChat(body, say)),
+  chat: (say: FakeAnswer) => openSdkGateway("chat", ({ body }) => answerInChat(body, say)),
   responses: (say: FakeAnswer) =>
-    openHouse("responses", ({ body }) => answerInResponses(body, say)),
+    openSdkGateway("responses", ({ body }) => answerInResponses(body, say)),
 };
 
 async function gather<T>(items: AsyncIterable<T>): Promise<T[]> {
@@ -51,7 +51,7 @@ const paris = { name: "Paris", people: 2_100_000 };
 describe("openai's client", () => {
   it("gets as many choices as it asks for, streamed and not", async () => {
     const says: FakeAnswer[] = [{ text: "one of two" }, { text: "two of two" }];
-    await using gateway = await openHouse("chat", ({ body }) =>
+    await using gateway = await openSdkGateway("chat", ({ body }) =>
       answerInChat(body, ...says.slice(0, body["n"] as number)),
     );
     const { completions } = gateway.client.chat;
@@ -92,7 +92,7 @@ describe("openai's client", () => {
       ],
     ],
   ])("hears of every call once that it is done, where they come %s", async (_, frames) => {
-    await using gateway = await openHouse("chat", () =>
+    await using gateway = await openSdkGateway("chat", () =>
       sse(chunk(0, { role: "assistant", content: "" }), ...frames, done),
     );
     const finished: string[] = [];
@@ -185,7 +185,7 @@ describe("openai's client", () => {
           hang,
         ),
       };
-      await using gateway = await openHouse(back, () => begun[back]);
+      await using gateway = await openSdkGateway(back, () => begun[back]);
       const { chat, responses } = gateway.client;
       const one = await chat.completions.create({ model: "m", messages: asked, stream: true });
       one.controller.abort();
@@ -197,7 +197,7 @@ describe("openai's client", () => {
   });
 
   it("raises an error that comes in the middle of a stream", async () => {
-    await using gateway = await openHouse("chat", () =>
+    await using gateway = await openSdkGateway("chat", () =>
       sse(
         chunk(0, { role: "assistant", content: "Hel" }),
         frame({ error: { message: "Out of memory.", type: "server_error", code: "oom" } }),
@@ -216,7 +216,7 @@ describe("openai's client", () => {
   });
 
   it("raises the error its status stands for", async () => {
-    await using gateway = await openHouse("chat", () => ({
+    await using gateway = await openSdkGateway("chat", () => ({
       status: 429,
       headers: { "content-type": "application/json", "retry-after": "7" },
       steps: [JSON.stringify({ error: { message: "Slow down.", code: "rate_limit_exceeded" } })],
