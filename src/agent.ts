@@ -4,6 +4,7 @@ import type { Agent } from "./disclosure/agent.ts";
 import type { AgentEvent, RunResult } from "./disclosure/events.ts";
 import { runAgent, streamAgent, type RunOptions as AllOptions } from "./disclosure/run.ts";
 import { parseConfig, type ConfigInput } from "./gateway/config.ts";
+import { openPlatform } from "./gateway/extensions.ts";
 import type { Platform } from "./gateway/state.ts";
 import { selectChain } from "./gateway/select.ts";
 import { openUpstreams } from "./gateway/upstreams.ts";
@@ -56,8 +57,8 @@ export type Connection = AsyncDisposable & {
 /** Opens the upstreams of a configuration as a gateway has it. Throws a Fault that lists every problem of it. */
 export function connect(config: ConfigInput, given: Partial<Platform> = {}): Connection {
   const platform = { ...nodePlatform(), ...given };
-  const parsed = parseConfig(config);
-  const upstreams = openUpstreams(parsed, platform);
+  const parsed = parseConfig(config, given);
+  const upstreams = openUpstreams(parsed, openPlatform(platform));
   const close = async (): Promise<void> => {
     await Promise.all([...upstreams.values()].map((upstream) => upstream.close()));
   };

@@ -7,13 +7,24 @@ import { openRecorded } from "./host/server/turn-files.ts";
 export { parseConfig } from "./gateway/config.ts";
 export type { Config, ConfigInput } from "./gateway/config.ts";
 export type { Exchange, Reply } from "./gateway/exchange.ts";
+export type { Extensions, ProfileExtension } from "./gateway/extensions.ts";
 export type { Gateway } from "./gateway/gateway.ts";
+export type { Runtime } from "./gateway/runtime.ts";
 export type { Platform } from "./gateway/state.ts";
 export type { MakeTurnStage, TurnStage } from "./gateway/turn-stage.ts";
+export type { Dialect, DoorDialect, UpstreamDialect } from "./dialects/dialect.ts";
 export type { Happening } from "./telemetry/happening.ts";
 export type { Clock, NewId } from "./turn/clock.ts";
+export type { TurnEvent } from "./turn/event.ts";
 export { Fault } from "./turn/fault.ts";
 export type { FaultCode } from "./turn/fault.ts";
+export { upstreamName } from "./turn/names.ts";
+export type { ClientName, UpstreamName } from "./turn/names.ts";
+export type { Profile } from "./turn/profile.ts";
+export type { Turn } from "./turn/turn.ts";
+export { defineUpstream } from "./upstreams/define.ts";
+export type { AnswerContext, UpstreamDefinition } from "./upstreams/define.ts";
+export type { Upstream } from "./upstreams/upstream.ts";
 
 /**
  * A gateway to embed: `createGateway({ upstreams: { ... } }).fetch(request)`.
@@ -21,5 +32,5 @@ export type { FaultCode } from "./turn/fault.ts";
  * configuration.
  */
 export function createGateway(config: ConfigInput = {}, platform: Partial<Platform> = {}): Gateway {
-  return openRecorded(parseConfig(config, platform.dialects), { ...nodePlatform(), ...platform });
+  return openRecorded(parseConfig(config, platform), { ...nodePlatform(), ...platform });
 }

@@ -1,9 +1,15 @@
 import { z } from "zod";
-import { builtinDialects, plannedDialects, type DialectRegistry } from "../dialects/registry.ts";
+import {
+  builtinDialects,
+  dialectRegistry,
+  plannedDialects,
+  type DialectRegistry,
+} from "../dialects/registry.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Problem } from "../diagnostics/problem.ts";
 import { isFields } from "../turn/json.ts";
 import { capabilitiesSchema } from "./capabilities.ts";
+import type { Extensions } from "./extensions.ts";
 import { keysSchema } from "./keys.ts";
 import { findProblems } from "./problems.ts";
 import { apiKey, baseUrlFor, headers } from "./http-fields.ts";
@@ -189,18 +195,24 @@ export type Checked =
   | { readonly ok: true; readonly config: Config }
   | { readonly ok: false; readonly problems: readonly Problem[] };
 
+/** Extensions that a configuration may name. */
+export type ConfigExtensions = Pick<Extensions, "dialects" | "upstreams">;
+
 /** Checks a configuration and finds every problem at once. */
-export function checkConfig(raw: unknown, dialects = builtinDialects): Checked {
-  const whole = withDemo(raw);
+export function checkConfig(raw: unknown, extensions: ConfigExtensions = {}): Checked {
+  const dialects =
+    extensions.dialects === undefined ? builtinDialects : dialectRegistry(extensions.dialects);
+  const given = (extensions.upstreams ?? []).map(({ name }) => name);
+  const whole = given.length === 0 ? withDemo(raw) : raw;
   const schema = schemaFor(dialects);
-  const problems = findProblems(whole, schema, dialectNames(dialects));
+  const problems = findProblems(whole, schema, { dialectNames: dialectNames(dialects), given });
   if (problems.length > 0) return { ok: false, problems };
   return { ok: true, config: schema.parse(whole) };
 }
 
 /** The same for those who would rather have a Fault. */
-export function parseConfig(raw: unknown, dialects = builtinDialects): Config {
-  const checked = checkConfig(raw, dialects);
+export function parseConfig(raw: unknown, extensions: ConfigExtensions = {}): Config {
+  const checked = checkConfig(raw, extensions);
   if (checked.ok) return checked.config;
   const lines = checked.problems.map(({ path, message }) => `${path.join(".")}: ${message}`);
   throw new Fault("config.invalid", `The configuration has problems:\n${lines.join("\n")}`);

@@ -1,6 +1,5 @@
 import { bodyReader } from "../dialects/shared/body.ts";
 import { errorText } from "../dialects/errors/fault-body.ts";
-import { builtinDialects } from "../dialects/registry.ts";
 import type { DoorDialect } from "../dialects/dialect.ts";
 import { MemoryStore } from "../store/memory.ts";
 import { createBus, type Bus } from "../telemetry/bus.ts";
@@ -13,8 +12,9 @@ import { authorize, keyring } from "./admission.ts";
 import type { Config } from "./config.ts";
 import type { Exchange, Reply } from "./exchange.ts";
 import { serveFetch } from "./fetch.ts";
-import type { GatewayState, OpenPlatform, Platform } from "./state.ts";
 import { foreignHostOf, originPolicyOf, type OriginPolicy } from "./origins.ts";
+import { openPlatform, type OpenPlatform } from "./extensions.ts";
+import type { GatewayState, Platform } from "./state.ts";
 import { RunningTurns, type RunningTurnView } from "./running-turns.ts";
 import { callRules } from "./rules.ts";
 import { doorAt, findRoute, requestIdFor, routeTable, type RequestContext } from "./routes.ts";
@@ -117,8 +117,8 @@ function lasting(platform: Platform): Lasting {
   bus.subscribe((happening) => metrics.hear(happening));
   bus.subscribe(platform.report);
   const { report } = bus;
-  const dialects = platform.dialects ?? builtinDialects;
-  return { ...platform, report, bus, metrics, dialects, routes: routeTable(dialects) };
+  const open = openPlatform(platform);
+  return { ...open, report, bus, metrics, routes: routeTable(open.dialects) };
 }
 
 /** All that requests need from now on; what outlives a configuration is taken over. */

@@ -5,22 +5,32 @@ import { nearest } from "../diagnostics/nearest.ts";
 import type { Fields } from "../turn/turn.ts";
 import { repeatedKeys } from "./keys.ts";
 
+type Surroundings = {
+  readonly dialectNames: readonly string[];
+  /** The names of upstreams that are not the configuration's. */
+  readonly given: readonly string[];
+};
+
 /** Everything wrong with a configuration, by its schema and across its parts. */
 export function findProblems(
   raw: unknown,
   schema: z.ZodType,
-  dialectNames: readonly string[],
+  { dialectNames, given }: Surroundings,
 ): Problem[] {
   const { value, problems } = settleDialects(raw, dialectNames);
+  problems.push(...schemaProblems(value, schema).map((problem) => hinted(problem, value)));
+  return [...problems, ...unnameable(raw, []), ...crossProblems(raw, given)];
+}
+
+/** What a schema has against a value, with the keys that may stand where a wrong one does. */
+export function schemaProblems(value: unknown, schema: z.ZodType): Problem[] {
   const parsed = schema.safeParse(value, { reportInput: true });
-  if (!parsed.success) {
-    const shape = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
-    const keys = (path: Path): string[] => keysAt(shape, value, path);
-    for (const issue of parsed.error.issues)
-      for (const problem of problemsIn(issue, keys))
-        if (problem.path.at(-1) !== UNNAMEABLE) problems.push(hinted(problem, value));
-  }
-  return [...problems, ...unnameable(raw, []), ...crossProblems(raw)];
+  if (parsed.success) return [];
+  const shape = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
+  const keys = (path: Path): string[] => keysAt(shape, value, path);
+  return parsed.error.issues
+    .flatMap((issue) => problemsIn(issue, keys))
+    .filter(({ path }) => path.at(-1) !== UNNAMEABLE);
 }
 
 /** The one key that JavaScript takes for something else: what stands under it would be lost on the way. */
@@ -128,9 +138,10 @@ function keysOf(shape: Fields): string[] {
 }
 
 /** What no single key shows: names that must fit each other. Works on whatever is there. */
-function crossProblems(raw: unknown): Problem[] {
+function crossProblems(raw: unknown, given: readonly string[]): Problem[] {
   if (!isFields(raw)) return [];
-  const upstreams = isFields(raw.upstreams) ? Object.keys(raw.upstreams) : [];
+  const configured = isFields(raw.upstreams) ? Object.keys(raw.upstreams) : [];
+  const upstreams = [...configured, ...given];
   const problems = isFields(raw.server) ? repeatedKeys(raw.server.keys) : [];
   for (const name of upstreams)
     if (!/^[^/\s]+$/.test(name))
@@ -138,6 +149,12 @@ function crossProblems(raw: unknown): Problem[] {
         path: ["upstreams", name],
         message:
           "holds a slash or a blank; models are addressed as `upstream/model`, so name it without",
+      });
+  for (const [at, name] of upstreams.entries())
+    if (upstreams.indexOf(name) !== at)
+      problems.push({
+        path: ["upstreams", name],
+        message: "is the name of an upstream that was given too; choose another for one of them",
       });
   if (!isFields(raw.models)) return problems;
   for (const [model, to] of Object.entries(raw.models)) {

@@ -1,4 +1,3 @@
-import type { DialectRegistry } from "../dialects/registry.ts";
 import type { bodyReader } from "../dialects/shared/body.ts";
 import type { Store } from "../store/store.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
@@ -8,28 +7,21 @@ import type { CallRules } from "../turn/rules.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
 import type { Keyring } from "./admission.ts";
 import type { Config } from "./config.ts";
+import type { Extensions, OpenPlatform } from "./extensions.ts";
 import type { RouteTable } from "./routes.ts";
 import type { Runtime } from "./runtime.ts";
 import type { RunningTurns } from "./running-turns.ts";
-import type { MakeTurnStage } from "./turn-stage.ts";
 
 /** What the host gives the gateway. Tests give their own. */
-export type Platform = {
+export type Platform = Extensions & {
   readonly clock: Clock;
   readonly newId: NewId;
   readonly random: () => number;
   readonly report: Report;
   readonly runtime: Runtime;
-  /** Stages of every turn, between the restored answer and the gateway's rules for calls. */
-  readonly stages?: readonly MakeTurnStage[] | undefined;
   /** What a child process may be given of, and which proxies there are; never read anywhere else. */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
-  /** What clients and HTTP upstreams may speak; default: the built-in dialects. */
-  readonly dialects?: DialectRegistry | undefined;
 };
-
-/** The same with nothing left open. */
-export type OpenPlatform = Platform & { readonly dialects: DialectRegistry };
 
 /**
  * All a request needs, as it was when the request came: a new configuration

@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { nodePlatform } from "../host/platform/node.ts";
 import { parseConfig, type ConfigInput } from "./config.ts";
+import { openPlatform } from "./extensions.ts";
 import { openUpstreams } from "./upstreams.ts";
 
 const open = (upstreams: NonNullable<ConfigInput["upstreams"]>) =>
-  openUpstreams(parseConfig({ upstreams }), nodePlatform());
+  openUpstreams(parseConfig({ upstreams }), openPlatform(nodePlatform()));
 
 describe("an upstream", () => {
   it("has the profile and the capabilities it was given, the demo too", () => {

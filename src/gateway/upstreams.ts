@@ -1,9 +1,9 @@
 import { demoUpstream } from "../upstreams/demo/demo.ts";
 import { httpUpstream } from "../upstreams/http/http.ts";
-import { profileFor, profiles } from "../profiles/profiles.ts";
+import { profileFor } from "../profiles/profiles.ts";
 import { proxyFor } from "../upstreams/http/proxy.ts";
 import { scriptedUpstream } from "../upstreams/scripted/scripted.ts";
-import { builtinDialects, type UpstreamEntry } from "../dialects/registry.ts";
+import type { UpstreamEntry } from "../dialects/registry.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Profile } from "../turn/profile.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
@@ -14,7 +14,8 @@ import {
   type HttpUpstreamConfig,
   type UpstreamConfig,
 } from "./config.ts";
-import type { GatewayState, OpenPlatform, Platform } from "./state.ts";
+import type { OpenPlatform } from "./extensions.ts";
+import type { GatewayState } from "./state.ts";
 
 /**
  * The upstreams of a configuration. Those that have not changed are taken over
@@ -22,11 +23,10 @@ import type { GatewayState, OpenPlatform, Platform } from "./state.ts";
  */
 export function openUpstreams(
   config: Config,
-  given: Platform,
+  platform: OpenPlatform,
   before?: GatewayState,
 ): ReadonlyMap<string, Upstream> {
-  const platform = { ...given, dialects: given.dialects ?? builtinDialects };
-  const upstreams = new Map<string, Upstream>();
+  const upstreams = new Map(platform.givenUpstreams.map((upstream) => [upstream.name, upstream]));
   for (const [name, wanted] of Object.entries(config.upstreams)) {
     const known = before?.upstreams.get(name);
     const same = JSON.stringify(before?.config.upstreams[name]) === JSON.stringify(wanted);
@@ -41,7 +41,7 @@ function openUpstream(name: string, config: UpstreamConfig, platform: OpenPlatfo
   if (isHttpUpstream(config)) return openHttp(name, config, platform);
   switch (config.dialect) {
     case "scripted": {
-      const profile = profileOf(name, config);
+      const profile = profileOf(name, config, platform.profiles);
       return config.script === undefined
         ? demoUpstream({ name, profile })
         : scriptedUpstream({ name, profile, script: config.script, ...platform });
@@ -50,7 +50,7 @@ function openUpstream(name: string, config: UpstreamConfig, platform: OpenPlatfo
       if (platform.runtime.codex === undefined) throw noProcesses(name);
       return platform.runtime.codex({
         name,
-        profile: profileOf(name, config),
+        profile: profileOf(name, config, platform.profiles),
         command: config.command,
         home: config.home,
         processes: config.processes,
@@ -83,7 +83,7 @@ function openHttp(name: string, config: HttpUpstreamConfig, platform: OpenPlatfo
   }
   return httpUpstream({
     name,
-    profile: profileOf(name, config, dialect),
+    profile: profileOf(name, config, platform.profiles, dialect),
     dialect,
     baseUrl: config.base_url,
     apiKey: config.api_key,
@@ -105,12 +105,17 @@ const noProcesses = (name: string): Fault =>
     `\`upstreams.${name}\`: Codex is a program that the gateway starts, and this runtime starts none. Import \`patchbay\` instead of \`patchbay/core\`, under Node.`,
   );
 
-function profileOf(name: string, config: UpstreamConfig, dialect?: UpstreamEntry): Profile {
+function profileOf(
+  name: string,
+  config: UpstreamConfig,
+  profiles: OpenPlatform["profiles"],
+  dialect?: UpstreamEntry,
+): Profile {
   const isDemo =
     !isHttpUpstream(config) && config.dialect === "scripted" && config.script === undefined;
   const wanted = config.profile ?? (isDemo ? "demo" : undefined);
   const profile =
-    profileFor(wanted, config.dialect) ??
+    profileFor(wanted, config.dialect, profiles) ??
     (wanted === undefined ? dialect?.upstream.profile : undefined);
   if (profile !== undefined) return overrideProfile(profile, config.capabilities);
   const known = [...profiles.values()].filter((one) => one.dialect === config.dialect);

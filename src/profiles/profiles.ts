@@ -60,10 +60,14 @@ export const profiles: ReadonlyMap<string, Profile> = new Map(
  * taken for. A provider with several dialects goes by one name: `openai` is
  * `openai-responses` where that is spoken. A script plays any of them.
  */
-export function profileFor(name: string | undefined, dialect: DialectName): Profile | undefined {
-  if (name === undefined) return profiles.get(`generic-${dialect}`) ?? profiles.get(dialect);
-  const named = profiles.get(name);
+export function profileFor(
+  name: string | undefined,
+  dialect: DialectName,
+  known = profiles,
+): Profile | undefined {
+  if (name === undefined) return known.get(`generic-${dialect}`) ?? known.get(dialect);
+  const named = known.get(name);
   if (named === undefined || named.dialect === dialect || dialect === "scripted") return named;
-  const other = profiles.get(`${name}-${dialect}`);
+  const other = known.get(`${name}-${dialect}`);
   return other?.dialect === dialect ? other : undefined;
 }

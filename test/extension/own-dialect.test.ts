@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { builtinDialects, dialectRegistry } from "../../src/dialects/registry.ts";
+import { builtinDialects } from "../../src/dialects/registry.ts";
 import { createGateway } from "../../src/index.ts";
 import type { Gateway } from "../../src/gateway/gateway.ts";
 import { bodyFor, doors, readAnswer } from "../support/client.ts";
@@ -30,7 +30,7 @@ beforeAll(async () => {
       },
       models: { "*": "toy/t1" },
     },
-    { dialects: dialectRegistry([toyDialect]) },
+    { dialects: [toyDialect] },
   );
 });
 afterAll(async () => {

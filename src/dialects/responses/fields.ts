@@ -2,13 +2,13 @@
 
 import type { Extra, Fields, Status } from "../../turn/turn.ts";
 
-/** Called with the reason why part of a request has no form in this dialect. */
+/** Hears what of a request cannot be said in this dialect. */
 export type Report = (reason: string) => void;
 
 /** For answers: what they hold has been read in this dialect or made for it. */
 export const silently: Report = () => {};
 
-/** The unknown fields of a part or item. */
+/** What a part or item holds beside the fields we know. */
 export function extraOf(raw: Fields, known: readonly string[]): { extra?: Extra } {
   let fields: Record<string, unknown> | undefined;
   for (const key of Object.keys(raw)) {

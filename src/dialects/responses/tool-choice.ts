@@ -64,18 +64,14 @@ function readRef(raw: Fields, path: string, repair: () => void): ToolRef {
   return { kind, name: clientName(name), ...given({ namespace }) };
 }
 
-export function writeToolChoice<Name extends AnyName>(toolChoice: ToolChoice<Name>): unknown {
-  switch (toolChoice.type) {
+export function writeToolChoice<Name extends AnyName>(said: ToolChoice<Name>): unknown {
+  switch (said.type) {
     case "tool":
-      return writeRef(toolChoice.tool);
+      return writeRef(said.tool);
     case "allowed":
-      return {
-        type: "allowed_tools",
-        mode: toolChoice.mode,
-        tools: toolChoice.tools.map(writeRef),
-      };
+      return { type: "allowed_tools", mode: said.mode, tools: said.tools.map(writeRef) };
     default:
-      return toolChoice.type;
+      return said.type;
   }
 }
 

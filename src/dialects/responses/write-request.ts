@@ -25,11 +25,11 @@ export function writeRequest(turn: Turn<UpstreamName>, to: Target): Written {
     { name: "responses", traits: responsesTraits },
     profile,
   );
-  const reported = new Set<string>();
+  const told = new Set<string>();
   const drop: Drop = (path, reason) => {
     const key = `${path} ${reason}`;
-    if (!reported.has(key)) decisions.push({ path, action: "dropped", reason });
-    reported.add(key);
+    if (!told.has(key)) decisions.push({ path, action: "dropped", reason });
+    told.add(key);
   };
   const body: Record<string, unknown> = { model: to.model, ...writeItems(turn, profile, drop) };
   if (turn.stream) body.stream = true;
@@ -96,7 +96,7 @@ function askForLogprobs(body: Record<string, unknown>): void {
   body.include = [...others, LOGPROBS];
 }
 
-/** The API stores answers unless `store` is false; clients of other dialects expect the opposite. */
+/** An answer is kept at the upstream unless it is told not to; other dialects' clients expect the opposite. */
 function keepUnstored(
   body: Record<string, unknown>,
   turn: Turn<UpstreamName>,

@@ -45,13 +45,13 @@ export const localShellKind: Kind = {
 /** The action in a function's arguments; the arguments themselves if there is none in them. */
 function decode(text: string): string {
   const value = jsonOf(bareArguments(text));
-  const read = isFields(value)
+  const said = isFields(value)
     ? inside(value, "action")
     : { command: value ?? plainLine(text)?.trim() };
-  const command = wordsOf(read.command ?? read.cmd);
+  const command = wordsOf(said.command ?? said.cmd);
   if (command === undefined) return text;
-  const env = isFields(read.env) ? read.env : {};
-  return JSON.stringify({ type: "exec", command, env, ...pick(read, OPTIONS) });
+  const env = isFields(said.env) ? said.env : {};
+  return JSON.stringify({ type: "exec", command, env, ...pick(said, OPTIONS) });
 }
 
 function wordsOf(command: unknown): readonly string[] | undefined {

@@ -31,7 +31,7 @@ export const toolSearchKind: Kind = {
       };
     },
     encode: (input) => input,
-    // The client gets its arguments as a value, so nothing can be sent before they are complete.
+    // Its arguments are a value, not text, on the client's side: nothing to say before they are whole.
     decoder: () => whole(bareArguments),
     answer: (_, brought) => [
       {

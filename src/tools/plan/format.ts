@@ -16,8 +16,8 @@ import { unfence } from "./unfence.ts";
 /** A format as an upstream can be asked for it. */
 export type FormatPlan = {
   readonly format: Format | undefined;
-  /** Text for the model in place of what the upstream cannot be asked for. */
-  readonly instructions?: string | undefined;
+  /** What the model is told instead of what the upstream cannot be asked for. */
+  readonly words?: string | undefined;
   /** What the answer must be, since nobody else sees to it. */
   readonly check?: FormatCheck | undefined;
   readonly decisions: readonly Decision[];
@@ -38,7 +38,7 @@ export function planFormat(format: Format | undefined, profile: Profile, path: s
   if (format.type !== "schema")
     return {
       format: undefined,
-      instructions: formatInstructions(),
+      words: wordsFor(),
       check: { strict: true },
       decisions: [
         changed(path, "the upstream has no JSON mode; its model is told, and the answer checked"),
@@ -47,7 +47,7 @@ export function planFormat(format: Format | undefined, profile: Profile, path: s
   const { schema, strict, name, description } = format;
   return {
     format: hasJson ? { type: "json" } : undefined,
-    instructions: formatInstructions([name, description].filter(Boolean).join(": "), schema),
+    words: wordsFor([name, description].filter(Boolean).join(": "), schema),
     // Who asks for no strictness takes what comes.
     check: { schema, strict: strict !== false },
     decisions: [
@@ -68,7 +68,7 @@ const takesFormat = (format: Format, { formats }: Profile): boolean =>
 
 const changed = (path: string, reason: string): Decision => ({ path, action: "changed", reason });
 
-function formatInstructions(title?: string, schema?: JsonSchema): string {
+function wordsFor(title?: string, schema?: JsonSchema): string {
   const what = schema === undefined ? "one JSON object" : "JSON that matches the schema below";
   const rule = `Your final answer must be ${what}, and nothing else: no code fence, no words before or after it. You may call tools first.`;
   return schema === undefined ? rule : `${rule}\n\n${title ?? ""}\n${JSON.stringify(schema)}`;
@@ -77,9 +77,9 @@ function formatInstructions(title?: string, schema?: JsonSchema): string {
 type Conversation<Name extends AnyName> = Pick<Turn<Name>, "items" | "places">;
 
 /** Says words with the instructions at the beginning, where they do not move from turn to turn. */
-export function withInstructions<Name extends AnyName>(
+export function withWords<Name extends AnyName>(
   { items, places }: Conversation<Name>,
-  instructions: string,
+  words: string,
   { history }: Profile,
 ): Conversation<Name> {
   const isLeading = (item: Item<Name> | undefined): item is Message =>
@@ -89,23 +89,19 @@ export function withInstructions<Name extends AnyName>(
   const before = items[last];
   if (!isLeading(before)) {
     const role = history?.roles?.includes("system") === false ? "developer" : "system";
-    const message: Message = {
-      type: "message",
-      role,
-      parts: [{ type: "text", text: instructions }],
-    };
+    const told: Message = { type: "message", role, parts: [{ type: "text", text: words }] };
     const later = items.map((_, at) => itemPlace({ items, places }, at));
-    return { items: [message, ...items], places: [0, ...later] };
+    return { items: [told, ...items], places: [0, ...later] };
   }
-  const message = {
+  const told = {
     ...before,
-    parts: [...before.parts, { type: "text", text: `\n\n${instructions}` } as const],
+    parts: [...before.parts, { type: "text", text: `\n\n${words}` } as const],
   };
-  return { items: items.with(last, message), places };
+  return { items: items.with(last, told), places };
 }
 
-/** The answer of one choice so far. */
-type AnswerState = { text: string; unfence: Decoder; refused: boolean; called: boolean };
+/** What a choice has said. */
+type Said = { text: string; unfence: Decoder; refused: boolean; called: boolean };
 
 /**
  * Holds an answer to its format: takes code fences off and, when all has been
@@ -115,14 +111,14 @@ type AnswerState = { text: string; unfence: Decoder; refused: boolean; called: b
 export function keepFormat<Name extends AnyName>(
   check: FormatCheck,
 ): Stage<TurnEvent<Name>, TurnEvent<Name>> {
-  const choices: (AnswerState | undefined)[] = [];
+  const choices: (Said | undefined)[] = [];
   const ends: TurnEnd[] = [];
-  const stateOf = (choice: number): AnswerState =>
+  const saidBy = (choice: number): Said =>
     (choices[choice] ??= { text: "", unfence: unfence(), refused: false, called: false });
   const pass = (event: TextDelta, emit: Emit<TurnEvent<Name>>): void => {
-    const state = stateOf(event.choice);
-    const text = state.unfence.each(event.text);
-    state.text += text;
+    const said = saidBy(event.choice);
+    const text = said.unfence.each(event.text);
+    said.text += text;
     if (text === event.text) emit(event);
     else if (text !== "") emit({ type: "text-delta", choice: event.choice, text });
   };
@@ -130,25 +126,25 @@ export function keepFormat<Name extends AnyName>(
     each(event, emit) {
       switch (event.type) {
         case "text-start": {
-          const state = stateOf(event.choice);
-          state.text = "";
-          state.unfence = unfence();
+          const said = saidBy(event.choice);
+          said.text = "";
+          said.unfence = unfence();
           return emit(event);
         }
         case "text-delta":
           return pass(event, emit);
         case "text-end": {
-          const state = stateOf(event.choice);
-          const text = state.unfence.end(event.complete !== false);
-          state.text += text;
+          const said = saidBy(event.choice);
+          const text = said.unfence.end(event.complete !== false);
+          said.text += text;
           if (text !== "") emit({ type: "text-delta", choice: event.choice, text });
           return emit(event);
         }
         case "refusal-delta":
-          stateOf(event.choice).refused = true;
+          saidBy(event.choice).refused = true;
           return emit(event);
         case "call-start":
-          stateOf(event.choice).called = true;
+          saidBy(event.choice).called = true;
           return emit(event);
         case "turn-end":
           return void ends.push(event);
@@ -161,7 +157,7 @@ export function keepFormat<Name extends AnyName>(
     },
     end(emit) {
       for (const { choice, stop } of ends) {
-        const { text, refused, called } = stateOf(choice);
+        const { text, refused, called } = saidBy(choice);
         const isAnswer = stop === "end" && !refused && !called;
         const flaw = isAnswer && check.strict ? flawOf(text, check) : undefined;
         if (flaw !== undefined) return emit({ type: "turn-fail", fault: unmet(flaw) });

@@ -4,6 +4,7 @@ import { bodyReader } from "../../../dialects/shared/body.ts";
 import type { Config } from "../../../gateway/config.ts";
 import { planTurn, type PlanReport } from "../../../gateway/plan-report.ts";
 import { callRules } from "../../../gateway/rules.ts";
+import { openPlatform } from "../../../gateway/extensions.ts";
 import { openUpstreams } from "../../../gateway/upstreams.ts";
 import { isLossy, type Decision } from "../../../turn/decision.ts";
 import { Fault } from "../../../turn/fault.ts";
@@ -54,7 +55,7 @@ function readRequest(file: string): Fields {
 }
 
 async function planWith(config: Config, body: Fields, strict: boolean): Promise<PlanReport> {
-  const upstreams = openUpstreams(config, nodePlatform());
+  const upstreams = openUpstreams(config, openPlatform(nodePlatform()));
   try {
     const asked = { strict: strict || config.tools.strict, rules: callRules(config) };
     const turn = builtinDialects.doorFor(body).readRequest(body);

@@ -1,0 +1,48 @@
+import { parseConfig, type Config, type ConfigInput } from "./gateway/config.ts";
+import { openGateway, type Gateway } from "./gateway/gateway.ts";
+import type { Platform } from "./gateway/state.ts";
+import { webPlatform } from "./host/platform/web.ts";
+import { Fault } from "./turn/fault.ts";
+
+export { parseConfig } from "./gateway/config.ts";
+export { webRuntime } from "./host/platform/web-runtime.ts";
+export { upstreamName } from "./turn/names.ts";
+export { defineUpstream } from "./upstreams/define.ts";
+export { Fault } from "./turn/fault.ts";
+export type { Config, ConfigInput } from "./gateway/config.ts";
+export type { Exchange, Reply } from "./gateway/exchange.ts";
+export type { Extensions, ProfileExtension } from "./gateway/extensions.ts";
+export type { Gateway } from "./gateway/gateway.ts";
+export type { Runtime } from "./gateway/runtime.ts";
+export type { Platform } from "./gateway/state.ts";
+export type { MakeTurnStage, TurnStage } from "./gateway/turn-stage.ts";
+export type { Dialect, DoorDialect, UpstreamDialect } from "./dialects/dialect.ts";
+export type { Happening } from "./telemetry/happening.ts";
+export type { Clock, NewId } from "./turn/clock.ts";
+export type { TurnEvent } from "./turn/event.ts";
+export type { FaultCode } from "./turn/fault.ts";
+export type { ClientName, UpstreamName } from "./turn/names.ts";
+export type { Profile } from "./turn/profile.ts";
+export type { Turn } from "./turn/turn.ts";
+export type { AnswerContext, UpstreamDefinition } from "./upstreams/define.ts";
+export type { Upstream } from "./upstreams/upstream.ts";
+
+/**
+ * The gateway for runtimes other than Node: Bun, Deno, workers. It reaches no
+ * Node built-in; upstreams are asked with `fetch`. Codex, proxies and log files
+ * are Node's alone, and a configuration that names them is refused.
+ */
+export function createGateway(config: ConfigInput = {}, platform: Partial<Platform> = {}): Gateway {
+  const parsed = parseConfig(config, platform);
+  refuseFiles(parsed);
+  return openGateway(parsed, { ...webPlatform(), ...platform });
+}
+
+function refuseFiles({ telemetry }: Config): void {
+  for (const [setting, path] of Object.entries(telemetry))
+    if (path !== undefined)
+      throw new Fault(
+        "config.invalid",
+        `\`telemetry.${setting}\` names a file, and there are none here. Leave it out and give a \`report\`, or import \`patchbay\` instead of \`patchbay/core\`, under Node.`,
+      );
+}
