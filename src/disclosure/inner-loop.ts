@@ -3,6 +3,7 @@ import type { Call, Item } from "../turn/turn.ts";
 import { ask, lowerRun, type Said } from "./ask.ts";
 import { authorCalls, runBatch, type Batch } from "./batch.ts";
 import type { AgentEvent, RunResult, VisibilityExpansionRequired } from "./events.ts";
+import { isCut } from "../turn/event.ts";
 import { addUsage, checkLimits } from "./limits.ts";
 import { badOutput, correction } from "./output.ts";
 import type { AuthorCall } from "./resolve.ts";
@@ -83,7 +84,7 @@ function record(state: RunState, items: readonly Item[]): readonly AuthorCall[] 
 async function conclude(state: RunState, said: Said): Promise<RunResult | undefined> {
   const { items, stop } = said;
   const text = textOf(items);
-  if (stop === "length" || stop === "filter") return resultWith(state, text, text, stop);
+  if (isCut(stop)) return resultWith(state, text, text, stop);
   const read = await state.agent.form.read(text);
   if (read.ok) return resultWith(state, text, read.value, stop);
   if (state.corrections >= CORRECTIONS) throw badOutput(read.problem);

@@ -34,15 +34,17 @@ export const NO_USAGE: Usage = { input: 0, output: 0, total: 0 };
 
 /** Both counts together; what only one of them tells is kept. */
 export function addUsage(a: Usage, b: Usage): Usage {
-  const sum = (key: "cached" | "reasoning"): number | undefined =>
+  const sum = (key: "cached" | "cacheWrite" | "reasoning"): number | undefined =>
     a[key] === undefined && b[key] === undefined ? undefined : (a[key] ?? 0) + (b[key] ?? 0);
   const cached = sum("cached");
+  const cacheWrite = sum("cacheWrite");
   const reasoning = sum("reasoning");
   return {
     input: a.input + b.input,
     output: a.output + b.output,
     total: a.total + b.total,
     ...(cached !== undefined && { cached }),
+    ...(cacheWrite !== undefined && { cacheWrite }),
     ...(reasoning !== undefined && { reasoning }),
   };
 }

@@ -100,6 +100,7 @@ const usageFields = (sum: UsageSum): Readonly<Record<string, number>> => ({
   completion_tokens: sum.output,
   total_tokens: sum.total,
   cached_tokens: sum.cached,
+  cache_write_tokens: sum.cacheWrite,
   reasoning_tokens: sum.reasoning,
   tool_call_count_total: sum.calls,
   tool_call_truncated_total: sum.truncated,

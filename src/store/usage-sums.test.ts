@@ -31,6 +31,7 @@ describe("usage in memory", () => {
           output: 10,
           total: 30,
           cached: 8,
+          cacheWrite: 0,
           reasoning: 0,
           calls: 4,
           truncated: 1,

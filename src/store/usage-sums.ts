@@ -11,6 +11,7 @@ export type UsageSum = {
   readonly output: number;
   readonly total: number;
   readonly cached: number;
+  readonly cacheWrite: number;
   readonly reasoning: number;
   readonly calls: number;
   /** Turns whose calls were cut short. */
@@ -90,6 +91,7 @@ export function usageSums(bounds: Bounds = {}): UsageSums {
         output: usage?.output ?? 0,
         total: usage?.total ?? 0,
         cached: usage?.cached ?? 0,
+        cacheWrite: usage?.cacheWrite ?? 0,
         reasoning: usage?.reasoning ?? 0,
         calls: entry.calls,
         truncated: Number(entry.truncated),
@@ -124,6 +126,7 @@ const noUsage: UsageSum = {
   output: 0,
   total: 0,
   cached: 0,
+  cacheWrite: 0,
   reasoning: 0,
   calls: 0,
   truncated: 0,
@@ -137,6 +140,7 @@ function addTo(sum: Sum, more: UsageSum): void {
   sum.output += more.output;
   sum.total += more.total;
   sum.cached += more.cached;
+  sum.cacheWrite += more.cacheWrite;
   sum.reasoning += more.reasoning;
   sum.calls += more.calls;
   sum.truncated += more.truncated;

@@ -22,6 +22,7 @@ describe("the usage line", () => {
       completion_tokens: 5,
       total_tokens: 15,
       cached_tokens: null,
+      cache_write_tokens: null,
       reasoning_tokens: null,
       counts_source: "event",
       duration_ms: 40,

@@ -11,6 +11,7 @@ export const finishWords: Readonly<Record<StopReason, string>> = {
   calls: "tool_calls",
   length: "length",
   filter: "content_filter",
+  pause: "pause_turn",
 };
 
 /** A turn in the log: what it came to, and why. */
@@ -55,6 +56,7 @@ export const usageLine = (turn: TurnDone): Line => ({
   completion_tokens: turn.usage?.output ?? null,
   total_tokens: turn.usage?.total ?? null,
   cached_tokens: turn.usage?.cached ?? null,
+  cache_write_tokens: turn.usage?.cacheWrite ?? null,
   reasoning_tokens: turn.usage?.reasoning ?? null,
   counts_source: turn.usage === undefined ? "none" : "event",
   duration_ms: turn.ms,

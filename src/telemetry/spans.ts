@@ -122,6 +122,7 @@ function attributesOf(turn: TurnDone): Attributes {
     "gen_ai.usage.input_tokens": usage?.input,
     "gen_ai.usage.output_tokens": usage?.output,
     "gen_ai.usage.cache_read.input_tokens": usage?.cached,
+    "gen_ai.usage.cache_creation.input_tokens": usage?.cacheWrite,
     "gen_ai.usage.reasoning.output_tokens": usage?.reasoning,
     "error.type": turn.outcome === "failed" ? (turn.fault ?? "failed") : undefined,
     "patchbay.request_id": turn.requestId,

@@ -4,17 +4,23 @@ import type { Fault } from "./fault.ts";
 import type { AnyName } from "./names.ts";
 import type { DialectName, Extra, Fields } from "./turn.ts";
 
-/** `calls`: the model waits for results. `filter`: the provider stopped it. */
-export type StopReason = "end" | "calls" | "length" | "filter";
+/**
+ * `calls`: the model waits for results. `filter`: the provider stopped it.
+ * `pause`: the provider let go of a long turn, and goes on where it is sent its
+ * own answer back.
+ */
+export type StopReason = "end" | "calls" | "length" | "filter" | "pause";
 
 /** Whether more would have come. */
-export const isCut = (stop: StopReason): boolean => stop === "length" || stop === "filter";
+export const isCut = (stop: StopReason): boolean => stop !== "end" && stop !== "calls";
 
 export type Usage = {
   readonly input: number;
   readonly output: number;
   readonly total: number;
+  /** Of the input: read from a cache, and written to one. */
   readonly cached?: number | undefined;
+  readonly cacheWrite?: number | undefined;
   readonly reasoning?: number | undefined;
 };
 
@@ -24,6 +30,7 @@ export const addUsage = (a: Usage, b: Usage): Usage => ({
   output: a.output + b.output,
   total: a.total + b.total,
   cached: addCount(a.cached, b.cached),
+  cacheWrite: addCount(a.cacheWrite, b.cacheWrite),
   reasoning: addCount(a.reasoning, b.reasoning),
 });
 

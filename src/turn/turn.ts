@@ -139,6 +139,8 @@ export type Result = {
   /** The name of the tool, where it is said with the result too. */
   readonly name?: string | undefined;
   readonly parts: readonly Part[];
+  /** Whether the tool failed; the parts say why. */
+  readonly isError?: boolean | undefined;
   /** The tools that it declares, as the result of a search for tools does. */
   readonly declares?: ToolDeclarations | undefined;
   readonly itemId?: string | undefined;

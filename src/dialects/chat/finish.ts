@@ -26,6 +26,8 @@ const words: ReadonlyMap<string, StopReason | FaultCode> = new Map(
     token_limit: "length",
     time_limit: "length",
     model_context_window_exceeded: "length",
+    pause: "pause",
+    pause_turn: "pause",
     content_filter: "filter",
     content_filtered: "filter",
     filtered: "filter",
@@ -81,6 +83,8 @@ const reasons: Readonly<Record<StopReason, string>> = {
   calls: "tool_calls",
   length: "length",
   filter: "content_filter",
+  // The nearest word for an answer of which there is more.
+  pause: "length",
 };
 
 /** `legacy`: for clients that make calls in the old form, and made one. */

@@ -20,12 +20,17 @@ export const isWholeUsage = (value: unknown): boolean =>
     (key) => (numberOf(fieldsOf(value)?.[key]) ?? -1) >= 0,
   );
 
-export function writeUsage({ input, output, total, cached, reasoning }: Usage): Fields {
+export function writeUsage(usage: Usage): Fields {
+  const { input, output, total, cached, cacheWrite, reasoning } = usage;
+  const details = {
+    ...(cached !== undefined && { cached_tokens: cached }),
+    ...(cacheWrite !== undefined && { cache_write_tokens: cacheWrite }),
+  };
   return {
     prompt_tokens: input,
     completion_tokens: output,
     total_tokens: total,
-    ...(cached === undefined ? {} : { prompt_tokens_details: { cached_tokens: cached } }),
+    ...(Object.keys(details).length > 0 && { prompt_tokens_details: details }),
     ...(reasoning === undefined
       ? {}
       : { completion_tokens_details: { reasoning_tokens: reasoning } }),

@@ -2,7 +2,7 @@ import type { Answer, AnswerChoice } from "../../stream/fold.ts";
 import type { ClientName } from "../../turn/names.ts";
 import type { Call, Fields, Item, Part, Reasoning, Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
-import { lossReporter } from "../shared/losses.ts";
+import { lossReporter, losePause } from "../shared/losses.ts";
 import { writeAnnotation } from "./citations.ts";
 import { mergedPieces } from "./details.ts";
 import { writeFinish } from "./finish.ts";
@@ -23,6 +23,7 @@ export function writeAnswer(answer: Answer<ClientName>, turn: Turn, context: Wri
       for (const item of choice.items)
         if (item.type === "reasoning" && item.encrypted !== undefined)
           lose("sealed reasoning", choice.index);
+      losePause({ choice: choice.index, stop: choice.stop }, lose);
       return writeChoice(choice, legacy, context);
     }),
     ...(answer.usage === undefined ? {} : { usage: writeUsage(answer.usage) }),

@@ -18,7 +18,7 @@ import type { ClientName } from "../../turn/names.ts";
 import type { Fields, Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
 import { faultBody } from "../errors/fault-body.ts";
-import { lossReporter, type OnLoss } from "../shared/losses.ts";
+import { lossReporter, losePause, type OnLoss } from "../shared/losses.ts";
 import { writeAnnotation } from "./citations.ts";
 import { writeFinish } from "./finish.ts";
 import { writeHosted } from "./images.ts";
@@ -195,6 +195,7 @@ class ChatWriter implements EventWriter<ClientName> {
 
   #sayEnd({ choice, stop }: TurnEnd, emit: Emit<string>): void {
     const { calls } = this.#choice(choice, emit);
+    losePause({ choice, stop }, this.#lose);
     const finish = writeFinish(stop, this.#legacy && calls.size > 0);
     this.#writeDelta(emit, choice, {}, { finish_reason: finish });
   }

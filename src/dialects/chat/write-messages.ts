@@ -3,6 +3,7 @@ import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Call, Fields, Item, Message, Part, Reasoning, Turn } from "../../turn/turn.ts";
 import { itemPath } from "../../turn/path.ts";
+import { ERROR_IN_TEXT, withErrorText } from "../shared/failed-result.ts";
 import { fieldsOf } from "../shared/loose.ts";
 import { writeContent, writeExtra, writeResult, type Note } from "./content.ts";
 import { areSigned, mergedPieces } from "./details.ts";
@@ -62,8 +63,10 @@ export function writeMessages(
         }
         return addText(open(), item, note);
       }
-      case "result":
-        return push(writeResult(item, asParts ? ".content" : ".output", note));
+      case "result": {
+        const told = withErrorText(item, () => note("reshaped", ERROR_IN_TEXT));
+        return push(writeResult(told, asParts ? ".content" : ".output", note));
+      }
       case "opaque":
         if (item.dialect === "chat") return push(item.raw);
         return note("dropped", `chat has no such item as \`${String(item.raw.type)}\``);

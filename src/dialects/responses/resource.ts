@@ -6,7 +6,7 @@ import type { ClientName } from "../../turn/names.ts";
 import type { Extra, Fields, Reasoning, Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
 import { faultBody } from "../errors/fault-body.ts";
-import { isReportable, lossReporter, type OnLoss } from "../shared/losses.ts";
+import { isReportable, lossReporter, losePause, type OnLoss } from "../shared/losses.ts";
 import { given } from "../shared/loose.ts";
 import { writeToolChoice } from "./tool-choice.ts";
 import { echoFormat } from "./format.ts";
@@ -163,6 +163,7 @@ export function writeAnswer(answer: Answer<ClientName>, turn: Turn, context: Wri
   const output: string[] = [];
   const lose = lossReporter("responses", context.report);
   loseStart(answer, lose);
+  losePause({ choice: 0, stop }, lose);
   for (const extra of choice?.vendorExtras ?? []) loseExtra(extra, 0, lose);
   loseExtra(choice?.choiceExtra, 0, lose);
   for (const item of choice?.items ?? []) {

@@ -1,13 +1,13 @@
 import { folding } from "../../stream/fold.ts";
 import { sseDone } from "../../stream/sse.ts";
 import type { EventWriter } from "../../stream/straight.ts";
-import type { TurnEvent, TurnStart } from "../../turn/event.ts";
+import type { TurnEnd, TurnEvent, TurnStart } from "../../turn/event.ts";
 import type { Fault } from "../../turn/fault.ts";
 import type { ClientName } from "../../turn/names.ts";
 import type { Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
 import { faultBody } from "../errors/fault-body.ts";
-import { lossReporter } from "../shared/losses.ts";
+import { lossReporter, losePause } from "../shared/losses.ts";
 import { numberedFrames, outputItems, type NumberedFrames } from "./numbered-frames.ts";
 import {
   loseExtra,
@@ -48,11 +48,9 @@ export function writeEvents(turn: Turn, context: WriteContext): EventWriter<Clie
       case "turn-start":
         loseStart(event, lose);
         return frame.start(event);
-      case "turn-end": {
-        const status = statusOf(event.stop);
-        const completedAt = status === "completed" ? context.now() : undefined;
-        return finish({ status, stop: event.stop, completedAt });
-      }
+      case "turn-end":
+        losePause(event, lose);
+        return finish(endOf(event, context));
       case "turn-fail":
         return finish({ status: "failed", fault: event.fault });
       case "call-start":
@@ -86,6 +84,11 @@ export function writeEvents(turn: Turn, context: WriteContext): EventWriter<Clie
     },
     resumeAt: (sequence) => line.resumeAt(sequence),
   };
+}
+
+function endOf({ stop }: TurnEnd, { now }: Pick<WriteContext, "now">) {
+  const status = statusOf(stop);
+  return { status, stop, completedAt: status === "completed" ? now() : undefined };
 }
 
 /** The first and the last events: those about the response as a whole. */

@@ -4,6 +4,7 @@ import { itemPath } from "../../turn/path.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Fields, Message, Reasoning, Turn } from "../../turn/turn.ts";
 import type { Target, Written } from "../dialect.ts";
+import { ERROR_IN_TEXT, withErrorText } from "../shared/failed-result.ts";
 import { addFields, writeExtra, writeParams } from "../shared/params.ts";
 import { bodyWith, forwardChanges } from "../shared/source-text.ts";
 import { withTools } from "../shared/tools-text.ts";
@@ -14,7 +15,7 @@ import { LOGPROBS } from "./read-request.ts";
 import { responsesTraits } from "./traits.ts";
 import { othersToolsText, ownToolsText } from "./tools.ts";
 
-type Drop = (path: string, reason: string) => void;
+type Drop = (path: string, reason: string, action?: "dropped" | "reshaped") => void;
 
 /** Writes a request: the client's own where nothing is to change, else one from the turn. */
 export function writeRequest(turn: Turn<UpstreamName>, to: Target): Written {
@@ -26,9 +27,9 @@ export function writeRequest(turn: Turn<UpstreamName>, to: Target): Written {
     profile,
   );
   const told = new Set<string>();
-  const drop: Drop = (path, reason) => {
+  const drop: Drop = (path, reason, action = "dropped") => {
     const key = `${path} ${reason}`;
-    if (!told.has(key)) decisions.push({ path, action: "dropped", reason });
+    if (!told.has(key)) decisions.push({ path, action, reason });
     told.add(key);
   };
   const body: Record<string, unknown> = { model: to.model, ...writeItems(turn, profile, drop) };
@@ -67,7 +68,9 @@ function writeItems(turn: Turn<UpstreamName>, profile: Profile, drop: Drop): Fie
       report(`the ${profile.name} profile takes no past reasoning`);
       continue;
     }
-    const fields = writeItem(item, report);
+    const tellError = (): void => drop(itemPath(turn, at), ERROR_IN_TEXT, "reshaped");
+    const told = item.type === "result" ? withErrorText(item, tellError) : item;
+    const fields = writeItem(told, report);
     if (fields !== undefined) written.push(fields);
   }
   return { ...(instructions !== undefined && { instructions }), input: written };

@@ -1,9 +1,18 @@
 /** Reports what an answer says that the client's dialect has no place for, once a turn. */
 
 import type { OnDecision } from "../../turn/decision.ts";
+import type { StopReason } from "../../turn/event.ts";
 
 /** Called with what of an answer has no place in the client's dialect. */
 export type OnLoss = (what: string, choice: number) => void;
+
+/** Reports an answer that was only paused, and ends as one that was cut short. */
+export function losePause(
+  { choice, stop }: { readonly choice: number; readonly stop: StopReason },
+  lose: OnLoss,
+): void {
+  if (stop === "pause") lose("a pause, so it ends as one that was cut short", choice);
+}
 
 /** Reports each such thing once in a turn, in however many pieces it comes. */
 export function lossReporter(dialect: string, report: OnDecision | undefined): OnLoss {

@@ -1,4 +1,7 @@
 import { expect, it } from "vitest";
+import { addUsage } from "../../turn/event.ts";
+import { writeUsage as writeChatUsage } from "../chat/usage-chunk.ts";
+import { writeUsage as writeResponsesUsage } from "../responses/usage-field.ts";
 import { counted } from "./token-counts.ts";
 
 const usage = { input: 5, output: 7, total: 12 };
@@ -32,6 +35,34 @@ it("counts what was cached and what was thought", () => {
       output_tokens_details: { reasoning_tokens },
     }),
   ]).toEqual([more, more]);
+});
+
+it.each([
+  { prompt_tokens_details: { cached_tokens: 2, cache_write_tokens: 4 } },
+  { prompt_tokens_details: { cached_tokens: 2, cache_creation_tokens: 4 } },
+  { cache_read_input_tokens: 2, cache_creation_input_tokens: 4 },
+])("counts what was written to a cache: %j", (said) => {
+  const read = counted({ prompt_tokens: 5, completion_tokens: 7, ...said });
+  expect(read).toEqual({ ...usage, cached: 2, cacheWrite: 4 });
+});
+
+it("says what was written to a cache in either dialect, where somebody counted", () => {
+  const more = { ...usage, cached: 2, cacheWrite: 4 };
+  expect(counted(writeChatUsage(more))).toMatchObject(more);
+  expect(counted(writeResponsesUsage(more))).toMatchObject(more);
+  expect(writeChatUsage({ ...usage, cacheWrite: 4 })).toMatchObject({
+    prompt_tokens_details: { cache_write_tokens: 4 },
+  });
+  expect(JSON.stringify([writeChatUsage(usage), writeResponsesUsage(usage)])).not.toContain(
+    "write",
+  );
+});
+
+it("adds up what was written to a cache", () => {
+  const [some, none] = [{ ...usage, cacheWrite: 4 }, usage];
+  expect(addUsage(some, some).cacheWrite).toBe(8);
+  expect(addUsage(some, none).cacheWrite).toBe(4);
+  expect(addUsage(none, none).cacheWrite).toBeUndefined();
 });
 
 it.each([undefined, null, {}, { cost: 1 }, "12"])("takes %j for no count", (said) => {

@@ -20,6 +20,10 @@ export function counted(value: unknown): Usage | undefined {
       countOf(usage.prompt_cache_hit_tokens) ??
       countOf(usage.cache_read_input_tokens) ??
       countOf(usage.cached_tokens),
+    cacheWrite:
+      countOf(inputDetails?.cache_write_tokens) ??
+      countOf(inputDetails?.cache_creation_tokens) ??
+      countOf(usage.cache_creation_input_tokens),
     reasoning: countOf(outputDetails?.reasoning_tokens) ?? countOf(usage.reasoning_tokens),
   };
 }

@@ -1,10 +1,11 @@
 /** Writes an item of a conversation as Codex takes it into a thread. */
 
+import { ERROR_IN_TEXT, withErrorText } from "../../dialects/shared/failed-result.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields, Item, Message, Part, Result } from "../../turn/turn.ts";
 
 /** Records what Codex cannot take of an item. */
-export type Decide = (action: "dropped" | "changed", reason: string) => void;
+export type Decide = (action: "dropped" | "changed" | "reshaped", reason: string) => void;
 
 /** An item as `thread/inject_items` takes it; undefined where Codex has no such item. */
 export function writeItem(item: Item<UpstreamName>, decide: Decide): Fields | undefined {
@@ -24,12 +25,11 @@ export function writeItem(item: Item<UpstreamName>, decide: Decide): Fields | un
     }
     case "call":
       return { type: "function_call", call_id: item.id, name: item.name, arguments: item.input };
-    case "result":
-      return {
-        type: "function_call_output",
-        call_id: item.call,
-        output: writeOutput(item, decide),
-      };
+    case "result": {
+      const told = withErrorText(item, () => decide("reshaped", ERROR_IN_TEXT));
+      const output = writeOutput(told, decide);
+      return { type: "function_call_output", call_id: item.call, output };
+    }
     case "opaque":
       decide("dropped", "Codex has no such item");
       return undefined;

@@ -107,10 +107,12 @@ const usageGroup = z.strictObject({
   input: count,
   output: count,
   cached: count.optional(),
+  cache_write: count.optional(),
   reasoning: count.optional(),
 });
-const usage = usageGroup.transform((given): Usage => ({
+const usage = usageGroup.transform(({ cache_write, ...given }): Usage => ({
   ...given,
+  cacheWrite: cache_write,
   total: given.input + given.output,
 }));
 
@@ -176,6 +178,7 @@ const stops: Readonly<Record<string, StopReason>> = {
   calls: "calls",
   length: "length",
   filter: "filter",
+  pause: "pause",
   stop: "end",
   tool_calls: "calls",
   content_filter: "filter",
