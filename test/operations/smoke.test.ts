@@ -94,7 +94,7 @@ describe("a gateway that does not", () => {
     await using served = await serve(scripted({ call: call("Paris") }, { cut: true }));
     const report = await smoke(served.url);
     expect(report.ok).toBe(false);
-    for (const { scene, flaws: own } of report.answers)
+    for (const { scene, problems: own } of report.answers)
       expect(own[0]).toMatch(scene.stream ? /^the stream failed: upstream\.cut: / : /^HTTP 502: /);
   });
 
@@ -139,15 +139,15 @@ describe("what is no such gateway", () => {
   it("lacks the statistics, and is told what it answered", async () => {
     await using other = await fakeUpstream(plainly);
     const report = await smoke(other.url);
-    expect(report.answers[0]?.flaws).toEqual([
+    expect(report.answers[0]?.problems).toEqual([
       "the `x-codex-stop-after-tools-mode` header is missing",
       "the statistics comment is missing",
     ]);
-    expect(report.answers[1]?.flaws).toEqual([
+    expect(report.answers[1]?.problems).toEqual([
       "the `x-codex-stop-after-tools-mode` header is missing",
       "the `x-codex-tool-call-*` headers are missing",
     ]);
-    expect(report.answers.at(-1)?.flaws).toEqual(["HTTP 503: busy"]);
+    expect(report.answers.at(-1)?.problems).toEqual(["HTTP 503: busy"]);
   });
 
   it("is told where its stream broke off", async () => {
@@ -155,7 +155,7 @@ describe("what is no such gateway", () => {
       heard.path === "/v1/models" ? plainly(heard) : sse(chunk(0, { role: "assistant" }), cut),
     );
     const report = await smoke(other.url);
-    expect(report.answers[0]?.flaws).toContain("the stream ends without [DONE]");
+    expect(report.answers[0]?.problems).toContain("the stream ends without [DONE]");
     expect(flaws(report).filter((flaw) => /broke off \(\w+\)/.test(flaw))).toHaveLength(8);
   });
 
