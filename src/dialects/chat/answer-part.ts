@@ -1,5 +1,5 @@
 import type { Fields } from "../../turn/turn.ts";
-import { fieldsOf, listOf, textOf } from "../shared/loose.ts";
+import { fieldsOf, listOf, filledText } from "../shared/loose.ts";
 import { detailsText } from "./details.ts";
 
 /** One part of an answer's content, as what it counts. */
@@ -13,15 +13,15 @@ export type AnswerPart = {
 /** Chat answers in plain text; providers that answer in parts each have their own types for them. */
 export function readAnswerPart(raw: unknown): AnswerPart {
   const part = fieldsOf(raw);
-  if (part === undefined) return { type: "text", text: textOf(raw) ?? "" };
-  if (part.type === "refusal") return { type: "refusal", text: textOf(part.refusal) ?? "" };
+  if (part === undefined) return { type: "text", text: filledText(raw) ?? "" };
+  if (part.type === "refusal") return { type: "refusal", text: filledText(part.refusal) ?? "" };
   const { thinking, reasoning, summary } = part;
   const isThought =
     thinking != null || /^(?:reasoning|(?:redacted_)?thinking)/.test(String(part.type));
-  const text = textOf(part.text);
+  const text = filledText(part.text);
   if (!isThought) return { type: "text", text: text ?? "" };
   const thought = thinking ?? reasoning ?? summary;
-  const words = textOf(thought) ?? text ?? detailsText(listOf(thought) ?? []);
-  const isSigned = textOf(part.signature) !== undefined || textOf(part.data) !== undefined;
+  const words = filledText(thought) ?? text ?? detailsText(listOf(thought) ?? []);
+  const isSigned = filledText(part.signature) !== undefined || filledText(part.data) !== undefined;
   return { type: "reasoning", text: words, ...(isSigned && { signed: part }) };
 }

@@ -1,5 +1,5 @@
 import type { Fields } from "../../turn/turn.ts";
-import { fieldsOf, numberOf, textOf } from "../shared/loose.ts";
+import { fieldsOf, numberOf, filledText } from "../shared/loose.ts";
 
 /**
  * An annotation in our words is flat, `{type, url, ...}`; chat nests what it
@@ -23,7 +23,7 @@ export const readLink = (url: string): Fields => ({
 /** Chat knows citations of web pages only, and its readers want every field. */
 export function writeAnnotation(annotation: unknown): Fields | undefined {
   const fields = fieldsOf(annotation);
-  const url = textOf(fields?.url);
+  const url = filledText(fields?.url);
   if (fields?.type !== "url_citation" || url === undefined) return undefined;
   const { type, title, start_index, end_index, ...rest } = fields;
   return {

@@ -1,5 +1,5 @@
 import type { Fields } from "../../turn/turn.ts";
-import { fieldsOf, listOf, textOf } from "../shared/loose.ts";
+import { fieldsOf, listOf, filledText } from "../shared/loose.ts";
 
 /** Where an answer keeps what was thought, as plain text. */
 export const reasoningFields = [
@@ -11,7 +11,7 @@ export const reasoningFields = [
 
 export function reasoningTextIn(delta: Fields): string | undefined {
   for (const field of reasoningFields) {
-    const text = textOf(delta[field]);
+    const text = filledText(delta[field]);
     if (text !== undefined) return text;
   }
   return undefined;
@@ -75,7 +75,7 @@ function joinedLists(list: readonly unknown[], more: readonly unknown[]): readon
 export const areSigned = (details: readonly unknown[] | undefined): boolean =>
   details?.some((raw) => {
     const { signature, data } = fieldsOf(raw) ?? {};
-    return (textOf(signature) ?? textOf(data)) !== undefined;
+    return (filledText(signature) ?? filledText(data)) !== undefined;
   }) === true;
 
 /** What a person can read of them. */
@@ -83,7 +83,12 @@ export function detailsText(details: readonly unknown[]): string {
   return details
     .map((raw) => {
       const detail = fieldsOf(raw);
-      return textOf(detail?.text) ?? textOf(detail?.summary) ?? textOf(detail?.thinking) ?? "";
+      return (
+        filledText(detail?.text) ??
+        filledText(detail?.summary) ??
+        filledText(detail?.thinking) ??
+        ""
+      );
     })
     .join("");
 }

@@ -29,7 +29,7 @@ export function readFormat(raw: unknown): Format | undefined {
   }
 }
 
-/** Undefined if this dialect cannot say it. */
+/** Undefined if this dialect has no form for it. */
 export function writeFormat(format: Format): unknown {
   switch (format.type) {
     case "text":

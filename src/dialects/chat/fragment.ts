@@ -1,6 +1,6 @@
 import { isFields } from "../../turn/json.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { fieldsOf, textOf } from "../shared/loose.ts";
+import { fieldsOf, filledText } from "../shared/loose.ts";
 import type { Fragment } from "./assembly.ts";
 
 /** Whether every call has an index of its own. */
@@ -58,9 +58,9 @@ export function callInPart(raw: unknown): Fragment | undefined {
       const { id, call_id: callId, name } = part;
       const input = part.input ?? part.arguments;
       return {
-        id: textOf(callId) ?? textOf(id),
+        id: filledText(callId) ?? filledText(id),
         kind: "function",
-        name: textOf(name),
+        name: filledText(name),
         // Nothing yet: the input follows, or there is none.
         input: isEmptyObject(input) ? undefined : input,
       };

@@ -1,6 +1,6 @@
 import type { Fields } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
-import { fieldsOf, listOf, textOf } from "../shared/loose.ts";
+import { fieldsOf, listOf, filledText } from "../shared/loose.ts";
 
 /** What an item that holds a picture is called; the API of that name has the word, chat has none. */
 const TYPE = "image_generation_call";
@@ -9,7 +9,7 @@ const TYPE = "image_generation_call";
 export const imagesIn = (images: unknown): readonly string[] =>
   (listOf(images) ?? []).flatMap((entry) => {
     const image = fieldsOf(entry)?.image_url;
-    return textOf(fieldsOf(image)?.url) ?? textOf(image) ?? [];
+    return filledText(fieldsOf(image)?.url) ?? filledText(image) ?? [];
   });
 
 /** A picture as an item, as it is announced and as it is when it is done. */
@@ -29,9 +29,9 @@ export function imageItem(url: string, id: string): { first: Fields; last: Field
 
 /** The image of an item, if it has one, as an entry of `images`. */
 export function writeImage(item: Fields): Fields | undefined {
-  const result = textOf(item.result);
+  const result = filledText(item.result);
   if (item.type !== TYPE || result === undefined) return undefined;
-  const format = textOf(item.output_format) ?? "png";
+  const format = filledText(item.output_format) ?? "png";
   const url = /^https?:/.test(result) ? result : `data:image/${format};base64,${result}`;
   return { type: "image_url", image_url: { url } };
 }
@@ -43,7 +43,7 @@ export function writeHosted(
   { report }: WriteContext,
 ): Fields | undefined {
   const image = writeImage(item);
-  const type = (textOf(item.type) ?? "item").slice(0, 60);
+  const type = (filledText(item.type) ?? "item").slice(0, 60);
   if (image === undefined)
     report?.({
       path: `output.choices[${choice}]`,

@@ -4,7 +4,7 @@ import { isCut, type VendorExtra, type StopReason, type TurnEvent } from "../../
 import { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { fieldsOf, listOf, textOf } from "../shared/loose.ts";
+import { fieldsOf, listOf, filledText } from "../shared/loose.ts";
 import { upstreamError } from "../errors/upstream-error.ts";
 import { nameless } from "../errors/malformed.ts";
 import { vendorFieldsIn, choiceVendorFields, type VendorFields } from "./vendor-extra.ts";
@@ -159,15 +159,15 @@ export class ChoiceReader {
     if (reasoning !== undefined) this.#readReasoningExtra(reasoning, whole);
     const logprobs = listOf(fieldsOf(raw.logprobs)?.content);
     // The transcript of audio counts as text.
-    const transcript = textOf(fieldsOf(delta.audio)?.transcript);
+    const transcript = filledText(fieldsOf(delta.audio)?.transcript);
     const content =
-      textOf(delta.content) === undefined ? (transcript ?? delta.content) : delta.content;
+      filledText(delta.content) === undefined ? (transcript ?? delta.content) : delta.content;
     this.#readContent(content, logprobs?.length === 0 ? undefined : logprobs);
     // Calls that come in both forms are read once.
     const isOther = this.#hasCalls || (listOf(delta.tool_calls) ?? []).length > 0;
     if (typeof delta.content === "object" && !isOther)
       this.#readCallParts(listOf(delta.content) ?? [delta.content], whole);
-    this.#emitRefusal(textOf(delta.refusal) ?? "");
+    this.#emitRefusal(filledText(delta.refusal) ?? "");
     this.#readAnnotations(delta.annotations);
     for (const url of imagesIn(delta.images)) this.#emitImage(url);
     if (message !== undefined) this.#emitVendorExtra("message", message);
@@ -233,7 +233,7 @@ export class ChoiceReader {
         continue;
       }
       const fragment = fragmentOf(raw, at, isPlaced ? at : undefined);
-      if (textOf(fragment.name) !== undefined) {
+      if (filledText(fragment.name) !== undefined) {
         // A header repeated with every piece is weighed each time anew.
         this.#plain = false;
         if (!isOwnHeader(raw)) this.#forwardable = false;
@@ -247,14 +247,17 @@ export class ChoiceReader {
     else if (legacy !== undefined) {
       this.#plain = false;
       const { name, arguments: input } = legacy;
-      this.#calls.each({ index: 0, kind: "function", name: textOf(name), input }, this.#emitCall);
+      this.#calls.each(
+        { index: 0, kind: "function", name: filledText(name), input },
+        this.#emitCall,
+      );
     }
     if (this.#calls.repaired()) this.#forwardable = false;
   }
 
   #readEnd(reason: unknown, whole: boolean): void {
     if (reason === undefined || reason === null) return;
-    const word = textOf(reason) ?? textOf(fieldsOf(reason)?.type);
+    const word = filledText(reason) ?? filledText(fieldsOf(reason)?.type);
     this.#plain = false;
     if (word === undefined || this.#finished) {
       this.#forwardable = false;

@@ -7,7 +7,7 @@ import type { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { EventReader, ReadContext } from "../dialect.ts";
-import { fieldsIn, fieldsOf, isListed, listOf, numberOf, textOf } from "../shared/loose.ts";
+import { fieldsIn, fieldsOf, isListed, listOf, numberOf, filledText } from "../shared/loose.ts";
 import { bareError, upstreamError, strayError } from "../errors/upstream-error.ts";
 import { isBeat, malformed } from "../errors/malformed.ts";
 import { answerVendorFields } from "./vendor-extra.ts";
@@ -97,7 +97,7 @@ class ChatReader implements EventReader {
     const fault = name === "error" ? bareError(raw) : this.#faultIn(raw, list);
     if (fault !== undefined) return this.#fail(fault);
     const isNoise = list.length === 0 && readUsage(raw) === undefined;
-    if (!isNoise || textOf(raw.id) !== undefined) this.#start(raw);
+    if (!isNoise || filledText(raw.id) !== undefined) this.#start(raw);
     this.#readVendorFields(raw);
     const ownHead = this.#isOwnHead(raw, "chat.completion.chunk") && !isListed(data);
     // No part of the answer: forwarding it could only confuse.
@@ -144,13 +144,13 @@ class ChatReader implements EventReader {
   #start(raw: Fields): void {
     if (this.#started) return;
     this.#started = true;
-    this.#id = textOf(raw.id);
+    this.#id = filledText(raw.id);
     const extra = this.#vendorFields.changed(raw);
     this.#emit({
       type: "turn-start",
       dialect: "chat",
       id: this.#id,
-      model: textOf(raw.model),
+      model: filledText(raw.model),
       created: numberOf(raw.created),
       ...(extra !== undefined && { extra }),
     });

@@ -1,6 +1,6 @@
 import { clientName } from "../../turn/names.ts";
 import type { Call, Fields, Item, Message, Part, Reasoning, Turn } from "../../turn/turn.ts";
-import { textOf } from "../shared/loose.ts";
+import { filledText } from "../shared/loose.ts";
 import type { Repair } from "../shared/repairs.ts";
 import { invalid, shaped } from "../shared/shape.ts";
 import { readAnnotation } from "./citations.ts";
@@ -86,7 +86,7 @@ function readAssistant(message: Fields, place: Place): Item[] {
   const { reasoning_content, reasoning, reasoning_details, ...rest } = said;
   const items: Item[] = [];
   const thought = readReasoning(
-    textOf(reasoning_content) ?? textOf(reasoning),
+    filledText(reasoning_content) ?? filledText(reasoning),
     reasoning_details ?? [],
   );
   if (thought !== undefined) items.push(thought);
@@ -150,7 +150,7 @@ function readCall(raw: unknown, path: string): Call {
       kind: "custom",
       name: clientName(name),
       input: input ?? "",
-      ...inNamespace(textOf(namespace)),
+      ...inNamespace(filledText(namespace)),
       ...extraOf({ ...rest, custom: unlessEmpty(inner) }),
     };
   }
@@ -163,7 +163,7 @@ function readCall(raw: unknown, path: string): Call {
     kind: "function",
     name: clientName(name),
     input: input ?? "",
-    ...inNamespace(textOf(namespace)),
+    ...inNamespace(filledText(namespace)),
     ...extraOf({ ...rest, function: unlessEmpty(inner) }),
   };
 }

@@ -1,5 +1,5 @@
 import type { Fields } from "../../turn/turn.ts";
-import { fieldsOf, inputText, listOf, numberOf, textOf } from "../shared/loose.ts";
+import { fieldsOf, inputText, listOf, numberOf, filledText } from "../shared/loose.ts";
 import { reasoningFields } from "./details.ts";
 
 /**
@@ -14,7 +14,7 @@ export class Snapshots {
   fresh(message: Fields): Fields {
     const fresh: Record<string, unknown> = { ...message };
     for (const key of ["content", "refusal", ...reasoningFields]) {
-      const text = textOf(message[key]);
+      const text = filledText(message[key]);
       if (text !== undefined) fresh[key] = this.#new(key, text);
     }
     const calls = listOf(message.tool_calls);
@@ -26,7 +26,7 @@ export class Snapshots {
     const call = fieldsOf(raw);
     const called = fieldsOf(call?.function);
     if (call === undefined || called === undefined) return raw;
-    const key = `call ${textOf(call.id) ?? numberOf(call.index) ?? at}`;
+    const key = `call ${filledText(call.id) ?? numberOf(call.index) ?? at}`;
     const input = this.#new(key, inputText(called.arguments));
     return { ...call, function: { ...called, arguments: input } };
   }

@@ -1,6 +1,6 @@
 import { clientName, type UpstreamName } from "../../turn/names.ts";
 import type { ToolChoice, Fields, ToolRef } from "../../turn/turn.ts";
-import { textOf } from "../shared/loose.ts";
+import { filledText } from "../shared/loose.ts";
 import type { Repair } from "../shared/repairs.ts";
 import { invalid, shaped } from "../shared/shape.ts";
 import { allowedSchema, fieldsSchema, inNamespace, namedSchema } from "./schema.ts";
@@ -56,7 +56,7 @@ function readRef(form: Fields, path: string, repair: () => void): ToolRef {
   if (typeof kind !== "string" || kind === "")
     throw invalid(`${path}.type`, "must say what kind of tool is meant, such as `function`");
   if (kind !== "function" && kind !== "custom") {
-    const [name, server] = [textOf(form.name), textOf(form.server_label)];
+    const [name, server] = [filledText(form.name), filledText(form.server_label)];
     // One tool of a server is to it what a member is to its namespace.
     return { kind, name: clientName(name ?? server ?? kind), ...inNamespace(name && server) };
   }
@@ -65,7 +65,7 @@ function readRef(form: Fields, path: string, repair: () => void): ToolRef {
   const { name, namespace } = isFlat
     ? shaped(namedSchema, form, path)
     : shaped(namedSchema, form[kind], `${path}.${kind}`);
-  return { kind, name: clientName(name), ...inNamespace(textOf(namespace)) };
+  return { kind, name: clientName(name), ...inNamespace(filledText(namespace)) };
 }
 
 export function writeToolChoice(choice: ToolChoice<UpstreamName>): unknown {

@@ -1,6 +1,6 @@
 import { jsonOf } from "../../turn/json.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { fieldsOf, listOf, textOf } from "../shared/loose.ts";
+import { fieldsOf, listOf, filledText } from "../shared/loose.ts";
 
 /** What an error says of itself, wherever its upstream put it. */
 export type ErrorWords = {
@@ -133,7 +133,7 @@ function codeOf(fields: Fields): string | undefined {
     const value = fields[key];
     if (statusOf(value) !== undefined) continue;
     if (typeof value === "number" && value !== 0 && value !== 200) return String(value);
-    const word = textOf(value);
+    const word = filledText(value);
     // Some write the whole name of a class, or where it is told of.
     if (word !== undefined && word.trim() !== "")
       return shortened(key === "__type" ? word.replace(/^.*#|:.*$/gs, "") : word, LONGEST_CODE);
@@ -163,7 +163,7 @@ function locationOf(loc: unknown): string | undefined {
 
 function wordsAt(fields: Fields, keys: readonly string[]): string | undefined {
   for (const key of keys) {
-    const text = textOf(fields[key])?.trim();
+    const text = filledText(fields[key])?.trim();
     if (text !== undefined && text !== "") return text;
   }
   return undefined;

@@ -1,7 +1,7 @@
 import { Fault, type FaultCode } from "../../turn/fault.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { errorWords, type ErrorWords } from "./error-words.ts";
-import { fieldsOf, listOf, numberOf, textOf } from "../shared/loose.ts";
+import { fieldsOf, listOf, numberOf, filledText } from "../shared/loose.ts";
 
 const byStatus = {
   401: "upstream.auth",
@@ -155,7 +155,7 @@ export function strayError(raw: Fields, alone = false): Fault | undefined {
     raw.detail != null ||
     fieldsOf(raw.fault) !== undefined ||
     (numberOf(raw.status) ?? 0) >= 400 ||
-    (alone && textOf(raw.message) !== undefined);
+    (alone && filledText(raw.message) !== undefined);
   if (!isOne) return undefined;
   const said = errorWords(raw);
   return said?.message === undefined ? undefined : errorFault(said);
@@ -166,7 +166,7 @@ const codes = ["code", "status_code", "statusCode", "error_code", "__type"];
 /** Whether there is anything: an empty text is how many upstreams write "none". */
 const isSaid = (error: unknown): boolean =>
   fieldsOf(error) !== undefined ||
-  (textOf(error) ?? "").trim() !== "" ||
+  (filledText(error) ?? "").trim() !== "" ||
   (listOf(error) ?? []).length > 0;
 
 /** A code that does not say that all is well. */

@@ -20,12 +20,12 @@ const name = z.string().min(1);
 const text = z.string();
 /** Taken as it is: a copy would lose a key such as `__proto__`. */
 const value = z.custom<string | object>(
-  (said) => typeof said === "string" || (typeof said === "object" && said !== null),
+  (value) => typeof value === "string" || (typeof value === "object" && value !== null),
   { error: "must be an object, an array or a string" },
 );
 
-/** Where an item stands in the request, and who hears of what is repaired in it. */
-export type Place = { readonly path: string; readonly repair: Repair };
+/** Where an item stands in the request, and what records repairs of it. */
+export type FieldContext = { readonly path: string; readonly repair: Repair };
 
 export function readCall(kind: CallKind, raw: Fields, path: string): Call {
   const { id: itemId, call_id: callId, namespace } = shaped(callItem, raw, path);
@@ -45,7 +45,7 @@ export function readCall(kind: CallKind, raw: Fields, path: string): Call {
   };
 }
 
-export function readResult(kind: CallKind, raw: Fields, { path, repair }: Place): Item {
+export function readResult(kind: CallKind, raw: Fields, { path, repair }: FieldContext): Item {
   const { id: itemId, call_id: callId } = shaped(resultItem, raw, path);
   const call = callId ?? (kind.kind === "local_shell" ? itemId : undefined);
   if (call == null) {
@@ -72,13 +72,13 @@ export function readResult(kind: CallKind, raw: Fields, { path, repair }: Place)
 const declared = (tools: unknown, path: string): ToolDeclarations | undefined =>
   Array.isArray(tools) ? readItemTools(tools, `${path}.tools`, toolForm) : undefined;
 
-function readOutput(kind: CallKind, raw: unknown, { path, repair }: Place): Result["parts"] {
+function readOutput(kind: CallKind, raw: unknown, { path, repair }: FieldContext): Result["parts"] {
   switch (kind.outputForm) {
     case "parts":
       return readContent(raw, path, repair);
     case "text": {
-      const said = shaped(text.nullish(), raw, path);
-      return said == null ? [] : [{ type: "text", text: said }];
+      const value = shaped(text.nullish(), raw, path);
+      return value == null ? [] : [{ type: "text", text: value }];
     }
     case "value":
       return [{ type: "text", text: inputText(shaped(value, raw, path)) }];
@@ -142,28 +142,28 @@ function writeOutput(kind: CallKind, { parts, declares }: Result, report: Report
       return isPlain ? first.text : writeContent(parts, "user", report);
     }
     case "text":
-      return parts.length === 0 ? undefined : textOf(parts, report);
+      return parts.length === 0 ? undefined : joinTexts(parts, report);
     case "value":
       if (declares !== undefined) return writeItemTools(declares.tools, report);
-      return valueOutput(kind, textOf(parts, report));
+      return valueOutput(kind, joinTexts(parts, report));
     default:
       return kind.outputForm satisfies never;
   }
 }
 
-function textOf(parts: Result["parts"], report: Report): string {
-  let said = "";
+function joinTexts(parts: Result["parts"], report: Report): string {
+  let text = "";
   for (const part of parts)
-    if (part.type === "text" || part.type === "refusal") said += part.text;
+    if (part.type === "text" || part.type === "refusal") text += part.text;
     else report(`the result of such a call can only be text, and holds ${part.type}`);
-  return said;
+  return text;
 }
 
-/** What each command said, or the tools that were found: a list either way. */
-function valueOutput(kind: CallKind, said: string): unknown {
-  const list = jsonOf(said);
+/** The outputs of commands, or the tools that were found: a list either way. */
+function valueOutput(kind: CallKind, value: string): unknown {
+  const list = jsonOf(value);
   if (Array.isArray(list)) return list;
   if (kind.kind !== "shell") return [];
   // Plain text, as a client of another dialect has it.
-  return [{ stdout: said, stderr: "", outcome: { type: "exit", exit_code: 0 } }];
+  return [{ stdout: value, stderr: "", outcome: { type: "exit", exit_code: 0 } }];
 }

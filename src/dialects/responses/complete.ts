@@ -41,7 +41,7 @@ const ofFunctions = ["name", "description", "parameters", "strict"];
 /** Whether a response object could be shown to a client that counts on all of it. */
 export const isComplete = (response: Fields): boolean =>
   has(response, always) &&
-  (listOf(response.tools) ?? []).every(isTold) &&
+  (listOf(response.tools) ?? []).every(isWholeTool) &&
   (response.usage === null || isCounted(response.usage));
 
 const isCounted = (usage: unknown): boolean => {
@@ -55,7 +55,7 @@ const isCounted = (usage: unknown): boolean => {
   );
 };
 
-function isTold(tool: unknown): boolean {
+function isWholeTool(tool: unknown): boolean {
   const fields = fieldsOf(tool);
   return fields !== undefined && (fields.type !== "function" || has(fields, ofFunctions));
 }
@@ -98,7 +98,7 @@ function isOwnPart(part: unknown): boolean {
         Array.isArray(fields.annotations);
 }
 
-/** Whether an item is said again as it was when it was done. Sealed things are sealed anew each time. */
+/** Whether the whole answer repeats an item as it was when it was done. Sealed text differs each time. */
 export const agrees = (item: Fields, done: Fields): boolean =>
   ofItems[String(item.type)] === undefined ||
   item.type === "reasoning" ||

@@ -1,9 +1,9 @@
 import type { Fields } from "../../turn/turn.ts";
-import { fieldsIn, listOf, textOf } from "../shared/loose.ts";
+import { fieldsIn, listOf, filledText } from "../shared/loose.ts";
 import { Stencils, type Hole } from "../shared/stencil.ts";
 
 /** Frames of these types are read at once and not kept, so they may share one object. */
-const spoken =
+const deltaTypes =
   /^response\.(output_text|refusal|reasoning_text|reasoning_summary_text|function_call_arguments|custom_tool_call_input)\.delta$/;
 
 const plain: readonly Hole[] = [
@@ -25,13 +25,13 @@ export function frameParser(): (data: string) => Fields | undefined {
       return shared;
     }
     const raw = fieldsIn(data);
-    if (raw === undefined || !isSpoken(raw)) return raw;
-    stencils.learn(data, textOf(raw.obfuscation) === undefined ? plain : padded);
+    if (raw === undefined || !isDelta(raw)) return raw;
+    stencils.learn(data, filledText(raw.obfuscation) === undefined ? plain : padded);
     shared = raw;
     return raw;
   };
 }
 
 /** Alternatives for each token are another matter each time. */
-const isSpoken = ({ type, logprobs }: Fields): boolean =>
-  typeof type === "string" && spoken.test(type) && (listOf(logprobs) ?? []).length === 0;
+const isDelta = ({ type, logprobs }: Fields): boolean =>
+  typeof type === "string" && deltaTypes.test(type) && (listOf(logprobs) ?? []).length === 0;

@@ -2,13 +2,13 @@
 
 import type { Extra, Fields, Status } from "../../turn/turn.ts";
 
-/** Hears what of a request cannot be said in this dialect. */
+/** Called with the reason why part of a request has no form in this dialect. */
 export type Report = (reason: string) => void;
 
 /** For answers: what they hold has been read in this dialect or made for it. */
 export const silently: Report = () => {};
 
-/** What a part or item holds beside the fields we know. */
+/** The unknown fields of a part or item. */
 export function extraOf(raw: Fields, known: readonly string[]): { extra?: Extra } {
   let fields: Record<string, unknown> | undefined;
   for (const key of Object.keys(raw)) {

@@ -37,7 +37,7 @@ export function readFormat(raw: unknown, repair: Repair): Format | undefined {
   }
 }
 
-/** Undefined if this dialect cannot say it. */
+/** Undefined if this dialect has no form for it. */
 export function writeFormat(format: Format): Fields | undefined {
   switch (format.type) {
     case "text":

@@ -53,10 +53,10 @@ function readPart(raw: Fields, path: string, repair: () => void): Part {
     case "output_text":
     case "text": {
       if (raw.type === "text") repair();
-      const { text: said, annotations, logprobs } = shaped(text, raw, path);
+      const { text: content, annotations, logprobs } = shaped(text, raw, path);
       return {
         type: "text",
-        text: said,
+        text: content,
         ...given({ annotations, logprobs }),
         ...extraOf(raw, ["type", "text", "annotations", "logprobs"]),
       };

@@ -10,7 +10,7 @@ import {
   writeCall,
   writeOutputCall,
   writeResult,
-  type Place,
+  type FieldContext,
 } from "./calls.ts";
 import { extraOf, ownExtra, readStatus, silently, statusKey, type Report } from "./fields.ts";
 import { isHosted, kindOf, kindOfCall, kindOfResult } from "./kinds.ts";
@@ -35,7 +35,7 @@ const reasoningItem = z.looseObject({
  * Reads an item of a request. What the client executes becomes a call or a
  * result of its kind; what we do not know stays whole.
  */
-export function readItem(raw: unknown, place: Place): Item {
+export function readItem(raw: unknown, place: FieldContext): Item {
   const { path } = place;
   const item = shaped(anyItem, raw, path);
   const type = item.type ?? ("role" in item ? "message" : undefined);
@@ -53,7 +53,7 @@ export function readItem(raw: unknown, place: Place): Item {
   return { type: "opaque", dialect: "responses", raw: item, ...declaredIn(item, path) };
 }
 
-/** The tools in an item that is kept whole: those told later than the list, or found by a provider's search. */
+/** The tools in an item that is kept whole: declared behind the list, or found by a provider's search. */
 function declaredIn(raw: Fields, path: string): Pick<Opaque, "declares"> {
   const { type, tools } = raw;
   const declares = type === "additional_tools" || type === "tool_search_output";
@@ -61,7 +61,7 @@ function declaredIn(raw: Fields, path: string): Pick<Opaque, "declares"> {
   return { declares: readItemTools(tools, `${path}.tools`, toolForm) };
 }
 
-function readMessage(raw: Fields, { path, repair }: Place): Message {
+function readMessage(raw: Fields, { path, repair }: FieldContext): Message {
   const { role, id, phase } = shaped(messageItem, raw, path);
   return {
     type: "message",
@@ -73,7 +73,7 @@ function readMessage(raw: Fields, { path, repair }: Place): Message {
   };
 }
 
-function readReasoning(raw: Fields, { path, repair }: Place): Reasoning {
+function readReasoning(raw: Fields, { path, repair }: FieldContext): Reasoning {
   const { id, summary, content, encrypted_content: encrypted } = shaped(reasoningItem, raw, path);
   if (content?.some(({ type }) => type === "text") === true) repair(`${path}.content`, OTHER_PARTS);
   return {
@@ -86,7 +86,7 @@ function readReasoning(raw: Fields, { path, repair }: Place): Reasoning {
   };
 }
 
-/** Writes an item for a request; undefined if this dialect cannot say it. */
+/** Writes an item for a request; undefined if this dialect has no form for it. */
 export function writeItem<Name extends AnyName>(
   item: Item<Name>,
   report: Report,

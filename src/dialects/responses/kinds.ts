@@ -93,7 +93,7 @@ const callKinds: readonly CallKind[] = [
     result: "tool_search_output",
     output: "tools",
     outputForm: "value",
-    // They go back as they came; what is planned with them is read beside.
+    // Sent back unchanged; `declares` holds the same as tools.
     keeps: ["tools"],
     prefix: "tsc",
     usual: { execution: "client" },

@@ -58,7 +58,7 @@ const placed = (id: string, index: number): OutputPosition => ({
 export type OutputItems = {
   /** Announces an item. An id that another item has already is not used again. */
   add(id: string | undefined, prefix: string, item: (id: string) => Fields): OutputPosition;
-  /** Closes an item; what is said of it here is what the whole answer holds. */
+  /** Closes an item: `item` is what the whole answer holds of it. */
   done(place: OutputPosition, item: Fields): void;
   closed(): readonly string[];
 };
@@ -71,8 +71,8 @@ export function outputItems(
   const items: string[] = [];
   let next = 0;
   return {
-    add(wished, prefix, item) {
-      const id = wished === undefined || ids.has(wished) ? newId(prefix) : wished;
+    add(given, prefix, item) {
+      const id = given === undefined || ids.has(given) ? newId(prefix) : given;
       ids.add(id);
       const place = placed(id, next++);
       const text = JSON.stringify(item(id));

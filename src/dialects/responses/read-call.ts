@@ -1,6 +1,6 @@
 import { upstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { inputText, textOf } from "../shared/loose.ts";
+import { inputText, filledText } from "../shared/loose.ts";
 import { nameless } from "../errors/malformed.ts";
 import { extraOf } from "./fields.ts";
 import type { CallKind } from "./kinds.ts";
@@ -15,18 +15,18 @@ import {
 const known = ["type", "id", "call_id", "name", "namespace", "status"];
 
 /**
- * Reads a call to the client. A function or custom tool is told of as soon as
- * its name is known. A tool known by its kind is told of when the call is whole:
+ * Reads a call to the client. One of a function or custom tool is emitted as soon
+ * as its name is known, one of a built-in kind when it is complete:
  * before that it has no input, and its call id has been seen to change.
  */
 export class CallReader implements ItemReader {
   readonly #kind: CallKind;
   readonly #to: ItemContext;
-  readonly #telling: StreamedText = { text: "", done: false };
+  readonly #input: StreamedText = { text: "", done: false };
   /** Only tools that have names have inputs that come in pieces. */
   readonly #isNamed: boolean;
   #seen: Fields;
-  /** Its number, once it has been told of. */
+  /** Its number, once its start has been emitted. */
   #call: number | undefined;
   /** What came before the name did. */
   #held = "";
@@ -36,8 +36,8 @@ export class CallReader implements ItemReader {
     this.#to = to;
     this.#isNamed = kind.wrap === undefined;
     this.#seen = first;
-    if (this.#isNamed && textOf(first[kind.input]) !== undefined) to.markMissedDelta();
-    if (this.#isNamed && textOf(first.name) !== undefined) this.#start();
+    if (this.#isNamed && filledText(first[kind.input]) !== undefined) to.markMissedDelta();
+    if (this.#isNamed && filledText(first.name) !== undefined) this.#start();
   }
 
   each(type: string, raw: Fields): void {
@@ -48,7 +48,7 @@ export class CallReader implements ItemReader {
       return;
     }
     if (!type.endsWith(".done")) return;
-    if (this.#call === undefined && textOf(raw.name) !== undefined) {
+    if (this.#call === undefined && filledText(raw.name) !== undefined) {
       this.#seen = { ...this.#seen, name: raw.name };
       this.#start();
     }
@@ -62,7 +62,7 @@ export class CallReader implements ItemReader {
       // Nothing has been passed on, so what it came to counts and not the pieces that waited.
       if (inputText(raw?.[this.#kind.input]) !== "") this.#held = "";
     }
-    if (this.#isNamed && textOf(this.#seen.name) === undefined)
+    if (this.#isNamed && filledText(this.#seen.name) === undefined)
       return this.#to.emit({ type: "turn-fail", fault: nameless() });
     const call = this.#start();
     if (raw !== undefined || this.#isNamed) this.#finish((raw ?? this.#seen)[this.#kind.input]);
@@ -74,15 +74,15 @@ export class CallReader implements ItemReader {
     if (this.#call !== undefined) return this.#call;
     const seen = this.#seen;
     const call = (this.#call = this.#to.nextCall());
-    const namespace = textOf(seen.namespace);
-    const itemId = textOf(seen.id);
+    const namespace = filledText(seen.namespace);
+    const itemId = filledText(seen.id);
     this.#to.emit({
       type: "call-start",
       choice,
       call,
       id: this.#id(),
       kind: this.#kind.kind,
-      name: upstreamName(this.#isNamed ? (textOf(seen.name) ?? "") : this.#kind.kind),
+      name: upstreamName(this.#isNamed ? (filledText(seen.name) ?? "") : this.#kind.kind),
       ...(namespace && { namespace }),
       ...(itemId && { itemId }),
       ...extraOf(seen, [...known, this.#kind.input]),
@@ -93,7 +93,7 @@ export class CallReader implements ItemReader {
 
   #id(): string {
     const { callIds, newId } = this.#to;
-    let id = textOf(this.#seen.call_id);
+    let id = filledText(this.#seen.call_id);
     if (id === undefined || callIds.has(id)) {
       this.#to.markRepaired();
       id = newId("call");
@@ -102,14 +102,14 @@ export class CallReader implements ItemReader {
     return id;
   }
 
-  /** Without a name a call cannot be told of: what comes before it waits. */
+  /** A call cannot be emitted without a name: what comes before the name waits. */
   #grow(text: string): void {
     if (this.#call === undefined) {
       this.#to.markRepaired();
       this.#held += text;
       return;
     }
-    this.#telling.text += text;
+    this.#input.text += text;
     this.#to.emit({ type: "call-delta", choice, call: this.#call, text });
   }
 
@@ -117,7 +117,7 @@ export class CallReader implements ItemReader {
     if (this.#call === undefined || whole === undefined || whole === null) return;
     if (!this.#isNamed) return this.#grow(inputText(whole));
     if (typeof whole !== "string") this.#to.markRepaired();
-    const text = remainder(this.#telling, inputText(whole), this.#to);
+    const text = remainder(this.#input, inputText(whole), this.#to);
     if (text !== "") this.#to.emit({ type: "call-delta", choice, call: this.#call, text });
   }
 }

@@ -5,7 +5,7 @@ import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { counted } from "../shared/token-counts.ts";
 import type { EventReader, ReadContext } from "../dialect.ts";
-import { fieldsIn, fieldsOf, isListed, numberOf, textOf } from "../shared/loose.ts";
+import { fieldsIn, fieldsOf, isListed, numberOf, filledText } from "../shared/loose.ts";
 import { errorWords, mergedWords, type ErrorWords } from "../errors/error-words.ts";
 import { bareError, errorFault, upstreamError, strayError } from "../errors/upstream-error.ts";
 import { isBeat, malformed } from "../errors/malformed.ts";
@@ -161,10 +161,10 @@ class ResponsesReader implements EventReader {
   #untyped(raw: Fields): Frame["ends"] {
     if (!this.#isWhole) this.#markRepaired();
     const isResponse =
-      raw.object === "response" || Array.isArray(raw.output) || textOf(raw.output_text);
+      raw.object === "response" || Array.isArray(raw.output) || filledText(raw.output_text);
     if (isResponse) {
       this.#start(raw);
-      return this.#end(raw, textOf(raw.status) ?? "completed");
+      return this.#end(raw, filledText(raw.status) ?? "completed");
     }
     const fault = upstreamError(raw) ?? strayError(raw, this.#isWhole);
     if (fault !== undefined) return this.#fail(fault);
@@ -174,7 +174,7 @@ class ResponsesReader implements EventReader {
   }
 
   #start(response: Fields): void {
-    const id = textOf(response.id);
+    const id = filledText(response.id);
     if (this.#started) {
       if (id !== this.#id) this.#markRepaired();
       return;
@@ -187,7 +187,7 @@ class ResponsesReader implements EventReader {
       type: "turn-start",
       dialect: "responses",
       ...(id && { id }),
-      model: textOf(response.model),
+      model: filledText(response.model),
       created: numberOf(response.created_at),
       ...(Object.keys(extra).length > 0 && { extra }),
     });
@@ -201,7 +201,7 @@ class ResponsesReader implements EventReader {
   }
 
   #end(response: Fields, endType: string): Frame["ends"] {
-    const given = textOf(response.status) ?? endType;
+    const given = filledText(response.status) ?? endType;
     if (response.status !== endType || (this.#frames && !isComplete(response)))
       this.#markRepaired();
     const status = endType === "completed" && given !== "in_progress" ? given : endType;
@@ -211,7 +211,7 @@ class ResponsesReader implements EventReader {
     if ((status === "queued" || status === "in_progress") && !this.#frames)
       return this.#fail(malformed(`answered with a response that is still ${status}`));
     if (!this.#started) this.#startUnannounced();
-    else if (textOf(response.id) !== this.#id) this.#markRepaired();
+    else if (filledText(response.id) !== this.#id) this.#markRepaired();
     const isCut = status === "incomplete";
     this.#output.end(response.output, response.output_text, !isCut);
     const usage = counted(response.usage);
@@ -271,7 +271,7 @@ export const readEvents = (context: ReadContext): EventReader => new ResponsesRe
 
 /** An error that has a type of its own is an error by the name of its event. */
 const typeOf = ({ type }: Fields, name: string | undefined): string | undefined =>
-  name === "error" ? name : (textOf(type) ?? name);
+  name === "error" ? name : (filledText(type) ?? name);
 
 const isItemEvent = (type: string): boolean =>
   /^response\.(output_text|refusal|content_part|reasoning|function_call_arguments|custom_tool_call_input)/.test(

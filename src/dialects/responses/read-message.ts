@@ -1,5 +1,5 @@
 import type { Fields } from "../../turn/turn.ts";
-import { fieldsOf, listOf, numberOf, textOf } from "../shared/loose.ts";
+import { fieldsOf, listOf, numberOf, filledText } from "../shared/loose.ts";
 import { extraOf } from "./fields.ts";
 import { isOwnAnnotation } from "./input-parts.ts";
 import {
@@ -28,7 +28,7 @@ export class MessageReader implements ItemReader {
     this.#first = first;
     this.#to = to;
     if (filledList(first.content) !== undefined) to.markMissedDelta();
-    const [id, phase] = [textOf(first.id), textOf(first.phase)];
+    const [id, phase] = [filledText(first.id), filledText(first.phase)];
     to.emit({ type: "text-start", choice, ...(id && { id }), ...(phase && { phase }) });
   }
 
@@ -60,12 +60,12 @@ export class MessageReader implements ItemReader {
     const { content } = raw ?? (this.#parts.size === 0 ? this.#first : {});
     const parts = this.#partsOf(content);
     if (parts.length < this.#parts.size) this.#to.markRepaired();
-    const told = inPlace(this.#parts, parts.length);
+    const streamed = inPlace(this.#parts, parts.length);
     for (const [index, entry] of parts.entries()) {
       const fields = fieldsOf(entry);
       const type = typeOf(fields);
       if (fields === undefined || type === undefined) continue;
-      const part = told(index);
+      const part = streamed(index);
       if (part === undefined) this.#to.markMissedDelta();
       this.#finish(part ?? this.#open(index, type), fields);
     }
@@ -124,10 +124,10 @@ export class MessageReader implements ItemReader {
   #grow(part: Part, raw: Fields): void {
     if (typeof raw.delta !== "string") return this.#to.markRepaired();
     part.text += raw.delta;
-    this.#say(part, raw.delta, filledList(raw.logprobs));
+    this.#emitText(part, raw.delta, filledList(raw.logprobs));
   }
 
-  #say(part: Part, text: string, logprobs: readonly unknown[] | undefined): void {
+  #emitText(part: Part, text: string, logprobs: readonly unknown[] | undefined): void {
     if (part.type === "refusal") return this.#to.emit({ type: "refusal-delta", choice, text });
     if (logprobs === undefined) return this.#to.emit({ type: "text-delta", choice, text });
     part.probed = true;
@@ -137,7 +137,7 @@ export class MessageReader implements ItemReader {
   #finish(part: Part, raw: Fields): void {
     const more = remainder(part, part.type === "text" ? raw.text : raw.refusal, this.#to);
     const logprobs = part.probed ? undefined : filledList(raw.logprobs);
-    if (more !== "" || logprobs !== undefined) this.#say(part, more, logprobs);
+    if (more !== "" || logprobs !== undefined) this.#emitText(part, more, logprobs);
     for (const annotation of listOf(raw.annotations)?.slice(part.notes) ?? []) {
       this.#to.markMissedDelta();
       part.notes++;

@@ -1,5 +1,5 @@
 import type { Fields } from "../../turn/turn.ts";
-import { fieldsOf, listOf, textOf } from "../shared/loose.ts";
+import { fieldsOf, listOf, filledText } from "../shared/loose.ts";
 import { agrees, isOwnItem } from "./complete.ts";
 import { OneOpenItem } from "./one-open-item.ts";
 import { isHosted, kindOfCall } from "./kinds.ts";
@@ -60,8 +60,8 @@ export class OutputReader {
     const isRepeated =
       before?.closed === false &&
       before.type === item.type &&
-      before.id === textOf(item.id) &&
-      before.callId === textOf(item.call_id);
+      before.id === filledText(item.id) &&
+      before.callId === filledText(item.call_id);
     if (isRepeated) return this.#to.markRepaired();
     if (!isOwnItem(item)) this.#to.markRepaired();
     this.#open(item, raw.output_index);
@@ -70,7 +70,7 @@ export class OutputReader {
   done(raw: Fields): void {
     const item = this.#item(raw);
     if (item === undefined) return;
-    const id = textOf(item.id);
+    const id = filledText(item.id);
     let slot = this.#calling(raw, item) ?? this.#find(raw, id, [String(item.type)]);
     if (slot === undefined || isAnother(slot, item)) {
       this.#to.markRepaired();
@@ -91,7 +91,7 @@ export class OutputReader {
       !before.slot.closed
     )
       return before.slot.reader.each(type, raw);
-    const id = textOf(raw.item_id);
+    const id = filledText(raw.item_id);
     const suited = typeFor(type, raw);
     let slot = this.#find(raw, id, suited) ?? this.#unannounced(suited[0], raw);
     if (slot === undefined) return;
@@ -113,11 +113,11 @@ export class OutputReader {
   end(output: unknown, outputText: unknown, complete: boolean): void {
     const items = (listOf(output) ?? []).flatMap((entry) => {
       const item = fieldsOf(entry);
-      return item === undefined || textOf(item.type) === undefined ? [] : [item];
+      return item === undefined || filledText(item.type) === undefined ? [] : [item];
     });
     const hasMessage = [...items, ...this.#slots].some(({ type }) => type === "message");
     // Some send the text only in `output_text`, which client libraries of the API derive.
-    if (!hasMessage && textOf(outputText) !== undefined)
+    if (!hasMessage && filledText(outputText) !== undefined)
       items.unshift({ type: "message", role: "assistant", content: outputText });
     const { known, left } = this.#match(items);
     const answered = new Set(
@@ -130,7 +130,7 @@ export class OutputReader {
         const isAnswered = item.type === "shell_call" && answered.has(item.call_id);
         slot = this.#open(item, this.#slots.length, isAnswered);
       }
-      if (slot.id !== textOf(item.id) || !isOwnItem(item, slot.first)) this.#to.markRepaired();
+      if (slot.id !== filledText(item.id) || !isOwnItem(item, slot.first)) this.#to.markRepaired();
       if (slot.last !== undefined && !agrees(item, slot.last)) this.#to.markRepaired();
       if (slot.closed) continue;
       this.#to.markMissedDelta();
@@ -151,10 +151,10 @@ export class OutputReader {
     const known = new Map<Fields, Slot>();
     const left = new Set(this.#slots);
     const tests: readonly ((slot: Slot, item: Fields) => boolean)[] = [
-      (slot, item) => slot.id !== undefined && slot.id === textOf(item.id),
-      (slot, item) => slot.callId !== undefined && slot.callId === textOf(item.call_id),
+      (slot, item) => slot.id !== undefined && slot.id === filledText(item.id),
+      (slot, item) => slot.callId !== undefined && slot.callId === filledText(item.call_id),
       (slot, item) =>
-        textOf(item.call_id) === undefined || isRenamed(slot, item) || isUnnamed(slot),
+        filledText(item.call_id) === undefined || isRenamed(slot, item) || isUnnamed(slot),
     ];
     for (const test of tests)
       for (const item of items) {
@@ -172,7 +172,7 @@ export class OutputReader {
   #open(item: Fields, index: unknown, isAnswered = false): Slot {
     if (index !== this.#slots.length) this.#to.markRepaired();
     this.#yield();
-    const given = textOf(item.id);
+    const given = filledText(item.id);
     const id = given !== undefined && this.#byId.has(given) ? undefined : given;
     if (id === undefined) this.#to.markRepaired();
     const type = String(item.type);
@@ -180,7 +180,7 @@ export class OutputReader {
     const slot: Slot = {
       type,
       id,
-      callId: textOf(item.call_id),
+      callId: filledText(item.call_id),
       first: item,
       reader: readerOf(id === given ? item : { ...item, id }, this.#contextOf(owner), isAnswered),
       owner,
@@ -233,7 +233,7 @@ export class OutputReader {
 
   /** The call that an item is the end of, where only the id of the call says so. */
   #calling(raw: Fields, item: Fields): Slot | undefined {
-    const callId = textOf(item.call_id);
+    const callId = filledText(item.call_id);
     if (callId === undefined || typeof raw.output_index === "number") return undefined;
     this.#to.markRepaired();
     return this.#slots.find(
@@ -290,7 +290,7 @@ const isRenamed = (slot: Slot, item: Fields): boolean =>
 
 function itemOf(raw: Fields): Fields | undefined {
   const item = fieldsOf(raw.item);
-  if (item === undefined || textOf(item.type) !== undefined) return item;
+  if (item === undefined || filledText(item.type) !== undefined) return item;
   return "role" in item ? { ...item, type: "message" } : undefined;
 }
 

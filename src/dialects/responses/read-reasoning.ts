@@ -1,5 +1,5 @@
 import type { Fields } from "../../turn/turn.ts";
-import { fieldsOf, listOf, numberOf, textOf } from "../shared/loose.ts";
+import { fieldsOf, listOf, numberOf, filledText } from "../shared/loose.ts";
 import { extraOf } from "./fields.ts";
 import {
   choice,
@@ -32,10 +32,10 @@ const steps: Readonly<Record<string, Step>> = {
   "response.content_part.done": { of: "content", does: "finish" },
 };
 
-/** The fields that are told anew. An empty content would be left out, and is kept as it is. */
-const said = (raw: Fields): string[] => [
+/** The fields that are emitted as events. An empty content would be left out, and is kept as it is. */
+const knownFields = (raw: Fields): string[] => [
   "encrypted_content",
-  ...((filledList(raw.content) ?? textOf(raw.content)) ? ["content"] : []),
+  ...((filledList(raw.content) ?? filledText(raw.content)) ? ["content"] : []),
 ];
 
 /** Reads reasoning: a summary and a content, each in paragraphs. */
@@ -50,7 +50,7 @@ export class ReasoningReader implements ItemReader {
   constructor(first: Fields, to: ItemContext) {
     this.#first = first;
     this.#to = to;
-    const id = textOf(first.id);
+    const id = filledText(first.id);
     to.emit({ type: "reasoning-start", choice, ...(id && { id }) });
   }
 
@@ -69,7 +69,7 @@ export class ReasoningReader implements ItemReader {
         if (typeof raw.delta !== "string") return this.#to.markRepaired();
         const paragraph = this.#paragraph(of, index);
         paragraph.text += raw.delta;
-        return this.#say(of, paragraph, raw.delta);
+        return this.#emitText(of, paragraph, raw.delta);
       }
       case "finish": {
         const whole = raw.text ?? fieldsOf(raw.part)?.text;
@@ -84,20 +84,20 @@ export class ReasoningReader implements ItemReader {
     const item = raw ?? this.#first;
     this.#finishAll("summary", item.summary);
     this.#finishAll("content", item.content);
-    const encrypted = textOf(item.encrypted_content);
+    const encrypted = filledText(item.encrypted_content);
     this.#to.emit({
       type: "reasoning-end",
       choice,
       ...(encrypted && { encrypted }),
       ...(!complete && { complete }),
-      ...(raw && extraOf(raw, ["type", "id", "summary", ...said(raw)])),
+      ...(raw && extraOf(raw, ["type", "id", "summary", ...knownFields(raw)])),
     });
   }
 
   isComplete(): boolean {
     const { summary, content } = this.#sides;
-    for (const telling of [...summary.values(), ...content.values()])
-      if (!telling.done) return false;
+    for (const paragraph of [...summary.values(), ...content.values()])
+      if (!paragraph.done) return false;
     return summary.size + content.size > 0;
   }
 
@@ -125,17 +125,17 @@ export class ReasoningReader implements ItemReader {
     return this.#open(of, index);
   }
 
-  #say(of: Side, { part }: Paragraph, text: string): void {
+  #emitText(of: Side, { part }: Paragraph, text: string): void {
     this.#to.emit({ type: "reasoning-delta", choice, of, part, text });
   }
 
   #finish(of: Side, paragraph: Paragraph, whole: unknown): void {
     const text = remainder(paragraph, whole, this.#to);
-    if (text !== "") this.#say(of, paragraph, text);
+    if (text !== "") this.#emitText(of, paragraph, text);
   }
 
-  #finishAll(of: Side, said: unknown): void {
-    const paragraphs = listOf(said) ?? (textOf(said) === undefined ? [] : [said]);
+  #finishAll(of: Side, sent: unknown): void {
+    const paragraphs = listOf(sent) ?? (filledText(sent) === undefined ? [] : [sent]);
     const known = inPlace(this.#sides[of], paragraphs.length);
     for (const [place, entry] of paragraphs.entries()) {
       if (known(place) === undefined) this.#to.markMissedDelta();

@@ -60,12 +60,12 @@ export function readRequest(body: Fields): Turn {
 function readItems(body: Fields, params: Params, repair: Repair): Item[] {
   const items: Item[] = [];
   if (body.instructions !== undefined && body.instructions !== null) {
-    const said = shaped(text, body.instructions, "instructions");
-    if (said !== "")
+    const value = shaped(text, body.instructions, "instructions");
+    if (value !== "")
       items.push({
         type: "message",
         role: "system",
-        parts: [{ type: "text", text: said }],
+        parts: [{ type: "text", text: value }],
         instructions: true,
       });
   }
@@ -73,11 +73,11 @@ function readItems(body: Fields, params: Params, repair: Repair): Item[] {
     if (!isElsewhere(params)) throw invalid("input", `is missing; ${remedyFor(body)}`);
     return items;
   }
-  const said = shaped(input, body.input, "input");
-  if (typeof said === "string")
-    items.push({ type: "message", role: "user", parts: [{ type: "text", text: said }] });
+  const value = shaped(input, body.input, "input");
+  if (typeof value === "string")
+    items.push({ type: "message", role: "user", parts: [{ type: "text", text: value }] });
   else
-    for (const [at, item] of said.entries())
+    for (const [at, item] of value.entries())
       items.push(readItem(item, { path: `input[${at}]`, repair }));
   return items;
 }
@@ -94,7 +94,7 @@ const isElsewhere = (params: Params): boolean =>
   params.prompt !== undefined;
 
 /**
- * Whether logprobs are wanted is said in `include`, how many alternatives in
+ * Whether logprobs are wanted is set in `include`, how many alternatives in
  * `top_logprobs`; elsewhere it is one parameter.
  */
 function withLogprobs({ include, logprobs, ...params }: Params): Params {

@@ -38,7 +38,7 @@ export function resource(
       start.created !== undefined && isSeconds(start.created) ? start.created : context.created,
     model: start.model ?? turn.model,
     ...echo(turn),
-    ...upstreamSaid(start),
+    ...upstreamFields(start),
   });
   const head = `${fixed.slice(0, -1)},"tools":${echoText(turn.tools)},"status":"`;
   return (progress) =>
@@ -105,16 +105,16 @@ const clients = new Set([
 ]);
 
 /** What the upstream says it really did. */
-function upstreamSaid({ dialect, extra }: Pick<TurnStart, "dialect" | "extra">): Fields {
+function upstreamFields({ dialect, extra }: Pick<TurnStart, "dialect" | "extra">): Fields {
   if (extra === undefined) return {};
   if (dialect !== "responses")
     return typeof extra.service_tier === "string" ? { service_tier: extra.service_tier } : {};
-  const said: Record<string, unknown> = {};
+  const fields: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(extra))
-    if (value !== null && !clients.has(key)) said[key] = value;
-  if (typeof said.reasoning === "object")
-    said.reasoning = { effort: null, summary: null, ...said.reasoning };
-  return said;
+    if (value !== null && !clients.has(key)) fields[key] = value;
+  if (typeof fields.reasoning === "object")
+    fields.reasoning = { effort: null, summary: null, ...fields.reasoning };
+  return fields;
 }
 
 /** Some send milliseconds or nothing real; the API has whole seconds. */
@@ -134,14 +134,14 @@ function errorOf(fault: Fault): Fields {
 export const statusOf = (stop: StopReason): "completed" | "incomplete" =>
   isCut(stop) ? "incomplete" : "completed";
 
-/** What came beside an answer in another dialect. */
+/** Vendor fields of an answer in another dialect. */
 export function loseExtra(extra: Extra | undefined, choice: number, lose: OnLoss): void {
   if (extra === undefined || extra.dialect === "responses") return;
   for (const [key, value] of Object.entries(extra.fields))
     if (isReportable(key, value)) lose(`\`${key}\``, choice);
 }
 
-/** The same of what stood beside all choices. */
+/** The same of those that came outside of all choices. */
 export function loseStart(
   { dialect = "responses", extra }: Pick<TurnStart, "dialect" | "extra">,
   lose: OnLoss,

@@ -64,14 +64,18 @@ function readRef(raw: Fields, path: string, repair: () => void): ToolRef {
   return { kind, name: clientName(name), ...given({ namespace }) };
 }
 
-export function writeToolChoice<Name extends AnyName>(said: ToolChoice<Name>): unknown {
-  switch (said.type) {
+export function writeToolChoice<Name extends AnyName>(toolChoice: ToolChoice<Name>): unknown {
+  switch (toolChoice.type) {
     case "tool":
-      return writeRef(said.tool);
+      return writeRef(toolChoice.tool);
     case "allowed":
-      return { type: "allowed_tools", mode: said.mode, tools: said.tools.map(writeRef) };
+      return {
+        type: "allowed_tools",
+        mode: toolChoice.mode,
+        tools: toolChoice.tools.map(writeRef),
+      };
     default:
-      return said.type;
+      return toolChoice.type;
   }
 }
 

@@ -74,7 +74,7 @@ export function blockWriter(
 type MessageWriter = {
   text(event: TextDelta): void;
   refusal(text: string): void;
-  note(said: unknown): void;
+  note(annotation: unknown): void;
   end(): void;
 };
 
@@ -88,8 +88,8 @@ function messageWriter(line: NumberedFrames, items: OutputItems, message: Messag
   let notes = 0;
 
   const closePart = (): void => {
-    const said = message.parts[part];
-    const fields = said && writeOutputPart(said);
+    const current = message.parts[part];
+    const fields = current && writeOutputPart(current);
     if (fields === undefined) return;
     const { type, text, refusal, logprobs } = fields;
     const done =
@@ -99,11 +99,11 @@ function messageWriter(line: NumberedFrames, items: OutputItems, message: Messag
     line.write(`response.${String(type)}.done`, `${where},${done}`);
     line.write("response.content_part.done", `${where},"part":${JSON.stringify(fields)}`);
   };
-  const openPart = (said: Part): void => {
+  const openPart = (current: Part): void => {
     part++;
     notes = 0;
     where = `${place.fields},"content_index":${part}`;
-    const type = said.type === "refusal" ? "refusal" : "output_text";
+    const type = current.type === "refusal" ? "refusal" : "output_text";
     head = `${frameHead(`response.${type}.delta`, where)},"delta":`;
     const blank = type === "refusal" ? { type: "refusal", text: "" } : { type: "text", text: "" };
     const fields = JSON.stringify(writeOutputPart(blank as Part));
@@ -127,8 +127,8 @@ function messageWriter(line: NumberedFrames, items: OutputItems, message: Messag
       follow();
       line.writeDelta(head, text, DELTA_TAIL);
     },
-    note(said) {
-      const annotation = writeAnnotation(said);
+    note(raw) {
+      const annotation = writeAnnotation(raw);
       if (annotation === undefined) return;
       follow();
       const fields = `"annotation_index":${notes++},"annotation":${JSON.stringify(annotation)}`;
@@ -222,7 +222,7 @@ function paragraphWriter(
   };
 }
 
-/** An item as it is announced: nothing of it has been said. */
+/** An item as it is announced, without content. */
 const opened = (item: Message, id: string): Fields => ({
   ...writeOutputItem(item, id),
   status: "in_progress",

@@ -26,7 +26,7 @@ type CallWriter = {
   end(call: Call): void;
 };
 
-/** How the input of the kinds that have words for it is told. */
+/** The events of those kinds whose input is streamed. */
 const events: Readonly<Record<string, string>> = {
   function: "response.function_call_arguments",
   custom: "response.custom_tool_call_input",

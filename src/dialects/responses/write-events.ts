@@ -107,7 +107,7 @@ function frameWriter(
   return {
     start,
     end(progress: Progress): void {
-      // A turn may fail before its upstream has said a word.
+      // A turn may fail before its upstream sends anything.
       if (response === undefined) start({ type: "turn-start" });
       if (progress.fault !== undefined) line.write("error", errorFields(progress.fault));
       line.write(`response.${progress.status}`, `"response":${response?.(progress) ?? "null"}`);

@@ -14,8 +14,8 @@ export function hostedWriter(line: NumberedFrames, items: OutputItems): HostedWr
   const open = new Map<number, { readonly place: OutputPosition; readonly raw: Fields }>();
 
   const start = (item: number, raw: Fields): void => {
-    const wished = typeof raw.id === "string" && raw.id !== "" ? raw.id : undefined;
-    const place = items.add(wished, "item", (id) => ({ ...raw, id }));
+    const given = typeof raw.id === "string" && raw.id !== "" ? raw.id : undefined;
+    const place = items.add(given, "item", (id) => ({ ...raw, id }));
     open.set(item, { place, raw });
   };
   /** An event that the API does not have would make its readers fail. */

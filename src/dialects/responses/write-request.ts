@@ -26,11 +26,11 @@ export function writeRequest(turn: Turn<UpstreamName>, to: Target): Written {
     { name: "responses", traits: responsesTraits },
     profile,
   );
-  const told = new Set<string>();
+  const reported = new Set<string>();
   const drop: Drop = (path, reason, action = "dropped") => {
     const key = `${path} ${reason}`;
-    if (!told.has(key)) decisions.push({ path, action, reason });
-    told.add(key);
+    if (!reported.has(key)) decisions.push({ path, action, reason });
+    reported.add(key);
   };
   const body: Record<string, unknown> = { model: to.model, ...writeItems(turn, profile, drop) };
   if (turn.stream) body.stream = true;
@@ -99,7 +99,7 @@ function askForLogprobs(body: Record<string, unknown>): void {
   body.include = [...others, LOGPROBS];
 }
 
-/** An answer is kept at the upstream unless it is told not to; other dialects' clients expect the opposite. */
+/** The API stores answers unless `store` is false; clients of other dialects expect the opposite. */
 function keepUnstored(
   body: Record<string, unknown>,
   turn: Turn<UpstreamName>,

@@ -24,7 +24,7 @@ export const listOf = (value: unknown): readonly unknown[] | undefined =>
   Array.isArray(value) ? (value as readonly unknown[]) : undefined;
 
 /** Text that says something: `""` is how many upstreams write "none". */
-export const textOf = (value: unknown): string | undefined =>
+export const filledText = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : undefined;
 
 /** The text of a call's input, which may come as a value. */

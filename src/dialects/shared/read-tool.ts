@@ -14,7 +14,7 @@ import type {
   ToolDeclarations,
 } from "../../turn/turn.ts";
 import { jsonSchema, NO_OBJECT } from "./json-schema.ts";
-import { given, textOf } from "./loose.ts";
+import { given, filledText } from "./loose.ts";
 import { withoutRepair, type Repair } from "./repairs.ts";
 import { invalid, shaped } from "./shape.ts";
 
@@ -157,7 +157,7 @@ function readCallable(raw: z.infer<typeof toolSchema>, path: string, reading: Re
 
 /** A tool of the provider's goes by its kind; a server by its label, since there may be several. */
 function builtinName(type: string, raw: Fields, path: string, { nested }: ToolForm): string {
-  if (nested) return textOf(raw.name) ?? textOf(raw.server_label) ?? type;
+  if (nested) return filledText(raw.name) ?? filledText(raw.server_label) ?? type;
   return type === "mcp" ? shaped(mcpSchema, raw, path).server_label : type;
 }
 

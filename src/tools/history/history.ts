@@ -50,7 +50,7 @@ export function planHistory(
 const TOGETHER = "what the model said and called in one go is sent in one message";
 
 /**
- * The first call that stands in another message than what the model said or
+ * The first call that stands in another message than the text or call of the model
  * called right before it; -1 if none does. Results must follow all of its calls.
  */
 const firstApart = ({ dialect, items, places }: Turn, profile: Profile): number =>

@@ -16,7 +16,7 @@ import type { Toolset } from "../plan/toolset.ts";
 import { asObject } from "./arguments.ts";
 import { Draft, type History } from "./draft.ts";
 
-type To = {
+type TranslateOptions = {
   readonly profile: Profile;
   readonly destination: Destination;
   readonly notes: Notes;
@@ -26,11 +26,11 @@ type To = {
 type Recast = { readonly upstream: Bound["upstream"]; readonly form?: Form | undefined };
 
 /** One conversation on its way to an upstream. */
-type Telling = To & {
+type TranslateContext = TranslateOptions & {
   readonly turn: Turn;
   readonly set: Toolset;
   readonly recast: (call: Call) => Recast | undefined;
-  /** The kinds of calls that are told as another, by the call's id. */
+  /** The kinds that calls are sent as, where it is another, by the call's id. */
   readonly kinds: Map<string, string>;
   /** Calls by the ids of their items, where a result may go by those. */
   readonly named: Map<string, string>;
@@ -39,27 +39,27 @@ type Telling = To & {
 };
 
 /**
- * Past calls under the names and in the forms that the upstream is told now,
+ * Past calls under the names and in the forms that the upstream has for their tools,
  * with their results; and without items that only another dialect has.
  */
-export function translate(turn: Turn, set: Toolset, to: To): History {
+export function translate(turn: Turn, set: Toolset, to: TranslateOptions): History {
   const recast = recasting(turn, set, to.profile, to.notes);
   const fresh = { kinds: new Map(), named: new Map(), carried: new Map() };
-  const telling: Telling = { ...to, turn, set, recast, ...fresh };
+  const context: TranslateContext = { ...to, turn, set, recast, ...fresh };
   // Where no name differs the two kinds of name are the same.
   const items = turn.items as readonly Item<AnyName>[] as readonly Item<UpstreamName>[];
   const draft = new Draft({ items, origins: undefined });
   turn.items.forEach((item, at) => {
-    const own = madeAlone(item, to.profile);
+    const own = providerCall(item, to.profile);
     if (own === undefined) {
-      const written = translateItem(item, at, telling);
+      const written = translateItem(item, at, context);
       if (written === item) draft.keep(at);
       else if (written !== undefined) draft.add(written as Item<UpstreamName>, at);
       return;
     }
     to.notes.note(itemPath(turn, at), "reshaped", MADE_ALONE);
     for (const one of own) {
-      const written = translateItem(one, at, telling);
+      const written = translateItem(one, at, context);
       if (written !== undefined) draft.add(written as Item<UpstreamName>, at);
     }
   });
@@ -70,7 +70,7 @@ const MADE_ALONE =
   "what the provider called itself is told as a call of a function, with its result";
 
 /** What a provider called by itself, for upstreams to which that says nothing. */
-function madeAlone(item: Item, profile: Profile): readonly [Call, Result] | undefined {
+function providerCall(item: Item, profile: Profile): readonly [Call, Result] | undefined {
   if (item.type !== "opaque" || takesFrom(item.dialect, profile)) return undefined;
   const [, kind] = /^(.+)_call$/.exec(String(item.raw.type)) ?? [];
   return kind === undefined ? undefined : kindOf(kind)?.ownCall?.(item.raw);
@@ -79,25 +79,29 @@ function madeAlone(item: Item, profile: Profile): readonly [Call, Result] | unde
 function translateItem(
   item: Item,
   at: number,
-  telling: Telling,
+  context: TranslateContext,
 ): Item | Item<UpstreamName> | undefined {
   switch (item.type) {
     case "call":
-      return tellCall(item, at, telling);
+      return translateToCall(item, at, context);
     case "result":
-      return tellResult(item, telling);
+      return translateToResult(item, context);
     case "opaque":
-      return keepOpaque(item, at, telling);
+      return keepOpaque(item, at, context);
     case "reasoning":
-      return recall(item, at, telling);
+      return recall(item, at, context);
     default:
       return item;
   }
 }
 
-function tellCall(item: Call, at: number, telling: Telling): Call | Call<UpstreamName> {
-  const { recast, kinds, named, carried } = telling;
-  const call = withArguments(translateCall(item, recast(item)), at, telling);
+function translateToCall(
+  item: Call,
+  at: number,
+  context: TranslateContext,
+): Call | Call<UpstreamName> {
+  const { recast, kinds, named, carried } = context;
+  const call = withArguments(translateCall(item, recast(item)), at, context);
   if (call.kind !== item.kind) kinds.set(item.id, call.kind);
   if (item.kind === "local_shell" && item.itemId !== undefined && item.itemId !== item.id)
     named.set(item.itemId, item.id);
@@ -108,7 +112,7 @@ function tellCall(item: Call, at: number, telling: Telling): Call | Call<Upstrea
 function withArguments<Told extends Call | Call<UpstreamName>>(
   call: Told,
   at: number,
-  { turn, notes }: Telling,
+  { turn, notes }: TranslateContext,
 ): Told {
   const input = call.kind === "function" ? asObject(call.input) : call.input;
   if (input === call.input) return call;
@@ -117,7 +121,7 @@ function withArguments<Told extends Call | Call<UpstreamName>>(
   return { ...call, input };
 }
 
-function tellResult(item: Result, { named, kinds, profile, set }: Telling): Result {
+function translateToResult(item: Result, { named, kinds, profile, set }: TranslateContext): Result {
   // Some clients name a shell's call by the id of the item that made it.
   const call = named.get(item.call) ?? item.call;
   const kind = kinds.get(call) ?? upstreamKind(item.kind, profile);
@@ -125,20 +129,20 @@ function tellResult(item: Result, { named, kinds, profile, set }: Telling): Resu
   return translateResult(call === item.call ? item : { ...item, call }, kind, set);
 }
 
-function recall(item: Reasoning, at: number, telling: Telling): Reasoning | undefined {
+function recall(item: Reasoning, at: number, context: TranslateContext): Reasoning | undefined {
   if (item.encrypted === undefined) return item;
-  const { turn, profile, destination, notes, carried } = telling;
+  const { turn, profile, destination, notes, carried } = context;
   const { item: own, loss, calls } = recallReasoning(item, turn.dialect, profile, destination);
   if (loss !== undefined) notes.note(itemPath(turn, at), "dropped", loss);
   for (const [id, extra] of Object.entries(calls ?? {})) carried.set(id, extra);
   return own;
 }
 
-function keepOpaque(item: Opaque, at: number, telling: Telling): Opaque | undefined {
-  const { turn, set, profile, notes } = telling;
+function keepOpaque(item: Opaque, at: number, context: TranslateContext): Opaque | undefined {
+  const { turn, set, profile, notes } = context;
   if (set.emptied.has(at)) return undefined;
   if (takesFrom(item.dialect, profile)) return item;
-  // The tools it brought are known; whether they are offered is said with them.
+  // Its tools are in the catalog, and what becomes of them is reported there.
   if (declaredBy(item) !== undefined) return undefined;
   const { type } = item.raw;
   const what = typeof type === "string" ? `${type} items` : "items without a type";
@@ -199,12 +203,12 @@ function toolOf(
 const isOfKind = (call: Call, { client }: Bound): boolean =>
   call.kind === client.kind || !isCalledByName(client.kind);
 
-/** Whether the kind that a call is to be told as has a form for its answer too. */
+/** Whether the kind that a call is to be sent as has a form for its result too. */
 function hasForm(call: Call, { upstream }: Bound, { items }: Turn): boolean {
   const { takesAnswer } = kindOf(upstream.kind) ?? {};
   if (takesAnswer === undefined || call.kind === upstream.kind) return true;
   const answers = answersIn(items).get(call.id) ?? [];
-  return answers.every(({ parts }) => takesAnswer(textOf(parts)));
+  return answers.every(({ parts }) => takesAnswer(joinTexts(parts)));
 }
 
 const answersIn = memoizeByIdentity((items: readonly Item[]) =>
@@ -214,7 +218,7 @@ const answersIn = memoizeByIdentity((items: readonly Item[]) =>
   ),
 );
 
-const textOf = (parts: readonly Part[]): string =>
+const joinTexts = (parts: readonly Part[]): string =>
   parts.map((part) => (part.type === "text" ? part.text : "")).join("");
 
 /** A call of a tool that was of another kind when it was called. */
@@ -252,7 +256,7 @@ function recastVanished(
 ): Map<string, Recast> {
   const calls = new Map<string, { readonly call: Call; readonly at: number }>();
   for (const [at, item] of turn.items.entries()) {
-    const call = madeAlone(item, profile)?.[0] ?? item;
+    const call = providerCall(item, profile)?.[0] ?? item;
     if (call.type !== "call") continue;
     if (toolOf(call, identity, turn.traits) !== undefined) continue;
     if (!calls.has(identityKey(call))) calls.set(identityKey(call), { call, at });
@@ -283,7 +287,7 @@ function recastVanished(
     });
     const isSame =
       kind === call.kind && name === (call.name as string) && namespace === call.namespace;
-    // Of what a provider called itself it is said that it did.
+    // Calls of the provider itself are reported as such.
     if (!isSame && turn.items[at] === call)
       notes.note(
         itemPath(turn, at),

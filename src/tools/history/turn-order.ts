@@ -8,7 +8,7 @@ export function answerResults(
   { notes, path }: RepairContext,
 ): History {
   const draft = new Draft(history);
-  /** Only reasoning has followed the last result: what the model only thought is nothing said. */
+  /** Whether only reasoning has followed the last result: reasoning alone is no answer to it. */
   let isBehindResults = false;
   history.items.forEach((item, place) => {
     if (isBehindResults && item.type !== "result" && !isByModel(item)) {

@@ -21,7 +21,7 @@ export type Decoder = {
 
 /** How a call's input changes form between the two sides. */
 export type Form = {
-  /** A past call's input as the upstream is told it. */
+  /** A past call's input as it is sent to the upstream. */
   encode(input: string): string;
   /** For a new call, on its way back. */
   decoder(): Decoder;
@@ -40,20 +40,20 @@ export type StandIn = Form & {
   readonly restoredAs?: string | undefined;
 };
 
-/** All there is to say of a kind of tool. */
+/** How one kind of tool is handled. */
 export type Kind = {
   readonly kind: string;
   /** Other names for it: older ones, dated ones. */
   readonly aliases?: RegExp | undefined;
   /** Whether the kind has a form for an answer that a client gave as text; none: for any. */
   readonly takesAnswer?: ((text: string) => boolean) | undefined;
-  /** A call that a provider made itself, as if the client had run it; nothing if there is no result to tell. */
+  /** A call that a provider made itself, as if the client had run it; nothing without a result. */
   readonly ownCall?: ((item: Fields) => readonly [Call, Result] | undefined) | undefined;
   /** None: only a provider can run it, so that nothing can stand in for it. */
   readonly standIn?: StandIn | undefined;
 };
 
-/** A decoder for kinds whose input can only be told from all the arguments. */
+/** A decoder for kinds whose input is known only when the arguments are complete. */
 export function whole(decode: (text: string) => string): Decoder {
   let text = "";
   return {

@@ -45,13 +45,13 @@ export const localShellKind: Kind = {
 /** The action in a function's arguments; the arguments themselves if there is none in them. */
 function decode(text: string): string {
   const value = jsonOf(bareArguments(text));
-  const said = isFields(value)
+  const read = isFields(value)
     ? inside(value, "action")
     : { command: value ?? plainLine(text)?.trim() };
-  const command = wordsOf(said.command ?? said.cmd);
+  const command = wordsOf(read.command ?? read.cmd);
   if (command === undefined) return text;
-  const env = isFields(said.env) ? said.env : {};
-  return JSON.stringify({ type: "exec", command, env, ...pick(said, OPTIONS) });
+  const env = isFields(read.env) ? read.env : {};
+  return JSON.stringify({ type: "exec", command, env, ...pick(read, OPTIONS) });
 }
 
 function wordsOf(command: unknown): readonly string[] | undefined {

@@ -1,12 +1,12 @@
 import type { NamespaceTool } from "../../turn/turn.ts";
 
-/** A description this long is said once for a namespace, not with every tool of it. */
+/** A longer description is added to the first tool of a namespace only. */
 const LONG = 300;
 
 /**
  * A namespace is no tool but a group of them. Where an upstream has no such
- * groups, each member stands for itself under both names, and what was said of
- * the group is said with its members.
+ * groups, each member is a tool of its own under both names, and the description
+ * of the group is added to its members'.
  */
 export function memberDescription(
   own: string | undefined,

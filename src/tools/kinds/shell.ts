@@ -40,7 +40,7 @@ export const shellKind: Kind = {
   },
 };
 
-/** What the commands said, for reading. */
+/** The output of commands as plain text. */
 function outputText(text: string): string {
   const chunks = jsonOf(text);
   if (!Array.isArray(chunks) || !chunks.every(isFields)) return text;
@@ -48,18 +48,18 @@ function outputText(text: string): string {
     .map(({ stdout, stderr, outcome }) => {
       const { type, exit_code: code } = isFields(outcome) ? outcome : {};
       const end = type === "timeout" ? "timed out" : `exit ${JSON.stringify(code ?? 0)}`;
-      const said = [stdout, stderr].filter((one) => typeof one === "string" && one !== "");
-      return [`[${end}]`, ...said].join("\n");
+      const output = [stdout, stderr].filter((one) => typeof one === "string" && one !== "");
+      return [`[${end}]`, ...output].join("\n");
     })
     .join("\n");
 }
 
 function decode(text: string): string {
   const value = jsonOf(bareArguments(text));
-  const said = isFields(value) ? inside(value, "action") : { commands: value ?? plainLine(text) };
-  const commands = lines(said.commands ?? said.command ?? said.cmd);
+  const read = isFields(value) ? inside(value, "action") : { commands: value ?? plainLine(text) };
+  const commands = lines(read.commands ?? read.command ?? read.cmd);
   if (commands === undefined) return text;
-  return JSON.stringify({ commands, ...pick(said, OPTIONS) });
+  return JSON.stringify({ commands, ...pick(read, OPTIONS) });
 }
 
 function lines(commands: unknown): readonly string[] | undefined {

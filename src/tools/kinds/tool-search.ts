@@ -31,7 +31,7 @@ export const toolSearchKind: Kind = {
       };
     },
     encode: (input) => input,
-    // Its arguments are a value, not text, on the client's side: nothing to say before they are whole.
+    // The client gets its arguments as a value, so nothing can be sent before they are complete.
     decoder: () => whole(bareArguments),
     answer: (_, brought) => [
       {

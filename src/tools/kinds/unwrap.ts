@@ -46,14 +46,14 @@ export function unwrapText(key: string): Decoder {
     end(complete) {
       if (state === "string") return string.end(complete);
       if (state === "plain" || held === "") return "";
-      return complete ? textOf(held, key) : state === "whole" ? held : "";
+      return complete ? textInArguments(held, key) : state === "whole" ? held : "";
     },
     hasMore: () =>
       state === "string" ? string.hasMore() : state === "whole" && hasOthers(jsonOf(held), key),
   };
 }
 
-/** Whether an object holds anything beside the text that is taken out of it. */
+/** Whether an object holds more than the text that is taken out of it. */
 const hasOthers = (value: unknown, key: string): boolean =>
   isFields(value) && value[key] !== undefined && Object.keys(value).length > 1;
 
@@ -85,7 +85,7 @@ const isSpace = (char: string): boolean =>
   char === " " || char === "\n" || char === "\t" || char === "\r";
 
 /** The text in arguments that are all there but did not begin as expected. */
-function textOf(whole: string, key: string): string {
+function textInArguments(whole: string, key: string): string {
   const value = jsonOf(whole);
   if (typeof value === "string") return onlyText(jsonOf(value), key) ?? value;
   // What is no such object is the text itself.

@@ -14,27 +14,27 @@ export type NameRequest = {
 };
 
 /**
- * Turns a wished-for name into a lawful one, by the wish alone: the same wish
+ * Turns a requested name into a valid one, by the request alone: the same request
  * always gives the same name. What clashes afterwards is numbered.
  */
-export type NameCodec = (wish: NameRequest, rule: NameRule) => string;
+export type NameCodec = (request: NameRequest, rule: NameRule) => string;
 
-/** Answers each wish, in the order given; the order has no influence on the names. */
-export type NameAllocator = (wishes: readonly NameRequest[]) => readonly UpstreamName[];
+/** Names for all requests, in their order; the order has no influence on the names. */
+export type NameAllocator = (requests: readonly NameRequest[]) => readonly UpstreamName[];
 
 /** The names given out so far, by scope. */
 export type TakenNames = ReadonlyMap<string, ReadonlySet<string>>;
 
 /**
- * Allocates names in one upstream. Lawful names are given out first, so that
- * no bent name can take one; names given out before stay taken.
+ * Allocates names in one upstream. Valid names are given out first, so that
+ * no replacement can take one; names given out before stay taken.
  */
 export function createProviderNameAllocator(
   rule: NameRule,
   codec: NameCodec = nameCodecs[rule.codec ?? "bend"],
   before?: TakenNames,
 ): NameAllocator & { taken(): TakenNames } {
-  const law = patternOf(rule);
+  const pattern = patternOf(rule);
   const taken = new Map<string, Set<string>>();
   const takenIn = (scope: string): Set<string> => {
     let names = taken.get(scope);
@@ -46,7 +46,7 @@ export function createProviderNameAllocator(
   const give = (base: string, scope: string): UpstreamName => {
     const names = takenIn(scope);
     const room = hasReservedPrefix(base, rule) ? outsideReserved(base, rule) : base;
-    // Where all names are kept, the upstream has to say so itself.
+    // Where every prefix is reserved, the upstream refuses the name itself.
     const isRefused = (name: string): boolean =>
       isReserved(name, rule) && !hasReservedPrefix(room, rule);
     const key = `${scope.length} ${scope}${room}`;
@@ -57,14 +57,14 @@ export function createProviderNameAllocator(
     names.add(name);
     return upstreamName(name);
   };
-  const allocate: NameAllocator = (wishes) => {
-    const lawful = wishes.map((wish) => fitsNameRule(flatName(wish, law), rule));
-    const given = wishes.map((wish) => upstreamName(wish.name));
-    for (const at of ranking(wishes, lawful)) {
-      const wish = wishes[at];
-      if (wish === undefined) continue;
-      const base = lawful[at] === true ? flatName(wish, law) : codec(wish, rule);
-      given[at] = give(base, wish.scope ?? "");
+  const allocate: NameAllocator = (requests) => {
+    const valid = requests.map((request) => fitsNameRule(flatName(request, pattern), rule));
+    const given = requests.map((request) => upstreamName(request.name));
+    for (const at of ranking(requests, valid)) {
+      const request = requests[at];
+      if (request === undefined) continue;
+      const base = valid[at] === true ? flatName(request, pattern) : codec(request, rule);
+      given[at] = give(base, request.scope ?? "");
     }
     return given;
   };
@@ -81,14 +81,14 @@ function numbered(name: string, count: number, rule: NameRule): string {
 const flatName = ({ name, prefix }: NameRequest, { filler }: NamePattern): string =>
   prefix === undefined ? name : `${prefix}${filler}${filler}${name}`;
 
-/** The order in which wishes are answered: by their content, never by their place. */
-function ranking(wishes: readonly NameRequest[], lawful: readonly boolean[]): number[] {
-  const order = wishes.map((_, at) => at);
+/** The order in which names are given out: by content, never by place. */
+function ranking(requests: readonly NameRequest[], valid: readonly boolean[]): number[] {
+  const order = requests.map((_, at) => at);
   return order.toSorted((a, b) => {
-    const [one, other] = [wishes[a], wishes[b]];
+    const [one, other] = [requests[a], requests[b]];
     if (one === undefined || other === undefined) return 0;
     return (
-      Number(lawful[b]) - Number(lawful[a]) ||
+      Number(valid[b]) - Number(valid[a]) ||
       one.rank - other.rank ||
       compare(one.prefix ?? "", other.prefix ?? "") ||
       compare(one.name, other.name)
@@ -110,9 +110,9 @@ const hasReservedPrefix = (name: string, { reserved }: NameRule): boolean =>
 
 /** A name under a beginning that the upstream does not keep. */
 function outsideReserved(name: string, rule: NameRule): string {
-  const law = patternOf(rule);
-  for (const word of ["tool", "fn", ...law.digits.split("")]) {
-    const moved = `${replaceInvalid(word, law)}${law.filler}${name}`;
+  const pattern = patternOf(rule);
+  for (const word of ["tool", "fn", ...pattern.digits.split("")]) {
+    const moved = `${replaceInvalid(word, pattern)}${pattern.filler}${name}`;
     if (!hasReservedPrefix(moved, rule))
       return moved.length <= rule.max ? moved : fit(moved, name, rule);
   }
@@ -125,21 +125,21 @@ function outsideReserved(name: string, rule: NameRule): string {
  * says what the tool does, and gets a hash of the whole, as does one that no
  * letter is left of.
  */
-export const replacingCodec: NameCodec = (wish, rule) => {
-  const law = patternOf(rule);
-  const asked = flatName(wish, law);
-  const bent = replaceInvalid(asked, law);
-  if (!/[A-Za-z0-9]/.test(bent)) return fit(replaceInvalid("tool", law), asked, rule);
-  if (bent.length <= rule.max) return bent;
-  const name = replaceInvalid(wish.name, law);
-  const space = rule.max - markOf(asked, law).length - name.length - 2;
-  if (wish.prefix === undefined || space < 4) return fit(bent, asked, rule);
-  return fit(bent.slice(0, space) + law.filler + law.filler + name, asked, rule);
+export const replacingCodec: NameCodec = (request, rule) => {
+  const pattern = patternOf(rule);
+  const asked = flatName(request, pattern);
+  const replaced = replaceInvalid(asked, pattern);
+  if (!/[A-Za-z0-9]/.test(replaced)) return fit(replaceInvalid("tool", pattern), asked, rule);
+  if (replaced.length <= rule.max) return replaced;
+  const name = replaceInvalid(request.name, pattern);
+  const space = rule.max - markOf(asked, pattern).length - name.length - 2;
+  if (request.prefix === undefined || space < 4) return fit(replaced, asked, rule);
+  return fit(replaced.slice(0, space) + pattern.filler + pattern.filler + name, asked, rule);
 };
 
-/** A codec for upstreams where even a bent name that is free must tell its origin. */
-const hashingCodec: NameCodec = (wish, rule) => {
-  const asked = flatName(wish, patternOf(rule));
+/** For upstreams where every replaced name must be unique to its original, taken or not. */
+const hashingCodec: NameCodec = (request, rule) => {
+  const asked = flatName(request, patternOf(rule));
   return fit(replaceInvalid(asked, patternOf(rule)), asked, rule);
 };
 
@@ -157,10 +157,10 @@ function fit(base: string, asked: string, rule: NameRule): string {
 const markOf = (asked: string, { filler, digits }: NamePattern): string =>
   filler + hash(asked, digits);
 
-function replaceInvalid(text: string, law: NamePattern): string {
-  let bent = "";
-  for (const char of text) bent += law.char.test(char) ? char : law.filler;
-  return bent !== "" && !law.first.test(bent) ? law.start + bent : bent;
+function replaceInvalid(text: string, pattern: NamePattern): string {
+  let replaced = "";
+  for (const char of text) replaced += pattern.char.test(char) ? char : pattern.filler;
+  return replaced !== "" && !pattern.first.test(replaced) ? pattern.start + replaced : replaced;
 }
 
 type NamePattern = {
@@ -180,12 +180,12 @@ const DIGITS = `0123456789${LETTERS}`;
 
 const patternOf = memoizeByIdentity(({ chars, first = chars }: NameRule): NamePattern => {
   const char = new RegExp(`^[${chars}]$`, "u");
-  const lawful = (signs: string): string =>
+  const valid = (signs: string): string =>
     signs
       .split("")
       .filter((sign) => char.test(sign))
       .join("");
-  const [small, large] = [lawful(DIGITS), lawful(LETTERS.toUpperCase())];
+  const [small, large] = [valid(DIGITS), valid(LETTERS.toUpperCase())];
   return {
     whole: new RegExp(`^[${first}][${chars}]*$`, "u"),
     char,

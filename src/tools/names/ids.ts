@@ -24,7 +24,7 @@ export function idAllocator(rule: IdRule | undefined): (id: string) => string {
 export const isValidId = (id: string, rule: IdRule): boolean =>
   fitsNameRule(id, rule) && (rule.exact !== true || id.length === rule.max);
 
-/** A lawful id made of an unlawful one, or of one that is taken. */
+/** A valid id in place of one that is not, or that is taken. */
 function newId(id: string, rule: IdRule | undefined, count: number): string {
   const seed = count === 0 ? id : `${id}#${count}`;
   const digits = rule && digitsIn(rule);

@@ -21,26 +21,26 @@ export type Entry = {
   readonly group?: NamespaceTool | undefined;
   /** The item of the conversation that brought it; none if it stands in the list of tools. */
   readonly item?: number | undefined;
-  /** How late it came: 0 with the list of tools, else by the item that brought it first. */
+  /** 0 with the list of tools, else one more than the place of the item that brought it first. */
   readonly since: number;
 };
 
 export type Catalog = {
   readonly entries: readonly Entry[];
   /** Namespaces that hold nothing. */
-  readonly hollow: readonly { readonly path: string; readonly name: string }[];
+  readonly emptyNamespaces: readonly { readonly path: string; readonly name: string }[];
   /** Declarations that cannot be read, and the item of the conversation they stand in. */
-  readonly unread: readonly { readonly path: string; readonly item?: number | undefined }[];
+  readonly unreadable: readonly { readonly path: string; readonly item?: number | undefined }[];
 };
 
 /** Every tool the model may be offered: those declared, and those that the conversation brought. */
 export function buildToolCatalog(turn: Pick<Turn, "traits" | "tools" | "items" | "body">): Catalog {
   const entries: Entry[] = [];
-  const hollow: { path: string; name: string }[] = [];
+  const emptyNamespaces: { path: string; name: string }[] = [];
   const unread: { path: string; item?: number | undefined }[] = [];
   const add = (tool: Tool, path: string, item?: number): void => {
     if (tool.type !== "namespace") return void entries.push(entryOf(tool, path, item));
-    if (tool.tools.length === 0) hollow.push({ path, name: tool.name });
+    if (tool.tools.length === 0) emptyNamespaces.push({ path, name: tool.name });
     for (const at of tool.unreadable ?? []) unread.push({ path: `${path}.tools[${at}]`, item });
     for (const [member, at] of placed(tool))
       entries.push(entryOf(member, `${path}.tools[${at}]`, item, tool));
@@ -54,7 +54,7 @@ export function buildToolCatalog(turn: Pick<Turn, "traits" | "tools" | "items" |
     for (const [tool, at] of placed(declared)) add(tool, `${path}[${at}]`, item);
     for (const at of declared.unreadable ?? []) unread.push({ path: `${path}[${at}]`, item });
   }
-  return { entries, hollow, unread };
+  return { entries, emptyNamespaces, unreadable: unread };
 }
 
 /** The tools of a list with their places in the client's, where those that cannot be read count too. */

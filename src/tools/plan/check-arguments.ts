@@ -16,8 +16,8 @@ export const hasRewritten = ({ identity }: Plan): boolean =>
 
 /**
  * Holds the arguments of calls against the client's own schema where the
- * upstream was given another. Nothing is withheld or bent: arguments reach the
- * client as the model gave them, and that they break a rule is told in the plan.
+ * upstream was given another. Nothing is withheld or changed: arguments reach the
+ * client as the model wrote them, and a violation is listed in the plan.
  */
 export function checkArguments(
   { identity }: Plan,

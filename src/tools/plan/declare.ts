@@ -161,9 +161,13 @@ function declareBuiltin(tool: BuiltinTool, profile: Profile): Declared {
   const template = ownOf(profile.tools.builtins ?? {}, kindOf(kind)?.kind ?? kind);
   if (template !== undefined) {
     const { raw, losses } = fillTemplate(template, tool.raw);
-    const said = losses.map((reason) => ({ action: "changed", reason }) as const);
+    const lossDecisions = losses.map((reason) => ({ action: "changed", reason }) as const);
     const reshaped = { action: "reshaped", reason: `sent as the upstream's own ${kind}` } as const;
-    const offer = { kind, tool: { ...tool, dialect, raw }, decisions: [reshaped, ...said] };
+    const offer = {
+      kind,
+      tool: { ...tool, dialect, raw },
+      decisions: [reshaped, ...lossDecisions],
+    };
     return { verdict: "native", reason: `the upstream has ${kind} in a form of its own`, offer };
   }
   const isOwn = takesFrom(tool.dialect, profile);

@@ -14,7 +14,7 @@ export function parted(description: string, most: number): { head: string; rest:
   return { head: `${head} ${GOES_ON}`, rest: description.slice(head.length).trim() };
 }
 
-/** What the descriptions of the tools that are sent have no room for, to be told elsewhere. */
+/** The ends of descriptions that are too long for the upstream, for the instructions. */
 export function restsOf(
   offered: readonly Bound[],
   sent: readonly Tool<UpstreamName>[],

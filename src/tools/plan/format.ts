@@ -16,8 +16,8 @@ import { unfence } from "./unfence.ts";
 /** A format as an upstream can be asked for it. */
 export type FormatPlan = {
   readonly format: Format | undefined;
-  /** What the model is told instead of what the upstream cannot be asked for. */
-  readonly words?: string | undefined;
+  /** Text for the model in place of what the upstream cannot be asked for. */
+  readonly instructions?: string | undefined;
   /** What the answer must be, since nobody else sees to it. */
   readonly check?: FormatCheck | undefined;
   readonly decisions: readonly Decision[];
@@ -38,7 +38,7 @@ export function planFormat(format: Format | undefined, profile: Profile, path: s
   if (format.type !== "schema")
     return {
       format: undefined,
-      words: wordsFor(),
+      instructions: formatInstructions(),
       check: { strict: true },
       decisions: [
         changed(path, "the upstream has no JSON mode; its model is told, and the answer checked"),
@@ -47,7 +47,7 @@ export function planFormat(format: Format | undefined, profile: Profile, path: s
   const { schema, strict, name, description } = format;
   return {
     format: hasJson ? { type: "json" } : undefined,
-    words: wordsFor([name, description].filter(Boolean).join(": "), schema),
+    instructions: formatInstructions([name, description].filter(Boolean).join(": "), schema),
     // Who asks for no strictness takes what comes.
     check: { schema, strict: strict !== false },
     decisions: [
@@ -68,7 +68,7 @@ const takesFormat = (format: Format, { formats }: Profile): boolean =>
 
 const changed = (path: string, reason: string): Decision => ({ path, action: "changed", reason });
 
-function wordsFor(title?: string, schema?: JsonSchema): string {
+function formatInstructions(title?: string, schema?: JsonSchema): string {
   const what = schema === undefined ? "one JSON object" : "JSON that matches the schema below";
   const rule = `Your final answer must be ${what}, and nothing else: no code fence, no words before or after it. You may call tools first.`;
   return schema === undefined ? rule : `${rule}\n\n${title ?? ""}\n${JSON.stringify(schema)}`;
@@ -77,9 +77,9 @@ function wordsFor(title?: string, schema?: JsonSchema): string {
 type Conversation<Name extends AnyName> = Pick<Turn<Name>, "items" | "places">;
 
 /** Says words with the instructions at the beginning, where they do not move from turn to turn. */
-export function withWords<Name extends AnyName>(
+export function withInstructions<Name extends AnyName>(
   { items, places }: Conversation<Name>,
-  words: string,
+  instructions: string,
   { history }: Profile,
 ): Conversation<Name> {
   const isLeading = (item: Item<Name> | undefined): item is Message =>
@@ -89,19 +89,23 @@ export function withWords<Name extends AnyName>(
   const before = items[last];
   if (!isLeading(before)) {
     const role = history?.roles?.includes("system") === false ? "developer" : "system";
-    const told: Message = { type: "message", role, parts: [{ type: "text", text: words }] };
+    const message: Message = {
+      type: "message",
+      role,
+      parts: [{ type: "text", text: instructions }],
+    };
     const later = items.map((_, at) => itemPlace({ items, places }, at));
-    return { items: [told, ...items], places: [0, ...later] };
+    return { items: [message, ...items], places: [0, ...later] };
   }
-  const told = {
+  const message = {
     ...before,
-    parts: [...before.parts, { type: "text", text: `\n\n${words}` } as const],
+    parts: [...before.parts, { type: "text", text: `\n\n${instructions}` } as const],
   };
-  return { items: items.with(last, told), places };
+  return { items: items.with(last, message), places };
 }
 
-/** What a choice has said. */
-type Said = { text: string; unfence: Decoder; refused: boolean; called: boolean };
+/** The answer of one choice so far. */
+type AnswerState = { text: string; unfence: Decoder; refused: boolean; called: boolean };
 
 /**
  * Holds an answer to its format: takes code fences off and, when all has been
@@ -111,14 +115,14 @@ type Said = { text: string; unfence: Decoder; refused: boolean; called: boolean 
 export function keepFormat<Name extends AnyName>(
   check: FormatCheck,
 ): Stage<TurnEvent<Name>, TurnEvent<Name>> {
-  const choices: (Said | undefined)[] = [];
+  const choices: (AnswerState | undefined)[] = [];
   const ends: TurnEnd[] = [];
-  const saidBy = (choice: number): Said =>
+  const stateOf = (choice: number): AnswerState =>
     (choices[choice] ??= { text: "", unfence: unfence(), refused: false, called: false });
   const pass = (event: TextDelta, emit: Emit<TurnEvent<Name>>): void => {
-    const said = saidBy(event.choice);
-    const text = said.unfence.each(event.text);
-    said.text += text;
+    const state = stateOf(event.choice);
+    const text = state.unfence.each(event.text);
+    state.text += text;
     if (text === event.text) emit(event);
     else if (text !== "") emit({ type: "text-delta", choice: event.choice, text });
   };
@@ -126,25 +130,25 @@ export function keepFormat<Name extends AnyName>(
     each(event, emit) {
       switch (event.type) {
         case "text-start": {
-          const said = saidBy(event.choice);
-          said.text = "";
-          said.unfence = unfence();
+          const state = stateOf(event.choice);
+          state.text = "";
+          state.unfence = unfence();
           return emit(event);
         }
         case "text-delta":
           return pass(event, emit);
         case "text-end": {
-          const said = saidBy(event.choice);
-          const text = said.unfence.end(event.complete !== false);
-          said.text += text;
+          const state = stateOf(event.choice);
+          const text = state.unfence.end(event.complete !== false);
+          state.text += text;
           if (text !== "") emit({ type: "text-delta", choice: event.choice, text });
           return emit(event);
         }
         case "refusal-delta":
-          saidBy(event.choice).refused = true;
+          stateOf(event.choice).refused = true;
           return emit(event);
         case "call-start":
-          saidBy(event.choice).called = true;
+          stateOf(event.choice).called = true;
           return emit(event);
         case "turn-end":
           return void ends.push(event);
@@ -157,7 +161,7 @@ export function keepFormat<Name extends AnyName>(
     },
     end(emit) {
       for (const { choice, stop } of ends) {
-        const { text, refused, called } = saidBy(choice);
+        const { text, refused, called } = stateOf(choice);
         const isAnswer = stop === "end" && !refused && !called;
         const flaw = isAnswer && check.strict ? flawOf(text, check) : undefined;
         if (flaw !== undefined) return emit({ type: "turn-fail", fault: unmet(flaw) });

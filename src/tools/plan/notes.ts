@@ -1,6 +1,6 @@
 import type { Action, Decision } from "../../turn/decision.ts";
 
-/** Gathers decisions; what is done many times for one reason is said once, at the first place. */
+/** Collects decisions; what is done many times for one reason is listed once, with the first path. */
 export type Notes = {
   note(path: string, action: Action, reason: string): void;
   decisions(): readonly Decision[];

@@ -6,7 +6,7 @@ import type { ToolChoice, DialectName, Params, Turn } from "../../turn/turn.ts";
 import { planToolChoice, type ToolChoicePlan } from "./tool-choice.ts";
 import type { Bound, Identities, ToolVerdict, Verdict } from "./declare.ts";
 import { restsOf } from "./description.ts";
-import { planFormat, withWords, type FormatCheck } from "./format.ts";
+import { planFormat, withInstructions, type FormatCheck } from "./format.ts";
 import { planHistory } from "../history/history.ts";
 import type { Destination, Seal } from "./reasoning.ts";
 import { toolsetOf, type Toolset } from "./toolset.ts";
@@ -15,9 +15,9 @@ export type { ToolVerdict, Verdict } from "./declare.ts";
 
 /** What is done to one request so that one upstream can take it. */
 export type Plan = {
-  /** What the upstream is told. */
+  /** The turn as it is sent to the upstream. */
   readonly turn: Turn<UpstreamName>;
-  /** What the client said, for which answers are made. */
+  /** The turn of the client, for which answers are made. */
   readonly asked: Turn;
   readonly verdicts: readonly ToolVerdict[];
   readonly decisions: readonly Decision[];
@@ -26,7 +26,7 @@ export type Plan = {
   readonly limits: Limits;
   /** What the answer must be, where the upstream cannot be held to it. */
   readonly check: FormatCheck | undefined;
-  /** Whose the reasoning in the answer is, where the client has to be told. */
+  /** How the reasoning of the answer is marked with its origin, where the client keeps it. */
   readonly seal: Seal | undefined;
   /** Nothing is renamed, degraded, dropped or repaired: the client's own body may be sent. */
   readonly identical: boolean;
@@ -46,7 +46,7 @@ export function planTools(turn: Turn, profile: Profile, to: Destination = {}): P
   return plan;
 }
 
-/** The same for looking at: what stands in the way of sending it is told beside the plan. */
+/** The same for display: what stands in the way of sending it comes with the plan. */
 export function previewTools(
   turn: Turn,
   profile: Profile,
@@ -58,8 +58,9 @@ export function previewTools(
   const history = planHistory(turn, set, profile, to);
   const format = planFormat(turn.format, profile, turn.traits.format.path);
   const params = planParams(turn, set, profile);
-  const words = wordsOf(format.words, set, choice);
-  const { items, places } = words === undefined ? history : withWords(history, words, profile);
+  const instructions = addedInstructions(format.instructions, set, choice);
+  const { items, places } =
+    instructions === undefined ? history : withInstructions(history, instructions, profile);
   const { repairs = none } = turn;
   const isSame =
     repairs.length === 0 &&
@@ -103,15 +104,15 @@ export function previewTools(
 
 const none: readonly Decision[] = [];
 
-/** What the model is told beside the conversation, if anything. */
-function wordsOf(
+/** Text that is added to the instructions, if any. */
+function addedInstructions(
   format: string | undefined,
   { offered }: Toolset,
   { tools }: ToolChoicePlan,
 ): string | undefined {
   const rests = restsOf(offered, tools);
-  const words = format === undefined ? rests : [...rests, format];
-  return words.length === 0 ? undefined : words.join("\n\n");
+  const instructions = format === undefined ? rests : [...rests, format];
+  return instructions.length === 0 ? undefined : instructions.join("\n\n");
 }
 
 /**
@@ -159,7 +160,7 @@ function toolChoiceFor(
   }
 }
 
-/** Whether the upstream may call several tools at once is held to on the way back, wherever it cannot be said. */
+/** An upstream that cannot be told to make one call at once has its further calls withheld. */
 function planParams(
   turn: Turn,
   { offered }: Toolset,

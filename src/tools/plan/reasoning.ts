@@ -123,9 +123,9 @@ export function sealReasoning<Name extends AnyName>({
           contents[event.choice] = [];
           return emit(event);
         case "reasoning-delta": {
-          const said = (contents[event.choice] ??= []);
+          const content = (contents[event.choice] ??= []);
           if (reasoning && event.of === "content")
-            said[event.part] = (said[event.part] ?? "") + event.text;
+            content[event.part] = (content[event.part] ?? "") + event.text;
           return emit(event);
         }
         case "reasoning-end": {

@@ -38,20 +38,20 @@ export function restoreCalls(
 ): Stage<TurnEvent<UpstreamName>, Event> {
   const choices: (Calls | undefined)[] = [];
   const admit = admission(plan, report, figures);
-  /** Whether what the client is given differs from what the last frame said. */
-  let bent = false;
+  /** Whether the client got other events than those of the last frame. */
+  let changed = false;
 
   const start = (event: CallStart<UpstreamName>, emit: Emit<Event>): void => {
     const calls = (choices[event.choice] ??= { passing: [], given: 0, withheld: 0 });
     const { started, passing } = admit(event, calls);
     calls.passing[event.call] = passing;
-    if ((started as unknown) !== event || passing.decoder !== undefined) bent = true;
+    if ((started as unknown) !== event || passing.decoder !== undefined) changed = true;
     if (started !== undefined) emit(started);
   };
   const delta = (event: CallDelta, { call, decoder }: Passing, emit: Emit<Event>): void => {
     if (call === undefined) return;
     if (decoder === undefined) return emit(call === event.call ? event : { ...event, call });
-    bent = true;
+    changed = true;
     const text = decoder.each(event.text);
     if (text !== "") emit({ type: "call-delta", choice: event.choice, call, text });
   };
@@ -59,7 +59,7 @@ export function restoreCalls(
     if (call === undefined) return;
     const { choice, complete } = event;
     const text = decoder?.end(complete) ?? "";
-    tellMore(event, decoder, report);
+    reportMore(event, decoder, report);
     if (text !== "") emit({ type: "call-delta", choice, call, text });
     emit(call === event.call ? event : { ...event, call });
   };
@@ -78,11 +78,11 @@ export function restoreCalls(
             : end(event, passing, emit);
         }
         case "turn-end":
-          return emit(settled(event, choices[event.choice]));
+          return emit(withoutWithheldCalls(event, choices[event.choice]));
         case "frame": {
-          const isBent = bent && event.forwardable;
-          bent = false;
-          return emit(isBent ? { ...event, forwardable: false } : event);
+          const isChanged = changed && event.forwardable;
+          changed = false;
+          return emit(isChanged ? { ...event, forwardable: false } : event);
         }
         default:
           emit(event);
@@ -91,14 +91,14 @@ export function restoreCalls(
   };
 }
 
-function tellMore(event: CallEnd, decoder: Decoder | undefined, report: OnDecision): void {
+function reportMore(event: CallEnd, decoder: Decoder | undefined, report: OnDecision): void {
   if (decoder?.hasMore?.() !== true) return;
   const reason = "a call of a text tool held more than its text";
   report({ path: callPath(event), action: "dropped", reason });
 }
 
 /** A turn whose calls were all withheld waits for no results. */
-function settled(event: TurnEnd, calls: Calls | undefined): TurnEnd {
+function withoutWithheldCalls(event: TurnEnd, calls: Calls | undefined): TurnEnd {
   const isOver = event.stop === "calls" && calls?.given === 0 && calls.withheld > 0;
   return isOver ? { ...event, stop: "end" } : event;
 }
@@ -122,16 +122,16 @@ function admission(
   return (event, calls) => {
     const known = recognise(event, identity);
     const bound = known ?? identity.byLikeness(fullName(event));
-    const say = (action: Action, reason: string): void =>
+    const note = (action: Action, reason: string): void =>
       report({ path: callPath(event), action, reason });
-    if (bound === undefined) say("repaired", `\`${event.name}\` was called and is not declared`);
+    if (bound === undefined) note("repaired", `\`${event.name}\` was called and is not declared`);
     else if (known === undefined)
-      say("repaired", `\`${event.name}\` was called and taken for \`${fullName(bound.client)}\``);
+      note("repaired", `\`${event.name}\` was called and taken for \`${fullName(bound.client)}\``);
     const why = forbidden(bound, calls);
     if (why !== undefined) {
       calls.withheld++;
       figures.withheld++;
-      say("dropped", `a call of \`${event.name}\` is withheld: ${why}`);
+      note("dropped", `a call of \`${event.name}\` is withheld: ${why}`);
       return { started: undefined, passing: { call: undefined, decoder: undefined } };
     }
     const restored = restoreToolCall(event, bound);

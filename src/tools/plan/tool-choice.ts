@@ -54,7 +54,7 @@ export function planToolChoice(
 
   switch (choice.type) {
     case "auto":
-      // It is what every upstream does when nothing is said.
+      // The default of every upstream.
       return plan({ toolChoice: mode("auto"), identical: can("auto") });
     case "none":
       if (can("none")) return plan({ ...callNothing(can), allowed: new Set() });
@@ -89,7 +89,7 @@ type Planner = {
   ) => ToolChoicePlan;
 };
 
-/** How an upstream is told to call nothing: in its word for it, or by offering nothing. */
+/** How an upstream is kept from calling: by `none`, or by offering nothing. */
 const callNothing = (
   can: Planner["can"],
 ): Pick<ToolChoicePlan, "toolChoice"> | Pick<ToolChoicePlan, "tools"> =>

@@ -91,7 +91,7 @@ function planToolset(turn: Turn, profile: Profile): Toolset {
   }
   const reason = "tools that the conversation brings are declared with the others";
   for (const path of emptied.values()) decisions.push({ path, action: "reshaped", reason });
-  verdicts.push(...repeated, ...strayVerdicts(catalog, emptied, profile, decisions));
+  verdicts.push(...repeated, ...unusableVerdicts(catalog, emptied, profile, decisions));
   const isSame = ({ entry, declared }: Planned): boolean => declared.offer?.tool === entry.tool;
   const identical = decisions.length === 0 && planned.every(isSame);
   return {
@@ -114,8 +114,8 @@ function planToolset(turn: Turn, profile: Profile): Toolset {
 type Reasoned = Pick<Decision, "action" | "reason">;
 
 /** Namespaces without tools and declarations without sense. */
-function strayVerdicts(
-  { hollow, unread }: Catalog,
+function unusableVerdicts(
+  { emptyNamespaces, unreadable }: Catalog,
   emptied: ReadonlyMap<number, string>,
   profile: Profile,
   decisions: Decision[],
@@ -128,9 +128,9 @@ function strayVerdicts(
     return { ...tool, verdict: "ignored", reason: made.reason };
   };
   // An upstream that has such things may make more of them.
-  const bare = keepsGroups(profile) ? [] : hollow;
+  const bare = keepsGroups(profile) ? [] : emptyNamespaces;
   const isKept = ruleFor("additional_tools", profile) === "native";
-  const odd = unread.filter(({ item }) => item === undefined || !isKept || emptied.has(item));
+  const odd = unreadable.filter(({ item }) => item === undefined || !isKept || emptied.has(item));
   const empty: Reasoned = { action: "repaired", reason: "the namespace holds no tools" };
   const senseless: Reasoned = { action: "dropped", reason: "it cannot be read as a tool" };
   return [

@@ -58,7 +58,7 @@ const remarks = new Set(
   "description title default examples $comment deprecated $defs definitions".split(" "),
 );
 
-/** Alternatives. What stands beside them holds for each of them. */
+/** Alternatives. Keywords next to them hold for each of them. */
 export function writeUnion(
   schema: Fields,
   word: "anyOf" | "oneOf",
@@ -76,12 +76,12 @@ export function writeUnion(
     return asText(schema, writing, "alternatives");
   if (!apart) writing.changed = true;
 
-  const said = takes(writing, word) ? word : "anyOf";
-  if (!takes(writing, said)) return writeWithout(schema, branches, writing);
-  if (said !== word) writing.changed = true;
+  const keyword = takes(writing, word) ? word : "anyOf";
+  if (!takes(writing, keyword)) return writeWithout(schema, branches, writing);
+  if (keyword !== word) writing.changed = true;
   const nodes = branches.map((branch) => writing.write(branch.schema, branch.within));
   const outer = limit(apart ? own : only(own, remarks), writing);
-  const written = { ...outer, [said]: nodes.map((node) => node.schema) };
+  const written = { ...outer, [keyword]: nodes.map((node) => node.schema) };
   if (nodes.every(({ codec }) => codec === undefined)) return { schema: written, codec: undefined };
   const codec = unionCodec(
     nodes.map((node, at) => ({
@@ -138,7 +138,7 @@ function writeWithout(
 const isNull = (schema: JsonSchema): boolean =>
   isFields(schema) && (schema.type === "null" || schema.const === null);
 
-/** The one thing that may be null, as far as the upstream can say so. */
+/** A schema that may be null, as far as the upstream has a form for that. */
 function nullable(node: RewrittenSchema, may: boolean, writing: Rewrite): RewrittenSchema {
   if (!may || !isFields(node.schema)) return node;
   if (writing.rule.keywords?.includes("nullable") === true)

@@ -13,7 +13,7 @@ export type Compiled = {
   readonly codec: Codec | undefined;
   /** Rewrites that are undone on the way back; each a phrase. */
   readonly reshaped: readonly string[];
-  /** What the upstream's schemas cannot say and its model is only told. */
+  /** Constraints that the upstream's schemas have no form for: its model reads them in a description. */
   readonly describedOnly: readonly string[];
 };
 
@@ -68,7 +68,7 @@ function settleRoot(writing: Rewrite, schema: JsonSchema): RewrittenSchema {
   };
 }
 
-/** A function whose parameters are only said to be an object has none, rather than any. */
+/** Parameters that are just `{"type":"object"}` mean none, rather than any. */
 function withProperties(schema: JsonSchema): JsonSchema {
   if (schema === true) return { type: "object", properties: {} };
   if (!isFields(schema)) return schema;
@@ -86,7 +86,7 @@ function followed(schema: JsonSchema, root: JsonSchema, steps = 8): JsonSchema {
 
 const UNIONS = ["anyOf", "oneOf", "allOf", "not", "if", "then", "else"];
 
-/** An object that only asks for one or another of its own keys: the asking is told, the object kept. */
+/** An object that only requires one or another of its own keys: the condition goes into its description. */
 function withoutConditions(schema: JsonSchema, writing: Rewrite): JsonSchema {
   if (!isFields(schema) || !isFields(schema.properties)) return schema;
   const conditions = UNIONS.filter((word) => word in schema);

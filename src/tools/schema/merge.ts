@@ -15,7 +15,7 @@ export function narrowed(schema: Fields, type: string): Fields {
 }
 
 /**
- * Schemas that must all hold, as one; nothing if that cannot be said in one. All
+ * Schemas that must all hold, as one; nothing if no single schema means the same. All
  * at once and not one after the other: each step would copy what the steps
  * before it have gathered.
  */

@@ -134,7 +134,7 @@ function writeOthers(
   return { schema: pairs(undefined, schema, writing), rest: { key, codec: entries(codec) } };
 }
 
-/** What a property's absence is said by, for an upstream that wants every property. */
+/** What stands for a property's absence, for an upstream that wants every property. */
 function whenAbsent(
   { schema }: RewrittenSchema,
   original: JsonSchema,

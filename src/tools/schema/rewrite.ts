@@ -46,7 +46,7 @@ const silent = new Set(
   "$schema $id $comment $anchor $defs definitions title readOnly writeOnly".split(" "),
 );
 
-/** The way out for what the upstream's schemas cannot describe: JSON text, with the schema beside it. */
+/** For what the upstream's schemas cannot describe: JSON text, with the schema in its description. */
 export function asText(schema: Fields, writing: Rewrite, what: string): RewrittenSchema {
   writing.changed = writing.values = true;
   writing.reshaped.add(`${what} as JSON text`);
@@ -61,10 +61,10 @@ export function asText(schema: Fields, writing: Rewrite, what: string): Rewritte
 
 /** A description with remarks behind it. */
 export function describe(description: unknown, remarks: readonly string[]): string {
-  const said = typeof description === "string" ? description : "";
-  if (remarks.length === 0) return said;
+  const given = typeof description === "string" ? description : "";
+  if (remarks.length === 0) return given;
   const remark = `(${remarks.join("; ")})`;
-  return said === "" ? remark : `${said} ${remark}`;
+  return given === "" ? remark : `${given} ${remark}`;
 }
 
 /** The schema without what the upstream does not take, which its description tells instead. */

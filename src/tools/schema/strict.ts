@@ -2,7 +2,7 @@ import { isSchema, typesIn } from "../../schema/keywords.ts";
 import { isFields } from "../../turn/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 
-/** What a strict schema may say beside what is looked into here. */
+/** Keywords that a strict schema may have and that are not looked into here. */
 const harmless: ReadonlySet<string> = new Set(
   `$ref $schema additionalProperties const description enum exclusiveMaximum exclusiveMinimum format
   maxItems maximum minItems minimum multipleOf pattern required title type`.split(/\s+/),

@@ -53,21 +53,21 @@ function writeOpen(schema: JsonSchema, writing: Rewrite): RewrittenSchema {
 
 function writeRef(schema: Fields, ref: string, writing: Rewrite, within: Within): RewrittenSchema {
   const target = resolve(writing.root, ref);
-  const { $ref: _, ...beside } = schema as Record<string, unknown>;
+  const { $ref: _, ...siblings } = schema as Record<string, unknown>;
   if (writing.rule.refs !== false)
     return target === undefined
       ? { schema, codec: undefined }
-      : writeDefinition(beside, ref, target, writing);
+      : writeDefinition(siblings, ref, target, writing);
   if (target === undefined || within.has(ref))
-    return asText(beside, writing, target === undefined ? `what ${ref} refers to` : "recursion");
+    return asText(siblings, writing, target === undefined ? `what ${ref} refers to` : "recursion");
   writing.changed = true;
-  const joined = typeof target === "boolean" ? target : { ...target, ...beside };
+  const joined = typeof target === "boolean" ? target : { ...target, ...siblings };
   return writing.write(joined, new Set(within).add(ref));
 }
 
 /** Keeps a reference, and what it refers to among the definitions. */
 function writeDefinition(
-  beside: Fields,
+  siblings: Fields,
   ref: string,
   target: JsonSchema,
   writing: Rewrite,
@@ -88,5 +88,5 @@ function writeDefinition(
     decode: (value) => apply(definition.node?.codec, "decode", value),
   };
   const kept = `#/$defs/${definition.name}`;
-  return { schema: { ...beside, $ref: kept }, codec: writing.follow ? codec : undefined };
+  return { schema: { ...siblings, $ref: kept }, codec: writing.follow ? codec : undefined };
 }

@@ -1,4 +1,4 @@
-import { fieldsOf, listOf, numberOf, textOf } from "../../dialects/shared/loose.ts";
+import { fieldsOf, listOf, numberOf, filledText } from "../../dialects/shared/loose.ts";
 import type { Emit } from "../../stream/stage.ts";
 import type { TurnEvent, Usage } from "../../turn/event.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
@@ -62,7 +62,7 @@ export class AnswerReader {
     this.#emit = emit;
     switch (method) {
       case "turn/started":
-        this.turn ??= textOf(fieldsOf(params.turn)?.id);
+        this.turn ??= filledText(fieldsOf(params.turn)?.id);
         return;
       case "item/started":
         return this.#readStarted(params);
@@ -127,12 +127,12 @@ export class AnswerReader {
     const streamed = this.#openReasoning(item);
     for (const field of ["summary", "content"] as const)
       for (const [part, one] of (listOf(item[field]) ?? []).entries()) {
-        const text = textOf(fieldsOf(one)?.text);
+        const text = filledText(fieldsOf(one)?.text);
         if (text !== undefined && !streamed[field].has(part))
           this.#emit({ type: "reasoning-delta", choice: 0, of: field, part, text });
       }
     this.#hasContent = true;
-    this.#emit({ type: "reasoning-end", choice: 0, encrypted: textOf(item.encrypted_content) });
+    this.#emit({ type: "reasoning-end", choice: 0, encrypted: filledText(item.encrypted_content) });
     this.#open = undefined;
   }
 
@@ -142,9 +142,9 @@ export class AnswerReader {
     const value = isCustom ? item.input : item.arguments;
     const input = typeof value === "string" ? value : "";
     const call = calls.length;
-    const id = textOf(item.call_id) ?? `call_${call}`;
-    const name = textOf(item.name) ?? "";
-    const isDynamic = !isCustom && id === item.call_id && textOf(item.namespace) === undefined;
+    const id = filledText(item.call_id) ?? `call_${call}`;
+    const name = filledText(item.name) ?? "";
+    const isDynamic = !isCustom && id === item.call_id && filledText(item.namespace) === undefined;
     calls.push({ id, name, input, isDynamic });
     this.#hasContent = true;
     this.#start();
@@ -186,14 +186,14 @@ export class AnswerReader {
   #openText({ id, phase }: Fields): OpenText {
     if (this.#open?.type === "text") return this.#open;
     this.#start();
-    this.#emit({ type: "text-start", choice: 0, id: textOf(id), phase: textOf(phase) });
+    this.#emit({ type: "text-start", choice: 0, id: filledText(id), phase: filledText(phase) });
     return (this.#open = { type: "text", streamed: false });
   }
 
   #openReasoning({ id }: Fields): OpenReasoning {
     if (this.#open?.type === "reasoning") return this.#open;
     this.#start();
-    this.#emit({ type: "reasoning-start", choice: 0, id: textOf(id) });
+    this.#emit({ type: "reasoning-start", choice: 0, id: filledText(id) });
     return (this.#open = { type: "reasoning", summary: new Set(), content: new Set() });
   }
 

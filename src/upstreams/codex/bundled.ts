@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { fieldsIn, fieldsOf, listOf, textOf } from "../../dialects/shared/loose.ts";
+import { fieldsIn, fieldsOf, listOf, filledText } from "../../dialects/shared/loose.ts";
 
 /** The models in this Codex's own catalog that it shows to users; none where it cannot list them. */
 export function bundledModels(
@@ -17,6 +17,6 @@ export function bundledModels(
 const readModels = (text: string): readonly string[] =>
   (listOf(fieldsIn(text)?.models) ?? []).flatMap((one) => {
     const model = fieldsOf(one);
-    const slug = textOf(model?.slug);
+    const slug = filledText(model?.slug);
     return slug === undefined || model?.visibility === "hide" ? [] : [slug];
   });

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { fieldsOf, listOf, textOf } from "../../dialects/shared/loose.ts";
+import { fieldsOf, listOf, filledText } from "../../dialects/shared/loose.ts";
 import { jsonOf, ordered } from "../../turn/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { ModelOutput, ModelCall } from "./answer-reader.ts";
@@ -34,7 +34,7 @@ export function continuationOf(tenant: string, request: CodexRequest): Continuat
     const result = items[at - 1];
     const content = contentItems(result?.output);
     if (content === undefined) return undefined;
-    byCall.set(textOf(result?.call_id) ?? "", content);
+    byCall.set(filledText(result?.call_id) ?? "", content);
   }
   const output: ModelOutput = { text: "", calls: [] };
   for (; items[at - 1]?.type === "function_call"; at--) output.calls.unshift(callIn(items[at - 1]));
@@ -83,9 +83,9 @@ function hashOf(
 }
 
 const callIn = (item: Fields | undefined): ModelCall => ({
-  id: textOf(item?.call_id) ?? "",
-  name: textOf(item?.name) ?? "",
-  input: textOf(item?.arguments) ?? "",
+  id: filledText(item?.call_id) ?? "",
+  name: filledText(item?.name) ?? "",
+  input: filledText(item?.arguments) ?? "",
   isDynamic: true,
 });
 
@@ -93,7 +93,7 @@ const isAssistantMessage = (item: Fields | undefined): boolean =>
   item?.type === "message" && item.role === "assistant";
 
 const messageText = (item: Fields | undefined): string =>
-  (listOf(item?.content) ?? []).map((part) => textOf(fieldsOf(part)?.text) ?? "").join("");
+  (listOf(item?.content) ?? []).map((part) => filledText(fieldsOf(part)?.text) ?? "").join("");
 
 /**
  * The output of a result as the response to `item/tool/call`; undefined where an
@@ -107,7 +107,7 @@ function contentItems(output: unknown): Fields[] | undefined {
   return parts.map((part) =>
     isImage(part)
       ? { type: "inputImage", imageUrl: part?.image_url }
-      : { type: "inputText", text: textOf(part?.text) ?? "" },
+      : { type: "inputText", text: filledText(part?.text) ?? "" },
   );
 }
 
@@ -119,6 +119,6 @@ function steerInput(item: Fields): readonly Fields[] | undefined {
     // Without a detail Codex would send `high`, which costs more than the API's default.
     if (part?.type === "input_image")
       return { type: "image", url: part.image_url, detail: part.detail ?? "auto" };
-    return { type: "text", text: textOf(part?.text) ?? "" };
+    return { type: "text", text: filledText(part?.text) ?? "" };
   });
 }

@@ -1,4 +1,4 @@
-import { textOf } from "../../dialects/shared/loose.ts";
+import { filledText } from "../../dialects/shared/loose.ts";
 import { Fault, type FaultCode, type FaultDetail } from "../../turn/fault.ts";
 import { shown } from "../http/fault.ts";
 import type { Failure } from "../retry.ts";
@@ -126,7 +126,7 @@ const failures: {
     return { fault, again };
   },
   offline: ({ name }, { error, started }) => {
-    const details = textOf(error?.additionalDetails)?.slice(0, 2000);
+    const details = filledText(error?.additionalDetails)?.slice(0, 2000);
     const did = started ? "lost its model in mid-answer" : "cannot reach its model";
     return passing(
       started ? "upstream.cut" : "upstream.unreachable",

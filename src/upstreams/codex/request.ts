@@ -1,6 +1,6 @@
 import { responses } from "../../dialects/responses/responses.ts";
 import { writeExtra, writeParams } from "../../dialects/shared/params.ts";
-import { fieldsOf, listOf, textOf } from "../../dialects/shared/loose.ts";
+import { fieldsOf, listOf, filledText } from "../../dialects/shared/loose.ts";
 import type { Decision } from "../../turn/decision.ts";
 import { Fault } from "../../turn/fault.ts";
 import { isBySystem } from "../../turn/item.ts";
@@ -86,7 +86,7 @@ function requireMatch(turn: Turn<UpstreamName>): void {
   const answers = (item: Fields | undefined): boolean =>
     // The old form has no ids.
     (item?.role === "function" && calls.length > 0) ||
-    [item?.tool_call_id, item?.call_id, item?.id].some((id) => ids.has(textOf(id) ?? ""));
+    [item?.tool_call_id, item?.call_id, item?.id].some((id) => ids.has(filledText(id) ?? ""));
   if (results.some(answers)) return;
   throw new Fault(
     "request.invalid",
@@ -101,7 +101,7 @@ function requireMatch(turn: Turn<UpstreamName>): void {
 const isResult = (item: Fields | undefined): boolean =>
   item?.role === "tool" ||
   item?.role === "function" ||
-  textOf(item?.type)?.endsWith("_call_output") === true;
+  filledText(item?.type)?.endsWith("_call_output") === true;
 
 function writeHistory(
   turn: Turn<UpstreamName>,

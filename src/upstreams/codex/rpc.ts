@@ -1,4 +1,4 @@
-import { fieldsOf, numberOf, textOf } from "../../dialects/shared/loose.ts";
+import { fieldsOf, numberOf, filledText } from "../../dialects/shared/loose.ts";
 import type { Clock } from "../../turn/clock.ts";
 import { jsonOf } from "../../turn/json.ts";
 import type { Fields } from "../../turn/turn.ts";
@@ -112,7 +112,7 @@ export class Rpc {
     if (this.#isIgnored(line)) return;
     const message = fieldsOf(jsonOf(line));
     const id = message?.id;
-    const method = textOf(message?.method);
+    const method = filledText(message?.method);
     const isId = typeof id === "number" || typeof id === "string";
     if (message === undefined || (method === undefined && !isId))
       return this.#options.onUnexpected("malformed");
@@ -188,20 +188,20 @@ export class Rpc {
       clock.at(clock.now() + wait, () => this.#request(request));
       return;
     }
-    const text = textOf(error.message) ?? "no reason given";
+    const text = filledText(error.message) ?? "no reason given";
     const data = fieldsOf(error.data);
     request.reject(new CodexError({ type: "rpc", code, message: text, data }));
   }
 
   #serve(id: RequestId, method: string, params: Fields): void {
-    const listener = this.#listeners.get(textOf(params.threadId) ?? "");
+    const listener = this.#listeners.get(filledText(params.threadId) ?? "");
     if (listener?.onRequest(id, method, params) === true) return;
     this.#options.onUnexpected("unknown-request");
     this.respondError(id, `Patchbay does not do ${method.slice(0, 60)}.`);
   }
 
   #notified(method: string, params: Fields): void {
-    const thread = textOf(params.threadId);
+    const thread = filledText(params.threadId);
     if (thread === undefined) return this.#options.onNotification?.(method, params);
     const listener = this.#listeners.get(thread);
     if (listener === undefined) this.#options.onUnexpected("unknown-thread");

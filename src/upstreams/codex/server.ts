@@ -1,6 +1,6 @@
 /** The connection to one app-server process: requests, notifications, threads. */
 
-import { fieldsOf, numberOf, textOf } from "../../dialects/shared/loose.ts";
+import { fieldsOf, numberOf, filledText } from "../../dialects/shared/loose.ts";
 import type { Clock } from "../../turn/clock.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { version } from "../version.ts";
@@ -129,7 +129,7 @@ async function initialize(rpc: Rpc, provider: Provider): Promise<void> {
       optOutNotificationMethods: isSignedIn ? unreadMethods : [...unreadMethods, RATE_LIMITS],
     },
   });
-  const [, theirs = ""] = /\/(\d+\.\d+\.\d+)/.exec(textOf(userAgent) ?? "") ?? [];
+  const [, theirs = ""] = /\/(\d+\.\d+\.\d+)/.exec(filledText(userAgent) ?? "") ?? [];
   const [major = 0, minor = 0] = theirs.split(".").map(Number);
   const [oldestMajor, oldestMinor] = OLDEST_VERSION;
   if (major < oldestMajor || (major === oldestMajor && minor < oldestMinor))

@@ -1,4 +1,4 @@
-import { fieldsOf, textOf } from "../../dialects/shared/loose.ts";
+import { fieldsOf, filledText } from "../../dialects/shared/loose.ts";
 import type { Clock } from "../../turn/clock.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { AnswerReader, RAW_ITEM, type ModelOutput } from "./answer-reader.ts";
@@ -79,7 +79,7 @@ export class Thread implements Listener {
       experimentalRawEvents: true,
       ...request.thread,
     });
-    const threadId = (this.#id = textOf(fieldsOf(thread)?.id) ?? "");
+    const threadId = (this.#id = filledText(fieldsOf(thread)?.id) ?? "");
     this.#unsubscribe = rpc.subscribe(threadId, this);
     const { items, options } = request;
     if (items.length > 0 && !this.#released)
@@ -87,7 +87,7 @@ export class Thread implements Listener {
     if (this.#isReleased()) return;
     this.#watchSilence();
     const { turn } = await rpc.request("turn/start", { threadId, input: [], ...options });
-    this.#turn = textOf(fieldsOf(turn)?.id);
+    this.#turn = filledText(fieldsOf(turn)?.id);
   }
 
   /**
@@ -170,7 +170,7 @@ export class Thread implements Listener {
 
   onRequest(id: RequestId, method: string, params: Fields): boolean {
     if (method !== TOOL_CALL) return false;
-    const callId = textOf(params.callId) ?? "";
+    const callId = filledText(params.callId) ?? "";
     if (!this.#respond(id, callId)) this.#toolRequests.set(callId, id);
     return true;
   }

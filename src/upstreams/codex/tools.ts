@@ -1,4 +1,4 @@
-import { fieldsOf, textOf } from "../../dialects/shared/loose.ts";
+import { fieldsOf, filledText } from "../../dialects/shared/loose.ts";
 import { isWithin } from "../../turn/json.ts";
 import { memoizeByIdentity } from "../../turn/memoize.ts";
 import type { UpstreamName } from "../../turn/names.ts";
@@ -24,7 +24,7 @@ export function buildDynamicTools(
 ): DynamicTool[] {
   if (toolChoice === "none") return [];
   const choice = fieldsOf(toolChoice);
-  const forced = textOf(fieldsOf(choice?.function)?.name) ?? textOf(choice?.name);
+  const forced = filledText(fieldsOf(choice?.function)?.name) ?? filledText(choice?.name);
   return definitions
     .map(readFunction)
     .filter((tool) => tool !== undefined)
@@ -37,9 +37,9 @@ function readFunction(definition: unknown): DynamicTool | undefined {
   const inner = fieldsOf(outer?.function) ?? outer;
   const type = outer?.type ?? (inner === outer ? undefined : "function");
   if (inner === undefined || type !== "function") return undefined;
-  const name = textOf(inner.name);
+  const name = filledText(inner.name);
   if (name === undefined) return undefined;
-  return dynamicTool(name, textOf(inner.description), inner.parameters);
+  return dynamicTool(name, filledText(inner.description), inner.parameters);
 }
 
 const dynamicTool = (

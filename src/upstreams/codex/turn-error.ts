@@ -1,6 +1,6 @@
 /** Faults for turns that Codex ended with an error. */
 
-import { fieldsOf, numberOf, textOf } from "../../dialects/shared/loose.ts";
+import { fieldsOf, numberOf, filledText } from "../../dialects/shared/loose.ts";
 import { faultText, faultWords, mayRetry } from "../../dialects/errors/upstream-error.ts";
 import { Fault, type FaultCode } from "../../turn/fault.ts";
 import { isFields, jsonOf } from "../../turn/json.ts";
@@ -60,7 +60,7 @@ const stops: ReadonlyMap<string, "length" | "filter"> = new Map([
 
 /** The reason why an answer stopped early where that is no failure: Codex reports both as errors. */
 export const stopIn = (error: Fields | undefined): "length" | "filter" | undefined =>
-  stops.get(INCOMPLETE.exec(textOf(error?.message) ?? "")?.[1] ?? "");
+  stops.get(INCOMPLETE.exec(filledText(error?.message) ?? "")?.[1] ?? "");
 
 /** How errors of Codex itself begin; those of its model come as the model's own text. */
 const OWN_ERROR = /^(?:fatal error|internal error)/i;
@@ -72,14 +72,14 @@ export function turnFault(error: Fields | undefined, codex: CodexContext): Fault
       "upstream.cut",
       `Upstream \`${codex.name}\` broke the turn off; send the request again.`,
     );
-  const message = withoutSuffixes(textOf(error.message) ?? "");
+  const message = withoutSuffixes(filledText(error.message) ?? "");
   const { kind, status } = readKind(error.codexErrorInfo);
   const body = bodyIn(message);
   const isCut =
     kind === "other" && (INCOMPLETE.test(message) || message.startsWith("stream disconnected"));
   // Codex passes a 400 on as the bare text of its body, under the kind `other`.
   const isRefusal = kind === "other" && !isCut && !OWN_ERROR.test(message);
-  const known = status ?? statusIn(textOf(error.message) ?? "") ?? (isRefusal ? 400 : 0);
+  const known = status ?? statusIn(filledText(error.message) ?? "") ?? (isRefusal ? 400 : 0);
   if (known === 401 && codex.signIn !== undefined) return wrongSignIn(codex.signIn);
   if (known >= 400)
     return refusal(codex, { status: known, headers: {}, body: body ?? message, now: 0 }).fault;

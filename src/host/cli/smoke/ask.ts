@@ -1,4 +1,4 @@
-import { fieldsIn, fieldsOf, listOf, textOf } from "../../../dialects/shared/loose.ts";
+import { fieldsIn, fieldsOf, listOf, filledText } from "../../../dialects/shared/loose.ts";
 import { sseReader } from "../../../stream/sse.ts";
 import { Fault } from "../../../turn/fault.ts";
 import { clientOf } from "./clients.ts";
@@ -19,7 +19,7 @@ export async function firstModel(target: Target): Promise<string> {
   const text = await textOfAll(response, target);
   if (!response.ok) throw refused(target, response.status, text);
   const [first] = listOf(fieldsIn(text)?.data) ?? [];
-  const model = textOf(fieldsOf(first)?.id);
+  const model = filledText(fieldsOf(first)?.id);
   if (model === undefined)
     throw stop(`${target.url} lists no models; name one with \`--model\`, such as UPSTREAM/MODEL.`);
   return model;

@@ -1,4 +1,10 @@
-import { fieldsIn, fieldsOf, listOf, numberOf, textOf } from "../../../dialects/shared/loose.ts";
+import {
+  fieldsIn,
+  fieldsOf,
+  listOf,
+  numberOf,
+  filledText,
+} from "../../../dialects/shared/loose.ts";
 import { chat } from "../../../dialects/chat/chat.ts";
 import type { Fields } from "../../../turn/turn.ts";
 import {
@@ -36,15 +42,15 @@ export function readChatBody(body: Fields | undefined): Omit<AnswerSummary, "fig
   const calls = (listOf(message.tool_calls) ?? []).map((entry) => {
     const called = fieldsOf(fieldsOf(entry)?.function);
     return {
-      id: textOf(fieldsOf(entry)?.id) ?? "",
-      name: textOf(called?.name) ?? "",
-      arguments: textOf(called?.arguments) ?? "",
+      id: filledText(fieldsOf(entry)?.id) ?? "",
+      name: filledText(called?.name) ?? "",
+      arguments: filledText(called?.arguments) ?? "",
     };
   });
   return {
     calls,
-    text: textOf(message.content) ?? "",
-    finish: textOf(choice?.finish_reason) ?? "",
+    text: filledText(message.content) ?? "",
+    finish: filledText(choice?.finish_reason) ?? "",
     problems: [],
   };
 }
@@ -97,7 +103,7 @@ class ChatReading {
   #choice(choice: Fields): void {
     const delta = fieldsOf(choice.delta) ?? {};
     const entries = listOf(delta.tool_calls) ?? [];
-    const words = textOf(delta.content) ?? "";
+    const words = filledText(delta.content) ?? "";
     if (this.#finishes.length > 0 && (entries.length > 0 || words !== ""))
       this.#problems.add("something is said after the finish");
     if (delta.role !== undefined) this.#roles++;
@@ -105,15 +111,15 @@ class ChatReading {
       this.#problems.add("something is said before the role");
     this.#text += words;
     for (const entry of entries) this.#fragment(fieldsOf(entry) ?? {});
-    const finish = textOf(choice.finish_reason);
+    const finish = filledText(choice.finish_reason);
     if (finish !== undefined) this.#finishes.push(finish);
   }
 
   #fragment(entry: Fields): void {
     const { index } = entry;
     const called = fieldsOf(entry.function);
-    const [id, name] = [textOf(entry.id), textOf(called?.name)];
-    const piece = textOf(called?.arguments) ?? "";
+    const [id, name] = [filledText(entry.id), filledText(called?.name)];
+    const piece = filledText(called?.arguments) ?? "";
     const call = this.#calls[numberOf(index) ?? -1];
     if (call === undefined) {
       if (index !== this.#calls.length)

@@ -1,4 +1,4 @@
-import { fieldsIn, fieldsOf, listOf, textOf } from "../../../dialects/shared/loose.ts";
+import { fieldsIn, fieldsOf, listOf, filledText } from "../../../dialects/shared/loose.ts";
 import { responses } from "../../../dialects/responses/responses.ts";
 import type { Fields } from "../../../turn/turn.ts";
 import {
@@ -36,7 +36,7 @@ export function readResponsesBody(body: Fields | undefined): Omit<AnswerSummary,
   return {
     calls: output.filter(isCall).map(callOf),
     text: output.map(textIn).join(""),
-    finish: textOf(body?.status) ?? "",
+    finish: filledText(body?.status) ?? "",
     problems,
   };
 }
@@ -44,15 +44,15 @@ export function readResponsesBody(body: Fields | undefined): Omit<AnswerSummary,
 const isCall = (item: Fields): boolean => item.type === "function_call";
 
 const callOf = (item: Fields): SeenCall => ({
-  id: textOf(item.call_id) ?? "",
-  name: textOf(item.name) ?? "",
-  arguments: textOf(item.arguments) ?? "",
+  id: filledText(item.call_id) ?? "",
+  name: filledText(item.name) ?? "",
+  arguments: filledText(item.arguments) ?? "",
 });
 
 function textIn(item: Fields): string {
   if (item.type !== "message") return "";
   const parts = (listOf(item.content) ?? []).map((part) => fieldsOf(part));
-  return parts.map((part) => textOf(part?.text) ?? "").join("");
+  return parts.map((part) => filledText(part?.text) ?? "").join("");
 }
 
 /** Reads a Responses stream and notes whatever a strict client would stumble over. */
@@ -100,19 +100,19 @@ class ResponsesReading {
   }
 
   #event(event: Fields): void {
-    const type = textOf(event.type) ?? "";
+    const type = filledText(event.type) ?? "";
     const item = fieldsOf(event.item);
-    const itemId = textOf(event.item_id) ?? "";
+    const itemId = filledText(event.item_id) ?? "";
     if (terminals.has(type)) this.#terminal = event;
     else if (type === "error") this.#problems.add(`the stream failed: ${errorText(event)}`);
-    else if (type === "response.output_item.added") this.#added.add(textOf(item?.id) ?? "");
+    else if (type === "response.output_item.added") this.#added.add(filledText(item?.id) ?? "");
     else if (type === "response.function_call_arguments.delta")
-      this.#grown.set(itemId, (this.#grown.get(itemId) ?? "") + (textOf(event.delta) ?? ""));
+      this.#grown.set(itemId, (this.#grown.get(itemId) ?? "") + (filledText(event.delta) ?? ""));
     else if (type === "response.output_item.done" && item !== undefined) this.#close(item);
   }
 
   #close(item: Fields): void {
-    const id = textOf(item.id) ?? "";
+    const id = filledText(item.id) ?? "";
     if (!this.#added.has(id)) this.#problems.add(`item ${id} is done and was never added`);
     if (!isCall(item)) return;
     const call = callOf(item);

@@ -1,4 +1,4 @@
-import { fieldsIn, numberOf, textOf } from "../../../dialects/shared/loose.ts";
+import { fieldsIn, numberOf, filledText } from "../../../dialects/shared/loose.ts";
 import type { DialectName, Fields } from "../../../turn/turn.ts";
 
 export type SeenCall = { readonly id: string; readonly name: string; readonly arguments: string };
@@ -60,7 +60,7 @@ export function figuresInHead(head: Headers): Figures | undefined {
 export function figuresIn(comment: string): Figures | undefined {
   const fields = fieldsIn(comment);
   const count = numberOf(fields?.tool_call_count);
-  const mode = textOf(fields?.stop_after_tools_mode);
+  const mode = filledText(fields?.stop_after_tools_mode);
   const truncated = fields?.tool_call_truncated;
   if (count === undefined || mode === undefined || typeof truncated !== "boolean") return undefined;
   return { count, truncated, mode };
@@ -70,6 +70,6 @@ export function figuresIn(comment: string): Figures | undefined {
 export function errorText(fields: Fields | undefined): string {
   const error = fields?.error;
   const inner = typeof error === "object" && error !== null ? (error as Fields) : fields;
-  const words = [textOf(inner?.code), textOf(inner?.message) ?? textOf(error)];
+  const words = [filledText(inner?.code), filledText(inner?.message) ?? filledText(error)];
   return words.filter((word) => word !== undefined).join(": ") || "no reason was given";
 }
