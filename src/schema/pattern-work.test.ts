@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { patternWork } from "./pattern-work.ts";
+import { cpuTime } from "../../test/support/cpu-time.ts";
 
 const SOON = 50_000;
 
@@ -84,9 +85,9 @@ describe("a pattern from a client", () => {
     expect(patternWork("(".repeat(100_000))(1)).toBe(Infinity);
     const signs = Array.from({ length: 300 }, (_, at) => String.fromCodePoint(0x4e00 + 2 * at));
     for (const by of ["|", "?", "*"]) {
-      const started = performance.now();
+      const started = cpuTime();
       patternWork(`^(?:${signs.join(by)})*$`)(100);
-      expect(performance.now() - started).toBeLessThan(5_000);
+      expect(cpuTime() - started).toBeLessThan(5_000);
     }
   });
 });

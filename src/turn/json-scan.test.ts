@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { entriesOf, JsonScanner, membersOf, spanAt, valueEnd } from "./json-scan.ts";
+import { cpuTime } from "../../test/support/cpu-time.ts";
 
 const containers = fc.oneof(
   fc.array(fc.jsonValue()),
@@ -58,12 +59,12 @@ describe("the scanner", () => {
 
   it("looks at every character once, in any number of pieces", () => {
     const scanner = new JsonScanner();
-    const started = performance.now();
+    const started = cpuTime();
     expect(scanner.scan('{"a":"')).toBe(-1);
     for (let count = 0; count < 400_000; count++) scanner.scan("\\\\");
     expect(scanner.scan("\\".repeat(2_000_000))).toBe(-1);
     expect(scanner.scan('"}')).toBe(2);
-    expect(performance.now() - started).toBeLessThan(2_000);
+    expect(cpuTime() - started).toBeLessThan(2_000);
   });
 });
 

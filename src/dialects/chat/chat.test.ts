@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { chat } from "./chat.ts";
+import { cpuTime } from "../../../test/support/cpu-time.ts";
 
 it("takes a megabyte of arguments in single characters", () => {
   const chunk = (delta: unknown, finish_reason: string | null = null): string =>
@@ -21,12 +22,12 @@ it("takes a megabyte of arguments in single characters", () => {
     });
   hear(chunk({ role: "assistant", content: null, tool_calls: [call] }));
   const [a, b] = [piece("a"), piece("b")];
-  const started = performance.now();
+  const started = cpuTime();
   for (let at = 0; at < 500_000; at++) {
     hear(a);
     hear(b);
   }
   hear(chunk({}, "tool_calls"));
   expect(said).toBe(1_000_000);
-  expect(performance.now() - started).toBeLessThan(5_000);
+  expect(cpuTime() - started).toBeLessThan(5_000);
 });

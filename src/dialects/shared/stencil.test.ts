@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Fields } from "../../turn/turn.ts";
 import { cut, fits, type Hole, type Stencil } from "./stencil.ts";
+import { cpuTime } from "../../../test/support/cpu-time.ts";
 
 const frame = (content: string, more: Fields = {}): Fields => ({
   id: "x",
@@ -59,8 +60,8 @@ describe("a stencil", () => {
 it("finds its holes in linear time, however often their keys stand in a frame", () => {
   const labels = Array.from({ length: 40_000 }, () => '"content":""').join(",");
   const data = `{"labels":{${labels}},"choices":[{"delta":{"content":"a"}}]}`;
-  const started = performance.now();
+  const started = cpuTime();
   const hole: Hole = { type: "text", path: ["choices", "0", "delta", "content"] };
   expect(cut(data, [hole])?.pieces.at(-1)).toBe('"}}]}');
-  expect(performance.now() - started).toBeLessThan(1_000);
+  expect(cpuTime() - started).toBeLessThan(1_000);
 });
