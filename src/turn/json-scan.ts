@@ -8,6 +8,8 @@ const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const COMMA = 0x2c;
 
+const NEAR = 24;
+
 /**
  * Follows a JSON value that comes in pieces, split anywhere: how many brackets
  * are open, and whether a string is. Every character is looked at once. Grammar
@@ -24,30 +26,31 @@ export class JsonScanner {
    * or quote that closes the value, -1 while it is open or has not begun.
    */
   scan(piece: string, from = 0): number {
-    for (let at = from; at < piece.length; at++) {
-      if (this.#quoted) {
-        at = this.#skipString(piece, at);
-        if (this.#quoted) return -1;
-        if (this.#depth === 0) return at + 1;
-        continue;
-      }
-      switch (piece.charCodeAt(at)) {
-        case QUOTE:
-          this.#quoted = true;
-          break;
-        case OPEN_LIST:
-        case OPEN_OBJECT:
-          this.#depth++;
-          this.#opened = true;
-          break;
-        case CLOSE_LIST:
-        case CLOSE_OBJECT:
-          // One that closes nothing ends what is no JSON.
-          if (--this.#depth <= 0) return at + 1;
-          break;
-        default:
+    let depth = this.#depth;
+    let at = from;
+    if (this.#quoted) {
+      at = this.#stringEnd(piece, at);
+      if (at === -1) return -1;
+      if (depth === 0) return at;
+    }
+    for (; at < piece.length; at++) {
+      const code = piece.charCodeAt(at);
+      if (code === QUOTE) {
+        const end = this.#stringEnd(piece, at + 1);
+        if (end === -1) break;
+        if (depth === 0) return end;
+        at = end - 1;
+      } else if (code === OPEN_OBJECT || code === OPEN_LIST) {
+        depth++;
+        this.#opened = true;
+      } else if (code === CLOSE_OBJECT || code === CLOSE_LIST) {
+        // One that closes nothing ends what is no JSON.
+        if (--depth > 0) continue;
+        this.#depth = depth;
+        return at + 1;
       }
     }
+    this.#depth = depth;
     return -1;
   }
 
@@ -66,26 +69,35 @@ export class JsonScanner {
     return this.#opened && this.#depth <= 0;
   }
 
-  /** The quote that closes the string, or the end of the piece if it goes on. */
-  #skipString(piece: string, from: number): number {
+  /** Behind the quote that closes the string; -1 if it goes on in the next piece. */
+  #stringEnd(piece: string, from: number): number {
     let at = this.#escaped ? from + 1 : from;
     this.#escaped = false;
-    for (;;) {
+    // Keys and most values are shorter than a search is worth.
+    for (const near = Math.min(piece.length, at + NEAR); at < near; at++) {
+      const code = piece.charCodeAt(at);
+      if (code === QUOTE) {
+        this.#quoted = false;
+        return at + 1;
+      }
+      if (code === BACKSLASH) at++;
+    }
+    if (at > piece.length) this.#escaped = true;
+    for (; at < piece.length;) {
       const quote = piece.indexOf('"', at);
       const end = quote === -1 ? piece.length : quote;
       let slash = end;
       while (slash > at && piece.charCodeAt(slash - 1) === BACKSLASH) slash--;
       const isEscaped = (end - slash) % 2 === 1;
-      if (quote === -1) {
-        this.#escaped = isEscaped;
-        return end;
-      }
-      if (!isEscaped) {
+      if (quote !== -1 && !isEscaped) {
         this.#quoted = false;
-        return quote;
+        return quote + 1;
       }
-      at = quote + 1;
+      if (quote === -1) this.#escaped = isEscaped;
+      at = end + 1;
     }
+    this.#quoted = true;
+    return -1;
   }
 }
 
