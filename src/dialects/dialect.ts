@@ -86,11 +86,13 @@ export type References = {
   resolve(body: Fields, items: ReadonlyMap<string, { readonly json: string }>): Fields;
 };
 
+/** What a request is written for: one model of an upstream. */
 export type Target = {
+  /** What the upstream can do with that model: the profile that the turn was planned for. */
   readonly profile: Profile;
   /** The model's name at the upstream. */
   readonly model: string;
-  /** Forward the client's own body: same dialect, and nothing planned to change. */
+  /** Forward the client's own body, and emit `frame` events: same dialect, and nothing planned to change. */
   readonly straight: boolean;
 };
 

@@ -1,3 +1,4 @@
+import type { Target } from "../dialects/dialect.ts";
 import type { Source } from "../stream/flow.ts";
 import type { Decision } from "../turn/decision.ts";
 import type { DialectTraits } from "../turn/dialect-traits.ts";
@@ -14,22 +15,13 @@ export type Upstream = {
   /** What its requests and answers are like, where they are in a dialect. */
   readonly traits?: DialectTraits | undefined;
   /** Makes the request ready to send, without any I/O. */
-  prepare(turn: Turn<UpstreamName>, to: PrepareOptions): Prepared;
+  prepare(turn: Turn<UpstreamName>, to: Target): Prepared;
   /** The models it lists itself, if it can. */
   models?(): Promise<readonly string[]>;
   /** Why it cannot serve just now, where that can be known without asking a model. */
   trouble?(): Promise<Fault | undefined>;
   /** Lets running turns end, then closes connections and processes. */
   close(): Promise<void>;
-};
-
-export type PrepareOptions = {
-  /** The model's name at the upstream. */
-  readonly model: string;
-  /** What the upstream can do with that model: the one that the turn was planned for. */
-  readonly profile: Profile;
-  /** Forward the client's own body, and emit `frame` events. */
-  readonly straight: boolean;
 };
 
 /** A request ready to send. */
