@@ -3,10 +3,12 @@ import { parseKeeping } from "../../turn/raw-number.ts";
 /**
  * The value of JSON text, with numbers that JavaScript would round kept as they
  * are written, so that a seed or the bound of a schema arrives as it was sent.
- * Almost no text has one, and those that cannot are parsed as usual.
+ * Almost no text has one: it is parsed as usual, and only again where it may.
  */
-export const parseExactly = (text: string): unknown =>
-  mayRound(text) ? parseKeeping(text, isRounded) : JSON.parse(text);
+export function parseExactly(text: string): unknown {
+  const value: unknown = JSON.parse(text);
+  return mayBeRounded(value, text) ? parseKeeping(text, isRounded) : value;
+}
 
 /** No shorter decimal is rounded to another: a double holds any of 15 digits. */
 const LEAST_DIGITS = 16;
@@ -15,9 +17,37 @@ const LONG_EXPONENT = /[0-9][eE][+-]?[0-9]{3}/;
 /** The same two where a number may stand: digits are most often part of a text. */
 const LONG_NUMBER = /[:[,]\s*-?(?:[0-9.]{16}|[0-9.]+[eE][+-]?[0-9]{3})/;
 
-/** Whether some number in a text may be rounded; false is certain. */
-function mayRound(text: string): boolean {
-  return (hasLongRun(text) || LONG_EXPONENT.test(text)) && LONG_NUMBER.test(text);
+/**
+ * Whether some number of a text may be another than its value has; false is
+ * certain. Most of a long request is texts, so its values are looked through
+ * first: that takes a tenth of the time of its characters.
+ */
+function mayBeRounded(value: unknown, text: string): boolean {
+  const numbers = numbersIn(value, 0);
+  if (numbers === NONE) return false;
+  const isLong = hasLongRun(text) || (numbers === EXTREME && LONG_EXPONENT.test(text));
+  return isLong && LONG_NUMBER.test(text);
+}
+
+/** What numbers a value holds: none, such as most are, or some that an exponent may have made. */
+const NONE = 0;
+const PLAIN = 1;
+const EXTREME = 2;
+const DEEPEST = 100;
+
+function numbersIn(value: unknown, depth: number): number {
+  if (typeof value === "number") {
+    const size = Math.abs(value);
+    return size > 1e-290 && size < 1e290 ? PLAIN : EXTREME;
+  }
+  if (typeof value !== "object" || value === null) return NONE;
+  // What is nested deeper is not looked at, and may hold any.
+  if (depth === DEEPEST) return EXTREME;
+  let found = NONE;
+  const inner: readonly unknown[] = Array.isArray(value) ? value : Object.values(value);
+  for (const one of inner)
+    if (typeof one !== "string") found = Math.max(found, numbersIn(one, depth + 1));
+  return found;
 }
 
 /** Whether there are so many digits and dots in a row: looks at every 16th character. */
