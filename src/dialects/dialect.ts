@@ -118,9 +118,9 @@ export type EventReader = {
   ): void;
   /** An answer that came as one JSON body. */
   whole(text: string, emit: Emit<TurnEvent<UpstreamName>>): void;
-  /** Nothing more can come: says what waited for more to be said of it. */
+  /** Nothing more can come: emits what was held back for more to follow. */
   end?(emit: Emit<TurnEvent<UpstreamName>>): void;
-  /** The upstream has said all it will: whatever follows is noise. */
+  /** Whether the answer is over: whatever follows is noise. */
   done(): boolean;
 };
 

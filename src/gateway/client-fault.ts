@@ -12,7 +12,7 @@ type Sent = Pick<Round, "plan" | "profile"> & {
   readonly traits?: DialectTraits | undefined;
 };
 
-/** A failure as a client is told it: whose it is, and about which of its own fields. */
+/** A failure as its client reads it: whose it is, and about which of its own fields. */
 export function faultForClient(fault: Fault, { link, plan, profile }: Round): Fault {
   const sent: Sent = { plan, profile, traits: link.upstream.traits };
   const { code, detail, cause, isFromUpstream } = fault;
@@ -26,13 +26,13 @@ export function faultForClient(fault: Fault, { link, plan, profile }: Round): Fa
 
 /**
  * Where the client finds what an upstream calls by a word of its own dialect: as
- * deep as can be told. Nothing, if it is nothing that the client sent.
+ * deep as can be known. Nothing, if it is nothing that the client sent.
  */
-export function clientPathOf(said: string, sent: Sent): string | undefined {
+export function clientPathOf(blamed: string, sent: Sent): string | undefined {
   const { plan, profile } = sent;
   const { asked, identical } = plan;
-  if (identical && profile.dialect === asked.dialect && takesParams(asked, profile)) return said;
-  const steps = ownSteps(stepsOf(said), sent);
+  if (identical && profile.dialect === asked.dialect && takesParams(asked, profile)) return blamed;
+  const steps = ownSteps(stepsOf(blamed), sent);
   return written(within(asked.body, steps)) || undefined;
 }
 

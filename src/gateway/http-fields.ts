@@ -41,13 +41,13 @@ export const apiKey = z
   // Keys are pasted and read from files, and their line end is taken off when they are sent.
   .refine((key) => VALUE.test(key.trim()), { error: UNSENDABLE })
   .optional()
-  .transform((said) => (said === "" ? undefined : said));
+  .transform((key) => (key === "" ? undefined : key));
 
 /** Each is looked at by itself: a record that zod finds flawed is asked nothing more. */
 export const headers = z
   .record(z.string(), z.unknown())
-  .superRefine((said, context) => {
-    for (const [name, value] of Object.entries(said)) {
+  .superRefine((configured, context) => {
+    for (const [name, value] of Object.entries(configured)) {
       const path = [name];
       if (!NAME.test(name)) context.addIssue({ code: "custom", message: NO_NAME, path });
       if (typeof value !== "string")

@@ -57,13 +57,13 @@ function settleDialects(
   if (!isFields(raw) || !isFields(raw.upstreams)) return { value: raw, problems };
   const upstreams = Object.entries(raw.upstreams).map(([name, upstream]) => {
     if (!isFields(upstream)) return [name, upstream];
-    const said = upstream.dialect;
-    if (typeof said === "string" && dialectNames.includes(said)) return [name, upstream];
+    const dialect = upstream.dialect;
+    if (typeof dialect === "string" && dialectNames.includes(dialect)) return [name, upstream];
     const meant = meantDialect(upstream, dialectNames);
-    const what = said === undefined ? "is missing" : `is none of ${dialectNames.join(", ")}`;
+    const what = dialect === undefined ? "is missing" : `is none of ${dialectNames.join(", ")}`;
     const message =
       meant === undefined
-        ? notOneOf(dialectNames, said)
+        ? notOneOf(dialectNames, dialect)
         : `${what}; did you mean \`dialect: ${meant}\`?`;
     problems.push({ path: ["upstreams", name, "dialect"], message });
     return [name, { ...upstream, dialect: meant ?? PLAINEST }];
@@ -75,8 +75,8 @@ function settleDialects(
 const PLAINEST = "scripted";
 
 function meantDialect(upstream: Fields, dialectNames: readonly string[]): string | undefined {
-  const said = upstream.dialect;
-  const near = typeof said === "string" ? nearest(said, dialectNames) : undefined;
+  const dialect = upstream.dialect;
+  const near = typeof dialect === "string" ? nearest(dialect, dialectNames) : undefined;
   if (near !== undefined) return near;
   if ("script" in upstream) return "scripted";
   if ("command" in upstream || "home" in upstream) return "codex";

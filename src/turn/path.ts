@@ -29,6 +29,6 @@ const inputsOf = memoizeByIdentity((items: Items): readonly number[] => {
   return items.map((item) => (isInstructions(item) ? place : place++));
 });
 
-/** Where a call stands in what the model said: the client may have been given fewer. */
+/** Where a call stands in the answer of the model: the client may have been given fewer. */
 export const callPath = ({ choice, call }: Pick<CallEnd, "choice" | "call">): string =>
   `output.choices[${choice}].calls[${call}]`;

@@ -67,7 +67,7 @@ function ofFields(fields: Fields, depth: number): ErrorWords | undefined {
   const inner = innerWords(fields, own.message, depth);
   const raw = errorWords(fieldsOf(fields.metadata)?.raw, depth + 1);
   const all = [raw, inner, own];
-  const said = {
+  const found = {
     message: joined(inner?.message ?? own.message ?? wordsAt(fields, ["title"]), raw?.message),
     code: firstOf(all, "code"),
     type: firstOf(all, "type"),
@@ -75,7 +75,7 @@ function ofFields(fields: Fields, depth: number): ErrorWords | undefined {
     // What stands around an error knows better what it came to than the error that was passed on.
     status: own.status ?? inner?.status ?? raw?.status,
   };
-  return Object.values(said).some((one) => one !== undefined) ? said : undefined;
+  return Object.values(found).some((one) => one !== undefined) ? found : undefined;
 }
 
 function ownWords(fields: Fields, depth: number): ErrorWords {
@@ -134,7 +134,7 @@ function codeOf(fields: Fields): string | undefined {
     if (statusOf(value) !== undefined) continue;
     if (typeof value === "number" && value !== 0 && value !== 200) return String(value);
     const word = filledText(value);
-    // Some write the whole name of a class, or where it is told of.
+    // Some write the whole name of a class, or where it is documented.
     if (word !== undefined && word.trim() !== "")
       return shortened(key === "__type" ? word.replace(/^.*#|:.*$/gs, "") : word, LONGEST_CODE);
   }

@@ -59,12 +59,12 @@ const usedUp = new Set(["insufficient_quota", "service_quota_exceeded", "usage_l
 export const mayRetry = (...words: readonly (string | undefined)[]): false | undefined =>
   words.some((word) => word !== undefined && usedUp.has(plain(word))) ? false : undefined;
 
-const UNSAID = "`POST /v1/plan` shows what is made of the request.";
+const WITHOUT_REASON = "`POST /v1/plan` shows what is made of the request.";
 
-/** What is told of such a fault; `who` begins the sentence. */
+/** The message of such a fault; `who` begins the sentence. */
 export function faultText(who: string, { did, remedy }: FaultWords, reason = ""): string {
   const what = reason === "" ? `${did} and did not say why.` : `${did}: ${stopped(reason)}`;
-  return `${who} ${what} ${remedy === "" && reason === "" ? UNSAID : remedy}`.trimEnd();
+  return `${who} ${what} ${remedy === "" && reason === "" ? WITHOUT_REASON : remedy}`.trimEnd();
 }
 
 export const stopped = (sentence: string): string =>
@@ -157,8 +157,8 @@ export function strayError(raw: Fields, alone = false): Fault | undefined {
     (numberOf(raw.status) ?? 0) >= 400 ||
     (alone && filledText(raw.message) !== undefined);
   if (!isOne) return undefined;
-  const said = errorWords(raw);
-  return said?.message === undefined ? undefined : errorFault(said);
+  const error = errorWords(raw);
+  return error?.message === undefined ? undefined : errorFault(error);
 }
 
 const codes = ["code", "status_code", "statusCode", "error_code", "__type"];

@@ -38,7 +38,7 @@ type Forwarded = {
   readonly profile: Profile;
 };
 
-/** What of a client's own request an upstream of the same dialect must be told otherwise. */
+/** The fields of a client's own request that an upstream of the same dialect must get with other values. */
 export function forwardChanges(body: Fields, { model, stream, profile }: Forwarded): Fields {
   const changes: Record<string, unknown> = {};
   addFields(changes, profile, body);

@@ -48,7 +48,7 @@ export class HttpAnswer implements ResponseHandler, Flow {
   readonly #to: AnswerOptions;
   #controller: ResponseController | undefined;
   #paused = false;
-  /** The sink has heard its end, or wants to hear no more. */
+  /** The sink has had its end, or takes no more events. */
   #over = false;
   #stopped = false;
   /** The exchange itself is over. */

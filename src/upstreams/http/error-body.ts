@@ -7,9 +7,9 @@ const LONGEST_TEXT = 300;
 export function readError(body: string): ErrorWords {
   // Some wrap even their refusals as the frame of a stream.
   const bare = body.replace(/^\s*(?:event:[^\n]*\n)?data:/, "").trim();
-  const said = errorWords(jsonOf(bare));
+  const error = errorWords(jsonOf(bare));
   // What is not JSON, or none that we know, is itself the reason.
-  return said?.message === undefined ? { ...said, message: plainText(bare) } : said;
+  return error?.message === undefined ? { ...error, message: plainText(bare) } : error;
 }
 
 function plainText(body: string): string | undefined {

@@ -40,26 +40,26 @@ export function refusal(failing: Failing, answered: Answered): Failure {
   const code = isError ? faultOfStatus(status) : "upstream.failed";
   const { did, remedy } = isError ? faultWords[code] : elsewhere;
   // Before it is cut to length, or a part of a secret might be left.
-  const said = readError(redact(failing, answered.body));
+  const error = readError(redact(failing, answered.body));
   const after = retryAfterOf(headers, answered.now);
   const location = headerValue(headers.location);
-  const reason = said.message ?? (location === "" ? "" : `to ${location}`);
+  const reason = error.message ?? (location === "" ? "" : `to ${location}`);
   const words = { did: `${did} (${status})`, remedy };
   const advised = headerValue(headers["x-should-retry"]);
   const fault = new Fault(code, faultText(whoIs(failing), words, reason), {
-    param: said.param,
+    param: error.param,
     // A type that every such error has says nothing more.
-    upstreamCode: said.code ?? (said.type === faults[code].type ? undefined : said.type),
+    upstreamCode: error.code ?? (error.type === faults[code].type ? undefined : error.type),
     status: code === "upstream.refused" ? status : undefined,
-    retry: isAdvice(advised) ? advised === "true" : mayRetry(said.code, said.type),
+    retry: isAdvice(advised) ? advised === "true" : mayRetry(error.code, error.type),
     retryAfter: after === undefined ? undefined : String(Math.ceil(after / 1_000)),
-    log: { upstream: failing.name, status, type: said.type, requestId: headers["x-request-id"] },
+    log: { upstream: failing.name, status, type: error.type, requestId: headers["x-request-id"] },
   });
   const again = (status === 429 || status >= 500) && advised !== "false";
   return { fault: shown(failing, fault), again, after };
 }
 
-const isAdvice = (said: string): boolean => said === "true" || said === "false";
+const isAdvice = (header: string): boolean => header === "true" || header === "false";
 
 type Break = {
   readonly code: FaultCode;
@@ -216,8 +216,8 @@ export function shown(failing: Failing, fault: Fault): Fault {
   const { message, detail } = fault;
   const { param, upstreamCode, log } = detail;
   const safe = (text: string): string => redact(failing, text);
-  const said = [message, param, upstreamCode, ...Object.values(log ?? {})];
-  if (said.every((text) => typeof text !== "string" || safe(text) === text)) return fault;
+  const shown = [message, param, upstreamCode, ...Object.values(log ?? {})];
+  if (shown.every((text) => typeof text !== "string" || safe(text) === text)) return fault;
   const logged = Object.entries(log ?? {}).map(([key, value]) => [
     key,
     typeof value === "string" ? safe(value) : value,

@@ -34,8 +34,8 @@ function namedFor(
   const name = names.find((one) => variable(one, environment) !== "");
   if (name === undefined || isLoopback(address.hostname)) return undefined;
   if (isExempt(address, variable("NO_PROXY", environment))) return undefined;
-  const said = variable(name, environment);
-  const proxy = URL.parse(said.includes("://") ? said : `http://${said}`);
+  const value = variable(name, environment);
+  const proxy = URL.parse(value.includes("://") ? value : `http://${value}`);
   return { name, proxy: proxy !== null && spoken.has(proxy.protocol) ? proxy : undefined };
 }
 
