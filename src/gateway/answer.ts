@@ -13,6 +13,7 @@ import type { TurnEvent, Usage } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
 import { openDoor, type Door } from "./door.ts";
+import { keepAlive } from "./keep-alive.ts";
 import type { Round } from "./round.ts";
 import { Rounds, type OpenRound, type RoundEvent, type RoundsOptions } from "./rounds.ts";
 import { roundStages, ruleStages, type StageOptions } from "./stages.ts";
@@ -77,7 +78,10 @@ export function answerTurn(state: GatewayState, job: Job, options: AnswerOptions
     ended: (round, fault) =>
       options.roundEnded(round, { usage: rounds.usage ?? counted.seen.usage, fault }),
   });
-  const stages = chain(rounds, limits === undefined ? counted : chain(limits, counted));
+  const ruled = chain(rounds, limits === undefined ? counted : chain(limits, counted));
+  const isHidden = (): boolean => rounds.count > 1;
+  const alive = keepAlive<TurnEvent<ClientName>>(time, isHidden, () => door.keepAlive());
+  const stages = options.next === undefined ? ruled : chain(ruled, alive);
   const items: StoredItem[] = [];
   const context = writeContext(state, job, {
     report,

@@ -27,7 +27,7 @@ describe("a configuration", () => {
     });
     expect(config.tools).toEqual({
       strict: false,
-      disclosure: "auto",
+      disclosure: "fit",
       block_max: 0,
       block_dedup: false,
       block_delimiter: "",

@@ -9,6 +9,7 @@ import { Fault } from "../turn/fault.ts";
 import type { Problem } from "../diagnostics/problem.ts";
 import { isFields } from "../turn/json.ts";
 import { capabilitiesSchema } from "./capabilities.ts";
+import { disclosureSchema } from "./disclosure/settings.ts";
 import type { Extensions } from "./extensions.ts";
 import { keysSchema } from "./keys.ts";
 import { findProblems } from "./problems.ts";
@@ -107,9 +108,8 @@ const serverSchema = z.strictObject({
 
 const toolsSchema = z.strictObject({
   strict: z.boolean().default(false),
-  disclosure: z
-    .enum(["auto", "off", "eager", "native", "wrap", "append", "restart"])
-    .default("auto"),
+  /** Whether and how long lists of tools are folded. */
+  disclosure: disclosureSchema.default("fit"),
   /** How calls are shown; without it an answer is shown as the model gave it. */
   output: z.enum(["openai-json", "obsidian-xml"]).optional(),
   /** Whether `<use_tool>` in a model's text is a call; without it, as its profile says. */

@@ -1,6 +1,7 @@
 import type { DoorDialect, WriteContext } from "../dialects/dialect.ts";
 import type { Sink } from "../stream/flow.ts";
 import { folding } from "../stream/fold.ts";
+import { sseComment } from "../stream/sse.ts";
 import type { Stage } from "../stream/stage.ts";
 import { straight as straightLane } from "../stream/straight.ts";
 import type { Frame, TurnEvent } from "../turn/event.ts";
@@ -30,6 +31,8 @@ export type DoorOptions = {
 };
 
 export type Door = Sink<TurnEvent<ClientName>> & {
+  /** Writes a comment to a stream under way, which clients pass over. */
+  keepAlive(): void;
   /** Whether the client has been sent anything. */
   shown(): boolean;
 };
@@ -76,6 +79,11 @@ function streamDoor(options: DoorOptions): Door {
       text = "";
       if (!roomLeft) options.full();
     },
+    keepAlive() {
+      if (writer === undefined || refused !== undefined) return;
+      shown = true;
+      if (!reply.write(sseComment("keep-alive"))) options.full();
+    },
     end() {
       if (refused !== undefined) return options.refused(refused);
       writer?.end?.(gather);
@@ -111,6 +119,7 @@ function wholeDoor(options: DoorOptions): Door {
       else if (event.whole === true && options.straight()) whole = event;
     },
     flush() {},
+    keepAlive() {},
     end() {
       const answer = folded.answer();
       if (answer.fault !== undefined) return options.refused(answer.fault);

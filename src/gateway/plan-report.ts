@@ -3,6 +3,10 @@ import { countVerdicts, type ToolVerdict, type Verdict } from "../tools/plan/pla
 import { boundDecisions, isLossy, type Action, type Decision } from "../turn/decision.ts";
 import type { CallRules, StopMode } from "../turn/rules.ts";
 import type { Turn } from "../turn/turn.ts";
+import { modelProfile } from "../profiles/models.ts";
+import type { DisclosureSettings } from "./disclosure/settings.ts";
+import { disclosureStage } from "./disclosure/stage.ts";
+import { toolSizeOf, type ToolSize } from "./disclosure/tool-size.ts";
 import type { GatewayState } from "./state.ts";
 import { prepareRound, type Asked, type Round } from "./round.ts";
 import { leavesOutText } from "./rules.ts";
@@ -165,12 +169,18 @@ function parameterReport(
   return { path, verdict: "native", upstream_name: target ?? null, reason };
 }
 
+/** A plan that is made before anyone is called also tells how much of the request its tools are. */
+export type PlanPreview = PlanReport & { readonly tool_size: ToolSize | null };
+
 /** Plans a turn without calling anyone. */
 export function planTurn(
   turn: Turn,
   { config, upstreams }: Pick<GatewayState, "config" | "upstreams">,
-  asked: Asked,
-): PlanReport {
+  asked: Asked & { readonly disclosure: DisclosureSettings },
+): PlanPreview {
   const [link] = selectChain(turn.model, config, upstreams);
-  return reportPlan(planRecord(prepareRound(turn, link, asked), asked));
+  const profile = modelProfile(link.upstream.profile, link.model);
+  const stage = disclosureStage(turn, [profile], asked.disclosure);
+  const report = reportPlan(planRecord(prepareRound(turn, link, { ...asked, stage }), asked));
+  return { ...report, tool_size: toolSizeOf(turn, profile, asked.disclosure) ?? null };
 }

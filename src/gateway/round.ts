@@ -40,7 +40,8 @@ export function prepareRound(
   // Most likely the same upstream has answered before where nobody remembers it.
   const canDecrypt = (seal: string): boolean =>
     (sealOwner?.(seal) ?? first.upstream.name) === link.upstream.name;
-  const plan = planTools(turn, profile, { origin: linkName(link), canDecrypt });
+  const planned = planTools(turn, profile, { origin: linkName(link), canDecrypt });
+  const plan = stage?.amend?.(planned) ?? planned;
   // The request may be forwarded as it is also where the answer is not.
   const alike =
     asked === own &&

@@ -93,6 +93,8 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
           if (!this.#goOn()) return sink.end();
           open();
           if (paused) flow.pause();
+          // The pump asks the stages of the new round when they want to be woken.
+          sink.flush();
         },
       } satisfies Sink<UpstreamEvent>);
     };

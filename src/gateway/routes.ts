@@ -5,8 +5,15 @@ import type { DialectRegistry, DoorEntry } from "../dialects/registry.ts";
 import { Fault } from "../turn/fault.ts";
 import type { CallRules } from "../turn/rules.ts";
 import type { Tenant } from "../turn/tenant.ts";
-import type { Fields } from "../turn/turn.ts";
+import type { Fields, Turn } from "../turn/turn.ts";
+import { modelProfile } from "../profiles/models.ts";
 import { headerOf, requestIdOf, requireJson } from "./admission.ts";
+import {
+  DISCLOSURE_HEADER,
+  disclosureFor,
+  type DisclosureSettings,
+} from "./disclosure/settings.ts";
+import { disclosureStage, type DisclosureStage } from "./disclosure/stage.ts";
 import type { Exchange } from "./exchange.ts";
 import type { GatewayState } from "./state.ts";
 import { listModels } from "./models.ts";
@@ -15,7 +22,7 @@ import { planTurn } from "./plan-report.ts";
 import type { Round } from "./round.ts";
 import { afterRecall, recall, type ReadBody, type Recalled } from "./recall.ts";
 import { outputModes } from "./rules.ts";
-import { linkName, selectChain } from "./select.ts";
+import { linkName, selectChain, type Link } from "./select.ts";
 import { readUsageQuery, usageBody } from "./usage-report.ts";
 import { runTurn, turnAhead, type Job } from "./turn-run.ts";
 import { stageOf } from "./turn-stage.ts";
@@ -163,6 +170,7 @@ function startTurn(context: RequestContext, dialect: DoorDialect, request: Recal
   const { turn, sealOwner } = request;
   const rules = rulesFor(context);
   const chain = selectChain(turn.model, state.config, state.upstreams);
+  const disclosure = disclosureOf(context, turn, chain);
   const job: Job = {
     requestId,
     tenant,
@@ -175,12 +183,34 @@ function startTurn(context: RequestContext, dialect: DoorDialect, request: Recal
     sealOwner,
     reply: exchange.reply,
     span: startSpan(turnAhead(chain[0], turn.stream), exchange.headers),
-    stage: stageOf(turn, state.stages),
+    stage: stageOf(turn, [() => disclosure, ...(state.stages ?? [])]),
+    disclosure: disclosure?.figures,
     headers: (round) => turnHeaders(requestId, rules, round),
     refuse: context.refuse,
   };
   runTurn(state, job);
 }
+
+/** What folds the tools of a turn, where an upstream of its chain may need it. */
+function disclosureOf(
+  context: RequestContext,
+  turn: Turn,
+  chain: readonly Link[],
+): DisclosureStage | undefined {
+  const settings = disclosureSettings(context, turn);
+  const profiles = chain.map(({ upstream, model }) => modelProfile(upstream.profile, model));
+  return disclosureStage(turn, profiles, settings);
+}
+
+const disclosureSettings = (
+  { state, exchange }: RequestContext,
+  { model }: Turn,
+): DisclosureSettings =>
+  disclosureFor(
+    state.config.tools.disclosure,
+    model,
+    headerOf(exchange.headers, DISCLOSURE_HEADER),
+  );
 
 function isStrict({ state, exchange }: RequestContext): boolean {
   const param = "x-patchbay-strict";
@@ -208,7 +238,12 @@ function servePlan(context: RequestContext): void | Promise<void> {
   const body = state.readBody(exchange.body);
   const dialect = state.dialects.doorFor(body);
   return recalled(context, { dialect, body }, ({ turn, sealOwner }) => {
-    const asked = { strict: isStrict(context), rules: rulesFor(context), sealOwner };
+    const asked = {
+      strict: isStrict(context),
+      rules: rulesFor(context),
+      sealOwner,
+      disclosure: disclosureSettings(context, turn),
+    };
     sendJson(context, 200, planTurn(turn, state, asked));
   });
 }

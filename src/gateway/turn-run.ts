@@ -3,7 +3,13 @@ import { dropSource } from "../dialects/shared/source-text.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { kindOf } from "../tools/kinds/kinds.ts";
 import { summary, type Plan } from "../tools/plan/plan.ts";
-import { noCalls, type Outcome, type RoundDone, type TurnDone } from "../telemetry/happening.ts";
+import {
+  noCalls,
+  type DisclosureFigures,
+  type Outcome,
+  type RoundDone,
+  type TurnDone,
+} from "../telemetry/happening.ts";
 import type { RoundSpan, TurnAhead, TurnSpan } from "../telemetry/spans.ts";
 import { Fault } from "../turn/fault.ts";
 import type { CallRules } from "../turn/rules.ts";
@@ -39,6 +45,8 @@ export type Job = {
   readonly span?: TurnSpan | undefined;
   /** The turn's own stage, where it has one. */
   readonly stage?: TurnStage | undefined;
+  /** What folding its tools comes to, where they may be folded. */
+  readonly disclosure?: DisclosureFigures | undefined;
   /** What every reply to it says in its head. */
   headers(round: Round | undefined): Record<string, string>;
   /** Answers with an error; only while nothing has been said. */
@@ -246,6 +254,11 @@ class TurnRun implements RunningTurn {
     return { id: answer.id(), round, rules, repairs: answer.repairs(), items, seals: seen.seals };
   }
 
+  #disclosed(): DisclosureFigures | undefined {
+    const { disclosure } = this.#job;
+    return disclosure === undefined || disclosure.strategy === "" ? undefined : { ...disclosure };
+  }
+
   #done(outcome: Outcome, status: number, fault: Fault | undefined): TurnDone {
     const { requestId, route, turn, chain } = this.#job;
     const round = this.#round;
@@ -279,6 +292,7 @@ class TurnRun implements RunningTurn {
       answerId: seen?.start === undefined ? undefined : this.#answer?.id(),
       answerModel: seen?.start?.model,
       plan: round === undefined ? "" : summary(round.plan),
+      disclosure: this.#disclosed(),
       decisions: (round?.decisions.length ?? 0) + (this.#answer?.repairs().length ?? 0),
       ms: at - this.#started,
       firstEventMs: seen?.firstEvent === undefined ? undefined : seen.firstEvent - this.#started,

@@ -1,4 +1,5 @@
 import { chain, type Stage } from "../stream/stage.ts";
+import type { Plan } from "../tools/plan/plan.ts";
 import type { TurnEvent } from "../turn/event.ts";
 import type { ClientName } from "../turn/names.ts";
 import type { Profile } from "../turn/profile.ts";
@@ -15,6 +16,8 @@ type Event = TurnEvent<ClientName>;
 export type TurnStage = Stage<Event, Event> & {
   /** The turn as the next round asks it of an upstream with this profile; `own` is the client's. */
   ask?(profile: Profile, own: Turn): Turn;
+  /** The plan of what it asks, in the words of the client's own request. */
+  amend?(plan: Plan): Plan;
   /** Asked when a round has ended without failure: whether there is another round. */
   continues?(): boolean;
 };
@@ -22,7 +25,7 @@ export type TurnStage = Stage<Event, Event> & {
 /** Makes the stage of one turn, or none where the turn needs none. */
 export type MakeTurnStage = (turn: Turn) => TurnStage | undefined;
 
-/** The stages of one turn as one. Only one of them may have `ask`: two could not both say what is asked. */
+/** The stages of one turn as one. What is asked goes through them from the last to the first, what is answered from the first to the last. */
 export function stageOf(turn: Turn, makers: readonly MakeTurnStage[] = []): TurnStage | undefined {
   const stages = makers.flatMap((make) => make(turn) ?? []);
   const [first, ...rest] = stages;
@@ -31,11 +34,20 @@ export function stageOf(turn: Turn, makers: readonly MakeTurnStage[] = []): Turn
 
 function chainTwo(first: TurnStage, second: TurnStage): TurnStage {
   const both = [first, second];
-  const asking = both.find((stage) => stage.ask !== undefined);
   const continuing = both.filter((stage) => stage.continues !== undefined);
   const joined: TurnStage = chain(first, second);
-  if (asking !== undefined) joined.ask = (profile, own) => asking.ask?.(profile, own) ?? own;
+  if (both.some((stage) => stage.ask !== undefined))
+    joined.ask = (profile, own) => {
+      const asked = second.ask?.(profile, own) ?? own;
+      return first.ask?.(profile, asked) ?? asked;
+    };
+  if (both.some((stage) => stage.amend !== undefined))
+    joined.amend = (plan) => {
+      const amended = first.amend?.(plan) ?? plan;
+      return second.amend?.(amended) ?? amended;
+    };
   if (continuing.length > 0)
-    joined.continues = () => continuing.some((stage) => stage.continues?.() === true);
+    // Each of them must hear that the round is over.
+    joined.continues = () => continuing.map((stage) => stage.continues?.()).includes(true);
   return joined;
 }

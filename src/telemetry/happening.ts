@@ -69,6 +69,8 @@ export type TurnDone = {
   readonly answerId?: string | undefined;
   readonly answerModel?: string | undefined;
   readonly plan: string;
+  /** What folding its tools came to; none where they were sent as they are. */
+  readonly disclosure?: DisclosureFigures | undefined;
   readonly decisions: number;
   readonly ms: number;
   readonly firstEventMs?: number | undefined;
@@ -110,6 +112,35 @@ export const noCalls: CallFigures = {
   repeated: 0,
   truncated: false,
   stopped: false,
+};
+
+/** What disclosure came to in one turn. */
+export type DisclosureFigures = {
+  /** How the tools were folded; empty where they were not. */
+  readonly strategy: string;
+  /** Folded tools, and the sections they are in. */
+  readonly tools: number;
+  readonly sections: number;
+  /** Bytes of tools in all requests of the turn: each tool declared, and as they were sent. */
+  readonly eagerBytes: number;
+  readonly sentBytes: number;
+  /** Sections that the model opened. */
+  readonly openings: number;
+  /** Rounds that the client saw nothing of. */
+  readonly hiddenRounds: number;
+  /** Readings and calls of what is not there, and arguments that did not fit. */
+  readonly misses: number;
+};
+
+export const noDisclosure: DisclosureFigures = {
+  strategy: "",
+  tools: 0,
+  sections: 0,
+  eagerBytes: 0,
+  sentBytes: 0,
+  openings: 0,
+  hiddenRounds: 0,
+  misses: 0,
 };
 
 /** An upstream failed before its first event and the next of the chain is tried. */

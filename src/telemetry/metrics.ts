@@ -22,7 +22,8 @@ export function createMetrics(): Metrics {
     hear(happening) {
       switch (happening.type) {
         case "turn":
-          return countTurn(happening);
+          countTurn(happening);
+          return countDisclosure(numbers, happening);
         case "refusal":
           return numbers.refusals.add(1, happening.fault);
         case "fallback":
@@ -69,6 +70,7 @@ const numbersIn = (registry: Registry) => ({
     "kind",
   ]),
   ...callNumbersIn(registry),
+  ...disclosureNumbersIn(registry),
   tokens: registry.counter("patchbay_tokens_total", "Tokens as upstreams counted them.", [
     "upstream",
     "direction",
@@ -120,6 +122,30 @@ const callNumbersIn = (registry: Registry) => ({
   ),
 });
 
+/** Those of folded tools. */
+const disclosureNumbersIn = (registry: Registry) => ({
+  tokensSaved: registry.counter(
+    "patchbay_disclosure_tokens_saved_total",
+    "Tokens of tool definitions that were not sent, at four bytes a token.",
+    ["upstream"],
+  ),
+  openings: registry.counter(
+    "patchbay_disclosure_openings_total",
+    "Sections of folded tools that models opened.",
+    ["upstream"],
+  ),
+  hiddenRounds: registry.counter(
+    "patchbay_disclosure_rounds_total",
+    "Upstream calls that answered questions about folded tools and nothing else.",
+    ["upstream"],
+  ),
+  misses: registry.counter(
+    "patchbay_disclosure_misses_total",
+    "Readings and calls of folded tools that are not there, or whose arguments did not fit.",
+    ["upstream"],
+  ),
+});
+
 /** The numbers that turns of one door, upstream and mode count into, found once. */
 function turnCounter(numbers: Numbers, door: string, upstream: string, mode: string) {
   const turns = {
@@ -151,6 +177,22 @@ function turnCounter(numbers: Numbers, door: string, upstream: string, mode: str
     input.add(turn.usage?.input ?? 0);
     output.add(turn.usage?.output ?? 0);
   };
+}
+
+/** How many bytes of JSON are about a token. */
+const TOKEN_BYTES = 4;
+
+function countDisclosure(numbers: Numbers, { disclosure, upstream: place }: TurnDone): void {
+  if (disclosure === undefined) return;
+  const upstream = upstreamOf(place);
+  const { eagerBytes, sentBytes, openings, hiddenRounds, misses } = disclosure;
+  numbers.tokensSaved.add(
+    Math.max(0, Math.round((eagerBytes - sentBytes) / TOKEN_BYTES)),
+    upstream,
+  );
+  numbers.openings.add(openings, upstream);
+  numbers.hiddenRounds.add(hiddenRounds, upstream);
+  numbers.misses.add(misses, upstream);
 }
 
 function turnCounters(numbers: Numbers): (turn: TurnDone) => void {

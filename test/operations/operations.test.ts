@@ -8,7 +8,7 @@ import { flags } from "../../src/host/config/env.ts";
 import { logLevels } from "../../src/host/config/log-level.ts";
 import { usageSums } from "../../src/store/usage-sums.ts";
 import { figuresOf } from "../../src/telemetry/figures.ts";
-import type { ChildNotice, Happening } from "../../src/telemetry/happening.ts";
+import { noDisclosure, type ChildNotice, type Happening } from "../../src/telemetry/happening.ts";
 import { eventLines, logFields, usageLine } from "../../src/telemetry/lines.ts";
 import { createMetrics } from "../../src/telemetry/metrics.ts";
 import { ask, doors } from "../support/client.ts";
@@ -139,6 +139,7 @@ describe("what operators read", () => {
   it("has every metric with its type and labels, and no others", () => {
     const metrics = createMetrics();
     for (const happening of happenings) metrics.hear(happening);
+    metrics.hear({ ...turn, disclosure: { ...noDisclosure, strategy: "wrap" } });
     metrics.tool("native", "function");
     const text = metrics.text();
     const types = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)];

@@ -200,17 +200,10 @@ describe("loading the configuration", () => {
       "tools: { strict: true, disclosure: wrap, block_max: 3, parallel: true }\nstore: { kind: sqlite }\ntelemetry: { usage_log: usage.ndjson }\n",
     );
     expect(load({ PROXY_STOP_AFTER_TOOLS: "true" }).notes).toEqual([
-      "tools.disclosure is not followed yet; it is as if it were left out.",
       "store.kind is not followed yet; it is as if it were left out.",
     ]);
     write("patchbay.yaml", "tools: { strict: true, disclosure: off }\n");
     expect(load().notes).toEqual([]);
-    const tools = "{ declares: turn, deferred: true, cached: true }";
-    const upstream = `{ dialect: chat, base_url: http://a, capabilities: { tools: ${tools} } }`;
-    write("patchbay.yaml", `upstreams: { a: ${upstream} }\n`);
-    expect(load().notes).toEqual([
-      "upstreams.a.capabilities.tools.deferred is not followed yet; it is as if it were left out.",
-    ]);
   });
 
   it("tells of a variable that is misspelt, unless the file has a use for it", () => {

@@ -2,7 +2,6 @@ import { dialectNames, parseConfig, type Config } from "../../gateway/config.ts"
 import { builtinDialects, plannedDialects } from "../../dialects/registry.ts";
 import type { Problem } from "../../diagnostics/problem.ts";
 import { isFields } from "../../turn/json.ts";
-import { profileFor } from "../../profiles/profiles.ts";
 
 const served: ReadonlySet<string> = new Set(
   dialectNames(builtinDialects).filter((name) => !plannedDialects.has(name)),
@@ -56,23 +55,6 @@ export function deadEnds(raw: unknown): Problem[] {
   });
 }
 
-/** What a profile says for tools on demand, of which there are none yet. */
-const onDemand = ["declares", "deferred", "cached"] as const;
-
 /** Settings that somebody made, and that nothing asks for. */
-function unfollowed({ tools, store, upstreams }: Config): string[] {
-  const usual = parseConfig({});
-  const isUsual =
-    tools.disclosure === usual.tools.disclosure || ["off", "eager"].includes(tools.disclosure);
-  return [
-    ...(isUsual ? [] : ["tools.disclosure"]),
-    ...(store.kind === usual.store.kind ? [] : ["store.kind"]),
-    ...Object.entries(upstreams).flatMap(([name, { profile, dialect, capabilities }]) => {
-      const own = profileFor(profile, dialect)?.tools;
-      const overrides = capabilities?.tools ?? {};
-      return onDemand
-        .filter((field) => overrides[field] !== undefined && overrides[field] !== own?.[field])
-        .map((field) => `upstreams.${name}.capabilities.tools.${field}`);
-    }),
-  ];
-}
+const unfollowed = ({ store }: Config): string[] =>
+  store.kind === parseConfig({}).store.kind ? [] : ["store.kind"];

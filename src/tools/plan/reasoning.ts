@@ -22,6 +22,8 @@ type Sealed = {
   readonly content?: readonly string[] | undefined;
   /** What came with calls and has no place in a client's call, by the call's id. */
   readonly calls?: Readonly<Record<string, Extra>> | undefined;
+  /** What was called and answered without the client, in the words of whoever answered; nothing else stands beside it. */
+  readonly hidden?: unknown;
 };
 
 /** Whom a request goes to: reasoning is only given back to whom it came from. */
@@ -51,6 +53,12 @@ function unseal(text: string | undefined): Sealed | undefined {
   const read = jsonOf(text.slice(MARK.length));
   return isFields(read) && typeof read.from === "string" ? (read as unknown as Sealed) : undefined;
 }
+
+/** A seal that carries what the client was not shown, so that the next request can bring it back. */
+export const sealHidden = (hidden: unknown): string => seal({ from: "", hidden });
+
+/** What such a seal carries; undefined where it is none. */
+export const hiddenIn = (encrypted: string | undefined): unknown => unseal(encrypted)?.hidden;
 
 const noSeals: readonly string[] = [];
 
@@ -92,6 +100,8 @@ export function recallReasoning(
       loss: "reasoning that another upstream has sealed is not for this one",
     };
   }
+  // Whoever has a use for it has taken it out before.
+  if (sealed.hidden !== undefined) return { item: undefined };
   if (origin !== undefined && sealed.from !== origin)
     return { item: undefined, loss: `reasoning of ${sealed.from} is not for another model` };
   const own = {

@@ -52,8 +52,11 @@ function unusual(tools: Config["tools"]): string[][] {
   const usual = new Map<string, unknown>(Object.entries(parseConfig({}).tools));
   return Object.entries(tools)
     .filter(([key, value]) => value !== undefined && value !== usual.get(key))
-    .map(([key, value]) => [key, key === "block_delimiter" ? JSON.stringify(value) : `${value}`]);
+    .map(([key, value]) => [key, shown(key, value)]);
 }
+
+const shown = (key: string, value: unknown): string =>
+  typeof value === "string" && key !== "block_delimiter" ? value : JSON.stringify(value);
 
 /** What only shows when the gateway is put together. Nobody is called. */
 async function openingFindings(config: Config, file: string | undefined): Promise<Finding[]> {

@@ -2,7 +2,9 @@ import { readFileSync } from "node:fs";
 import { builtinDialects } from "../../../dialects/registry.ts";
 import { bodyReader } from "../../../dialects/shared/body.ts";
 import type { Config } from "../../../gateway/config.ts";
-import { planTurn, type PlanReport } from "../../../gateway/plan-report.ts";
+import { planTurn, type PlanPreview, type PlanReport } from "../../../gateway/plan-report.ts";
+import { disclosureFor } from "../../../gateway/disclosure/settings.ts";
+import type { ToolSize } from "../../../gateway/disclosure/tool-size.ts";
 import { callRules } from "../../../gateway/rules.ts";
 import { openPlatform } from "../../../gateway/extensions.ts";
 import { openUpstreams } from "../../../gateway/upstreams.ts";
@@ -54,11 +56,12 @@ function readRequest(file: string): Fields {
   return bodyReader()(text);
 }
 
-async function planWith(config: Config, body: Fields, strict: boolean): Promise<PlanReport> {
+async function planWith(config: Config, body: Fields, strict: boolean): Promise<PlanPreview> {
   const upstreams = openUpstreams(config, openPlatform(nodePlatform()));
   try {
-    const asked = { strict: strict || config.tools.strict, rules: callRules(config) };
     const turn = builtinDialects.doorFor(body).readRequest(body);
+    const disclosure = disclosureFor(config.tools.disclosure, turn.model);
+    const asked = { strict: strict || config.tools.strict, rules: callRules(config), disclosure };
     return planTurn(turn, { config, upstreams }, asked);
   } finally {
     await Promise.all([...upstreams.values()].map((upstream) => upstream.close()));
@@ -74,13 +77,22 @@ function isTold(decision: Decision, { tools, parameters }: PlanReport): boolean 
   );
 }
 
-function* lines(report: PlanReport, asked: unknown): Generator<string> {
+function* lines(report: PlanPreview, asked: unknown): Generator<string> {
   const { upstream, profile, straight, verdicts } = report;
   yield `${String(asked)} -> ${upstream} (profile ${profile})${straight ? ", forwarded as it is" : ""}`;
   for (const [head, ...rows] of tables(report))
     if (rows.length > 0) yield* ["", ...aligned([head, ...rows])];
+  if (report.tool_size !== null) yield* ["", sizeLine(report.tool_size)];
   const counts = Object.entries(verdicts).map(([verdict, count]) => `${verdict}=${count}`);
   yield* ["", `${counts.join(" ")}${report.lossy ? "; strictness would refuse this" : ""}`];
+}
+
+/** What the tools come to with and without disclosure. */
+function sizeLine({ strategy, sections, bytes, tokens }: ToolSize): string {
+  const eager = `tools: ${bytes.eager} bytes (about ${tokens.eager} tokens) as declared`;
+  if (sections === 0) return eager;
+  const folded = `${bytes.folded} bytes (about ${tokens.folded} tokens) in ${sections} sections`;
+  return `${eager}, ${folded}${strategy === null ? "; sent as declared" : `; sent by \`${strategy}\``}`;
 }
 
 type Table = readonly [head: readonly string[], ...rows: (readonly string[])[]];

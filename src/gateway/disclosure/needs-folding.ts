@@ -1,0 +1,110 @@
+import { bringsTools } from "../../tools/plan/catalog.ts";
+import { ruleFor } from "../../tools/plan/declare.ts";
+import { toolsetOf } from "../../tools/plan/toolset.ts";
+import type { Capabilities, Strategy } from "../../disclosure/strategy.ts";
+import { chooseStrategy } from "../../disclosure/strategy.ts";
+import type { Profile } from "../../turn/profile.ts";
+import type { Turn } from "../../turn/turn.ts";
+import type { Candidates } from "./candidates.ts";
+import { toolBytes } from "./bytes.ts";
+import type { DisclosureSettings } from "./settings.ts";
+
+/** What decides how tools can be added on an upstream. */
+export function capabilitiesOf(profile: Profile): Capabilities {
+  const { deferred, declares, cached, max, descriptions = Infinity } = profile.tools;
+  return {
+    deferred: deferred && ruleFor("tool_search", profile) === "native",
+    dynamicTools: declares === "turn",
+    cachedTools: cached,
+    maxTools: max,
+    maxDescription: descriptions,
+  };
+}
+
+/** Whether a turn could be folded at all; asked of every request, so it must cost next to nothing. */
+export function mayFold(
+  turn: Turn,
+  profiles: readonly Profile[],
+  { mode, thresholds }: DisclosureSettings,
+): boolean {
+  if (mode === "off" || mode === "eager" || (turn.params.n ?? 1) > 1) return false;
+  if (bringsTools(turn.items)) return true;
+  if (turn.tools.length === 0) return false;
+  const count = turn.tools.reduce(
+    (sum, tool) => sum + (tool.type === "namespace" ? tool.tools.length : 1),
+    0,
+  );
+  if (profiles.some(({ tools }) => count > tools.max)) return true;
+  if (mode === "fit") return false;
+  return (
+    mode !== "auto" ||
+    count > thresholds.tools ||
+    toolBytes(turn.tools) > thresholds.bytes ||
+    isSearching(turn)
+  );
+}
+
+/** Whether the client has tools loaded by a search. */
+export const isSearching = ({ tools }: Turn): boolean =>
+  tools.some((tool) => tool.type === "builtin" && tool.kind.startsWith("tool_search"));
+
+/** Whether an upstream takes fewer tools than a request has. */
+export function isOverLimit(
+  turn: Turn,
+  profile: Profile,
+  { deferrable, fixed, forbidden }: Candidates,
+): boolean {
+  const { max } = profile.tools;
+  if (deferrable.length + fixed.length + forbidden.length <= max) return false;
+  return toolsetOf(turn, profile).offered.length > max;
+}
+
+/** Whether the tools of a request are to be folded for an upstream. */
+export function needsFolding(
+  turn: Turn,
+  profile: Profile,
+  candidates: Candidates,
+  { mode, thresholds }: DisclosureSettings,
+): boolean {
+  const { deferrable } = candidates;
+  if (deferrable.length + candidates.forbidden.length === 0) return false;
+  if (isOverLimit(turn, profile, candidates)) return true;
+  // Who defers already knows best what to load, if the upstream can load it.
+  if (mode === "fit" || (isSearching(turn) && capabilitiesOf(profile).deferred)) return false;
+  if (deferrable.length === 0) return false;
+  if (mode !== "auto") return true;
+  return (
+    deferrable.length > thresholds.tools ||
+    toolBytes(deferrable.map(({ tool }) => tool)) > thresholds.bytes ||
+    (isSearching(turn) && deferrable.some(({ isMarked }) => isMarked))
+  );
+}
+
+/**
+ * The strategy for an upstream. The gateway does not see how a conversation goes
+ * on, so tools are only added to the list where no prompt is cached.
+ */
+export function strategyFor(
+  { mode }: DisclosureSettings,
+  profile: Profile,
+): Exclude<Strategy, "eager"> {
+  const can = capabilitiesOf(profile);
+  switch (mode) {
+    case "wrap":
+    case "restart":
+      return mode;
+    case "append":
+      return can.dynamicTools ? mode : "restart";
+    case "native":
+      if (can.deferred) return mode;
+      break;
+    default:
+  }
+  const none = { tools: -1, bytes: -1 };
+  const chosen = chooseStrategy(
+    can,
+    { tools: [], bytes: 0, history: Infinity },
+    { thresholds: none },
+  );
+  return chosen === "eager" ? "wrap" : chosen;
+}
