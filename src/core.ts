@@ -6,7 +6,7 @@ import { Fault } from "./turn/fault.ts";
 
 export { parseConfig } from "./gateway/config.ts";
 export { webRuntime } from "./host/platform/web-runtime.ts";
-export { upstreamName } from "./turn/names.ts";
+export { clientName, upstreamName } from "./turn/names.ts";
 export { defineUpstream } from "./upstreams/define.ts";
 export { Fault } from "./turn/fault.ts";
 export type { Config, ConfigInput } from "./gateway/config.ts";
@@ -19,6 +19,7 @@ export type { MakeTurnStage, TurnStage } from "./gateway/turn-stage.ts";
 export type { Dialect, DoorDialect, UpstreamDialect } from "./dialects/dialect.ts";
 export type { Happening } from "./telemetry/happening.ts";
 export type { Clock, NewId } from "./turn/clock.ts";
+export type { DialectTraits } from "./turn/dialect-traits.ts";
 export type { TurnEvent } from "./turn/event.ts";
 export type { FaultCode } from "./turn/fault.ts";
 export type { ClientName, UpstreamName } from "./turn/names.ts";

@@ -67,6 +67,8 @@ export type UpstreamDialect = {
   headers(apiKey: string | undefined): Readonly<Record<string, string>>;
   writeRequest(turn: Turn<UpstreamName>, to: Target): Written;
   readEvents(context: ReadContext): EventReader;
+  /** Whether its reader emits `frame` events where it is asked to: only then are answers forwarded as they are. */
+  readonly emitsFrames?: boolean | undefined;
   /** What any upstream of the dialect is taken for where no profile is named and no built-in one is generic. */
   readonly profile?: Profile | undefined;
 };

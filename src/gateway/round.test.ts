@@ -11,10 +11,11 @@ import { callRules } from "./rules.ts";
 const asked = { strict: false, rules: callRules(parseConfig({})) };
 
 /** Whether a chat request would be forwarded as it is to a chat upstream. */
-const isStraight = (body: Fields, over: Partial<Profile> = {}): boolean => {
+const isStraight = (body: Fields, over: Partial<Profile> = {}, emitsFrames = true): boolean => {
   const upstream: Upstream = {
     name: "toy",
     profile: { ...genericChat, ...over },
+    emitsFrames,
     prepare: () => ({ decisions: [], open: () => () => expect.unreachable() }),
     close: () => Promise.resolve(),
   };
@@ -29,6 +30,10 @@ const isStraight = (body: Fields, over: Partial<Profile> = {}): boolean => {
 describe("the straight lane", () => {
   it("is for requests that the upstream takes as they are", () => {
     expect(isStraight({ temperature: 0.5, max_tokens: 5, unknown: 1 })).toBe(true);
+  });
+
+  it("is not for an upstream whose events come without their frames", () => {
+    expect(isStraight({}, {}, false)).toBe(false);
   });
 
   it("is not for a parameter that the upstream calls by another name, or has not", () => {

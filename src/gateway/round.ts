@@ -58,7 +58,7 @@ export function prepareRound(
   const decisions =
     prepared.decisions.length === 0 ? plan.decisions : [...plan.decisions, ...prepared.decisions];
   if (strict && decisions.some(isLossy)) throw lossy(decisions.filter(isLossy));
-  const straight = alike && !shaped && stage === undefined;
+  const straight = alike && link.upstream.emitsFrames === true && !shaped && stage === undefined;
   return { link, profile, plan, prepared, shaped, straight, readsText, decisions };
 }
 

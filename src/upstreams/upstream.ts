@@ -14,6 +14,8 @@ export type Upstream = {
   readonly profile: Profile;
   /** What its requests and answers are like, where they are in a dialect. */
   readonly traits?: DialectTraits | undefined;
+  /** Whether it emits the frames that its events came in, where it is asked `straight`. */
+  readonly emitsFrames?: boolean | undefined;
   /** Makes the request ready to send, without any I/O. */
   prepare(turn: Turn<UpstreamName>, to: Target): Prepared;
   /** The models it lists itself, if it can. */

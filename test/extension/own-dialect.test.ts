@@ -79,7 +79,7 @@ describe("a dialect that a user of the library wrote", () => {
     expect(await response.text()).toBe(
       [
         'data: {"say":"Hello"}\n\n',
-        'data: {"call":{"name":"look","input":"{\\"at\\":1}"}}\n\n',
+        'data: {"call":{"id":"toy_0","name":"look","input":"{\\"at\\":1}"}}\n\n',
         'data: {"over":"calls"}\n\n',
       ].join(""),
     );

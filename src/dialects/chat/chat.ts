@@ -30,5 +30,6 @@ export const chat = {
     headers: bearer,
     writeRequest,
     readEvents: (context) => readEvents(context),
+    emitsFrames: true,
   },
 } as const satisfies Dialect;

@@ -33,5 +33,6 @@ export const responses = {
     headers: bearer,
     writeRequest,
     readEvents,
+    emitsFrames: true,
   },
 } as const satisfies Dialect;

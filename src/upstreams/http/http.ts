@@ -59,6 +59,7 @@ export function httpUpstream(given: HttpOptions): Upstream {
     name,
     profile,
     traits,
+    emitsFrames: wire.emitsFrames,
     prepare(turn, to): Prepared {
       const { text, decisions } = wire.writeRequest(turn, to);
       // Bytes and not text from here on: they are not moved about in memory while the turn lasts.
