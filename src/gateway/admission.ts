@@ -27,7 +27,7 @@ const hex = (bytes: Uint8Array): string =>
 /** Looks at every byte, wherever the first difference is. */
 function isSameDigest(a: Uint8Array, b: Uint8Array): boolean {
   let difference = a.length ^ b.length;
-  for (const [at, byte] of a.entries()) difference |= byte ^ (b[at] ?? 0);
+  for (let at = 0; at < a.length; at++) difference |= (a[at] ?? 0) ^ (b[at] ?? 0);
   return difference === 0;
 }
 

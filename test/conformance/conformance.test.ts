@@ -58,7 +58,7 @@ function meant(say: Said, { asked }: Scenario): ReadChoice {
     Object.assign({}, known[tool], { input }),
   );
   const { text = "", reasoning = "" } = say;
-  return { text, reasoning, calls: calls as ReadChoice["calls"], stop: stopOf(say) };
+  return { text, reasoning, calls, stop: stopOf(say) };
 }
 
 /** That an upstream was asked for no other calls than the client asked for. */

@@ -88,24 +88,28 @@ describe("the package", () => {
     expect(await once(child, "exit")).toEqual([0, null]);
   });
 
-  it("is a library, a Fastify plugin, and runs agents", async () => {
+  it("is a library, with and without Node, a Fastify plugin, and runs agents", async () => {
     const script = join(folder, "elsewhere", "script.js");
     await writeFile(
       script,
       `import { createGateway } from "patchbay";
       import { agent, connect, run as runAgent, section } from "patchbay/agent";
+      import { createGateway as createCore } from "patchbay/core";
       import { patchbay } from "patchbay/fastify";
       const gateway = createGateway();
+      const core = createCore();
+      const coreResponse = await core.fetch(new Request("http://x/v1/models"));
+      await core.close(0);
       const response = await gateway.fetch(new Request("http://x/v1/models"));
       await gateway.close(0);
       const upstreams = connect({ upstreams: { actor: { dialect: "scripted", script: [["Hello."]] } } });
       const greeter = agent({ name: "greeter", sections: [section("a", { title: "A", body: "Greet." })] });
       const { output } = await runAgent(greeter, {}, { adapter: upstreams.adapter("actor/any") });
       await upstreams.close();
-      console.log(response.status, typeof patchbay, output);`,
+      console.log(response.status, coreResponse.status, typeof patchbay, output);`,
     );
     await writeFile(join(folder, "elsewhere", "package.json"), '{"type":"module"}');
     const { stdout } = await run(process.execPath, [script]);
-    expect(stdout.trim()).toBe("200 function Hello.");
+    expect(stdout.trim()).toBe("200 200 function Hello.");
   });
 });
