@@ -33,22 +33,22 @@ export type Action =
 export const isLossy = (decision: Decision): boolean =>
   decision.action === "dropped" || decision.action === "changed";
 
-/** So many are told of one turn: whoever sends or says no end of odd things must not fill memory with them. */
+/** How many decisions of one turn are listed: requests and answers with no end of odd things must not fill memory. */
 export const MAX_DECISIONS = 1000;
 
-/** As many as may be told of what stands in lists, and how many more there are. */
+/** The decisions, cut to as many as are listed of what stands in lists, with one that counts the rest. */
 export function boundDecisions(decisions: readonly Decision[], more = 0): readonly Decision[] {
   if (decisions.length <= MAX_DECISIONS && more === 0) return decisions;
   let listed = 0;
   let isLoss = more > 0;
-  const told = decisions.filter((decision) => {
-    const isTold = !decision.path.includes("[") || ++listed <= MAX_DECISIONS;
-    isLoss ||= !isTold && isLossy(decision);
-    return isTold;
+  const kept = decisions.filter((decision) => {
+    const isKept = !decision.path.includes("[") || ++listed <= MAX_DECISIONS;
+    isLoss ||= !isKept && isLossy(decision);
+    return isKept;
   });
-  const untold = decisions.length - told.length + more;
-  if (untold === 0) return decisions;
-  const reason = `${untold} more decisions like these are not told one by one`;
-  const path = told.at(-1)?.path.replace(/[[.].*/s, "") ?? "";
-  return [...told, { path, action: isLoss ? "dropped" : "repaired", reason }];
+  const leftOut = decisions.length - kept.length + more;
+  if (leftOut === 0) return decisions;
+  const reason = `${leftOut} more decisions like these are not told one by one`;
+  const path = kept.at(-1)?.path.replace(/[[.].*/s, "") ?? "";
+  return [...kept, { path, action: isLoss ? "dropped" : "repaired", reason }];
 }
