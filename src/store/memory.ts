@@ -29,7 +29,7 @@ const DAY_MS = 86_400_000;
 const memoryRetention: Retention = { maxBytes: 24 * 1024 * 1024, maxAgeMs: 30 * DAY_MS };
 
 /** Of what may be kept, the part for plans: the plans of an agent with many tools must not push out its answers. */
-const PLANS_SHARE = 1 / 3;
+export const PLANS_SHARE = 1 / 3;
 
 /** What an entry takes beside its text: objects, table slots, keys. */
 const ENTRY_BYTES = 256;

@@ -37,11 +37,11 @@ export type UsageSums = {
 export const HOUR_MS = 3_600_000;
 
 /** Under this name goes what is beyond the bound of names. */
-const OTHER = "other";
+export const OTHER = "other";
 
-const HOURS_KEPT = 24 * 35;
+export const HOURS_KEPT = 24 * 35;
 /** How many models a tenant may have in an hour. */
-const MODELS_KEPT = 100;
+export const MODELS_KEPT = 100;
 /** In all, at about 300 bytes each: many tenants with many models keep fewer hours. */
 const ROWS_KEPT = 100_000;
 
@@ -82,20 +82,7 @@ export function usageSums(bounds: Bounds = {}): UsageSums {
 
   return {
     add(tenant, at, entry) {
-      const { usage } = entry;
-      addTo(sumFor(tenant, at, entry.model), {
-        requests: 1,
-        failures: Number(entry.failed),
-        uncounted: Number(usage === undefined),
-        input: usage?.input ?? 0,
-        output: usage?.output ?? 0,
-        total: usage?.total ?? 0,
-        cached: usage?.cached ?? 0,
-        cacheWrite: usage?.cacheWrite ?? 0,
-        reasoning: usage?.reasoning ?? 0,
-        calls: entry.calls,
-        truncated: Number(entry.truncated),
-      });
+      addTo(sumFor(tenant, at, entry.model), sumOf(entry));
     },
     read: (tenant, start, end) =>
       hours
@@ -131,6 +118,57 @@ const noUsage: UsageSum = {
   calls: 0,
   truncated: 0,
 };
+
+const sumOf = ({ usage, failed, calls, truncated }: UsageEntry): UsageSum => ({
+  requests: 1,
+  failures: Number(failed),
+  uncounted: Number(usage === undefined),
+  input: usage?.input ?? 0,
+  output: usage?.output ?? 0,
+  total: usage?.total ?? 0,
+  cached: usage?.cached ?? 0,
+  cacheWrite: usage?.cacheWrite ?? 0,
+  reasoning: usage?.reasoning ?? 0,
+  calls,
+  truncated: Number(truncated),
+});
+
+/** The counts of a sum, in the order in which databases have their columns. */
+export const usageCounts = [
+  "requests",
+  "failures",
+  "uncounted",
+  "input",
+  "output",
+  "total",
+  "cached",
+  "cacheWrite",
+  "reasoning",
+  "calls",
+  "truncated",
+] as const satisfies readonly (keyof UsageSum)[];
+
+type TenantRow = UsageRow & { readonly tenant: Tenant };
+
+/** What a batch of turns adds, a row for each tenant, hour and model, always in the same order. */
+export function batchUsage(
+  batch: readonly { readonly tenant: Tenant; readonly at: number; readonly usage: UsageEntry }[],
+): readonly TenantRow[] {
+  const rows = new Map<string, { readonly row: TenantRow; readonly sum: Sum }>();
+  for (const { tenant, at, usage } of batch) {
+    const hour = hourBegan(at);
+    const key = `${tenant}\n${hour}\n${usage.model}`;
+    let entry = rows.get(key);
+    if (entry === undefined) {
+      const sum: Sum = { ...noUsage };
+      entry = { sum, row: { tenant, hour, model: usage.model, sum } };
+      rows.set(key, entry);
+    }
+    addTo(entry.sum, sumOf(usage));
+  }
+  // Two processes that lock rows in different orders would wait for each other.
+  return [...rows.keys()].sort().flatMap((key) => rows.get(key)?.row ?? []);
+}
 
 function addTo(sum: Sum, more: UsageSum): void {
   sum.requests += more.requests;

@@ -2,8 +2,11 @@
 export type Clock = {
   /** Milliseconds since the epoch. */
   now(): number;
-  /** Calls `then` at the moment; the returned function calls it off. */
-  at(moment: number, then: () => void): () => void;
+  /**
+   * Calls `then` at the moment; the returned function calls it off. A process
+   * with nothing else to do does not stay for what is in the `background`.
+   */
+  at(moment: number, then: () => void, background?: "background"): () => void;
 };
 
 /** Waits until something is so, or the moment has come. It is looked at from time to time. */

@@ -314,6 +314,36 @@ export const faults = {
     retry: true,
     what: "The answer of an agent's run is not what its `output` asks for.",
   },
+  "store.unavailable": {
+    status: 503,
+    type: "server_error",
+    retry: true,
+    what: "The store cannot be reached: its database is gone, locked, or starting. It is tried again by itself.",
+  },
+  "store.timeout": {
+    status: 504,
+    type: "server_error",
+    retry: true,
+    what: "The store did not answer in time.",
+  },
+  "store.full": {
+    status: 503,
+    type: "server_error",
+    retry: true,
+    what: "The disk of the store is full: nothing can be written to it.",
+  },
+  "store.unusable": {
+    status: 500,
+    type: "server_error",
+    retry: false,
+    what: "The store's database is damaged, belongs to something else, or was made by a newer version.",
+  },
+  "store.refused": {
+    status: 500,
+    type: "server_error",
+    retry: false,
+    what: "What a turn left behind cannot be stored: an id is too long, or there are too many items.",
+  },
   "config.invalid": {
     status: 500,
     type: "server_error",

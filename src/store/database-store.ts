@@ -1,0 +1,183 @@
+import type { Clock } from "../turn/clock.ts";
+import { Fault } from "../turn/fault.ts";
+import type { Tenant } from "../turn/tenant.ts";
+import type { Fields } from "../turn/turn.ts";
+import type { Batch, Database } from "./database.ts";
+import { PLANS_SHARE } from "./memory.ts";
+import { isStorableId, recordOf } from "./record.ts";
+import type {
+  FoundChain,
+  FoundItems,
+  Retention,
+  Store,
+  StoredResponse,
+  StoredTurn,
+} from "./store.ts";
+import { HOUR_MS, HOURS_KEPT, type UsageRow } from "./usage-sums.ts";
+import { WriteQueue } from "./write-queue.ts";
+
+export type StoreOptions = {
+  readonly clock: Clock;
+  readonly retention: Retention;
+  readonly gatherMs?: number | undefined;
+  /** What is wrong with the database; undefined: it is well again. */
+  readonly onState?: ((fault: Fault | undefined) => void) | undefined;
+};
+
+/** With it, writing costs a gateway at full load no more than a hundred transactions a second. */
+const GATHER_MS = 10;
+/** How long a request waits for the store. */
+const READ_MS = 10_000;
+const SWEEP_MS = 10 * 60_000;
+/** Of what may be kept, how much is written before it is looked whether it is too much. */
+const SWEEP_SHARE = 1 / 32;
+
+/** A store whose rows are in a database. */
+export class DatabaseStore implements Store {
+  readonly #database: Database;
+  readonly #clock: Clock;
+  readonly #retention: Retention;
+  readonly #queue: WriteQueue;
+  readonly #maxPlanBytes: number;
+  #written = { bytes: 0, planBytes: 0 };
+  #isSweeping = false;
+  #isClosed = false;
+  #cancelSweep: (() => void) | undefined;
+
+  constructor(database: Database, options: StoreOptions) {
+    const { clock, retention, gatherMs = GATHER_MS, onState = () => {} } = options;
+    this.#database = database;
+    this.#clock = clock;
+    this.#retention = retention;
+    this.#maxPlanBytes = retention.maxBytes * PLANS_SHARE;
+    const write = (batch: Batch): Promise<void> => this.#write(batch);
+    this.#queue = new WriteQueue({ clock, write, gatherMs, onState });
+  }
+
+  async saveTurn(turn: StoredTurn): Promise<void> {
+    await this.#queue.add(recordOf(turn, this.#maxPlanBytes));
+  }
+
+  findItems(tenant: Tenant, ids: readonly string[], maxBytes: number): Promise<FoundItems> {
+    const known = ids.filter(isStorableId);
+    const since = this.#since();
+    return this.#read(tenant, () =>
+      this.#database.findItems({ tenant, ids: known, since, maxBytes }),
+    );
+  }
+
+  findPlan(tenant: Tenant, id: string): Promise<Fields | undefined> {
+    return this.#readOne(tenant, id, undefined, (query) => this.#database.findPlan(query));
+  }
+
+  findSealOwners(tenant: Tenant, seals: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    const known = seals.filter(isStorableId);
+    const since = this.#since();
+    return this.#read(tenant, () => this.#database.findSealOwners({ tenant, seals: known, since }));
+  }
+
+  findResponse(tenant: Tenant, id: string): Promise<StoredResponse | undefined> {
+    return this.#readOne(tenant, id, undefined, (query) => this.#database.findResponse(query));
+  }
+
+  loadChain(tenant: Tenant, id: string, maxBytes: number): Promise<FoundChain> {
+    const missing: FoundChain = { type: "missing", id };
+    return this.#readOne(tenant, id, missing, (query) =>
+      this.#database.loadChain({ ...query, maxBytes }),
+    );
+  }
+
+  deleteResponse(tenant: Tenant, id: string): Promise<boolean> {
+    return this.#readOne(tenant, id, false, (query) => this.#database.deleteResponse(query));
+  }
+
+  sumUsage(tenant: Tenant, start: number, end: number): Promise<readonly UsageRow[]> {
+    return this.#read(tenant, () => this.#database.sumUsage({ tenant, start, end }));
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#cancelSweep?.();
+    await this.#queue.close();
+    await this.#database.close();
+  }
+
+  #since(): number {
+    return this.#clock.now() - this.#retention.maxAgeMs;
+  }
+
+  /** An id that no row can have is as unknown as any other, and no database is asked. */
+  #readOne<Found>(
+    tenant: Tenant,
+    id: string,
+    none: Found,
+    ask: (query: { tenant: Tenant; id: string; since: number }) => Promise<Found>,
+  ): Promise<Found> {
+    if (!isStorableId(id)) return Promise.resolve(none);
+    const since = this.#since();
+    return this.#read(tenant, () => ask({ tenant, id, since }));
+  }
+
+  async #read<Found>(tenant: Tenant, ask: () => Promise<Found>): Promise<Found> {
+    let cancel: (() => void) | undefined;
+    const late = new Promise<never>((_, reject) => {
+      cancel = this.#clock.at(this.#clock.now() + READ_MS, () => reject(timedOut()));
+    });
+    const found = async (): Promise<Found> => {
+      await this.#queue.settled(tenant);
+      return ask();
+    };
+    try {
+      return await Promise.race([found(), late]);
+    } finally {
+      cancel?.();
+    }
+  }
+
+  async #write(batch: Batch): Promise<void> {
+    await this.#database.write(batch);
+    for (const { bytes, planBytes } of batch.turns) {
+      this.#written.bytes += bytes;
+      this.#written.planBytes += planBytes;
+    }
+    const { maxBytes } = this.#bounds();
+    const isMuch =
+      this.#written.bytes > maxBytes * SWEEP_SHARE ||
+      this.#written.planBytes > this.#maxPlanBytes * SWEEP_SHARE;
+    if (isMuch) void this.#sweep();
+    else this.#sweepLater();
+  }
+
+  #bounds(): { readonly maxBytes: number; readonly maxPlanBytes: number } {
+    const maxPlanBytes = this.#maxPlanBytes;
+    return { maxBytes: this.#retention.maxBytes - maxPlanBytes, maxPlanBytes };
+  }
+
+  #sweepLater(): void {
+    if (this.#isClosed) return;
+    const sweep = (): void => {
+      this.#cancelSweep = undefined;
+      void this.#sweep();
+    };
+    this.#cancelSweep ??= this.#clock.at(this.#clock.now() + SWEEP_MS, sweep, "background");
+  }
+
+  /** In steps, between which others are served. What fails is done by the next one. */
+  async #sweep(): Promise<void> {
+    if (this.#isSweeping || this.#isClosed) return;
+    this.#isSweeping = true;
+    this.#written = { bytes: 0, planBytes: 0 };
+    const usageSince = this.#clock.now() - HOURS_KEPT * HOUR_MS;
+    const bounds = { since: this.#since(), usageSince, ...this.#bounds() };
+    try {
+      while (!this.#isClosed && (await this.#database.sweep(bounds)));
+    } catch {
+      // The database is away or full; whoever writes or reads finds out and says so.
+    }
+    this.#isSweeping = false;
+    this.#sweepLater();
+  }
+}
+
+const timedOut = (): Fault =>
+  new Fault("store.timeout", "The store did not answer in time; send the request again.");

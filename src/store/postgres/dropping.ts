@@ -1,0 +1,88 @@
+import type { Sql } from "postgres";
+import { PLAN_PLACE } from "../chain-rows.ts";
+import type { IdQuery, SweepBounds } from "../database.ts";
+import { fairShares } from "../fair-share.ts";
+import { arrayText } from "./array-text.ts";
+
+/** How many turns are dropped in one statement. */
+const STEP = 500;
+
+const dropTurns = (turns: string): string => `
+WITH dropped AS (DELETE FROM patchbay.turns WHERE seq IN (${turns}) RETURNING seq, at, stored),
+  parts AS (DELETE FROM patchbay.parts USING dropped WHERE turn = seq),
+  seals AS (DELETE FROM patchbay.seals USING dropped WHERE turn = seq)
+SELECT at, stored FROM dropped`;
+
+const byAnswer = `SELECT seq FROM patchbay.turns WHERE tenant = $1 AND answer_id = $2
+  AND EXISTS (
+    SELECT FROM patchbay.turns
+    WHERE tenant = $1 AND answer_id = $2 AND stored AND at >= $3::text::bigint
+  )`;
+
+export async function deleteResponse(sql: Sql, { tenant, id, since }: IdQuery): Promise<boolean> {
+  const values = [tenant, id, String(since)];
+  return (await sql.unsafe(dropTurns(byAnswer), values, { prepare: true })).length > 0;
+}
+
+const expired = `SELECT seq FROM patchbay.turns WHERE at < $1::text::bigint LIMIT ${STEP}`;
+
+/** How long it is remembered that a batch was written: longer than anybody tries again. */
+const BATCHES_KEPT = "1 hour";
+
+/** Drops some of what is too old or too much, unless another replica is at it. */
+export async function sweep(sql: Sql, bounds: SweepBounds): Promise<boolean> {
+  return await sql.begin(async (transaction) => {
+    const [lock] = await transaction`SELECT pg_try_advisory_xact_lock(5791402270117945722) AS held`;
+    if (lock?.["held"] !== true) return false;
+    await transaction`DELETE FROM patchbay.usage WHERE hour < ${String(bounds.usageSince)}::text::float8`;
+    await transaction.unsafe(
+      `DELETE FROM patchbay.batches WHERE at < now() - interval '${BATCHES_KEPT}'`,
+    );
+    const old = await transaction.unsafe(dropTurns(expired), [String(Math.floor(bounds.since))]);
+    const answers = await dropHeavy(transaction, "bytes", bounds.maxBytes);
+    const plans = await dropHeavy(transaction, "plan_bytes", bounds.maxPlanBytes);
+    return old.length === STEP || answers || plans;
+  });
+}
+
+type Column = "bytes" | "plan_bytes";
+
+async function dropHeavy(
+  sql: Pick<Sql, "unsafe">,
+  column: Column,
+  maxBytes: number,
+): Promise<boolean> {
+  const sums = await sql.unsafe(
+    `SELECT tenant, sum(${column})::float8 AS held FROM patchbay.turns GROUP BY tenant`,
+  );
+  const held = new Map(sums.map((row) => [String(row["tenant"]), Number(row["held"])]));
+  let more = false;
+  for (const [tenant, share] of fairShares(held, maxBytes)) {
+    const turns = await sql.unsafe(oldest(column), [tenant, String(share)]);
+    await dropHalf(sql, column, arrayText(turns.map((row) => String(row["seq"]))));
+    more ||= turns.length === STEP;
+  }
+  return more;
+}
+
+/** The oldest turns of a tenant beyond its share. */
+const oldest = (column: Column): string => `
+SELECT seq FROM (
+  SELECT seq, ${column} AS own, sum(${column}) OVER (ORDER BY seq DESC) AS newer
+  FROM patchbay.turns WHERE tenant = $1
+) AS weighed WHERE newer > $2::text::float8 AND own > 0 ORDER BY seq LIMIT ${STEP}`;
+
+/** Drops the answers of turns or their plans, and turns of which nothing is left. */
+async function dropHalf(sql: Pick<Sql, "unsafe">, column: Column, turns: string): Promise<void> {
+  const these = "ANY ($1::text::bigint[])";
+  const isPlan = column === "plan_bytes";
+  const place = `place ${isPlan ? "=" : "<>"} ${PLAN_PLACE}`;
+  await sql.unsafe(`DELETE FROM patchbay.parts WHERE turn = ${these} AND ${place}`, [turns]);
+  if (!isPlan) await sql.unsafe(`DELETE FROM patchbay.seals WHERE turn = ${these}`, [turns]);
+  const emptied = isPlan ? "plan_bytes = 0" : "bytes = 0, item_bytes = 0, stored = false";
+  await sql.unsafe(`UPDATE patchbay.turns SET ${emptied} WHERE seq = ${these}`, [turns]);
+  await sql.unsafe(
+    `DELETE FROM patchbay.turns WHERE seq = ${these} AND bytes = 0 AND plan_bytes = 0`,
+    [turns],
+  );
+}

@@ -1,0 +1,99 @@
+import type { Sql } from "postgres";
+import { Fault } from "../../turn/fault.ts";
+
+/** Each brings the schema one version on; none is ever changed or taken out. */
+const migrations: readonly string[] = [
+  `
+CREATE SEQUENCE patchbay.turn_seq;
+CREATE TABLE patchbay.batches (
+  id uuid PRIMARY KEY,
+  at timestamptz NOT NULL DEFAULT now()
+);
+CREATE TABLE patchbay.turns (
+  seq bigint PRIMARY KEY,
+  tenant text NOT NULL,
+  at bigint NOT NULL,
+  answer_id text,
+  previous text,
+  stored boolean NOT NULL,
+  inputs integer NOT NULL,
+  item_bytes bigint NOT NULL,
+  bytes bigint NOT NULL,
+  plan_bytes bigint NOT NULL
+);
+CREATE INDEX turns_by_answer ON patchbay.turns (tenant, answer_id, stored, seq) WHERE answer_id IS NOT NULL;
+CREATE INDEX turns_by_tenant ON patchbay.turns (tenant, seq);
+CREATE TABLE patchbay.parts (
+  turn bigint NOT NULL,
+  place integer NOT NULL,
+  tenant text,
+  id text,
+  bytes bigint NOT NULL,
+  json text NOT NULL,
+  PRIMARY KEY (turn, place)
+);
+CREATE INDEX parts_by_id ON patchbay.parts (tenant, id, turn, place) WHERE id IS NOT NULL;
+CREATE TABLE patchbay.seals (
+  tenant text NOT NULL,
+  seal text NOT NULL,
+  turn bigint NOT NULL,
+  upstream text NOT NULL,
+  PRIMARY KEY (tenant, seal)
+);
+CREATE INDEX seals_by_turn ON patchbay.seals (turn);
+CREATE TABLE patchbay.usage (
+  tenant text NOT NULL,
+  hour bigint NOT NULL,
+  model text NOT NULL,
+  requests bigint NOT NULL,
+  failures bigint NOT NULL,
+  uncounted bigint NOT NULL,
+  input bigint NOT NULL,
+  output bigint NOT NULL,
+  total bigint NOT NULL,
+  cached bigint NOT NULL,
+  reasoning bigint NOT NULL,
+  calls bigint NOT NULL,
+  truncated bigint NOT NULL,
+  PRIMARY KEY (tenant, hour, model)
+);
+`,
+];
+
+/** The advisory lock of those who bring the schema on: "Patchbay" in ASCII. */
+const LOCK = "5791402270117945721";
+
+/**
+ * Brings the database to this version. Any number of replicas may do so at once:
+ * the first to get the lock does it, and the others find it done. Who may not
+ * create anything can still use what is there.
+ */
+export async function migrate(sql: Sql): Promise<void> {
+  const [there] = await sql`SELECT to_regclass('patchbay.versions') IS NOT NULL AS known`;
+  if (there?.["known"] === true && (await versionOf(sql)) === migrations.length) return;
+  await sql.begin(async (transaction) => {
+    await transaction`SELECT pg_advisory_xact_lock(${LOCK}::bigint)`;
+    await transaction`CREATE SCHEMA IF NOT EXISTS patchbay`;
+    await transaction`CREATE TABLE IF NOT EXISTS patchbay.versions (
+      version integer PRIMARY KEY, at timestamptz NOT NULL DEFAULT now()
+    )`;
+    const version = await versionOf(transaction);
+    for (const [at, statements] of [...migrations.entries()].slice(version)) {
+      await transaction.unsafe(statements);
+      await transaction`INSERT INTO patchbay.versions (version) VALUES (${at + 1})`;
+    }
+  });
+}
+
+async function versionOf(sql: Pick<Sql, "unsafe">): Promise<number> {
+  const [row] = await sql.unsafe(
+    "SELECT coalesce(max(version), 0) AS version FROM patchbay.versions",
+  );
+  const version = Number(row?.["version"]);
+  if (version > migrations.length)
+    throw new Fault(
+      "store.unusable",
+      `The store's database was written by a newer Patchbay (version ${version} of its tables, and this one knows ${migrations.length}); update this one, or name another database in \`store.url\`.`,
+    );
+  return version;
+}

@@ -1,0 +1,121 @@
+import type { Sql } from "postgres";
+import {
+  chainOf,
+  FIRST_ITEM_PLACE,
+  PLAN_PLACE,
+  RESPONSE_PLACE,
+  responseIn,
+  type ChainRow,
+} from "../chain-rows.ts";
+import type { ChainQuery, IdQuery, ItemsQuery, SealsQuery, UsageQuery } from "../database.ts";
+import type { FoundChain, FoundItems, StoredItem, StoredResponse } from "../store.ts";
+import { usageCounts, type UsageRow, type UsageSum } from "../usage-sums.ts";
+import { arrayText } from "./array-text.ts";
+
+type Row = Readonly<Record<string, unknown>>;
+
+const ask = async (sql: Sql, text: string, values: readonly (string | number)[]): Promise<Row[]> =>
+  await sql.unsafe<Row[]>(text, values.map(String), { prepare: true });
+
+const newest = (id: string): string =>
+  `SELECT * FROM patchbay.turns WHERE tenant = $1 AND stored AND answer_id = ${id} ORDER BY seq DESC LIMIT 1`;
+
+/** What is not older than the response that continues it was given the id later, and ends the chain. */
+const chain = `
+WITH RECURSIVE chain AS (
+  SELECT seq, answer_id, at, previous, inputs, 1 AS depth, item_bytes AS total
+  FROM (${newest("$2")}) AS first WHERE at >= $3::text::bigint
+  UNION ALL
+  SELECT next.seq, next.answer_id, next.at, next.previous, next.inputs, depth + 1, total + next.item_bytes
+  FROM chain CROSS JOIN LATERAL (${newest("chain.previous")}) AS next
+  WHERE total <= $4::text::bigint AND next.seq < chain.seq AND next.at >= $3::text::bigint
+)`;
+const one = `
+WITH chain AS (
+  SELECT seq, answer_id, at, previous, inputs, 1 AS depth, 0 AS total
+  FROM (${newest("$2")}) AS first WHERE at >= $3::text::bigint AND $4::text::bigint >= 0
+)`;
+const rows = `, size AS MATERIALIZED (SELECT max(total) AS total FROM chain)
+SELECT depth, ${RESPONSE_PLACE} AS place, answer_id AS id, at::float8, previous, inputs,
+  CASE WHEN (SELECT total FROM size) <= $4::text::bigint THEN json END AS json
+FROM chain JOIN patchbay.parts ON turn = seq AND place = ${RESPONSE_PLACE}
+UNION ALL
+SELECT depth, place, parts.id, NULL, NULL, NULL, json
+FROM chain JOIN patchbay.parts ON turn = seq AND place >= ${FIRST_ITEM_PLACE}
+WHERE (SELECT total FROM size) <= $4::text::bigint`;
+
+export async function findResponse(
+  sql: Sql,
+  { tenant, id, since }: IdQuery,
+): Promise<StoredResponse | undefined> {
+  return responseIn((await ask(sql, one + rows, [tenant, id, since, 0])) as ChainRow[]);
+}
+
+export async function loadChain(
+  sql: Sql,
+  { tenant, id, since, maxBytes }: ChainQuery,
+): Promise<FoundChain> {
+  const found = await ask(sql, chain + rows, [tenant, id, since, Math.floor(maxBytes)]);
+  return chainOf(id, found as ChainRow[]);
+}
+
+const itemsSql = `
+WITH found AS MATERIALIZED (
+  SELECT asked.id, last.turn, last.place, last.bytes
+  FROM unnest($2::text::text[]) AS asked (id) CROSS JOIN LATERAL (
+    SELECT * FROM patchbay.parts WHERE tenant = $1 AND parts.id = asked.id
+    ORDER BY turn DESC, place DESC LIMIT 1
+  ) AS last JOIN patchbay.turns ON seq = last.turn AND at >= $3::text::bigint
+)
+SELECT found.id, CASE WHEN (SELECT sum(bytes) FROM found) <= $4::text::bigint THEN json END AS json
+FROM found JOIN patchbay.parts USING (turn, place)`;
+
+export async function findItems(
+  sql: Sql,
+  { tenant, ids, since, maxBytes }: ItemsQuery,
+): Promise<FoundItems> {
+  const asked = [...new Set(ids)];
+  const found = await ask(sql, itemsSql, [tenant, arrayText(asked), since, Math.floor(maxBytes)]);
+  if (found.some(({ json }) => json === null)) return { type: "too-large" };
+  const byId = new Map(found.map((row) => [String(row["id"]), String(row["json"])]));
+  const inOrder = asked.flatMap((id): [string, StoredItem][] => {
+    const json = byId.get(id);
+    return json === undefined ? [] : [[id, { id, json }]];
+  });
+  return { type: "found", items: new Map(inOrder) };
+}
+
+const planSql = `
+SELECT json FROM patchbay.turns JOIN patchbay.parts ON turn = seq AND place = ${PLAN_PLACE}
+WHERE turns.tenant = $1 AND answer_id = $2 AND at >= $3::text::bigint ORDER BY seq DESC LIMIT 1`;
+
+export async function findPlanText(
+  sql: Sql,
+  { tenant, id, since }: IdQuery,
+): Promise<string | undefined> {
+  const [row] = await ask(sql, planSql, [tenant, id, since]);
+  return row === undefined ? undefined : String(row["json"]);
+}
+
+export async function findSealOwners(
+  sql: Sql,
+  { tenant, seals }: SealsQuery,
+): Promise<ReadonlyMap<string, string>> {
+  const text =
+    "SELECT seal, upstream FROM patchbay.seals WHERE tenant = $1 AND seal = ANY ($2::text::text[])";
+  const found = await ask(sql, text, [tenant, arrayText(seals)]);
+  return new Map(found.map((row) => [String(row["seal"]), String(row["upstream"])]));
+}
+
+export async function sumUsage(
+  sql: Sql,
+  { tenant, start, end }: UsageQuery,
+): Promise<readonly UsageRow[]> {
+  const text = `SELECT * FROM patchbay.usage WHERE tenant = $1
+    AND hour >= $2::text::float8 AND hour < $3::text::float8 ORDER BY hour, model`;
+  return (await ask(sql, text, [tenant, start, end])).map((row) => ({
+    hour: Number(row["hour"]),
+    model: String(row["model"]),
+    sum: Object.fromEntries(usageCounts.map((name) => [name, Number(row[name])])) as UsageSum,
+  }));
+}

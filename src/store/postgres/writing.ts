@@ -1,0 +1,123 @@
+import type { Sql } from "postgres";
+import { FIRST_ITEM_PLACE, PLAN_PLACE, RESPONSE_PLACE } from "../chain-rows.ts";
+import type { Batch } from "../database.ts";
+import { hasRows, type TurnRecord } from "../record.ts";
+import { batchUsage, MODELS_KEPT, OTHER, usageCounts } from "../usage-sums.ts";
+import { arrayText } from "./array-text.ts";
+
+type Cell = string | number | boolean | null;
+type Columns = Readonly<Record<string, string>>;
+
+const turnColumns: Columns = {
+  n: "integer",
+  tenant: "text",
+  at: "bigint",
+  answer_id: "text",
+  previous: "text",
+  stored: "boolean",
+  inputs: "integer",
+  item_bytes: "bigint",
+  bytes: "bigint",
+  plan_bytes: "bigint",
+};
+const partColumns: Columns = {
+  n: "integer",
+  place: "integer",
+  tenant: "text",
+  id: "text",
+  bytes: "bigint",
+  json: "text",
+};
+const sealColumns: Columns = { n: "integer", tenant: "text", seal: "text", upstream: "text" };
+const usageColumns: Columns = {
+  tenant: "text",
+  hour: "bigint",
+  model: "text",
+  ...Object.fromEntries(usageCounts.map((name) => [name, "bigint"])),
+};
+const tables = [turnColumns, partColumns, sealColumns, usageColumns];
+
+/** One statement, and so one transaction and one round trip for all of a batch. */
+const statement = writeSql();
+
+/** Writes a batch; the time of each turn is `offset` later by the database's clock. */
+export async function writeBatch(sql: Sql, { id, turns }: Batch, offset: number): Promise<void> {
+  const turnRows: Cell[][] = [];
+  const partRows: Cell[][] = [];
+  const seals = new Map<string, Cell[]>();
+  for (const [n, turn] of turns.entries()) {
+    if (!hasRows(turn)) continue;
+    turnRows.push(turnRow(n, turn, offset));
+    partRows.push(...partsOf(n, turn));
+    for (const [seal, upstream] of turn.seals)
+      seals.set(`${turn.tenant}\n${seal}`, [n, turn.tenant, seal, upstream]);
+  }
+  const usageRows = batchUsage(turns).map(({ tenant, hour, model, sum }) => [
+    ...[tenant, hour, model],
+    ...usageCounts.map((name) => sum[name]),
+  ]);
+  const rows = [turnRows, partRows, [...seals.values()], usageRows];
+  const parameters = tables.flatMap((columns, table) =>
+    Object.keys(columns).map((_, at) =>
+      arrayText((rows[table] ?? []).map((row) => row[at] ?? null)),
+    ),
+  );
+  await sql.unsafe(statement, [id, ...parameters], { prepare: true });
+}
+
+function turnRow(n: number, turn: TurnRecord, offset: number): Cell[] {
+  const { tenant, at, answerId, previous, response, inputs, itemBytes, bytes, planBytes } = turn;
+  const sizes = [inputs, itemBytes, bytes, planBytes];
+  return [n, tenant, Math.round(at + offset), answerId, previous, response !== null, ...sizes];
+}
+
+function partsOf(n: number, { tenant, plan, response, items }: TurnRecord): Cell[][] {
+  const rows: Cell[][] = items.map(({ id, json }, at) => {
+    const bytes = Buffer.byteLength(json);
+    return [n, FIRST_ITEM_PLACE + at, tenant, id, bytes, json];
+  });
+  if (plan !== null) rows.push([n, PLAN_PLACE, null, null, plan.length, plan]);
+  if (response !== null) rows.push([n, RESPONSE_PLACE, null, null, response.length, response]);
+  return rows;
+}
+
+function writeSql(): string {
+  let parameter = 1;
+  const [turns = "", parts = "", seals = "", usage = ""] = tables.map((columns) => {
+    const arrays = Object.values(columns).map((type) => `$${++parameter}::text::${type}[]`);
+    return `unnest(${arrays.join(", ")}) AS given (${Object.keys(columns).join(", ")})`;
+  });
+  const counts = usageCounts.join(", ");
+  const known =
+    "SELECT FROM patchbay.usage u WHERE u.tenant = given.tenant AND u.hour = given.hour";
+  return `
+WITH batch AS (
+  INSERT INTO patchbay.batches (id) VALUES ($1::text::uuid)
+), turn AS MATERIALIZED (
+  SELECT nextval('patchbay.turn_seq') AS seq, * FROM ${turns}
+), turns AS (
+  INSERT INTO patchbay.turns
+  SELECT seq, tenant, at, answer_id, previous, stored, inputs, item_bytes, bytes, plan_bytes FROM turn
+), parts AS (
+  INSERT INTO patchbay.parts
+  SELECT seq, given.place, given.tenant, given.id, given.bytes, given.json
+  FROM ${parts} JOIN turn USING (n)
+), seals AS (
+  INSERT INTO patchbay.seals AS old
+  SELECT given.tenant, given.seal, seq, given.upstream FROM ${seals} JOIN turn USING (n)
+  ORDER BY given.tenant, given.seal
+  ON CONFLICT (tenant, seal) DO UPDATE SET turn = excluded.turn, upstream = excluded.upstream
+)
+INSERT INTO patchbay.usage AS old (tenant, hour, model, ${counts})
+SELECT tenant, hour, named, ${usageCounts.map((name) => `sum(${name})`).join(", ")}
+FROM (
+  SELECT *, CASE
+    WHEN EXISTS (${known} AND u.model = given.model) THEN model
+    WHEN (SELECT count(*) FROM (${known}) AS models) < ${MODELS_KEPT} THEN model
+    ELSE '${OTHER}'
+  END AS named FROM ${usage}
+) AS bounded
+GROUP BY tenant, hour, named ORDER BY tenant, hour, named
+ON CONFLICT (tenant, hour, model) DO UPDATE SET
+  ${usageCounts.map((name) => `${name} = old.${name} + excluded.${name}`).join(", ")}`;
+}

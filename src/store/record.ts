@@ -1,0 +1,95 @@
+import { Fault } from "../turn/fault.ts";
+import type { Tenant } from "../turn/tenant.ts";
+import type { StoredItem, StoredTurn, UsageEntry } from "./store.ts";
+
+/** What a turn leaves behind, as the rows of a database: texts and numbers, and nothing that has to be called. */
+export type TurnRecord = {
+  readonly tenant: Tenant;
+  readonly at: number;
+  readonly answerId: string | null;
+  readonly previous: string | null;
+  /** The response without its items, as JSON; null where it cannot be retrieved. */
+  readonly response: string | null;
+  /** Input and answer, in this order. */
+  readonly items: readonly StoredItem[];
+  /** How many of the items are input. */
+  readonly inputs: number;
+  /** The JSON of the items, in bytes: what loading a chain is bounded by. */
+  readonly itemBytes: number;
+  /** All that is kept but the plan. */
+  readonly bytes: number;
+  readonly plan: string | null;
+  readonly planBytes: number;
+  /** Pairs of seal and upstream. */
+  readonly seals: readonly (readonly [string, string])[];
+  readonly usage: UsageEntry;
+};
+
+/** More than any id or seal has that we or a provider make. */
+const MAX_ID_LENGTH = 512;
+/** Parts of a turn are numbered in 20 bits, the first two of which are its plan and its response. */
+export const MAX_ITEMS = 2 ** 20 - 2;
+const MAX_MODEL_LENGTH = 256;
+/** What a row takes beside its text: keys, index entries. */
+const ROW_BYTES = 128;
+
+/** Whether a row can have this id. Databases take neither NUL nor halves of a character. */
+export const isStorableId = (id: string): boolean =>
+  id.length <= MAX_ID_LENGTH && id.isWellFormed() && !id.includes("\0");
+
+const storableText = (text: string): string =>
+  text.slice(0, MAX_MODEL_LENGTH).toWellFormed().replaceAll("\0", "\u{FFFD}");
+
+/** The rows of a turn. Throws a Fault where a database could not take them. */
+export function recordOf(turn: StoredTurn, maxPlanBytes: number): TurnRecord {
+  const { tenant, at, answerId = null, response, seals, usage } = turn;
+  const input = response?.input ?? [];
+  const items = input.length === 0 ? turn.items : [...input, ...turn.items];
+  check(turn, items);
+  let itemBytes = 0;
+  for (const { json } of items) itemBytes += Buffer.byteLength(json);
+  const rows = items.length + seals.length + Number(response !== undefined);
+  const bytes = itemBytes + ROW_BYTES * rows + Buffer.byteLength(response?.json ?? "");
+  const plan = answerId === null ? undefined : planOf(turn, maxPlanBytes);
+  return {
+    tenant,
+    at,
+    answerId,
+    previous: response?.previous ?? null,
+    response: (answerId !== null && response?.json) || null,
+    items,
+    inputs: input.length,
+    itemBytes,
+    bytes,
+    plan: plan?.json ?? null,
+    planBytes: plan?.bytes ?? 0,
+    seals: seals.map(({ seal, upstream }) => [seal, upstream]),
+    usage: { ...usage, model: storableText(usage.model) },
+  };
+}
+
+/** The plan as text, unless it is too heavy to be kept at all. */
+function planOf(
+  { plan }: StoredTurn,
+  maxBytes: number,
+): { readonly json: string; readonly bytes: number } | undefined {
+  if (plan === undefined || plan.bytes > maxBytes) return undefined;
+  const json = JSON.stringify(plan.report());
+  return { json, bytes: Math.max(plan.bytes, json.length) + ROW_BYTES };
+}
+
+function check({ answerId, response, seals }: StoredTurn, items: readonly StoredItem[]): void {
+  if (items.length > MAX_ITEMS)
+    throw new Fault("store.refused", `A turn can have ${MAX_ITEMS} items, and this has more.`);
+  const ids = [answerId, response?.previous, ...seals.map(({ seal }) => seal)];
+  const isWrong = (id: string | undefined): boolean => id !== undefined && !isStorableId(id);
+  if (ids.some(isWrong) || items.some(({ id }) => !isStorableId(id)))
+    throw new Fault(
+      "store.refused",
+      `An id can have ${MAX_ID_LENGTH} characters, none of them NUL, and one of this turn's is none such.`,
+    );
+}
+
+/** Whether anything but its usage is kept of a turn. */
+export const hasRows = ({ items, response, plan, seals }: TurnRecord): boolean =>
+  items.length > 0 || response !== null || plan !== null || seals.length > 0;

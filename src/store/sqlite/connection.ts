@@ -1,0 +1,60 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { Operations } from "../database.ts";
+import { sqliteDropping } from "./dropping.ts";
+import { mustReopen, toStoreFault } from "./errors.ts";
+import { fileId, openFile } from "./file.ts";
+import { sqliteReading } from "./reading.ts";
+import { sqliteWriting } from "./writing.ts";
+
+type Open = {
+  readonly database: DatabaseSync;
+  readonly operations: Operations;
+  readonly id: string | undefined;
+};
+
+/** A database file, for one thread. It is opened by the first call, and anew after it was moved away or failed. */
+export class SqliteConnection {
+  readonly #path: string;
+  #open: Open | undefined;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  call<Name extends keyof Operations>(
+    name: Name,
+    argument: Parameters<Operations[Name]>[0],
+  ): ReturnType<Operations[Name]> {
+    try {
+      // Under a file that was moved or deleted SQLite would go on writing to what nobody finds.
+      if (this.#open !== undefined && fileId(this.#path) !== this.#open.id) this.close();
+      this.#open ??= opened(this.#path);
+      const operation = this.#open.operations[name] as (
+        value: typeof argument,
+      ) => ReturnType<Operations[Name]>;
+      return operation(argument);
+    } catch (error) {
+      const fault = toStoreFault(error, this.#path);
+      if (mustReopen(fault, error)) this.close();
+      throw fault;
+    }
+  }
+
+  close(): void {
+    const open = this.#open;
+    this.#open = undefined;
+    try {
+      open?.database.close();
+    } catch {
+      // It was damaged or taken away; what is committed is on the disk.
+    }
+  }
+}
+
+function opened(path: string): Open {
+  const database = openFile(path);
+  const { write, inTransaction } = sqliteWriting(database);
+  const dropping = sqliteDropping(database, inTransaction);
+  const operations = { write, ...sqliteReading(database), ...dropping };
+  return { database, operations, id: fileId(path) };
+}

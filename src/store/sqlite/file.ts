@@ -1,0 +1,47 @@
+import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { migrate } from "./migrations.ts";
+
+/**
+ * How long a statement waits for another process that writes. Only the thread
+ * of the store waits, and whoever asked it.
+ */
+const BUSY_MS = 2000;
+
+/**
+ * With WAL and `synchronous = NORMAL` a commit is in the hands of the operating
+ * system when it returns: it outlives the process, also one that is killed. A
+ * loss of power may take the last of them, never part of one; to wait for the
+ * disk with every commit would cost about a thousand times more.
+ */
+const pragmas = `
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = NORMAL;
+PRAGMA secure_delete = FAST;
+PRAGMA temp_store = MEMORY;
+PRAGMA cache_size = -8000;
+PRAGMA journal_size_limit = 16777216;
+`;
+
+/** A database file, made if need be: for its owner alone, in a folder for its owner alone. */
+export function openFile(path: string): DatabaseSync {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  closeSync(openSync(path, "a", 0o600));
+  if ((statSync(path).mode & 0o077) !== 0) chmodSync(path, 0o600);
+  const database = new DatabaseSync(path, { timeout: BUSY_MS });
+  try {
+    database.exec(pragmas);
+    migrate(database, path);
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** Which file is at a path; undefined if there is none. */
+export function fileId(path: string): string | undefined {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return stat === undefined ? undefined : `${stat.dev} ${stat.ino}`;
+}

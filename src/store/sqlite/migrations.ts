@@ -1,0 +1,97 @@
+import type { DatabaseSync } from "node:sqlite";
+import { Fault } from "../../turn/fault.ts";
+
+/**
+ * Each brings the file one version on; none is ever changed or taken out. The
+ * parts of a turn are numbered in the order of writing: what is written together
+ * is on the same pages, and only the two indexes are written to in other places.
+ */
+const migrations: readonly string[] = [
+  `
+CREATE TABLE turns (
+  seq INTEGER PRIMARY KEY,
+  tenant TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  answer_id TEXT,
+  previous TEXT,
+  stored INTEGER NOT NULL,
+  inputs INTEGER NOT NULL,
+  item_bytes INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,
+  plan_bytes INTEGER NOT NULL
+) STRICT;
+CREATE INDEX turns_by_answer ON turns (tenant, answer_id, stored, seq) WHERE answer_id IS NOT NULL;
+CREATE TABLE parts (
+  part INTEGER PRIMARY KEY,
+  tenant TEXT,
+  id TEXT,
+  bytes INTEGER NOT NULL,
+  json TEXT NOT NULL
+) STRICT;
+CREATE INDEX parts_by_id ON parts (tenant, id, part) WHERE id IS NOT NULL;
+CREATE TABLE seals (
+  tenant TEXT NOT NULL,
+  seal TEXT NOT NULL,
+  turn INTEGER NOT NULL,
+  upstream TEXT NOT NULL,
+  PRIMARY KEY (tenant, seal)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX seals_by_turn ON seals (turn);
+CREATE TABLE usage (
+  tenant TEXT NOT NULL,
+  hour INTEGER NOT NULL,
+  model TEXT NOT NULL,
+  requests INTEGER NOT NULL,
+  failures INTEGER NOT NULL,
+  uncounted INTEGER NOT NULL,
+  input INTEGER NOT NULL,
+  output INTEGER NOT NULL,
+  total INTEGER NOT NULL,
+  cached INTEGER NOT NULL,
+  reasoning INTEGER NOT NULL,
+  calls INTEGER NOT NULL,
+  truncated INTEGER NOT NULL,
+  PRIMARY KEY (tenant, hour, model)
+) STRICT, WITHOUT ROWID;
+`,
+];
+
+/** Marks a file as ours: "PBay". */
+const APPLICATION_ID = 0x50_42_61_79;
+
+/**
+ * Brings a file to this version. Any number of processes may do so at once: the
+ * first to get the write lock does it, and the others find it done.
+ */
+export function migrate(database: DatabaseSync, path: string): void {
+  if (versionOf(database, path) === migrations.length) return;
+  database.exec("BEGIN IMMEDIATE");
+  try {
+    for (const sql of migrations.slice(versionOf(database, path))) database.exec(sql);
+    database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
+    database.exec(`PRAGMA user_version = ${migrations.length}`);
+    database.exec("COMMIT");
+  } catch (error) {
+    if (database.isTransaction) database.exec("ROLLBACK");
+    throw error;
+  }
+}
+
+function versionOf(database: DatabaseSync, path: string): number {
+  const pragma = (name: string): number =>
+    Number(database.prepare(`PRAGMA ${name}`).get()?.[name] ?? 0);
+  const version = pragma("user_version");
+  const isOurs = pragma("application_id") === APPLICATION_ID;
+  const isEmpty = database.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get() === undefined;
+  if (!isOurs && !isEmpty)
+    throw new Fault(
+      "store.unusable",
+      `${path} is the database of something else; name another file in \`store.path\`.`,
+    );
+  if (version > migrations.length)
+    throw new Fault(
+      "store.unusable",
+      `${path} was written by a newer Patchbay (version ${version} of its tables, and this one knows ${migrations.length}); update this one, or name another file in \`store.path\`.`,
+    );
+  return version;
+}
