@@ -4,7 +4,7 @@ import { builtinDialects } from "../src/dialects/registry.ts";
 import type { DialectTraits } from "../src/turn/dialect-traits.ts";
 import { responses } from "../src/dialects/responses/responses.ts";
 import { previewTools, type Verdict } from "../src/tools/plan/plan.ts";
-import { faults } from "../src/turn/fault.ts";
+import { faults } from "../src/turn/fault-table.ts";
 import type { Profile } from "../src/turn/profile.ts";
 import type { Params } from "../src/turn/turn.ts";
 import { isFields } from "../src/turn/json.ts";

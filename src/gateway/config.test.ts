@@ -106,7 +106,7 @@ describe("a configuration", () => {
       "tools.strict: must be `true` or `false`, not text",
       "tools.output: must be one of openai-json, obsidian-xml; did you mean `openai-json`?",
       "tools.block_max: must be at least 0",
-      "store.kind: must be one of memory, sqlite, postgres",
+      "store.kind: must be one of memory, sqlite, postgres, off",
     ]);
   });
 

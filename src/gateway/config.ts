@@ -124,14 +124,33 @@ const toolsSchema = z.strictObject({
   parallel: z.boolean().default(true),
 });
 
+const databaseUrl = text.refine(
+  (url) => /^postgres(?:ql)?:$/.test(URL.parse(url)?.protocol ?? ""),
+  {
+    error: "must be an address such as postgres://user:password@host:5432/database",
+  },
+);
+
+const retention = {
+  /** Bytes; without it, as much as is usual for the kind. */
+  max_bytes: z.int().positive().optional(),
+  max_age_days: z.number().positive().optional(),
+};
+
 const storeSchema = z.discriminatedUnion("kind", [
-  z.strictObject({ kind: z.literal("memory") }),
+  z.strictObject({ kind: z.literal("memory"), ...retention }),
   z.strictObject({
     kind: z.literal("sqlite"),
     path: text.default("./.patchbay/patchbay.db"),
+    ...retention,
   }),
-  z.strictObject({ kind: z.literal("postgres"), url: text }),
+  z.strictObject({ kind: z.literal("postgres"), url: databaseUrl, ...retention }),
+  z.strictObject({ kind: z.literal("off") }),
 ]);
+
+/** A store may be named by its kind alone: `store: off`. */
+const withStoreKind = (raw: unknown): unknown =>
+  isFields(raw) && typeof raw.store === "string" ? { ...raw, store: { kind: raw.store } } : raw;
 
 const telemetrySchema = z.strictObject({
   /** A file that gets one NDJSON line of token counts for each turn. */
@@ -169,7 +188,9 @@ export const configSchema = z.strictObject({
 
 export type Config = z.output<typeof configSchema>;
 /** A configuration as it may be written: everything has a default. */
-export type ConfigInput = z.input<typeof configSchema>;
+export type ConfigInput = Omit<z.input<typeof configSchema>, "store"> & {
+  readonly store?: z.input<typeof storeSchema> | "memory" | "sqlite" | "off" | undefined;
+};
 export type UpstreamConfig = Config["upstreams"][string];
 export type HttpUpstreamConfig = z.output<ReturnType<typeof httpUpstream>>;
 
@@ -203,7 +224,7 @@ export function checkConfig(raw: unknown, extensions: ConfigExtensions = {}): Ch
   const dialects =
     extensions.dialects === undefined ? builtinDialects : dialectRegistry(extensions.dialects);
   const given = (extensions.upstreams ?? []).map(({ name }) => name);
-  const whole = given.length === 0 ? withDemo(raw) : raw;
+  const whole = withStoreKind(given.length === 0 ? withDemo(raw) : raw);
   const schema = schemaFor(dialects);
   const problems = findProblems(whole, schema, { dialectNames: dialectNames(dialects), given });
   if (problems.length > 0) return { ok: false, problems };

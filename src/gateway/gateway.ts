@@ -1,7 +1,6 @@
 import { bodyReader } from "../dialects/shared/body.ts";
 import { errorText } from "../dialects/errors/fault-body.ts";
 import type { DoorDialect } from "../dialects/dialect.ts";
-import { MemoryStore } from "../store/memory.ts";
 import { createBus, type Bus } from "../telemetry/bus.ts";
 import type { Refusal, Report } from "../telemetry/happening.ts";
 import { createMetrics } from "../telemetry/metrics.ts";
@@ -15,6 +14,7 @@ import { serveFetch } from "./fetch.ts";
 import { foreignHostOf, originPolicyOf, type OriginPolicy } from "./origins.ts";
 import { openPlatform, type OpenPlatform } from "./extensions.ts";
 import type { GatewayState, Platform } from "./state.ts";
+import { openStore } from "./open-store.ts";
 import { RunningTurns, type RunningTurnView } from "./running-turns.ts";
 import { callRules } from "./rules.ts";
 import { doorAt, findRoute, requestIdFor, routeTable, type RequestContext } from "./routes.ts";
@@ -28,6 +28,8 @@ export type Gateway = {
   refuse(exchange: Exchange, fault: Fault): void;
   /** The same for hosts that speak `fetch`. */
   fetch(request: Request): Promise<Response>;
+  /** Connects to the store, so that what is wrong with it shows before the first request that needs it. */
+  start(): void;
   /** Takes up a new configuration for the requests that come after. */
   reconfigure(config: Config): void;
   /** Refuses new requests, waits for the turns under way as long as the grace, and lets go. */
@@ -90,6 +92,7 @@ export function openGateway(config: Config, platform: Platform): Gateway {
     handle,
     refuse,
     fetch: (request) => serveFetch(request, { ...state, handle, refuse }),
+    start: () => state.store.start(),
     reconfigure(next) {
       state = buildState(next, made, state);
     },
@@ -129,7 +132,7 @@ const buildState = (config: Config, made: Lasting, before?: GatewayState): Gatew
   keys: keyring(config.server.keys, made.runtime.sha256),
   upstreams: openUpstreams(config, made, before),
   readBody: before?.readBody ?? bodyReader(),
-  store: before?.store ?? new MemoryStore(made.clock),
+  store: before?.store ?? openStore(config.store, made),
   running: before?.running ?? new RunningTurns(),
 });
 

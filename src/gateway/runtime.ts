@@ -1,6 +1,9 @@
 import type { CodexOptions } from "../upstreams/codex/codex.ts";
 import type { Connect } from "../upstreams/http/transport.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
+import type { StoreOptions } from "../store/database-store.ts";
+import type { DatabaseConfig } from "../store/open-database.ts";
+import type { Store } from "../store/store.ts";
 import type { Decompressors } from "./body.ts";
 
 /** What Node, Bun, Deno and workers each do in their own way. */
@@ -13,4 +16,6 @@ export type Runtime = {
   readonly connect: Connect;
   /** Runs Codex; not given where no process can be started. */
   readonly codex?: ((options: CodexOptions) => Upstream) | undefined;
+  /** Opens a store in a database; not given where there are neither files nor sockets. */
+  readonly openStore?: ((config: DatabaseConfig, options: StoreOptions) => Store) | undefined;
 };

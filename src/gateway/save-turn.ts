@@ -1,6 +1,7 @@
 import type { SealOwner, StoredItem } from "../store/store.ts";
-import type { TurnDone } from "../telemetry/happening.ts";
+import type { Report, TurnDone } from "../telemetry/happening.ts";
 import type { Decision } from "../turn/decision.ts";
+import { Fault } from "../turn/fault.ts";
 import type { CallRules } from "../turn/rules.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import { planBytes, planRecord, reportPlan } from "./plan-report.ts";
@@ -34,7 +35,7 @@ export function saveTurn(
   done: TurnDone,
   answer: AnswerLeft | undefined,
 ): void {
-  const failed = (error: unknown): void => reportTrouble(error, report, done.requestId);
+  const failed = (error: unknown): void => reportLost(error, report, done.requestId);
   const usage = usageEntry(done, config);
   const { at } = done;
   const turn =
@@ -57,6 +58,13 @@ export function saveTurn(
 }
 
 const none: readonly never[] = [];
+
+/** A Fault of a store names its database and the remedy; what else is thrown may quote what it choked on. */
+function reportLost(error: unknown, report: Report, requestId: string): void {
+  if (!(error instanceof Fault)) return reportTrouble(error, report, requestId);
+  const { code: fault, message: problem } = error;
+  report({ type: "store", event: "lost", requestId, fault, problem });
+}
 
 function storedPlan({ round, rules, repairs }: AnswerLeft): {
   readonly bytes: number;

@@ -48,7 +48,7 @@ export function responseIn(rows: readonly ChainRow[]): StoredResponse | undefine
 
 function responseOf({ row, items }: Turn): StoredResponse {
   const { id, at, previous, json, inputs } = row;
-  const inOrder = items.sort((a, b) => a.place - b.place).map(({ item }) => item);
+  const inOrder = items.toSorted((a, b) => a.place - b.place).map(({ item }) => item);
   return {
     id,
     at: at ?? 0,

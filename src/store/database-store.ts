@@ -54,6 +54,12 @@ export class DatabaseStore implements Store {
     this.#queue = new WriteQueue({ clock, write, gatherMs, onState });
   }
 
+  start(): void {
+    void this.#sweep().catch((error: unknown) => {
+      if (error instanceof Fault) this.#queue.suspend(error);
+    });
+  }
+
   async saveTurn(turn: StoredTurn): Promise<void> {
     await this.#queue.add(recordOf(turn, this.#maxPlanBytes));
   }
@@ -144,7 +150,7 @@ export class DatabaseStore implements Store {
     const isMuch =
       this.#written.bytes > maxBytes * SWEEP_SHARE ||
       this.#written.planBytes > this.#maxPlanBytes * SWEEP_SHARE;
-    if (isMuch) void this.#sweep();
+    if (isMuch) this.#sweepQuietly();
     else this.#sweepLater();
   }
 
@@ -157,12 +163,17 @@ export class DatabaseStore implements Store {
     if (this.#isClosed) return;
     const sweep = (): void => {
       this.#cancelSweep = undefined;
-      void this.#sweep();
+      this.#sweepQuietly();
     };
     this.#cancelSweep ??= this.#clock.at(this.#clock.now() + SWEEP_MS, sweep, "background");
   }
 
-  /** In steps, between which others are served. What fails is done by the next one. */
+  /** What fails is done by the next one: the database is away or full, and whoever writes or reads says so. */
+  #sweepQuietly(): void {
+    this.#sweep().catch(() => {});
+  }
+
+  /** In steps, between which others are served. */
   async #sweep(): Promise<void> {
     if (this.#isSweeping || this.#isClosed) return;
     this.#isSweeping = true;
@@ -171,11 +182,10 @@ export class DatabaseStore implements Store {
     const bounds = { since: this.#since(), usageSince, ...this.#bounds() };
     try {
       while (!this.#isClosed && (await this.#database.sweep(bounds)));
-    } catch {
-      // The database is away or full; whoever writes or reads finds out and says so.
+    } finally {
+      this.#isSweeping = false;
+      this.#sweepLater();
     }
-    this.#isSweeping = false;
-    this.#sweepLater();
   }
 }
 

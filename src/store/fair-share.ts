@@ -12,7 +12,7 @@ export function fairShares(
   maxBytes: number,
 ): ReadonlyMap<Tenant, number> {
   const shares = new Map<Tenant, number>();
-  const sums = [...held].sort(([, a], [, b]) => a - b);
+  const sums = [...held].toSorted(([, a], [, b]) => a - b);
   if (sums.reduce((sum, [, bytes]) => sum + bytes, 0) <= maxBytes) return shares;
   let room = maxBytes * LEFT;
   for (const [at, [tenant, bytes]] of sums.entries()) {

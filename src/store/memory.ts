@@ -60,6 +60,8 @@ export class MemoryStore implements Store {
     this.#plans = new TenantSegments({ maxBytes: plansBytes, maxAgeMs }, clock, () => new Map());
   }
 
+  start(): void {}
+
   saveTurn(turn: StoredTurn): Promise<void> {
     const { tenant, at, answerId, plan } = turn;
     this.#usage.add(tenant, at, turn.usage);

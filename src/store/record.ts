@@ -28,7 +28,7 @@ export type TurnRecord = {
 /** More than any id or seal has that we or a provider make. */
 const MAX_ID_LENGTH = 512;
 /** Parts of a turn are numbered in 20 bits, the first two of which are its plan and its response. */
-export const MAX_ITEMS = 2 ** 20 - 2;
+const MAX_ITEMS = 2 ** 20 - 2;
 const MAX_MODEL_LENGTH = 256;
 /** What a row takes beside its text: keys, index entries. */
 const ROW_BYTES = 128;

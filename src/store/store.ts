@@ -10,6 +10,8 @@ import type { UsageRow } from "./usage-sums.ts";
  * opened; each kind drops by itself what is beyond that.
  */
 export type Store = {
+  /** Connects, so that what is wrong with the database shows before it is needed. */
+  start(): void;
   /**
    * Writes all that a turn leaves behind, whole or not at all. Where an id is
    * taken the later turn replaces the earlier: some upstreams give every answer

@@ -148,6 +148,10 @@ export const usageCounts = [
   "truncated",
 ] as const satisfies readonly (keyof UsageSum)[];
 
+/** The name of a count in databases, which do not tell capitals from small letters. */
+export const usageColumn = (count: (typeof usageCounts)[number]): string =>
+  count.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
 type TenantRow = UsageRow & { readonly tenant: Tenant };
 
 /** What a batch of turns adds, a row for each tenant, hour and model, always in the same order. */
@@ -167,7 +171,7 @@ export function batchUsage(
     addTo(entry.sum, sumOf(usage));
   }
   // Two processes that lock rows in different orders would wait for each other.
-  return [...rows.keys()].sort().flatMap((key) => rows.get(key)?.row ?? []);
+  return [...rows.keys()].toSorted().flatMap((key) => rows.get(key)?.row ?? []);
 }
 
 function addTo(sum: Sum, more: UsageSum): void {

@@ -87,6 +87,11 @@ export class WriteQueue {
     return last;
   }
 
+  /** Somebody found the database away; what is queued from now on waits as after a failed write. */
+  suspend(fault: Fault): void {
+    if (!this.#isWriting) this.#setState(fault);
+  }
+
   /** Writes what is queued, or gives it up when the database is away or slow. */
   async close(): Promise<void> {
     const { clock } = this.#options;

@@ -16,6 +16,7 @@ export type Happening =
   | InternalError
   | Reload
   | WriteFailed
+  | StoreNotice
   | ChildNotice;
 
 /** How a turn ended: `left` is a client that went away. */
@@ -187,6 +188,19 @@ export type WriteFailed = {
   readonly path: string;
   /** What is wrong, and the remedy. */
   readonly problem: string;
+};
+
+/**
+ * The store's database cannot be used (`unavailable`) or can again
+ * (`available`), or what a turn left behind was not stored (`lost`).
+ */
+export type StoreNotice = {
+  readonly type: "store";
+  readonly event: "unavailable" | "available" | "lost";
+  readonly requestId?: string | undefined;
+  readonly fault?: FaultCode | undefined;
+  /** What is wrong, and the remedy. */
+  readonly problem?: string | undefined;
 };
 
 /**

@@ -108,6 +108,7 @@ export function eventLines(happening: Happening, at: number): readonly Line[] {
     case "trouble":
     case "reload":
     case "unwritable":
+    case "store":
     case "child":
       return [];
     default:

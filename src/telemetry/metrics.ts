@@ -30,6 +30,8 @@ export function createMetrics(): Metrics {
           return numbers.fallbacks.add(1, upstreamOf(happening.from), happening.fault);
         case "child":
           return numbers.children.add(1, happening.upstream, happening.event);
+        case "store":
+          return numbers.store.add(1, happening.event);
         case "begun":
         case "round":
         case "trouble":
@@ -91,6 +93,11 @@ const numbersIn = (registry: Registry) => ({
     "patchbay_child_events_total",
     "What happened to child processes, and what they said that was dropped.",
     ["upstream", "event"],
+  ),
+  store: registry.counter(
+    "patchbay_store_events_total",
+    "That the store could not be used, could again, or did not store a turn.",
+    ["event"],
   ),
   active: registry.gauge("patchbay_turns_running", "Turns under way."),
 });

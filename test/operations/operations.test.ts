@@ -35,6 +35,9 @@ const codes = new Set(codesIn(page.replaceAll(/^```.*?^```/gms, "")));
 const unsaid = (names: readonly string[]): string[] => names.filter((name) => !codes.has(name));
 
 const config = parseConfig({});
+const storeKeys = z
+  .toJSONSchema(configSchema.shape.store, { io: "input" })
+  .oneOf?.flatMap((kind) => Object.keys(kind.properties ?? {}));
 const settings = (["server", "tools", "telemetry"] as const).flatMap((section) => {
   const { properties = {} } = z.toJSONSchema(configSchema.shape[section], { io: "input" });
   const values = config[section] as Readonly<Record<string, unknown>>;
@@ -104,6 +107,13 @@ const happenings: readonly Happening[] = [
   },
   { type: "trouble", requestId: "r", error: "TypeError", frames: [] },
   { type: "reload", ok: true, problems: [] },
+  {
+    type: "store",
+    event: "lost",
+    requestId: "r",
+    fault: "store.full",
+    problem: "The disk is full.",
+  },
   { type: "unwritable", setting: "telemetry.usage_log", path: "/x", problem: "is full" },
   child,
 ];
@@ -123,6 +133,10 @@ describe("what operators read", () => {
   )("has %s of upstreams over HTTP with its default", (key, value) => {
     const [, fallback] = rows.get(key) ?? [];
     expect(fallback).toBe(value === undefined ? "none" : `\`${JSON.stringify(value)}\``);
+  });
+
+  it.each([...new Set(storeKeys)])("has store.%s", (key) => {
+    expect(rows.has(`store.${key}`)).toBe(true);
   });
 
   it("has every route", async () => {

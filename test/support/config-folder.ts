@@ -18,7 +18,11 @@ export const write = (name: string, text: string): void =>
 /** Loads from the test's own directory, which is its user's configuration directory too. */
 export function load(env: Environment = {}, origin: Partial<Origin> = {}): Loaded {
   const home = join(directory, "home");
-  return loadConfig({ env: { XDG_CONFIG_HOME: home, ...env }, directory, ...origin });
+  return loadConfig({
+    env: { XDG_CONFIG_HOME: home, XDG_STATE_HOME: home, ...env },
+    directory,
+    ...origin,
+  });
 }
 
 export function configOf(loaded: Loaded): Config {

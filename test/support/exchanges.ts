@@ -21,6 +21,7 @@ export function gatewayThat(handle: (exchange: Exchange) => void, bodyLimit = 1_
     originPolicy: () => "refused",
     foreignIn: () => undefined,
     fetch: () => Promise.reject(new Error("not asked for")),
+    start() {},
     reconfigure() {},
     subscribe: () => () => {},
     running: () => [],

@@ -25,7 +25,9 @@ const programs = programsFolder();
 
 /** Why tests with PostgreSQL cannot run here; undefined: they can. */
 export const missing: string | undefined =
-  programs === undefined ? "needs `initdb` and `postgres`: apt-get install postgresql" : undefined;
+  programs === undefined
+    ? ": needs `initdb` and `postgres`: apt-get install postgresql"
+    : undefined;
 
 /** The server refuses to run as root, and `nobody` is everywhere. */
 const asNobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};

@@ -23,10 +23,7 @@ export const item = (id: string, text = id): StoredItem => ({
 });
 
 /** A turn whose answer can be retrieved and continued. */
-export const answer = (
-  id: string,
-  over: Partial<StoredTurn> & { previous?: string } = {},
-): StoredTurn => {
+const answer = (id: string, over: Partial<StoredTurn> & { previous?: string } = {}): StoredTurn => {
   const { previous, ...rest } = over;
   const input = [item(`${id}-in`)];
   const response = { previous, input, json: JSON.stringify({ id, status: "completed" }) };

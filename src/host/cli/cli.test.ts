@@ -110,6 +110,8 @@ upstreams:
   demo  scripted
 models:
   gpt  ->  far/x, then demo/demo
+store:
+  sqlite  ${join(directory, ".local/state/patchbay/patchbay.db")}
 `,
     );
   });

@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -194,16 +194,57 @@ describe("loading the configuration", () => {
     },
   );
 
-  it("tells of settings that it knows and does not follow yet", () => {
+  it("has no note on settings that it follows", () => {
     write(
       "patchbay.yaml",
       "tools: { strict: true, disclosure: wrap, block_max: 3, parallel: true }\nstore: { kind: sqlite }\ntelemetry: { usage_log: usage.ndjson }\n",
     );
-    expect(load({ PROXY_STOP_AFTER_TOOLS: "true" }).notes).toEqual([
-      "store.kind is not followed yet; it is as if it were left out.",
-    ]);
+    expect(load({ PROXY_STOP_AFTER_TOOLS: "true" }).notes).toEqual([]);
     write("patchbay.yaml", "tools: { strict: true, disclosure: off }\n");
     expect(load().notes).toEqual([]);
+  });
+
+  it("keeps state in the user's state directory, unless it is told where", () => {
+    const state = join(directory, "state");
+    const storeWith = (env: Environment) => configOf(load(env)).store;
+    expect(storeWith({ XDG_STATE_HOME: state })).toEqual({
+      kind: "sqlite",
+      path: join(state, "patchbay", "patchbay.db"),
+    });
+    // A relative path means nothing there, by the rules of that variable.
+    expect(storeWith({ XDG_STATE_HOME: "state" })).not.toMatchObject({
+      path: expect.stringContaining(directory),
+    });
+    write("patchbay.yaml", "store: off\n");
+    expect(storeWith({ XDG_STATE_HOME: state })).toEqual({ kind: "off" });
+    write("patchbay.yaml", "store: { kind: memory, max_bytes: 1000, max_age_days: 0.5 }\n");
+    expect(storeWith({})).toEqual({ kind: "memory", max_bytes: 1000, max_age_days: 0.5 });
+    expect(existsSync(state)).toBe(false);
+  });
+
+  it("keeps state in memory where the state directory cannot be written, and says so", () => {
+    write("file", "");
+    const loaded = load({ XDG_STATE_HOME: join(directory, "file") });
+    expect(configOf(loaded).store).toEqual({ kind: "memory" });
+    expect(loaded.notes).toEqual([
+      `${join(directory, "file/patchbay/patchbay.db")} stands below something that is no directory; choose another path. Past answers are kept in memory, until a restart; name a file in \`store.path\`, or write \`store: memory\`.`,
+    ]);
+  });
+
+  it("doubts a store that cannot be written, and finds an address that is none", () => {
+    write("file", "");
+    write("patchbay.yaml", "store: { kind: sqlite, path: file/patchbay.db }\n");
+    expect(load().doubts).toMatchObject([
+      { path: "store.path", message: expect.stringContaining("is no directory") },
+    ]);
+    write("patchbay.yaml", "store: { kind: postgres, url: localhost }\n");
+    expect(linesOf(load())).toEqual([
+      "patchbay.yaml:1:26 store.url: must be an address such as postgres://user:password@host:5432/database",
+    ]);
+    write("patchbay.yaml", "store: paper\n");
+    expect(linesOf(load())).toEqual([
+      "patchbay.yaml:1:1 store.kind: must be one of memory, sqlite, postgres, off",
+    ]);
   });
 
   it("tells of a variable that is misspelt, unless the file has a use for it", () => {

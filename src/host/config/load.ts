@@ -11,6 +11,7 @@ import { proxyProblem } from "../../upstreams/http/proxy.ts";
 import { profileFor, profiles } from "../../profiles/profiles.ts";
 import { bindProblem } from "../server/bind.ts";
 import { readConfigFile, type ConfigFile, type Finding } from "./config-file.ts";
+import { defaultStore } from "./default-store.ts";
 import { applySettings, misspelt, readFlags, type Environment, type Setting } from "./env.ts";
 import { deadEnds, settleNotYet } from "./not-yet.ts";
 import { readScripts, settlePaths } from "./paths.ts";
@@ -32,7 +33,7 @@ export type Loaded = {
   readonly file?: string | undefined;
   /** What a user should know though nothing is wrong. */
   readonly notes: readonly string[];
-  /** What is wrong with it and keeps nobody from serving: log files that cannot be written. */
+  /** What is wrong with it and keeps nobody from serving: files that cannot be written. */
   readonly doubts: readonly Finding[];
 } & (
   | {
@@ -86,7 +87,7 @@ function assemble(
     ...[scripts.problems, profileProblems(raw), doorProblems(raw), deadEnds(raw)].flat(),
   ];
   const find = (problem: Problem): Finding => locate(problem, source, settings);
-  const doubts = logProblems(raw, directory).map(find);
+  const doubts = fileProblems(raw, directory).map(find);
   const findings = [...(source?.findings ?? []), ...flags.findings, ...scripts.findings];
   findings.push(...proxyFindings(raw, origin.env));
   for (const finding of problems.map(find))
@@ -97,7 +98,10 @@ function assemble(
   if (settled === undefined || findings.length > 0)
     return { ok: false, file, notes, doubts, findings: findings.toSorted(byPlace(file)) };
   const files = [...(file === undefined ? [] : [file]), ...scripts.files];
-  const config = settlePaths(settled.config, directory);
+  const settledPaths = settlePaths(settled.config, directory);
+  const kept = isFields(raw) && "store" in raw ? undefined : defaultStore(origin.env);
+  notes.push(...(kept?.notes ?? []));
+  const config = kept === undefined ? settledPaths : { ...settledPaths, store: kept.store };
   return { ok: true, file, files, notes, doubts, config, blank: source?.value === null };
 }
 
@@ -137,13 +141,17 @@ function doorProblems(raw: unknown): Problem[] {
   return message === undefined ? [] : [{ path: ["server", "host"], message }];
 }
 
-/** Log files that could not be added to. Nothing is written. */
-function logProblems(raw: unknown, directory: string): Problem[] {
-  const telemetry = isFields(raw) && isFields(raw.telemetry) ? raw.telemetry : {};
-  return Object.entries(telemetry).flatMap(([key, path]) => {
+/** Log files and a store that could not be added to. Nothing is written. */
+function fileProblems(raw: unknown, directory: string): Problem[] {
+  const { telemetry, store } = isFields(raw) ? raw : {};
+  const named: [Problem["path"], unknown][] = isFields(telemetry)
+    ? Object.entries(telemetry).map(([key, path]) => [["telemetry", key], path])
+    : [];
+  if (isFields(store)) named.push([["store", "path"], store.path]);
+  return named.flatMap(([at, path]) => {
     if (typeof path !== "string" || path === "") return [];
     const message = unwritable(resolve(directory, path));
-    return message === undefined ? [] : [{ path: ["telemetry", key], message }];
+    return message === undefined ? [] : [{ path: at, message }];
   });
 }
 

@@ -1,4 +1,4 @@
-import { dialectNames, parseConfig, type Config } from "../../gateway/config.ts";
+import { dialectNames, type Config } from "../../gateway/config.ts";
 import { builtinDialects, plannedDialects } from "../../dialects/registry.ts";
 import type { Problem } from "../../diagnostics/problem.ts";
 import { isFields } from "../../turn/json.ts";
@@ -23,8 +23,6 @@ export function settleNotYet(config: Config): {
       ([name, { dialect }]) =>
         `upstreams.${name}: the ${dialect} dialect is not served yet; it is left out.`,
     );
-  for (const path of unfollowed(config))
-    notes.push(`${path} is not followed yet; it is as if it were left out.`);
   const isHere = (place: string): boolean => Object.hasOwn(upstreams, upstreamIn(place));
   const models = Object.entries(config.models).map(([name, places]) => [
     name,
@@ -54,7 +52,3 @@ export function deadEnds(raw: unknown): Problem[] {
     return places.length > 0 && places.every(isDead) ? [{ path: ["models", name], message }] : [];
   });
 }
-
-/** Settings that somebody made, and that nothing asks for. */
-const unfollowed = ({ store }: Config): string[] =>
-  store.kind === parseConfig({}).store.kind ? [] : ["store.kind"];

@@ -12,6 +12,7 @@ import {
 } from "node:zlib";
 import { hasZlibHeader, type Decompress, type Decompressors } from "../../gateway/body.ts";
 import type { Runtime } from "../../gateway/runtime.ts";
+import { openDatabaseStore } from "../../store/open-database.ts";
 import { codexUpstream } from "../../upstreams/codex/codex.ts";
 import { undiciTransport } from "../../upstreams/http/undici-transport.ts";
 
@@ -51,4 +52,5 @@ export const nodeRuntime: Runtime = {
   decompressors: nodeDecompressors,
   connect: undiciTransport,
   codex: (options) => codexUpstream({ ...options, home: resolve(options.home) }),
+  openStore: openDatabaseStore,
 };

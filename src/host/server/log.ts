@@ -59,6 +59,8 @@ function levelOf(happening: Happening): LogLevel {
       return "warn";
     case "refusal":
       return happening.status >= 500 ? "warn" : "info";
+    case "store":
+      return happening.event === "available" ? "info" : "error";
     case "child":
       return childLevels[happening.event] ?? "warn";
     case "trouble":

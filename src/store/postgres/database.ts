@@ -1,126 +1,59 @@
-import postgres, { type Sql } from "postgres";
 import type { Clock } from "../../turn/clock.ts";
-import { Fault } from "../../turn/fault.ts";
 import type { Database } from "../database.ts";
+import { PostgresConnection } from "./connection.ts";
 import { deleteResponse, sweep } from "./dropping.ts";
-import { isWrittenAlready, toStoreFault } from "./errors.ts";
-import { migrate } from "./migrations.ts";
-import * as reading from "./reading.ts";
+import { isWrittenAlready } from "./errors.ts";
+import {
+  findItems,
+  findPlan,
+  findResponse,
+  findSealOwners,
+  loadChain,
+  sumUsage,
+} from "./reading.ts";
 import { writeBatch } from "./writing.ts";
 
-const CONNECTIONS = 4;
-const CONNECT_SECONDS = 5;
-/** How long a query may take before its connection is given up. */
-const QUERY_MS = 15_000;
-
-type Ready = {
-  /**
-   * How far the database's clock is ahead. Rows have its time, so that replicas
-   * whose clocks differ agree on what has expired.
-   */
-  readonly offset: number;
-};
-
-/** A PostgreSQL database, connected to by the first call and again after it was lost. */
+/** A PostgreSQL database, for any number of replicas. */
 export function openPostgres(url: string, clock: Clock): Database {
-  let sql: Sql | undefined;
-  let preparing: Promise<Ready> | undefined;
-
-  const connect = (): Sql =>
-    (sql ??= postgres(url, {
-      max: CONNECTIONS,
-      connect_timeout: CONNECT_SECONDS,
-      fetch_types: false,
-      onnotice: () => {},
-      backoff: () => 0,
-      connection: { application_name: "patchbay" },
-    }));
-
-  async function prepare(): Promise<Ready> {
-    const connected = connect();
-    await migrate(connected);
-    const [row] =
-      await connected`SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now`;
-    return { offset: Math.round(Number(row?.["now"]) - clock.now()) };
-  }
-
-  function prepared(): Promise<Ready> {
-    if (preparing !== undefined) return preparing;
-    const begun = prepare();
-    preparing = begun;
-    begun.catch(() => {
-      if (preparing === begun) preparing = undefined;
-    });
-    return begun;
-  }
-
-  /** A connection that says nothing, as after a cable was pulled, would be waited for forever. */
-  function bounded<Result>(asking: Promise<Result>): Promise<Result> {
-    return new Promise((resolve, reject) => {
-      const cancel = clock.at(clock.now() + QUERY_MS, () => {
-        const lost = sql;
-        sql = undefined;
-        lost?.end({ timeout: 0 }).catch(() => {}); // What it waited for is rejected with it.
-        reject(new Fault("store.timeout", "The PostgreSQL server of the store does not answer."));
-      });
-      asking.then(resolve, reject).finally(cancel);
-    });
-  }
-
-  async function ask<Result>(run: (sql: Sql, ready: Ready) => Promise<Result>): Promise<Result> {
-    try {
-      return await bounded(prepared().then((ready) => run(connect(), ready)));
-    } catch (error) {
-      const fault = toStoreFault(error);
-      // It may come back with other tables, or another clock.
-      if (fault.code === "store.unavailable") preparing = undefined;
-      throw fault;
-    }
-  }
-
-  const shift = <Query extends { readonly since: number }>(
-    query: Query,
-    { offset }: Ready,
-  ): Query => ({
-    ...query,
-    since: Math.floor(query.since + offset),
-  });
-
+  const connection = new PostgresConnection(url, clock);
   return {
     write: (batch) =>
-      ask(async (connected, { offset }) => {
+      connection.ask(async ({ sql, offset }) => {
         try {
-          await writeBatch(connected, batch, offset);
+          await writeBatch(sql, batch, offset);
         } catch (error) {
           if (!isWrittenAlready(error)) throw error;
         }
       }),
-    findItems: (query) => ask((at, ready) => reading.findItems(at, shift(query, ready))),
-    findPlan: (query) =>
-      ask(async (at, ready) => {
-        const text = await reading.findPlanText(at, shift(query, ready));
-        return text === undefined ? undefined : JSON.parse(text);
-      }),
-    findSealOwners: (query) => ask((at) => reading.findSealOwners(at, query)),
+    findItems: (query) => connection.ask(({ sql, offset }) => findItems(sql, shift(query, offset))),
+    findPlan: (query) => connection.ask(({ sql, offset }) => findPlan(sql, shift(query, offset))),
+    findSealOwners: (query) => connection.ask(({ sql }) => findSealOwners(sql, query)),
     findResponse: (query) =>
-      ask(async (at, ready) => local(await reading.findResponse(at, shift(query, ready)), ready)),
+      connection.ask(async ({ sql, offset }) =>
+        local(await findResponse(sql, shift(query, offset)), offset),
+      ),
     loadChain: (query) =>
-      ask(async (at, ready) => {
-        const found = await reading.loadChain(at, shift(query, ready));
+      connection.ask(async ({ sql, offset }) => {
+        const found = await loadChain(sql, shift(query, offset));
         if (found.type !== "found") return found;
-        return { ...found, responses: found.responses.map((one) => local(one, ready)) };
+        return { type: "found", responses: found.responses.map((one) => local(one, offset)) };
       }),
-    deleteResponse: (query) => ask((at, ready) => deleteResponse(at, shift(query, ready))),
-    sumUsage: (query) => ask((at) => reading.sumUsage(at, query)),
-    sweep: (bounds) => ask((at, ready) => sweep(at, shift(bounds, ready))),
-    async close() {
-      await sql?.end({ timeout: CONNECT_SECONDS });
-    },
+    deleteResponse: (query) =>
+      connection.ask(({ sql, offset }) => deleteResponse(sql, shift(query, offset))),
+    sumUsage: (query) => connection.ask(({ sql }) => sumUsage(sql, query)),
+    sweep: (bounds) => connection.ask(({ sql, offset }) => sweep(sql, shift(bounds, offset))),
+    close: () => connection.close(),
   };
 }
+
+/** The same by the clock of the database. */
+const shift = <Query extends { readonly since: number }>(query: Query, offset: number): Query => ({
+  ...query,
+  since: Math.floor(query.since + offset),
+});
 
 /** A response with its time by the clock of this process. */
 const local = <Found extends { readonly at: number } | undefined>(
   found: Found,
-  { offset }: Ready,
+  offset: number,
 ): Found => (found === undefined ? found : { ...found, at: found.at - offset });

@@ -52,6 +52,7 @@ CREATE TABLE patchbay.usage (
   output bigint NOT NULL,
   total bigint NOT NULL,
   cached bigint NOT NULL,
+  cache_write bigint NOT NULL,
   reasoning bigint NOT NULL,
   calls bigint NOT NULL,
   truncated bigint NOT NULL,

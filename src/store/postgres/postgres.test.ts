@@ -8,9 +8,7 @@ import { describeStore } from "../../../test/support/store-suite.ts";
 import { DatabaseStore } from "../database-store.ts";
 import { openPostgres } from "./database.ts";
 
-if (missing !== undefined) console.warn(`The PostgreSQL store is not tested: it ${missing}.`);
-
-describe.skipIf(missing !== undefined)("with a PostgreSQL server", () => {
+describe.skipIf(missing !== undefined)(`with a PostgreSQL server${missing ?? ""}`, () => {
   let server: PostgresServer;
   beforeAll(async () => {
     server = await postgresServer();

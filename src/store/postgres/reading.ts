@@ -1,3 +1,5 @@
+/** Reads of a PostgreSQL store, each in one query. */
+
 import type { Sql } from "postgres";
 import {
   chainOf,
@@ -9,11 +11,13 @@ import {
 } from "../chain-rows.ts";
 import type { ChainQuery, IdQuery, ItemsQuery, SealsQuery, UsageQuery } from "../database.ts";
 import type { FoundChain, FoundItems, StoredItem, StoredResponse } from "../store.ts";
-import { usageCounts, type UsageRow, type UsageSum } from "../usage-sums.ts";
+import type { Fields } from "../../turn/turn.ts";
+import { usageColumn, usageCounts, type UsageRow, type UsageSum } from "../usage-sums.ts";
 import { arrayText } from "./array-text.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 
+/** Asks a query of the store; each of those below is one round trip. */
 const ask = async (sql: Sql, text: string, values: readonly (string | number)[]): Promise<Row[]> =>
   await sql.unsafe<Row[]>(text, values.map(String), { prepare: true });
 
@@ -89,12 +93,12 @@ const planSql = `
 SELECT json FROM patchbay.turns JOIN patchbay.parts ON turn = seq AND place = ${PLAN_PLACE}
 WHERE turns.tenant = $1 AND answer_id = $2 AND at >= $3::text::bigint ORDER BY seq DESC LIMIT 1`;
 
-export async function findPlanText(
+export async function findPlan(
   sql: Sql,
   { tenant, id, since }: IdQuery,
-): Promise<string | undefined> {
+): Promise<Fields | undefined> {
   const [row] = await ask(sql, planSql, [tenant, id, since]);
-  return row === undefined ? undefined : String(row["json"]);
+  return row === undefined ? undefined : JSON.parse(String(row["json"]));
 }
 
 export async function findSealOwners(
@@ -116,6 +120,8 @@ export async function sumUsage(
   return (await ask(sql, text, [tenant, start, end])).map((row) => ({
     hour: Number(row["hour"]),
     model: String(row["model"]),
-    sum: Object.fromEntries(usageCounts.map((name) => [name, Number(row[name])])) as UsageSum,
+    sum: Object.fromEntries(
+      usageCounts.map((name) => [name, Number(row[usageColumn(name)])]),
+    ) as UsageSum,
   }));
 }

@@ -2,7 +2,7 @@ import type { Sql } from "postgres";
 import { FIRST_ITEM_PLACE, PLAN_PLACE, RESPONSE_PLACE } from "../chain-rows.ts";
 import type { Batch } from "../database.ts";
 import { hasRows, type TurnRecord } from "../record.ts";
-import { batchUsage, MODELS_KEPT, OTHER, usageCounts } from "../usage-sums.ts";
+import { batchUsage, MODELS_KEPT, OTHER, usageColumn, usageCounts } from "../usage-sums.ts";
 import { arrayText } from "./array-text.ts";
 
 type Cell = string | number | boolean | null;
@@ -29,11 +29,12 @@ const partColumns: Columns = {
   json: "text",
 };
 const sealColumns: Columns = { n: "integer", tenant: "text", seal: "text", upstream: "text" };
+const counts = usageCounts.map(usageColumn);
 const usageColumns: Columns = {
   tenant: "text",
   hour: "bigint",
   model: "text",
-  ...Object.fromEntries(usageCounts.map((name) => [name, "bigint"])),
+  ...Object.fromEntries(counts.map((name) => [name, "bigint"])),
 };
 const tables = [turnColumns, partColumns, sealColumns, usageColumns];
 
@@ -52,10 +53,9 @@ export async function writeBatch(sql: Sql, { id, turns }: Batch, offset: number)
     for (const [seal, upstream] of turn.seals)
       seals.set(`${turn.tenant}\n${seal}`, [n, turn.tenant, seal, upstream]);
   }
-  const usageRows = batchUsage(turns).map(({ tenant, hour, model, sum }) => [
-    ...[tenant, hour, model],
-    ...usageCounts.map((name) => sum[name]),
-  ]);
+  const usageRows = batchUsage(turns).map(({ tenant, hour, model, sum }) =>
+    [tenant, hour, model].concat(usageCounts.map((name) => sum[name])),
+  );
   const rows = [turnRows, partRows, [...seals.values()], usageRows];
   const parameters = tables.flatMap((columns, table) =>
     Object.keys(columns).map((_, at) =>
@@ -87,7 +87,6 @@ function writeSql(): string {
     const arrays = Object.values(columns).map((type) => `$${++parameter}::text::${type}[]`);
     return `unnest(${arrays.join(", ")}) AS given (${Object.keys(columns).join(", ")})`;
   });
-  const counts = usageCounts.join(", ");
   const known =
     "SELECT FROM patchbay.usage u WHERE u.tenant = given.tenant AND u.hour = given.hour";
   return `
@@ -108,8 +107,8 @@ WITH batch AS (
   ORDER BY given.tenant, given.seal
   ON CONFLICT (tenant, seal) DO UPDATE SET turn = excluded.turn, upstream = excluded.upstream
 )
-INSERT INTO patchbay.usage AS old (tenant, hour, model, ${counts})
-SELECT tenant, hour, named, ${usageCounts.map((name) => `sum(${name})`).join(", ")}
+INSERT INTO patchbay.usage AS old (tenant, hour, model, ${counts.join(", ")})
+SELECT tenant, hour, named, ${counts.map((name) => `sum(${name})`).join(", ")}
 FROM (
   SELECT *, CASE
     WHEN EXISTS (${known} AND u.model = given.model) THEN model
@@ -119,5 +118,5 @@ FROM (
 ) AS bounded
 GROUP BY tenant, hour, named ORDER BY tenant, hour, named
 ON CONFLICT (tenant, hour, model) DO UPDATE SET
-  ${usageCounts.map((name) => `${name} = old.${name} + excluded.${name}`).join(", ")}`;
+  ${counts.map((name) => `${name} = old.${name} + excluded.${name}`).join(", ")}`;
 }

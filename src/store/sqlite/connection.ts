@@ -53,8 +53,10 @@ export class SqliteConnection {
 
 function opened(path: string): Open {
   const database = openFile(path);
-  const { write, inTransaction } = sqliteWriting(database);
-  const dropping = sqliteDropping(database, inTransaction);
-  const operations = { write, ...sqliteReading(database), ...dropping };
+  const operations = {
+    ...sqliteWriting(database),
+    ...sqliteReading(database),
+    ...sqliteDropping(database),
+  };
   return { database, operations, id: fileId(path) };
 }

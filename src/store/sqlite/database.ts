@@ -61,7 +61,7 @@ export function openSqlite(path: string): Database {
     worker.ref();
     return new Promise((resolve, reject) => {
       waiting.set(id, { resolve, reject });
-      worker.postMessage({ id, name, argument } satisfies Call);
+      worker.postMessage({ id, name, argument } satisfies Call, []);
     });
   }
 

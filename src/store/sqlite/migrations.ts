@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { inTransaction } from "./transaction.ts";
 import { Fault } from "../../turn/fault.ts";
 
 /**
@@ -48,6 +49,7 @@ CREATE TABLE usage (
   output INTEGER NOT NULL,
   total INTEGER NOT NULL,
   cached INTEGER NOT NULL,
+  cache_write INTEGER NOT NULL,
   reasoning INTEGER NOT NULL,
   calls INTEGER NOT NULL,
   truncated INTEGER NOT NULL,
@@ -65,16 +67,11 @@ const APPLICATION_ID = 0x50_42_61_79;
  */
 export function migrate(database: DatabaseSync, path: string): void {
   if (versionOf(database, path) === migrations.length) return;
-  database.exec("BEGIN IMMEDIATE");
-  try {
+  inTransaction(database, () => {
     for (const sql of migrations.slice(versionOf(database, path))) database.exec(sql);
     database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
     database.exec(`PRAGMA user_version = ${migrations.length}`);
-    database.exec("COMMIT");
-  } catch (error) {
-    if (database.isTransaction) database.exec("ROLLBACK");
-    throw error;
-  }
+  });
 }
 
 function versionOf(database: DatabaseSync, path: string): number {

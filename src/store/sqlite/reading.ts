@@ -9,7 +9,7 @@ import {
 import type { ChainRow } from "../chain-rows.ts";
 import type { Operations } from "../database.ts";
 import type { StoredItem } from "../store.ts";
-import { usageCounts, type UsageRow, type UsageSum } from "../usage-sums.ts";
+import { usageColumn, usageCounts, type UsageRow, type UsageSum } from "../usage-sums.ts";
 import { PARTS } from "./writing.ts";
 
 type Reading = Omit<Operations, "write" | "sweep" | "deleteResponse">;
@@ -98,5 +98,7 @@ export function sqliteReading(database: DatabaseSync): Reading {
 const usageRow = (row: Readonly<Record<string, unknown>>): UsageRow => ({
   hour: Number(row["hour"]),
   model: String(row["model"]),
-  sum: Object.fromEntries(usageCounts.map((name) => [name, Number(row[name])])) as UsageSum,
+  sum: Object.fromEntries(
+    usageCounts.map((name) => [name, Number(row[usageColumn(name)])]),
+  ) as UsageSum,
 });

@@ -6,7 +6,8 @@ import {
   stopped,
   type FaultWords,
 } from "../../dialects/errors/upstream-error.ts";
-import { Fault, faults, type FaultCode } from "../../turn/fault.ts";
+import { faults } from "../../turn/fault-table.ts";
+import { Fault, type FaultCode } from "../../turn/fault.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { readError } from "./error-body.ts";
 import { retryAfterOf, headerValue, type Failure, type Headers } from "../retry.ts";

@@ -28,9 +28,10 @@ export async function check({ config: file, json = false }: CheckOptions): Promi
     return;
   }
   if (!loaded.ok) return;
-  const { upstreams, models, tools, tenants } = summary(loaded.config);
+  const { upstreams, models, tools, tenants, store } = summary(loaded.config);
   if (json) {
-    console.log(JSON.stringify({ ok: true, file: loaded.file, tenants, upstreams, models, tools }));
+    const shown = { tenants, store, upstreams, models, tools };
+    console.log(JSON.stringify({ ok: true, file: loaded.file, ...shown }));
     return;
   }
   console.log(`${loaded.file ?? "No file: zero configuration"}: no problems.`);
@@ -43,6 +44,8 @@ export async function check({ config: file, json = false }: CheckOptions): Promi
   const address = some && ` by name; ask for upstream/model, such as ${some.name}/MODEL`;
   const none = [[`none${address ?? ""}`]];
   console.log(["models:", ...aligned(places.length > 0 ? places : none)].join("\n"));
+  const { kind, place = "" } = store;
+  console.log(["store:", ...aligned([[kind, place]])].join("\n"));
   const rules = unusual(tools);
   if (rules.length > 0) console.log(["tools:", ...aligned(rules)].join("\n"));
 }
@@ -75,7 +78,12 @@ type Row = {
   readonly base_url?: string | undefined;
 };
 
-type Summary = { upstreams: Row[]; tenants: Tenant[] } & Pick<Config, "models" | "tools">;
+type StoreRow = { readonly kind: string; readonly place?: string | undefined };
+
+type Summary = { upstreams: Row[]; tenants: Tenant[]; store: StoreRow } & Pick<
+  Config,
+  "models" | "tools"
+>;
 
 function summary(config: Config): Summary {
   const upstreams = Object.entries(config.upstreams).map(([name, upstream]) => ({
@@ -86,7 +94,21 @@ function summary(config: Config): Summary {
   const tenants = [
     ...new Set(keyring(config.server.keys, nodeRuntime.sha256).keys.map(({ tenant }) => tenant)),
   ];
-  return { upstreams, tenants, models: config.models, tools: config.tools };
+  return {
+    upstreams,
+    tenants,
+    store: storeRow(config.store),
+    models: config.models,
+    tools: config.tools,
+  };
+}
+
+function storeRow(store: Config["store"]): StoreRow {
+  const { kind } = store;
+  if (kind === "sqlite") return { kind, place: store.path };
+  if (kind !== "postgres") return { kind };
+  const url = URL.parse(store.url);
+  return { kind, place: url === null ? undefined : `${url.host}${url.pathname}` };
 }
 
 /** Some providers take the key in the address. */

@@ -42,6 +42,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   const gateway = openRecorded(config, nodePlatform(log.report));
   const server = await openServer(gateway, config.server);
   keepServing(log);
+  gateway.start();
   const stop = stopper(server, log);
   process.on("SIGTERM", stop.heed);
   process.on("SIGINT", stop.heed);

@@ -1,0 +1,363 @@
+export type FaultSpec = {
+  /** The HTTP status at the door; a fault that carries its own overrides it. */
+  readonly status: number;
+  /** The `type` of an OpenAI error body. */
+  readonly type:
+    | "invalid_request_error"
+    | "authentication_error"
+    | "permission_error"
+    | "not_found_error"
+    | "rate_limit_error"
+    | "server_error";
+  /** Whether the same request may succeed later. */
+  readonly retry: boolean;
+  /** Whether another upstream may fare better though this one never will. */
+  readonly elsewhere?: true;
+  /** Whether it is what an upstream says of itself, and not that it cannot be heard. */
+  readonly fromUpstream?: true;
+  readonly what: string;
+};
+
+/** Every error this codebase raises on purpose. `docs/faults.md` is made from it. */
+export const faults = {
+  "request.not_json": {
+    status: 400,
+    type: "invalid_request_error",
+    retry: false,
+    what: "The body is not JSON.",
+  },
+  "request.invalid": {
+    status: 400,
+    type: "invalid_request_error",
+    retry: false,
+    what: "A field has the wrong type or value.",
+  },
+  "request.missing_model": {
+    status: 400,
+    type: "invalid_request_error",
+    retry: false,
+    what: "No model is named.",
+  },
+  "request.too_large": {
+    status: 413,
+    type: "invalid_request_error",
+    retry: false,
+    what: "The body exceeds `server.body_limit`.",
+  },
+  "request.content_type": {
+    status: 415,
+    type: "invalid_request_error",
+    retry: false,
+    what: "The body is not declared as JSON.",
+  },
+  "request.encoding": {
+    status: 415,
+    type: "invalid_request_error",
+    retry: false,
+    what: "The body is packed in a way that is not read here.",
+  },
+  "request.method": {
+    status: 405,
+    type: "invalid_request_error",
+    retry: false,
+    what: "The route exists, but not for this method.",
+  },
+  "request.route": {
+    status: 404,
+    type: "not_found_error",
+    retry: false,
+    what: "There is no such route.",
+  },
+  "request.websocket": {
+    status: 426,
+    type: "invalid_request_error",
+    retry: false,
+    what: "Responses over WebSocket is not offered; use HTTP.",
+  },
+  "request.unsupported": {
+    status: 400,
+    type: "invalid_request_error",
+    retry: false,
+    elsewhere: true,
+    what: "The upstream cannot do what the field asks, and the answer would mean something else without it.",
+  },
+  "request.timeout": {
+    status: 408,
+    type: "invalid_request_error",
+    retry: true,
+    what: "The request did not arrive in time.",
+  },
+  "client.slow": {
+    status: 408,
+    type: "invalid_request_error",
+    retry: true,
+    what: "The answer was read slower than it came, and the upstream could not be slowed down.",
+  },
+  "auth.missing": {
+    status: 401,
+    type: "authentication_error",
+    retry: false,
+    what: "The gateway needs a key and none was sent.",
+  },
+  "auth.wrong": {
+    status: 401,
+    type: "authentication_error",
+    retry: false,
+    what: "The key is not one of the gateway's.",
+  },
+  "auth.origin": {
+    status: 403,
+    type: "permission_error",
+    retry: false,
+    what: "A page from elsewhere asked in a browser, or might have, and the gateway has no keys.",
+  },
+  "model.unknown": {
+    status: 404,
+    type: "not_found_error",
+    retry: false,
+    what: "No configured model or upstream has this name.",
+  },
+  "tools.name_clash": {
+    status: 400,
+    type: "invalid_request_error",
+    retry: false,
+    what: "Two tools would have the same name.",
+  },
+  "tools.too_many": {
+    status: 400,
+    type: "invalid_request_error",
+    retry: false,
+    elsewhere: true,
+    what: "More tools than the upstream takes.",
+  },
+  "tools.refused": {
+    status: 400,
+    type: "invalid_request_error",
+    retry: false,
+    elsewhere: true,
+    what: "The upstream's profile refuses tools of this kind.",
+  },
+  "tools.choice_unmet": {
+    status: 400,
+    type: "invalid_request_error",
+    retry: false,
+    what: "The chosen tool is not among the declared ones.",
+  },
+  "plan.unknown": {
+    status: 404,
+    type: "not_found_error",
+    retry: false,
+    what: "No plan is kept for this answer.",
+  },
+  "plan.lossy": {
+    status: 400,
+    type: "invalid_request_error",
+    retry: false,
+    what: "Strictness is on and the plan would lose something.",
+  },
+  "upstream.unreachable": {
+    status: 502,
+    type: "server_error",
+    retry: true,
+    what: "No connection to the upstream.",
+  },
+  "upstream.connect_timeout": {
+    status: 504,
+    type: "server_error",
+    retry: true,
+    what: "The upstream did not accept a connection in time.",
+  },
+  "upstream.headers_timeout": {
+    status: 504,
+    type: "server_error",
+    retry: true,
+    what: "The upstream accepted the request and did not answer in time.",
+  },
+  "upstream.idle_timeout": {
+    status: 504,
+    type: "server_error",
+    retry: true,
+    what: "The upstream fell silent in mid-answer.",
+  },
+  "upstream.cut": {
+    status: 502,
+    type: "server_error",
+    retry: true,
+    what: "The upstream closed the stream before the answer was over.",
+  },
+  "upstream.empty": {
+    status: 502,
+    type: "server_error",
+    retry: true,
+    what: "The upstream answered with nothing.",
+  },
+  "upstream.malformed": {
+    status: 502,
+    type: "server_error",
+    retry: true,
+    what: "The upstream's answer cannot be read.",
+  },
+  "upstream.format": {
+    status: 502,
+    type: "server_error",
+    retry: true,
+    what: "The answer does not have the format the client asked for.",
+  },
+  "upstream.said_error": {
+    status: 502,
+    type: "server_error",
+    retry: false,
+    fromUpstream: true,
+    what: "The upstream reported an error inside its answer.",
+  },
+  "upstream.refused": {
+    status: 400,
+    type: "invalid_request_error",
+    retry: false,
+    fromUpstream: true,
+    what: "The upstream rejected the request.",
+  },
+  "upstream.auth": {
+    status: 401,
+    type: "authentication_error",
+    retry: false,
+    elsewhere: true,
+    fromUpstream: true,
+    what: "The upstream rejected its key.",
+  },
+  "upstream.forbidden": {
+    status: 403,
+    type: "permission_error",
+    retry: false,
+    elsewhere: true,
+    fromUpstream: true,
+    what: "The upstream's key may not do this.",
+  },
+  "upstream.not_found": {
+    status: 404,
+    type: "not_found_error",
+    retry: false,
+    elsewhere: true,
+    fromUpstream: true,
+    what: "The upstream has no such model or route.",
+  },
+  "upstream.timeout": {
+    status: 408,
+    type: "server_error",
+    retry: true,
+    fromUpstream: true,
+    what: "The upstream gave up waiting.",
+  },
+  "upstream.too_large": {
+    status: 413,
+    type: "invalid_request_error",
+    retry: false,
+    fromUpstream: true,
+    what: "The upstream found the request too large.",
+  },
+  "upstream.rate_limited": {
+    status: 429,
+    type: "rate_limit_error",
+    retry: true,
+    fromUpstream: true,
+    what: "The upstream asks to slow down.",
+  },
+  "upstream.overloaded": {
+    status: 503,
+    type: "server_error",
+    retry: true,
+    fromUpstream: true,
+    what: "The upstream is overloaded.",
+  },
+  "upstream.failed": {
+    status: 502,
+    type: "server_error",
+    retry: true,
+    fromUpstream: true,
+    what: "The upstream had an internal error.",
+  },
+  "agent.invalid": {
+    status: 400,
+    type: "invalid_request_error",
+    retry: false,
+    what: "An agent, section, tool or saved session is not defined as it must be.",
+  },
+  "agent.cancelled": {
+    status: 499,
+    type: "invalid_request_error",
+    retry: true,
+    what: "The caller of an agent gave up.",
+  },
+  "agent.deadline": {
+    status: 504,
+    type: "server_error",
+    retry: true,
+    what: "An agent's run took longer than its deadline.",
+  },
+  "agent.budget": {
+    status: 429,
+    type: "rate_limit_error",
+    retry: false,
+    what: "An agent's run used up its tokens.",
+  },
+  "agent.rounds": {
+    status: 508,
+    type: "server_error",
+    retry: false,
+    what: "An agent's run asked the model as often as it may, and had no answer.",
+  },
+  "agent.output": {
+    status: 502,
+    type: "server_error",
+    retry: true,
+    what: "The answer of an agent's run is not what its `output` asks for.",
+  },
+  "store.unavailable": {
+    status: 503,
+    type: "server_error",
+    retry: true,
+    what: "The store cannot be reached: its database is gone, locked, or starting. It is tried again by itself.",
+  },
+  "store.timeout": {
+    status: 504,
+    type: "server_error",
+    retry: true,
+    what: "The store did not answer in time.",
+  },
+  "store.full": {
+    status: 503,
+    type: "server_error",
+    retry: true,
+    what: "The disk of the store is full: nothing can be written to it.",
+  },
+  "store.unusable": {
+    status: 500,
+    type: "server_error",
+    retry: false,
+    what: "The store's database is damaged, belongs to something else, or was made by a newer version.",
+  },
+  "store.refused": {
+    status: 500,
+    type: "server_error",
+    retry: false,
+    what: "What a turn left behind cannot be stored: an id is too long, or there are too many items.",
+  },
+  "config.invalid": {
+    status: 500,
+    type: "server_error",
+    retry: false,
+    what: "The configuration has problems; each is listed with its remedy.",
+  },
+  "gateway.stopping": {
+    status: 503,
+    type: "server_error",
+    retry: true,
+    what: "The gateway is shutting down.",
+  },
+  "gateway.internal": {
+    status: 500,
+    type: "server_error",
+    retry: false,
+    what: "A fault of ours. The text is in the log, under the request id.",
+  },
+} as const satisfies Record<string, FaultSpec>;

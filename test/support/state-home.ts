@@ -1,0 +1,10 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** Gateways that tests start as users do keep their state in a folder of the run, not in the user's. */
+export function setup(): () => void {
+  const folder = mkdtempSync(join(tmpdir(), "patchbay-state-"));
+  process.env["XDG_STATE_HOME"] = folder;
+  return () => rmSync(folder, { recursive: true, force: true });
+}
