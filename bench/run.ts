@@ -6,6 +6,7 @@ import type { Outcome } from "./load.ts";
 import type { Effort, Part, Section, Stand } from "./part.ts";
 import { codex } from "./parts/codex.ts";
 import { cost } from "./parts/cost.ts";
+import { disclosure } from "./parts/disclosure.ts";
 import { latency } from "./parts/latency.ts";
 import { linear } from "./parts/linear.ts";
 import { planning } from "./parts/planning.ts";
@@ -21,7 +22,7 @@ import { openPortkey } from "./subjects/portkey.ts";
 import { Absent, type OpenSubject, type Subject } from "./subjects/subject.ts";
 import { verify } from "./verify.ts";
 
-const parts: readonly Part[] = [planning, cost, latency, codex, linear, soak];
+const parts: readonly Part[] = [planning, disclosure, cost, latency, codex, linear, soak];
 
 const full: Effort = {
   rounds: 5,

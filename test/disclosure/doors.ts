@@ -1,0 +1,144 @@
+import type OpenAI from "openai";
+import type { Body } from "../support/fake-upstream.ts";
+import { inChat, inResponses, type Declared } from "./tools.ts";
+
+/** What a client was given, in no dialect. */
+export type Given = {
+  readonly text: string;
+  readonly calls: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly arguments: string;
+  }[];
+  readonly usage: number | undefined;
+  /** All of it as text, without what is sealed. */
+  readonly shown: string;
+};
+
+export type Asking = {
+  readonly tools: readonly Declared[];
+  readonly stream: boolean;
+  readonly choice?: string | { readonly force: string } | { readonly allow: readonly string[] };
+  readonly more?: Body;
+  readonly mode: string;
+};
+
+/** A client that keeps its conversation: it says something, and answers calls with results. */
+export type Talk = { ask(said: string | readonly string[], asking: Asking): Promise<Given> };
+
+export const doors: Readonly<Record<"chat" | "responses", (client: OpenAI) => Talk>> = {
+  chat: chatTalk,
+  responses: responsesTalk,
+};
+
+function chatTalk(client: OpenAI): Talk {
+  const messages: Body[] = [];
+  let pending: Given["calls"] = [];
+  return {
+    async ask(said, { tools, stream, choice, more, mode }) {
+      if (typeof said === "string") messages.push({ role: "user", content: said });
+      else
+        for (const [at, content] of said.entries())
+          messages.push({ role: "tool", tool_call_id: pending[at]?.id, content });
+      const force = (name: string) => ({ type: "function", function: { name } });
+      const body = {
+        model: "m",
+        messages: [...messages],
+        tools: tools.map(inChat),
+        ...(choice !== undefined && {
+          tool_choice:
+            typeof choice === "string"
+              ? choice
+              : "force" in choice
+                ? force(choice.force)
+                : {
+                    type: "allowed_tools",
+                    allowed_tools: { mode: "auto", tools: choice.allow.map(force) },
+                  },
+        }),
+        ...more,
+      } as unknown as OpenAI.ChatCompletionCreateParamsNonStreaming;
+      const options = { headers: { "x-patchbay-disclosure": mode } };
+      const answer = stream
+        ? await client.chat.completions
+            .stream({ ...body, stream: true, stream_options: { include_usage: true } }, options)
+            .finalChatCompletion()
+        : await client.chat.completions.create(body, options);
+      const message = answer.choices[0]?.message;
+      messages.push({
+        role: "assistant",
+        content: message?.content ?? null,
+        ...(message?.tool_calls !== undefined && {
+          tool_calls: message.tool_calls.map(({ id, type, ...one }) => ({
+            id,
+            type,
+            function:
+              "function" in one
+                ? { name: one.function.name, arguments: one.function.arguments }
+                : {},
+          })),
+        }),
+      });
+      pending = (message?.tool_calls ?? []).flatMap((call) =>
+        "function" in call
+          ? [{ id: call.id, name: call.function.name, arguments: call.function.arguments }]
+          : [],
+      );
+      return {
+        text: message?.content ?? "",
+        calls: pending,
+        usage: answer.usage?.total_tokens,
+        shown: JSON.stringify(answer),
+      };
+    },
+  };
+}
+
+function responsesTalk(client: OpenAI): Talk {
+  const input: Body[] = [];
+  let pending: Given["calls"] = [];
+  return {
+    async ask(said, { tools, stream, choice, more, mode }) {
+      if (typeof said === "string") input.push({ role: "user", content: said });
+      else
+        for (const [at, output] of said.entries())
+          input.push({ type: "function_call_output", call_id: pending[at]?.id, output });
+      const force = (name: string) => ({ type: "function", name });
+      const body = {
+        model: "m",
+        input: [...input],
+        tools: tools.map(inResponses),
+        store: false,
+        ...(choice !== undefined && {
+          tool_choice:
+            typeof choice === "string"
+              ? choice
+              : "force" in choice
+                ? force(choice.force)
+                : { type: "allowed_tools", mode: "auto", tools: choice.allow.map(force) },
+        }),
+        ...more,
+      } as unknown as OpenAI.Responses.ResponseCreateParamsNonStreaming;
+      const options = { headers: { "x-patchbay-disclosure": mode } };
+      const answer = stream
+        ? await client.responses.stream({ ...body, stream: true }, options).finalResponse()
+        : await client.responses.create(body, options);
+      input.push(
+        ...answer.output.map((item) => Object.assign({}, item, { parsed_arguments: undefined })),
+      );
+      pending = answer.output.flatMap((item) =>
+        item.type === "function_call"
+          ? [{ id: item.call_id, name: item.name, arguments: item.arguments }]
+          : [],
+      );
+      return {
+        text: answer.output_text,
+        calls: pending,
+        usage: answer.usage?.total_tokens,
+        shown: JSON.stringify({ ...answer, tools: [] }, (key, value: unknown) =>
+          key === "encrypted_content" ? undefined : value,
+        ),
+      };
+    },
+  };
+}
