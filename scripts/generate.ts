@@ -266,7 +266,7 @@ upstreams:
 | \`tools.choice\` | the forms of \`tool_choice\` it takes: \`auto\`, \`none\`, \`required\`, \`function\` (one tool), \`allowed\` (a list) |
 | \`tools.parallel\` | whether a message may make several calls |
 | \`tools.schema\` | the part of JSON Schema it takes; what is not said is taken |
-| \`tools.declares\`, \`tools.deferred\`, \`tools.cached\` | whether tools may change with every turn, whether it loads deferred ones itself, and whether it caches prompts: for tools on demand, of which there are none yet, so nothing asks for them |
+| \`tools.declares\`, \`tools.deferred\`, \`tools.cached\` | whether tools may change with every turn, whether it loads deferred ones itself, and whether it caches prompts: by these three, long lists of tools are [folded](disclosure.md) |
 | \`tools.namespaces\` | whether tools may be declared in namespaces; without it they are flattened |
 | \`tools.written\` | whether the model writes calls into its text as \`<use_tool>\` blocks, which are then read as calls |
 | \`history\` | what it asks of a conversation: calls answered at once (\`paired\`), \`roles\`, \`lateSystem\`, \`media\`, \`resultMedia\`, \`empty\`, \`ids\`; whether messages may name who speaks (\`names\`) and results must name their tool (\`resultNames\`); what stands for the reasoning before calls where none is known (\`reasoningWithCalls\`), and what the model is taken to have said where only it may speak behind results (\`behindResults\`), or the user where a conversation begins with calls (\`beforeCalls\`) |

@@ -100,14 +100,11 @@ describe("300 tools on an upstream that takes 128", () => {
       const runner = new Runner({ modelProvider, tracingDisabled: true });
       const agent = new Agent({ name: "Guide", instructions: "Be short.", model: "m", tools });
       const question = "Where is order 9?";
-      if (stream) {
-        const run = await runner.run(agent, question, { stream: true });
-        await run.completed;
-        expect(run.finalOutput).toBe("The order is here.");
-      } else {
-        const { finalOutput } = await runner.run(agent, question);
-        expect(finalOutput).toBe("The order is here.");
-      }
+      const run = stream
+        ? await runner.run(agent, question, { stream: true })
+        : await runner.run(agent, question);
+      if ("completed" in run) await run.completed;
+      expect(run.finalOutput).toBe("The order is here.");
       on.judge();
     });
   });

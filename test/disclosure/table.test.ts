@@ -245,6 +245,7 @@ describe("a call through call_tool", () => {
       async (on) => {
         expectCalls(await on.ask("Go."), create);
         expectCalls(await on.ask(["Created."]), invoice);
+        expect(on.happened()).toMatchObject({ rounds: 1, disclosure: { misses: 0 } });
       },
     ));
 

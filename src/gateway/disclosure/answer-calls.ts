@@ -29,7 +29,7 @@ export const isForbidden = (
 ): boolean => folded.forbidden.has(identityKey(call));
 
 /** Opens sections from now on. */
-export function openSections(
+function openSections(
   { scope }: Disclosure,
   paths: readonly string[],
   by: SetVisibilityOverride["by"],

@@ -49,7 +49,7 @@ export const isSearching = ({ tools }: Turn): boolean =>
   tools.some((tool) => tool.type === "builtin" && tool.kind.startsWith("tool_search"));
 
 /** Whether an upstream takes fewer tools than a request has. */
-export function isOverLimit(
+function isOverLimit(
   turn: Turn,
   profile: Profile,
   { deferrable, fixed, forbidden }: Candidates,

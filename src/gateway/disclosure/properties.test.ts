@@ -112,11 +112,9 @@ describe("whatever the order of openings", () => {
       fc.property(cases, ([dialect, mode, reads, name]) => {
         const first = play(turnOf(dialect, [user]), mode, reads, [name, '{"n":1}']);
         const opened = new Set<string>(reads);
-        if (mode !== "wrap") {
-          const last = keptOf(reads);
-          const callable = NAMES.filter((one) => last.has(one.split("_")[0] ?? ""));
-          expect(declaredIn(first.asked).toSorted()).toEqual(callable.toSorted());
-        }
+        const last = mode === "wrap" ? new Set() : keptOf(reads);
+        const callable = NAMES.filter((one) => last.has(one.split("_")[0] ?? ""));
+        expect(declaredIn(first.asked).toSorted()).toEqual(callable.toSorted());
         const texts = JSON.stringify(first.asked.items);
         for (const key of ["alpha", "beta", "gamma", "delta"])
           expect(texts.includes(`Content of section '${key}'`)).toBe(opened.has(key));
@@ -130,11 +128,11 @@ describe("whatever the order of openings", () => {
           [],
           [name, "{}"],
         );
-        // What was asked before stands there as it stood, byte for byte.
-        const isAgain = new Set(reads).size < reads.length && dialect === chat;
+        // What was asked before stands there as it stood, byte for byte. A call id has no room for
+        // readings of what was open already.
+        const isAgain = opened.size < reads.length && !dialect.traits.sealsReasoning;
         const before = JSON.stringify(first.asked.items).slice(0, -1);
-        if (mode !== "restart" && !isAgain)
-          expect(JSON.stringify(resumed.asked.items).slice(0, before.length)).toBe(before);
+        expect(isAgain || JSON.stringify(resumed.asked.items).startsWith(before)).toBe(true);
       }),
     );
   });
@@ -147,11 +145,7 @@ describe("whatever the order of openings", () => {
         fc.array(fc.constantFrom("alpha", "beta", "gamma", "delta")),
         fc.string(),
         (paths, own) => {
-          const id = callIdWith(paths, folded.catalog, own);
-          if (id === undefined) {
-            expect(paths).toEqual([]);
-            return;
-          }
+          const id = callIdWith(paths, folded.catalog, own) ?? "";
           expect(id.length).toBeLessThanOrEqual(40);
           expect(openedIn(id, folded.catalog)).toEqual(paths.slice(-10));
         },
