@@ -35,7 +35,7 @@ export type DoorDialect = {
   /** For a dialect whose requests may refer to items of earlier answers. */
   readonly references?: References | undefined;
   /** Throws a Fault that names the field. */
-  readRequest(body: Fields, path?: PathParams): Turn;
+  readRequest(body: Fields, path?: PathParams, headers?: RequestHeaders): Turn;
   /** An id for an answer whose upstream gave none that a client of this dialect may see. */
   newAnswerId(newId: NewId): string;
   /** Writes a stream, its failure included. */
@@ -45,16 +45,21 @@ export type DoorDialect = {
   /** The body of a non-stream answer; never called with a failed one. */
   writeAnswer(answer: Answer<ClientName>, turn: Turn, context: WriteContext): string;
   /** The body of a refused request. */
-  readonly writeError: (fault: Fault) => string;
+  readonly writeError: (fault: Fault, requestId?: string) => string;
+  /** Where its clients look for the id of a request, where that is not `x-request-id`. */
+  readonly requestIdHeader?: string | undefined;
   /** Its list of models, where its clients expect another than that of the OpenAI API. */
   readonly modelList?: ModelListForm | undefined;
 };
+
+/** By name in lower case. */
+export type RequestHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export type ListedModel = { readonly id: string; readonly owner: string };
 
 export type ModelListForm = {
   /** Whether the headers are those of a client of this dialect; the path is the same for all. */
-  isAskedBy(headers: Readonly<Record<string, string | readonly string[] | undefined>>): boolean;
+  isAskedBy(headers: RequestHeaders): boolean;
   list(models: readonly ListedModel[]): Fields;
   model(model: ListedModel): Fields;
 };
@@ -99,7 +104,12 @@ export type Target = {
 };
 
 /** A request body as JSON text, and what it could not say. */
-export type Written = { readonly text: string; readonly decisions: readonly Decision[] };
+export type Written = {
+  readonly text: string;
+  readonly decisions: readonly Decision[];
+  /** What else goes into the head of the request; names in lower case. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+};
 
 export type ReadContext = {
   readonly newId: NewId;

@@ -2,6 +2,7 @@ import { expect, it } from "vitest";
 import { clientName } from "../turn/names.ts";
 import { chat } from "./chat/chat.ts";
 import { builtinDialects, dialectRegistry } from "./registry.ts";
+import { messages } from "./messages/messages.ts";
 import { responses } from "./responses/responses.ts";
 
 it.each(builtinDialects.doors)(
@@ -40,7 +41,7 @@ it("says how many choices an answer has room for", () => {
 
 it("makes an answer's id in the form of the dialect", () => {
   const ids = builtinDialects.doors.map(({ door }) => door.newAnswerId((prefix) => `${prefix}_1`));
-  expect(ids).toEqual(["chatcmpl-1", "resp_1"]);
+  expect(ids).toEqual(["chatcmpl-1", "resp_1", "msg_1"]);
 });
 
 it("finds the dialect that a body is of", () => {
@@ -49,13 +50,15 @@ it("finds the dialect that a body is of", () => {
   expect(of({ input: "Hi" })).toBe(responses.door);
   expect(of({ previous_response_id: "resp_1" })).toBe(responses.door);
   expect(of({})).toBe(responses.door);
+  expect(of({ messages: [], system: "Be brief." })).toBe(messages.door);
+  expect(of({ messages: [], tools: [{ name: "f", input_schema: {} }] })).toBe(messages.door);
 });
 
 it("takes dialects of others, and another in place of a built-in one", () => {
   const own = { ...chat, name: "own", upstream: undefined };
   const other = { ...responses, title: "Other" };
   const registry = dialectRegistry([own, other]);
-  expect(registry.all.map(({ name }) => name)).toEqual(["chat", "responses", "own"]);
+  expect(registry.all.map(({ name }) => name)).toEqual(["chat", "responses", "messages", "own"]);
   expect(registry.get("responses")).toBe(other);
   expect(registry.doors).toContain(own);
   expect(registry.upstreams).not.toContain(own);

@@ -3,6 +3,7 @@
 import type { DialectName, Fields } from "../turn/turn.ts";
 import { chat } from "./chat/chat.ts";
 import type { Dialect, DoorDialect, UpstreamDialect } from "./dialect.ts";
+import { messages } from "./messages/messages.ts";
 import { responses } from "./responses/responses.ts";
 
 /** The dialects that a gateway serves, as doors and as upstreams. */
@@ -20,7 +21,7 @@ export type DialectRegistry = {
 export type DoorEntry = Dialect & { readonly door: DoorDialect };
 export type UpstreamEntry = Dialect & { readonly upstream: UpstreamDialect };
 
-const builtin = [chat, responses] as const;
+const builtin = [chat, responses, messages] as const;
 
 /** Names that configuration completes; users of the library may add others. */
 export type BuiltinDialectName = (typeof builtin)[number]["name"];
@@ -35,8 +36,9 @@ export function dialectRegistry(more: readonly Dialect[] = []): DialectRegistry 
     all,
     get: (name) => named.get(name),
     doors,
-    // What nobody claims is read as Responses, whose faults say where the others go.
-    doorFor: (body) => doors.find(({ door }) => door.isRequest(body))?.door ?? responses.door,
+    // Of those that claim a body the latest knows best: more than one dialect has `messages`. What
+    // nobody claims is read as Responses, whose faults say where the others go.
+    doorFor: (body) => doors.findLast(({ door }) => door.isRequest(body))?.door ?? responses.door,
     upstreams: all.filter((one): one is UpstreamEntry => one.upstream !== undefined),
   };
 }
@@ -47,6 +49,4 @@ export const builtinDialects: DialectRegistry = dialectRegistry();
  * What a configuration may name already although nothing serves it yet, and the
  * route that a base URL of it must not end in.
  */
-export const plannedDialects: ReadonlyMap<DialectName, string> = new Map([
-  ["messages", "/messages"],
-]);
+export const plannedDialects: ReadonlyMap<DialectName, string> = new Map();

@@ -1,6 +1,13 @@
 import { z } from "zod";
 import { params } from "../dialects/shared/params.ts";
-import type { EffortRule, HistoryRule, NameRule, Profile, SchemaRule } from "../turn/profile.ts";
+import type {
+  EffortRule,
+  HistoryRule,
+  NameRule,
+  Profile,
+  SchemaRule,
+  ThinkingRule,
+} from "../turn/profile.ts";
 import { extendProfile } from "../profiles/extend.ts";
 
 /** What configuration may override: all but who the profile is. */
@@ -47,10 +54,12 @@ const history = {
   paired: z.boolean(),
   roles: z.array(z.enum(["system", "developer", "user", "assistant"])),
   lateSystem: z.boolean(),
+  reminderTag: z.string().regex(/^[\w-]+$/),
   media: z.array(medium),
   resultMedia: z.array(medium),
   empty: z.boolean(),
   names: z.boolean(),
+  prefill: z.boolean(),
   resultNames: z.boolean(),
   reasoningWithCalls: z.string(),
   behindResults: z.string(),
@@ -72,6 +81,7 @@ const tools = {
   cached: z.boolean(),
   schema: z.strictObject(schema).partial(),
   builtins: z.record(z.string(), fields),
+  foreign: z.record(z.string(), z.record(z.string(), fields)),
 } satisfies Record<keyof Profile["tools"], z.ZodType>;
 
 const effort = {
@@ -80,13 +90,32 @@ const effort = {
   changed: z.boolean(),
 } satisfies Record<keyof EffortRule, z.ZodType>;
 
+const thinking = {
+  forms: z.array(z.string().min(1)),
+  efforts: z.array(z.string().min(1)),
+  display: z.boolean(),
+  leads: z.boolean(),
+} satisfies Record<keyof ThinkingRule, z.ZodType>;
+
 const overridable = {
   tools: z.strictObject(tools).partial(),
   params: z.partialRecord(z.enum(paramNames), z.string().min(1).nullable()),
   effort: z.record(z.string(), z.strictObject(effort).partial()),
   fields,
   formats: z.array(z.enum(["text", "json", "schema", "strict"])),
-  reasoning: z.enum(["reasoning_content", "reasoning", "reasoning_details", "items", "none"]),
+  reasoning: z.enum([
+    "reasoning_content",
+    "reasoning",
+    "reasoning_details",
+    "items",
+    "thinking",
+    "signed_thinking",
+    "none",
+  ]),
+  thinking: z.strictObject(thinking).partial({ display: true, leads: true }),
+  maxTokens: z.int().positive(),
+  exclusiveSampling: z.boolean(),
+  cacheMark: fields,
   streamUsage: z.boolean(),
   history: z.strictObject(history).partial(),
 } satisfies Record<keyof Overridable, z.ZodType>;

@@ -60,7 +60,7 @@ export function openGateway(config: Config, platform: Platform): Gateway {
     const fault = toFault(error, report, id);
     report(refusalOf(fault, exchange, id));
     const door = doorAt(state.routes, exchange.path);
-    sendFault(exchange.reply, fault, { "x-request-id": id }, door?.writeError);
+    sendFault(exchange.reply, fault, { requestId: id, door });
   }
 
   function handle(exchange: Exchange): void {
@@ -72,7 +72,7 @@ export function openGateway(config: Config, platform: Platform): Gateway {
       const { route } = found;
       if (stopping && route.always !== true) throw closing();
       const tenant = route.open === true ? LOCAL_TENANT : authorize(exchange, at.keys);
-      const turnAway = turnerAway(exchange.reply, requestId, route.door?.writeError);
+      const turnAway = turnerAway(exchange.reply, requestId, route.door);
       route
         .serve({ ...found, state: at, exchange, requestId, tenant, refuse: turnAway })
         ?.catch(refused);
@@ -156,25 +156,28 @@ async function drained({ running, clock }: GatewayState, graceMs: number): Promi
 
 /** Apart from the exchange: what lives as long as a turn must not keep its body in memory. */
 const turnerAway =
-  (reply: Reply, requestId: string, writeError?: WriteError): RequestContext["refuse"] =>
+  (reply: Reply, requestId: string, door?: DoorDialect): RequestContext["refuse"] =>
   (fault, headers) =>
-    sendFault(reply, fault, { "x-request-id": requestId, ...headers }, writeError);
+    sendFault(reply, fault, { requestId, door, headers });
 
-type WriteError = DoorDialect["writeError"];
+type Refused = {
+  readonly requestId: string;
+  /** Whose client is told; none: that of the OpenAI API. */
+  readonly door?: DoorDialect | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+};
 
 /** What a client is told in headers of what it may send instead. */
 const remedies: { readonly [Code in FaultCode]?: Readonly<Record<string, string>> } = {
   "request.websocket": { upgrade: "HTTP/1.1" },
 };
 
-function sendFault(
-  reply: Reply,
-  fault: Fault,
-  headers: Readonly<Record<string, string>>,
-  writeError: WriteError = errorText,
-): void {
+function sendFault(reply: Reply, fault: Fault, { requestId, door, headers }: Refused): void {
   const { retryAfter, allow, acceptEncoding } = fault.detail;
+  const { requestIdHeader = "x-request-id", writeError = errorText } = door ?? {};
   reply.head(fault.status, {
+    "x-request-id": requestId,
+    [requestIdHeader]: requestId,
     ...headers,
     "content-type": "application/json; charset=utf-8",
     // The client libraries of the OpenAI API go by it, and else by the status alone.
@@ -184,5 +187,5 @@ function sendFault(
     ...(acceptEncoding !== undefined && { "accept-encoding": acceptEncoding }),
     ...remedies[fault.code],
   });
-  reply.end(writeError(fault));
+  reply.end(writeError(fault, requestId));
 }

@@ -1,4 +1,4 @@
-import type { DoorDialect, PathParams } from "../dialects/dialect.ts";
+import type { DoorDialect, PathParams, RequestHeaders } from "../dialects/dialect.ts";
 import { sealsIn } from "../tools/plan/reasoning.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Tenant } from "../turn/tenant.ts";
@@ -22,6 +22,7 @@ export type ReadBody = {
   readonly body: Fields;
   /** What the path says. */
   readonly params?: PathParams | undefined;
+  readonly headers?: RequestHeaders | undefined;
   /** The body as it came. */
   readonly text: string;
 };
@@ -34,17 +35,17 @@ type State = Pick<GatewayState, "store" | "config">;
  * nothing; for those nothing is waited for.
  */
 export function recall(state: State, request: ReadBody): Recalled | Promise<Recalled> {
-  const { dialect, body, params } = request;
+  const { dialect, body, params, headers } = request;
   const ids = dialect.references?.idsIn(body) ?? none;
   if (ids.length > 0) return recallItems(state, request, ids);
-  return withSeals(state, request.tenant, dialect.readRequest(body, params));
+  return withSeals(state, request.tenant, dialect.readRequest(body, params, headers));
 }
 
 const none: readonly string[] = [];
 
 async function recallItems(
   state: State,
-  { tenant, dialect, body, params, text }: ReadBody,
+  { tenant, dialect, body, params, headers, text }: ReadBody,
   ids: readonly string[],
 ): Promise<Recalled> {
   const limit = state.config.server.body_limit;
@@ -62,7 +63,7 @@ async function recallItems(
     if (sum > limit) throw tooLarge(limit);
   }
   const whole = dialect.references?.resolve(body, found.items) ?? body;
-  return withSeals(state, tenant, dialect.readRequest(whole, params));
+  return withSeals(state, tenant, dialect.readRequest(whole, params, headers));
 }
 
 const encoder = new TextEncoder();

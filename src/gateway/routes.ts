@@ -161,7 +161,8 @@ function recalled(
   then: (request: Recalled) => void,
 ): void | Promise<void> {
   const { state, exchange, tenant } = context;
-  const request = recall(state, { ...read, tenant, text: exchange.body });
+  const { headers, body: text } = exchange;
+  const request = recall(state, { ...read, tenant, headers, text });
   return request instanceof Promise ? afterRecall(context, request, then) : then(request);
 }
 
@@ -185,7 +186,7 @@ function startTurn(context: RequestContext, dialect: DoorDialect, request: Recal
     span: startSpan(turnAhead(chain[0], turn.stream), exchange.headers),
     stage: stageOf(turn, [() => disclosure, ...(state.stages ?? [])]),
     disclosure: disclosure?.figures,
-    headers: (round) => turnHeaders(requestId, rules, round),
+    headers: (round) => turnHeaders({ requestId, door: dialect, rules }, round),
     refuse: context.refuse,
   };
   runTurn(state, job);
@@ -260,13 +261,20 @@ async function servePastPlan(context: RequestContext): Promise<void> {
   sendJson(context, 200, { id, ...plan });
 }
 
+type TurnHead = {
+  readonly requestId: string;
+  readonly door: DoorDialect;
+  readonly rules: CallRules;
+};
+
 function turnHeaders(
-  requestId: string,
-  { stopMode, output }: CallRules,
+  { requestId, door: { requestIdHeader = "x-request-id" }, rules }: TurnHead,
   round: Round | undefined,
 ): Record<string, string> {
+  const { stopMode, output } = rules;
   const headers: Record<string, string> = {
     "x-request-id": requestId,
+    [requestIdHeader]: requestId,
     "x-codex-stop-after-tools-mode": stopMode,
   };
   if (output !== undefined) headers["x-proxy-output-mode"] = output;

@@ -14,6 +14,16 @@ export const genericResponses: Profile = {
     declares: "turn",
     deferred: false,
     cached: true,
+    foreign: {
+      messages: {
+        web_search: {
+          type: "web_search",
+          filters: { allowed_domains: { $from: "allowed_domains" } },
+          user_location: { $from: "user_location" },
+        },
+        code_execution: { type: "code_interpreter", container: { type: "auto" } },
+      },
+    },
   },
   params: {},
   formats: ["text", "json", "schema"],

@@ -1,5 +1,6 @@
 import type { Profile } from "../turn/profile.ts";
 import type { DialectName } from "../turn/turn.ts";
+import { anthropic } from "./anthropic.ts";
 import { azureResponses } from "./azure-responses.ts";
 import { azure } from "./azure.ts";
 import { codex } from "./codex.ts";
@@ -7,6 +8,7 @@ import { deepseek } from "./deepseek.ts";
 import { demo } from "./demo.ts";
 import { gemini } from "./gemini.ts";
 import { genericChat } from "./generic-chat.ts";
+import { genericMessages } from "./generic-messages.ts";
 import { genericResponses } from "./generic-responses.ts";
 import { groq } from "./groq.ts";
 import { lmstudio } from "./lmstudio.ts";
@@ -30,6 +32,7 @@ export const profiles: ReadonlyMap<string, Profile> = new Map(
   [
     openai,
     openaiResponses,
+    anthropic,
     azure,
     azureResponses,
     deepseek,
@@ -49,6 +52,7 @@ export const profiles: ReadonlyMap<string, Profile> = new Map(
     zhipu,
     genericChat,
     genericResponses,
+    genericMessages,
     codex,
     scripted,
     demo,

@@ -31,6 +31,8 @@ export type AnswerChoice<Name extends AnyName> = {
   /** What was said of the choice beside its message. */
   readonly choiceExtra?: Extra | undefined;
   readonly stop: StopReason;
+  /** What else was said of the end. */
+  readonly ending?: Extra | undefined;
 };
 
 /** A fold in progress. */
@@ -58,6 +60,7 @@ type Build<Name extends AnyName> = {
   vendorExtras: Extra[] | undefined;
   beside: Extra | undefined;
   stop: StopReason;
+  ending: Extra | undefined;
   message: OpenMessage | undefined;
   /** The next text begins a part of its own. */
   fresh: boolean;
@@ -116,7 +119,7 @@ export function folding<Name extends AnyName>(): Folding<Name> {
 }
 
 const made = <Name extends AnyName>(
-  { items, vendorExtras, beside, stop }: Build<Name>,
+  { items, vendorExtras, beside, stop, ending }: Build<Name>,
   index: number,
 ): AnswerChoice<Name> => ({
   index,
@@ -124,6 +127,7 @@ const made = <Name extends AnyName>(
   ...(vendorExtras !== undefined && { vendorExtras }),
   ...(beside !== undefined && { choiceExtra: beside }),
   stop,
+  ...(ending !== undefined && { ending }),
 });
 
 const withMore = (known: Extra | undefined, more: Extra): Extra => ({
@@ -143,6 +147,7 @@ const newBuild = <Name extends AnyName>(): Build<Name> => ({
   vendorExtras: undefined,
   beside: undefined,
   stop: "end",
+  ending: undefined,
   message: undefined,
   fresh: true,
   reasoning: undefined,
@@ -197,6 +202,7 @@ function foldInto<Name extends AnyName>(
       return closeItem(build, event);
     case "turn-end":
       build.stop = event.stop;
+      build.ending = event.extra;
       return undefined;
     default:
       event satisfies never;

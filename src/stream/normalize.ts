@@ -2,6 +2,7 @@ import {
   isCut,
   type Frame,
   type StopReason,
+  type TurnEnd,
   type TurnEvent,
   type TurnStart,
   type ItemEnd,
@@ -9,6 +10,7 @@ import {
 } from "../turn/event.ts";
 import { Fault } from "../turn/fault.ts";
 import type { AnyName } from "../turn/names.ts";
+import type { Extra } from "../turn/turn.ts";
 import type { Emit, Stage } from "./stage.ts";
 
 /** Where one choice stands. */
@@ -22,6 +24,8 @@ type Choice = {
   /** The call last written to, unless anything else was since. */
   current: number | undefined;
   stop: StopReason | undefined;
+  /** What else was said of its end. */
+  ending: Extra | undefined;
 };
 
 /** What is said within a choice. */
@@ -87,7 +91,7 @@ class StreamNormalizer<Name extends AnyName> implements Stage<TurnEvent<Name>, T
         this.#stops = [];
         return;
       case "turn-end":
-        return this.#stop(event.choice, event.stop);
+        return this.#stop(event);
       case "turn-fail":
         if (this.#spoils(event.fault)) this.#fail(event.fault, emit);
         return;
@@ -109,7 +113,8 @@ class StreamNormalizer<Name extends AnyName> implements Stage<TurnEvent<Name>, T
       if (choice.stop === undefined) continue;
       const stop = settleStop(choice);
       closeAll(choice, isCut(stop) ? "last" : "none", emit);
-      emit({ type: "turn-end", choice: choice.index, stop });
+      const { index, ending: extra } = choice;
+      emit({ type: "turn-end", choice: index, stop, ...(extra !== undefined && { extra }) });
     }
   }
 
@@ -154,7 +159,7 @@ class StreamNormalizer<Name extends AnyName> implements Stage<TurnEvent<Name>, T
     this.#early = [];
   }
 
-  #stop(index: number, stop: StopReason): void {
+  #stop({ choice: index, stop, extra }: TurnEnd): void {
     const choice = this.#choice(index);
     if (choice === undefined) return;
     if (choice.stop === undefined) {
@@ -162,7 +167,9 @@ class StreamNormalizer<Name extends AnyName> implements Stage<TurnEvent<Name>, T
       this.#stops.push(index);
     }
     // Upstreams may say it twice; being cut off is not taken back.
-    if (choice.stop === undefined || !isCut(choice.stop)) choice.stop = stop;
+    if (choice.stop !== undefined && isCut(choice.stop)) return;
+    choice.stop = stop;
+    choice.ending = extra ?? choice.ending;
   }
 
   #fail(fault: Fault, emit: Emit<TurnEvent<Name>>): void {
@@ -179,6 +186,7 @@ const newChoice = (index: number): Choice => ({
   items: new Map(),
   current: undefined,
   stop: undefined,
+  ending: undefined,
 });
 
 function say<Name extends AnyName>(

@@ -31,6 +31,8 @@ export type DialectTraits = {
   readonly builtinsAsFunctions: boolean;
   /** Whether its reasoning carries a text that only the upstream which made it can read. */
   readonly sealsReasoning: boolean;
+  /** Whether all of its reasoning carries such a text, also where the upstream wants none back; and the words stand beside it. */
+  readonly signsReasoning?: boolean | undefined;
   /** Whether a stream tells the end of each call, and not only that of the whole answer. */
   readonly endsCalls: boolean;
   /** Whether the text and the calls of an answer are one message. */

@@ -214,6 +214,8 @@ export type TurnEnd = {
   readonly type: "turn-end";
   readonly choice: number;
   readonly stop: StopReason;
+  /** What else the upstream said of the end, such as the stop sequence. */
+  readonly extra?: Extra | undefined;
 };
 
 export type TurnFail = { readonly type: "turn-fail"; readonly fault: Fault };

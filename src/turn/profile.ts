@@ -64,6 +64,8 @@ export type HistoryRule = {
   readonly roles?: readonly Role[] | undefined;
   /** Whether system messages may stand anywhere but at the beginning. */
   readonly lateSystem?: boolean | undefined;
+  /** The tag that marks a later system message among the user's words, where it may not stand by itself. */
+  readonly reminderTag?: string | undefined;
   /** What a message may hold besides text. */
   readonly media?: readonly Medium[] | undefined;
   /** What the result of a call may hold besides text. */
@@ -72,6 +74,8 @@ export type HistoryRule = {
   readonly empty?: boolean | undefined;
   /** Whether a message may say the name of who speaks. */
   readonly names?: boolean | undefined;
+  /** Whether the conversation may end with the beginning of the model's answer. */
+  readonly prefill?: boolean | undefined;
   /** Whether a result must say the name of its tool. */
   readonly resultNames?: boolean | undefined;
   /** What stands for the reasoning before calls where none is known, if calls are refused without any. */
@@ -94,6 +98,18 @@ export type EffortRule = {
   readonly fields?: Fields | undefined;
   /** Whether it then thinks a good deal more or less than was asked for. */
   readonly changed?: boolean | undefined;
+};
+
+/** How the models of an upstream are told whether and how much to think. */
+export type ThinkingRule = {
+  /** The words for it that they take, such as `adaptive`. */
+  readonly forms: readonly string[];
+  /** The efforts that they know, the least first; none: they are told no effort. */
+  readonly efforts: readonly string[];
+  /** Whether they may be told to show what they think. */
+  readonly display?: boolean | undefined;
+  /** Whether a turn that calls tools must begin with what was thought, while they think. */
+  readonly leads?: boolean | undefined;
 };
 
 /**
@@ -132,6 +148,10 @@ export type Profile = {
     readonly schema?: SchemaRule | undefined;
     /** By kind, for native kinds that the upstream writes in its own way. */
     readonly builtins?: Readonly<Record<string, BuiltinTemplate>> | undefined;
+    /** The same for tools as clients of another dialect declare them, by that dialect and the kind. */
+    readonly foreign?:
+      | Readonly<Record<DialectName, Readonly<Record<string, BuiltinTemplate>>>>
+      | undefined;
   };
   readonly history?: HistoryRule | undefined;
   /** What the upstream calls a parameter, where it is not what its dialect does; null: it has none. */
@@ -143,7 +163,23 @@ export type Profile = {
   /** `strict`: to a schema, and always strictly, so that not every schema will do. */
   readonly formats: readonly ("text" | "json" | "schema" | "strict")[];
   /** How the upstream wants past reasoning back, if at all. */
-  readonly reasoning: "reasoning_content" | "reasoning" | "reasoning_details" | "items" | "none";
+  readonly reasoning:
+    | "reasoning_content"
+    | "reasoning"
+    | "reasoning_details"
+    | "items"
+    | "thinking"
+    /** Only what its own models have signed. */
+    | "signed_thinking"
+    | "none";
+  /** How models are told to think, where the dialect says so apart from the effort; not said: in any form. */
+  readonly thinking?: ThinkingRule | undefined;
+  /** The most tokens of an answer; said where the client names no limit and the dialect needs one. */
+  readonly maxTokens?: number | undefined;
+  /** Whether only one of temperature and top_p may be said. */
+  readonly exclusiveSampling?: boolean | undefined;
+  /** What has the upstream cache a prompt, for clients whose dialect has no word for that. */
+  readonly cacheMark?: Fields | undefined;
   /** Whether `stream_options.include_usage` may be asked for. */
   readonly streamUsage: boolean;
   /** What is otherwise for some models; of several that say something of a model, the later count. */

@@ -14,7 +14,15 @@ export type Fields = Readonly<Record<string, unknown>>;
  * What a dialect said that we do not understand. It is given back to the same
  * dialect untouched; crossing into another one it becomes a Decision.
  */
-export type Extra = { readonly dialect: DialectName; readonly fields: Fields };
+export type Extra = {
+  readonly dialect: DialectName;
+  readonly fields: Fields;
+  /**
+   * What bears on cost or speed, or is told in other words too: given back to the
+   * same dialect as well, and no loss where another one leaves it out.
+   */
+  readonly hints?: Fields | undefined;
+};
 
 /**
  * One request in our words. `Name` is ClientName as the client sent it and
@@ -40,6 +48,8 @@ export type Turn<Name extends AnyName = ClientName> = {
   readonly repairs?: readonly Decision[] | undefined;
   /** The request as the client sent it, never changed: what the straight lane forwards. */
   readonly body: Fields;
+  /** What the client's dialect says in headers, for upstreams of the same dialect; names in lower case. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
 };
 
 export type Item<Name extends AnyName = ClientName> =
@@ -180,6 +190,8 @@ export type FunctionTool<Name extends AnyName = ClientName> = {
   readonly description?: string | undefined;
   readonly schema?: JsonSchema | undefined;
   readonly strict?: boolean | undefined;
+  /** Not to be offered yet: the client's own search for tools has not brought it up so far. */
+  readonly deferred?: boolean | undefined;
   readonly extra?: Extra | undefined;
 };
 
@@ -245,6 +257,7 @@ export type Params = {
   readonly maxTokens?: number | undefined;
   readonly temperature?: number | undefined;
   readonly topP?: number | undefined;
+  readonly topK?: number | undefined;
   readonly n?: number | undefined;
   readonly stop?: readonly string[] | undefined;
   readonly seed?: number | undefined;
@@ -256,6 +269,10 @@ export type Params = {
   readonly parallelCalls?: boolean | undefined;
   readonly maxCalls?: number | undefined;
   readonly effort?: string | undefined;
+  /** Whether and how the model thinks, where a dialect says that apart from the effort. */
+  readonly thinking?: string | undefined;
+  /** How many tokens it may think at most. */
+  readonly thinkingBudget?: number | undefined;
   readonly reasoningSummary?: string | undefined;
   readonly verbosity?: string | undefined;
   readonly serviceTier?: string | undefined;
@@ -275,4 +292,8 @@ export type Params = {
   readonly conversation?: unknown;
   readonly background?: boolean | undefined;
   readonly prompt?: Fields | undefined;
+  /** A conversation that the provider keeps, of which the request holds only what is new. */
+  readonly thread?: Fields | undefined;
+  /** Asks for a summary of the conversation in place of an answer. */
+  readonly compaction?: Fields | undefined;
 };

@@ -1,17 +1,25 @@
 import OpenAI from "openai";
 import { missing as codexIsMissing, openCodex } from "../codex-upstream/gateway.ts";
 import { chatToolLoop, responsesToolLoop, wantedCalls } from "../support/fake-model.ts";
+import { messagesToolLoop } from "../support/fake-messages.ts";
 import { fakeUpstream, type ReceivedRequest } from "../support/fake-upstream.ts";
 import { onto, serve, type Served } from "../support/serve.ts";
 
 /** What the gateway stands in front of. */
-export type Backend = "chat" | "responses" | "demo" | "codex";
+export type Backend = "chat" | "responses" | "messages" | "demo" | "codex";
 export const backends: readonly Backend[] = [
   "chat",
   "responses",
+  "messages",
   "demo",
   ...(codexIsMissing ? [] : (["codex"] as const)),
 ];
+
+const loops = {
+  chat: chatToolLoop,
+  responses: responsesToolLoop,
+  messages: messagesToolLoop,
+} as const;
 
 export type SdkGateway = AsyncDisposable & {
   readonly back: Backend;
@@ -27,10 +35,7 @@ export async function openGatewayOn(back: Backend): Promise<SdkGateway> {
     const codex = await openCodex(responsesToolLoop);
     return { ...codex, back, requests: codex.model.requests };
   }
-  const upstream =
-    back === "demo"
-      ? undefined
-      : await fakeUpstream(back === "chat" ? chatToolLoop : responsesToolLoop);
+  const upstream = back === "demo" ? undefined : await fakeUpstream(loops[back]);
   const config = upstream === undefined || back === "demo" ? {} : onto(back, upstream.url);
   const served = await serve(config);
   return {

@@ -5,11 +5,13 @@ import { readResponsesBody, readResponsesStream } from "./responses-reader.ts";
 import type { Served } from "./serve.ts";
 import type { ClientAnswer } from "./client-answer.ts";
 
-export type DoorName = BuiltinDialectName;
-/** Every door that a gateway has by itself. */
-export const doors = builtinDialects.doors.map(({ name }) => name as DoorName);
-/** Every dialect that HTTP upstreams speak. */
-export const upstreamDialects = builtinDialects.upstreams.map(({ name }) => name as DoorName);
+/** The dialects of the OpenAI API; that of Messages has tests of its own in `test/messages`. */
+export type DoorName = Exclude<BuiltinDialectName, "messages">;
+const isOpenAi = (name: string): name is DoorName => name !== "messages";
+/** The doors that clients of the OpenAI API know. */
+export const doors = builtinDialects.doors.map(({ name }) => name).filter(isOpenAi);
+/** The same dialects as HTTP upstreams speak them. */
+export const upstreamDialects = builtinDialects.upstreams.map(({ name }) => name).filter(isOpenAi);
 
 export function doorUrl({ url }: Pick<Served, "url">, door: DoorName): string {
   const path = builtinDialects.get(door)?.door?.routes[0];

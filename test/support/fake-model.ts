@@ -195,7 +195,7 @@ function argumentEvents(item: OutputItem, at: object): OutputEvent[] {
   ];
 }
 
-const slices = (text = "", size = 4): string[] =>
+export const slices = (text = "", size = 4): string[] =>
   text.match(new RegExp(`[^]{1,${size}}`, "g")) ?? [];
 
 /** The two calls that `toolLoop` makes at once. */
@@ -205,7 +205,7 @@ export const wantedCalls = [
 ] as const satisfies readonly FakeCall[];
 
 /** Calls two tools at once, then tells what they said. */
-function toolLoop(results: ReadonlyMap<string, string>): FakeAnswer {
+export function toolLoop(results: ReadonlyMap<string, string>): FakeAnswer {
   if (results.size === 0) return { calls: wantedCalls };
   const told = wantedCalls.map(({ id, name }) => `${name} said ${results.get(id) ?? "nothing"}`);
   return { text: `${told.join(", ")}.` };
@@ -219,15 +219,15 @@ const chatResults = (body: Body): Map<string, string> =>
   new Map(
     (body["messages"] as Body[])
       .filter((message) => message["role"] === "tool")
-      .map((message) => [message["tool_call_id"] as string, textOf(message["content"])]),
+      .map((message) => [message["tool_call_id"] as string, contentText(message["content"])]),
   );
 
 const responsesResults = (body: Body): Map<string, string> =>
   new Map(
     (body["input"] as Body[])
       .filter((item) => item["type"] === "function_call_output")
-      .map((item) => [item["call_id"] as string, textOf(item["output"])]),
+      .map((item) => [item["call_id"] as string, contentText(item["output"])]),
   );
 
-const textOf = (content: string | readonly Body[]): string =>
+export const contentText = (content: string | readonly Body[]): string =>
   typeof content === "string" ? content : content.map((part) => part["text"] as string).join("");

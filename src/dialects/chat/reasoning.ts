@@ -15,6 +15,8 @@ export function isWritable(item: Reasoning, form: Form): boolean {
   switch (form) {
     case "none":
     case "items":
+    case "thinking":
+    case "signed_thinking":
       return false;
     case "reasoning_details":
       return item.details !== undefined || readableText(item) !== "";

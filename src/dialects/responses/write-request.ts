@@ -80,8 +80,12 @@ function writeItems(turn: Turn<UpstreamName>, profile: Profile, drop: Drop): Fie
 const isNothing = ({ summary, content, details }: Reasoning): boolean =>
   details === undefined && [...summary, ...content].join("").trim() === "";
 
+/** Parts that stand apart are set apart; one that begins with a line break does so itself. */
 const plainText = (message: Message): string =>
-  message.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
+  message.parts.reduce((text, part) => {
+    if (part.type !== "text") return text;
+    return text === "" || part.text.startsWith("\n") ? text + part.text : `${text}\n\n${part.text}`;
+  }, "");
 
 function writeText({ format, traits }: Turn<UpstreamName>, fields: Fields, drop: Drop): Fields {
   if (format === undefined) return {};

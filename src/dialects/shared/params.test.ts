@@ -1,7 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { chat } from "../chat/chat.ts";
-import type { BuiltinDialectName } from "../registry.ts";
 import { responses } from "../responses/responses.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { Profile } from "../../turn/profile.ts";
@@ -28,7 +27,11 @@ const profile = (over: Profile["params"] = {}): Profile => ({
   reasoning: "none",
   streamUsage: false,
 });
-const turn = (dialect: BuiltinDialectName, body: Fields, own: ReadonlySet<string> = none): Turn => {
+const turn = (
+  dialect: keyof typeof traits,
+  body: Fields,
+  own: ReadonlySet<string> = none,
+): Turn => {
   const read = readParams(traits[dialect], body, own);
   return {
     dialect,
@@ -45,9 +48,9 @@ const turn = (dialect: BuiltinDialectName, body: Fields, own: ReadonlySet<string
 };
 /** A body in one dialect, as written in another. */
 const cross = (
-  from: BuiltinDialectName,
+  from: keyof typeof traits,
   body: Fields,
-  to: BuiltinDialectName,
+  to: keyof typeof traits,
   over?: Profile["params"],
 ): { body: Fields; dropped: string[] } => {
   const asked = turn(from, body);
@@ -70,6 +73,7 @@ const asked: Required<Params> = {
   maxTokens: 5,
   temperature: 0.5,
   topP: 0.5,
+  topK: 20,
   n: 2,
   stop: ["x"],
   seed: 7,
@@ -80,6 +84,8 @@ const asked: Required<Params> = {
   parallelCalls: false,
   maxCalls: 4,
   effort: "low",
+  thinking: "adaptive",
+  thinkingBudget: 2048,
   reasoningSummary: "auto",
   verbosity: "low",
   serviceTier: "flex",
@@ -99,10 +105,12 @@ const asked: Required<Params> = {
   conversation: "conv_1",
   background: true,
   prompt: { id: "p" },
+  thread: { type: "create" },
+  compaction: { type: "summarize" },
 };
 const names = Object.keys(asked) as (keyof Params)[];
 const dialects = ["chat", "responses"] as const;
-const wordOf = (name: keyof Params, dialect: BuiltinDialectName): string | undefined =>
+const wordOf = (name: keyof Params, dialect: keyof typeof traits): string | undefined =>
   traits[dialect].params[name];
 const spoken = dialects.flatMap((dialect) =>
   names.flatMap((name) => {

@@ -20,6 +20,9 @@ type ParamRule = {
   readonly vital?: string;
   /** It bears on cost or speed, never on the answer. */
   readonly hint?: true;
+  /** The parameter that says the same, or nearly (`approximate`), to upstreams without this one. */
+  readonly nearest?: keyof Params;
+  readonly approximate?: true;
   /** Members of a list that are seen to here, so that no upstream has to. */
   readonly met?: readonly string[];
 };
@@ -46,6 +49,7 @@ export const params = {
   },
   temperature: { type: number, idle: 1 },
   topP: { type: number, idle: 1 },
+  topK: { type: number },
   n: { type: count.max(128, { error: "must be 128 at most" }), idle: 1 },
   stop: {
     type: z.union([text.transform((one) => [one]), texts], {
@@ -71,6 +75,8 @@ export const params = {
   },
   maxCalls: { type: count },
   effort: { type: text },
+  thinking: { type: text, nearest: "effort" },
+  thinkingBudget: { type: count, nearest: "effort", approximate: true },
   reasoningSummary: { type: text },
   verbosity: { type: text, idle: "medium" },
   serviceTier: { type: text, idle: "auto" },
@@ -97,6 +103,8 @@ export const params = {
   conversation: { type: z.unknown(), vital: wholeAsked },
   background: { type: flag, idle: false, vital: "wait for the answer" },
   prompt: { type: fields, vital: "send its text itself in the request" },
+  thread: { type: fields, vital: "send the whole conversation" },
+  compaction: { type: fields, vital: "ask for a summary in words" },
 } as const satisfies { readonly [P in keyof Required<Params>]: ParamRule };
 
 type ParamName = keyof Params;
@@ -228,9 +236,19 @@ export function takesParams<Name extends AnyName>(turn: Turn<Name>, profile: Pro
     const own = profile.params[name];
     if (turn.params[name] === undefined) continue;
     if (name === "effort" && effortRule(turn.params.effort, profile) !== undefined) return false;
+    if (!takesThinking(name, turn.params, profile)) return false;
     if (own !== undefined && own !== askedPath(name, turn)) return false;
   }
   return true;
+}
+
+/** Whether a model thinks in the way that it is told to. */
+function takesThinking(name: ParamName, said: Params, { thinking, maxTokens }: Profile): boolean {
+  if (name === "maxTokens") return maxTokens === undefined || (said.maxTokens ?? 0) <= maxTokens;
+  if (thinking === undefined) return true;
+  if (name === "thinking") return thinking.forms.includes(said.thinking ?? "");
+  if (name !== "effort" || said.effort === "none" || said.thinkingBudget !== undefined) return true;
+  return thinking.efforts.includes(said.effort ?? "");
 }
 
 /** Writes the parameters as an upstream names them; what it has no parameter for becomes a decision. */
@@ -273,6 +291,10 @@ export function addFields(
 function dropped(path: string, rule: ParamRule, value: unknown, profile: Profile): Decision[] {
   const lost = unmet(rule, value);
   if (isIdle(rule, lost)) return [];
+  if (rule.nearest !== undefined)
+    return rule.approximate === true
+      ? [{ path, action: "changed", reason: `it is told as the nearest ${rule.nearest}` }]
+      : [];
   if (rule.vital !== undefined)
     throw new Fault(
       "request.unsupported",
@@ -302,14 +324,16 @@ export function writeExtra<Name extends AnyName>(
   dialect: DialectName,
   body: Record<string, unknown>,
 ): Decision[] {
-  const { dialect: from, fields: extra } = turn.extra;
-  if (from !== dialect)
-    return pathsOf(extra, turn.traits).map((path) => ({
+  const { dialect: from, fields: extra, hints = {} } = turn.extra;
+  if (from !== dialect) {
+    const lost = pathsOf(extra, turn.traits).map((path): Decision => ({
       path,
       action: "dropped",
       reason: "it is not known here, and the upstream speaks another dialect",
     }));
-  for (const [key, value] of Object.entries(extra)) {
+    return [...lost, ...unusedHints(hints)];
+  }
+  for (const [key, value] of [...Object.entries(extra), ...Object.entries(hints)]) {
     const own = ownOf(body, key);
     const [rest, group] = [fieldsOf(value), fieldsOf(own)];
     if (rest !== undefined && group !== undefined) body[key] = { ...rest, ...group };
@@ -317,6 +341,13 @@ export function writeExtra<Name extends AnyName>(
   }
   return [];
 }
+
+const unusedHints = (hints: Fields): Decision[] =>
+  Object.keys(hints).map((path) => ({
+    path,
+    action: "unused",
+    reason: "only upstreams of the client's own dialect take it",
+  }));
 
 /** Where the client finds what we did not understand; what it has not set is nowhere. */
 const pathsOf = (extra: Fields, from: DialectTraits): string[] =>

@@ -55,7 +55,7 @@ describe("loading the configuration", () => {
     const chat = "dialect: chat, base_url: 'https://models.example/v1'";
     const base = [
       ["upstreams", `fine: { ${chat} }`],
-      ["upstreams", "later: { dialect: messages, base_url: 'https://models.example' }"],
+      ["upstreams", "also: { dialect: messages, base_url: 'https://models.example/v1' }"],
     ] as const;
     const entries = [
       ["upstreams", `key: { ${chat}, keys: 1 }`],
@@ -68,7 +68,6 @@ describe("loading the configuration", () => {
       ["upstreams", "step: { dialect: scripted, script: [[5]] }"],
       ["upstreams", `__proto__: { ${chat} }`],
       ["upstreams", `kind: { ${chat}, capabilities: { tools: { kinds: { __proto__: ignore } } } }`],
-      ["models", "late: later/m"],
       ["models", "nowhere: gone/m"],
       ["models", "__proto__: fine/m"],
       ["store", "kind: paper"],

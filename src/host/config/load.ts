@@ -94,7 +94,7 @@ function assemble(
     // A value that could not even be read has been told; what it is not is no news.
     if (!source?.findings.some(({ path }) => path === finding.path)) findings.push(finding);
   const notes = [...misspelt(origin.env, source?.variables ?? new Set())];
-  notes.push(...(zero?.notes ?? []), ...(settled?.notes ?? []));
+  notes.push(...(settled?.notes ?? []));
   if (settled === undefined || findings.length > 0)
     return { ok: false, file, notes, doubts, findings: findings.toSorted(byPlace(file)) };
   const files = [...(file === undefined ? [] : [file]), ...scripts.files];
@@ -114,13 +114,10 @@ const byPlace =
   };
 
 /** What the environment's keys come to, for a configuration that names no upstream. */
-function zeroFor(
-  parsed: unknown,
-  env: Environment,
-): { readonly config: Fields; readonly notes: readonly string[] } | undefined {
+function zeroFor(parsed: unknown, env: Environment): { readonly config: Fields } | undefined {
   if (!isFields(parsed) || "upstreams" in parsed) return undefined;
-  const { upstreams, models, notes } = zeroConfig(env);
-  return { config: { upstreams, models: parsed.models ?? models }, notes };
+  const { upstreams, models } = zeroConfig(env);
+  return { config: { upstreams, models: parsed.models ?? models } };
 }
 
 /** A path in a variable means where the process was started, not where the file is. */

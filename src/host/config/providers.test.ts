@@ -57,10 +57,9 @@ describe("zero configuration", () => {
     expect(config.models["*"]).toEqual(["codex/*"]);
   });
 
-  it("says so when the only key is one it cannot use", () => {
-    const loaded = load({ ANTHROPIC_API_KEY: "a" });
-    expect(Object.keys(configOf(loaded).upstreams)).toEqual(["demo"]);
-    expect(loaded.notes[0]).toMatch(/^ANTHROPIC_API_KEY is set, but the messages dialect is not/);
-    expect(load({ ANTHROPIC_API_KEY: "a", GROQ_API_KEY: "g" }).notes).toEqual([]);
+  it("needs no more than a key of Anthropic's to pass every model name on to it", () => {
+    const { upstreams, models } = configOf(load({ ANTHROPIC_API_KEY: "a" }));
+    expect(upstreams["anthropic"]).toMatchObject({ dialect: "messages", profile: "anthropic" });
+    expect(models["*"]).toEqual(["anthropic/*"]);
   });
 });

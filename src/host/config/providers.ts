@@ -29,6 +29,13 @@ export const providers = {
     profile: "openai",
     model: "*",
   },
+  anthropic: {
+    env: ["ANTHROPIC_API_KEY"],
+    base_url: "https://api.anthropic.com/v1",
+    dialect: "messages",
+    profile: "anthropic",
+    model: "*",
+  },
   deepseek: {
     env: ["DEEPSEEK_API_KEY"],
     base_url: "https://api.deepseek.com/v1",
@@ -108,16 +115,9 @@ export const providers = {
   },
 } as const satisfies Record<string, Provider>;
 
-/** Keys of providers that this version cannot speak to, and what to do instead. */
-const later: Readonly<Record<string, string>> = {
-  ANTHROPIC_API_KEY:
-    "the messages dialect is not served yet; reach these models through an upstream of dialect `chat`",
-};
-
 export type ZeroConfig = {
   readonly upstreams: Readonly<Record<string, unknown>>;
   readonly models: Readonly<Record<string, string>>;
-  readonly notes: readonly string[];
 };
 
 /** Configuration from keys in the environment alone. The embedded demo is always there. */
@@ -135,18 +135,10 @@ export function zeroConfig(env: Environment): ZeroConfig {
     upstreams["codex"] = { dialect: "codex" };
     rest ??= "codex/*";
   }
-  const notes = rest === undefined ? unusedKeys(env) : [];
   upstreams.demo = { dialect: "scripted" };
-  return { upstreams, models: { demo: "demo/demo", "*": rest ?? "demo/demo" }, notes };
+  return { upstreams, models: { demo: "demo/demo", "*": rest ?? "demo/demo" } };
 }
 
 /** Codex brings its own sign-in: with both it and that there, nothing has to be configured. */
 const isCodexSignedIn = (env: Environment): boolean =>
   onPath("codex", env["PATH"] ?? "") !== undefined && existsSync(loginFile(env));
-
-/** Whoever set a key expects more than the demo, so say why it is all there is. */
-function unusedKeys(env: Environment): string[] {
-  return Object.entries(later)
-    .filter(([name]) => (env[name] ?? "") !== "")
-    .map(([name, why]) => `${name} is set, but ${why}. Only the embedded demo answers.`);
-}

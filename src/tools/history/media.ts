@@ -106,7 +106,7 @@ function notEmpty(
 
 /** Messages under roles that the upstream knows, and at places where it takes them. */
 export function fitRoles(history: History, { rule, notes, path }: RepairContext): History {
-  const { roles, lateSystem } = rule;
+  const { roles, lateSystem, reminderTag } = rule;
   if (roles === undefined && lateSystem !== false) return history;
   const draft = new Draft(history);
   let isAtStart = true;
@@ -129,12 +129,21 @@ export function fitRoles(history: History, { rule, notes, path }: RepairContext)
       draft.replaceLast(joined(previous, item));
     } else {
       isAtStart = false;
-      notes.note(path(origin), "changed", `later ${role} messages are sent as the user's`);
-      draft.add({ ...item, role: "user" }, origin);
+      const parts = reminderTag === undefined ? undefined : item.parts.map(reminder(reminderTag));
+      const how = parts === undefined ? "" : ", marked as what they are";
+      const reason = `later ${role} messages are sent as the user's${how}`;
+      notes.note(path(origin), parts === undefined ? "changed" : "reshaped", reason);
+      draft.add({ ...item, role: "user", parts: parts ?? item.parts }, origin);
     }
   });
   return draft.history();
 }
+
+/** Words that models know as those of whoever set them up, though they stand among the user's. */
+const reminder =
+  (tag: string) =>
+  (part: Part): Part =>
+    part.type === "text" ? { ...part, text: `<${tag}>\n${part.text}\n</${tag}>` } : part;
 
 const isText = (part: Part): boolean => part.type === "text";
 

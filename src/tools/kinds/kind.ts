@@ -43,6 +43,8 @@ export type StandIn = Form & {
 /** How one kind of tool is handled. */
 export type Kind = {
   readonly kind: string;
+  /** Whether its declaration means something in one dialect only: upstreams of others are given the stand-in. */
+  readonly isDialectBound?: boolean | undefined;
   /** Other names for it: older ones, dated ones. */
   readonly aliases?: RegExp | undefined;
   /** Whether the kind has a form for an answer that a client gave as text; none: for any. */

@@ -1,7 +1,12 @@
 import type { Decision } from "../../turn/decision.ts";
 import { ownOf } from "../../turn/json.ts";
 import type { UpstreamName } from "../../turn/names.ts";
-import { takesFrom, type KindRule, type Profile } from "../../turn/profile.ts";
+import {
+  takesFrom,
+  type BuiltinTemplate,
+  type KindRule,
+  type Profile,
+} from "../../turn/profile.ts";
 import type {
   BuiltinTool,
   Callable,
@@ -101,9 +106,32 @@ export function planToolDeclaration(entry: Entry, profile: Profile, isFirst = tr
     if (of === "refuse") return refused(what, profile);
     if (of === "ignore") return ignored(what, profile, kind);
   }
-  const isNative = rule === "native" || isBetweenThem(entry, profile);
+  if (isNotLoaded(entry, profile)) return { verdict: "deferred", reason: NOT_LOADED };
+  const isNative = (rule === "native" && hasForm(entry, profile)) || isBetweenThem(entry, profile);
   const own = isNative ? declareNative(entry, profile) : declareStandIn(entry, profile);
   return described(grouped(own, entry, groupRule, isFirst), profile);
+}
+
+const NOT_LOADED = "the client's own search has not loaded it yet";
+
+/** A tool that the client loads later is none of an upstream's that cannot do so itself. */
+const isNotLoaded = ({ tool }: Entry, { tools: { deferred } }: Profile): boolean =>
+  tool.type === "function" && tool.deferred === true && !deferred;
+
+/** Whether an upstream has a form for a tool as the client's dialect declares it. */
+function hasForm({ tool, kind }: Entry, profile: Profile): boolean {
+  if (tool.type !== "builtin" || kindOf(kind)?.isDialectBound !== true) return true;
+  return takesFrom(tool.dialect, profile) || templateFor(tool, profile) !== undefined;
+}
+
+function templateFor(
+  { kind, dialect }: BuiltinTool,
+  { tools: { builtins = {}, foreign = {} }, dialect: spoken }: Profile,
+): BuiltinTemplate | undefined {
+  const name = kindOf(kind)?.kind ?? kind;
+  const own = ownOf(builtins, name);
+  if (own !== undefined || dialect === spoken) return own;
+  return ownOf(ownOf(foreign, dialect) ?? {}, name);
 }
 
 function grouped(own: Declared, { group }: Entry, rule: KindRule, isFirst: boolean): Declared {
@@ -158,10 +186,11 @@ function declareNative({ tool, kind }: Entry, profile: Profile): Declared {
 function declareBuiltin(tool: BuiltinTool, profile: Profile): Declared {
   const { kind } = tool;
   const { dialect } = profile;
-  const template = ownOf(profile.tools.builtins ?? {}, kindOf(kind)?.kind ?? kind);
+  const template = templateFor(tool, profile);
   if (template !== undefined) {
-    const { raw, losses } = fillTemplate(template, tool.raw);
-    const lossDecisions = losses.map((reason) => ({ action: "changed", reason }) as const);
+    const { raw, losses, used } = fillTemplate(template, tool.raw);
+    const reasons = [...losses, ...lostFields(tool, used, profile)];
+    const lossDecisions = reasons.map((reason) => ({ action: "changed", reason }) as const);
     const reshaped = { action: "reshaped", reason: `sent as the upstream's own ${kind}` } as const;
     const offer = {
       kind,
@@ -180,6 +209,17 @@ function declareBuiltin(tool: BuiltinTool, profile: Profile): Declared {
   const offer = { kind, tool: isOwn ? tool : { ...tool, dialect }, decisions: [] };
   return { verdict: "native", reason: TAKEN, offer };
 }
+
+/** What says the kind and the cost of a tool, and is no wish that could be lost. */
+const idleFields = new Set(["type", "name", "cache_control"]);
+
+/** What a client of another dialect asks of a tool and the upstream's form of it has no place for. */
+const lostFields = ({ raw, dialect }: BuiltinTool, used: ReadonlySet<string>, to: Profile) =>
+  to.tools.foreign?.[dialect] === undefined
+    ? []
+    : Object.keys(raw)
+        .filter((key) => raw[key] != null && !used.has(key) && !idleFields.has(key))
+        .map((key) => `\`${key}\` has no place there`);
 
 function declareFunction(tool: FunctionTool, profile: Profile): Declared {
   const { schema: rule } = profile.tools;

@@ -122,7 +122,9 @@ function addedInstructions(
 function sealOf(turn: Turn, profile: Profile, isSame: boolean, from: string): Seal | undefined {
   const isStraight = isSame && profile.dialect === turn.dialect;
   if (!turn.traits.sealsReasoning || isStraight) return undefined;
-  return { from, dialect: turn.dialect, reasoning: profile.reasoning !== "none" };
+  const isWorded = turn.traits.signsReasoning === true;
+  const reasoning = isWorded || profile.reasoning !== "none";
+  return { from, dialect: turn.dialect, reasoning, isWorded };
 }
 
 export function countVerdicts(verdicts: readonly ToolVerdict[]): Record<Verdict, number> {

@@ -20,6 +20,8 @@ type Sealed = {
   readonly details?: readonly unknown[] | undefined;
   readonly extra?: Extra | undefined;
   readonly content?: readonly string[] | undefined;
+  /** Whether the words that stand beside it were content, where they are not in it. */
+  readonly isContent?: boolean | undefined;
   /** What came with calls and has no place in a client's call, by the call's id. */
   readonly calls?: Readonly<Record<string, Extra>> | undefined;
   /** What was called and answered without the client, in the words of whoever answered; nothing else stands beside it. */
@@ -42,6 +44,8 @@ export type Seal = {
   readonly dialect: DialectName;
   /** Whether the upstream wants its reasoning back; what it signed, and what came with calls, it always does. */
   readonly reasoning: boolean;
+  /** Whether the client gives the words back beside the seal, so that they need not be in it. */
+  readonly isWorded?: boolean | undefined;
 };
 
 const MARK = "patchbay:1:";
@@ -104,9 +108,11 @@ export function recallReasoning(
   if (sealed.hidden !== undefined) return { item: undefined };
   if (origin !== undefined && sealed.from !== origin)
     return { item: undefined, loss: `reasoning of ${sealed.from} is not for another model` };
+  const { summary } = item;
   const own = {
     ...item,
-    content: sealed.content ?? item.content,
+    ...(sealed.isContent === true && { summary: [] }),
+    content: sealed.content ?? (sealed.isContent === true ? summary : item.content),
     encrypted: sealed.encrypted,
     details: sealed.details,
     extra: sealed.extra ?? item.extra,
@@ -124,6 +130,7 @@ export function sealReasoning<Name extends AnyName>({
   from,
   dialect,
   reasoning,
+  isWorded = false,
 }: Seal): Stage<TurnEvent<Name>, TurnEvent<Name>> {
   const contents: (string[] | undefined)[] = [];
   return {
@@ -145,7 +152,8 @@ export function sealReasoning<Name extends AnyName>({
           // What was cut off is not to be taken up again.
           if (event.complete === false || (!reasoning && !isSigned)) return emit(event);
           const content = Array.from(contents[event.choice] ?? [], (text) => text ?? "");
-          const text = seal({ from, encrypted, details, extra: foreign, content });
+          const words = isWorded ? { isContent: content.length > 0 } : { content };
+          const text = seal({ from, encrypted, details, extra: foreign, ...words });
           const own = foreign === undefined && extra !== undefined ? { extra } : {};
           return emit({ ...rest, ...own, encrypted: text });
         }

@@ -6,7 +6,7 @@ import type { CallDelta, CallEnd, CallStart, TurnEnd, TurnEvent } from "../../tu
 import { clientName, type ClientName, type UpstreamName } from "../../turn/names.ts";
 import { callPath } from "../../turn/path.ts";
 import type { Bound, Identities } from "./declare.ts";
-import { fullName } from "../names/identity.ts";
+import { fullName, isCalledByName } from "../names/identity.ts";
 import type { Decoder } from "../kinds/kind.ts";
 import { customKind } from "../kinds/custom.ts";
 import type { Plan } from "./plan.ts";
@@ -134,7 +134,7 @@ function admission(
       note("dropped", `a call of \`${event.name}\` is withheld: ${why}`);
       return { started: undefined, passing: { call: undefined, decoder: undefined } };
     }
-    const restored = restoreToolCall(event, bound);
+    const restored = restoreToolCall(event, bound, plan.asked.traits.builtinsAsFunctions);
     const call = calls.given++;
     const id = newId(event.id);
     const isSame = call === event.call && id === event.id;
@@ -156,17 +156,23 @@ export function recognise(call: Called, identity: Identities): Bound | undefined
   return identity.byName(name, namespace) ?? flat ?? identity.byNickname(name);
 }
 
-/** A call under the client's name for its tool. One of a tool nobody declared is passed on as such. */
+/**
+ * A call under the client's name for its tool. One of a tool nobody declared is
+ * passed on as such. `asFunction`: the client is given calls of built-in tools as
+ * those of functions, so that their kind does not matter.
+ */
 export function restoreToolCall(
   call: CallStart<UpstreamName>,
   bound: Bound | undefined,
+  asFunction = false,
 ): CallStart<ClientName> {
   // Where nothing differs the upstream's name is the client's.
   const same = call as unknown as CallStart<ClientName>;
   if (bound === undefined) return same;
   const { kind, namespace, name } = bound.client;
-  if (kind === call.kind && (name as string) === call.name && namespace === call.namespace)
-    return same;
+  const isKind =
+    kind === call.kind || (asFunction && call.kind === "function" && !isCalledByName(kind));
+  if (isKind && (name as string) === call.name && namespace === call.namespace) return same;
   return { ...call, kind, namespace, name: clientName(name) };
 }
 

@@ -3,26 +3,35 @@ import type { BuiltinTemplate } from "../../turn/profile.ts";
 import type { Fields } from "../../turn/turn.ts";
 
 /** A built-in tool in an upstream's own form, and what of the client's did not fit. */
-export type Filled = { readonly raw: Fields; readonly losses: readonly string[] };
+export type Filled = {
+  readonly raw: Fields;
+  readonly losses: readonly string[];
+  /** The fields of the client's that the form has a place for. */
+  readonly used: ReadonlySet<string>;
+};
 
 /** Fills an upstream's form of a built-in tool with what the client asked for. */
 export function fillTemplate(template: BuiltinTemplate, asked: Fields): Filled {
   const losses: string[] = [];
+  const used = new Set<string>();
   const fill = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(fill).filter((one) => one !== undefined);
     if (!isFields(value)) return value;
     if (typeof value.$from === "string") return take(value.$from, value);
-    const filled = Object.entries(value).map(([key, inner]) => [key, fill(inner)] as const);
-    return Object.fromEntries(filled.filter(([, inner]) => inner !== undefined));
+    const entries = Object.entries(value).map(([key, inner]) => [key, fill(inner)] as const);
+    const filled = entries.filter(([, inner]) => inner !== undefined);
+    // A group for which the client said nothing is left out with what would stand in it.
+    return entries.length > 0 && filled.length === 0 ? undefined : Object.fromEntries(filled);
   };
   const take = (path: string, { map, else: otherwise }: Fields): unknown => {
+    used.add(path.split(".")[0] ?? path);
     const found = reach(asked, path, losses);
     if (found === undefined) return otherwise;
     return isFields(map)
       ? (map[typeof found === "string" ? found : JSON.stringify(found)] ?? otherwise)
       : found;
   };
-  return { raw: fill(template) as Fields, losses };
+  return { raw: (fill(template) ?? {}) as Fields, losses, used };
 }
 
 function reach(asked: Fields, path: string, losses: string[]): unknown {

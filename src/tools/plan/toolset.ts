@@ -80,7 +80,9 @@ function planToolset(turn: Turn, profile: Profile): Toolset {
     if (entry.item !== undefined && !kept.has(entry.item) && !emptied.has(entry.item))
       emptied.set(entry.item, path);
     if (offer === undefined || name === undefined) {
-      decisions.push({ path, action: "dropped", reason });
+      // One that is not loaded yet is not lost: the model finds it when the client brings it up.
+      const action = verdict === "deferred" ? "reshaped" : "dropped";
+      decisions.push({ path, action, reason });
       continue;
     }
     for (const made of offer.decisions) decisions.push({ path, ...made });

@@ -61,7 +61,7 @@ export function httpUpstream(given: HttpOptions): Upstream {
     traits,
     emitsFrames: wire.emitsFrames,
     prepare(turn, to): Prepared {
-      const { text, decisions } = wire.writeRequest(turn, to);
+      const { text, decisions, headers: own } = wire.writeRequest(turn, to);
       // Bytes and not text from here on: they are not moved about in memory while the turn lasts.
       const body = transport.encode(text);
       const accept = turn.stream ? "text/event-stream" : "application/json";
@@ -73,7 +73,14 @@ export function httpUpstream(given: HttpOptions): Upstream {
         const request: HttpRequest = {
           method: "POST",
           path,
-          headers: [...headers, "accept", accept, "x-request-id", requestId, ...flat(more)],
+          headers: [
+            ...withOwn(headers, own),
+            "accept",
+            accept,
+            "x-request-id",
+            requestId,
+            ...flat(more),
+          ],
           body,
         };
         return retrying<Event>(
@@ -104,6 +111,18 @@ export function httpUpstream(given: HttpOptions): Upstream {
 /** In words, and without what a proxy wants to know of who asks. */
 const wayTo = ({ origin }: URL, { proxy }: HttpOptions): string =>
   proxy === undefined ? origin : `${origin} (by the proxy ${proxy.host})`;
+
+/** What a request says of itself takes the place of what all of them say. */
+function withOwn(
+  headers: readonly string[],
+  own: Readonly<Record<string, string>> | undefined,
+): readonly string[] {
+  if (own === undefined) return headers;
+  const all = new Map<string, string>();
+  for (let at = 0; at < headers.length; at += 2) all.set(headers[at] ?? "", headers[at + 1] ?? "");
+  for (const [name, value] of Object.entries(own)) all.set(name, value);
+  return [...all].flat();
+}
 
 const flat = (headers: OpenOptions["headers"]): readonly string[] =>
   headers === undefined ? [] : Object.entries(headers).flat();

@@ -2,11 +2,12 @@
 
 import type { DialectName } from "../../../turn/turn.ts";
 import { chatClient } from "./chat.ts";
+import { messagesClient } from "./messages.ts";
 import { responsesClient } from "./responses.ts";
 import type { SmokeClient } from "./seen.ts";
 
 /** One for every door that a gateway has by itself. */
-export const clients: readonly SmokeClient[] = [chatClient, responsesClient];
+export const clients: readonly SmokeClient[] = [chatClient, responsesClient, messagesClient];
 
 export function clientOf(door: DialectName): SmokeClient {
   const client = clients.find((one) => one.door === door);

@@ -1,0 +1,153 @@
+import type { z } from "zod";
+import type { Fields, Part } from "../../turn/turn.ts";
+import { fieldsOf, listOf, filledText } from "../shared/loose.ts";
+import { invalid, shaped } from "../shared/shape.ts";
+import { isOwnCitation, readCitation, writeCitation } from "./citations.ts";
+import { besideWords, blockBeside, extraOf, ownExtra } from "./extra.ts";
+import { blockSchema, blockSchemas, type Source } from "./schema.ts";
+
+/** The blocks of a message's content; a string is one of text. */
+export function blocksIn(content: unknown, path: string): readonly Fields[] {
+  if (typeof content === "string") return [{ type: "text", text: content }];
+  if (content === undefined || content === null) return [];
+  if (!Array.isArray(content)) throw invalid(path, "must be a string or an array of blocks");
+  return content.map((raw: unknown, at) => shaped(blockSchema, raw, `${path}[${at}]`));
+}
+
+export const readParts = (content: unknown, path: string): Part[] =>
+  blocksIn(content, path).map((block, at) => readPart(block, `${path}[${at}]`));
+
+/** Reads a block that is a part of a message or a result. */
+export function readPart(block: Fields, path: string): Part {
+  const own = <T>(schema: z.ZodType<T>): T => shaped(schema, block, path);
+  switch (block.type) {
+    case "text": {
+      const { type: _, text, citations, ...rest } = own(blockSchemas.text);
+      const annotations = (citations ?? []).map(readCitation);
+      return {
+        type: "text",
+        text,
+        ...(annotations.length > 0 && { annotations }),
+        ...extraOf(rest),
+      };
+    }
+    case "image": {
+      const { type: _, source, ...rest } = own(blockSchemas.image);
+      return { type: "image", ...placeOf(source, "image/png"), ...extraOf(rest) };
+    }
+    case "document":
+      return readDocument(block, path);
+    case "search_result":
+      return { type: "text", text: searchResultText(block), extra: besideWords(block) };
+    case "tool_reference":
+      return { type: "text", text: referenceText(block), extra: besideWords(block) };
+    default:
+      return { type: "opaque", dialect: "messages", raw: block };
+  }
+}
+
+function readDocument(block: Fields, path: string): Part {
+  const read = shaped(blockSchemas.document, block, path);
+  const { type: _, source, title, ...rest } = read;
+  if (source.type === "text" || source.type === "content")
+    return { type: "text", text: documentText(read), extra: besideWords(block) };
+  const { url: place, fileId } = placeOf(source, "application/pdf");
+  const isData = source.type === "base64";
+  return {
+    type: "file",
+    ...(isData ? { data: place } : { url: place }),
+    fileId,
+    ...(title == null ? {} : { name: title }),
+    ...extraOf(rest),
+  };
+}
+
+/** Where an image or a document is: bytes become a data URL. */
+function placeOf(source: Source, otherwise: string): { url?: string; fileId?: string } {
+  const { type, media_type, data, url, file_id } = source;
+  if (type === "base64" && data != null)
+    return { url: `data:${media_type ?? otherwise};base64,${data}` };
+  if (file_id != null) return { fileId: file_id };
+  return url == null ? {} : { url };
+}
+
+/** A document that is text already. */
+function documentText({ source, title, context }: z.infer<typeof blockSchemas.document>): string {
+  const inner = fieldsOf(source)?.content;
+  const body = typeof inner === "string" ? inner : (filledText(source.data) ?? textsIn(inner));
+  return [title, context, body].filter(Boolean).join("\n\n");
+}
+
+const searchResultText = ({ title, source, content }: Fields): string =>
+  [filledText(title), filledText(source), textsIn(content)].filter(Boolean).join("\n\n");
+
+const referenceText = ({ tool_name }: Fields): string =>
+  `The tool \`${String(tool_name)}\` is loaded and can be called from now on.`;
+
+const textsIn = (content: unknown): string =>
+  (listOf(content) ?? []).map((one) => filledText(fieldsOf(one)?.text) ?? "").join("\n");
+
+/** A part as a block, or why there is none for it. `own`: the client speaks this dialect, so its file ids mean something. */
+export function writePart(part: Part, own: boolean): Fields | string {
+  switch (part.type) {
+    case "text": {
+      const block = blockBeside(part.extra);
+      if (block !== undefined) return block;
+      const citations = (part.annotations ?? [])
+        .map(writeCitation)
+        .filter((one) => one !== undefined && isOwnCitation(one));
+      return {
+        type: "text",
+        text: part.text,
+        ...(citations.length > 0 && { citations }),
+        ...ownExtra(part.extra),
+      };
+    }
+    case "refusal":
+      return { type: "text", text: part.text };
+    case "image": {
+      const source = writeSource(part.url, part.fileId, own);
+      return source === undefined
+        ? "the messages dialect takes images as bytes or by URL"
+        : { type: "image", source, ...ownExtra(part.extra) };
+    }
+    case "file": {
+      const source = writeFile(part, own);
+      if (source === undefined) return "the messages dialect takes PDF and text files only";
+      const title = part.name === undefined ? {} : { title: part.name };
+      return { type: "document", source, ...title, ...ownExtra(part.extra) };
+    }
+    case "audio":
+      return "the messages dialect takes no audio";
+    case "opaque":
+      return part.dialect === "messages"
+        ? (part.raw as Fields)
+        : `the messages dialect has no such part as one of the ${part.dialect} dialect`;
+    default:
+      return part satisfies never;
+  }
+}
+
+const dataUrl = /^data:([^;,]*)[^,]*?(;base64)?,/s;
+
+function writeSource(url: string | undefined, fileId: string | undefined, own: boolean) {
+  if (url === undefined)
+    return own && fileId !== undefined ? { type: "file", file_id: fileId } : undefined;
+  const [head, type = ""] = dataUrl.exec(url) ?? [];
+  return head === undefined
+    ? { type: "url", url }
+    : { type: "base64", media_type: type, data: url.slice(head.length) };
+}
+
+function writeFile(part: Extract<Part, { type: "file" }>, own: boolean): Fields | undefined {
+  const { data, url, fileId } = part;
+  if (data === undefined) return writeSource(url, fileId, own);
+  const [head = "", type = "application/pdf"] = dataUrl.exec(data) ?? [];
+  const bytes = data.slice(head.length);
+  if (type === "application/pdf") return { type: "base64", media_type: type, data: bytes };
+  if (!type.startsWith("text/") && type !== "application/json") return undefined;
+  return { type: "text", media_type: "text/plain", data: textOfBytes(bytes) };
+}
+
+const textOfBytes = (base64: string): string =>
+  new TextDecoder().decode(Uint8Array.from(atob(base64), (char) => char.charCodeAt(0)));

@@ -1,0 +1,67 @@
+import type { Fault } from "../../turn/fault.ts";
+import type { Fields } from "../../turn/turn.ts";
+
+const byStatus: Readonly<Record<number, string>> = {
+  401: "authentication_error",
+  403: "permission_error",
+  404: "not_found_error",
+  408: "timeout_error",
+  409: "conflict_error",
+  413: "request_too_large",
+  429: "rate_limit_error",
+  501: "not_supported",
+  503: "overloaded_error",
+  504: "timeout_error",
+  529: "overloaded_error",
+};
+
+/** Refusals by the gateway's own rules: clients show them, and do not try again in other ways. */
+const policy = new Set(["plan.lossy", "tools.refused"]);
+
+function typeOf({ code, status }: Fault): string {
+  if (policy.has(code)) return "policy_blocked";
+  return byStatus[status] ?? (status >= 500 ? "api_error" : "invalid_request_error");
+}
+
+/** What a client of the SDK goes by: it sends the whole conversation where threads are not to be had. */
+const codeOf = ({ code, detail }: Fault): string =>
+  detail.param === "thread" && code === "request.unsupported"
+    ? "thread_unsupported_request"
+    : (detail.upstreamCode ?? code);
+
+/** An error as the API says it, in a body or in a stream. */
+export function errorBody(fault: Fault): Fields {
+  const details = {
+    error_code: codeOf(fault),
+    ...(fault.detail.param !== undefined && { param: fault.detail.param }),
+  };
+  return {
+    type: "error",
+    error: { type: typeOf(fault), message: messageOf(fault), details },
+  };
+}
+
+/** Clients make the conversation shorter where they read these words. */
+const TOO_LONG = "prompt is too long";
+const tooLong =
+  /context[_ ](?:length|window|limit)|maximum context|too many (?:input )?tokens|exceeds the (?:maximum|context)|prompt is too long/i;
+const numbers = /(\d[\d,]{2,})\D+?(\d[\d,]{2,})/;
+
+function messageOf({ message, isFromUpstream, detail }: Fault): string {
+  const isTooLong =
+    detail.upstreamCode === "context_length_exceeded" || (isFromUpstream && tooLong.test(message));
+  if (!isTooLong || message.includes(TOO_LONG)) return message;
+  const found = numbers
+    .exec(message)
+    ?.slice(1)
+    .map((one) => Number(one.replaceAll(",", "")));
+  if (found === undefined) return "capability_rejected: prompt_too_long";
+  const [most, asked] = found.toSorted((one, other) => one - other);
+  return `${TOO_LONG}: ${asked} tokens > ${most} maximum`;
+}
+
+export const errorText = (fault: Fault, requestId?: string): string =>
+  JSON.stringify({
+    ...errorBody(fault),
+    ...(requestId !== undefined && { request_id: requestId }),
+  });

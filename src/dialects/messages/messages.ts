@@ -1,0 +1,64 @@
+import type { Fields } from "../../turn/turn.ts";
+import { fieldsOf, listOf } from "../shared/loose.ts";
+import type { Dialect } from "../dialect.ts";
+import { errorText } from "./error-body.ts";
+import { modelList } from "./model-list.ts";
+import { readEvents } from "./read-events.ts";
+import { readRequest } from "./read-request.ts";
+import { messagesDoor, messagesRoute } from "./route.ts";
+import { messagesTraits } from "./traits.ts";
+import { writeAnswer } from "./write-answer.ts";
+import { writeEvents } from "./write-events.ts";
+import { writeRequest } from "./write-request.ts";
+
+/** The version whose requests we write: the one under which sampling may be said at all. */
+const VERSION = "2023-06-01";
+
+/** The Anthropic Messages API, and whoever calls itself compatible. */
+export const messages = {
+  name: "messages",
+  title: "Messages",
+  traits: messagesTraits,
+  door: {
+    routes: [messagesDoor],
+    isRequest,
+    readRequest,
+    newAnswerId: (newId) => newId("msg"),
+    writeEvents,
+    endMarker: "",
+    writeAnswer,
+    writeError: errorText,
+    requestIdHeader: "request-id",
+    modelList,
+  },
+  upstream: {
+    path: () => messagesRoute,
+    headers: (apiKey) => ({
+      "anthropic-version": VERSION,
+      ...(apiKey ? { "x-api-key": apiKey } : {}),
+    }),
+    writeRequest,
+    readEvents,
+  },
+} as const satisfies Dialect;
+
+/** Keys that no chat request has. */
+const keys = ["system", "stop_sequences", "output_config", "anthropic_version"];
+
+/** A chat request has `messages` too, so something must be there that chat says otherwise. */
+function isRequest(body: Fields): boolean {
+  if (!Array.isArray(body.messages)) return false;
+  if (keys.some((key) => body[key] !== undefined)) return true;
+  const hasTools = (listOf(body.tools) ?? []).some(
+    (tool) => fieldsOf(tool)?.input_schema !== undefined,
+  );
+  return (
+    hasTools ||
+    body.messages.some((message) => (listOf(fieldsOf(message)?.content) ?? []).some(isOwnBlock))
+  );
+}
+
+const isOwnBlock = (block: unknown): boolean =>
+  ["tool_use", "tool_result", "thinking", "redacted_thinking"].includes(
+    String(fieldsOf(block)?.type),
+  );

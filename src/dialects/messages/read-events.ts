@@ -1,0 +1,223 @@
+import type { Emit } from "../../stream/stage.ts";
+import type { Frame, TurnEvent } from "../../turn/event.ts";
+import type { Fault } from "../../turn/fault.ts";
+import type { UpstreamName } from "../../turn/names.ts";
+import type { Fields } from "../../turn/turn.ts";
+import type { EventReader, ReadContext } from "../dialect.ts";
+import { isBeat, malformed, nameless } from "../errors/malformed.ts";
+import { bareError, strayError, upstreamError } from "../errors/upstream-error.ts";
+import { fieldsIn, fieldsOf, isListed, listOf, numberOf, filledText } from "../shared/loose.ts";
+import { frameParser } from "./fast-road.ts";
+import { BlocksReader } from "./read-blocks.ts";
+import { readStop, stopExtra } from "./stop.ts";
+import { isWholeUsage, UsageReader } from "./usage.ts";
+
+type Event = TurnEvent<UpstreamName>;
+
+/** What of a message has a place in our events. */
+const known = new Set([
+  "id",
+  "type",
+  "role",
+  "model",
+  "content",
+  "stop_reason",
+  "stop_sequence",
+  "stop_details",
+  "container",
+  "usage",
+]);
+
+/** Reads what a Messages upstream answers. */
+class MessagesReader implements EventReader {
+  readonly #frames: boolean;
+  readonly #parse = frameParser();
+  readonly #usage = new UsageReader();
+  readonly #blocks: BlocksReader;
+  #emit: Emit<Event> = () => {};
+  #started = false;
+  #stopped = false;
+  #over = false;
+  /** Whether the frame at hand is as the API would have sent it. */
+  #forwardable = true;
+
+  constructor({ newId, frames }: ReadContext) {
+    this.#frames = frames;
+    this.#blocks = new BlocksReader({
+      newId,
+      emit: (event) => this.#say(event),
+      markRepaired: this.#markRepaired,
+    });
+  }
+
+  readonly #markRepaired = (): void => {
+    this.#forwardable = false;
+  };
+
+  frame(data: string, name: string | undefined, partial: boolean, emit: Emit<Event>): void {
+    if (this.#over || data === "") return;
+    this.#emit = emit;
+    this.#forwardable = true;
+    if (data.startsWith("[DONE]") || data.trim() === "[DONE]") return this.end(emit);
+    const raw = this.#parse(data);
+    // A frame that the end of the connection cut short says nothing; that it was cut will show.
+    if (raw === undefined) return partial ? undefined : this.#unreadable(data, name);
+    const type = name === "error" ? name : (filledText(raw.type) ?? name);
+    // Clients read the name of the event and nothing else.
+    if (name !== type || raw.type !== type || isListed(data)) this.#markRepaired();
+    const ends = this.#read(type, raw);
+    if (!this.#frames) return;
+    emit({ type: "frame", data, name: type, forwardable: this.#forwardable, ends });
+  }
+
+  whole(text: string, emit: Emit<Event>): void {
+    if (this.#over) return;
+    this.#emit = emit;
+    const raw = fieldsIn(text);
+    if (raw === undefined) this.#fail(malformed("answered with something that is not JSON"));
+    else this.#readWhole(raw);
+    if (!this.#frames) return;
+    const forwardable = this.#forwardable && !isListed(text) && isWholeUsage(raw?.usage);
+    emit({ type: "frame", data: text, forwardable, ends: "terminal", whole: true });
+  }
+
+  /** Some close the connection behind the end of an answer without saying that it was all. */
+  end(emit: Emit<Event>): void {
+    if (this.#over || !this.#stopped) return;
+    this.#emit = emit;
+    this.#over = true;
+    this.#blocks.end();
+    if (!this.#frames) return;
+    const data = '{"type":"message_stop"}';
+    emit({ type: "frame", data, name: "message_stop", forwardable: true, ends: "terminal" });
+  }
+
+  done(): boolean {
+    return this.#over;
+  }
+
+  /** Reads an event; says whether it was the last. */
+  #read(type: string | undefined, raw: Fields): Frame["ends"] {
+    switch (type) {
+      case "message_start":
+        return this.#begin(fieldsOf(raw.message) ?? {});
+      case "content_block_start":
+        this.#start({});
+        this.#blocks.start(numberOf(raw.index), fieldsOf(raw.content_block) ?? {});
+        return undefined;
+      case "content_block_delta":
+        this.#start({});
+        this.#blocks.delta(numberOf(raw.index), fieldsOf(raw.delta) ?? {}, raw);
+        return undefined;
+      case "content_block_stop":
+        this.#blocks.stop(numberOf(raw.index));
+        return undefined;
+      case "message_delta":
+        if (numberOf(fieldsOf(raw.usage)?.output_tokens) === undefined) this.#markRepaired();
+        this.#count(raw.usage);
+        this.#stop(fieldsOf(raw.delta) ?? {});
+        return undefined;
+      case "message_stop":
+        return this.#end();
+      case "ping":
+        return undefined;
+      case "error":
+        return this.#fail(bareError(raw));
+      case "message":
+        this.#markRepaired();
+        return this.#readWhole(raw);
+      default: {
+        const fault = upstreamError(raw) ?? strayError(raw);
+        return fault === undefined ? undefined : this.#fail(fault);
+      }
+    }
+  }
+
+  #readWhole(raw: Fields): Frame["ends"] {
+    if (raw.type !== "message" && listOf(raw.content) === undefined) {
+      const fault = upstreamError(raw) ?? strayError(raw, true);
+      return this.#fail(fault ?? malformed("answered with something that is no message"));
+    }
+    this.#start(raw);
+    for (const block of listOf(raw.content) ?? []) this.#blocks.whole(fieldsOf(block) ?? {});
+    this.#forwardable = filledText(raw.id) !== undefined;
+    this.#count(raw.usage);
+    this.#stop({ ...raw, stop_reason: filledText(raw.stop_reason) ?? "end_turn" });
+    return this.#end();
+  }
+
+  #begin(message: Fields): Frame["ends"] {
+    // What a second answer takes the place of has been passed on already.
+    if (this.#blocks.count > 0)
+      return this.#fail(malformed("began another answer in the middle of one"));
+    if (this.#started) this.#markRepaired();
+    if (!isWholeUsage(message.usage) || listOf(message.content) === undefined) this.#markRepaired();
+    this.#start(message);
+    this.#count(message.usage);
+    // Calls that code of the model's makes stand in the start, without events of their own.
+    for (const block of listOf(message.content) ?? []) this.#blocks.whole(fieldsOf(block) ?? {});
+    this.#stop(message);
+    return undefined;
+  }
+
+  #start(message: Fields): void {
+    if (this.#started) return;
+    this.#started = true;
+    const id = filledText(message.id);
+    if (id === undefined) this.#markRepaired();
+    const rest = Object.entries(message).filter(([key, value]) => !known.has(key) && value != null);
+    this.#say({
+      type: "turn-start",
+      dialect: "messages",
+      ...(id && { id }),
+      model: filledText(message.model),
+      ...(rest.length > 0 && { extra: Object.fromEntries(rest) }),
+    });
+  }
+
+  #count(raw: unknown): void {
+    const usage = this.#usage.each(raw);
+    if (usage !== undefined) this.#say({ type: "usage", usage });
+  }
+
+  #stop(delta: Fields): void {
+    const reason = filledText(delta.stop_reason);
+    if (reason === undefined) return;
+    this.#start({});
+    this.#stopped = true;
+    this.#say({ type: "turn-end", choice: 0, stop: readStop(reason), ...stopExtra(delta) });
+  }
+
+  #end(): Frame["ends"] {
+    this.#start({});
+    this.#blocks.end();
+    if (!this.#stopped) {
+      this.#markRepaired();
+      this.#stop({ stop_reason: "end_turn" });
+    }
+    this.#over = true;
+    return "terminal";
+  }
+
+  #fail(fault: Fault): Frame["ends"] {
+    this.#markRepaired();
+    this.#over = true;
+    this.#emit({ type: "turn-fail", fault });
+    return "terminal";
+  }
+
+  /** A call that nobody can answer ends the turn. */
+  #say(event: Event): void {
+    if (this.#over) return;
+    if (event.type === "call-start" && event.name === "") return void this.#fail(nameless());
+    this.#emit(event);
+  }
+
+  #unreadable(data: string, name: string | undefined): void {
+    if (isBeat(data, name)) return;
+    if (name === "error") return void this.#fail(bareError({ message: data }));
+    this.#fail(malformed("sent a frame that is not a JSON object"));
+  }
+}
+
+export const readEvents = (context: ReadContext): EventReader => new MessagesReader(context);

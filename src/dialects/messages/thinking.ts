@@ -1,0 +1,148 @@
+import type { Decision } from "../../turn/decision.ts";
+import type { UpstreamName } from "../../turn/names.ts";
+import type { Profile, ThinkingRule } from "../../turn/profile.ts";
+import type { Fields, Params, Turn } from "../../turn/turn.ts";
+import { fieldsOf, filledText } from "../shared/loose.ts";
+
+/** How many tokens of thinking an effort comes to, and the other way round. */
+const budgets = [
+  { effort: "low", below: 4_096, budget: 4_096 },
+  { effort: "medium", below: 16_384, budget: 10_000 },
+  { effort: "high", below: Infinity, budget: 24_000 },
+] as const;
+const LEAST_BUDGET = 1024;
+/** From the least to the most. */
+const scale = ["minimal", "low", "medium", "high", "xhigh", "max", "ultra"];
+
+/** How much a request has the model think, in words that others know too. */
+export function readThinking(params: Params, effort: string | undefined): Params {
+  const { thinking, thinkingBudget, reasoningSummary: display, ...rest } = params;
+  const asked = effort ?? params.effort ?? effortFor(thinking, thinkingBudget);
+  return {
+    ...rest,
+    ...(thinking !== undefined && { thinking }),
+    ...(thinkingBudget !== undefined && { thinkingBudget }),
+    ...(asked !== undefined && { effort: asked }),
+    // Anything but `omitted` asks to see what the model thinks.
+    ...(display !== undefined && display !== "omitted" && { reasoningSummary: "auto" }),
+  };
+}
+
+function effortFor(thinking: string | undefined, budget: number | undefined): string | undefined {
+  if (thinking === "disabled") return "none";
+  return budget === undefined ? undefined : budgets.find(({ below }) => budget < below)?.effort;
+}
+
+/** A system message may change the effort from there on; the last one counts. */
+export function effortIn(messages: readonly unknown[]): string | undefined {
+  for (let at = messages.length - 1; at >= 0; at--) {
+    const message = fieldsOf(messages[at]);
+    if (message?.role !== "system") continue;
+    const effort = filledText(fieldsOf(message.output_config)?.effort);
+    if (effort !== undefined) return effort;
+  }
+  return undefined;
+}
+
+type Asked = {
+  readonly turn: Turn<UpstreamName>;
+  readonly profile: Profile;
+  readonly maxTokens: number;
+};
+
+export type Thinking = {
+  readonly thinking?: Fields | undefined;
+  readonly effort?: string | undefined;
+  readonly decisions: readonly Decision[];
+};
+
+/** Tells a model how much to think, in the forms that it takes. */
+export function writeThinking({ turn, profile, maxTokens }: Asked): Thinking {
+  const { thinking: rule = anyForm } = profile;
+  const decisions: Decision[] = [];
+  const change = (name: "effort" | "thinking", reason: string): void => {
+    const path = turn.traits.params[turn.traits.params[name] === undefined ? "effort" : name];
+    decisions.push({ path: path ?? name, action: "changed", reason });
+  };
+  const form = formFor(turn.params, rule, change);
+  const effort = effortWord(turn.params, form, rule, change);
+  if (form === undefined) return { effort, decisions };
+  if (form !== "enabled")
+    return { thinking: withDisplay({ type: form }, turn, rule), effort, decisions };
+  const budget = Math.min(budgetFor(turn.params), maxTokens - 1);
+  if (budget < LEAST_BUDGET) {
+    change("thinking", `there is no room to think within ${maxTokens} tokens`);
+    return { effort, decisions };
+  }
+  const thinking = { type: form, budget_tokens: budget };
+  return { thinking: withDisplay(thinking, turn, rule), effort, decisions };
+}
+
+/** Servers known no better are told what the client says. */
+const anyForm: ThinkingRule = {
+  forms: ["adaptive", "enabled", "disabled", "between_tools"],
+  efforts: ["low", "medium", "high", "xhigh", "max"],
+};
+
+type Change = (name: "effort" | "thinking", reason: string) => void;
+
+function formFor(
+  { thinking, effort }: Params,
+  { forms }: ThinkingRule,
+  change: Change,
+): string | undefined {
+  const wanted =
+    thinking ?? (effort === undefined ? undefined : effort === "none" ? "disabled" : "adaptive");
+  if (wanted === undefined || forms.includes(wanted)) return wanted;
+  if (wanted === "disabled") {
+    change("thinking", "the model always thinks; it is told to do so as little as it can");
+    return undefined;
+  }
+  const other =
+    wanted === "enabled" ? "adaptive" : forms.includes("adaptive") ? "adaptive" : "enabled";
+  if (!forms.includes(other)) {
+    change("thinking", "the model does not think");
+    return undefined;
+  }
+  if (thinking !== undefined) change("thinking", `the model takes \`${other}\` instead`);
+  return other;
+}
+
+const budgetFor = ({ thinkingBudget, effort = "medium" }: Params): number => {
+  if (thinkingBudget !== undefined) return Math.max(thinkingBudget, LEAST_BUDGET);
+  const known = budgets.find((one) => one.effort === effort);
+  if (known !== undefined) return known.budget;
+  return scale.indexOf(effort) > scale.indexOf("high") ? Infinity : LEAST_BUDGET;
+};
+
+/** The effort that the model knows and that comes nearest, not above what was asked for. */
+function effortWord(
+  { effort, thinking }: Params,
+  form: string | undefined,
+  { efforts }: ThinkingRule,
+  change: Change,
+): string | undefined {
+  if (effort === undefined || efforts.length === 0) return undefined;
+  if (effort === "none") return form === "disabled" ? undefined : efforts[0];
+  // A budget says it already.
+  if (form === "enabled" && thinking === "enabled") return undefined;
+  if (efforts.includes(effort)) return effort;
+  const asked = scale.indexOf(effort);
+  const below = efforts.findLast((one) => scale.indexOf(one) <= asked);
+  const nearest = below ?? efforts[0];
+  if (nearest !== undefined) change("effort", `the model has nothing nearer than \`${nearest}\``);
+  return nearest;
+}
+
+/** What a model thinks is left out by default; other clients expect to see it. */
+function withDisplay(
+  thinking: Fields,
+  turn: Turn<UpstreamName>,
+  { display }: ThinkingRule,
+): Fields {
+  const isShown = turn.dialect !== "messages" || turn.params.reasoningSummary !== undefined;
+  const isThought = thinking.type !== "disabled";
+  return isShown && isThought && display === true
+    ? { display: "summarized", ...thinking }
+    : thinking;
+}

@@ -1,0 +1,127 @@
+import { memoizeByIdentity } from "../../turn/memoize.ts";
+import { clientName, type UpstreamName } from "../../turn/names.ts";
+import type { Fields, FunctionTool, Tool } from "../../turn/turn.ts";
+import { parametersOf } from "../shared/json-schema.ts";
+import { given, filledText } from "../shared/loose.ts";
+import { invalid, shaped } from "../shared/shape.ts";
+import { extraOf, ownExtra } from "./extra.ts";
+import { customToolSchema, toolSchema } from "./schema.ts";
+import { familyOf, isSearch } from "./tool-types.ts";
+
+const none: readonly Tool[] = [];
+
+/** The tools of a request. `loaded`: the names that the conversation has brought up so far. */
+export function readTools(list: unknown, loaded: () => ReadonlySet<string>): readonly Tool[] {
+  if (list === undefined || list === null) return none;
+  if (!Array.isArray(list)) throw invalid("tools", "must be an array of tools");
+  if (list.length === 0) return none;
+  const { tools, deferred } = readList(list);
+  if (deferred.length === 0) return tools;
+  const names = loaded();
+  const hidden = deferred.filter((name) => !names.has(name));
+  return hidden.length === 0 ? tools : withDeferred(list, hidden);
+}
+
+type ReadList = {
+  readonly tools: readonly Tool[];
+  /** The names of the tools that the client's own search loads. */
+  readonly deferred: readonly string[];
+  readonly withHidden: Map<string, readonly Tool[]>;
+};
+
+/** `bodyReader` gives the same array for the same tools. */
+const readList = memoizeByIdentity((list: readonly unknown[]): ReadList => {
+  const tools = list.map((raw, at) => readTool(raw, `tools[${at}]`));
+  const isSearched = tools.some((tool) => tool.type === "builtin" && isSearch(tool.kind));
+  const deferred = isSearched
+    ? []
+    : tools.flatMap((tool) => (tool.type === "function" && isDeferred(tool) ? tool.name : []));
+  return { tools, deferred, withHidden: new Map() };
+});
+
+const MOST = 64;
+
+/** The same list for the same names: whoever works on it keeps the result by identity. */
+function withDeferred(list: readonly unknown[], hidden: readonly string[]): readonly Tool[] {
+  const { tools, withHidden } = readList(list);
+  const key = JSON.stringify(hidden);
+  let made = withHidden.get(key);
+  if (made === undefined) {
+    const names = new Set(hidden);
+    made = tools.map((tool) =>
+      tool.type === "function" && names.has(tool.name) ? { ...tool, deferred: true } : tool,
+    );
+    if (withHidden.size >= MOST) withHidden.clear();
+    withHidden.set(key, made);
+  }
+  return made;
+}
+
+const isDeferred = ({ extra }: FunctionTool): boolean => extra?.hints?.defer_loading === true;
+
+function readTool(raw: unknown, path: string): Tool {
+  const tool = shaped(toolSchema, raw, path);
+  if (tool.type == null || tool.type === "custom") return readCustom(tool, path);
+  const { kind, name } = familyOf(tool.type);
+  const called = filledText(tool.name) ?? filledText(tool.mcp_server_name) ?? name ?? kind;
+  return { type: "builtin", kind, name: clientName(called), dialect: "messages", raw: tool };
+}
+
+function readCustom(raw: Fields, path: string): FunctionTool {
+  const read = shaped(customToolSchema, raw, path);
+  const { type: _, name, description, input_schema, strict, defer_loading, ...rest } = read;
+  return {
+    type: "function",
+    name: clientName(name),
+    ...given({ description, schema: input_schema, strict }),
+    ...extraOf(rest, { defer_loading }),
+  };
+}
+
+type WrittenTools = { readonly text: string | undefined; readonly reasons: readonly string[] };
+
+/** The tools as JSON text, and why some are none here. */
+export const writeTools = memoizeByIdentity(
+  (tools: readonly Tool<UpstreamName>[]): WrittenTools => {
+    const reasons: string[] = [];
+    const list = tools.flatMap((tool) => {
+      const written = writeTool(tool);
+      if (typeof written !== "string") return [written];
+      reasons.push(written);
+      return [];
+    });
+    return { text: list.length === 0 ? undefined : JSON.stringify(list), reasons };
+  },
+);
+
+function writeTool(tool: Tool<UpstreamName>): Fields | string {
+  switch (tool.type) {
+    case "function": {
+      const { name, description, schema, strict, extra } = tool;
+      return {
+        name,
+        ...given({ description }),
+        input_schema: withType(parametersOf(schema)),
+        ...(strict === true && { strict }),
+        ...ownExtra(extra),
+      };
+    }
+    case "builtin":
+      return tool.dialect === "messages"
+        ? tool.raw
+        : `the messages dialect has no ${tool.kind} tool as the ${tool.dialect} dialect has`;
+    case "custom":
+    case "namespace":
+      return `the messages dialect has no ${tool.type} tools`;
+    default:
+      return tool satisfies never;
+  }
+}
+
+/** The API wants to read at the root that it is an object. */
+const withType = (schema: Fields | undefined): Fields =>
+  schema === undefined
+    ? { type: "object", properties: {} }
+    : schema.type === undefined
+      ? { type: "object", ...schema }
+      : schema;

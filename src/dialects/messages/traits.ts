@@ -1,0 +1,31 @@
+import type { DialectTraits } from "../../turn/dialect-traits.ts";
+
+export const messagesTraits: DialectTraits = {
+  conversation: "messages",
+  instructions: "system",
+  format: { path: "output_config.format" },
+  params: {
+    maxTokens: "max_tokens",
+    temperature: "temperature",
+    topP: "top_p",
+    topK: "top_k",
+    stop: "stop_sequences",
+    parallelCalls: "tool_choice.disable_parallel_tool_use",
+    effort: "output_config.effort",
+    thinking: "thinking.type",
+    thinkingBudget: "thinking.budget_tokens",
+    reasoningSummary: "thinking.display",
+    serviceTier: "service_tier",
+    user: "metadata.user_id",
+    thread: "thread",
+    compaction: "compaction",
+  },
+  nestsTools: false,
+  strictFunctions: false,
+  builtinsAsFunctions: true,
+  sealsReasoning: true,
+  signsReasoning: true,
+  endsCalls: true,
+  callsInMessage: false,
+  choices: 1,
+};

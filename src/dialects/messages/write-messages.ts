@@ -1,0 +1,127 @@
+import type { Decision } from "../../turn/decision.ts";
+import { isBySystem } from "../../turn/item.ts";
+import { jsonOf, isFields } from "../../turn/json.ts";
+import type { UpstreamName } from "../../turn/names.ts";
+import { itemPath } from "../../turn/path.ts";
+import type { Profile } from "../../turn/profile.ts";
+import type { Call, Fields, Item, Message, Part, Result, Turn } from "../../turn/turn.ts";
+import { writePart } from "./content-parts.ts";
+import { ownExtra } from "./extra.ts";
+import { MessageList } from "./message-list.ts";
+import { isWorded, writeReasoning } from "./reasoning.ts";
+
+type Note = (action: Decision["action"], reason: string, within?: string) => void;
+
+type WrittenMessages = {
+  readonly system: readonly Fields[];
+  readonly messages: readonly Fields[];
+  readonly decisions: Decision[];
+};
+
+/** Writes the conversation: instructions apart, roles in turn, results first and together. */
+export function writeMessages(turn: Turn<UpstreamName>, profile: Profile): WrittenMessages {
+  const decisions: Decision[] = [];
+  let at = 0;
+  const note: Note = (action, reason, within = "") => {
+    const path = itemPath(turn, at) + within;
+    const last = decisions.at(-1);
+    if (last?.path !== path || last.reason !== reason) decisions.push({ path, action, reason });
+  };
+  const system: Fields[] = [];
+  const list = new MessageList(profile, note);
+  const context: Writing = { own: turn.dialect === "messages", profile, note };
+  let isAtStart = true;
+  for (const item of turn.items) {
+    if (isAtStart && isBySystem(item)) system.push(...writeBlocks(item.parts, context));
+    else {
+      isAtStart = false;
+      writeItem(item, list, context);
+    }
+    at++;
+  }
+  at = Math.max(0, turn.items.length - 1);
+  return { system, messages: list.end(), decisions };
+}
+
+type Writing = { readonly own: boolean; readonly profile: Profile; readonly note: Note };
+
+function writeItem(item: Item<UpstreamName>, list: MessageList, context: Writing): void {
+  const { profile, note } = context;
+  switch (item.type) {
+    case "message":
+      return writeMessage(item, list, context);
+    case "reasoning": {
+      const blocks = writeReasoning(item, profile.reasoning);
+      if (blocks.length === 0 && isWorded(item)) note("dropped", lostReasoning(profile));
+      return list.add("assistant", blocks);
+    }
+    case "call":
+      return list.add("assistant", [writeCall(item)]);
+    case "result":
+      return list.add("user", [writeResult(item, context)]);
+    case "opaque":
+      if (item.dialect === "messages") return list.add("assistant", [item.raw]);
+      return note(
+        "dropped",
+        `the messages dialect has no such item as \`${String(item.raw.type)}\``,
+      );
+    default:
+      item satisfies never;
+  }
+}
+
+const lostReasoning = ({ name, reasoning }: Profile): string =>
+  reasoning === "signed_thinking"
+    ? `the ${name} profile takes back only what its own models have thought and signed`
+    : `the ${name} profile does not take reasoning back`;
+
+function writeMessage(item: Message, list: MessageList, context: Writing): void {
+  const blocks = writeBlocks(item.parts, context);
+  const extra = ownExtra(item.extra);
+  if (item.name !== undefined) context.note("dropped", "the messages dialect has no names");
+  const { role } = item;
+  if (role === "user" || role === "assistant") list.add(role, blocks, extra);
+  else list.system(blocks, extra);
+}
+
+/** The blocks of a message; text without a word is refused, and says nothing. */
+function writeBlocks(parts: readonly Part[], { own, note }: Writing): Fields[] {
+  return parts.flatMap((part) => {
+    const block = writePart(part, own);
+    if (typeof block === "string") {
+      note("dropped", block, ".content");
+      return [];
+    }
+    return isBlank(block) ? [] : [block];
+  });
+}
+
+const isBlank = ({ type, text }: Fields): boolean =>
+  type === "text" && typeof text === "string" && text.trim() === "";
+
+function writeCall({ id, name, input, extra }: Call<UpstreamName>): Fields {
+  const value = jsonOf(input === "" ? "{}" : input);
+  return {
+    type: "tool_use",
+    id,
+    name,
+    input: isFields(value) ? value : { input },
+    ...ownExtra(extra),
+  };
+}
+
+function writeResult(item: Result, context: Writing): Fields {
+  const blocks = writeBlocks(item.parts, context);
+  const [first, ...more] = blocks;
+  const isPlain = more.length === 0 && first !== undefined && isPlainText(first);
+  return {
+    type: "tool_result",
+    tool_use_id: item.call,
+    ...(blocks.length > 0 && { content: isPlain ? first.text : blocks }),
+    ...(item.isError === true && { is_error: true }),
+    ...ownExtra(item.extra),
+  };
+}
+
+const isPlainText = (block: Fields): boolean =>
+  block.type === "text" && Object.keys(block).length === 2;

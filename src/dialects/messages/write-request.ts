@@ -1,0 +1,179 @@
+import type { Decision } from "../../turn/decision.ts";
+import type { UpstreamName } from "../../turn/names.ts";
+import type { Profile } from "../../turn/profile.ts";
+import type { Fields, Params, Turn } from "../../turn/turn.ts";
+import type { Target, Written } from "../dialect.ts";
+import { fieldsOf, listOf, numberOf } from "../shared/loose.ts";
+import { addFields, paramPath, writeExtra, writeParams } from "../shared/params.ts";
+import { withOwnTools, withTools } from "../shared/tools-text.ts";
+import { writeChoice } from "./choice.ts";
+import { writeFormat } from "./format.ts";
+import { writeTier } from "./service-tier.ts";
+import { writeThinking } from "./thinking.ts";
+import { writeTools } from "./tools.ts";
+import { messagesTraits } from "./traits.ts";
+import { writeMessages } from "./write-messages.ts";
+
+/** Where neither client nor profile names a limit. */
+const MAX_TOKENS = 16_384;
+/** Longer answers are refused unless they are streamed: the connection would be silent too long. */
+const MOST_UNSTREAMED = 21_333;
+
+type Body = Record<string, unknown>;
+
+export function writeRequest(turn: Turn<UpstreamName>, to: Target): Written {
+  const { text, decisions } = to.straight ? forward(turn, to) : translate(turn, to);
+  const { headers } = turn;
+  // What a client of this dialect says of versions and betas holds for its request wherever it goes.
+  return { text, decisions, ...(turn.dialect === "messages" && headers && { headers }) };
+}
+
+/** The client's own request, under the upstream's name for the model. */
+function forward(turn: Turn<UpstreamName>, { profile, model }: Target): Written {
+  const { tools, ...rest } = turn.body;
+  const body: Body = { ...rest, model };
+  if (turn.stream) body.stream = true;
+  addFields(body, profile);
+  return { text: withOwnTools(body, tools), decisions: [] };
+}
+
+function translate(turn: Turn<UpstreamName>, { profile, model }: Target): Written {
+  const { system, messages, decisions } = writeMessages(turn, profile);
+  const maxTokens = limitFor(turn, profile, decisions);
+  const { parallelCalls, effort: _e, thinking: _t, thinkingBudget: _b, ...others } = turn.params;
+  const { reasoningSummary: _s, maxTokens: _m, serviceTier, ...params } = others;
+  const written = writeParams(
+    { ...turn, params: withTier(params, serviceTier) },
+    { name: "messages", traits: messagesTraits },
+    profile,
+  );
+  decisions.push(...written.decisions);
+  const body: Body = { model, max_tokens: maxTokens, messages, ...written.fields };
+  if (system.length > 0) body.system = system;
+  if (turn.stream || maxTokens > MOST_UNSTREAMED) body.stream = true;
+  decisions.push(...askToThink(body, turn, profile, maxTokens));
+  decisions.push(...fitSampling(body, turn, profile));
+  decisions.push(...askForFormat(body, turn));
+  const tools = writeTools(turn.tools);
+  for (const reason of tools.reasons) decisions.push({ path: "tools", action: "dropped", reason });
+  if (tools.text !== undefined) decisions.push(...choose(body, turn, parallelCalls));
+  decisions.push(...writeExtra(turn, "messages", body));
+  addFields(body, profile);
+  markCached(body, turn, profile);
+  const text = tools.text === undefined ? JSON.stringify(body) : withTools(body, tools.text);
+  return { text, decisions };
+}
+
+/** A tier that is not to be had here is left out as a parameter that is not there. */
+function withTier(params: Params, tier: string | undefined): Params {
+  if (tier === undefined) return params;
+  const word = writeTier(tier);
+  return word === undefined ? params : { ...params, serviceTier: word };
+}
+
+/** The API wants a limit in every request. */
+function limitFor(turn: Turn<UpstreamName>, profile: Profile, decisions: Decision[]): number {
+  const { maxTokens: asked } = turn.params;
+  const { maxTokens: most } = profile;
+  if (asked === undefined) return most ?? MAX_TOKENS;
+  if (most === undefined || asked <= most) return asked;
+  const path = paramPath("maxTokens", turn.traits);
+  decisions.push({ path, action: "changed", reason: `the model gives ${most} tokens at most` });
+  return most;
+}
+
+function askToThink(
+  body: Body,
+  turn: Turn<UpstreamName>,
+  profile: Profile,
+  maxTokens: number,
+): readonly Decision[] {
+  const { thinking, effort, decisions } = writeThinking({ turn, profile, maxTokens });
+  if (effort !== undefined) body.output_config = { ...fieldsOf(body.output_config), effort };
+  if (thinking === undefined) return decisions;
+  body.thinking = thinking;
+  if (profile.thinking?.leads !== true || thinking.type === "disabled") return decisions;
+  if (!lacksThought(body.messages)) return decisions;
+  body.thinking = { type: "disabled" };
+  const reason = "what was thought before the last calls is not known, and the model wants it back";
+  const path = paramPath(turn.params.thinking === undefined ? "effort" : "thinking", turn.traits);
+  return [...decisions, { path, action: "changed", reason }];
+}
+
+/** Whether the turn that goes on with results did not begin with a thought. */
+function lacksThought(messages: unknown): boolean {
+  const list = (listOf(messages) ?? []).map((one) => fieldsOf(one) ?? {});
+  const blocksOf = (message: Fields): readonly Fields[] =>
+    (listOf(message.content) ?? []).map((one) => fieldsOf(one) ?? {});
+  const isResult = (block: Fields): boolean => block.type === "tool_result";
+  // Behind the last words of the user that are no results, the model's turn began.
+  const start = list.findLastIndex(
+    (message) => message.role === "user" && !blocksOf(message).some(isResult),
+  );
+  const first = list.slice(start + 1).find(({ role }) => role === "assistant");
+  const [block] = first === undefined ? [] : blocksOf(first);
+  return block !== undefined && block.type !== "thinking" && block.type !== "redacted_thinking";
+}
+
+/** Sampling within the limits of the API; while a model thinks it is none of the client's. */
+function fitSampling(body: Body, turn: Turn<UpstreamName>, profile: Profile): Decision[] {
+  const decisions: Decision[] = [];
+  const isThinking = body.thinking !== undefined && fieldsOf(body.thinking)?.type !== "disabled";
+  const drop = (key: string, name: "temperature" | "topP" | "topK", reason: string): void => {
+    if (body[key] === undefined) return;
+    const isIdle = body[key] === 1;
+    delete body[key];
+    if (!isIdle) decisions.push({ path: paramPath(name, turn.traits), action: "dropped", reason });
+  };
+  if (isThinking) {
+    const reason = "a model that thinks samples as it likes";
+    drop("temperature", "temperature", reason);
+    drop("top_k", "topK", reason);
+    if ((numberOf(body.top_p) ?? 1) < 0.95) drop("top_p", "topP", reason);
+  }
+  if (profile.exclusiveSampling === true && body.temperature !== undefined)
+    drop("top_p", "topP", "the model takes one of temperature and top_p");
+  if ((numberOf(body.temperature) ?? 0) > 1) {
+    body.temperature = 1;
+    const reason = "temperatures end at 1 here";
+    decisions.push({ path: paramPath("temperature", turn.traits), action: "changed", reason });
+  }
+  const stops = listOf(body.stop_sequences);
+  if (stops?.some(isBlankText) === true)
+    body.stop_sequences = stops.filter((one) => !isBlankText(one));
+  return decisions;
+}
+
+const isBlankText = (value: unknown): boolean => typeof value === "string" && value.trim() === "";
+
+function askForFormat(body: Body, { format, traits }: Turn<UpstreamName>): Decision[] {
+  if (format === undefined || format.type === "text") return [];
+  const written = writeFormat(format);
+  if (written === undefined) {
+    const reason = "the messages dialect has no such format";
+    return [{ path: traits.format.path, action: "dropped", reason }];
+  }
+  body.output_config = { ...fieldsOf(body.output_config), format: written };
+  return [];
+}
+
+/** While a model thinks it cannot be made to call. */
+function choose(
+  body: Body,
+  { toolChoice: choice }: Turn<UpstreamName>,
+  parallel: boolean | undefined,
+): Decision[] {
+  const isForced = choice?.type === "required" || choice?.type === "tool";
+  const thinking = fieldsOf(body.thinking)?.type;
+  const isThinking = thinking !== undefined && thinking !== "disabled";
+  const written = writeChoice(isForced && isThinking ? { type: "auto" } : choice, parallel);
+  if (written !== undefined) body.tool_choice = written;
+  if (!isForced || !isThinking) return [];
+  const reason = "a model that thinks cannot be made to call a tool";
+  return [{ path: "tool_choice", action: "changed", reason }];
+}
+
+/** Clients of other dialects expect prefixes to be cached without a word. */
+function markCached(body: Body, turn: Turn<UpstreamName>, { cacheMark }: Profile): void {
+  if (cacheMark !== undefined && turn.dialect !== "messages") body.cache_control ??= cacheMark;
+}
