@@ -34,7 +34,7 @@ export const genericMessages: Profile = {
     schema: { anyRoot: false, strict: false },
   },
   params: { thread: null, compaction: null },
-  formats: ["text"],
+  formats: ["text", "schema"],
   reasoning: "thinking",
   streamUsage: false,
   // The strictest of them refuse a conversation for any of these.

@@ -1,3 +1,5 @@
+/** The list of models, in a body that clients of both families read. */
+
 import type { Fields } from "../../turn/turn.ts";
 import type { ListedModel, ModelListForm } from "../dialect.ts";
 

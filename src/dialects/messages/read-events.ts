@@ -1,3 +1,5 @@
+/** Reads the answers of Messages upstreams, streamed and whole. */
+
 import type { Emit } from "../../stream/stage.ts";
 import type { Frame, TurnEvent } from "../../turn/event.ts";
 import type { Fault } from "../../turn/fault.ts";

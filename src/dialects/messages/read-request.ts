@@ -1,3 +1,5 @@
+/** Reads Messages requests as turns. */
+
 import { isFields } from "../../turn/json.ts";
 import type { Extra, Fields, Item, Params, Tool, Turn } from "../../turn/turn.ts";
 import type { RequestHeaders } from "../dialect.ts";

@@ -1,3 +1,5 @@
+/** What Messages requests must look like, as loosely as clients send them. */
+
 import { z } from "zod";
 import { jsonSchema } from "../shared/json-schema.ts";
 

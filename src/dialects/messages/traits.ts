@@ -1,3 +1,5 @@
+/** Where Messages requests keep what all dialects have. */
+
 import type { DialectTraits } from "../../turn/dialect-traits.ts";
 
 export const messagesTraits: DialectTraits = {

@@ -1,3 +1,5 @@
+/** Writes turns as Messages requests. */
+
 import type { Decision } from "../../turn/decision.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";

@@ -33,13 +33,13 @@ export const messagesClient: SmokeClient = {
 export function readMessage(body: Fields | undefined): Omit<AnswerSummary, "figures"> {
   const content = listOf(body?.content);
   if (body?.type !== "message" || content === undefined)
-    return { calls: [], text: "", finish: "", flaws: ["the answer is no message"] };
+    return { calls: [], text: "", finish: "", problems: ["the answer is no message"] };
   const blocks = content.map((block) => fieldsOf(block) ?? {});
   return {
     calls: blocks.filter(({ type }) => type === "tool_use").map(callIn),
     text: blocks.map(({ text }) => filledText(text) ?? "").join(""),
     finish: filledText(body.stop_reason) ?? "",
-    flaws: [],
+    problems: [],
   };
 }
 
@@ -136,7 +136,7 @@ class MessagesReading {
       text: this.#text,
       finish: this.#finish,
       figures: this.#figures,
-      flaws: [...this.#flaws],
+      problems: [...this.#flaws],
     };
   }
 }
