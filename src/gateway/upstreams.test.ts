@@ -22,12 +22,4 @@ describe("an upstream", () => {
     expect(profileOf("demo")?.name).toBe("generic-chat");
     expect(profileOf("small")).toMatchObject({ name: "demo", tools: { max: 1 } });
   });
-
-  it("of a dialect that is not there yet is refused as such", () => {
-    expect(() =>
-      open({ far: { dialect: "messages", base_url: "https://example.com/v1" } }),
-    ).toThrow(
-      "`upstreams.far.dialect`: `messages` is not there yet; use `chat`, `responses`, `codex` or `scripted`.",
-    );
-  });
 });

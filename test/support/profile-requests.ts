@@ -26,6 +26,7 @@ export function sending(
   let text = "{}";
   const upstream: Upstream = {
     name: "up",
+    emitsFrames: true,
     profile,
     prepare(planned, { straight }) {
       const dialect = builtinDialects.get(profile.dialect)?.upstream;
