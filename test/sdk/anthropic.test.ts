@@ -31,11 +31,10 @@ async function loop(ask: Ask, box: Toolbox): Promise<string> {
     const answer = await ask(messages);
     messages.push({ role: "assistant", content: answer.content });
     const calls = answer.content.filter((block) => block.type === "tool_use");
+    expect(answer.stop_reason).toBe(calls.length === 0 ? "end_turn" : "tool_use");
     if (calls.length === 0) {
-      expect(answer.stop_reason).toBe("end_turn");
       return answer.content.map((block) => (block.type === "text" ? block.text : "")).join("");
     }
-    expect(answer.stop_reason).toBe("tool_use");
     const content = calls.map(({ id, name, input }) => ({
       type: "tool_result" as const,
       tool_use_id: id,

@@ -25,9 +25,9 @@ export function answerInMessages(asked: Body, say: FakeAnswer): Answer {
     usage: { ...usage, output_tokens: 1 },
   };
   return sse(
-    named({ type: "message_start", ...{ message: early } }),
+    named(event("message_start", { message: early })),
     ...content.flatMap(blockEvents).map(named),
-    named({ type: "message_delta", ...{ delta: { stop_reason, stop_sequence: null }, usage } }),
+    named(event("message_delta", { delta: { stop_reason, stop_sequence: null }, usage })),
     named({ type: "message_stop" }),
   );
 }
@@ -49,6 +49,8 @@ function blocksOf({ text, refusal, reasoning, calls = [] }: FakeAnswer): Body[] 
 }
 
 type BlockEvent = Body & { readonly type: string };
+
+const event = (type: string, fields: Body): BlockEvent => ({ type, ...fields });
 
 function blockEvents(block: Body, index: number): BlockEvent[] {
   const empty = { text: "", thinking: "", signature: "", input: {} };
