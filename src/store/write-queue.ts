@@ -53,6 +53,8 @@ export class WriteQueue {
   #lastBegan = -Infinity;
   #isWriting = false;
   #isClosed = false;
+  /** Somebody waits for what is queued. */
+  #isUrgent = false;
   #cancelWait: (() => void) | undefined;
 
   constructor(options: QueueOptions) {
@@ -63,7 +65,7 @@ export class WriteQueue {
   add(record: TurnRecord): Promise<void> {
     const bytes = record.bytes + record.planBytes + ENTRY_BYTES;
     if (this.#isClosed) return Promise.reject(closed());
-    if (this.#bytes + bytes > QUEUE_BYTES && this.#queued.length > 0)
+    if (this.#bytes + bytes > QUEUE_BYTES && this.#bytes > 0)
       return Promise.reject(this.#fault ?? overfull());
     this.#bytes += bytes;
     const saving = new Promise<void>((resolve, reject) => {
@@ -135,6 +137,7 @@ export class WriteQueue {
   #wakeNow(): void {
     this.#cancelWait?.();
     this.#cancelWait = undefined;
+    this.#isUrgent = this.#isWriting;
     if (!this.#isWriting && !this.#isEmpty()) this.#wakeSoon();
   }
 
@@ -151,7 +154,7 @@ export class WriteQueue {
     void this.#write(batch).then(() => {
       this.#isWriting = false;
       if (this.#isClosed && this.#fault !== undefined) this.#giveUp(this.#fault);
-      else if (this.#isClosed) this.#wakeNow();
+      else if (this.#isClosed || (this.#isUrgent && this.#fault === undefined)) this.#wakeNow();
       else this.#schedule();
     });
   }

@@ -23,7 +23,10 @@ export const item = (id: string, text = id): StoredItem => ({
 });
 
 /** A turn whose answer can be retrieved and continued. */
-const answer = (id: string, over: Partial<StoredTurn> & { previous?: string } = {}): StoredTurn => {
+export const answer = (
+  id: string,
+  over: Partial<StoredTurn> & { previous?: string } = {},
+): StoredTurn => {
   const { previous, ...rest } = over;
   const input = [item(`${id}-in`)];
   const response = { previous, input, json: JSON.stringify({ id, status: "completed" }) };
@@ -125,6 +128,72 @@ export function describeStore(kind: string, open: OpenStore): void {
       for (const id of ids) await store.saveTurn(answer(id));
       for (const id of ids) expect((await store.findResponse("ann", id))?.id).toBe(id);
       expect(await store.findResponse("ann", "toString")).toBeUndefined();
+      await store.close();
+    });
+
+    it("knows no id that is too long or no text, and asks nobody for it", async () => {
+      const { store } = await opened();
+      await store.saveTurn(answer("a"));
+      for (const id of ["a\0", "\0", "\ud800", "a".repeat(1_000_000)]) {
+        expect(await store.findResponse("ann", id)).toBeUndefined();
+        expect(await store.findPlan("ann", id)).toBeUndefined();
+        expect(await store.deleteResponse("ann", id)).toBe(false);
+        expect(await itemIds(store, "ann", id, "a-in")).toEqual(["a-in"]);
+        expect(await store.findSealOwners("ann", [id])).toEqual(new Map());
+        expect(await store.loadChain("ann", id, 1000)).toEqual({ type: "missing", id });
+      }
+      await store.close();
+    });
+
+    it("keeps every character of what it is given", async () => {
+      const { store } = await opened();
+      const text = "\u{1F600} \u2028 \\ \" ' {a,b} \0 \ud800 \n\t é".repeat(3);
+      await store.saveTurn(answer("a", { items: [item("i", text)] }));
+      const found = await store.findResponse("ann", "a");
+      expect(found?.items).toEqual([item("i", text)]);
+      expect(JSON.parse(found?.items[0]?.json ?? "")).toEqual({ id: "i", text });
+      await store.close();
+    });
+
+    it("finds what was saved a moment ago, whether or not it is written", async () => {
+      const { store } = await opened();
+      const saving: Promise<void>[] = [];
+      for (let at = 0; at < 300; at++) {
+        saving.push(store.saveTurn(answer(`${at}`, at > 0 ? { previous: `${at - 1}` } : {})));
+      }
+      expect((await store.findResponse("ann", "150"))?.id).toBe("150");
+      const chain = await store.loadChain("ann", "299", 1_000_000);
+      expect(chain.type === "found" && chain.responses.length).toBe(300);
+      expect(await requests(store, "ann")).toEqual([300]);
+      await Promise.all(saving);
+      await store.close();
+    });
+
+    it("adds up usage by model, and names no more than a hundred in an hour", async () => {
+      const { store } = await opened();
+      const usage = { input: 3, output: 2, total: 5, cached: 1, cacheWrite: 4, reasoning: 2 };
+      const entry = { failed: true, usage, calls: 2, truncated: true };
+      const save = (model: string) => store.saveTurn(turn({ usage: { model, ...entry } }));
+      await Promise.all(Array.from({ length: 99 }, (_, at) => save(`m${at}`)));
+      for (const model of ["m0", "m99", "m100", "m101", "m1"]) await save(model);
+      const rows = await store.sumUsage("ann", 0, HOUR_MS);
+      expect(rows.length).toBe(101);
+      const requestsOf = (name: string) => rows.find(({ model }) => model === name)?.sum.requests;
+      expect(["m0", "m1", "m99", "m100", "other"].map(requestsOf)).toEqual([2, 2, 1, undefined, 2]);
+      expect(rows.find(({ model }) => model === "m0")?.sum).toEqual({
+        requests: 2,
+        failures: 2,
+        uncounted: 0,
+        input: 6,
+        output: 4,
+        total: 10,
+        cached: 2,
+        cacheWrite: 8,
+        reasoning: 4,
+        calls: 4,
+        truncated: 2,
+      });
+      expect(await store.sumUsage("ann", HOUR_MS, 2 * HOUR_MS)).toEqual([]);
       await store.close();
     });
 
