@@ -11,6 +11,7 @@ import { latency } from "./parts/latency.ts";
 import { linear } from "./parts/linear.ts";
 import { planning } from "./parts/planning.ts";
 import { soak } from "./parts/soak.ts";
+import { store } from "./parts/store.ts";
 import { endAll, startWorker } from "./processes.ts";
 import { printChecks, printSection } from "./report.ts";
 import { scenarios } from "./scenarios.ts";
@@ -22,7 +23,7 @@ import { openPortkey } from "./subjects/portkey.ts";
 import { Absent, type OpenSubject, type Subject } from "./subjects/subject.ts";
 import { verify } from "./verify.ts";
 
-const parts: readonly Part[] = [planning, disclosure, cost, latency, codex, linear, soak];
+const parts: readonly Part[] = [planning, disclosure, cost, latency, store, codex, linear, soak];
 
 const full: Effort = {
   rounds: 5,

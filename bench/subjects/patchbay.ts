@@ -22,13 +22,32 @@ export const openBefore =
     return openCheckout(resolve(folder), "before", upstream);
   };
 
+/** Patchbay with a store of its own, built before: the parts that compare stores run after it. */
+export const openStored = (
+  upstream: Pick<Upstream, "port">,
+  name: string,
+  setting: string,
+): ReturnType<OpenSubject> => start(root, name, upstream, setting);
+
+type Upstream = Parameters<OpenSubject>[0];
+
 async function openCheckout(
   checkout: string,
   name: string,
-  upstream: Parameters<OpenSubject>[0],
+  upstream: Upstream,
 ): ReturnType<OpenSubject> {
   const built = spawnSync("npm", ["run", "build"], { cwd: checkout, encoding: "utf8" });
   if (built.status !== 0) throw new Absent(`it does not build: ${built.stdout}`);
+  return start(checkout, name, upstream);
+}
+
+/** Without a setting, a store in memory: what it costs to keep turns is a part of its own. */
+async function start(
+  checkout: string,
+  name: string,
+  upstream: Pick<Upstream, "port">,
+  store = "{ kind: memory }",
+): ReturnType<OpenSubject> {
   const manifest = JSON.parse(readFileSync(join(checkout, "package.json"), "utf8")) as {
     readonly bin: { readonly patchbay: string };
   };
@@ -36,7 +55,7 @@ async function openCheckout(
   const port = await freePort();
   const folder = temporaryFolder();
   const config = join(folder, "patchbay.yaml");
-  writeFileSync(config, configuration(port, upstream.port));
+  writeFileSync(config, `${configuration(port, upstream.port)}store: ${store}\n`);
   const args = ["--max-semi-space-size=8", cli, "serve", "--config", config];
   const pid = await startServer({ command: process.execPath, args, folder, port });
   const face = { port, pid, headers: {} };

@@ -1,0 +1,134 @@
+import {
+  missing,
+  postgresServer,
+  type PostgresServer,
+} from "../../test/support/postgres-server.ts";
+import { askOf } from "../ask.ts";
+import { cpuSeconds } from "../cpu.ts";
+import { shuffled, type Spread, spread } from "../figures.ts";
+import type { Check, Part, Section, Stand } from "../part.ts";
+import { showRatio, showSpread, verdict } from "../report.ts";
+import { type Scenario, scenario } from "../scenarios.ts";
+import { openStored } from "../subjects/patchbay.ts";
+import type { Subject } from "../subjects/subject.ts";
+
+const measured = [scenario("one-tool"), scenario("text-stream"), scenario("large-request")];
+const connections = 16;
+/** CPU per request as a multiple of the same with the store off. */
+const mostTimesOff: Readonly<Record<string, number>> = { sqlite: 1.25, postgres: 1.4 };
+
+type Row = {
+  readonly scenario: string;
+  readonly door: string;
+  readonly store: string;
+  readonly micros: Spread;
+  readonly timesOff: number;
+};
+
+type Stored = { readonly store: string; readonly subject: Subject };
+
+/** What keeping turns costs the gateway: the same requests with each kind of store, and with none. */
+export const store: Part = {
+  name: "store",
+  when: "always",
+  async measure(stand) {
+    const server = missing === undefined ? await postgresServer() : undefined;
+    try {
+      const subjects = await openAll(stand, server);
+      const samples = await sample(stand, subjects);
+      return sectionOf(stand, rowsOf(subjects, samples));
+    } finally {
+      await server?.[Symbol.asyncDispose]();
+    }
+  },
+};
+
+async function openAll(stand: Stand, server: PostgresServer | undefined): Promise<Stored[]> {
+  const kinds: Record<string, string> = { off: "off", memory: "memory", sqlite: "sqlite" };
+  if (server !== undefined)
+    kinds["postgres"] = `{ kind: postgres, url: "${await server.createDatabase()}" }`;
+  const opened: Stored[] = [];
+  for (const [kind, setting] of Object.entries(kinds))
+    for (const subject of await openStored(stand.direct, kind, setting))
+      opened.push({ store: kind, subject });
+  return opened;
+}
+
+async function sample(
+  stand: Stand,
+  subjects: readonly Stored[],
+): Promise<ReadonlyMap<string, readonly number[]>> {
+  const { effort } = stand;
+  const samples = new Map<string, number[]>();
+  for (const { subject } of subjects)
+    for (const each of measured) await load(stand, subject, each, effort.warm);
+  for (let round = 1; round <= effort.rounds; round += 1) {
+    stand.say(`store: round ${round} of ${effort.rounds}`);
+    for (const each of measured)
+      for (const { store: kind, subject } of shuffled(subjects)) {
+        const how = { seconds: effort.pacedSeconds, rate: each.rate };
+        const key = `${each.id} ${subject.door} ${kind}`;
+        const micros = await load(stand, subject, each, how);
+        samples.set(key, [...(samples.get(key) ?? []), micros]);
+      }
+  }
+  return samples;
+}
+
+async function load(
+  stand: Stand,
+  subject: Subject,
+  each: Scenario,
+  how: { readonly requests?: number; readonly seconds: number; readonly rate?: number },
+): Promise<number> {
+  const before = cpuSeconds(subject.pid);
+  const asks = [askOf(subject, each)];
+  const outcome = await stand.run({ port: subject.port, asks, connections, ...how });
+  if (outcome.fault) throw new Error(`${subject.name}, ${each.title}: ${outcome.fault}`);
+  return ((cpuSeconds(subject.pid) - before) / outcome.answered) * 1e6;
+}
+
+function rowsOf(
+  subjects: readonly Stored[],
+  samples: ReadonlyMap<string, readonly number[]>,
+): Row[] {
+  return measured.flatMap(({ id }) =>
+    subjects.map(({ store: kind, subject: { door } }) => {
+      const micros = spread(samples.get(`${id} ${door} ${kind}`) ?? []);
+      const off = spread(samples.get(`${id} ${door} off`) ?? []);
+      return { scenario: id, door, store: kind, micros, timesOff: micros.median / off.median };
+    }),
+  );
+}
+
+function sectionOf(stand: Stand, rows: readonly Row[]): Section {
+  const lines = measured.flatMap(({ id, title, rate }) => [
+    [`${title}, ${rate} a second`],
+    ...rows
+      .filter((row) => row.scenario === id)
+      .map((row) => [
+        `  ${row.door}, ${row.store}`,
+        showSpread(row.micros),
+        showRatio(row.timesOff),
+      ]),
+  ]);
+  return {
+    title: `CPU per request by store (median, least and most of ${stand.effort.rounds} rounds)`,
+    table: { head: ["", "us of CPU", "of off"], rows: lines },
+    figures: { rows },
+    checks: rows.flatMap(checksOf),
+  };
+}
+
+function checksOf({ scenario: id, door, store: kind, timesOff }: Row): Check[] {
+  const most = mostTimesOff[kind];
+  if (most === undefined) return [];
+  return [
+    {
+      what: `store ${kind}, ${door}, ${id}: CPU of the same with it off`,
+      target: `<= ${most}x`,
+      measured: showRatio(timesOff),
+      verdict: verdict(timesOff, timesOff <= most),
+    },
+  ];
+}
