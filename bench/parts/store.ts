@@ -102,16 +102,14 @@ function rowsOf(
 }
 
 function sectionOf(stand: Stand, rows: readonly Row[]): Section {
-  const lines = measured.flatMap(({ id, title, rate }) => [
-    [`${title}, ${rate} a second`],
-    ...rows
-      .filter((row) => row.scenario === id)
-      .map((row) => [
-        `  ${row.door}, ${row.store}`,
-        showSpread(row.micros),
-        showRatio(row.timesOff),
-      ]),
-  ]);
+  const show = (row: Row): string[] => [
+    `  ${row.door}, ${row.store}`,
+    showSpread(row.micros),
+    showRatio(row.timesOff),
+  ];
+  const lines = measured.flatMap(({ id, title, rate }) =>
+    [[`${title}, ${rate} a second`]].concat(rows.filter((row) => row.scenario === id).map(show)),
+  );
   return {
     title: `CPU per request by store (median, least and most of ${stand.effort.rounds} rounds)`,
     table: { head: ["", "us of CPU", "of off"], rows: lines },
