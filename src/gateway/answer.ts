@@ -24,7 +24,7 @@ import type { Job } from "./turn-run.ts";
 /** The answer to a turn on its way to the client. */
 export type Answer = Flow & {
   readonly seen: Tally["seen"];
-  readonly rounds: Pick<Rounds, "round" | "count">;
+  readonly rounds: Pick<Rounds, "round" | "count" | "answerId">;
   /** What had to be done to the answer. */
   repairs(): readonly Decision[];
   /** Its items that later requests may refer to. */

@@ -4,6 +4,7 @@ import { Fault } from "../turn/fault.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Fields, Turn } from "../turn/turn.ts";
 import type { Exchange } from "./exchange.ts";
+import { fromLastAnswer } from "./last-answer.ts";
 import type { RunningTurn } from "./running-turns.ts";
 import { sealKey } from "./seals.ts";
 import type { GatewayState } from "./state.ts";
@@ -78,7 +79,15 @@ const tooLarge = (limit: number): Fault =>
 
 const unknownOwner = (): undefined => undefined;
 
-function withSeals({ store }: State, tenant: Tenant, turn: Turn): Recalled | Promise<Recalled> {
+/** A turn whose conversation an upstream has kept goes on from the last round of the answer that it names. */
+function withSeals(state: State, tenant: Tenant, turn: Turn): Recalled | Promise<Recalled> {
+  if (turn.params.previousResponse === undefined) return withOwners(state, tenant, turn);
+  return fromLastAnswer(state.store, tenant, turn, state.config.server.body_limit).then((whole) =>
+    withOwners(state, tenant, whole),
+  );
+}
+
+function withOwners({ store }: State, tenant: Tenant, turn: Turn): Recalled | Promise<Recalled> {
   const seals = sealsIn(turn.items);
   if (seals.length === 0) return { turn, sealOwner: unknownOwner };
   return store.findSealOwners(tenant, seals.map(sealKey)).then((owners) => ({

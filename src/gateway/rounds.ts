@@ -49,6 +49,7 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
   #stages: OpenRound["stages"];
   #opened: OpenRound;
   #count = 1;
+  #answerId: string | undefined;
   /** Whether the current round has emitted anything, and whether its stages have ended. */
   #begun = false;
   #over = false;
@@ -74,6 +75,11 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
   /** What the current round counted, where the turn may have several. */
   get usage(): Usage | undefined {
     return this.#joined?.usage();
+  }
+
+  /** What the upstream calls the answer to the current round. */
+  get answerId(): string | undefined {
+    return this.#answerId;
   }
 
   /** How many times an upstream was asked. */
@@ -144,6 +150,7 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
     if (event.type === "turn-fail") return this.#fail(event.fault);
     if (!this.#begun) this.#options.begun?.();
     this.#begun = true;
+    if (event.type === "turn-start") this.#answerId = event.id;
     if (this.#joined === undefined) this.#emit(event);
     else this.#joined.each(event, this.#emit);
   };

@@ -20,6 +20,7 @@ import type { Reply } from "./exchange.ts";
 import { answerTurn, type Answer, type RoundResult } from "./answer.ts";
 import { faultForClient } from "./client-fault.ts";
 import type { GatewayState } from "./state.ts";
+import { lastAnswerItem } from "./last-answer.ts";
 import { prepareRound, type Round } from "./round.ts";
 import type { RunningTurn, RunningTurnView } from "./running-turns.ts";
 import { saveTurn, type AnswerLeft } from "./save-turn.ts";
@@ -249,9 +250,14 @@ class TurnRun implements RunningTurn {
   #answerLeft(): AnswerLeft | undefined {
     const [round, answer] = [this.#round, this.#answer];
     if (round === undefined || answer === undefined) return undefined;
-    const { items, seen } = answer;
-    const { rules } = this.#job;
-    return { id: answer.id(), round, rules, repairs: answer.repairs(), items, seals: seen.seals };
+    const { items, seen, rounds } = answer;
+    const { rules, turn } = this.#job;
+    const id = answer.id();
+    const last = rounds.answerId;
+    const isOther = last !== undefined && last !== id && round.profile.dialect === turn.dialect;
+    const kept =
+      isOther && turn.params.store !== false ? [...items, lastAnswerItem(id, last)] : items;
+    return { id, round, rules, repairs: answer.repairs(), items: kept, seals: seen.seals };
   }
 
   #disclosed(): DisclosureFigures | undefined {

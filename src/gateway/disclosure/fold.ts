@@ -10,6 +10,8 @@ import type { DisclosureSettings } from "./settings.ts";
 
 /** Groups of so few tools are declared as they are: a line and a reading would cost as much. */
 const FEW = 2;
+/** But no more tools than this in all. */
+const MOST_FEW = 8;
 
 /** The fold of a list of tools that was made before: agents send the same list for hours. */
 const known = new WeakMap<object, WeakMap<Profile, Map<string, Folded | null>>>();
@@ -77,5 +79,5 @@ function chosen(
   const few = groups.filter(isFew).flatMap(({ members }) => members).length;
   // A list that grows needs room to grow in.
   const spare = strategy === "wrap" || strategy === "native" ? room : Math.floor(room / 2);
-  return few <= spare ? groups.filter((group) => !isFew(group)) : groups;
+  return few <= Math.min(spare, MOST_FEW) ? groups.filter((group) => !isFew(group)) : groups;
 }

@@ -16,6 +16,7 @@ describe("grouping a flat list of tools", () => {
       { name: "list", namespace: "mcp__tickets__" },
       { name: "crm__find" },
       { name: "filesWrite" },
+      { name: "files.list" },
       { name: "mcp__wiki__get" },
       { name: "shout" },
     ];
@@ -23,7 +24,7 @@ describe("grouping a flat list of tools", () => {
     expect(lines).toEqual([
       ["tickets", 2],
       ["wiki", 2],
-      ["files", 2],
+      ["files", 3],
       ["crm", 1],
       ["other", 1],
     ]);

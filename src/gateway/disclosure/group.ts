@@ -12,6 +12,9 @@ export type Group<Tool> = {
 /** A group larger than this is split: providers advise fewer than ten, and each opening costs all of it. */
 const MOST = 8;
 
+/** Fewer tools that share a word are no group of their own. */
+const LEAST = 3;
+
 type Placed<Tool> = {
   readonly tool: Tool;
   readonly at: number;
@@ -69,7 +72,7 @@ function split<Tool>({ label, members }: Bundle<Tool>, depth: number): Bundle<To
   const alone: Placed<Tool>[] = [];
   const parts: Bundle<Tool>[] = [];
   for (const [word, some] of byWord) {
-    if (word === undefined || some.length < 2) alone.push(...some);
+    if (word === undefined || some.length < LEAST) alone.push(...some);
     else parts.push(...split({ label: joined(label, word), members: some }, depth + 1));
   }
   return [...parts, ...chunks({ label, members: alone.toSorted((a, b) => a.at - b.at) })];

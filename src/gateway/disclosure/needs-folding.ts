@@ -1,10 +1,10 @@
-import { bringsTools } from "../../tools/plan/catalog.ts";
+import { bringsTools, declaredBy } from "../../tools/plan/catalog.ts";
 import { ruleFor } from "../../tools/plan/declare.ts";
 import { toolsetOf } from "../../tools/plan/toolset.ts";
 import type { Capabilities, Strategy } from "../../disclosure/strategy.ts";
 import { chooseStrategy } from "../../disclosure/strategy.ts";
 import type { Profile } from "../../turn/profile.ts";
-import type { Turn } from "../../turn/turn.ts";
+import type { Tool, Turn } from "../../turn/turn.ts";
 import type { Candidates } from "./candidates.ts";
 import { toolBytes } from "./bytes.ts";
 import type { DisclosureSettings } from "./settings.ts";
@@ -28,21 +28,19 @@ export function mayFold(
   { mode, thresholds }: DisclosureSettings,
 ): boolean {
   if (mode === "off" || mode === "eager" || (turn.params.n ?? 1) > 1) return false;
-  if (bringsTools(turn.items)) return true;
-  if (turn.tools.length === 0) return false;
-  const count = turn.tools.reduce(
-    (sum, tool) => sum + (tool.type === "namespace" ? tool.tools.length : 1),
-    0,
+  const count = turn.items.reduce(
+    (sum, item) => sum + countOf(declaredBy(item)?.tools ?? []),
+    countOf(turn.tools),
   );
+  if (count === 0) return false;
   if (profiles.some(({ tools }) => count > tools.max)) return true;
   if (mode === "fit") return false;
-  return (
-    mode !== "auto" ||
-    count > thresholds.tools ||
-    toolBytes(turn.tools) > thresholds.bytes ||
-    isSearching(turn)
-  );
+  if (mode !== "auto" || count > thresholds.tools || isSearching(turn)) return true;
+  return bringsTools(turn.items) || toolBytes(turn.tools) > thresholds.bytes;
 }
+
+const countOf = (tools: readonly Tool[]): number =>
+  tools.reduce((sum, tool) => sum + (tool.type === "namespace" ? tool.tools.length : 1), 0);
 
 /** Whether the client has tools loaded by a search. */
 export const isSearching = ({ tools }: Turn): boolean =>
