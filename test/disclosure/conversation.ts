@@ -1,4 +1,3 @@
-import OpenAI from "openai";
 import { fakeUpstream, type Body } from "../support/fake-upstream.ts";
 import { onto, serve } from "../support/serve.ts";
 import { backs, type Back, type Say } from "./backs.ts";
@@ -90,9 +89,7 @@ export async function converse(
   const max = strategy === "eager" ? 10_000 : 128;
   const more = { ...back.more, capabilities: { tools: { max } } };
   await using served = await serve(onto(back.dialect, upstream.url, more));
-  const talk = doors.chat(
-    new OpenAI({ baseURL: `${served.url}/v1`, apiKey: "unused", maxRetries: 0 }),
-  );
+  const talk = doors.chat(served.url);
   const asking = { tools: someTools(count), stream: false, mode: strategy };
   const calls: string[] = [];
   for (let turn = 0; turn < TURNS; turn++) {

@@ -1,4 +1,5 @@
-import type OpenAI from "openai";
+import Anthropic from "@anthropic-ai/sdk";
+import OpenAI from "openai";
 import type { Body } from "../support/fake-upstream.ts";
 import { inChat, inResponses, type Declared } from "./tools.ts";
 
@@ -26,10 +27,68 @@ export type Asking = {
 /** A client that keeps its conversation: it says something, and answers calls with results. */
 export type Talk = { ask(said: string | readonly string[], asking: Asking): Promise<Given> };
 
-export const doors: Readonly<Record<"chat" | "responses", (client: OpenAI) => Talk>> = {
-  chat: chatTalk,
-  responses: responsesTalk,
+const keyless = { apiKey: "unused", maxRetries: 0 };
+
+/** Clients of each door, by the address of a gateway. */
+export const doors: Readonly<Record<"chat" | "responses" | "messages", (url: string) => Talk>> = {
+  chat: (url) => chatTalk(new OpenAI({ baseURL: `${url}/v1`, ...keyless })),
+  responses: (url) => responsesTalk(new OpenAI({ baseURL: `${url}/v1`, ...keyless })),
+  messages: (url) => messagesTalk(new Anthropic({ baseURL: url, ...keyless })),
 };
+
+function messagesTalk(client: Anthropic): Talk {
+  const messages: Anthropic.MessageParam[] = [];
+  let pending: Given["calls"] = [];
+  return {
+    async ask(said, { tools, stream, choice, more, mode }) {
+      const content =
+        typeof said === "string"
+          ? said
+          : said.map((text, at) => ({
+              type: "tool_result" as const,
+              tool_use_id: pending[at]?.id ?? "",
+              content: text,
+            }));
+      messages.push({ role: "user", content });
+      const body = {
+        model: "m",
+        max_tokens: 1000,
+        messages: [...messages],
+        tools: tools.map(({ name, description, parameters }) => ({
+          name,
+          description,
+          input_schema: parameters,
+        })),
+        ...(choice !== undefined && { tool_choice: messagesChoice(choice) }),
+        ...more,
+      } as unknown as Anthropic.MessageCreateParamsNonStreaming;
+      const options = { headers: { "x-patchbay-disclosure": mode } };
+      const answer = stream
+        ? await client.messages.stream(body, options).finalMessage()
+        : await client.messages.create(body, options);
+      messages.push({ role: "assistant", content: answer.content });
+      pending = answer.content.flatMap((block) =>
+        block.type === "tool_use"
+          ? [{ id: block.id, name: block.name, arguments: JSON.stringify(block.input) }]
+          : [],
+      );
+      const { input_tokens: input, output_tokens: output } = answer.usage;
+      return {
+        text: answer.content.map((block) => (block.type === "text" ? block.text : "")).join(""),
+        calls: pending,
+        usage: input + output,
+        shown: JSON.stringify(answer, (key, value: unknown) =>
+          key === "signature" || key === "data" ? undefined : value,
+        ),
+      };
+    },
+  };
+}
+
+function messagesChoice(choice: NonNullable<Asking["choice"]>): Body {
+  if (typeof choice === "string") return { type: choice === "required" ? "any" : choice };
+  return "force" in choice ? { type: "tool", name: choice.force } : { type: "auto" };
+}
 
 function chatTalk(client: OpenAI): Talk {
   const messages: Body[] = [];
