@@ -46,6 +46,8 @@ export type DoorDialect = {
   writeAnswer(answer: Answer<ClientName>, turn: Turn, context: WriteContext): string;
   /** The body of a refused request. */
   readonly writeError: (fault: Fault, requestId?: string) => string;
+  /** The path that tells by POST how many tokens a request has, and the body of the answer. */
+  readonly tokenCount?: TokenCountForm | undefined;
   /** Where its clients look for the id of a request, where that is not `x-request-id`. */
   readonly requestIdHeader?: string | undefined;
   /** Its list of models, where its clients expect another than that of the OpenAI API. */
@@ -62,6 +64,11 @@ export type ModelListForm = {
   isAskedBy(headers: RequestHeaders): boolean;
   list(models: readonly ListedModel[]): Fields;
   model(model: ListedModel): Fields;
+};
+
+export type TokenCountForm = {
+  readonly route: string;
+  body(tokens: number): Fields;
 };
 
 /** How upstreams of a dialect are asked. */

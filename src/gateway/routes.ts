@@ -1,11 +1,11 @@
 /** The routes of the gateway, and who answers each. */
 
-import type { DoorDialect, ListedModel, ModelListForm, PathParams } from "../dialects/dialect.ts";
+import type { DoorDialect, PathParams } from "../dialects/dialect.ts";
 import type { DialectRegistry, DoorEntry } from "../dialects/registry.ts";
 import { Fault } from "../turn/fault.ts";
 import type { CallRules } from "../turn/rules.ts";
 import type { Tenant } from "../turn/tenant.ts";
-import type { Fields, Turn } from "../turn/turn.ts";
+import type { Turn } from "../turn/turn.ts";
 import { modelProfile } from "../profiles/models.ts";
 import { headerOf, requestIdOf, requireJson } from "./admission.ts";
 import {
@@ -16,7 +16,7 @@ import {
 import { disclosureStage, type DisclosureStage } from "./disclosure/stage.ts";
 import type { Exchange } from "./exchange.ts";
 import type { GatewayState } from "./state.ts";
-import { listModels } from "./models.ts";
+import { decoded, serveModel, serveModels } from "./model-routes.ts";
 import { matchPath } from "./match-path.ts";
 import { planTurn } from "./plan-report.ts";
 import type { Round } from "./round.ts";
@@ -25,6 +25,8 @@ import { outputModes } from "./rules.ts";
 import { linkName, selectChain, type Link } from "./select.ts";
 import { readUsageQuery, usageBody } from "./usage-report.ts";
 import { runTurn, turnAhead, type Job } from "./turn-run.ts";
+import { sendJson } from "./send-json.ts";
+import { serveTokenCount } from "./token-count.ts";
 import { stageOf } from "./turn-stage.ts";
 import { contentType as metricsType } from "../telemetry/registry.ts";
 import { startSpan } from "../telemetry/spans.ts";
@@ -98,7 +100,16 @@ export function routeTable({ doors }: Pick<DialectRegistry, "doors">): RouteTabl
   };
 }
 
-const doorRoutes = (entry: DoorEntry): Route[] =>
+const doorRoutes = (entry: DoorEntry): Route[] => [...turnRoutes(entry), ...countRoutes(entry)];
+
+const countRoutes = ({ door }: DoorEntry): Route[] => {
+  const { tokenCount } = door;
+  if (tokenCount === undefined) return [];
+  const serve = (context: RequestContext): void => serveTokenCount(context, door, tokenCount);
+  return [{ method: "POST", path: tokenCount.route, door, serve }];
+};
+
+const turnRoutes = (entry: DoorEntry): Route[] =>
   entry.door.routes.flatMap((path): Route[] => [
     { method: "POST", path, door: entry.door, serve: (context) => serveTurn(context, entry.door) },
     {
@@ -312,53 +323,6 @@ function refuseSocket({ exchange, route: { path } }: RequestContext, title: stri
   );
 }
 
-async function serveModels(context: RequestContext): Promise<void> {
-  const { config, upstreams, clock } = context.state;
-  const models = await listModels(config, upstreams, clock);
-  sendJson(context, 200, modelListFor(context).list(models));
-}
-
-async function serveModel(context: RequestContext): Promise<void> {
-  const { config, upstreams, clock } = context.state;
-  const id = decoded(context.rest);
-  const models = await listModels(config, upstreams, clock);
-  const model = models.find((known) => known.id === id);
-  if (model === undefined)
-    throw new Fault(
-      "model.unknown",
-      `There is no model \`${id.slice(0, 200)}\` here; GET /v1/models lists them.`,
-      {
-        param: "model",
-      },
-    );
-  sendJson(context, 200, modelListFor(context).model(model));
-}
-
-function decoded(rest: string): string {
-  try {
-    return decodeURIComponent(rest);
-  } catch (error) {
-    throw new Fault("request.route", "The path is malformed; check its escapes.", {}, error);
-  }
-}
-
-const modelBody = ({ id, owner }: ListedModel): Fields => ({
-  id,
-  object: "model",
-  created: 0,
-  owned_by: owner,
-});
-
-const modelList: Pick<ModelListForm, "list" | "model"> = {
-  list: (models) => ({ object: "list", data: models.map(modelBody) }),
-  model: modelBody,
-};
-
-/** One path lists the models for all clients; the headers tell of which dialect a client is. */
-const modelListFor = ({ state, exchange }: RequestContext): typeof modelList =>
-  state.dialects.doors.find(({ door }) => door.modelList?.isAskedBy(exchange.headers) === true)
-    ?.door.modelList ?? modelList;
-
 /** Ready while any upstream is; what keeps the others is told by its code. */
 async function serveReadiness(context: RequestContext): Promise<void> {
   const states = await Promise.all(
@@ -378,15 +342,6 @@ function serveMetrics(context: RequestContext): void {
   const { reply } = context.exchange;
   reply.head(200, { "content-type": metricsType, "x-request-id": context.requestId });
   reply.end(context.state.metrics.text());
-}
-
-function sendJson(context: RequestContext, status: number, body: unknown): void {
-  const { reply } = context.exchange;
-  reply.head(status, {
-    "content-type": "application/json; charset=utf-8",
-    "x-request-id": context.requestId,
-  });
-  reply.end(JSON.stringify(body));
 }
 
 export const requestIdFor = (state: GatewayState, exchange: Exchange): string =>

@@ -29,6 +29,10 @@ export const messages = {
     writeAnswer,
     writeError: errorText,
     requestIdHeader: "request-id",
+    tokenCount: {
+      route: `${messagesDoor}/count_tokens`,
+      body: (tokens) => ({ input_tokens: tokens }),
+    },
     modelList,
   },
   upstream: {
@@ -39,6 +43,7 @@ export const messages = {
     }),
     writeRequest,
     readEvents,
+    emitsFrames: true,
   },
 } as const satisfies Dialect;
 

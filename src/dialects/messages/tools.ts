@@ -49,13 +49,15 @@ function withDeferred(list: readonly unknown[], hidden: readonly string[]): read
   if (made === undefined) {
     const names = new Set(hidden);
     made = tools.map((tool) =>
-      tool.type === "function" && names.has(tool.name) ? { ...tool, deferred: true } : tool,
+      tool.type === "function" && names.has(tool.name) ? asDeferred(tool) : tool,
     );
     if (withHidden.size >= MOST) withHidden.clear();
     withHidden.set(key, made);
   }
   return made;
 }
+
+const asDeferred = (tool: FunctionTool): FunctionTool => ({ ...tool, deferred: true });
 
 const isDeferred = ({ extra }: FunctionTool): boolean => extra?.hints?.defer_loading === true;
 

@@ -64,6 +64,7 @@ export function httpUpstream(given: HttpOptions): Upstream {
       const { text, decisions, headers: own } = wire.writeRequest(turn, to);
       // Bytes and not text from here on: they are not moved about in memory while the turn lasts.
       const body = transport.encode(text);
+      const common = withOwn(headers, own);
       const accept = turn.stream ? "text/event-stream" : "application/json";
       const reading = { newId, frames: to.straight, asked: turn.params.n ?? 1 };
       const path = pathOf(base, wire.path({ model: to.model, stream: turn.stream }));
@@ -73,14 +74,7 @@ export function httpUpstream(given: HttpOptions): Upstream {
         const request: HttpRequest = {
           method: "POST",
           path,
-          headers: [
-            ...withOwn(headers, own),
-            "accept",
-            accept,
-            "x-request-id",
-            requestId,
-            ...flat(more),
-          ],
+          headers: [...common, "accept", accept, "x-request-id", requestId, ...flat(more)],
           body,
         };
         return retrying<Event>(

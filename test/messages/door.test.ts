@@ -1,0 +1,60 @@
+import Anthropic, { BadRequestError } from "@anthropic-ai/sdk";
+import { expect, it } from "vitest";
+import { answerInMessages } from "../support/fake-messages.ts";
+import { fakeUpstream, json } from "../support/fake-upstream.ts";
+import { onto, serve } from "../support/serve.ts";
+
+const hi = { model: "m", max_tokens: 9, messages: [{ role: "user" as const, content: "Hi" }] };
+
+it("counts tokens by an estimate, and says that it is one", async () => {
+  await using served = await serve({});
+  const client = new Anthropic({ baseURL: served.url, apiKey: "unused", maxRetries: 0 });
+  const { max_tokens: _, ...counted } = hi;
+  const { data, response } = await client.messages.countTokens(counted).withResponse();
+  expect(data.input_tokens).toBeGreaterThan(0);
+  expect(response.headers.get("x-patchbay-token-count")).toBe("estimate");
+});
+
+it("lists models for both families of clients", async () => {
+  await using served = await serve({});
+  const client = new Anthropic({ baseURL: served.url, apiKey: "unused", maxRetries: 0 });
+  const ids = (await client.models.list()).data.map(({ id, display_name }) => [id, display_name]);
+  expect(ids[0]).toHaveLength(2);
+  const plain = (await (await fetch(`${served.url}/v1/models`)).json()) as { object: string };
+  expect(plain.object).toBe("list");
+});
+
+it("tells an upstream's refusal in the words and under the id that clients look for", async () => {
+  const error = { type: "invalid_request_error", message: "no such thing" };
+  await using upstream = await fakeUpstream(() => json({ type: "error", error }, 400));
+  await using served = await serve(onto("chat", upstream.url));
+  const client = new Anthropic({ baseURL: served.url, apiKey: "unused", maxRetries: 0 });
+  const refused = await client.messages.create(hi).catch((one: unknown) => one);
+  expect(refused).toBeInstanceOf(BadRequestError);
+  expect(refused).toMatchObject({
+    requestID: expect.stringMatching(/./) as string,
+    error: { type: "error", error: { type: "invalid_request_error" } },
+  });
+});
+
+it("forwards a request, its version and its betas, and every frame of the answer", async () => {
+  await using upstream = await fakeUpstream(({ body }) => answerInMessages(body, { text: "Yes." }));
+  await using served = await serve(onto("messages", upstream.url));
+  const body = { ...hi, stream: true, odd: { kept: true } };
+  const response = await fetch(`${served.url}/v1/messages?beta=true`, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      "anthropic-version": "2026-10-21",
+      "anthropic-beta": "a-1,b-2",
+    },
+    body: JSON.stringify(body),
+  });
+  const text = await response.text();
+  expect(upstream.requests[0]).toMatchObject({
+    body,
+    headers: { "anthropic-version": "2026-10-21", "anthropic-beta": "a-1,b-2" },
+  });
+  const { steps } = answerInMessages(body, { text: "Yes." });
+  expect(text).toBe([...(steps as string[])].join(""));
+});
