@@ -30,7 +30,7 @@ export const messagesClient: SmokeClient = {
 };
 
 /** Reads a whole message. */
-export function readMessage(body: Fields | undefined): Omit<AnswerSummary, "figures"> {
+function readMessage(body: Fields | undefined): Omit<AnswerSummary, "figures"> {
   const content = listOf(body?.content);
   if (body?.type !== "message" || content === undefined)
     return { calls: [], text: "", finish: "", problems: ["the answer is no message"] };
@@ -50,7 +50,7 @@ const callIn = ({ id, name, input }: Fields) => ({
 });
 
 /** Reads a Messages stream and notes whatever a strict client would stumble over. */
-export function readMessagesStream(said: readonly StreamPiece[]): AnswerSummary {
+function readMessagesStream(said: readonly StreamPiece[]): AnswerSummary {
   const reading = new MessagesReading();
   for (const one of said)
     if (one.type === "comment") reading.comment(one.text);
