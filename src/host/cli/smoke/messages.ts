@@ -10,6 +10,7 @@ import {
   type SmokeClient,
 } from "./seen.ts";
 
+/** A minimal client of the Messages door. */
 export const messagesClient: SmokeClient = {
   door: messages.name,
   path: messages.door.routes[0],
