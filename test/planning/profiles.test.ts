@@ -20,7 +20,11 @@ afterEach(() => rmSync(directory, { recursive: true }));
 function load(text: string) {
   writeFileSync(join(directory, "patchbay.yaml"), text);
   const keys = [...text.matchAll(/\$\{(\w+)\}/g)].map(([, name = ""]) => [name, "k"] as const);
-  const loaded = loadConfig({ env: Object.fromEntries(keys), directory, file: "patchbay.yaml" });
+  const loaded = loadConfig({
+    env: { ...Object.fromEntries(keys), XDG_STATE_HOME: directory },
+    directory,
+    file: "patchbay.yaml",
+  });
   if (loaded.ok) return loaded.config;
   throw new Error(loaded.findings.map(findingLine).join("\n"));
 }
