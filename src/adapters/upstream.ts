@@ -2,7 +2,7 @@ import type { Dialect } from "../dialects/dialect.ts";
 import { builtinDialects } from "../dialects/registry.ts";
 import { responses } from "../dialects/responses/responses.ts";
 import type { Adapter, ModelRequest } from "../disclosure/adapter.ts";
-import type { Capabilities } from "../disclosure/strategy.ts";
+import { capabilitiesOf } from "../disclosure/strategy.ts";
 import { normalizeStream } from "../stream/normalize.ts";
 import { chain, type Stage } from "../stream/stage.ts";
 import { restoreAnswer } from "../tools/plan/restore-answer.ts";
@@ -26,7 +26,7 @@ export type AdapterParts = { readonly clock: Clock; readonly newId: NewId };
 /** A model of an upstream for agents to run on. */
 export function upstreamAdapter(upstream: Upstream, model: string, parts: AdapterParts): Adapter {
   const profile = modelProfile(upstream.profile, model);
-  const capabilities = capabilitiesOf(profile);
+  const capabilities = capabilitiesOf(profile, ruleFor("tool_search", profile));
   return {
     name: `${upstream.name}/${model}`,
     capabilities,
@@ -40,19 +40,6 @@ export function upstreamAdapter(upstream: Upstream, model: string, parts: Adapte
       const stage = answerStage(plan, profile, { ...parts, report });
       yield* iterate({ source, stage, clock: parts.clock, signal });
     },
-  };
-}
-
-/** What decides how tools can be added, by the profile. */
-function capabilitiesOf(profile: Profile): Capabilities {
-  const { deferred, declares, cached, max, descriptions = Infinity } = profile.tools;
-  return {
-    // Tools that were loaded come with the result of a search.
-    deferred: deferred && ruleFor("tool_search", profile) === "native",
-    dynamicTools: declares === "turn",
-    cachedTools: cached,
-    maxTools: max,
-    maxDescription: descriptions,
   };
 }
 

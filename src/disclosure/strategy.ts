@@ -1,6 +1,7 @@
 /** The strategies by which sections reach a model, and the choice among them. */
 
 import { Fault } from "../turn/fault.ts";
+import type { KindRule, Profile } from "../turn/profile.ts";
 import type { Tool } from "./tool.ts";
 
 /**
@@ -70,4 +71,17 @@ export function supported(asked: Strategy, can: Capabilities, adapter: string): 
       `\`${adapter}\` does not load deferred tools, so the strategy \`native\` has no loader there. Use \`wrap\`, \`append\` or \`auto\`.`,
     );
   return asked;
+}
+
+/** What decides how tools can be added on an upstream; `search` is what it does with `tool_search`. */
+export function capabilitiesOf({ tools }: Profile, search: KindRule): Capabilities {
+  const { deferred, declares, cached, max, descriptions = Infinity } = tools;
+  return {
+    // Tools that were loaded come with the result of a search.
+    deferred: deferred && search === "native",
+    dynamicTools: declares === "turn",
+    cachedTools: cached,
+    maxTools: max,
+    maxDescription: descriptions,
+  };
 }

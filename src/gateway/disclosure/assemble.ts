@@ -12,7 +12,7 @@ import type { Candidate, Candidates } from "./candidates.ts";
 import { directTools } from "./direct.ts";
 import type { Folded, FoldedTool } from "./folded.ts";
 import type { Group } from "./group.ts";
-import { capabilitiesOf, isSearching } from "./needs-folding.ts";
+import { foldingOn, isSearching } from "./needs-folding.ts";
 
 type Parts = {
   readonly profile: Profile;
@@ -53,7 +53,7 @@ export function assembleFold(turn: Turn, parts: Parts): Folded {
       ...forbidden.map(forbiddenVerdict),
     ],
     max: profile.tools.max,
-    maxDescription: capabilitiesOf(profile).maxDescription,
+    maxDescription: foldingOn(profile).maxDescription,
     eagerBytes: toolBytes(
       [...fixed, ...deferrable.map(({ entry }) => entry), ...forbidden].map(({ tool }) => tool),
     ),

@@ -1,25 +1,21 @@
 import { bringsTools, declaredBy } from "../../tools/plan/catalog.ts";
 import { ruleFor } from "../../tools/plan/declare.ts";
 import { toolsetOf } from "../../tools/plan/toolset.ts";
-import type { Capabilities, Strategy } from "../../disclosure/strategy.ts";
-import { chooseStrategy } from "../../disclosure/strategy.ts";
+import {
+  capabilitiesOf,
+  chooseStrategy,
+  type Capabilities,
+  type Strategy,
+} from "../../disclosure/strategy.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Tool, Turn } from "../../turn/turn.ts";
 import type { Candidates } from "./candidates.ts";
 import { toolBytes } from "./bytes.ts";
 import type { DisclosureSettings } from "./settings.ts";
 
-/** What decides how tools can be added on an upstream. */
-export function capabilitiesOf(profile: Profile): Capabilities {
-  const { deferred, declares, cached, max, descriptions = Infinity } = profile.tools;
-  return {
-    deferred: deferred && ruleFor("tool_search", profile) === "native",
-    dynamicTools: declares === "turn",
-    cachedTools: cached,
-    maxTools: max,
-    maxDescription: descriptions,
-  };
-}
+/** What decides how tools are folded for an upstream. */
+export const foldingOn = (profile: Profile): Capabilities =>
+  capabilitiesOf(profile, ruleFor("tool_search", profile));
 
 /** Whether a turn could be folded at all; asked of every request, so it must cost next to nothing. */
 export function mayFold(
@@ -68,7 +64,7 @@ export function needsFolding(
   if (deferrable.length + candidates.forbidden.length === 0) return false;
   if (isOverLimit(turn, profile, candidates)) return true;
   // Who defers already knows best what to load, if the upstream can load it.
-  if (mode === "fit" || (isSearching(turn) && capabilitiesOf(profile).deferred)) return false;
+  if (mode === "fit" || (isSearching(turn) && foldingOn(profile).deferred)) return false;
   if (deferrable.length === 0) return false;
   if (mode !== "auto") return true;
   return (
@@ -86,7 +82,7 @@ export function strategyFor(
   { mode }: DisclosureSettings,
   profile: Profile,
 ): Exclude<Strategy, "eager"> {
-  const can = capabilitiesOf(profile);
+  const can = foldingOn(profile);
   switch (mode) {
     case "wrap":
     case "restart":
