@@ -1,92 +1,86 @@
-import { execFile } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { promisify } from "node:util";
-import { expect, it } from "vitest";
-import { answerInMessages, messagesResults } from "../support/fake-messages.ts";
-import {
-  answerInChat,
-  answerInResponses,
-  contentText,
-  type FakeAnswer,
-} from "../support/fake-model.ts";
-import { fakeUpstream, type Body, type Model } from "../support/fake-upstream.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { missing as codexIsMissing, openCodex } from "../codex-upstream/gateway.ts";
+import { fakeUpstream, type ReceivedRequest } from "../support/fake-upstream.ts";
 import { onto, serve } from "../support/serve.ts";
+import { claude, claudeFolder, missing, type ClaudeRun } from "./claude.ts";
+import { isLoadedTool, models, prompt, toolNamesIn } from "./model.ts";
 
-const run = promisify(execFile);
+type Backend = keyof typeof models | "codex";
+const backends: readonly Backend[] = [
+  "chat",
+  "responses",
+  "messages",
+  ...(codexIsMissing ? [] : (["codex"] as const)),
+];
 
-/** The binary that the npm package brings for this platform. */
-const platform = `claude-code-${process.platform}-${process.arch}`;
-const binary =
-  process.env["CLAUDE_CODE"] ??
-  join(import.meta.dirname, "../../node_modules/@anthropic-ai", platform, "claude");
-const isMissing = !existsSync(binary);
-if (isMissing) process.stderr.write(`Claude Code is not run: there is no ${binary}\n`);
+type Opened = AsyncDisposable & {
+  readonly url: string;
+  /** What the model was asked. */
+  readonly requests: readonly ReceivedRequest[];
+};
 
-const commands = ["printf one > a.txt", "printf two > b.txt"];
-
-/** Writes two files at once, then says so. */
-function play(results: ReadonlyMap<string, string>, tools: readonly string[]): FakeAnswer {
-  // Other requests of the client, such as for a title, declare no shell.
-  if (!tools.includes("Bash")) return { text: '{"title":"Files"}' };
-  if (results.size > 0) return { text: `Done with ${results.size} files.` };
-  const calls = commands.map((command, at) => ({
-    id: `toolu_${at}`,
-    name: "Bash",
-    arguments: JSON.stringify({ command, description: "Writes a file" }),
-  }));
-  return { text: "I write them.", calls };
+async function open(back: Backend): Promise<Opened> {
+  if (back === "codex") {
+    const { served, model, ...codex } = await openCodex(models.responses);
+    return { url: served.url, requests: model.requests, ...codex };
+  }
+  const upstream = await fakeUpstream(models[back]);
+  const served = await serve(onto(back, upstream.url));
+  return {
+    url: served.url,
+    requests: upstream.requests,
+    async [Symbol.asyncDispose]() {
+      await served[Symbol.asyncDispose]();
+      await upstream[Symbol.asyncDispose]();
+    },
+  };
 }
 
-const namesOf = (body: Body): string[] =>
-  ((body["tools"] ?? []) as Body[]).map(
-    (tool) => (tool["name"] ?? tool["function"]?.name ?? "") as string,
-  );
+describe.skipIf(missing).each(backends)("Claude Code on a %s upstream", (back) => {
+  const folder = claudeFolder();
+  let gateway: Opened;
+  let run: ClaudeRun;
 
-const models = {
-  messages: ({ body }) => answerInMessages(body, play(messagesResults(body), namesOf(body))),
-  chat: ({ body }) => {
-    const results = (body["messages"] as Body[]).filter(({ role }) => role === "tool");
-    const byId = new Map(results.map((one) => [one["tool_call_id"], contentText(one["content"])]));
-    return answerInChat(body, play(byId, namesOf(body)));
-  },
-  responses: ({ body }) => {
-    const results = (body["input"] as Body[]).filter(({ type }) => type === "function_call_output");
-    const byId = new Map(results.map((one) => [one["call_id"], contentText(one["output"])]));
-    return answerInResponses(body, play(byId, namesOf(body)));
-  },
-} as const satisfies Record<string, Model>;
+  beforeAll(async () => {
+    gateway = await open(back);
+    run = await claude(folder, gateway.url, prompt);
+  });
+  afterAll(async () => {
+    folder[Symbol.dispose]();
+    await gateway?.[Symbol.asyncDispose]();
+  });
 
-it.skipIf(isMissing).each(["chat", "responses", "messages"] as const)(
-  "Claude Code writes two files at once on a %s upstream",
-  async (dialect) => {
-    await using upstream = await fakeUpstream(models[dialect]);
-    await using served = await serve(onto(dialect, upstream.url));
-    const folder = mkdtempSync(join(tmpdir(), "claude-"));
-    try {
-      const running = run(binary, ["-p", "Write two files", "--allowedTools", "Bash"], {
-        cwd: folder,
-        env: {
-          PATH: process.env["PATH"],
-          HOME: folder,
-          ANTHROPIC_BASE_URL: served.url,
-          ANTHROPIC_AUTH_TOKEN: "unused",
-          ANTHROPIC_MODEL: "claude-opus-5-5",
-          CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
-        },
-        timeout: 60_000,
-      });
-      running.child.stdin?.end();
-      const { stdout } = await running;
-      expect(stdout).toContain("Done with 2 files.");
-      const files = ["a.txt", "b.txt"].map((name) => readFileSync(join(folder, name), "utf8"));
-      expect(files).toEqual(["one", "two"]);
-      const offered = upstream.requests.flatMap(({ body }) => namesOf(body));
-      expect(dialect === "messages" ? [] : offered).not.toContain("DeferredToolPlaceholder");
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
-  },
-  90_000,
-);
+  const offered = (): string[][] =>
+    gateway.requests
+      .filter(({ text }) => text.includes(prompt))
+      .map(({ body }) => toolNamesIn(body));
+
+  it("comes to the end that the model comes to", () => {
+    expect(run).toEqual({ code: 0, said: "Heard 2 of 2.", errors: "" });
+  });
+
+  it("runs two commands of one answer", () => {
+    expect([folder.read("a.txt"), folder.read("b.txt")]).toEqual(["one", "two"]);
+  });
+
+  it("calls one of forty tools of an MCP server once its own search has loaded it", () => {
+    expect(folder.read("write_7.txt")).toBe("seven");
+    const isOffered = offered().map((names) => names.some(isLoadedTool));
+    expect(isOffered.indexOf(true)).toBe(isOffered.lastIndexOf(false) + 1);
+    expect([isOffered[0], isOffered.at(-1)]).toEqual([false, true]);
+  });
+
+  it("lets a subagent run a command", () => {
+    expect(folder.read("errand.txt")).toBe("errand");
+  });
+
+  it("shows the model the picture that a tool has read", () => {
+    expect(gateway.requests.at(-1)?.text).toMatch(/image\/png/);
+  });
+
+  it("is never offered the placeholder of deferred tools", () => {
+    // A Messages upstream knows what `defer_loading` means.
+    const names = back === "messages" ? [] : offered().flat();
+    expect(names).not.toContain("DeferredToolPlaceholder");
+  });
+});

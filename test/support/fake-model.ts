@@ -215,14 +215,14 @@ export const chatToolLoop: Model = ({ body }) => answerInChat(body, toolLoop(cha
 export const responsesToolLoop: Model = ({ body }) =>
   answerInResponses(body, toolLoop(responsesResults(body)));
 
-const chatResults = (body: Body): Map<string, string> =>
+export const chatResults = (body: Body): Map<string, string> =>
   new Map(
     (body["messages"] as Body[])
       .filter((message) => message["role"] === "tool")
       .map((message) => [message["tool_call_id"] as string, contentText(message["content"])]),
   );
 
-const responsesResults = (body: Body): Map<string, string> =>
+export const responsesResults = (body: Body): Map<string, string> =>
   new Map(
     (body["input"] as Body[])
       .filter((item) => item["type"] === "function_call_output")

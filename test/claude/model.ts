@@ -1,0 +1,72 @@
+import { answerInMessages, messagesResults } from "../support/fake-messages.ts";
+import {
+  answerInChat,
+  answerInResponses,
+  chatResults,
+  responsesResults,
+  type FakeAnswer,
+  type FakeCall,
+} from "../support/fake-model.ts";
+import type { Body, Model, ReceivedRequest } from "../support/fake-upstream.ts";
+
+/** What the user asks for: one answer after the other makes the calls of a step. */
+export const prompt = "Go through the steps.";
+/** What the subagent is asked for. */
+const errand = "Write the file of the errand.";
+const loadedTool = "mcp__lab__write_7";
+/** Codex has names of its own for those that begin as its own MCP tools do. */
+export const isLoadedTool = (name: string): boolean => name.endsWith(loadedTool);
+
+const call = (id: string, name: string, input: object): FakeCall => ({
+  id: `toolu_${id}`,
+  name,
+  arguments: JSON.stringify(input),
+});
+const bash = (id: string, command: string): FakeCall =>
+  call(id, "Bash", { command, description: "Writes a file" });
+
+const steps: readonly (readonly FakeCall[])[] = [
+  [bash("a", "printf one > a.txt"), bash("b", "printf two > b.txt")],
+  [call("search", "ToolSearch", { query: `select:${loadedTool}`, max_results: 5 })],
+  [call("mcp", loadedTool, { text: "seven" })],
+  [
+    call("agent", "Agent", {
+      description: "Errand",
+      prompt: errand,
+      subagent_type: "general-purpose",
+      run_in_background: false,
+    }),
+  ],
+  [call("read", "Read", { file_path: "pixel.png" })],
+];
+
+/** One step for each answer; the subagent's conversation has a step of its own. */
+function play({ body, text }: ReceivedRequest, results: ReadonlyMap<string, string>): FakeAnswer {
+  if (!text.includes(prompt) && !text.includes(errand)) return { text: '{"title":"Steps"}' };
+  if (!text.includes(prompt))
+    return results.size > 0
+      ? { text: "The errand is done." }
+      : { calls: [bash("errand", "printf errand > errand.txt")] };
+  const next = steps.find((calls) => calls.some(({ id }) => !results.has(id)));
+  if (next !== undefined) return { text: "Next.", calls: next.map(namedAs(toolNamesIn(body))) };
+  const said = [...results.values()].filter((result) => /errand is done|wrote it/.test(result));
+  return { text: `Heard ${said.length} of 2.` };
+}
+
+/** A call by the name that the tool was offered under. */
+const namedAs =
+  (offered: readonly string[]) =>
+  (one: FakeCall): FakeCall =>
+    isLoadedTool(one.name) ? { ...one, name: offered.find(isLoadedTool) ?? one.name } : one;
+
+export const toolNamesIn = (body: Body): string[] =>
+  ((body["tools"] ?? []) as Body[]).map(
+    (tool) => (tool["name"] ?? tool["function"]?.name ?? "") as string,
+  );
+
+/** The same model in every dialect. */
+export const models = {
+  messages: (asked) => answerInMessages(asked.body, play(asked, messagesResults(asked.body))),
+  chat: (asked) => answerInChat(asked.body, play(asked, chatResults(asked.body))),
+  responses: (asked) => answerInResponses(asked.body, play(asked, responsesResults(asked.body))),
+} as const satisfies Record<string, Model>;
