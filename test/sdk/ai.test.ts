@@ -1,5 +1,14 @@
+import { createAnthropic } from "@ai-sdk/anthropic";
 import { createOpenAI } from "@ai-sdk/openai";
-import { generateText, isStepCount, jsonSchema, streamText, tool, type ToolSet } from "ai";
+import {
+  generateText,
+  isStepCount,
+  jsonSchema,
+  streamText,
+  tool,
+  type LanguageModel,
+  type ToolSet,
+} from "ai";
 import { describe, expect, it } from "vitest";
 import { backends, openGatewayOn, question, schemas, toolbox, toolNames } from "./gateway.ts";
 import type { SdkGateway, Toolbox } from "./gateway.ts";
@@ -17,11 +26,15 @@ const toolsOf = (box: Toolbox): ToolSet =>
     ]),
   );
 
-const modelOf = (gateway: SdkGateway, api: "responses" | "chat") =>
-  createOpenAI({ baseURL: `${gateway.served.url}/v1`, apiKey: "unused" })[api]("m");
+type Api = "responses" | "chat" | "messages";
+
+function modelOf({ served }: SdkGateway, api: Api): LanguageModel {
+  const settings = { baseURL: `${served.url}/v1`, apiKey: "unused" };
+  return api === "messages" ? createAnthropic(settings)("m") : createOpenAI(settings)[api]("m");
+}
 
 describe.each(backends)("the ai package, with %s behind the gateway", (back) => {
-  describe.each(["responses", "chat"] as const)("over its %s model", (api) => {
+  describe.each(["responses", "chat", "messages"] as const)("over its %s model", (api) => {
     it("makes a round with two calls", async () => {
       await using gateway = await openGatewayOn(back);
       const box = toolbox();
@@ -30,6 +43,8 @@ describe.each(backends)("the ai package, with %s behind the gateway", (back) => 
         tools: toolsOf(box),
         stopWhen: isStepCount(4),
         prompt: question,
+        // A model whose name `@ai-sdk/anthropic` does not know is given 4096, with a warning.
+        maxOutputTokens: 1000,
         maxRetries: 0,
       });
       expect(steps.map((step) => step.finishReason)).toEqual(["tool-calls", "stop"]);
@@ -46,6 +61,8 @@ describe.each(backends)("the ai package, with %s behind the gateway", (back) => 
         tools: toolsOf(box),
         stopWhen: isStepCount(4),
         prompt: question,
+        // A model whose name `@ai-sdk/anthropic` does not know is given 4096, with a warning.
+        maxOutputTokens: 1000,
         maxRetries: 0,
         onError: ({ error }) => void errors.push(error),
       });
