@@ -48,6 +48,8 @@ export type DoorDialect = {
   readonly writeError: (fault: Fault, requestId?: string) => string;
   /** The path that tells by POST how many tokens a request has, and the body of the answer. */
   readonly tokenCount?: TokenCountForm | undefined;
+  /** For a dialect whose requests may also come as messages on a WebSocket, on the paths of `routes`. */
+  readonly socket?: SocketForm | undefined;
   /** Where its clients look for the id of a request, where that is not `x-request-id`. */
   readonly requestIdHeader?: string | undefined;
   /** Its list of models, where its clients expect another than that of the OpenAI API. */
@@ -69,6 +71,18 @@ export type ModelListForm = {
 export type TokenCountForm = {
   readonly route: string;
   body(tokens: number): Fields;
+};
+
+export type SocketForm = {
+  /** What a message asks for. Throws a Fault that names the field. */
+  readMessage(message: Fields): SocketRequest;
+};
+
+export type SocketRequest = {
+  /** The request as it would be posted. */
+  readonly body: Fields;
+  /** False: the request is only made ready, to be continued later; the model is not asked. */
+  readonly generates: boolean;
 };
 
 /** How upstreams of a dialect are asked. */

@@ -102,6 +102,8 @@ const serverSchema = z.strictObject({
   origins: z.array(origin).default([]),
   /** Bytes. */
   body_limit: z.int().positive().default(33_554_432),
+  /** Whether the Responses API is also served over WebSockets. */
+  websocket: z.boolean().default(true),
   /** How long a stop waits for the turns under way. */
   shutdown_grace_ms: count.default(25_000),
 });

@@ -1,3 +1,5 @@
+import type { Fault } from "../turn/fault.ts";
+
 /** One HTTP request and its reply, as any host can give them: Node, `fetch`, a test. */
 export type Exchange = {
   readonly method: string;
@@ -11,6 +13,8 @@ export type Exchange = {
   readonly foreign?: string | undefined;
   /** The whole body as text; empty if there was none. */
   readonly body: string;
+  /** Whether it is a message on a WebSocket, and not a request of its own. */
+  readonly isMessage?: true | undefined;
   readonly reply: Reply;
 };
 
@@ -23,6 +27,8 @@ export type Reply = {
   /** False asks the writer to wait for `onDrain`. Empty text sends the head alone. */
   write(data: ReplyData): boolean;
   end(data?: ReplyData): void;
+  /** Refuses the request, where the host has another form for that than a status and a body. */
+  refuse?(fault: Fault, headers: Readonly<Record<string, string>>): void;
   onDrain(then: () => void): void;
   /** The client left before the reply was over. */
   onLeave(then: () => void): void;

@@ -26,6 +26,8 @@ export type Gateway = {
   handle(exchange: Exchange): void;
   /** Answers an exchange whose body the host could not read. */
   refuse(exchange: Exchange, fault: Fault): void;
+  /** Whether a request to open a WebSocket is one to grant; what `handle` answers it with says why not. */
+  takesSocket(request: SocketRequest): boolean;
   /** The same for hosts that speak `fetch`. */
   fetch(request: Request): Promise<Response>;
   /** Connects to the store, so that what is wrong with it shows before the first request that needs it. */
@@ -48,6 +50,8 @@ export type Gateway = {
   /** The name in a `Host` header, if a page from elsewhere might have it. */
   foreignIn(host: string): string | undefined;
 };
+
+type SocketRequest = Pick<Exchange, "method" | "path" | "headers" | "foreign">;
 
 /** A gateway for a checked configuration. It listens nowhere: a host gives it exchanges. */
 export function openGateway(config: Config, platform: Platform): Gateway {
@@ -91,6 +95,7 @@ export function openGateway(config: Config, platform: Platform): Gateway {
   return {
     handle,
     refuse,
+    takesSocket: (request) => !stopping && takesSocket(state, request),
     fetch: (request) => serveFetch(request, { ...state, handle, refuse }),
     start: () => state.store.start(),
     reconfigure(next) {
@@ -109,6 +114,18 @@ export function openGateway(config: Config, platform: Platform): Gateway {
     originPolicy: (origin) => originPolicyOf(origin, state.config.server),
     foreignIn: (host) => foreignHostOf(host, state.config.server),
   };
+}
+
+function takesSocket({ config, routes, keys }: GatewayState, request: SocketRequest): boolean {
+  if (!config.server.websocket) return false;
+  try {
+    const { route } = findRoute(routes, request.method, request.path);
+    if (route.door?.socket === undefined || route.refuses !== true) return false;
+    authorize(request, keys);
+    return true;
+  } catch {
+    return false; // `handle` throws the same, and answers with it.
+  }
 }
 
 type Lasting = OpenPlatform & Pick<GatewayState, "metrics" | "routes"> & { readonly bus: Bus };
@@ -175,7 +192,7 @@ const remedies: { readonly [Code in FaultCode]?: Readonly<Record<string, string>
 function sendFault(reply: Reply, fault: Fault, { requestId, door, headers }: Refused): void {
   const { retryAfter, allow, acceptEncoding } = fault.detail;
   const { requestIdHeader = "x-request-id", writeError = errorText } = door ?? {};
-  reply.head(fault.status, {
+  const head = {
     "x-request-id": requestId,
     [requestIdHeader]: requestId,
     ...headers,
@@ -186,6 +203,8 @@ function sendFault(reply: Reply, fault: Fault, { requestId, door, headers }: Ref
     ...(allow !== undefined && { allow }),
     ...(acceptEncoding !== undefined && { "accept-encoding": acceptEncoding }),
     ...remedies[fault.code],
-  });
+  };
+  if (reply.refuse !== undefined) return reply.refuse(fault, head);
+  reply.head(fault.status, head);
   reply.end(writeError(fault, requestId));
 }

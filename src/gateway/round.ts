@@ -1,5 +1,8 @@
 import { takesParams } from "../dialects/shared/params.ts";
 import { planTools, type Plan } from "../tools/plan/plan.ts";
+import { sourceOf } from "../stream/flow.ts";
+import type { TurnEvent } from "../turn/event.ts";
+import type { UpstreamName } from "../turn/names.ts";
 import { isLossy, type Decision } from "../turn/decision.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Profile } from "../turn/profile.ts";
@@ -61,6 +64,19 @@ export function prepareRound(
   const straight = alike && link.upstream.emitsFrames === true && !shaped && stage === undefined;
   return { link, profile, plan, prepared, shaped, straight, readsText, decisions };
 }
+
+/** The same round with an upstream that is not asked and says nothing. */
+export const withoutAnswer = (round: Round): Round => ({
+  ...round,
+  straight: false,
+  prepared: { ...round.prepared, open: () => sourceOf(nothing) },
+});
+
+const nothing: readonly TurnEvent<UpstreamName>[] = [
+  { type: "turn-start" },
+  { type: "usage", usage: { input: 0, output: 0, total: 0 } },
+  { type: "turn-end", choice: 0, stop: "end" },
+];
 
 /** What the gateway and the client ask of any upstream. */
 export type Asked = {

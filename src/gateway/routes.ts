@@ -1,6 +1,6 @@
 /** The routes of the gateway, and who answers each. */
 
-import type { DoorDialect, PathParams } from "../dialects/dialect.ts";
+import type { DoorDialect, PathParams, SocketRequest } from "../dialects/dialect.ts";
 import type { DialectRegistry, DoorEntry } from "../dialects/registry.ts";
 import { Fault } from "../turn/fault.ts";
 import type { CallRules } from "../turn/rules.ts";
@@ -157,12 +157,19 @@ export const doorAt = ({ routes }: RouteTable, path: string): DoorDialect | unde
   routes.find((route) => matchPath(route.path, path.replace(/(?<=.)\/$/, "")) !== undefined)?.door;
 
 function serveTurn(context: RequestContext, dialect: DoorDialect): void | Promise<void> {
-  const { state, exchange, params } = context;
-  requireJson(exchange.headers);
-  const body = state.readBody(exchange.body);
+  const { params } = context;
+  const { body, generates } = readTurnBody(context, dialect);
   return recalled(context, { dialect, body, params }, (request) =>
-    startTurn(context, dialect, request),
+    startTurn(context, dialect, { ...request, generates }),
   );
+}
+
+/** A posted request, or what a message on a WebSocket asks for. */
+function readTurnBody({ state, exchange }: RequestContext, dialect: DoorDialect): SocketRequest {
+  if (exchange.isMessage === true && dialect.socket !== undefined)
+    return dialect.socket.readMessage(state.readBody(exchange.body));
+  requireJson(exchange.headers);
+  return { body: state.readBody(exchange.body), generates: true };
 }
 
 /** Goes on with a request once all that it refers to is there: at once where that is nothing. */
@@ -177,9 +184,13 @@ function recalled(
   return request instanceof Promise ? afterRecall(context, request, then) : then(request);
 }
 
-function startTurn(context: RequestContext, dialect: DoorDialect, request: Recalled): void {
+function startTurn(
+  context: RequestContext,
+  dialect: DoorDialect,
+  request: Recalled & Pick<SocketRequest, "generates">,
+): void {
   const { state, exchange, requestId, tenant } = context;
-  const { turn, sealOwner } = request;
+  const { turn, sealOwner, generates } = request;
   const rules = rulesFor(context);
   const chain = selectChain(turn.model, state.config, state.upstreams);
   const disclosure = disclosureOf(context, turn, chain);
@@ -189,6 +200,7 @@ function startTurn(context: RequestContext, dialect: DoorDialect, request: Recal
     dialect,
     route: context.route.path,
     turn,
+    generates,
     chain,
     strict: isStrict(context),
     rules,

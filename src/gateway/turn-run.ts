@@ -21,7 +21,7 @@ import { answerTurn, type Answer, type RoundResult } from "./answer.ts";
 import { faultForClient } from "./client-fault.ts";
 import type { GatewayState } from "./state.ts";
 import { lastAnswerItem } from "./last-answer.ts";
-import { prepareRound, type Round } from "./round.ts";
+import { prepareRound, withoutAnswer, type Round } from "./round.ts";
 import type { RunningTurn, RunningTurnView } from "./running-turns.ts";
 import { saveTurn, type AnswerLeft } from "./save-turn.ts";
 import { linkName, providerOf, type Link } from "./select.ts";
@@ -37,6 +37,8 @@ export type Job = {
   /** The path that took the request. */
   readonly route: string;
   readonly turn: Turn;
+  /** False: it is planned, stored and answered with nothing; no upstream is asked. */
+  readonly generates: boolean;
   readonly chain: readonly [Link, ...Link[]];
   readonly strict: boolean;
   readonly rules: CallRules;
@@ -153,7 +155,8 @@ class TurnRun implements RunningTurn {
     const { turn, chain } = this.#job;
     for (;;)
       try {
-        const round = prepareRound(turn, this.#current(), this.#job, chain[0]);
+        const planned = prepareRound(turn, this.#current(), this.#job, chain[0]);
+        const round = this.#job.generates ? planned : withoutAnswer(planned);
         countTools(this.#state.metrics, round.plan);
         this.#round = round;
         if (chain[this.#link + 1] === undefined) dropSource(turn.body);

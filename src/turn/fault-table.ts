@@ -72,7 +72,7 @@ export const faults = {
     status: 426,
     type: "invalid_request_error",
     retry: false,
-    what: "Responses over WebSocket is not offered; use HTTP.",
+    what: "WebSockets are off, or the route has none; use HTTP.",
   },
   "request.unsupported": {
     status: 400,

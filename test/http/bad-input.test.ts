@@ -13,7 +13,7 @@ const BODY_LIMIT = 200_000;
 let served: Served;
 beforeAll(async () => {
   served = await serve({
-    server: { keys: [KEY, "another-key"], body_limit: BODY_LIMIT },
+    server: { keys: [KEY, "another-key"], body_limit: BODY_LIMIT, websocket: false },
     upstreams: { demo: { dialect: "scripted" } },
     models: { m: "demo/demo" },
   });
@@ -329,7 +329,7 @@ describe("the gateway", () => {
     expect((await errorOf(response)).message.includes("base URL ends in /v1")).toBe(isSaid);
   });
 
-  it("answers an upgrade with 426, so that Codex goes on over HTTP", async () => {
+  it("answers an upgrade with 426 where WebSockets are off, so that Codex goes on over HTTP", async () => {
     const { host } = new URL(served.url);
     const said = await raw(
       `GET /v1/responses HTTP/1.1\r\nHost: ${host}\r\nx-api-key: ${KEY}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,

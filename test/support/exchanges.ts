@@ -12,6 +12,7 @@ export const closeAfterTest = (server: { close(graceMs: number): Promise<unknown
 export function gatewayThat(handle: (exchange: Exchange) => void, bodyLimit = 1_000_000): Gateway {
   return {
     handle,
+    takesSocket: () => false,
     refuse({ reply }, fault) {
       reply.head(fault.status, { "content-type": "application/json" });
       reply.end(JSON.stringify(faultBody(fault)));

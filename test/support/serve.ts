@@ -15,6 +15,9 @@ export type Served = AsyncDisposable & {
   readonly happenings: readonly Happening[];
   /** The turns that are over. */
   turns(): readonly TurnDone[];
+  /** Takes up another configuration. */
+  reconfigure(config: ConfigInput): void;
+  close(graceMs: number): Promise<void>;
 };
 
 /** A whole gateway on a port of its own, as `patchbay serve` runs it. */
@@ -35,12 +38,15 @@ export async function serve(
   };
   const gateway = openGateway(parsed, parts);
   const server = await openServer(gateway, { host: "127.0.0.1", port: 0 });
+  let closing: Promise<void> | undefined;
   return {
     url: server.url,
     gateway,
     happenings,
     turns: () => happenings.filter((happening) => happening.type === "turn"),
-    [Symbol.asyncDispose]: () => server.close(0),
+    reconfigure: (next) => gateway.reconfigure(parseConfig(next)),
+    close: (graceMs) => (closing ??= server.close(graceMs)),
+    [Symbol.asyncDispose]: () => (closing ??= server.close(0)),
   };
 }
 

@@ -7,6 +7,7 @@ import { references } from "./references.ts";
 import { readRequest } from "./read-request.ts";
 import { writeAnswer } from "./resource.ts";
 import { responsesDoor, responsesRoute } from "./route.ts";
+import { socket } from "./socket.ts";
 import { responsesTraits } from "./traits.ts";
 import { writeEvents } from "./write-events.ts";
 import { writeRequest } from "./write-request.ts";
@@ -27,6 +28,7 @@ export const responses = {
     endMarker: sseDone,
     writeAnswer,
     writeError: errorText,
+    socket,
   },
   upstream: {
     path: () => responsesRoute,

@@ -16,6 +16,7 @@ import { Fault } from "../../turn/fault.ts";
 import { systemClock } from "../platform/clock.ts";
 import { askAfter } from "./half-closed.ts";
 import { allow, foreign, isPreflight, allowOrigin } from "./cors.ts";
+import { openSockets, type Sockets } from "./sockets.ts";
 import { announcedOf, collectBody, exchangeOf, isSpeaking } from "./node.ts";
 
 export type Address = { readonly host: string; readonly port: number };
@@ -43,8 +44,17 @@ export async function openServer(
   { host, port }: Address,
   { requestMs, checkMs }: Patience = { requestMs: 300_000, checkMs: 30_000 },
 ): Promise<Server> {
-  const state: State = { gateway, servers: [], sockets: new Set(), arriving: 0, closing: false };
+  const webSockets = openSockets(gateway, systemClock);
+  const state: State = {
+    gateway,
+    servers: [],
+    sockets: new Set(),
+    webSockets,
+    arriving: 0,
+    closing: false,
+  };
   const options = {
+    shouldUpgradeCallback: (request: IncomingMessage) => webSockets.wants(request),
     requestTimeout: requestMs,
     headersTimeout: Math.min(requestMs, 60_000),
     connectionsCheckingInterval: checkMs,
@@ -64,6 +74,7 @@ export async function openServer(
     });
     // Whatever else is expected may be passed over.
     server.on("checkExpectation", serve);
+    server.on("upgrade", (request, socket, head) => webSockets.open(request, socket, head));
     // No tunnels are made here, and nobody else would say so.
     server.on("connect", (_request, socket) => refuseTunnel(socket));
     server.on("connection", (socket) => {
@@ -93,6 +104,7 @@ type State = {
   readonly gateway: Gateway;
   readonly servers: HttpServer[];
   readonly sockets: Set<Socket>;
+  readonly webSockets: Sockets;
   /** Requests whose bodies are on their way. */
   arriving: number;
   closing: boolean;
@@ -156,6 +168,7 @@ async function close(state: State, graceMs: number): Promise<void> {
   const { gateway, servers, sockets } = state;
   const last = systemClock.now() + graceMs;
   state.closing = true;
+  state.webSockets.stop();
   const closed = servers.map((server) => {
     // To Node a connection is idle once its answer was handed over, though a slow
     // reader has yet to get it; so who is done is decided below.

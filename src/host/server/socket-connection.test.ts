@@ -1,0 +1,82 @@
+import { EventEmitter } from "node:events";
+import type { Duplex } from "node:stream";
+import { describe, expect, it } from "vitest";
+import type { WebSocket } from "ws";
+import { stillClock } from "../../../test/support/still-clock.ts";
+import type { Exchange } from "../../gateway/exchange.ts";
+import { LIFETIME_MS, PING_MS, SocketConnection } from "./socket-connection.ts";
+
+/** A connection whose other side does what the test says. */
+function connected() {
+  const clock = stillClock();
+  const heard: string[] = [];
+  const exchanges: Exchange[] = [];
+  const socket = Object.assign(new EventEmitter(), {
+    send: (json: string) => void heard.push(json),
+    ping: () => void heard.push("ping"),
+    terminate() {
+      heard.push("terminate");
+      socket.emit("close");
+    },
+    close(code: number) {
+      heard.push(`close ${code}`);
+      socket.emit("close");
+    },
+  });
+  const connection = new SocketConnection(
+    socket as unknown as WebSocket,
+    new EventEmitter() as unknown as Duplex,
+    {
+      gateway: {
+        handle: (exchange) => void exchanges.push(exchange),
+        refuse: () => {},
+        bodyLimit: 1000,
+      },
+      request: { path: "/v1/responses", query: "", headers: {}, foreign: undefined },
+      clock,
+    },
+  );
+  return { clock, heard, exchanges, socket, connection };
+}
+
+describe("a WebSocket's connection", () => {
+  it("is kept as long as the other side answers, and cut when it does not", () => {
+    const { clock, heard, socket } = connected();
+    clock.move(PING_MS);
+    socket.emit("pong");
+    clock.move(PING_MS);
+    expect(heard).toEqual(["ping", "ping"]);
+    clock.move(PING_MS);
+    expect(heard).toEqual(["ping", "ping", "terminate"]);
+    expect(clock.waiting()).toBe(0);
+  });
+
+  it("stops its turn when it is cut", () => {
+    const { clock, exchanges, socket } = connected();
+    let left = false;
+    socket.emit("message", Buffer.from("{}"), false);
+    exchanges[0]?.reply.onLeave(() => (left = true));
+    clock.move(2 * PING_MS);
+    expect(left).toBe(true);
+  });
+
+  it("ends after an hour, but not in the middle of a turn", async () => {
+    const { clock, heard, exchanges, socket } = connected();
+    socket.emit("message", Buffer.from("{}"), false);
+    for (let at = 0; at < LIFETIME_MS; at += PING_MS) {
+      socket.emit("pong");
+      clock.move(PING_MS);
+    }
+    expect(heard.filter((one) => one !== "ping")).toEqual([]);
+    exchanges[0]?.reply.end('event: response.completed\ndata: {"a":1}\n\ndata: [DONE]\n\n');
+    await Promise.resolve();
+    const [answer, refusal, closing] = heard.filter((one) => one !== "ping");
+    expect(answer).toBe('{"a":1}');
+    expect(JSON.parse(refusal ?? "")).toMatchObject({
+      type: "error",
+      status: 400,
+      error: { code: "websocket_connection_limit_reached" },
+    });
+    expect(closing).toBe("close 1001");
+  });
+});
