@@ -87,9 +87,7 @@ export function openGateway(config: Config, platform: Platform): Gateway {
 
   async function close(graceMs = state.config.server.shutdown_grace_ms): Promise<void> {
     stopping = true;
-    await drained(state, graceMs);
-    await Promise.all([...state.upstreams.values()].map((upstream) => upstream.close()));
-    await state.store.close();
+    await closed(state, graceMs);
   }
 
   return {
@@ -164,6 +162,12 @@ const refusalOf = (fault: Fault, { path }: Exchange, requestId: string): Refusal
 
 const closing = (): Fault =>
   new Fault("gateway.stopping", "The gateway is shutting down; send the request to another.");
+
+async function closed(state: GatewayState, graceMs: number): Promise<void> {
+  await drained(state, graceMs);
+  await Promise.all([...state.upstreams.values()].map((upstream) => upstream.close()));
+  await state.store.close();
+}
 
 /** Waits for the turns under way; those that outstay the grace are told, not cut. */
 async function drained({ running, clock }: GatewayState, graceMs: number): Promise<void> {
