@@ -105,7 +105,14 @@ const doorRoutes = (entry: DoorEntry): Route[] => [...turnRoutes(entry), ...coun
 const countRoutes = ({ door }: DoorEntry): Route[] => {
   const { tokenCount } = door;
   if (tokenCount === undefined) return [];
-  const serve = (context: RequestContext): void => serveTokenCount(context, door, tokenCount);
+  const serve = (context: RequestContext): void | Promise<void> => {
+    const { state, exchange, params } = context;
+    requireJson(exchange.headers);
+    const body = state.readBody(exchange.body);
+    return recalled(context, { dialect: door, body, params }, ({ turn }) =>
+      serveTokenCount(context, turn, { door, form: tokenCount }),
+    );
+  };
   return [{ method: "POST", path: tokenCount.route, door, serve }];
 };
 

@@ -28,6 +28,10 @@ export const responses = {
     endMarker: sseDone,
     writeAnswer,
     writeError: errorText,
+    tokenCount: {
+      route: `${responsesDoor}/input_tokens`,
+      body: (input_tokens) => ({ object: "response.input_tokens", input_tokens }),
+    },
     socket,
   },
   upstream: {

@@ -1,0 +1,23 @@
+import { NotFoundError } from "openai";
+import { describe, expect, it } from "vitest";
+import { serve } from "../support/serve.ts";
+import { clientOf } from "./gateway.ts";
+
+describe("the openai SDK", () => {
+  it("is told how many tokens a request has, and that it is an estimate", async () => {
+    await using served = await serve({
+      upstreams: { demo: { dialect: "scripted" } },
+      models: { demo: "demo/demo" },
+    });
+    const { responses } = clientOf(served);
+    const asked = { model: "demo", input: "What is the weather in Paris?" };
+    const short = await responses.inputTokens.count(asked).withResponse();
+    expect(short.data).toEqual({ object: "response.input_tokens", input_tokens: 11 });
+    expect(short.response.headers.get("x-patchbay-token-count")).toBe("estimate");
+    const tools = [{ type: "function", name: "f", parameters: {}, strict: null }] as const;
+    const long = await responses.inputTokens.count({ ...asked, tools: [...tools] });
+    expect(long.input_tokens).toBeGreaterThan(11);
+    const unknown = responses.inputTokens.count({ ...asked, model: "nobody" });
+    await expect(unknown).rejects.toThrow(NotFoundError);
+  });
+});
