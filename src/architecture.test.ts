@@ -82,6 +82,18 @@ function broken(file: string, text: string): string[] {
   return faults;
 }
 
+/** Where a file spreads a list into arguments: they are on the stack, and some 100,000 overflow it. */
+const spreadArguments = (file: string, text: string): string[] =>
+  text
+    .split("\n")
+    .flatMap((line, at) =>
+      /\b(?:push|unshift|splice|concat|Math\.(?:max|min)|String\.from\w+)\([^(){}[\]]*\.\.\./.test(
+        line,
+      ) || /\.(?:push|unshift)\(\.\.\./.test(line)
+        ? [`${file}:${at + 1} spreads a list into arguments: ${line.trim()}`]
+        : [],
+    );
+
 /** Data that says who speaks which dialect. */
 const declaresDialects = /^(?:dialects|profiles)\/|^host\/config\/providers\.ts$/;
 /** The same words where others mean something else by them. */
@@ -111,6 +123,7 @@ describe("rooms", () => {
     const text = readFileSync(join(root, file), "utf8");
     expect(broken(file, text)).toEqual([]);
     expect(namedDialects(file, text)).toEqual([]);
+    expect(spreadArguments(file, text)).toEqual([]);
     expect(text.split("\n").length, "lines").toBeLessThanOrEqual(400);
   });
 
@@ -124,6 +137,13 @@ describe("rooms", () => {
     expect(namedDialects("dialects/chat/x.ts", branch)).toEqual([]);
     // A key of JSON, as an example of a request has it, is none.
     expect(namedDialects("host/x.ts", `'{"messages":[]}'`)).toEqual([]);
+  });
+
+  it("finds a list that is spread into arguments", () => {
+    expect(spreadArguments("turn/x.ts", "list.push(...more);")).toHaveLength(1);
+    expect(spreadArguments("turn/x.ts", "Math.max(...counts)")).toHaveLength(1);
+    expect(spreadArguments("turn/x.ts", "list.push({ ...one });")).toEqual([]);
+    expect(spreadArguments("turn/x.ts", "const all = [...list, ...more];")).toEqual([]);
   });
 
   it("finds a forbidden import", () => {

@@ -1,3 +1,4 @@
+import { append } from "../turn/append.ts";
 import type { Call, Result } from "../turn/turn.ts";
 import type { AgentEvent } from "./events.ts";
 import { checkArguments, executeTool, type ToolExecutionOutcome } from "./execute.ts";
@@ -143,7 +144,7 @@ async function* open(
   { paths, by, tools }: Opening,
   progress: Progress,
 ): AsyncGenerator<AgentEvent, boolean> {
-  const timestamp = state.clock.now();
+  const timestamp = state.clock.date();
   const overrides = paths.map((path): SetVisibilityOverride => ({
     type: "visibility-set",
     path,
@@ -153,8 +154,8 @@ async function* open(
   }));
   for (const path of paths) yield { type: "section-opened", path, by };
   if (state.strategy === "restart" && tools.length > 0) {
-    progress.requested.push(...overrides);
-    progress.expanded.push(...paths);
+    append(progress.requested, overrides);
+    append(progress.expanded, paths);
     return true;
   }
   state.session.dispatch(...overrides);
@@ -179,7 +180,7 @@ async function* inject(
     type: "tools-injected",
     sectionKey,
     toolNames,
-    timestamp: state.clock.now(),
+    timestamp: state.clock.date(),
   } as const;
   state.session.dispatch(injected);
   yield injected;

@@ -60,7 +60,8 @@ export function runSignal(
   if (given?.aborted === true) cancel();
   given?.addEventListener("abort", cancel, { once: true });
   const late = (): void => own.abort(new Fault("agent.deadline", "The run passed its deadline."));
-  const callOff = deadline === undefined ? undefined : clock.at(deadline, late);
+  const callOff =
+    deadline === undefined ? undefined : clock.at(clock.now() + deadline - clock.date(), late);
   const release = (): void => {
     given?.removeEventListener("abort", cancel);
     callOff?.();
@@ -80,7 +81,7 @@ export function checkLimits(
   { usage, clock, signal }: { usage: Usage; clock: Clock; signal: AbortSignal },
 ): void {
   signal.throwIfAborted();
-  if (deadline !== undefined && clock.now() >= deadline)
+  if (deadline !== undefined && clock.date() >= deadline)
     throw new Fault("agent.deadline", "The run passed its deadline.");
   if (tokens !== undefined && usage.total >= tokens)
     throw new Fault(

@@ -14,7 +14,7 @@ export async function* mainLoop(state: RunState): AsyncGenerator<AgentEvent, Run
   for (;;) {
     const outcome = yield* innerLoop(state);
     if (!("type" in outcome)) return outcome;
-    const timestamp = clock.now();
+    const timestamp = clock.date();
     const overrides = Object.entries(outcome.requestedOverrides).map(
       ([path, visibility]): SetVisibilityOverride => ({
         type: "visibility-set",
@@ -48,6 +48,6 @@ function startThread(state: RunState, isAnew = false): void {
     adapter: adapter.name,
     strategy,
     role: thread?.role ?? (isSpoken ? "system" : "user"),
-    timestamp: clock.now(),
+    timestamp: clock.date(),
   });
 }

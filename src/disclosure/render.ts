@@ -1,3 +1,4 @@
+import { append } from "../turn/append.ts";
 import type { Catalog, Node } from "./catalog.ts";
 import { bindText } from "./template.ts";
 import type { Tool } from "./tool.ts";
@@ -32,7 +33,7 @@ function draw(node: Node, state: State, drawing: Drawing & { readonly loader: st
     return;
   }
   texts.push(joined(headingOf(node), bindText(section.body, state.scope)));
-  tools.push(...(section.tools ?? []));
+  append(tools, section.tools ?? []);
   for (const child of node.children) if (state.exists(child)) draw(child, state, drawing);
 }
 

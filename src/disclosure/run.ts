@@ -175,7 +175,7 @@ function openForced(state: RunState, name: string): void {
       "tools.choice_unmet",
       `\`use\` names the tool \`${clientName(name)}\`, and there is none.`,
     );
-  const timestamp = state.clock.now();
+  const timestamp = state.clock.date();
   for (const { path } of lineage(owner).filter((node) => !now.isOpen(node)))
     state.session.dispatch({
       type: "visibility-set",

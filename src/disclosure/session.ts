@@ -1,3 +1,4 @@
+import { append } from "../turn/append.ts";
 import type { Item } from "../turn/turn.ts";
 import { readEvents } from "./session-json.ts";
 
@@ -105,7 +106,7 @@ export class Session implements SessionView {
   }
 
   dispatch(...events: readonly SessionEvent[]): void {
-    this.#events.push(...events);
+    append(this.#events, events);
   }
 
   toJSON(): { readonly version: 1; readonly events: readonly SessionEvent[] } {

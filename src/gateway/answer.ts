@@ -172,7 +172,7 @@ type WriteOptions = Pick<WriteContext, "report" | "closingComment"> & {
 function writeContext(state: GatewayState, job: Job, options: WriteOptions): WriteContext {
   const { report, closingComment: closing } = options;
   const id = job.dialect.newAnswerId(state.newId);
-  const now = (): number => Math.floor(state.clock.now() / 1000);
+  const now = (): number => Math.floor(state.clock.date() / 1000);
   const keep = itemKeeper(job, options);
   return { id, created: now(), now, newId: state.newId, keep, report, closingComment: closing };
 }

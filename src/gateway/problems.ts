@@ -1,3 +1,4 @@
+import { append } from "../turn/append.ts";
 import { z } from "zod";
 import { notOneOf, problemsIn, type Path, type Problem } from "../diagnostics/problem.ts";
 import { isFields } from "../turn/json.ts";
@@ -18,7 +19,10 @@ export function findProblems(
   { dialectNames, given }: Surroundings,
 ): Problem[] {
   const { value, problems } = settleDialects(raw, dialectNames);
-  problems.push(...schemaProblems(value, schema).map((problem) => hinted(problem, value)));
+  append(
+    problems,
+    schemaProblems(value, schema).map((problem) => hinted(problem, value)),
+  );
   return [...problems, ...unnameable(raw, []), ...crossProblems(raw, given)];
 }
 
@@ -159,11 +163,11 @@ function crossProblems(raw: unknown, given: readonly string[]): Problem[] {
   if (!isFields(raw.models)) return problems;
   for (const [model, to] of Object.entries(raw.models)) {
     const path = ["models", model];
-    if (typeof to === "string") problems.push(...placeProblems(to, path, upstreams));
+    if (typeof to === "string") append(problems, placeProblems(to, path, upstreams));
     if (!Array.isArray(to)) continue;
     for (const [index, place] of to.entries())
       if (typeof place === "string")
-        problems.push(...placeProblems(place, [...path, index], upstreams));
+        append(problems, placeProblems(place, [...path, index], upstreams));
   }
   return problems;
 }

@@ -325,7 +325,7 @@ const headerText = (text: string): string =>
 /** What the tenant's own turns used, added up; where no key is needed, everybody's. */
 async function serveUsage(context: RequestContext): Promise<void> {
   const { store, clock } = context.state;
-  const query = readUsageQuery(context.exchange.query, clock.now());
+  const query = readUsageQuery(context.exchange.query, clock.date());
   const rows = await store.sumUsage(context.tenant, query.start, query.end);
   sendJson(context, 200, usageBody(rows, query));
 }

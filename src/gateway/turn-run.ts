@@ -68,6 +68,7 @@ class TurnRun implements RunningTurn {
   readonly #state: GatewayState;
   readonly #job: Job;
   readonly #started: number;
+  readonly #startedAt: number;
   /** Which link of the chain is asked. */
   #link = 0;
   /** The round that was made ready last, and the answer. */
@@ -81,6 +82,7 @@ class TurnRun implements RunningTurn {
     this.#state = state;
     this.#job = job;
     this.#started = state.clock.now();
+    this.#startedAt = state.clock.date();
   }
 
   begin(): void {
@@ -118,7 +120,7 @@ class TurnRun implements RunningTurn {
       upstream: linkName(this.#current()),
       stream: turn.stream,
       rounds: this.#answer?.rounds.count ?? 1,
-      startedAt: this.#started,
+      startedAt: this.#startedAt,
     };
   }
 
@@ -273,13 +275,13 @@ class TurnRun implements RunningTurn {
     const round = this.#round;
     const link = round?.link ?? chain[0];
     const seen = this.#answer?.seen;
-    const at = this.#state.clock.now();
+    const { clock } = this.#state;
     // Of a whole answer that failed or that nobody waited for, nothing was given.
     const isGiven = turn.stream || outcome === "completed" || outcome === "incomplete";
     const calls = seen?.calls ?? noCalls;
     return {
       type: "turn",
-      at,
+      at: clock.date(),
       requestId,
       door: turn.dialect,
       route,
@@ -303,7 +305,7 @@ class TurnRun implements RunningTurn {
       plan: round === undefined ? "" : summary(round.plan),
       disclosure: this.#disclosed(),
       decisions: (round?.decisions.length ?? 0) + (this.#answer?.repairs().length ?? 0),
-      ms: at - this.#started,
+      ms: clock.now() - this.#started,
       firstEventMs: seen?.firstEvent === undefined ? undefined : seen.firstEvent - this.#started,
     };
   }

@@ -109,7 +109,7 @@ export class DatabaseStore implements Store {
   }
 
   #since(): number {
-    return this.#clock.now() - this.#retention.maxAgeMs;
+    return this.#clock.date() - this.#retention.maxAgeMs;
   }
 
   /** An id that no row can have is as unknown as any other, and no database is asked. */
@@ -178,7 +178,7 @@ export class DatabaseStore implements Store {
     if (this.#isSweeping || this.#isClosed) return;
     this.#isSweeping = true;
     this.#written = { bytes: 0, planBytes: 0 };
-    const usageSince = this.#clock.now() - HOURS_KEPT * HOUR_MS;
+    const usageSince = this.#clock.date() - HOURS_KEPT * HOUR_MS;
     const bounds = { since: this.#since(), usageSince, ...this.#bounds() };
     try {
       while (!this.#isClosed && (await this.#database.sweep(bounds)));

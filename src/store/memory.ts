@@ -38,13 +38,13 @@ const done = Promise.resolve();
 
 /** A store that lives as long as the process. A write is over when its call returns. */
 export class MemoryStore implements Store {
-  readonly #clock: Pick<Clock, "now">;
+  readonly #clock: Pick<Clock, "date">;
   readonly #maxAgeMs: number;
   readonly #answers: TenantSegments<Answers>;
   readonly #plans: TenantSegments<Plans>;
   readonly #usage = usageSums();
 
-  constructor(clock: Pick<Clock, "now">, { maxBytes, maxAgeMs } = memoryRetention) {
+  constructor(clock: Pick<Clock, "date">, { maxBytes, maxAgeMs } = memoryRetention) {
     const plansBytes = maxBytes * PLANS_SHARE;
     this.#clock = clock;
     this.#maxAgeMs = maxAgeMs;
@@ -162,7 +162,7 @@ export class MemoryStore implements Store {
   }
 
   #isFresh({ at }: { readonly at: number }): boolean {
-    return this.#clock.now() - at <= this.#maxAgeMs;
+    return this.#clock.date() - at <= this.#maxAgeMs;
   }
 }
 

@@ -19,12 +19,12 @@ const SEGMENTS = 32;
  */
 export class TenantSegments<Content> {
   readonly #retention: Retention;
-  readonly #clock: Pick<Clock, "now">;
+  readonly #clock: Pick<Clock, "date">;
   readonly #create: () => Content;
   readonly #tenants = new Map<Tenant, Kept<Content>>();
   #bytes = 0;
 
-  constructor(retention: Retention, clock: Pick<Clock, "now">, create: () => Content) {
+  constructor(retention: Retention, clock: Pick<Clock, "date">, create: () => Content) {
     this.#retention = retention;
     this.#clock = clock;
     this.#create = create;
@@ -35,7 +35,7 @@ export class TenantSegments<Content> {
     const { maxBytes } = this.#retention;
     if (bytes > maxBytes) return undefined;
     while (this.#bytes + bytes > maxBytes) this.#dropFromHeaviest();
-    const now = this.#clock.now();
+    const now = this.#clock.date();
     let kept = this.#tenants.get(tenant);
     let segment = kept?.segments.at(-1);
     if (segment === undefined || segment.bytes + bytes > maxBytes / SEGMENTS) {

@@ -1,3 +1,4 @@
+import { append } from "../turn/append.ts";
 import type { CallStart, StopReason, TurnEvent, TurnStart, Usage } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { AnyName } from "../turn/names.ts";
@@ -234,7 +235,7 @@ function textPart<Name extends AnyName>(build: Build<Name>): TextPart {
 function growText<Name extends AnyName>(build: Build<Name>, event: Event<"text-delta">): undefined {
   const part = textPart(build);
   part.text += event.text;
-  if (event.logprobs !== undefined) (part.logprobs ??= []).push(...event.logprobs);
+  if (event.logprobs !== undefined) append((part.logprobs ??= []), event.logprobs);
 }
 
 function growRefusal<Name extends AnyName>(build: Build<Name>, text: string): undefined {

@@ -68,6 +68,7 @@ export function guardedSource<Event>(
 /** The same for a moment that a stage waited for. */
 export const guardedClock = (clock: Clock, crashed: (error: unknown) => void): Clock => ({
   now: () => clock.now(),
+  date: () => clock.date(),
   at: (moment, then) =>
     clock.at(moment, () => {
       try {

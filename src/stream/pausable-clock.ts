@@ -25,6 +25,7 @@ export function pausableClock(clock: Clock): PausableClock {
   };
   return {
     now: () => (since ?? clock.now()) - lost,
+    date: () => clock.date(),
     at(moment, then) {
       const alarm: Alarm = { moment, ring: then, callOff() {} };
       alarms.add(alarm);

@@ -1,9 +1,14 @@
 /** Time, passed in: pure rooms never ask the machine for it. */
 export type Clock = {
-  /** Milliseconds since the epoch. */
-  now(): number;
   /**
-   * Calls `then` at the moment; the returned function calls it off. A process
+   * Milliseconds on a clock that only goes forward, for waiting and for how long
+   * something took: the machine's date may be set back while somebody waits.
+   */
+  now(): number;
+  /** Milliseconds since the epoch by the machine's date, for what is shown or stored. */
+  date(): number;
+  /**
+   * Calls `then` at the moment by `now`; the returned function calls it off. A process
    * with nothing else to do does not stay for what is in the `background`.
    */
   at(moment: number, then: () => void, background?: "background"): () => void;

@@ -354,6 +354,12 @@ export const faults = {
     retry: true,
     what: "The gateway is shutting down.",
   },
+  "gateway.exhausted": {
+    status: 503,
+    type: "server_error",
+    retry: true,
+    what: "The gateway itself has no file descriptors or memory left for another connection.",
+  },
   "gateway.internal": {
     status: 500,
     type: "server_error",

@@ -21,10 +21,17 @@ import { serve, type Served } from "../support/serve.ts";
 /** Words that may be seen by nobody but the client and the model. */
 const CONTENT = "canary-content";
 /** Words that may be seen by nobody at all. */
-const KEYS = ["canary-gateway-key", "canary-upstream-key", "canary-header-key", "canary-wrong-key"];
-const [gatewayKey = "", upstreamKey = "", headerKey = "", wrongKey = ""] = KEYS;
+const KEYS = [
+  "canary-gateway-key",
+  "canary-upstream-key",
+  "canary-header-key",
+  "canary-wrong-key",
+  "canary/query key",
+  "canary%2Fquery%20key",
+];
+const [gatewayKey = "", upstreamKey = "", headerKey = "", wrongKey = "", ...queryKeys] = KEYS;
 
-const echo = `You sent ${upstreamKey} and ${headerKey} with ${CONTENT}`;
+const echo = `You sent ${upstreamKey} and ${headerKey} and ${queryKeys.join(" or ")} with ${CONTENT}`;
 const begun = chunk(0, { role: "assistant", content: CONTENT });
 
 /** What an upstream may say that quotes what it was sent. */
@@ -41,6 +48,7 @@ const answers: readonly Answer[] = [
   sse(`data: {"broken": "${echo}\n\n`),
   sse(begun, `data: {"broken": "${echo}\n\n`),
   json("", 307, { location: `https://example.com/?key=${upstreamKey}` }),
+  json("", 307, { location: `https://example.com/?code=${queryKeys[1]}&api-version=1` }),
 ];
 
 let upstream: FakeUpstream;
@@ -55,7 +63,7 @@ beforeAll(async () => {
     upstreams: {
       fake: {
         dialect: "chat",
-        base_url: upstream.url,
+        base_url: `${upstream.url}?code=${queryKeys[1]}&api-version=1`,
         api_key: upstreamKey,
         headers: { "x-secret-token": headerKey },
         retries: 0,

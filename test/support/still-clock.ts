@@ -22,6 +22,7 @@ export function stillClock(start = 0): StillClock {
   };
   return {
     now: () => now,
+    date: () => now,
     at(moment, then) {
       const alarm = { moment, ring: then };
       alarms.add(alarm);

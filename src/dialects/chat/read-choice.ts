@@ -1,3 +1,4 @@
+import { append } from "../../turn/append.ts";
 import type { Emit } from "../../stream/stage.ts";
 import type { NewId } from "../../turn/clock.ts";
 import { isCut, type VendorExtra, type StopReason, type TurnEvent } from "../../turn/event.ts";
@@ -351,7 +352,11 @@ export class ChoiceReader {
     const { reasoning_details: details, ...rest } = fields;
     const more = listOf(details) ?? [];
     if (!whole) addDetails(this.#details, more);
-    else this.#details.push(...more.map(fieldsOf).filter((entry) => entry !== undefined));
+    else
+      append(
+        this.#details,
+        more.map(fieldsOf).filter((entry) => entry !== undefined),
+      );
     if (Object.keys(rest).length > 0)
       this.#reasoningExtra = mergedPieces(this.#reasoningExtra ?? {}, rest);
     this.#emitVendorExtra("reasoning", fields);

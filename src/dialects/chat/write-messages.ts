@@ -1,3 +1,4 @@
+import { append } from "../../turn/append.ts";
 import type { Decision } from "../../turn/decision.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
@@ -59,7 +60,7 @@ export function writeMessages(
         const following = takeFollowingReasoning(message);
         if (following !== undefined) {
           close();
-          open().reasoning.push(...following);
+          append(open().reasoning, following);
         }
         return addText(open(), item, note);
       }
@@ -132,7 +133,7 @@ function addText(message: AssistantMessage, item: Message, note: Note): void {
 }
 
 function addCall(message: AssistantMessage, item: Call<UpstreamName>, note: Note): void {
-  message.reasoning.push(...message.followingReasoning);
+  append(message.reasoning, message.followingReasoning);
   message.followingReasoning = [];
   const { id, kind, name, input } = item;
   const extra = writeExtra(item.extra, note);

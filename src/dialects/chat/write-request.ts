@@ -1,3 +1,4 @@
+import { append } from "../../turn/append.ts";
 import type { Decision } from "../../turn/decision.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
@@ -32,16 +33,17 @@ function translate(turn: Turn<UpstreamName>, { profile, model }: Target): Writte
   const params = writeParams(turn, { name: "chat", traits: chatTraits }, profile);
   const tools = writeTools(turn.tools);
   const body: Record<string, unknown> = { model, messages, ...params.fields };
-  decisions.push(...params.decisions, ...tools.decisions);
+  append(decisions, params.decisions);
+  append(decisions, tools.decisions);
 
   if (turn.toolChoice !== undefined) body.tool_choice = writeToolChoice(turn.toolChoice);
-  if (tools.text === undefined) decisions.push(...dropToolFields(body, turn));
-  decisions.push(...askForFormat(body, turn));
+  if (tools.text === undefined) append(decisions, dropToolFields(body, turn));
+  append(decisions, askForFormat(body, turn));
   // The number of alternatives alone does not switch them on.
   if (body.top_logprobs !== undefined) body.logprobs = true;
   if (body.top_logprobs === 0) delete body.top_logprobs;
-  if (turn.stream) decisions.push(...writeStream(body, turn, profile));
-  decisions.push(...writeExtra(turn, "chat", body));
+  if (turn.stream) append(decisions, writeStream(body, turn, profile));
+  append(decisions, writeExtra(turn, "chat", body));
   addFields(body, profile);
   const text = tools.text === undefined ? JSON.stringify(body) : withTools(body, tools.text);
   return { text, decisions };

@@ -1,3 +1,4 @@
+import { append } from "../../turn/append.ts";
 import type { Decision } from "../../turn/decision.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Fields } from "../../turn/turn.ts";
@@ -26,7 +27,7 @@ export class MessageList {
     this.#settle(role);
     const last = this.#messages.at(-1);
     if (last?.role === role) {
-      last.content.push(...blocks);
+      append(last.content, blocks);
       last.extra = { ...last.extra, ...extra };
       return;
     }
@@ -71,7 +72,7 @@ export class MessageList {
       const [first, ...others] = waiting;
       if (first === undefined) return;
       for (const other of others) {
-        first.content.push(...other.content);
+        append(first.content, other.content);
         first.extra = { ...first.extra, ...other.extra };
       }
       this.#messages.push(first);

@@ -1,3 +1,4 @@
+import { append } from "../../turn/append.ts";
 import { clientName } from "../../turn/names.ts";
 import type { Call, Fields, Item, Message, Part, Reasoning, Result } from "../../turn/turn.ts";
 import { inputText } from "../shared/loose.ts";
@@ -24,7 +25,7 @@ export function readMessages(
     const reader = new BlockReader(role, kindOfTool, kinds);
     for (const [index, block] of blocksIn(content, `${path}.content`).entries())
       reader.each(block, `${path}.content[${index}]`);
-    items.push(...reader.end(rest));
+    append(items, reader.end(rest));
     while (places.length < items.length) places.push(at);
   }
   return { items, places };

@@ -1,7 +1,7 @@
 import type { Usage } from "../../turn/event.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, numberOf } from "../shared/loose.ts";
-import { counted } from "../shared/token-counts.ts";
+import { counted, countOf } from "../shared/token-counts.ts";
 
 const counts = [
   "input_tokens",
@@ -21,15 +21,15 @@ export class UsageReader {
     if (usage === undefined) return undefined;
     let isTold = false;
     for (const name of counts) {
-      const count = numberOf(usage[name]);
-      if (count === undefined || count < 0) continue;
+      const count = countOf(usage[name]);
+      if (count === undefined) continue;
       this.#known[name] = count;
       isTold = true;
     }
     // Compatible servers may count in the words of another dialect.
     if (!isTold) return counted(usage);
     this.#thinking =
-      numberOf(fieldsOf(usage.output_tokens_details)?.thinking_tokens) ?? this.#thinking;
+      countOf(fieldsOf(usage.output_tokens_details)?.thinking_tokens) ?? this.#thinking;
     return this.#usage();
   }
 

@@ -1,3 +1,4 @@
+import { append } from "../../turn/append.ts";
 import type { Decision } from "../../turn/decision.ts";
 import { isBySystem } from "../../turn/item.ts";
 import { jsonOf, isFields } from "../../turn/json.ts";
@@ -32,7 +33,7 @@ export function writeMessages(turn: Turn<UpstreamName>, profile: Profile): Writt
   const context: Writing = { own: turn.dialect === "messages", profile, note };
   let isAtStart = true;
   for (const item of turn.items) {
-    if (isAtStart && isBySystem(item)) system.push(...writeBlocks(item.parts, context));
+    if (isAtStart && isBySystem(item)) append(system, writeBlocks(item.parts, context));
     else {
       isAtStart = false;
       writeItem(item, list, context);

@@ -1,5 +1,6 @@
 /** Writes turns as Messages requests. */
 
+import { append } from "../../turn/append.ts";
 import type { Decision } from "../../turn/decision.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
@@ -49,17 +50,17 @@ function translate(turn: Turn<UpstreamName>, { profile, model }: Target): Writte
     { name: "messages", traits: messagesTraits },
     profile,
   );
-  decisions.push(...written.decisions);
+  append(decisions, written.decisions);
   const body: Body = { model, max_tokens: maxTokens, messages, ...written.fields };
   if (system.length > 0) body.system = system;
   if (turn.stream || maxTokens > MOST_UNSTREAMED) body.stream = true;
-  decisions.push(...askToThink(body, turn, profile, maxTokens));
-  decisions.push(...fitSampling(body, turn, profile));
-  decisions.push(...askForFormat(body, turn));
+  append(decisions, askToThink(body, turn, profile, maxTokens));
+  append(decisions, fitSampling(body, turn, profile));
+  append(decisions, askForFormat(body, turn));
   const tools = writeTools(turn.tools);
   for (const reason of tools.reasons) decisions.push({ path: "tools", action: "dropped", reason });
-  if (tools.text !== undefined) decisions.push(...choose(body, turn, parallelCalls));
-  decisions.push(...writeExtra(turn, "messages", body));
+  if (tools.text !== undefined) append(decisions, choose(body, turn, parallelCalls));
+  append(decisions, writeExtra(turn, "messages", body));
   addFields(body, profile);
   markCached(body, turn, profile);
   const text = tools.text === undefined ? JSON.stringify(body) : withTools(body, tools.text);

@@ -1,3 +1,4 @@
+import { append } from "../../turn/append.ts";
 import { isInstructions } from "../../turn/item.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import { itemPath } from "../../turn/path.ts";
@@ -38,7 +39,7 @@ export function writeRequest(turn: Turn<UpstreamName>, to: Target): Written {
   Object.assign(body, fields, writeText(turn, fields, drop));
   askForLogprobs(body);
   keepUnstored(body, turn, profile);
-  decisions.push(...writeExtra(turn, "responses", body));
+  append(decisions, writeExtra(turn, "responses", body));
   addFields(body, profile);
   return { text: withWrittenTools(body, turn, drop), decisions };
 }

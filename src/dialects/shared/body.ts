@@ -57,7 +57,10 @@ export function bodyReader(): (text: string) => Fields {
       const body = tryParse(`${text.slice(0, from)}"${MARK}"${text.slice(to)}`);
       // Otherwise the key was an inner one, or a later one counts.
       if (body?.tools !== MARK) continue;
-      if (place > 0) known.unshift(...known.splice(place, 1));
+      if (place > 0) {
+        known.splice(place, 1);
+        known.unshift(list);
+      }
       body.tools = list.tools;
       keepSource(body, { text, tools: { from, end: to } });
       return body;

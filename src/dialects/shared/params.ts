@@ -1,3 +1,4 @@
+import { append } from "../../turn/append.ts";
 import { z } from "zod";
 import type { Decision } from "../../turn/decision.ts";
 import type { DialectTraits } from "../../turn/dialect-traits.ts";
@@ -270,9 +271,9 @@ export function writeParams<Name extends AnyName>(
       const effort = writeEffort(rule, { turn, dialect, profile, path, target });
       Object.assign(written, effort.fields);
       if (target !== undefined && effort.word !== undefined) put(written, target, effort.word);
-      decisions.push(...effort.decisions);
+      append(decisions, effort.decisions);
     } else if (target !== undefined) put(written, target, value);
-    else decisions.push(...dropped(askedPath(name, turn), rules[name], value, profile));
+    else append(decisions, dropped(askedPath(name, turn), rules[name], value, profile));
   }
   return { fields: written, decisions };
 }

@@ -32,8 +32,11 @@ export function counted(value: unknown): Usage | undefined {
 const rest = (total: number | undefined, other: number | undefined): number =>
   total === undefined || other === undefined ? 0 : Math.max(0, total - other);
 
+/** No answer has more tokens. A larger count is an error, and sums of it would be wrong for good. */
+const MAX_TOKENS = 1e12;
+
 /** A count; negative ones are how some upstreams write "not counted". */
-function countOf(value: unknown): number | undefined {
+export function countOf(value: unknown): number | undefined {
   const count = typeof value === "string" && /^\d{1,15}$/.test(value) ? +value : numberOf(value);
-  return count === undefined || count < 0 ? undefined : count;
+  return count === undefined || !(count >= 0 && count <= MAX_TOKENS) ? undefined : count;
 }

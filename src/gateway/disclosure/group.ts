@@ -72,8 +72,8 @@ function split<Tool>({ label, members }: Bundle<Tool>, depth: number): Bundle<To
   const alone: Placed<Tool>[] = [];
   const parts: Bundle<Tool>[] = [];
   for (const [word, some] of byWord) {
-    if (word === undefined || some.length < LEAST) alone.push(...some);
-    else parts.push(...split({ label: joined(label, word), members: some }, depth + 1));
+    if (word === undefined || some.length < LEAST) append(alone, some);
+    else append(parts, split({ label: joined(label, word), members: some }, depth + 1));
   }
   return [...parts, ...chunks({ label, members: alone.toSorted((a, b) => a.at - b.at) })];
 }
@@ -109,3 +109,4 @@ function keyFor(label: string, taken: Set<string>): string {
   taken.add(key);
   return key;
 }
+import { append } from "../../turn/append.ts";

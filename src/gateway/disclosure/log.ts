@@ -1,3 +1,4 @@
+import { append } from "../../turn/append.ts";
 import { identityKey } from "../../tools/names/identity.ts";
 import { isByModel } from "../../turn/item.ts";
 import { clientName } from "../../turn/names.ts";
@@ -35,7 +36,7 @@ export function restoreLog(own: Turn, folded: Folded): readonly LogEntry[] {
     const place = itemPlace(own, at);
     if (item.type === "reasoning") {
       const exchange = exchangeIn(item.encrypted);
-      if (exchange !== undefined) log.push(...entriesOf(exchange, folded, place));
+      if (exchange !== undefined) append(log, entriesOf(exchange, folded, place));
       else log.push(plain(item, place));
     } else if (item.type === "call") {
       const opened = openedIn(item.id, folded.catalog);
@@ -123,7 +124,9 @@ function insertReadings(
     const exchange = readingOf(path, readingsIn(log.slice(0, at), folded) + index + 1, folded);
     return exchange === undefined ? [] : entriesOf(exchange, folded, place);
   });
-  log.splice(at, 0, ...entries);
+  const rest = log.splice(at);
+  append(log, entries);
+  append(log, rest);
 }
 
 const isSaid = (entry: LogEntry | undefined, place: number): boolean =>

@@ -1,3 +1,4 @@
+import { append } from "../../turn/append.ts";
 import type { Emit } from "../../stream/stage.ts";
 import type { Plan } from "../../tools/plan/plan.ts";
 import type { TurnEvent } from "../../turn/event.ts";
@@ -88,7 +89,7 @@ export class DisclosureStage implements TurnStage {
   continues(): boolean {
     const round = this.#round;
     if (round?.continues !== true) return false;
-    this.#said.push(...round.items());
+    append(this.#said, round.items());
     this.figures.hiddenRounds++;
     return true;
   }
@@ -107,7 +108,7 @@ export class DisclosureStage implements TurnStage {
     this.figures.openings += exchange.opens.length;
     if (this.#turn.traits.sealsReasoning) return exchange;
     // A client without a place for seals gives back call ids alone: what those cannot carry must follow from them.
-    this.#uncarried.push(...exchange.opens);
+    append(this.#uncarried, exchange.opens);
     const [path] = exchange.opens;
     const again = path === undefined ? undefined : readingOf(path, ++this.#readings, folded);
     return again ?? exchange;

@@ -1,3 +1,4 @@
+import { append } from "../../turn/append.ts";
 import { nearest } from "../../diagnostics/nearest.ts";
 import { outputModes } from "../../gateway/rules.ts";
 import { isFields } from "../../turn/json.ts";
@@ -146,7 +147,7 @@ export function applySettings(
     const group = over[section] ?? {};
     // A section that is no group is a problem of its own, and found as such.
     if (typeof group !== "object" || Array.isArray(group)) continue;
-    if (path === keys.path) given.push(...(value as string[]));
+    if (path === keys.path) append(given, value as string[]);
     else over[section] = { ...group, [key]: value };
   }
   return given.length === 0 ? over : withKeys(over, given);

@@ -1,3 +1,4 @@
+import { append } from "../../turn/append.ts";
 import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -89,18 +90,18 @@ function assemble(
   const find = (problem: Problem): Finding => locate(problem, source, settings);
   const doubts = fileProblems(raw, directory).map(find);
   const findings = [...(source?.findings ?? []), ...flags.findings, ...scripts.findings];
-  findings.push(...proxyFindings(raw, origin.env));
+  append(findings, proxyFindings(raw, origin.env));
   for (const finding of problems.map(find))
     // A value that could not even be read has been told; what it is not is no news.
     if (!source?.findings.some(({ path }) => path === finding.path)) findings.push(finding);
   const notes = [...misspelt(origin.env, source?.variables ?? new Set())];
-  notes.push(...(settled?.notes ?? []));
+  append(notes, settled?.notes ?? []);
   if (settled === undefined || findings.length > 0)
     return { ok: false, file, notes, doubts, findings: findings.toSorted(byPlace(file)) };
   const files = [...(file === undefined ? [] : [file]), ...scripts.files];
   const settledPaths = settlePaths(settled.config, directory);
   const kept = isFields(raw) && "store" in raw ? undefined : defaultStore(origin.env);
-  notes.push(...(kept?.notes ?? []));
+  append(notes, kept?.notes ?? []);
   const config = kept === undefined ? settledPaths : { ...settledPaths, store: kept.store };
   return { ok: true, file, files, notes, doubts, config, blank: source?.value === null };
 }

@@ -135,6 +135,7 @@ describe("watching a file", () => {
   /** Waits for nothing: what is due later is due on the next turn of the loop. */
   const prompt: Clock = {
     now: () => 0,
+    date: () => 0,
     at(_moment, then) {
       const soon = setImmediate(then);
       return () => clearImmediate(soon);
@@ -178,6 +179,7 @@ describe("watching a file", () => {
     let step = Promise.withResolvers<void>();
     const clock: Clock = {
       now: () => 1000,
+      date: () => 1000,
       at(moment) {
         const one = { moment, calledOff: false };
         asked.push(one);

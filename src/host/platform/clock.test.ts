@@ -1,4 +1,5 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { until } from "../../turn/clock.ts";
 import { systemClock } from "./clock.ts";
 
 describe("the system's clock", () => {
@@ -7,6 +8,17 @@ describe("the system's clock", () => {
     const from = systemClock.now();
     await new Promise<void>((resolve) => systemClock.at(from + 5, resolve));
     expect(systemClock.now()).toBeGreaterThanOrEqual(from + 4);
+  });
+
+  it("waits no longer where the date is set back meanwhile", async () => {
+    const from = systemClock.now();
+    const waiting = until(systemClock, () => false, from + 30);
+    const date = vi.spyOn(Date, "now").mockReturnValue(from - 3_600_000);
+    onTestFinished(() => date.mockRestore());
+    await waiting;
+    await new Promise<void>((resolve) => systemClock.at(systemClock.now() + 5, resolve));
+    expect(systemClock.now()).toBeGreaterThanOrEqual(from + 30);
+    expect(systemClock.date()).toBe(from - 3_600_000);
   });
 
   it("does not call when called off, nor at once for a moment far away", async () => {

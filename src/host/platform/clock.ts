@@ -3,13 +3,17 @@ import type { Clock } from "../../turn/clock.ts";
 // A longer delay overflows the timer and fires at once.
 const longest = 2_147_483_647;
 
+/** Whole milliseconds, as durations are logged; by the epoch at the start, so that it reads like a date. */
+const now = (): number => Math.floor(performance.timeOrigin + performance.now());
+
 /** The machine's own time. */
 export const systemClock: Clock = {
-  now: Date.now,
+  now,
+  date: () => Date.now(),
   at(moment, then, background) {
     let timer: ReturnType<typeof setTimeout>;
     const wait = (): void => {
-      const rest = moment - Date.now();
+      const rest = moment - now();
       timer = rest > longest ? setTimeout(wait, longest) : setTimeout(then, Math.max(0, rest));
       if (background !== undefined && typeof timer === "object") timer.unref();
     };

@@ -107,6 +107,21 @@ describe("the files of turns", () => {
     expect(linesIn("second").map((line) => line.req_id)).toEqual(["two"]);
   });
 
+  it("are begun anew also where the date was set back", async () => {
+    const clock = stillClock(5_000_000);
+    let setBack = 0;
+    const dated = { ...clock, date: () => clock.now() - setBack };
+    const parts = nodePlatform((happening) => void happenings.push(happening));
+    const gateway = openRecorded(withLogs(at("usage")), { ...parts, clock: dated });
+    await ask(gateway, "one", hello);
+    renameSync(at("usage"), at("usage.1"));
+    setBack = 3_600_000;
+    clock.move(1000);
+    await ask(gateway, "two", hello);
+    await gateway.close(0);
+    expect(linesIn("usage").map((line) => line.req_id)).toEqual(["two"]);
+  });
+
   it("are begun anew where they were moved away", async () => {
     const clock = stillClock();
     const parts = nodePlatform((happening) => void happenings.push(happening));

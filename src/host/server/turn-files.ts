@@ -3,6 +3,7 @@ import { dirname } from "node:path";
 import type { Config } from "../../gateway/config.ts";
 import { openGateway, type Gateway } from "../../gateway/gateway.ts";
 import type { Platform } from "../../gateway/state.ts";
+import type { Clock } from "../../turn/clock.ts";
 import type { Happening, Report } from "../../telemetry/happening.ts";
 import { eventLines, usageLine, type Line } from "../../telemetry/lines.ts";
 import { makeFolder } from "../../upstreams/folder.ts";
@@ -10,7 +11,7 @@ import { LineBuffer } from "./line-buffer.ts";
 
 /** A gateway whose turns are also written to the files that its configuration names. */
 export function openRecorded(config: Config, platform: Platform): Gateway {
-  const files = turnFiles(platform.report, () => platform.clock.now());
+  const files = turnFiles(platform.report, platform.clock);
   const gateway = openGateway(config, platform);
   gateway.subscribe((happening) => files.hear(happening));
   files.follow(config.telemetry);
@@ -38,13 +39,13 @@ export function openRecorded(config: Config, platform: Platform): Gateway {
 type Paths = Partial<Config["telemetry"]>;
 
 /** The usage log and the event log, each only while the configuration names it. */
-function turnFiles(report: Report, now: () => number) {
-  const usage = lineFile("telemetry.usage_log", report, now);
-  const events = lineFile("telemetry.event_log", report, now);
+function turnFiles(report: Report, clock: Clock) {
+  const usage = lineFile("telemetry.usage_log", report, clock);
+  const events = lineFile("telemetry.event_log", report, clock);
   return {
     hear(happening: Happening): void {
       if (happening.type === "turn") usage.add(() => [usageLine(happening)]);
-      events.add(() => eventLines(happening, now()));
+      events.add(() => eventLines(happening, clock.date()));
     },
     follow({ usage_log, event_log }: Paths): void {
       usage.follow(usage_log);
@@ -65,7 +66,7 @@ const LOOK_MS = 1000;
  * and no turn is the worse for it. A file that was moved away, as those who
  * rotate logs do, is begun anew.
  */
-function lineFile(setting: string, report: Report, now: () => number) {
+function lineFile(setting: string, report: Report, clock: Clock) {
   let path: string | undefined;
   let file: { readonly out: LineBuffer; readonly id: string | undefined } | undefined;
   let looked = 0;
@@ -89,13 +90,13 @@ function lineFile(setting: string, report: Report, now: () => number) {
     file?.out.close();
     process.off("exit", flush);
     path = next;
-    looked = now();
+    looked = clock.now();
     file = next === undefined ? undefined : open(next);
     if (file !== undefined) process.on("exit", flush);
   };
   const look = (): void => {
-    if (path === undefined || file === undefined || now() - looked < LOOK_MS) return;
-    looked = now();
+    if (path === undefined || file === undefined || clock.now() - looked < LOOK_MS) return;
+    looked = clock.now();
     if (fileAt(path) !== file.id) change(path);
   };
   return {

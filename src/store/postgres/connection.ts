@@ -68,7 +68,7 @@ export class PostgresConnection {
   async #prepare(sql: Sql): Promise<number> {
     await migrate(sql);
     const [row] = await sql`SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now`;
-    return Math.round(Number(row?.["now"]) - this.#clock.now());
+    return Math.round(Number(row?.["now"]) - this.#clock.date());
   }
 
   /** A connection that says nothing, as after a cable was pulled, would be waited for forever. */

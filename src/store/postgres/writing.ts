@@ -1,3 +1,4 @@
+import { append } from "../../turn/append.ts";
 import type { Sql } from "postgres";
 import { FIRST_ITEM_PLACE, PLAN_PLACE, RESPONSE_PLACE } from "../chain-rows.ts";
 import type { Batch } from "../database.ts";
@@ -49,7 +50,7 @@ export async function writeBatch(sql: Sql, { id, turns }: Batch, offset: number)
   for (const [n, turn] of turns.entries()) {
     if (!hasRows(turn)) continue;
     turnRows.push(turnRow(n, turn, offset));
-    partRows.push(...partsOf(n, turn));
+    append(partRows, partsOf(n, turn));
     for (const [seal, upstream] of turn.seals)
       seals.set(`${turn.tenant}\n${seal}`, [n, turn.tenant, seal, upstream]);
   }

@@ -1,3 +1,4 @@
+import { append } from "../../turn/append.ts";
 import { isBySystem } from "../../turn/item.ts";
 import { isFields } from "../../turn/json.ts";
 import { takesFrom, type Medium, type Profile } from "../../turn/profile.ts";
@@ -32,7 +33,8 @@ export function fitParts(history: History, context: RepairContext): History {
     if (moved.length === 0) return;
     following ??= { parts: [], origin };
     following.origin = origin;
-    following.parts.push(...label(item), ...moved);
+    append(following.parts, label(item));
+    append(following.parts, moved);
   });
   follow();
   return draft.history();

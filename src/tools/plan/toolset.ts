@@ -1,3 +1,4 @@
+import { append } from "../../turn/append.ts";
 import type { Decision } from "../../turn/decision.ts";
 import { Fault } from "../../turn/fault.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
@@ -93,7 +94,8 @@ function planToolset(turn: Turn, profile: Profile): Toolset {
   }
   const reason = "tools that the conversation brings are declared with the others";
   for (const path of emptied.values()) decisions.push({ path, action: "reshaped", reason });
-  verdicts.push(...repeated, ...unusableVerdicts(catalog, emptied, profile, decisions));
+  append(verdicts, repeated);
+  append(verdicts, unusableVerdicts(catalog, emptied, profile, decisions));
   const isSame = ({ entry, declared }: Planned): boolean => declared.offer?.tool === entry.tool;
   const identical = decisions.length === 0 && planned.every(isSame);
   return {

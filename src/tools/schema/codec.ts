@@ -1,3 +1,4 @@
+import { append } from "../../turn/append.ts";
 import { isFields } from "../../turn/json.ts";
 import { roundedNumber } from "../../turn/raw-number.ts";
 import { exactly } from "./exact.ts";
@@ -137,7 +138,7 @@ export function fieldwise(fields: readonly Field[], rest: Rest | undefined): Cod
           if (given !== undefined) out.push([field.client, apply(field.codec, "decode", given)]);
         } else if (key === rest?.key) {
           const others = rest.codec.decode(held);
-          if (isFields(others)) out.push(...Object.entries(others));
+          if (isFields(others)) append(out, Object.entries(others));
         } else out.push([key, rest?.key === undefined ? apply(rest?.codec, "decode", held) : held]);
       }
       return Object.fromEntries(out);

@@ -1,3 +1,4 @@
+import { append } from "../../turn/append.ts";
 import { responses } from "../../dialects/responses/responses.ts";
 import { writeExtra, writeParams } from "../../dialects/shared/params.ts";
 import { fieldsOf, listOf, filledText } from "../../dialects/shared/loose.ts";
@@ -49,7 +50,7 @@ export function writeCodexRequest(
   if (developer !== undefined) decisions.push(requiredInWords);
   const { include, verbosity, ...params } = fields;
   noteIncludes(include, decisions);
-  decisions.push(...writeExtra(turn, "codex", {}));
+  append(decisions, writeExtra(turn, "codex", {}));
   return {
     model,
     thread: {

@@ -150,7 +150,8 @@ function rateLimitNotices(
     const used = [limits?.primary, limits?.secondary].flatMap(
       (one) => numberOf(fieldsOf(one)?.usedPercent) ?? [],
     );
-    const percent = used.length === 0 ? last : Math.round(Math.max(...used));
+    const percent =
+      used.length === 0 ? last : Math.round(used.reduce((most, one) => Math.max(most, one)));
     if (percent === undefined || percent === last) return;
     last = percent;
     notice({ event: "limits", percent });

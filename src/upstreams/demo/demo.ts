@@ -104,6 +104,10 @@ const tokens = (text: string): readonly string[] =>
   text.match(/\s*[\p{L}\p{M}\p{N}_'’-]+|\s*[^\s\p{L}\p{M}\p{N}_]{1,3}|\s+/gu) ?? [];
 
 function untilStop(text: string, stops: readonly string[] | undefined): string {
-  const ends = (stops ?? []).filter((stop) => stop !== "").map((stop) => text.indexOf(stop));
-  return text.slice(0, Math.min(text.length, ...ends.filter((end) => end !== -1)));
+  let end = text.length;
+  for (const stop of stops ?? []) {
+    const at = stop === "" ? -1 : text.indexOf(stop);
+    if (at !== -1) end = Math.min(end, at);
+  }
+  return text.slice(0, end);
 }

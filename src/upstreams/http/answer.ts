@@ -6,6 +6,7 @@ import type { TurnEvent } from "../../turn/event.ts";
 import type { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import {
+  blank,
   broken,
   noAnswer,
   packed,
@@ -31,6 +32,8 @@ export type AnswerOptions = {
 
 const LONGEST_ERROR = 64 * 1024;
 const LONGEST_WHOLE = 64 * 1024 * 1024;
+/** How much white space may stand before an answer. */
+const MAX_BLANKS = 1024 * 1024;
 /** What an upstream may still send after its last word before the connection is given up. */
 const LONGEST_REST = 256 * 1024;
 const REST_MS = 2_000;
@@ -202,13 +205,17 @@ export class HttpAnswer implements ResponseHandler, Flow {
 
   /** The first character that says anything tells better than the header what this is. */
   #tellApart(piece: string): void {
+    // Only what is new is searched: some send blank lines for minutes until they have an answer.
+    const inPiece = piece.search(/\S/);
+    const before = this.#text.length;
     const text = this.#text + piece;
-    const at = text.search(/\S/);
     // A byte order mark counts as space.
-    if (at === -1) {
+    if (inPiece === -1) {
       this.#text = text;
+      if (text.length > MAX_BLANKS) this.#abandon(blank(this.#to.failing, MAX_BLANKS));
       return;
     }
+    const at = before + inPiece;
     this.#text = "";
     const first = text.charAt(at);
     if (first === "<") return this.#abandon(webPage(this.#to.failing));
@@ -251,7 +258,7 @@ export class HttpAnswer implements ResponseHandler, Flow {
   #refused(): void {
     const { failing, clock } = this.#to;
     const answered = { status: this.#status, headers: this.#headers, body: this.#text };
-    this.#give(refusal(failing, { ...answered, now: clock.now() }));
+    this.#give(refusal(failing, { ...answered, now: clock.date() }));
   }
 
   #abandon(failure: Failure): void {

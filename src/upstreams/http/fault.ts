@@ -101,6 +101,13 @@ const cut: Break = {
 
 const PARSER = "HTTPParserError";
 const UNASKED = "unasked";
+/** What this machine has run out of: no upstream is to blame, and another would fare no better. */
+const exhausted: Break = {
+  code: "gateway.exhausted",
+  again: false,
+  message: (_, cause) =>
+    `The gateway cannot open another connection: ${reasonOf(cause)} (${cause}). Try again in a moment, and give its process a higher limit.`,
+};
 /** At whatever moment. */
 const breaks: Readonly<Record<string, Break>> = {
   [UNASKED]: {
@@ -111,6 +118,10 @@ const breaks: Readonly<Record<string, Break>> = {
       `Upstream \`${name}\` answered first with an HTTP status below 200 that nobody asked for, such as \`100 Continue\`, which is not read. Switch that off there, or in the proxy before it.`,
   },
   UND_ERR_CLOSED: stopping,
+  EMFILE: exhausted,
+  ENFILE: exhausted,
+  ENOBUFS: exhausted,
+  ENOMEM: exhausted,
   UND_ERR_DESTROYED: stopping,
   UND_ERR_HEADERS_TIMEOUT: {
     code: "upstream.headers_timeout",
@@ -187,6 +198,15 @@ export const packed = (failing: Failing, encoding: string): Failure => ({
   again: false,
 });
 
+export const blank = (failing: Failing, longest: number): Failure => ({
+  fault: new Fault(
+    "upstream.malformed",
+    `Upstream \`${failing.name}\` sent more than ${longest} blanks and no answer. Try again, or check what runs there.`,
+    { log: { upstream: failing.name } },
+  ),
+  again: false,
+});
+
 export const tooLong = (failing: Failing, longest: number): Failure => ({
   fault: new Fault(
     "upstream.malformed",
@@ -232,6 +252,8 @@ export function shown(failing: Failing, fault: Fault): Fault {
 }
 
 const reasons: readonly (readonly [RegExp, string])[] = [
+  [/^E[MN]FILE$/, "it has as many files and connections open as it may"],
+  [/^(ENOBUFS|ENOMEM)$/, "the system has no memory left for it"],
   [/^ECONNREFUSED$/, "nothing listens there"],
   [/^(ENOTFOUND|EAI_\w+)$/, "its host name cannot be resolved"],
   [/^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/, "it closed the connection before it answered"],

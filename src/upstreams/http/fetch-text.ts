@@ -5,6 +5,8 @@ import { broken, refusal, tooLong, type Failing } from "./fault.ts";
 import type { HttpRequest, Transport } from "./transport.ts";
 
 const LONGEST = 16 * 1024 * 1024;
+/** All of it must be there by then, however steadily it trickles. */
+const WHOLE_MS = 60_000;
 
 type Response = { readonly status: number; readonly headers: Headers; readonly body: string };
 
@@ -16,23 +18,31 @@ export async function fetchText(
   clock: Clock,
 ): Promise<string> {
   try {
-    const response = await receive(transport, request, failing);
+    const response = await receive(transport, request, failing, clock);
     if (response.status < 300) return response.body;
-    throw refusal(failing, { ...response, now: clock.now() }).fault;
+    throw refusal(failing, { ...response, now: clock.date() }).fault;
   } catch (error) {
     if (error instanceof Fault) throw error;
     throw broken(failing, error as Error, false).fault;
   }
 }
 
-function receive(transport: Transport, request: HttpRequest, failing: Failing): Promise<Response> {
+function receive(
+  transport: Transport,
+  request: HttpRequest,
+  failing: Failing,
+  clock: Clock,
+): Promise<Response> {
   const { promise, resolve, reject } = Promise.withResolvers<Response>();
   const decoder = transport.newDecoder();
   let status = 0;
   let headers: Headers = {};
   let body = "";
+  let callOff = (): void => {};
   transport.send(request, {
-    onRequestStart() {},
+    onRequestStart(controller) {
+      callOff = clock.at(clock.now() + WHOLE_MS, () => controller.abort(late(failing)));
+    },
     onResponseStart(_, code, fields) {
       status = code;
       headers = fields;
@@ -41,8 +51,21 @@ function receive(transport: Transport, request: HttpRequest, failing: Failing): 
       body += decoder.write(chunk);
       if (body.length > LONGEST) controller.abort(tooLong(failing, LONGEST).fault);
     },
-    onResponseEnd: () => resolve({ status, headers, body: body + decoder.end() }),
-    onResponseError: (_, error) => reject(error),
+    onResponseEnd() {
+      callOff();
+      resolve({ status, headers, body: body + decoder.end() });
+    },
+    onResponseError(_, error) {
+      callOff();
+      reject(error);
+    },
   });
   return promise;
 }
+
+const late = ({ name }: Failing): Fault =>
+  new Fault(
+    "upstream.idle_timeout",
+    `Upstream \`${name}\` took longer than ${WHOLE_MS} ms to send a list. Try again, or name its models in \`models\`.`,
+    { log: { upstream: name } },
+  );

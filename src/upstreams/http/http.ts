@@ -7,6 +7,7 @@ import { HttpAnswer } from "./answer.ts";
 import type { Failing } from "./fault.ts";
 import { fetchText } from "./fetch-text.ts";
 import { readModels } from "./model-list.ts";
+import { secretsOf } from "./secrets.ts";
 import type { Connect, HttpRequest, Timeouts } from "./transport.ts";
 import { retrying } from "../retry.ts";
 import type { OpenOptions, Prepared, Upstream } from "../upstream.ts";
@@ -50,7 +51,7 @@ export function httpUpstream(given: HttpOptions): Upstream {
   const { connections = CONNECTIONS, proxy } = options;
   const transport = options.connect({ origin: base.origin, timeouts, connections, proxy, clock });
   const headers = headersFor(options);
-  const failing: Failing = { name, origin: wayTo(base, options), secrets: secretsOf(options) };
+  const failing = failingOf(options, base);
   const { upstream: wire, traits } = dialect;
 
   let closing: Promise<void> | undefined;
@@ -102,6 +103,12 @@ export function httpUpstream(given: HttpOptions): Upstream {
   };
 }
 
+const failingOf = (options: HttpOptions, base: URL): Failing => ({
+  name: options.name,
+  origin: wayTo(base, options),
+  secrets: secretsOf(options, base),
+});
+
 /** In words, and without what a proxy wants to know of who asks. */
 const wayTo = ({ origin }: URL, { proxy }: HttpOptions): string =>
   proxy === undefined ? origin : `${origin} (by the proxy ${proxy.host})`;
@@ -133,13 +140,4 @@ function headersFor({ apiKey, headers = {}, dialect }: HttpOptions): string[] {
   ]);
   for (const [name, value] of Object.entries(headers)) all.set(name.toLowerCase(), value);
   return [...all].flat();
-}
-
-function secretsOf({ apiKey, headers = {} }: HttpOptions): string[] {
-  const secrets = Object.entries(headers)
-    .filter(([name]) => /key|token|auth|secret|cookie/i.test(name))
-    .map(([, value]) => value.replace(/^\w+ (?=\S)/, ""));
-  if (apiKey) secrets.push(apiKey);
-  // A very short one is in every other word.
-  return secrets.filter((secret) => secret.length >= 4);
 }

@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { builtinDialects } from "../../src/dialects/registry.ts";
+import { ask, doors } from "../support/client.ts";
+import { answerInMessages } from "../support/fake-messages.ts";
+import { answerInChat, answerInResponses } from "../support/fake-model.ts";
+import { fakeUpstream, type Body, type FakeUpstream } from "../support/fake-upstream.ts";
+import { ontoEach, serve, type Served } from "../support/serve.ts";
+
+const COUNT = 100_000;
+let upstream: FakeUpstream;
+let served: Served;
+beforeAll(async () => {
+  const say = { text: "Done." };
+  upstream = await fakeUpstream(({ body, path }) => {
+    if (path.endsWith("/responses")) return answerInResponses(body, say);
+    return path.endsWith("/messages") ? answerInMessages(body, say) : answerInChat(body, say);
+  });
+  served = await serve(ontoEach(upstream.url));
+});
+afterAll(async () => {
+  await served[Symbol.asyncDispose]();
+  await upstream[Symbol.asyncDispose]();
+});
+
+const ids = Array.from({ length: COUNT }, (_, at) => `c${at}`);
+const chat = (): Body => ({
+  messages: [
+    { role: "user", content: "Hi" },
+    {
+      role: "assistant",
+      tool_calls: ids.map((id) => ({
+        id,
+        type: "function",
+        function: { name: "f", arguments: "{}" },
+      })),
+    },
+    ...ids.map((id) => ({ role: "tool", tool_call_id: id, content: "" })),
+  ],
+});
+const responses = (): Body => ({
+  input: [
+    { role: "user", content: "Hi" },
+    ...ids.map((call_id) => ({ type: "function_call", call_id, name: "f", arguments: "{}" })),
+    ...ids.map((call_id) => ({ type: "function_call_output", call_id, output: "" })),
+  ],
+});
+
+/** What one dialect asks is written for another. */
+const pairs = doors.flatMap((door) =>
+  builtinDialects.upstreams.flatMap(({ name }) => (name === door ? [] : [[door, name] as const])),
+);
+
+it.each(pairs)(
+  "100,000 flat calls of a %s client are not nested too deep (%s upstream)",
+  async (door, dialect) => {
+    const more = door === "chat" ? chat() : responses();
+    const response = await ask(served, door, { model: `${dialect}/m`, ...more });
+    expect(await response.text()).toContain("Done.");
+    expect(response.status).toBe(200);
+  },
+);
