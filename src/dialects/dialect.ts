@@ -34,6 +34,8 @@ export type DoorDialect = {
   isRequest(body: Fields): boolean;
   /** For a dialect whose requests may refer to items of earlier answers. */
   readonly references?: References | undefined;
+  /** For a dialect whose clients may leave their conversation with the server and send only what is new. */
+  readonly threads?: ThreadForm | undefined;
   /** Throws a Fault that names the field. */
   readRequest(body: Fields, path?: PathParams, headers?: RequestHeaders): Turn;
   /** An id for an answer whose upstream gave none that a client of this dialect may see. */
@@ -113,6 +115,26 @@ export type References = {
   /** The body with the items in place; what is not found stays a reference: the upstream may know it. */
   resolve(body: Fields, items: ReadonlyMap<string, { readonly json: string }>): Fields;
 };
+
+/** A conversation that is kept between requests: each of them sends only what is new. */
+export type ThreadForm = {
+  /** What a request asks for; undefined: it is a conversation of its own. Throws a Fault that names the field. */
+  askedIn(body: Fields): AskedThread | undefined;
+  /** What a request adds to the conversation, each item as JSON. */
+  inputOf(body: Fields): readonly string[];
+  /** What only the first request of a thread says, such as its tools. */
+  headOf(body: Fields): Fields;
+  /** The item that an answer adds, as JSON; `text` is the body that `writeAnswer` made of it. */
+  answerItem(text: string): string;
+  /** The request as it would be if the client had kept the conversation. `items`: what was kept, as JSON separated by commas. */
+  wholeOf(body: Fields, kept: { readonly head: Fields; readonly items: string }): Fields;
+  /** The same for one that begins a conversation. */
+  withoutThread(body: Fields): Fields;
+};
+
+export type AskedThread =
+  | { readonly type: "create" }
+  | { readonly type: "continue"; readonly previous: string };
 
 /** What a request is written for: one model of an upstream. */
 export type Target = {

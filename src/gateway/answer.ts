@@ -1,5 +1,6 @@
 import type { WriteContext } from "../dialects/dialect.ts";
-import type { Flow, Source } from "../stream/flow.ts";
+import type { Flow, Sink, Source } from "../stream/flow.ts";
+import { folding } from "../stream/fold.ts";
 import { guardedClock, guardedSource, pausingTime } from "../stream/guard.ts";
 import { pausableClock, type PausableClock } from "../stream/pausable-clock.ts";
 import type { PerChoice } from "../stream/per-choice.ts";
@@ -9,7 +10,7 @@ import { chain, type Stage } from "../stream/stage.ts";
 import { callComment, callHeaders } from "../telemetry/figures.ts";
 import type { StoredItem } from "../store/store.ts";
 import { boundDecisions, MAX_DECISIONS, type Decision } from "../turn/decision.ts";
-import type { TurnEvent, Usage } from "../turn/event.ts";
+import type { TurnEvent, TurnStart, Usage } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
 import { openDoor, type Door } from "./door.ts";
@@ -29,6 +30,8 @@ export type Answer = Flow & {
   repairs(): readonly Decision[];
   /** Its items that later requests may refer to. */
   readonly items: readonly StoredItem[];
+  /** The body of the whole answer, where it is to be kept; undefined if it failed. */
+  whole(): string | undefined;
   /** The answer's id as the client sees it. */
   id(): string;
   /** Whether the client has been sent anything. */
@@ -102,7 +105,9 @@ export function answerTurn(state: GatewayState, job: Job, options: AnswerOptions
     refused: options.refused,
     completed: options.completed,
   });
-  const running = pump(rounds.source, stages, door, guardedClock(time, options.crashed));
+  const kept = keptAnswer(door, job, context);
+  const sink = kept ?? door;
+  const running = pump(rounds.source, stages, sink, guardedClock(time, options.crashed));
   flow = running;
   return {
     ...running,
@@ -110,20 +115,52 @@ export function answerTurn(state: GatewayState, job: Job, options: AnswerOptions
     rounds,
     repairs: repairs.all,
     items,
-    id() {
-      const { start } = counted.seen;
-      return (start?.dialect === job.turn.dialect ? start.id : undefined) ?? context.id;
-    },
+    id: () => shownId(counted.seen.start, job, context),
     shown: () => door.shown(),
+    whole: () => kept?.whole(),
     interrupt(fault) {
       running.stop();
-      endWith(fault, stages, door);
+      endWith(fault, stages, sink);
+    },
+  };
+}
+
+/** Ids of another dialect are not shown to a client. */
+const shownId = (start: TurnStart | undefined, { turn }: Job, { id }: WriteContext): string =>
+  (start?.dialect === turn.dialect ? start.id : undefined) ?? id;
+
+type KeptAnswer = Sink<TurnEvent<ClientName>> & Pick<Answer, "whole">;
+
+/** Folds what the client is told, where the answer is to be kept. */
+function keptAnswer(
+  door: Door,
+  { thread, dialect, turn }: Job,
+  context: WriteContext,
+): KeptAnswer | undefined {
+  if (thread === undefined) return undefined;
+  const folded = folding<ClientName>();
+  return {
+    each(event) {
+      if (event.type !== "frame") folded.each(event);
+      door.each(event);
+    },
+    flush: () => door.flush(),
+    end: () => door.end(),
+    whole() {
+      const answer = folded.answer();
+      // What was lost and what may be referred to has been heard of already.
+      const silent = { ...context, report: undefined, keep: undefined };
+      return answer.fault === undefined ? dialect.writeAnswer(answer, turn, silent) : undefined;
     },
   };
 }
 
 /** An answer that was over already is not spoiled, and has its end to tell. */
-function endWith(fault: Fault, stages: Stage<RoundEvent, TurnEvent<ClientName>>, door: Door): void {
+function endWith(
+  fault: Fault,
+  stages: Stage<RoundEvent, TurnEvent<ClientName>>,
+  door: Sink<TurnEvent<ClientName>>,
+): void {
   const emit = (event: TurnEvent<ClientName>): void => door.each(event);
   stages.each({ type: "turn-fail", fault }, emit);
   stages.end?.(emit);

@@ -5,6 +5,7 @@ import { responses } from "../dialects/responses/responses.ts";
 import { MemoryStore } from "../store/memory.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Fields } from "../turn/turn.ts";
+import type { Upstream } from "../upstreams/upstream.ts";
 import { parseConfig } from "./config.ts";
 import type { Reply } from "./exchange.ts";
 import { afterRecall, recall, type Recalled } from "./recall.ts";
@@ -12,7 +13,8 @@ import { RunningTurns } from "./running-turns.ts";
 import { ownSealKey } from "./seals.ts";
 
 const store = new MemoryStore(stillClock());
-const state = { store, config: parseConfig({}) };
+const upstreams = new Map<string, Upstream>();
+const state = { store, config: parseConfig({}), upstreams };
 const read = (body: Fields): Recalled | Promise<Recalled> =>
   recall(state, { tenant: "ann", dialect: responses.door, body, text: JSON.stringify(body) });
 
@@ -93,5 +95,7 @@ it("loads no more of the items referred to than a body may have", async () => {
   const config = parseConfig({ server: { body_limit: 1000 } });
   const body = { model: "m", input: [{ type: "item_reference", id: "big" }] };
   const request = { tenant: "ann", dialect: responses.door, body, text: JSON.stringify(body) };
-  await expect(Promise.resolve(recall({ store, config }, request))).rejects.toThrow(Fault);
+  await expect(Promise.resolve(recall({ store, config, upstreams }, request))).rejects.toThrow(
+    Fault,
+  );
 });

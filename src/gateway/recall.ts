@@ -8,12 +8,15 @@ import { fromLastAnswer } from "./last-answer.ts";
 import type { RunningTurn } from "./running-turns.ts";
 import { sealKey } from "./seals.ts";
 import type { GatewayState } from "./state.ts";
+import { recallThread, type ThreadEntry, type ThreadRequest } from "./thread.ts";
 
 /** A request with all that it refers to. */
 export type Recalled = {
   readonly turn: Turn;
   /** The upstream that sealed reasoning of an earlier answer, if that is known. */
   readonly sealOwner: (seal: string) => string | undefined;
+  /** What it adds to a thread that is kept here. */
+  readonly thread?: ThreadEntry | undefined;
 };
 
 /** A request body that has been read as JSON. */
@@ -28,7 +31,7 @@ export type ReadBody = {
   readonly text: string;
 };
 
-type State = Pick<GatewayState, "store" | "config">;
+type State = Pick<GatewayState, "store" | "config" | "upstreams">;
 
 /**
  * Makes the turn of a request: puts the items in place of the references to
@@ -37,12 +40,30 @@ type State = Pick<GatewayState, "store" | "config">;
  */
 export function recall(state: State, request: ReadBody): Recalled | Promise<Recalled> {
   const { dialect, body, params, headers } = request;
+  const threaded = threadOf(state, request);
+  if (threaded !== undefined) return threaded;
   const ids = dialect.references?.idsIn(body) ?? none;
   if (ids.length > 0) return recallItems(state, request, ids);
   return withSeals(state, request.tenant, dialect.readRequest(body, params, headers));
 }
 
 const none: readonly string[] = [];
+
+/** A request that is part of a thread, with all that was said before; undefined for others. */
+function threadOf(state: State, request: ReadBody): Recalled | Promise<Recalled> | undefined {
+  const { dialect, body, tenant, params, headers } = request;
+  const { threads: form } = dialect;
+  if (form === undefined || state.config.store.kind === "off") return undefined;
+  const asked = form.askedIn(body);
+  if (asked === undefined) return undefined;
+  const read = (part: ThreadRequest): Recalled | Promise<Recalled> => {
+    const whole = withSeals(state, tenant, dialect.readRequest(part.body, params, headers));
+    const add = (recalled: Recalled): Recalled => ({ ...recalled, thread: part.entry });
+    return whole instanceof Promise ? whole.then(add) : add(whole);
+  };
+  const part = recallThread(state, { tenant, body, form }, asked);
+  return part instanceof Promise ? part.then(read) : read(part);
+}
 
 async function recallItems(
   state: State,

@@ -27,6 +27,7 @@ import { readUsageQuery, usageBody } from "./usage-report.ts";
 import { runTurn, turnAhead, type Job } from "./turn-run.ts";
 import { sendJson } from "./send-json.ts";
 import { serveTokenCount } from "./token-count.ts";
+import { withOwnId } from "./thread.ts";
 import { stageOf } from "./turn-stage.ts";
 import { contentType as metricsType } from "../telemetry/registry.ts";
 import { startSpan } from "../telemetry/spans.ts";
@@ -197,7 +198,7 @@ function startTurn(
   request: Recalled & Pick<SocketRequest, "generates">,
 ): void {
   const { state, exchange, requestId, tenant } = context;
-  const { turn, sealOwner, generates } = request;
+  const { turn, sealOwner, generates, thread } = request;
   const rules = rulesFor(context);
   const chain = selectChain(turn.model, state.config, state.upstreams);
   const disclosure = disclosureOf(context, turn, chain);
@@ -214,7 +215,12 @@ function startTurn(
     sealOwner,
     reply: exchange.reply,
     span: startSpan(turnAhead(chain[0], turn.stream), exchange.headers),
-    stage: stageOf(turn, [() => disclosure, ...(state.stages ?? [])]),
+    stage: stageOf(turn, [
+      () => (thread === undefined ? undefined : withOwnId()),
+      () => disclosure,
+      ...(state.stages ?? []),
+    ]),
+    thread,
     disclosure: disclosure?.figures,
     headers: (round) => turnHeaders({ requestId, door: dialect, rules }, round),
     refuse: context.refuse,

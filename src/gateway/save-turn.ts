@@ -1,4 +1,4 @@
-import type { SealOwner, StoredItem } from "../store/store.ts";
+import type { ResponseRecord, SealOwner, StoredItem } from "../store/store.ts";
 import type { Report, TurnDone } from "../telemetry/happening.ts";
 import type { Decision } from "../turn/decision.ts";
 import { Fault } from "../turn/fault.ts";
@@ -21,6 +21,8 @@ export type AnswerLeft = {
   readonly repairs: readonly Decision[];
   /** The items that later requests may refer to. */
   readonly items: readonly StoredItem[];
+  /** What makes it one that can be continued. */
+  readonly response?: ResponseRecord | undefined;
   /** The seals on its reasoning. */
   readonly seals: readonly string[];
 };
@@ -46,6 +48,7 @@ export function saveTurn(
           at,
           answerId: answer.id,
           items: answer.items,
+          response: answer.response,
           plan: storedPlan(answer),
           seals: sealOwners(answer),
           usage,

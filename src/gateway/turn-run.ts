@@ -26,6 +26,7 @@ import type { RunningTurn, RunningTurnView } from "./running-turns.ts";
 import { saveTurn, type AnswerLeft } from "./save-turn.ts";
 import { linkName, providerOf, type Link } from "./select.ts";
 import { outcomeOf } from "./tally.ts";
+import { threadRecord, type ThreadEntry } from "./thread.ts";
 import type { TurnStage } from "./turn-stage.ts";
 import { toFault } from "./to-fault.ts";
 
@@ -48,6 +49,8 @@ export type Job = {
   readonly span?: TurnSpan | undefined;
   /** The turn's own stage, where it has one. */
   readonly stage?: TurnStage | undefined;
+  /** What it adds to a thread that is kept here. */
+  readonly thread?: ThreadEntry | undefined;
   /** What folding its tools comes to, where they may be folded. */
   readonly disclosure?: DisclosureFigures | undefined;
   /** What every reply to it says in its head. */
@@ -247,12 +250,12 @@ class TurnRun implements RunningTurn {
   /** All that is ever told of a turn is made of this one account of it. */
   #tell(done: TurnDone): void {
     this.#state.report(done);
-    saveTurn(this.#state, this.#job.tenant, done, this.#answerLeft());
+    saveTurn(this.#state, this.#job.tenant, done, this.#answerLeft(done.outcome));
     this.#roundSpan?.end();
     this.#job.span?.end(done);
   }
 
-  #answerLeft(): AnswerLeft | undefined {
+  #answerLeft(outcome: Outcome): AnswerLeft | undefined {
     const [round, answer] = [this.#round, this.#answer];
     if (round === undefined || answer === undefined) return undefined;
     const { items, seen, rounds } = answer;
@@ -262,7 +265,20 @@ class TurnRun implements RunningTurn {
     const isOther = last !== undefined && last !== id && round.profile.dialect === turn.dialect;
     const kept =
       isOther && turn.params.store !== false ? [...items, lastAnswerItem(id, last)] : items;
-    return { id, round, rules, repairs: answer.repairs(), items: kept, seals: seen.seals };
+    const left = { id, round, rules, repairs: answer.repairs(), items: kept, seals: seen.seals };
+    return { ...left, ...this.#threadLeft(answer, outcome) };
+  }
+
+  /** An answer is kept whole or not at all: who was given a part of it sends the conversation again. */
+  #threadLeft(
+    answer: Answer,
+    outcome: Outcome,
+  ): Pick<AnswerLeft, "response" | "items"> | undefined {
+    const { thread } = this.#job;
+    const isWhole = outcome === "completed" || outcome === "incomplete";
+    const text = thread === undefined || !isWhole ? undefined : answer.whole();
+    if (thread === undefined || text === undefined) return undefined;
+    return threadRecord(thread, answer.id(), text);
   }
 
   #disclosed(): DisclosureFigures | undefined {

@@ -143,6 +143,12 @@ export const faults = {
     retry: false,
     what: "The chosen tool is not among the declared ones.",
   },
+  "thread.unknown": {
+    status: 404,
+    type: "not_found_error",
+    retry: false,
+    what: "No thread is kept whose last answer has this id.",
+  },
   "plan.unknown": {
     status: 404,
     type: "not_found_error",

@@ -23,17 +23,24 @@ function typeOf({ code, status }: Fault): string {
   return byStatus[status] ?? (status >= 500 ? "api_error" : "invalid_request_error");
 }
 
-/** What a client of the SDK goes by: it sends the whole conversation where threads are not to be had. */
-const codeOf = ({ code, detail }: Fault): string =>
-  detail.param === "thread" && code === "request.unsupported"
+/** What a client of the SDK goes by: it sends the whole conversation where threads are not to be had, or this one is not. */
+function codeOf({ code, detail }: Fault): string {
+  if (code === "thread.unknown") return "thread_not_found";
+  return isThreadRefused({ code, detail })
     ? "thread_unsupported_request"
     : (detail.upstreamCode ?? code);
+}
+
+const isThreadRefused = ({ code, detail }: Pick<Fault, "code" | "detail">): boolean =>
+  detail.param === "thread" && code === "request.unsupported";
 
 /** An error as the API says it, in a body or in a stream. */
 export function errorBody(fault: Fault): Fields {
   const details = {
     error_code: codeOf(fault),
     ...(fault.detail.param !== undefined && { param: fault.detail.param }),
+    // Which features are in the way: none but the thread itself.
+    ...(isThreadRefused(fault) && { unsupported: [] }),
   };
   return {
     type: "error",

@@ -6,6 +6,7 @@ import { modelList } from "./model-list.ts";
 import { readEvents } from "./read-events.ts";
 import { readRequest } from "./read-request.ts";
 import { messagesDoor, messagesRoute } from "./route.ts";
+import { threads } from "./thread.ts";
 import { messagesTraits } from "./traits.ts";
 import { writeAnswer } from "./write-answer.ts";
 import { writeEvents } from "./write-events.ts";
@@ -23,6 +24,7 @@ export const messages = {
     routes: [messagesDoor],
     isRequest,
     readRequest,
+    threads,
     newAnswerId: (newId) => newId("msg"),
     writeEvents,
     endMarker: "",

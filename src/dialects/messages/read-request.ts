@@ -31,6 +31,9 @@ const own = new Set([
   "stream",
 ]);
 
+/** A thread that the gateway keeps is none to its upstream. */
+const threadBeta = /(?:^|,)\s*message-threads-[\w-]+(?=\s*(?:,|$))/g;
+
 /** Names of headers that say something of the request. */
 const headerNames = ["anthropic-version", "anthropic-beta"];
 
@@ -39,6 +42,9 @@ export function readRequest(body: Fields, _path?: unknown, headers?: RequestHead
   if (body.messages === undefined && body.input !== undefined)
     throw invalid("messages", `is missing; a request with \`input\` goes to ${responsesDoor}`);
   const { messages, stream } = shaped(bodySchema, body, "");
+  // An upstream that keeps a thread also goes on with it where nothing is added.
+  if (messages.length === 0 && body.thread == null)
+    throw invalid("messages", "must hold at least one message");
   const { params, extra } = readParams(messagesTraits, body, own);
   const tools = readTools(body.tools, () => loadedBy(messages));
   const kindOfTool = kindsOf(tools);
@@ -47,7 +53,7 @@ export function readRequest(body: Fields, _path?: unknown, headers?: RequestHead
   const { choice, parallel } = readChoice(body.tool_choice, kindOfTool);
   const repairs = collectRepairs();
   const format = readFormats(body, repairs.add);
-  const said = headersSaid(headers);
+  const said = headersSaid(headers, body);
   return {
     dialect: "messages",
     traits: messagesTraits,
@@ -139,11 +145,15 @@ const keepsAll = (value: unknown): boolean => {
   });
 };
 
-function headersSaid(headers: RequestHeaders | undefined): Record<string, string> | undefined {
+function headersSaid(
+  headers: RequestHeaders | undefined,
+  body: Fields,
+): Record<string, string> | undefined {
   let said: Record<string, string> | undefined;
   for (const name of headerNames) {
     const value = headers?.[name];
-    const text = typeof value === "string" ? value : value?.join(",");
+    const all = typeof value === "string" ? value : value?.join(",");
+    const text = body.thread == null ? all?.replace(threadBeta, "") : all;
     if (text !== undefined && text !== "") (said ??= {})[name] = text;
   }
   return said;

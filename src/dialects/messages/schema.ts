@@ -10,11 +10,9 @@ const flag = z.boolean({ error: "must be true or false" }).nullish();
 const fields = z.record(z.string(), z.unknown(), { error: "must be an object" });
 
 export const bodySchema = z.object({
-  messages: z
-    .array(z.unknown(), {
-      error: 'must be an array of messages such as {"role":"user","content":"Hi"}',
-    })
-    .min(1, { error: "must hold at least one message" }),
+  messages: z.array(z.unknown(), {
+    error: 'must be an array of messages such as {"role":"user","content":"Hi"}',
+  }),
   stream: flag,
 });
 

@@ -1,0 +1,60 @@
+/** Conversations that are kept between requests: the first has system and tools, the others only new messages. */
+
+import { z } from "zod";
+import { jsonOf } from "../../turn/json.ts";
+import type { Fields } from "../../turn/turn.ts";
+import type { AskedThread, ThreadForm } from "../dialect.ts";
+import { parseExactly } from "../shared/exact-json.ts";
+import { fieldsOf, listOf } from "../shared/loose.ts";
+import { invalid, shaped } from "../shared/shape.ts";
+
+const field = z.discriminatedUnion(
+  "type",
+  [
+    z.looseObject({ type: z.literal("create") }),
+    z.looseObject({
+      type: z.literal("continue"),
+      previous_message_id: z.string({ error: "must be the id of the last answer" }),
+    }),
+  ],
+  { error: 'must be {"type":"create"} or {"type":"continue","previous_message_id":"msg_…"}' },
+);
+
+/** Said once, when a thread is created. */
+const headKeys = ["system", "tools"] as const;
+
+export const threads: ThreadForm = {
+  askedIn,
+  inputOf: ({ messages }) => (listOf(messages) ?? []).map((message) => JSON.stringify(message)),
+  headOf: (body) =>
+    Object.fromEntries(headKeys.flatMap((key) => (body[key] == null ? [] : [[key, body[key]]]))),
+  answerItem: (text) =>
+    JSON.stringify({ role: "assistant", content: fieldsOf(jsonOf(text))?.content ?? [] }),
+  wholeOf(body, { head, items }) {
+    const kept = listOf(parseExactly(`[${items}]`)) ?? [];
+    const added = listOf(body.messages) ?? [];
+    return { ...withoutThread(body), ...head, messages: [...kept.filter(hasContent), ...added] };
+  },
+  withoutThread,
+};
+
+function askedIn(body: Fields): AskedThread | undefined {
+  if (body.thread == null) return undefined;
+  const asked = shaped(field, body.thread, "thread");
+  if (asked.type === "create") return { type: "create" };
+  for (const key of headKeys)
+    if (body[key] != null)
+      throw invalid(key, "is that of the thread; leave it out, or create another thread");
+  return { type: "continue", previous: asked.previous_message_id };
+}
+
+function withoutThread(body: Fields): Fields {
+  const { thread: _, ...rest } = body;
+  return rest;
+}
+
+/** An answer without a single block adds nothing. */
+const hasContent = (message: unknown): boolean => {
+  const content = listOf(fieldsOf(message)?.content);
+  return content === undefined || content.length > 0;
+};

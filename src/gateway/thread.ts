@@ -1,0 +1,146 @@
+import type { AskedThread, ThreadForm } from "../dialects/dialect.ts";
+import { readModel } from "../dialects/shared/model.ts";
+import { modelProfile } from "../profiles/models.ts";
+import type { FoundChain, ResponseRecord, StoredItem, StoredResponse } from "../store/store.ts";
+import { Fault } from "../turn/fault.ts";
+import { isFields, jsonOf } from "../turn/json.ts";
+import type { Tenant } from "../turn/tenant.ts";
+import type { Fields } from "../turn/turn.ts";
+import { selectChain } from "./select.ts";
+import type { GatewayState } from "./state.ts";
+import type { TurnStage } from "./turn-stage.ts";
+
+/** What a request adds to the thread that it is part of, to be kept with its answer. */
+export type ThreadEntry = {
+  readonly form: ThreadForm;
+  /** The id of the answer that it continues. */
+  readonly previous?: string | undefined;
+  /** What the request adds, each item as JSON. */
+  readonly input: readonly string[];
+  readonly head: ThreadHead;
+};
+
+/** What is kept of a thread beside its items: with the first answer all of it, with others where that is. */
+type ThreadHead =
+  | { readonly type: "thread"; readonly fields: Fields }
+  | { readonly type: "thread"; readonly root: string };
+
+/** A request of a thread as one that brings its whole conversation. No entry: the upstream keeps the thread. */
+export type ThreadRequest = { readonly body: Fields; readonly entry?: ThreadEntry | undefined };
+
+type State = Pick<GatewayState, "store" | "config" | "upstreams">;
+
+type Asking = {
+  readonly tenant: Tenant;
+  readonly body: Fields;
+  readonly form: ThreadForm;
+};
+
+/**
+ * Threads are kept here, also for upstreams that have them: what is sent then
+ * goes to any upstream of a chain, and calls are restored by the tools that the
+ * thread began with, which its later requests do not name.
+ */
+export function recallThread(
+  state: State,
+  asking: Asking,
+  asked: AskedThread,
+): ThreadRequest | Promise<ThreadRequest> {
+  if (asked.type === "continue") return continueThread(state, asking, asked.previous);
+  const { body, form } = asking;
+  const head: ThreadHead = { type: "thread", fields: form.headOf(body) };
+  return { body: form.withoutThread(body), entry: { form, input: form.inputOf(body), head } };
+}
+
+async function continueThread(
+  state: State,
+  { tenant, body, form }: Asking,
+  previous: string,
+): Promise<ThreadRequest> {
+  const limit = state.config.server.body_limit;
+  const found = await state.store.loadChain(tenant, previous, limit);
+  if (found.type === "too-large") throw tooLarge(limit);
+  const root = found.type === "found" ? await rootOf(state, tenant, found) : undefined;
+  if (found.type === "found" && root !== undefined)
+    return {
+      body: form.wholeOf(body, { head: root.fields, items: itemsOf(found) }),
+      entry: { form, previous, input: form.inputOf(body), head: { type: "thread", root: root.id } },
+    };
+  // One that began while nothing was kept here.
+  if (isKeptUpstream(state, body)) return { body };
+  throw unknown(previous);
+}
+
+type Chain = Extract<FoundChain, { type: "found" }>;
+
+const lastOf = ({ responses }: Chain): StoredResponse | undefined => responses.at(-1);
+
+/** All that was said, as JSON separated by commas. */
+const itemsOf = ({ responses }: Chain): string =>
+  responses
+    .flatMap(({ input, items }) => [...input, ...items])
+    .map(({ json }) => json)
+    .join();
+
+/** The answer that a thread began with; undefined where it is no thread that is continued. */
+async function rootOf(
+  { store }: State,
+  tenant: Tenant,
+  chain: Chain,
+): Promise<{ readonly id: string; readonly fields: Fields } | undefined> {
+  const last = lastOf(chain);
+  const head = headIn(last);
+  const first =
+    head !== undefined && "root" in head ? await store.findResponse(tenant, head.root) : last;
+  const own = headIn(first);
+  if (first === undefined || own === undefined || "root" in own) return undefined;
+  return { id: first.id, fields: own.fields };
+}
+
+function headIn(response: StoredResponse | undefined): ThreadHead | undefined {
+  const head = response === undefined ? undefined : jsonOf(response.json);
+  return isFields(head) && head.type === "thread" ? (head as ThreadHead) : undefined;
+}
+
+/** Whether all upstreams of the model keep threads themselves. */
+const isKeptUpstream = ({ config, upstreams }: State, body: Fields): boolean =>
+  selectChain(readModel(body.model), config, upstreams).every(({ upstream, model }) => {
+    const own = modelProfile(upstream.profile, model).params.thread;
+    return own === undefined ? upstream.traits?.params.thread !== undefined : own !== null;
+  });
+
+const unknown = (id: string): Fault =>
+  new Fault(
+    "thread.unknown",
+    `No thread is kept whose last answer is \`${id.slice(0, 100)}\`; send the whole conversation, as a new thread or without one.`,
+    { param: "thread.previous_message_id" },
+  );
+
+const tooLarge = (limit: number): Fault =>
+  new Fault(
+    "request.too_large",
+    `With the thread that it continues, the request is larger than ${limit} bytes; begin another thread, or raise \`server.body_limit\`.`,
+    { param: "thread" },
+  );
+
+/** Every answer of a thread has an id of ours: those of upstreams need not differ, and a thread is found by them. */
+export const withOwnId = (): TurnStage => ({
+  each(event, emit) {
+    if (event.type !== "turn-start") return emit(event);
+    const { id: _, ...start } = event;
+    emit(start);
+  },
+});
+
+/** What is kept of a turn of a thread; `text` is its whole answer. */
+export function threadRecord(
+  { form, previous, input, head }: ThreadEntry,
+  id: string,
+  text: string,
+): { readonly response: ResponseRecord; readonly items: readonly StoredItem[] } {
+  const items = input.map((json, at) => ({ id: `${id}:${at}`, json }));
+  return {
+    response: { previous, input: items, json: JSON.stringify(head) },
+    items: [{ id: `${id}:answer`, json: form.answerItem(text) }],
+  };
+}
