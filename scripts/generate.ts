@@ -269,11 +269,16 @@ upstreams:
 | \`tools.declares\`, \`tools.deferred\`, \`tools.cached\` | whether tools may change with every turn, whether it loads deferred ones itself, and whether it caches prompts: by these three, long lists of tools are [folded](disclosure.md) |
 | \`tools.namespaces\` | whether tools may be declared in namespaces; without it they are flattened |
 | \`tools.written\` | whether the model writes calls into its text as \`<use_tool>\` blocks, which are then read as calls |
-| \`history\` | what it asks of a conversation: calls answered at once (\`paired\`), \`roles\`, \`lateSystem\`, \`media\`, \`resultMedia\`, \`empty\`, \`ids\`; whether messages may name who speaks (\`names\`) and results must name their tool (\`resultNames\`); what stands for the reasoning before calls where none is known (\`reasoningWithCalls\`), and what the model is taken to have said where only it may speak behind results (\`behindResults\`), or the user where a conversation begins with calls (\`beforeCalls\`) |
+| \`history\` | what it asks of a conversation: calls answered at once (\`paired\`), whether words and thoughts may stand among them (\`interleaved\`), \`roles\`, \`lateSystem\`, \`media\`, \`resultMedia\`, \`systemMedia\`, \`empty\`, \`ids\`; whether messages may name who speaks (\`names\`) and results must name their tool (\`resultNames\`); what stands for the reasoning before calls where none is known (\`reasoningWithCalls\`), and what the model is taken to have said where only it may speak behind results (\`behindResults\`), or the user where a conversation begins with calls (\`beforeCalls\`) |
 | \`params\` | what it calls a parameter; null: it has none, and the loss is reported |
 | \`effort\` | by reasoning effort, \`*\` for the rest: its word for it (\`as\`, null: none), \`fields\` that say it besides, and whether it is materially another (\`changed\`); without a rule an effort is told as it is |
 | \`fields\` | what every request says unless the client says it itself; null: not |
 | \`formats\` | \`text\`, \`json\` (any JSON), \`schema\` (to a schema), \`strict\` (to a schema, always strictly) |
+| \`strictSchema\` | the keywords and values of \`format\` that a strict schema may have: objects are closed, other keywords left out and answers checked for them; a schema that cannot be closed is told in words |
+| \`thinking\` | for Messages: the \`forms\` of \`thinking\` it takes, the \`efforts\` it knows, whether thoughts can be shown (\`display\`), and whether a tool loop must begin with its thought (\`leads\`) |
+| \`maxTokens\`, \`maxUser\` | the longest answer, in tokens, and the longest name of a user, in characters |
+| \`exclusiveSampling\` | whether only one of temperature and top_p may be said |
+| \`cacheMark\` | what has it cache a prompt, sent for clients whose dialect has no word for that |
 | \`reasoning\` | the field in which it wants its past reasoning back |
 | \`streamUsage\` | whether \`stream_options.include_usage\` may be asked for |
 | \`models\` | what is otherwise for the models that \`match\`: any of these fields; the later count before the earlier |

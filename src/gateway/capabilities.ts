@@ -46,17 +46,20 @@ const schema = {
   formats: z.array(z.string()),
   keys: nameRule,
   strict: z.boolean(),
+  draft: z.enum(["2020-12"]),
 } satisfies Record<keyof SchemaRule, z.ZodType>;
 
 const fields = z.record(z.string(), z.unknown());
 const medium = z.enum(["image", "file", "audio"]);
 const history = {
   paired: z.boolean(),
+  interleaved: z.boolean(),
   roles: z.array(z.enum(["system", "developer", "user", "assistant"])),
   lateSystem: z.boolean(),
   reminderTag: z.string().regex(/^[\w-]+$/),
   media: z.array(medium),
   resultMedia: z.array(medium),
+  systemMedia: z.array(medium),
   empty: z.boolean(),
   names: z.boolean(),
   prefill: z.boolean(),
@@ -103,6 +106,7 @@ const overridable = {
   effort: z.record(z.string(), z.strictObject(effort).partial()),
   fields,
   formats: z.array(z.enum(["text", "json", "schema", "strict"])),
+  strictSchema: z.strictObject({ keywords: z.array(z.string()), formats: z.array(z.string()) }),
   reasoning: z.enum([
     "reasoning_content",
     "reasoning",
@@ -114,6 +118,7 @@ const overridable = {
   ]),
   thinking: z.strictObject(thinking).partial({ display: true, leads: true }),
   maxTokens: z.int().positive(),
+  maxUser: z.int().positive(),
   exclusiveSampling: z.boolean(),
   cacheMark: fields,
   streamUsage: z.boolean(),

@@ -40,11 +40,13 @@ export const genericMessages: Profile = {
   // The strictest of them refuse a conversation for any of these.
   history: {
     paired: true,
+    interleaved: true,
     roles: ["system", "user", "assistant"],
     lateSystem: false,
     reminderTag: "system-reminder",
     media: ["image", "file"],
     resultMedia: ["image"],
+    systemMedia: [],
     empty: false,
     names: false,
     ids: { chars: "A-Za-z0-9_-", max: 64 },

@@ -54,12 +54,24 @@ export type SchemaRule = {
   readonly keys?: NameRule | undefined;
   /** Whether `strict` may be asked for. */
   readonly strict?: boolean | undefined;
+  /** The draft by which it reads schemas, where it refuses those of another; not said: it takes any. */
+  readonly draft?: "2020-12" | undefined;
+};
+
+/** The part of JSON Schema that the answers of an upstream can be held to. */
+export type StrictRule = {
+  /** The keywords it takes; others are left out, and the answer is checked against them. */
+  readonly keywords: readonly string[];
+  /** The values of `format` it takes. */
+  readonly formats: readonly string[];
 };
 
 /** What an upstream asks of the conversation so far. What is not said is taken. */
 export type HistoryRule = {
   /** Every call must be answered once, right behind the message that made it. */
   readonly paired?: boolean | undefined;
+  /** Whether what the model says between calls that it makes at once may stand there. */
+  readonly interleaved?: boolean | undefined;
   /** The roles it takes; a message in another goes under the nearest. */
   readonly roles?: readonly Role[] | undefined;
   /** Whether system messages may stand anywhere but at the beginning. */
@@ -70,6 +82,8 @@ export type HistoryRule = {
   readonly media?: readonly Medium[] | undefined;
   /** What the result of a call may hold besides text. */
   readonly resultMedia?: readonly Medium[] | undefined;
+  /** What system messages may hold besides text. */
+  readonly systemMedia?: readonly Medium[] | undefined;
   /** Whether a message may be empty. */
   readonly empty?: boolean | undefined;
   /** Whether a message may say the name of who speaks. */
@@ -162,6 +176,8 @@ export type Profile = {
   readonly fields?: Fields | undefined;
   /** `strict`: to a schema, and always strictly, so that not every schema will do. */
   readonly formats: readonly ("text" | "json" | "schema" | "strict")[];
+  /** What a format with a schema may ask for where it is always strict; not said: anything. */
+  readonly strictSchema?: StrictRule | undefined;
   /** How the upstream wants past reasoning back, if at all. */
   readonly reasoning:
     | "reasoning_content"
@@ -176,6 +192,8 @@ export type Profile = {
   readonly thinking?: ThinkingRule | undefined;
   /** The most tokens of an answer; said where the client names no limit and the dialect needs one. */
   readonly maxTokens?: number | undefined;
+  /** How many characters the name of a user may have. */
+  readonly maxUser?: number | undefined;
   /** Whether only one of temperature and top_p may be said. */
   readonly exclusiveSampling?: boolean | undefined;
   /** What has the upstream cache a prompt, for clients whose dialect has no word for that. */

@@ -5,8 +5,16 @@ const usage = { input_tokens: 11, output_tokens: 7 };
 
 /** Says it in the Messages dialect, streamed or whole as asked. */
 export function answerInMessages(asked: Body, say: FakeAnswer): Answer {
-  const content = blocksOf(say);
-  const stop_reason = say.stop === "length" ? "max_tokens" : say.calls ? "tool_use" : "end_turn";
+  const stop = say.stop === "length" ? "max_tokens" : say.calls ? "tool_use" : "end_turn";
+  return answerWithBlocks(asked, blocksOf(say), stop);
+}
+
+/** The same for content blocks as they stand in a whole answer. */
+export function answerWithBlocks(
+  asked: Body,
+  content: readonly Body[],
+  stop_reason = content.some(({ type }) => type === "tool_use") ? "tool_use" : "end_turn",
+): Answer {
   const message = {
     id: "msg_fake",
     type: "message",

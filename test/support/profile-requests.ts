@@ -18,7 +18,9 @@ export function sending(
   asked: Fields,
   model = "m",
 ): { readonly body: Sent; readonly decisions: readonly Decision[]; readonly straight: boolean } {
-  const profile = profileFor(name, "chat") ?? profileFor(name, "responses");
+  const profile = builtinDialects.upstreams
+    .map((dialect) => profileFor(name, dialect.name))
+    .find((found) => found !== undefined);
   if (profile === undefined) throw new Error(`no profile ${name}`);
   const door = builtinDialects.doorFor(asked);
   const input = "messages" in asked ? {} : { input: "Hi" };

@@ -107,14 +107,15 @@ export function writePart(part: Part, own: boolean): Fields | string {
       return { type: "text", text: part.text };
     case "image": {
       const source = writeSource(part.url, part.fileId, own);
-      return source === undefined
-        ? "the messages dialect takes images as bytes or by URL"
+      return source === undefined || !(own || isImage(source))
+        ? "the messages dialect takes JPEG, PNG, GIF and WebP images, as bytes or by URL"
         : { type: "image", source, ...ownExtra(part.extra) };
     }
     case "file": {
       const source = writeFile(part, own);
-      if (source === undefined) return "the messages dialect takes PDF and text files only";
-      const title = part.name === undefined ? {} : { title: part.name };
+      if (source === undefined || !(own || isFilled(source)))
+        return "the messages dialect takes PDF and text files only";
+      const title = filledText(part.name) === undefined ? {} : { title: part.name };
       return { type: "document", source, ...title, ...ownExtra(part.extra) };
     }
     case "audio":
@@ -128,15 +129,33 @@ export function writePart(part: Part, own: boolean): Fields | string {
   }
 }
 
+const imageTypes = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);
+
+const isImage = (source: Fields): boolean =>
+  isFilled(source) && (source.type !== "base64" || imageTypes.has(String(source.media_type)));
+
+/** Whether the provider can get at what is in it. */
+function isFilled({ type, data, url }: Fields): boolean {
+  if (type === "url") return /^https?:\/\//i.test(String(url));
+  if (type === "text") return String(data).trim() !== "";
+  return type !== "base64" || isBase64(String(data));
+}
+
+const isBase64 = (text: string): boolean => /^[A-Za-z0-9+/]+={0,2}$/.test(text);
+
 const dataUrl = /^data:([^;,]*)[^,]*?(;base64)?,/s;
 
-function writeSource(url: string | undefined, fileId: string | undefined, own: boolean) {
+function writeSource(
+  url: string | undefined,
+  fileId: string | undefined,
+  own: boolean,
+): Fields | undefined {
   if (url === undefined)
     return own && fileId !== undefined ? { type: "file", file_id: fileId } : undefined;
-  const [head, type = ""] = dataUrl.exec(url) ?? [];
-  return head === undefined
-    ? { type: "url", url }
-    : { type: "base64", media_type: type, data: url.slice(head.length) };
+  const [head, type = "", isBytes] = dataUrl.exec(url) ?? [];
+  if (head === undefined) return { type: "url", url };
+  const data = url.slice(head.length);
+  return { type: "base64", media_type: type, data: isBytes === undefined ? bytesOf(data) : data };
 }
 
 function writeFile(part: Extract<Part, { type: "file" }>, own: boolean): Fields | undefined {
@@ -144,10 +163,20 @@ function writeFile(part: Extract<Part, { type: "file" }>, own: boolean): Fields 
   if (data === undefined) return writeSource(url, fileId, own);
   const [head = "", type = "application/pdf"] = dataUrl.exec(data) ?? [];
   const bytes = data.slice(head.length);
+  if (!own && !isBase64(bytes)) return undefined;
   if (type === "application/pdf") return { type: "base64", media_type: type, data: bytes };
   if (!type.startsWith("text/") && type !== "application/json") return undefined;
   return { type: "text", media_type: "text/plain", data: textOfBytes(bytes) };
 }
+
+/** What a data URL has in plain letters, as bytes. */
+const bytesOf = (text: string): string => {
+  try {
+    return btoa(decodeURIComponent(text));
+  } catch {
+    return ""; // No text that could be bytes: the source is empty, and refused as such.
+  }
+};
 
 const textOfBytes = (base64: string): string =>
   new TextDecoder().decode(Uint8Array.from(atob(base64), (char) => char.charCodeAt(0)));

@@ -1,6 +1,5 @@
 import { append } from "../../turn/append.ts";
 import type { Decision } from "../../turn/decision.ts";
-import type { Profile } from "../../turn/profile.ts";
 import type { Fields } from "../../turn/turn.ts";
 
 type Role = "user" | "assistant";
@@ -11,15 +10,16 @@ const CONTINUE = "Continue.";
 
 /** Messages whose roles take turns, beginning with the user's. */
 export class MessageList {
-  readonly #profile: Profile;
   readonly #note: Note;
+  /** Whether the model takes the beginning of its answer. */
+  readonly #isPrefillTaken: boolean;
   readonly #messages: Open[] = [];
   /** System messages whose place depends on who speaks next. */
   #waiting: Open[] = [];
 
-  constructor(profile: Profile, note: Note) {
-    this.#profile = profile;
+  constructor(note: Note, isPrefillTaken: boolean) {
     this.#note = note;
+    this.#isPrefillTaken = isPrefillTaken;
   }
 
   add(role: Role, blocks: readonly Fields[], extra: Fields = {}): void {
@@ -49,7 +49,7 @@ export class MessageList {
     this.#settle(undefined);
     const last = this.#messages.at(-1);
     const isPrefill = last?.role === "assistant" && last.content.every(isWords);
-    if (last === undefined || (isPrefill && this.#profile.history?.prefill === false)) {
+    if (last === undefined || (isPrefill && !this.#isPrefillTaken)) {
       this.#note("repaired", "the model answers the user, so the user is taken to have asked");
       this.#open("user", [{ type: "text", text: CONTINUE }]);
     } else if (isPrefill) trimEnd(last.content);

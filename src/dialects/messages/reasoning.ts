@@ -9,7 +9,8 @@ const wordsOf = ({ content, summary }: Reasoning): string =>
 
 /**
  * Past reasoning as blocks; none where the upstream takes nothing of it back. An
- * upstream of the form `signed_thinking` refuses what nobody signed.
+ * upstream of the form `signed_thinking` refuses what its own models have not
+ * signed, and `details` do not say whose signature they hold.
  */
 export function writeReasoning(item: Reasoning, form: Profile["reasoning"]): readonly Fields[] {
   if (form !== "thinking" && form !== "signed_thinking") return [];
@@ -20,10 +21,11 @@ export function writeReasoning(item: Reasoning, form: Profile["reasoning"]): rea
         ? { type: "redacted_thinking", data: encrypted }
         : { type: "thinking", thinking: wordsOf(item), signature: encrypted },
     ];
+  if (form === "signed_thinking") return [];
   const signed = (item.details ?? []).flatMap(fromDetail);
   if (signed.length > 0) return signed;
   const thinking = wordsOf(item);
-  return form === "signed_thinking" || thinking === "" ? [] : [{ type: "thinking", thinking }];
+  return thinking === "" ? [] : [{ type: "thinking", thinking }];
 }
 
 /** An entry of `reasoning_details` that a model of this dialect has signed. */

@@ -20,7 +20,11 @@ type WrittenMessages = {
 };
 
 /** Writes the conversation: instructions apart, roles in turn, results first and together. */
-export function writeMessages(turn: Turn<UpstreamName>, profile: Profile): WrittenMessages {
+export function writeMessages(
+  turn: Turn<UpstreamName>,
+  profile: Profile,
+  isPrefillTaken: boolean,
+): WrittenMessages {
   const decisions: Decision[] = [];
   let at = 0;
   const note: Note = (action, reason, within = "") => {
@@ -29,7 +33,7 @@ export function writeMessages(turn: Turn<UpstreamName>, profile: Profile): Writt
     if (last?.path !== path || last.reason !== reason) decisions.push({ path, action, reason });
   };
   const system: Fields[] = [];
-  const list = new MessageList(profile, note);
+  const list = new MessageList(note, isPrefillTaken);
   const context: Writing = { own: turn.dialect === "messages", profile, note };
   let isAtStart = true;
   for (const item of turn.items) {
@@ -85,13 +89,16 @@ function writeMessage(item: Message, list: MessageList, context: Writing): void 
   else list.system(blocks, extra);
 }
 
-/** The blocks of a message; text without a word is refused, and says nothing. */
+/**
+ * The blocks of a message; text without a word is refused, and says nothing. The
+ * model is told where something was left out: its place may be all there was.
+ */
 function writeBlocks(parts: readonly Part[], { own, note }: Writing): Fields[] {
-  return parts.flatMap((part) => {
+  return parts.flatMap((part): Fields[] => {
     const block = writePart(part, own);
     if (typeof block === "string") {
       note("dropped", block, ".content");
-      return [];
+      return [{ type: "text", text: `(Here was ${part.type} content that cannot be shown.)` }];
     }
     return isBlank(block) ? [] : [block];
   });

@@ -12,7 +12,7 @@ import { withOwnTools, withTools } from "../shared/tools-text.ts";
 import { writeChoice } from "./choice.ts";
 import { writeFormat } from "./format.ts";
 import { writeTier } from "./service-tier.ts";
-import { writeThinking } from "./thinking.ts";
+import { writeThinking, type Thinking } from "./thinking.ts";
 import { writeTools } from "./tools.ts";
 import { messagesTraits } from "./traits.ts";
 import { writeMessages } from "./write-messages.ts";
@@ -41,12 +41,16 @@ function forward(turn: Turn<UpstreamName>, { profile, model }: Target): Written 
 }
 
 function translate(turn: Turn<UpstreamName>, { profile, model }: Target): Written {
-  const { system, messages, decisions } = writeMessages(turn, profile);
-  const maxTokens = limitFor(turn, profile, decisions);
+  const limits: Decision[] = [];
+  const maxTokens = limitFor(turn, profile, limits);
+  const asked = writeThinking({ turn, profile, maxTokens });
+  const isPrefillTaken = takesPrefill(turn, profile, asked.thinking);
+  const { system, messages, decisions } = writeMessages(turn, profile, isPrefillTaken);
+  decisions.push(...limits);
   const { parallelCalls, effort: _e, thinking: _t, thinkingBudget: _b, ...others } = turn.params;
   const { reasoningSummary: _s, maxTokens: _m, serviceTier, ...params } = others;
   const written = writeParams(
-    { ...turn, params: withTier(params, serviceTier) },
+    { ...turn, params: withUser(withTier(params, serviceTier), turn, profile, decisions) },
     { name: "messages", traits: messagesTraits },
     profile,
   );
@@ -54,7 +58,7 @@ function translate(turn: Turn<UpstreamName>, { profile, model }: Target): Writte
   const body: Body = { model, max_tokens: maxTokens, messages, ...written.fields };
   if (system.length > 0) body.system = system;
   if (turn.stream || maxTokens > MOST_UNSTREAMED) body.stream = true;
-  append(decisions, askToThink(body, turn, profile, maxTokens));
+  append(decisions, askToThink(body, turn, profile, asked));
   append(decisions, fitSampling(body, turn, profile));
   append(decisions, askForFormat(body, turn));
   const tools = writeTools(turn.tools);
@@ -74,6 +78,30 @@ function withTier(params: Params, tier: string | undefined): Params {
   return word === undefined ? params : { ...params, serviceTier: word };
 }
 
+/** A model that thinks, or is held to a format, begins its answer itself. */
+const takesPrefill = (
+  { format }: Turn<UpstreamName>,
+  { history }: Profile,
+  thinking: Fields | undefined,
+): boolean =>
+  history?.prefill !== false &&
+  (format === undefined || format.type === "text") &&
+  (thinking === undefined || thinking.type === "disabled");
+
+/** Who asks, in as many characters as there is room for. */
+function withUser(
+  params: Params,
+  { traits }: Turn<UpstreamName>,
+  { maxUser = Infinity }: Profile,
+  decisions: Decision[],
+): Params {
+  const { user } = params;
+  if (user === undefined || user.length <= maxUser) return params;
+  const reason = `the upstream takes ${maxUser} characters`;
+  decisions.push({ path: paramPath("user", traits), action: "changed", reason });
+  return { ...params, user: user.slice(0, maxUser) };
+}
+
 /** The API wants a limit in every request. */
 function limitFor(turn: Turn<UpstreamName>, profile: Profile, decisions: Decision[]): number {
   const { maxTokens: asked } = turn.params;
@@ -89,9 +117,8 @@ function askToThink(
   body: Body,
   turn: Turn<UpstreamName>,
   profile: Profile,
-  maxTokens: number,
+  { thinking, effort, decisions }: Thinking,
 ): readonly Decision[] {
-  const { thinking, effort, decisions } = writeThinking({ turn, profile, maxTokens });
   if (effort !== undefined) body.output_config = { ...fieldsOf(body.output_config), effort };
   if (thinking === undefined) return decisions;
   body.thinking = thinking;

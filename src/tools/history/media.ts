@@ -1,14 +1,14 @@
 import { append } from "../../turn/append.ts";
 import { isBySystem } from "../../turn/item.ts";
 import { isFields } from "../../turn/json.ts";
-import { takesFrom, type Medium, type Profile } from "../../turn/profile.ts";
+import { takesFrom, type HistoryRule, type Medium, type Profile } from "../../turn/profile.ts";
 import type { Message, Part, Result } from "../../turn/turn.ts";
 import { Draft, originOf, type History, type RepairContext } from "./draft.ts";
 
 /**
  * What messages and results hold, as far as the upstream takes it. An image in
  * a result that may only hold text follows as a message of the user's, behind
- * all results of its group.
+ * all results of its group; one in a system message, behind that.
  */
 export function fitParts(history: History, context: RepairContext): History {
   const { rule, profile } = context;
@@ -23,7 +23,7 @@ export function fitParts(history: History, context: RepairContext): History {
   history.items.forEach((item, place) => {
     if (item.type !== "result") follow();
     if (item.type !== "message" && item.type !== "result") return draft.keep(place);
-    const media = item.type === "result" ? rule.resultMedia : rule.media;
+    const media = mediaFor(item, rule);
     const isFull = rule.empty !== false || (item.parts.length > 0 && !item.parts.some(isBlank));
     if (isFull && item.parts.every((part) => isFit(part, media, profile))) return draft.keep(place);
     const origin = originOf(history, place);
@@ -39,6 +39,11 @@ export function fitParts(history: History, context: RepairContext): History {
   follow();
   return draft.history();
 }
+
+const mediaFor = (item: Message | Result, rule: HistoryRule): readonly Medium[] | undefined => {
+  if (item.type === "result") return rule.resultMedia;
+  return isBySystem(item) ? (rule.systemMedia ?? rule.media) : rule.media;
+};
 
 const label = (item: Message | Result): Part[] =>
   item.type === "result" ? [{ type: "text", text: `From the result of call ${item.call}:` }] : [];
@@ -63,7 +68,7 @@ function sortParts(
   const kept = item.parts.map((part): Part => {
     if (isFit(part, media, profile)) return part;
     const mayFollow =
-      item.type === "result" &&
+      (item.type === "result" || isBySystem(item)) &&
       part.type !== "text" &&
       part.type !== "refusal" &&
       part.type !== "opaque" &&
@@ -73,7 +78,7 @@ function sortParts(
       notes.note(
         path(origin),
         "reshaped",
-        `${part.type}s in results follow as a message of the user's`,
+        `${part.type}s in ${item.type === "result" ? "results" : "system messages"} follow as a message of the user's`,
       );
       return { type: "text", text: `(The ${part.type} follows in the next message.)` };
     }

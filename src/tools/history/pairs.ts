@@ -8,16 +8,20 @@ const UNANSWERED = "There is no result: the call was broken off.";
 
 /**
  * Puts every call's result right behind the calls it was made with: each call
- * answered once, in the order of the calls, and nothing in between. The same
+ * answered once, in the order of the calls, and nothing in between but, where
+ * the upstream takes that, what the model said among its calls. The same
  * conversation always gives the same.
  */
 export function pairCalls(history: History, context: RepairContext): History {
   const { items } = history;
-  const start = pairedPrefix(items, context.profile.tools.parallel);
+  const { parallel } = context.profile.tools;
+  const areMixed = parallel && context.rule.interleaved === true;
+  const start = pairedPrefix(items, parallel, areMixed);
   if (start === items.length) return history;
   const draft = new Draft(history);
   for (let place = 0; place < start; place++) draft.keep(place);
   const answers = answersFrom(start, history, context);
+  const isAmong = callsAhead(items);
   let group: Group | undefined;
   const flush = (): void => {
     if (group !== undefined) closeGroup(group, { draft, history, context });
@@ -31,15 +35,17 @@ export function pairCalls(history: History, context: RepairContext): History {
     if (item.type === "call") {
       const answer = answers.byCall.get(place);
       if (group !== undefined && place > group.last) flush();
-      group ??= { before: [], calls: [], after: [], last: place };
+      group ??= { said: [], calls: [], after: [], last: place };
       group.calls.push({ call: place, answer });
+      if (areMixed) group.said.push(place);
       // The group stays open up to the last of its results.
       group.last = Math.max(group.last, answer ?? place);
     } else if (item.type === "result") {
       if (!answers.used.has(place)) note(place, "dropped", answers.why(place));
-    } else if (group !== undefined && place < group.last) {
-      (isByModel(item) ? group.before : group.after).push(place);
-      note(place, "repaired", "stood between calls and their results");
+    } else if (group !== undefined && (place < group.last || (areMixed && isAmong(place)))) {
+      (isByModel(item) ? group.said : group.after).push(place);
+      if (!areMixed || !isByModel(item))
+        note(place, "repaired", "stood between calls and their results");
     } else {
       flush();
       draft.keep(place);
@@ -49,36 +55,58 @@ export function pairCalls(history: History, context: RepairContext): History {
   return draft.history();
 }
 
+/** Whether another call of the same answer follows what the model says at a place; asked from the first place on. */
+function callsAhead(items: readonly Item<UpstreamName>[]): (place: number) => boolean {
+  let seen = -1;
+  let isCall = false;
+  return (place) => {
+    if (place < seen) return isCall;
+    isCall = false;
+    for (seen = place; !isCall && seen < items.length; seen++) {
+      const item = items[seen];
+      if (item === undefined || !isByModel(item)) break;
+      isCall = item.type === "call";
+    }
+    return isCall;
+  };
+}
+
 /**
  * How many items from the beginning are paired already: calls made at once, right
  * behind them their results in the same order, and anything else before or after.
  * None of them is the answer to a later call, nor is a later result theirs.
  */
-function pairedPrefix(items: readonly Item<UpstreamName>[], parallel: boolean): number {
+function pairedPrefix(
+  items: readonly Item<UpstreamName>[],
+  parallel: boolean,
+  areMixed: boolean,
+): number {
+  const isAmong = callsAhead(items);
   let sound = 0;
-  let calls = 0;
+  let calls: string[] = [];
   let answered = 0;
   for (let place = 0; place < items.length; place++) {
     const item = items[place];
     if (item?.type === "call") {
-      if (answered > 0 || (!parallel && calls > 0)) return sound;
-      calls++;
+      if (answered > 0 || (!parallel && calls.length > 0)) return sound;
+      calls.push(item.id);
     } else if (item?.type === "result") {
-      const call = items[sound + answered];
-      if (calls === 0 || call?.type !== "call" || call.id !== item.call) return sound;
-      if (++answered < calls) continue;
-      calls = answered = 0;
+      if (calls.length === 0 || calls[answered] !== item.call) return sound;
+      if (++answered < calls.length) continue;
+      calls = [];
+      answered = 0;
       sound = place + 1;
-    } else if (calls > 0) return sound;
-    else sound = place + 1;
+    } else if (calls.length > 0) {
+      if (!areMixed || answered > 0 || !isAmong(place)) return sound;
+    } else sound = place + 1;
   }
   return sound;
 }
 
 /** Calls that were made at once, by their places. */
 type Group = {
-  /** What the model said among its calls. */
-  readonly before: number[];
+  /** What the model said among its calls, and where the upstream takes it so, the calls in their places. */
+  readonly said: number[];
   readonly calls: { readonly call: number; readonly answer: number | undefined }[];
   /** What others said before the results were in. */
   readonly after: number[];
@@ -102,9 +130,9 @@ function closeGroup(group: Group, { draft, history, context }: Rewriting): void 
     const parts = [{ type: "text", text: UNANSWERED } as const];
     draft.add({ type: "result", call: item.id, kind: item.kind, parts }, origin);
   };
-  for (const place of group.before) draft.keep(place);
+  for (const place of group.said) draft.keep(place);
   if (profile.tools.parallel) {
-    for (const { call } of group.calls) draft.keep(call);
+    if (context.rule.interleaved !== true) for (const { call } of group.calls) draft.keep(call);
     for (const one of group.calls) answer(one);
   } else {
     const [first, second] = group.calls;

@@ -35,8 +35,10 @@ export const localShellKind: Kind = {
     encode(input) {
       const action = jsonOf(input);
       if (!isFields(action)) return input;
-      const { type: _, ...rest } = action;
-      return JSON.stringify(rest);
+      const { type: _, env, ...rest } = action;
+      // The form of calls wants it, the model need not have said it: it is told its own call again.
+      const hasEnv = isFields(env) && Object.keys(env).length > 0;
+      return JSON.stringify(hasEnv ? { ...rest, env } : rest);
     },
     decoder: () => whole(decode),
   },

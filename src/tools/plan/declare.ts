@@ -22,6 +22,7 @@ import { kindOf } from "../kinds/kinds.ts";
 import { memberDescription } from "../kinds/namespace.ts";
 import { jsonForm } from "../schema/form.ts";
 import { compileSchema } from "../schema/compile.ts";
+import { wellFormed, type WellFormed } from "../../schema/well-formed.ts";
 import { fillTemplate } from "./template.ts";
 
 export type Verdict = "native" | "degraded" | "deferred" | "ignored" | "refused";
@@ -221,6 +222,11 @@ const lostFields = ({ raw, dialect }: BuiltinTool, used: ReadonlySet<string>, to
         .filter((key) => raw[key] != null && !used.has(key) && !idleFields.has(key))
         .map((key) => `\`${key}\` has no place there`);
 
+const asItIs = (schema: JsonSchema): WellFormed<JsonSchema> => ({ schema, mended: [] });
+
+const mendedWords = (words: readonly string[]): string =>
+  `its schema has ${words.map((word) => `\`${word}\``).join(", ")} as JSON Schema 2020-12 does not, so it is written anew`;
+
 function declareFunction(tool: FunctionTool, profile: Profile): Declared {
   const { schema: rule } = profile.tools;
   const decisions: Pick<Decision, "action" | "reason">[] = [];
@@ -232,7 +238,10 @@ function declareFunction(tool: FunctionTool, profile: Profile): Declared {
     decisions.push({ action: "changed", reason: "strict cannot be asked for" });
   }
   if (rule !== undefined && tool.schema !== undefined) {
-    const { schema, codec, reshaped, describedOnly } = compileSchema(tool.schema, rule);
+    const read = rule.draft === undefined ? asItIs(tool.schema) : wellFormed(tool.schema);
+    if (read.mended.length > 0)
+      decisions.push({ action: "repaired", reason: mendedWords(read.mended) });
+    const { schema, codec, reshaped, describedOnly } = compileSchema(read.schema, rule);
     if (schema !== tool.schema) sent = { ...sent, schema };
     if (codec !== undefined) form = jsonForm(codec);
     if (codec !== undefined || describedOnly.length > 0) original = tool.schema;

@@ -11,6 +11,7 @@ import type { Profile } from "../../turn/profile.ts";
 import type { Format, Item, JsonSchema, Message, Turn } from "../../turn/turn.ts";
 import type { Decoder } from "../kinds/kind.ts";
 import { isStrict } from "../schema/strict.ts";
+import { strictForm } from "../schema/strict-form.ts";
 import { unfence } from "./unfence.ts";
 
 /** A format as an upstream can be asked for it. */
@@ -31,9 +32,17 @@ export type FormatCheck = {
 };
 
 /** Asks for JSON as well as the upstream can be asked, and tells the model the rest. */
-export function planFormat(format: Format | undefined, profile: Profile, path: string): FormatPlan {
+export function planFormat(
+  format: Format | undefined,
+  profile: Profile,
+  { path, isOwn = false }: { readonly path: string; readonly isOwn?: boolean },
+): FormatPlan {
   if (format?.type !== "schema" && format?.type !== "json") return { format, decisions: [] };
-  if (takesFormat(format, profile)) return { format, decisions: [] };
+  if (takesFormat(format, profile)) {
+    // A client of the upstream's own dialect knows what it may ask for.
+    const held = isOwn ? { format, decisions: [] } : heldStrictly(format, profile, path);
+    if (held !== undefined) return held;
+  }
   const hasJson = profile.formats.includes("json");
   if (format.type !== "schema")
     return {
@@ -65,6 +74,27 @@ const takesFormat = (format: Format, { formats }: Profile): boolean =>
   (format.type === "schema" &&
     formats.includes("strict") &&
     (format.strict === true || isStrict(format.schema)));
+
+/** A format within what the upstream enforces; what it cannot is checked afterwards. Undefined: it cannot be asked at all. */
+function heldStrictly(format: Format, profile: Profile, path: string): FormatPlan | undefined {
+  const { strictSchema: rule, formats } = profile;
+  if (format.type !== "schema" || rule === undefined || formats.includes("schema"))
+    return { format, decisions: [] };
+  const form = strictForm(format.schema, rule);
+  if (form === undefined) return undefined;
+  const { schema, loosened } = form;
+  if (schema === format.schema) return { format, decisions: [] };
+  const words = loosened.map((word) => `\`${word}\``).join(", ");
+  const reason =
+    loosened.length === 0
+      ? "the upstream takes closed objects only, so the schema is sent with every object closed"
+      : `the upstream is not told of ${words}, and its answer is checked for that`;
+  return {
+    format: { ...format, schema },
+    ...(loosened.length > 0 && { check: { schema: format.schema, strict: true } }),
+    decisions: [{ path, action: "reshaped", reason }],
+  };
+}
 
 const changed = (path: string, reason: string): Decision => ({ path, action: "changed", reason });
 

@@ -56,7 +56,10 @@ export function previewTools(
   const set = toolsetOf(turn, profile);
   const { choice, fault } = toolChoiceFor(set, turn.toolChoice, { profile, dialect: turn.dialect });
   const history = planHistory(turn, set, profile, to);
-  const format = planFormat(turn.format, profile, turn.traits.format.path);
+  const format = planFormat(turn.format, profile, {
+    path: turn.traits.format.path,
+    isOwn: turn.dialect === profile.dialect,
+  });
   const params = planParams(turn, set, profile);
   const instructions = addedInstructions(format.instructions, set, choice);
   const { items, places } =

@@ -5,6 +5,7 @@ import type { TurnEvent } from "../../turn/event.ts";
 import { isFields, jsonOf } from "../../turn/json.ts";
 import type { AnyName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
+import { isSeal, SEAL_MARK } from "../../turn/seal.ts";
 import type { DialectName, Extra, Reasoning, Turn } from "../../turn/turn.ts";
 
 /**
@@ -48,13 +49,11 @@ export type Seal = {
   readonly isWorded?: boolean | undefined;
 };
 
-const MARK = "patchbay:1:";
-
-const seal = (sealed: Sealed): string => MARK + JSON.stringify(sealed);
+const seal = (sealed: Sealed): string => SEAL_MARK + JSON.stringify(sealed);
 
 function unseal(text: string | undefined): Sealed | undefined {
-  if (text?.startsWith(MARK) !== true) return undefined;
-  const read = jsonOf(text.slice(MARK.length));
+  if (!isSeal(text)) return undefined;
+  const read = jsonOf(text.slice(SEAL_MARK.length));
   return isFields(read) && typeof read.from === "string" ? (read as unknown as Sealed) : undefined;
 }
 
@@ -71,7 +70,7 @@ export function sealsIn(items: Turn["items"]): readonly string[] {
   let seals: string[] | undefined;
   for (const item of items)
     if (item.type === "reasoning" && item.encrypted !== undefined)
-      if (!item.encrypted.startsWith(MARK)) (seals ??= []).push(item.encrypted);
+      if (!isSeal(item.encrypted)) (seals ??= []).push(item.encrypted);
   return seals ?? noSeals;
 }
 

@@ -66,7 +66,7 @@ function planToolset(turn: Turn, profile: Profile): Toolset {
     entry,
     declared: planToolDeclaration(entry, profile, entry.group?.tools[0] === entry.tool),
   }));
-  const allocate = createProviderNameAllocator(profile.tools.names);
+  const allocate = createProviderNameAllocator(profile.tools.names, undefined, fixedNames(planned));
   const names = nameAll(planned, allocate);
   const kept = keptItems(planned, names, profile);
 
@@ -176,6 +176,16 @@ function distinct(
 
 /** Tools of the provider's may be given more than once, with other settings. */
 const isHosted = ({ tool }: Entry): boolean => tool.type === "builtin";
+
+/** The names that tools of the provider's own always have, so that no other tool may have them. */
+function fixedNames(planned: readonly Planned[]): TakenNames | undefined {
+  const names = planned.flatMap(({ declared: { offer } }) =>
+    offer?.tool.type === "builtin" && typeof offer.tool.raw.name === "string"
+      ? [offer.tool.raw.name]
+      : [],
+  );
+  return names.length === 0 ? undefined : new Map([["", new Set(names)]]);
+}
 
 /** The name of every tool that is offered. */
 function nameAll(

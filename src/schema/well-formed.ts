@@ -1,0 +1,165 @@
+import { isFields } from "../turn/json.ts";
+import type { Fields } from "../turn/turn.ts";
+import { isSchema } from "./keywords.ts";
+import { rebuilt } from "./rebuild.ts";
+
+/** A schema by draft 2020-12, and the keywords that had to be written otherwise or left out. */
+export type WellFormed<S> = { readonly schema: S; readonly mended: readonly string[] };
+
+const TYPES: ReadonlySet<unknown> = new Set([
+  "array",
+  "boolean",
+  "integer",
+  "null",
+  "number",
+  "object",
+  "string",
+]);
+
+const isCount = (value: unknown): boolean => Number.isInteger(value) && Number(value) >= 0;
+const isNumber = (value: unknown): boolean => typeof value === "number";
+const isText = (value: unknown): boolean => typeof value === "string";
+const isTruth = (value: unknown): boolean => typeof value === "boolean";
+const isList = (value: unknown): boolean => Array.isArray(value);
+const isTexts = (value: unknown): boolean => Array.isArray(value) && value.every(isText);
+const isNames = (value: unknown): boolean =>
+  isTexts(value) && new Set(value as unknown[]).size === (value as unknown[]).length;
+const isSchemas = (value: unknown): boolean =>
+  Array.isArray(value) && value.length > 0 && value.every(isSchema);
+const isMap = (value: unknown): boolean => isFields(value) && Object.values(value).every(isSchema);
+
+/** What the value of a keyword must be. Keywords that are not here say nothing, and may stay. */
+const forms: ReadonlyMap<string, (value: unknown) => boolean> = new Map([
+  ...["not", "if", "then", "else", "items", "contains"].map((word) => [word, isSchema] as const),
+  ...Object.entries({
+    type: (value: unknown) =>
+      TYPES.has(value) ||
+      (isNames(value) &&
+        (value as unknown[]).length > 0 &&
+        (value as unknown[]).every((one) => TYPES.has(one))),
+    enum: isList,
+    required: isNames,
+    properties: isMap,
+    patternProperties: isMap,
+    $defs: isMap,
+    definitions: isMap,
+    dependentSchemas: isMap,
+    dependentRequired: (value: unknown) => isFields(value) && Object.values(value).every(isNames),
+    dependencies: (value: unknown) =>
+      isFields(value) && Object.values(value).every((one) => isSchema(one) || isNames(one)),
+    anyOf: isSchemas,
+    oneOf: isSchemas,
+    allOf: isSchemas,
+    prefixItems: isSchemas,
+    additionalProperties: isSchema,
+    propertyNames: isSchema,
+    unevaluatedItems: isSchema,
+    unevaluatedProperties: isSchema,
+    minimum: isNumber,
+    maximum: isNumber,
+    exclusiveMinimum: isNumber,
+    exclusiveMaximum: isNumber,
+    multipleOf: (value: unknown) => isNumber(value) && Number(value) > 0,
+    minLength: isCount,
+    maxLength: isCount,
+    minItems: isCount,
+    maxItems: isCount,
+    minContains: isCount,
+    maxContains: isCount,
+    minProperties: isCount,
+    maxProperties: isCount,
+    uniqueItems: isTruth,
+    deprecated: isTruth,
+    readOnly: isTruth,
+    writeOnly: isTruth,
+    pattern: isText,
+    format: isText,
+    title: isText,
+    description: isText,
+    $ref: isText,
+    $dynamicRef: (value: unknown) => isText(value),
+    $id: (value: unknown) => isText(value) && !/#./.test(String(value)),
+    $schema: isText,
+    $anchor: (value: unknown) => isText(value) && /^[A-Za-z_][-A-Za-z0-9._]*$/.test(String(value)),
+    $comment: isText,
+    $vocabulary: isFields,
+    examples: isList,
+    contentEncoding: isText,
+    contentMediaType: isText,
+    contentSchema: isSchema,
+  }),
+]);
+
+/**
+ * Rewrites a schema of an older draft, or with slips in it, so that it is valid
+ * by draft 2020-12: a provider that reads schemas by that draft refuses the whole
+ * request for one of them. What has no form there is left out. The very same
+ * schema where nothing has to change.
+ */
+export function wellFormed<S>(schema: S): WellFormed<S> {
+  const mended = new Set<string>();
+  const mend = (part: Fields): Fields => mendPart(part, mended);
+  const made = rebuilt(rebuilt(schema, liftRequired), mend);
+  return mended.size === 0 ? { schema, mended: [] } : { schema: made, mended: [...mended] };
+}
+
+function mendPart(part: Fields, mended: Set<string>): Fields {
+  let made: Record<string, unknown> | undefined;
+  const write = (): Record<string, unknown> => (made ??= { ...part });
+  for (const [word, value] of Object.entries(part)) {
+    if (forms.get(word)?.(value) !== false) continue;
+    mended.add(word);
+    const fields = write();
+    delete fields[word];
+    Object.assign(fields, inNewForm(word, value, part));
+  }
+  return made ?? part;
+}
+
+/** What the keyword of an older draft is called now; nothing if it was no draft's. */
+function inNewForm(word: string, value: unknown, part: Fields): Fields {
+  switch (word) {
+    case "items": {
+      if (!isSchemas(value)) return {};
+      const { additionalItems: more } = part;
+      return { prefixItems: value, ...(isSchema(more) && { items: more }) };
+    }
+    case "exclusiveMinimum":
+      return value === true && isNumber(part.minimum) ? { exclusiveMinimum: part.minimum } : {};
+    case "exclusiveMaximum":
+      return value === true && isNumber(part.maximum) ? { exclusiveMaximum: part.maximum } : {};
+    case "type": {
+      const known = Array.isArray(value) ? [...new Set(value)].filter((one) => TYPES.has(one)) : [];
+      return known.length === 0 ? {} : { type: known };
+    }
+    case "required":
+      return Array.isArray(value) ? { required: [...new Set(value.filter(isText))] } : {};
+    case "properties":
+    case "patternProperties":
+    case "$defs":
+    case "definitions":
+      return isFields(value)
+        ? { [word]: Object.fromEntries(Object.entries(value).filter(([, one]) => isSchema(one))) }
+        : {};
+    case "anyOf":
+    case "oneOf":
+    case "allOf": {
+      const some = Array.isArray(value) ? value.filter(isSchema) : [];
+      return some.length === 0 ? {} : { [word]: some };
+    }
+    default:
+      return {};
+  }
+}
+
+/** Lists the properties that say of themselves that they are required, as the first drafts had it. */
+function liftRequired(part: Fields): Fields {
+  const { properties, required } = part;
+  if (!isFields(properties)) return part;
+  const lifted = Object.entries(properties).flatMap(([key, one]) =>
+    isFields(one) && one.required === true ? [key] : [],
+  );
+  if (lifted.length === 0) return part;
+  const known = isTexts(required) ? (required as readonly string[]) : [];
+  return { ...part, required: [...new Set([...known, ...lifted])] };
+}
