@@ -13,12 +13,15 @@ import { boundDecisions, MAX_DECISIONS, type Decision } from "../turn/decision.t
 import type { TurnEvent, TurnStart, Usage } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
+import type { Turn } from "../turn/turn.ts";
 import { openDoor, type Door } from "./door.ts";
 import { keepAlive } from "./keep-alive.ts";
 import type { Round } from "./round.ts";
 import { Rounds, type OpenRound, type RoundEvent, type RoundsOptions } from "./rounds.ts";
 import { roundStages, ruleStages, type StageOptions } from "./stages.ts";
+import type { Link } from "./select.ts";
 import type { GatewayState } from "./state.ts";
+import { estimateUsage, sequencesFor } from "./stop-sequences.ts";
 import { tally, type Tally } from "./tally.ts";
 import type { Job } from "./turn-run.ts";
 
@@ -72,8 +75,9 @@ export function answerTurn(state: GatewayState, job: Job, options: AnswerOptions
   const repairs = repairList();
   /** The upstream's time: it stands still while a full reply holds the upstream up. */
   const time = pausableClock(clock);
-  const { report } = repairs;
-  const staging: StageOptions = { rules, clock: time, newId, figures: counted.seen.calls, report };
+  const [{ report }, figures] = [repairs, counted.seen.calls];
+  const stopsAt = stopsOf(job, () => rounds.round.link);
+  const staging: StageOptions = { rules, clock: time, newId, figures, report, stopsAt };
   const limits = ruleStages(job.turn, staging);
   const rounds = new Rounds(options.first, {
     ...options,
@@ -81,7 +85,7 @@ export function answerTurn(state: GatewayState, job: Job, options: AnswerOptions
     ended: (round, fault) =>
       options.roundEnded(round, { usage: rounds.usage ?? counted.seen.usage, fault }),
   });
-  const ruled = chain(rounds, limits === undefined ? counted : chain(limits, counted));
+  const ruled = chain(rounds, limitedBy(limits, counted, staging, job.turn));
   const isHidden = (): boolean => rounds.count > 1;
   const alive = keepAlive<TurnEvent<ClientName>>(time, isHidden, () => door.keepAlive());
   const stages = options.next === undefined ? ruled : chain(ruled, alive);
@@ -89,7 +93,7 @@ export function answerTurn(state: GatewayState, job: Job, options: AnswerOptions
   const context = writeContext(state, job, {
     report,
     items,
-    closingComment: () => closingComment(counted.seen.calls, job),
+    closingComment: () => closingComment(figures, job),
     straight: () => rounds.round.straight,
   });
   let flow: Flow | undefined;
@@ -99,7 +103,7 @@ export function answerTurn(state: GatewayState, job: Job, options: AnswerOptions
     context,
     reply: job.reply,
     headers: () => job.headers(rounds.round),
-    figures: () => callHeaders(counted.seen.calls, rules),
+    figures: () => callHeaders(figures, rules),
     straight: () => rounds.round.straight,
     full: () => flow?.pause(),
     refused: options.refused,
@@ -123,6 +127,25 @@ export function answerTurn(state: GatewayState, job: Job, options: AnswerOptions
       endWith(fault, stages, sink);
     },
   };
+}
+
+/** The stop sequences that the gateway sees to for the upstream under way; undefined where it need not for any. */
+function stopsOf({ turn, chain: links }: Job, link: () => Link): StageOptions["stopsAt"] {
+  if (!links.some((one) => sequencesFor(turn, one).length > 0)) return undefined;
+  return () => sequencesFor(turn, link());
+}
+
+type ClientStage = Stage<TurnEvent<ClientName>, TurnEvent<ClientName>>;
+
+function limitedBy(
+  limits: PerChoice<ClientName> | undefined,
+  counted: ClientStage,
+  { stopsAt, report }: StageOptions,
+  turn: Turn,
+): ClientStage {
+  if (limits === undefined) return counted;
+  if (stopsAt === undefined) return chain(limits, counted);
+  return chain(limits, chain(estimateUsage(turn, limits.isDone, report), counted));
 }
 
 /** Ids of another dialect are not shown to a client. */

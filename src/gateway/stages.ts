@@ -9,6 +9,7 @@ import {
 import { suppressTail } from "../stream/calls/tail.ts";
 import { perChoice, type PerChoice } from "../stream/per-choice.ts";
 import { chain, type Stage } from "../stream/stage.ts";
+import { stopSequences } from "../stream/stop-sequences.ts";
 import { restoreAnswer } from "../tools/plan/restore-answer.ts";
 import { textCalls } from "../tools/text-calls/text-calls.ts";
 import { showUseTool } from "../tools/text-calls/use-tool/show.ts";
@@ -17,7 +18,7 @@ import type { OnDecision } from "../turn/decision.ts";
 import type { TurnEvent } from "../turn/event.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
 import type { CallRules } from "../turn/rules.ts";
-import type { Turn } from "../turn/turn.ts";
+import type { Extra, Turn } from "../turn/turn.ts";
 import type { Round } from "./round.ts";
 import { leavesOutText, mayShape } from "./rules.ts";
 import type { Tally } from "./tally.ts";
@@ -32,6 +33,8 @@ export type StageOptions = {
   /** Where it is counted what became of the calls. */
   readonly figures: Tally["seen"]["calls"];
   readonly report: OnDecision;
+  /** The stop sequences that the gateway sees to itself, for the round under way; none: for no round of this turn. */
+  readonly stopsAt?: (() => readonly string[]) | undefined;
 };
 
 /** Whether a choice was stopped by the gateway's rules. */
@@ -95,14 +98,16 @@ function needsEnds(rules: CallRules, { plan, link, shaped }: Round): boolean {
  */
 export function ruleStages(
   asked: Turn,
-  { rules, clock, figures, report }: StageOptions,
+  { rules, clock, figures, report, stopsAt }: StageOptions,
 ): PerChoice<ClientName> | undefined {
-  if (!mayShape(rules, asked)) return undefined;
+  if (!mayShape(rules, asked) && stopsAt === undefined) return undefined;
   const { stopAfter: stops, stopMode, graceMs, max } = rules;
   const limited = (limit: StopRules): Stage<Client, Client> =>
     createStopAfterToolsController({ rules: limit, clock, figures, report });
   const make = (): Stage<Client, Client> => {
     const stages: Stage<Client, Client>[] = [];
+    if (stopsAt !== undefined)
+      stages.push(stopSequences({ sequences: stopsAt, ending: endingOf(asked) }));
     if (stops) stages.push(limited({ limit: stopMode === "first" ? 1 : Infinity, stops, graceMs }));
     if (rules.dedup) stages.push(dedup({ figures, report }));
     if (max > 0) stages.push(limited({ limit: max, stops }));
@@ -115,3 +120,10 @@ export function ruleStages(
 }
 
 const same: Stage<Client, Client> = { each: (event, emit) => emit(event) };
+
+const endingOf =
+  ({ dialect, traits }: Turn) =>
+  (sequence: string): Extra | undefined => {
+    const fields = traits.stoppedAt?.(sequence);
+    return fields === undefined ? undefined : { dialect, fields };
+  };

@@ -1,4 +1,4 @@
-import type { Params } from "./turn.ts";
+import type { Fields, Params } from "./turn.ts";
 
 /** Where the requests of a dialect keep parameters; a dot goes into a group. */
 export type ParamPaths = { readonly [P in keyof Params]?: string };
@@ -37,6 +37,8 @@ export type DialectTraits = {
   readonly endsCalls: boolean;
   /** Whether the text and the calls of an answer are one message. */
   readonly callsInMessage: boolean;
+  /** What an answer says that ended at a stop sequence, where the dialect has words for it. */
+  readonly stoppedAt?: ((sequence: string) => Fields) | undefined;
   /** How many choices an answer has room for. */
   readonly choices: number;
 };

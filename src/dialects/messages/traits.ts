@@ -29,5 +29,6 @@ export const messagesTraits: DialectTraits = {
   signsReasoning: true,
   endsCalls: true,
   callsInMessage: false,
+  stoppedAt: (sequence) => ({ stop_reason: "stop_sequence", stop_sequence: sequence }),
   choices: 1,
 };

@@ -145,7 +145,7 @@ describe("a request to a Responses upstream", () => {
     );
     expect(decisions.map(({ path, action }) => `${path} ${action}`)).toEqual([
       "n dropped",
-      "stop dropped",
+      "stop reshaped",
       "seed dropped",
       "messages[0] dropped",
       "messages[1] dropped",

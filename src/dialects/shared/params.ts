@@ -19,6 +19,8 @@ type ParamRule = {
   readonly idle?: unknown;
   /** Without it the answer would be to another question: the request is refused with this advice. */
   readonly vital?: string;
+  /** What the gateway does itself for upstreams without it. */
+  readonly done?: string;
   /** It bears on cost or speed, never on the answer. */
   readonly hint?: true;
   /** The parameter that says the same, or nearly (`approximate`), to upstreams without this one. */
@@ -56,6 +58,7 @@ export const params = {
     type: z.union([text.transform((one) => [one]), texts], {
       error: "must be a string or an array of strings",
     }),
+    done: "ends the answer there",
   },
   seed: { type: number },
   presencePenalty: {
@@ -201,6 +204,13 @@ function targetPath(
   return own === undefined ? traits?.params[name] : (own ?? undefined);
 }
 
+/** Whether an upstream has a parameter. `traits` are the upstream's, if it speaks a dialect. */
+export const takesParam = (
+  name: ParamName,
+  profile: Profile,
+  traits: DialectTraits | undefined,
+): boolean => targetPath(name, traits, profile) !== undefined;
+
 /**
  * The parameters a request sets: where the client put them, and where its
  * upstream wants them. `traits` are the upstream's, if it speaks a dialect.
@@ -303,6 +313,8 @@ function dropped(path: string, rule: ParamRule, value: unknown, profile: Profile
       { param: path },
     );
   const none = `the ${profile.name} profile has no such parameter`;
+  if (rule.done !== undefined)
+    return [{ path, action: "reshaped", reason: `${none}; the gateway ${rule.done}` }];
   const reason = lost === value ? none : `${none} for ${[lost].flat().join(", ")}`;
   return [{ path, action: rule.hint === true ? "unused" : "dropped", reason }];
 }
