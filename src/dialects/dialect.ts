@@ -8,7 +8,7 @@ import type { TurnEvent } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
 import type { Profile } from "../turn/profile.ts";
-import type { DialectName, Fields, Turn } from "../turn/turn.ts";
+import type { DialectName, Fields, Item, Turn } from "../turn/turn.ts";
 
 /**
  * A wire language. The half that clients speak and the half that upstreams speak
@@ -36,6 +36,8 @@ export type DoorDialect = {
   readonly references?: References | undefined;
   /** For a dialect whose clients may leave their conversation with the server and send only what is new. */
   readonly threads?: ThreadForm | undefined;
+  /** For a dialect whose answers are kept, to be retrieved and continued. */
+  readonly storage?: StorageForm | undefined;
   /** Throws a Fault that names the field. */
   readRequest(body: Fields, path?: PathParams, headers?: RequestHeaders): Turn;
   /** An id for an answer whose upstream gave none that a client of this dialect may see. */
@@ -136,6 +138,33 @@ export type AskedThread =
   | { readonly type: "create" }
   | { readonly type: "continue"; readonly previous: string };
 
+/** How the answers of a dialect are kept, and what of a request is kept with them. */
+export type StorageForm = {
+  /** The path below which answers are found by their ids. */
+  readonly route?: string | undefined;
+  /** Whether what is kept is an answer of this dialect. */
+  isOwn(json: string): boolean;
+  /** Whether the answer to a request is to be kept. */
+  isWanted(turn: Turn): boolean;
+  /** The id of the answer that a request continues. */
+  previousIn(body: Fields): string | undefined;
+  /** What a request itself adds to the conversation; every item has an id. */
+  inputOf(body: Fields, newId: NewId): readonly KeptItem[];
+  /** Kept items as a request would have them. */
+  readItems(items: readonly unknown[]): readonly Item[];
+  /** The answer in the body, or in the last event of a stream, that an upstream of this dialect sent. */
+  answerIn(text: string): KeptAnswer | undefined;
+  /** The body that shows a kept answer. */
+  shownAnswer(answer: { readonly json: string; readonly items: readonly string[] }): string;
+  /** A kept item as a list of input shows it. */
+  readonly shownItem: (item: Fields) => Fields;
+};
+
+export type KeptItem = { readonly id: string; readonly json: string };
+
+/** An answer: its items, and the rest of it as JSON. */
+export type KeptAnswer = { readonly json: string; readonly items: readonly KeptItem[] };
+
 /** What a request is written for: one model of an upstream. */
 export type Target = {
   /** What the upstream can do with that model: the profile that the turn was planned for. */
@@ -193,4 +222,6 @@ export type WriteContext = {
   readonly report?: OnDecision | undefined;
   /** Hears of every item of the answer that a client may refer to, as JSON. */
   readonly keep?: ((id: string, json: string) => void) | undefined;
+  /** Hears of the answer as a whole when it is over: all of it but its items, as JSON. */
+  readonly record?: ((json: string) => void) | undefined;
 };

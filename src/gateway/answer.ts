@@ -8,12 +8,13 @@ import { pump } from "../stream/pump.ts";
 import { sseComment } from "../stream/sse.ts";
 import { chain, type Stage } from "../stream/stage.ts";
 import { callComment, callHeaders } from "../telemetry/figures.ts";
-import type { StoredItem } from "../store/store.ts";
+import { noStore } from "../store/none.ts";
 import { boundDecisions, MAX_DECISIONS, type Decision } from "../turn/decision.ts";
 import type { TurnEvent, TurnStart, Usage } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
 import type { Turn } from "../turn/turn.ts";
+import { recordAnswer, type AnswerRecord } from "./answer-record.ts";
 import { openDoor, type Door } from "./door.ts";
 import { keepAlive } from "./keep-alive.ts";
 import type { Round } from "./round.ts";
@@ -31,8 +32,8 @@ export type Answer = Flow & {
   readonly rounds: Pick<Rounds, "round" | "count" | "answerId">;
   /** What had to be done to the answer. */
   repairs(): readonly Decision[];
-  /** Its items that later requests may refer to. */
-  readonly items: readonly StoredItem[];
+  /** What is kept of it; none where nothing is to be. */
+  readonly record: AnswerRecord | undefined;
   /** The body of the whole answer, where it is to be kept; undefined if it failed. */
   whole(): string | undefined;
   /** The answer's id as the client sees it. */
@@ -41,6 +42,8 @@ export type Answer = Flow & {
   shown(): boolean;
   /** Stops the upstream and ends the answer with a failure, as if the upstream had said it. */
   interrupt(fault: Fault): void;
+  /** Stops the upstream since nobody waits for the answer any more; what was complete is recorded. */
+  abandon(fault: Fault): void;
 };
 
 /** What a round came to. */
@@ -60,6 +63,8 @@ export type AnswerOptions = Pick<
   readonly refused: (fault: Fault) => void;
   readonly roundEnded: (round: Round, result: RoundResult) => void;
   readonly completed: (status: number) => void;
+  /** Asked when all of the answer is written and its end is still to be sent: what that waits for. */
+  readonly ending: () => Promise<boolean> | undefined;
   /** Something of ours threw. */
   readonly crashed: (error: unknown) => void;
 };
@@ -89,12 +94,11 @@ export function answerTurn(state: GatewayState, job: Job, options: AnswerOptions
   const isHidden = (): boolean => rounds.count > 1;
   const alive = keepAlive<TurnEvent<ClientName>>(time, isHidden, () => door.keepAlive());
   const stages = options.next === undefined ? ruled : chain(ruled, alive);
-  const items: StoredItem[] = [];
+  const record = isStored(state, job) ? recordAnswer(job.dialect) : undefined;
   const context = writeContext(state, job, {
     report,
-    items,
+    record,
     closingComment: () => closingComment(figures, job),
-    straight: () => rounds.round.straight,
   });
   let flow: Flow | undefined;
   const door = openDoor({
@@ -107,26 +111,19 @@ export function answerTurn(state: GatewayState, job: Job, options: AnswerOptions
     straight: () => rounds.round.straight,
     full: () => flow?.pause(),
     refused: options.refused,
+    forwarded: record?.forwarded,
+    ending: options.ending,
     completed: options.completed,
   });
   const kept = keptAnswer(door, job, context);
   const sink = kept ?? door;
   const running = pump(rounds.source, stages, sink, guardedClock(time, options.crashed));
   flow = running;
-  return {
-    ...running,
-    seen: counted.seen,
-    rounds,
-    repairs: repairs.all,
-    items,
-    id: () => shownId(counted.seen.start, job, context),
-    shown: () => door.shown(),
-    whole: () => kept?.whole(),
-    interrupt(fault) {
-      running.stop();
-      endWith(fault, stages, sink);
-    },
-  };
+  const { seen } = counted;
+  const id = (): string => shownId(seen.start, job, context);
+  const whole = (): string | undefined => kept?.whole();
+  const hands = handsOn(running, stages, { door, sink });
+  return { ...running, seen, rounds, repairs: repairs.all, record, whole, id, ...hands };
 }
 
 /** The stop sequences that the gateway sees to for the upstream under way; undefined where it need not for any. */
@@ -178,17 +175,38 @@ function keptAnswer(
   };
 }
 
+/** How an answer is ended from outside. */
+const handsOn = (
+  running: Flow,
+  stages: TurnStages,
+  { door, sink }: { readonly door: Door; readonly sink: ClientSink },
+): Pick<Answer, "shown" | "interrupt" | "abandon"> => ({
+  shown: () => door.shown(),
+  interrupt(fault) {
+    running.stop();
+    endWith(fault, stages, sink);
+  },
+  abandon(fault) {
+    running.stop();
+    sayFailure(fault, stages, sink);
+    door.abandon();
+  },
+});
+
 /** An answer that was over already is not spoiled, and has its end to tell. */
-function endWith(
-  fault: Fault,
-  stages: Stage<RoundEvent, TurnEvent<ClientName>>,
-  door: Sink<TurnEvent<ClientName>>,
-): void {
-  const emit = (event: TurnEvent<ClientName>): void => door.each(event);
+function endWith(fault: Fault, stages: TurnStages, sink: ClientSink): void {
+  sayFailure(fault, stages, sink);
+  sink.flush();
+  sink.end();
+}
+
+type TurnStages = Stage<RoundEvent, TurnEvent<ClientName>>;
+type ClientSink = Sink<TurnEvent<ClientName>>;
+
+function sayFailure(fault: Fault, stages: TurnStages, sink: Pick<ClientSink, "each">): void {
+  const emit = (event: TurnEvent<ClientName>): void => sink.each(event);
   stages.each({ type: "turn-fail", fault }, emit);
   stages.end?.(emit);
-  door.flush();
-  door.end();
 }
 
 type RoundContext = {
@@ -225,25 +243,18 @@ function repairList() {
 }
 
 type WriteOptions = Pick<WriteContext, "report" | "closingComment"> & {
-  readonly items: StoredItem[];
-  straight(): boolean;
+  readonly record: AnswerRecord | undefined;
 };
 
 function writeContext(state: GatewayState, job: Job, options: WriteOptions): WriteContext {
-  const { report, closingComment: closing } = options;
+  const { report, record, closingComment: closing } = options;
   const id = job.dialect.newAnswerId(state.newId);
   const now = (): number => Math.floor(state.clock.date() / 1000);
-  const keep = itemKeeper(job, options);
-  return { id, created: now(), now, newId: state.newId, keep, report, closingComment: closing };
+  const { newId } = state;
+  const kept = { keep: record?.keep, record: record?.record };
+  return { id, created: now(), now, newId, ...kept, report, closingComment: closing };
 }
 
-/**
- * Clients that let answers be stored refer to their items instead of sending
- * them again. An upstream whose answers go through untouched keeps its own.
- */
-function itemKeeper({ turn }: Job, options: WriteOptions): WriteContext["keep"] {
-  if (turn.params.store === false) return undefined;
-  return (id, json) => {
-    if (!options.straight()) options.items.push({ id, json });
-  };
-}
+/** Whether the answer is to be found again. */
+const isStored = ({ store }: GatewayState, { dialect, turn }: Job): boolean =>
+  store !== noStore && dialect.storage?.isWanted(turn) === true;

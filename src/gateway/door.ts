@@ -17,15 +17,19 @@ export type DoorOptions = {
   readonly context: WriteContext;
   readonly reply: Reply;
   /** Asked when the answer begins: which upstream gives it is known only then. */
-  headers(): Readonly<Record<string, string>>;
+  readonly headers: () => Readonly<Record<string, string>>;
   /** What the head of a whole answer says of its calls. */
   figures(): Readonly<Record<string, string>>;
   /** Whether the upstream's own frames go through untouched; asked when the answer begins. */
-  straight(): boolean;
+  readonly straight: () => boolean;
   /** The reply is full: hold the upstream. */
   full(): void;
   /** The turn failed before the client was sent anything. */
   refused(fault: Fault): void;
+  /** The client is sent the upstream's own last frame, or its whole body. */
+  readonly forwarded?: ((frame: Pick<Frame, "data">) => void) | undefined;
+  /** Asked when all of the answer is written and its end is still to be sent: what that waits for, and whether the answer is stored then. */
+  ending?(): Promise<boolean> | undefined;
   /** The client has been sent the whole answer. */
   completed(status: number): void;
 };
@@ -35,10 +39,12 @@ export type Door = Sink<TurnEvent<ClientName>> & {
   keepAlive(): void;
   /** Whether the client has been sent anything. */
   shown(): boolean;
+  /** The client has left: nothing more is sent, and what there is of the answer is recorded. */
+  abandon(): void;
 };
 
 export const openDoor = (options: DoorOptions): Door =>
-  options.turn.stream ? streamDoor(options) : wholeDoor(options);
+  options.turn.stream ? new StreamDoor(options) : wholeDoor(options);
 
 const STREAM_HEADERS = {
   "content-type": "text/event-stream; charset=utf-8",
@@ -47,53 +53,103 @@ const STREAM_HEADERS = {
 };
 
 /** Writes events as they come, once per flush. */
-function streamDoor(options: DoorOptions): Door {
-  const { reply } = options;
-  let refused: Fault | undefined;
-  let writer: Stage<TurnEvent<ClientName>, string> | undefined;
-  let shown = false;
-  let text = "";
-  const gather = (piece: string): void => {
-    text += piece;
-  };
-  const begin = (event: TurnEvent<ClientName>): void => {
-    if (refused !== undefined) return;
+class StreamDoor implements Door {
+  readonly #options: DoorOptions;
+  /** Whether the answer is to be found again: its end then waits until it is stored. */
+  readonly #isKept: boolean;
+  #writer: Stage<TurnEvent<ClientName>, string> | undefined;
+  #refused: Fault | undefined;
+  #shown = false;
+  #isOver = false;
+  #text = "";
+  /** What is written from where a kept answer is over. */
+  #last: string | undefined;
+
+  constructor(options: DoorOptions) {
+    this.#options = options;
+    this.#isKept = options.forwarded !== undefined;
+  }
+
+  each(event: TurnEvent<ClientName>): void {
+    if (this.#isOver) return;
+    if (this.#writer === undefined) this.#begin(event);
+    else this.#write(event);
+  }
+
+  flush(): void {
+    // A model may think long before its first word; that it has begun is told at once.
+    if (this.#text === "" && (this.#shown || this.#writer === undefined)) return;
+    this.#shown = true;
+    const roomLeft = this.#options.reply.write(this.#text);
+    this.#text = "";
+    if (!roomLeft) this.#options.full();
+  }
+
+  keepAlive(): void {
+    if (this.#writer === undefined || this.#refused !== undefined) return;
+    this.#shown = true;
+    if (!this.#options.reply.write(sseComment("keep-alive"))) this.#options.full();
+  }
+
+  end(): void {
+    if (this.#refused !== undefined) return this.#options.refused(this.#refused);
+    if (this.#isOver) return;
+    this.#writer?.end?.(this.#gather);
+    this.#isOver = true;
+    const rest = this.#last ?? "";
+    const ending = this.#options.ending?.();
+    if (ending === undefined) return this.#finish(this.#text + rest);
+    if (this.#text !== "") this.flush();
+    void ending.then((stored) => this.#finish(stored ? rest : sseComment(NOT_STORED) + rest));
+  }
+
+  shown(): boolean {
+    return this.#shown;
+  }
+
+  abandon(): void {
+    this.#isOver = true;
+  }
+
+  #begin(event: TurnEvent<ClientName>): void {
+    if (this.#refused !== undefined) return;
     if (event.type === "turn-fail") {
-      refused = event.fault;
+      this.#refused = event.fault;
       return;
     }
-    writer = streamWriter(options);
-    reply.head(200, { ...options.headers(), ...STREAM_HEADERS });
-    writer.each(event, gather);
+    const { reply, headers } = this.#options;
+    this.#writer = streamWriter(this.#options);
+    reply.head(200, { ...headers(), ...STREAM_HEADERS });
+    this.#write(event);
+  }
+
+  #write(event: TurnEvent<ClientName>): void {
+    if (this.#isKept && isEnd(event)) this.#last ??= "";
+    const { forwarded, straight } = this.#options;
+    if (event.type === "frame" && event.ends === "terminal" && straight()) forwarded?.(event);
+    this.#writer?.each(event, this.#gather);
+  }
+
+  readonly #gather = (piece: string): void => {
+    if (this.#last === undefined) this.#text += piece;
+    else this.#last += piece;
   };
-  return {
-    each(event) {
-      if (writer === undefined) begin(event);
-      else writer.each(event, gather);
-    },
-    flush() {
-      // A model may think long before its first word; that it has begun is told at once.
-      if (text === "" && (shown || writer === undefined)) return;
-      shown = true;
-      const roomLeft = reply.write(text);
-      text = "";
-      if (!roomLeft) options.full();
-    },
-    keepAlive() {
-      if (writer === undefined || refused !== undefined) return;
-      shown = true;
-      if (!reply.write(sseComment("keep-alive"))) options.full();
-    },
-    end() {
-      if (refused !== undefined) return options.refused(refused);
-      writer?.end?.(gather);
-      shown = true;
-      reply.end(text);
-      options.completed(200);
-    },
-    shown: () => shown,
-  };
+
+  #finish(end: string): void {
+    this.#shown = true;
+    this.#options.reply.end(end);
+    this.#options.completed(200);
+  }
 }
+
+const isEnd = (event: TurnEvent<ClientName>): boolean =>
+  event.type === "turn-end" ||
+  event.type === "turn-fail" ||
+  (event.type === "frame" && event.ends !== undefined);
+
+/** What a client is told whose answer could not be stored, or not yet. */
+const NOT_STORED = "patchbay-store: unconfirmed";
+const NOT_STORED_HEADERS = { "x-patchbay-store": "unconfirmed" };
 
 function streamWriter(options: DoorOptions): Stage<TurnEvent<ClientName>, string> {
   const { dialect, turn, context } = options;
@@ -112,29 +168,49 @@ function wholeDoor(options: DoorOptions): Door {
   const { dialect, turn, context, reply } = options;
   const folded = folding<ClientName>();
   let shown = false;
+  let isOver = false;
   let whole: Frame | undefined;
+  const finish = (body: string, stored: boolean): void => {
+    reply.head(200, {
+      ...options.headers(),
+      ...options.figures(),
+      ...(!stored && NOT_STORED_HEADERS),
+      "content-type": "application/json; charset=utf-8",
+    });
+    shown = true;
+    reply.end(body);
+    options.completed(200);
+  };
   return {
     each(event) {
+      if (isOver) return;
       if (event.type !== "frame") folded.each(event);
       else if (event.whole === true && options.straight()) whole = event;
     },
     flush() {},
     keepAlive() {},
     end() {
+      if (isOver) return;
       const answer = folded.answer();
-      if (answer.fault !== undefined) return options.refused(answer.fault);
+      if (answer.fault !== undefined) {
+        // What was complete is kept; the client is told of the failure alone.
+        if (context.record !== undefined) dialect.writeAnswer(answer, turn, context);
+        return options.refused(answer.fault);
+      }
       // An upstream that streamed anyway sent no body to forward: then the fold is the only one.
       const body =
         whole?.forwardable === true ? whole.data : dialect.writeAnswer(answer, turn, context);
-      reply.head(200, {
-        ...options.headers(),
-        ...options.figures(),
-        "content-type": "application/json; charset=utf-8",
-      });
-      shown = true;
-      reply.end(body);
-      options.completed(200);
+      // Writing may have thrown, and then the answer is still to be ended.
+      isOver = true;
+      if (whole?.forwardable === true) options.forwarded?.(whole);
+      const ending = options.ending?.();
+      if (ending === undefined) finish(body, true);
+      else void ending.then((stored) => finish(body, stored));
     },
     shown: () => shown,
+    abandon() {
+      if (!isOver) dialect.writeAnswer(folded.answer(), turn, context);
+      isOver = true;
+    },
   };
 }

@@ -8,7 +8,8 @@ import type { Fields } from "../turn/turn.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
 import { parseConfig } from "./config.ts";
 import type { Reply } from "./exchange.ts";
-import { afterRecall, recall, type Recalled } from "./recall.ts";
+import { afterRecall } from "./after-recall.ts";
+import { recall, type Recalled } from "./recall.ts";
 import { RunningTurns } from "./running-turns.ts";
 import { ownSealKey } from "./seals.ts";
 

@@ -1,22 +1,41 @@
 import type { DoorDialect, PathParams, RequestHeaders } from "../dialects/dialect.ts";
+import { itemsText, joinedTexts } from "../store/chain-rows.ts";
+import { noStore } from "../store/none.ts";
+import type { FoundItem, Store, StoredResponse } from "../store/store.ts";
 import { sealsIn } from "../tools/plan/reasoning.ts";
 import { Fault } from "../turn/fault.ts";
+import { isInstructions } from "../turn/item.ts";
+import { placesBehind } from "../turn/path.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Fields, Turn } from "../turn/turn.ts";
-import type { Exchange } from "./exchange.ts";
-import { fromLastAnswer } from "./last-answer.ts";
-import type { RunningTurn } from "./running-turns.ts";
+import { readOrigin, type Origin } from "./origin.ts";
 import { sealKey } from "./seals.ts";
+import { shownId } from "./shown-id.ts";
 import type { GatewayState } from "./state.ts";
 import { recallThread, type ThreadEntry, type ThreadRequest } from "./thread.ts";
 
 /** A request with all that it refers to. */
 export type Recalled = {
+  /** The whole conversation. */
   readonly turn: Turn;
+  /** The request with its references as they came, for the upstream that keeps what they stand for. */
+  readonly referring?: ReferringTurn | undefined;
+  /** What the request adds to the conversation. */
+  readonly added: Added;
   /** The upstream that sealed reasoning of an earlier answer, if that is known. */
   readonly sealOwner: (seal: string) => string | undefined;
   /** What it adds to a thread that is kept here. */
   readonly thread?: ThreadEntry | undefined;
+};
+
+export type ReferringTurn = { readonly upstream: string; readonly turn: Turn };
+
+/** What a request adds to the answer that it continues. */
+export type Added = {
+  /** With items in place of references to them. */
+  readonly body: Fields;
+  /** The id of the answer that it continues. */
+  readonly previous?: string | undefined;
 };
 
 /** A request body that has been read as JSON. */
@@ -35,57 +54,154 @@ type State = Pick<GatewayState, "store" | "config" | "upstreams">;
 
 /**
  * Makes the turn of a request: puts the items in place of the references to
- * them and finds out who sealed the reasoning in it. Most requests refer to
- * nothing; for those nothing is waited for.
+ * them, the conversation before what continues it, and finds out who sealed the
+ * reasoning in it. Most requests refer to nothing; for those nothing is waited
+ * for. Where nothing is kept here, references are left to the upstream.
  */
 export function recall(state: State, request: ReadBody): Recalled | Promise<Recalled> {
-  const { dialect, body, params, headers } = request;
+  const { dialect, body } = request;
   const threaded = threadOf(state, request);
   if (threaded !== undefined) return threaded;
-  const ids = dialect.references?.idsIn(body) ?? none;
-  if (ids.length > 0) return recallItems(state, request, ids);
-  return withSeals(state, request.tenant, dialect.readRequest(body, params, headers));
+  if (state.store !== noStore) {
+    const ids = dialect.references?.idsIn(body) ?? none;
+    const previous = dialect.storage?.previousIn(body);
+    if (ids.length > 0 || previous !== undefined)
+      return recallAll(state, request, { ids, previous });
+  }
+  return withOwners(state, request.tenant, { turn: readTurn(request, body), added: { body } });
 }
 
 const none: readonly string[] = [];
 
+const readTurn = ({ dialect, params, headers }: ReadBody, body: Fields): Turn =>
+  dialect.readRequest(body, params, headers);
+
 /** A request that is part of a thread, with all that was said before; undefined for others. */
 function threadOf(state: State, request: ReadBody): Recalled | Promise<Recalled> | undefined {
-  const { dialect, body, tenant, params, headers } = request;
+  const { dialect, body, tenant } = request;
   const { threads: form } = dialect;
-  if (form === undefined || state.config.store.kind === "off") return undefined;
+  if (form === undefined || state.store === noStore) return undefined;
   const asked = form.askedIn(body);
   if (asked === undefined) return undefined;
-  const read = (part: ThreadRequest): Recalled | Promise<Recalled> => {
-    const whole = withSeals(state, tenant, dialect.readRequest(part.body, params, headers));
-    const add = (recalled: Recalled): Recalled => ({ ...recalled, thread: part.entry });
-    return whole instanceof Promise ? whole.then(add) : add(whole);
-  };
+  const read = (part: ThreadRequest): Recalled | Promise<Recalled> =>
+    withOwners(state, tenant, {
+      turn: readTurn(request, part.body),
+      added: { body },
+      thread: part.entry,
+    });
   const part = recallThread(state, { tenant, body, form }, asked);
   return part instanceof Promise ? part.then(read) : read(part);
 }
 
-async function recallItems(
+type Referred = { readonly ids: readonly string[]; readonly previous: string | undefined };
+
+/** Both are asked for at once: neither depends on the other. */
+async function recallAll(
   state: State,
-  { tenant, dialect, body, params, headers, text }: ReadBody,
-  ids: readonly string[],
+  request: ReadBody,
+  { ids, previous }: Referred,
 ): Promise<Recalled> {
+  const { tenant, dialect, body, text } = request;
   const limit = state.config.server.body_limit;
-  const found = await state.store.findItems(tenant, ids, limit);
-  if (found.type === "too-large") throw tooLarge(limit);
+  const room = limit - utf8Length(text);
+  const [items, chain] = await Promise.all([
+    ids.length === 0 ? noItems : findItems(state.store, { tenant, ids, room, limit }),
+    previous === undefined
+      ? undefined
+      : findChain(state.store, { tenant, dialect, id: previous, room, limit }),
+  ]);
+  const used = items.bytes + (chain?.bytes ?? 0);
+  if (used > room) throw tooLarge(limit);
+  const whole = dialect.references?.resolve(body, items.found) ?? body;
+  const added: Added = { body: whole, previous };
+  const own = readTurn(request, whole);
+  const turn = chain === undefined ? own : continued(own, chain, dialect);
+  const origins = [...items.found.values(), ...(chain === undefined ? [] : [chain.last])].map(
+    ({ origin }) => readOrigin(origin),
+  );
+  const referring = referringTurn(request, origins, chain?.last);
+  return withOwners(state, tenant, { turn, added, referring });
+}
+
+/** The request for the upstream that keeps all that it refers to, if one does. */
+function referringTurn(
+  request: ReadBody,
+  origins: readonly (Origin | undefined)[],
+  last: StoredResponse | undefined,
+): ReferringTurn | undefined {
+  const upstream = origins[0]?.upstream;
+  if (upstream === undefined || origins.some((origin) => origin?.upstream !== upstream))
+    return undefined;
+  const turn = readTurn(request, request.body);
+  const kept = readOrigin(last?.origin)?.id;
+  const field = turn.traits.params.previousResponse;
+  if (kept === undefined || field === undefined || kept === turn.params.previousResponse)
+    return { upstream, turn };
+  const params = { ...turn.params, previousResponse: kept };
+  return { upstream, turn: { ...turn, params, body: { ...turn.body, [field]: kept } } };
+}
+
+/** A turn with the conversation that it continues before its own items; instructions stay in front. */
+function continued(own: Turn, { items: earlier, last }: Chain, { storage }: DoorDialect): Turn {
+  const [first] = own.items;
+  const hasInstructions = first !== undefined && isInstructions(first);
+  const history = storage?.readItems(earlier) ?? [];
+  const items = hasInstructions
+    ? [first, ...history, ...own.items.slice(1)]
+    : [...history, ...own.items];
+  const field = own.traits.params.previousResponse ?? "";
+  return {
+    ...own,
+    items,
+    places: placesBehind(items, history.length),
+    params: { ...own.params, previousResponse: undefined },
+    historyPath: field,
+    gatewayFields: { ...own.gatewayFields, [field]: last.id },
+  };
+}
+
+type Asked = { readonly tenant: Tenant; readonly room: number; readonly limit: number };
+type FoundMap = ReadonlyMap<string, FoundItem>;
+type Items = { readonly found: FoundMap; readonly bytes: number };
+const noItems: Items = { found: new Map(), bytes: 0 };
+
+async function findItems(
+  store: Store,
+  { tenant, ids, room, limit }: Asked & { readonly ids: readonly string[] },
+): Promise<Items> {
+  const result = await store.findItems(tenant, ids, limit);
+  if (result.type === "too-large") throw tooLarge(limit);
   // One item may be referred to any number of times, and each time it is sent.
-  let sum = utf8Length(text);
+  let bytes = 0;
   const lengths = new Map<string, number>();
   for (const id of ids) {
-    const item = found.items.get(id);
-    if (item === undefined) continue;
+    const item = result.items.get(id);
+    if (item === undefined) throw unknownItem(id);
     const length = lengths.get(id) ?? utf8Length(item.json);
     lengths.set(id, length);
-    sum += length;
-    if (sum > limit) throw tooLarge(limit);
+    bytes += length;
+    if (bytes > room) throw tooLarge(limit);
   }
-  const whole = dialect.references?.resolve(body, found.items) ?? body;
-  return withSeals(state, tenant, dialect.readRequest(whole, params, headers));
+  return { found: result.items, bytes };
+}
+
+type Chain = {
+  readonly last: StoredResponse;
+  readonly items: readonly unknown[];
+  readonly bytes: number;
+};
+
+async function findChain(
+  store: Store,
+  { tenant, dialect, id, room, limit }: Asked & Pick<ReadBody, "dialect"> & { readonly id: string },
+): Promise<Chain> {
+  const found = await store.loadChain(tenant, id, Math.max(0, room));
+  if (found.type === "too-large") throw tooLarge(limit);
+  if (found.type === "missing") throw unknownResponse(id);
+  const { before, last } = found;
+  if (dialect.storage?.isOwn(last.json) !== true) throw unknownResponse(id);
+  const text = joinedTexts([before, itemsText(last.input), itemsText(last.items)]);
+  return { last, items: JSON.parse(`[${text}]`) as unknown[], bytes: utf8Length(text) };
 }
 
 const encoder = new TextEncoder();
@@ -98,58 +214,32 @@ const tooLarge = (limit: number): Fault =>
     { param: "input" },
   );
 
+/** The same words whether it is unknown, has expired, was deleted or is somebody else's. */
+const unknownItem = (id: string): Fault =>
+  new Fault(
+    "item.not_found",
+    `Item with id '${shownId(id)}' not found; send the item itself in place of the reference.`,
+    { param: "input" },
+  );
+
+const unknownResponse = (id: string): Fault =>
+  new Fault(
+    "previous_response_not_found",
+    `Previous response with id '${shownId(id)}' not found; send the conversation itself in \`input\`.`,
+    { param: "previous_response_id" },
+  );
+
 const unknownOwner = (): undefined => undefined;
 
-/** A turn whose conversation an upstream has kept goes on from the last round of the answer that it names. */
-function withSeals(state: State, tenant: Tenant, turn: Turn): Recalled | Promise<Recalled> {
-  if (turn.params.previousResponse === undefined) return withOwners(state, tenant, turn);
-  return fromLastAnswer(state.store, tenant, turn, state.config.server.body_limit).then((whole) =>
-    withOwners(state, tenant, whole),
-  );
-}
-
-function withOwners({ store }: State, tenant: Tenant, turn: Turn): Recalled | Promise<Recalled> {
-  const seals = sealsIn(turn.items);
-  if (seals.length === 0) return { turn, sealOwner: unknownOwner };
+function withOwners(
+  { store }: State,
+  tenant: Tenant,
+  recalled: Omit<Recalled, "sealOwner">,
+): Recalled | Promise<Recalled> {
+  const seals = sealsIn(recalled.turn.items);
+  if (seals.length === 0) return { ...recalled, sealOwner: unknownOwner };
   return store.findSealOwners(tenant, seals.map(sealKey)).then((owners) => ({
-    turn,
+    ...recalled,
     sealOwner: (seal) => owners.get(sealKey(seal)),
   }));
 }
-
-/** A request that waits for the store. */
-type Waiting = {
-  readonly state: Pick<GatewayState, "running">;
-  readonly exchange: Pick<Exchange, "reply">;
-  readonly refuse: (fault: Fault) => void;
-};
-
-/**
- * Goes on when a request is whole, unless its client has left by then. It counts
- * among the turns under way, for a stop waits for those.
- */
-export async function afterRecall(
-  { state: { running }, exchange: { reply }, refuse }: Waiting,
-  request: Promise<Recalled>,
-  then: (request: Recalled) => void,
-): Promise<void> {
-  const waiting: RunningTurn = {
-    place: -1,
-    halt() {
-      if (running.remove(waiting)) refuse(stopping());
-    },
-  };
-  running.add(waiting);
-  reply.onLeave(() => running.remove(waiting));
-  let recalled: Recalled;
-  try {
-    recalled = await request;
-  } catch (error) {
-    if (running.remove(waiting)) throw error;
-    return; // Nobody is there to be told.
-  }
-  if (running.remove(waiting)) then(recalled);
-}
-
-const stopping = (): Fault =>
-  new Fault("gateway.stopping", "The gateway is shutting down; send the request again.");

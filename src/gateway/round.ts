@@ -10,6 +10,8 @@ import type { CallRules } from "../turn/rules.ts";
 import type { Turn } from "../turn/turn.ts";
 import { modelProfile } from "../profiles/models.ts";
 import type { Prepared } from "../upstreams/upstream.ts";
+import { keepsAnswers } from "./origin.ts";
+import type { ReferringTurn } from "./recall.ts";
 import { mayShape } from "./rules.ts";
 import { linkName, type Link } from "./select.ts";
 import type { TurnStage } from "./turn-stage.ts";
@@ -28,16 +30,20 @@ export type Round = {
   /** Whether calls are looked for in the text of the answer. */
   readonly readsText: boolean;
   readonly decisions: readonly Decision[];
+  /** Whether it was sent references to what its upstream keeps. */
+  readonly refers: boolean;
 };
 
 /** Plans a turn for an upstream and writes its request. Nobody is called. `first`: the first link of its chain. */
 export function prepareRound(
-  own: Turn,
+  whole: Turn,
   link: Link,
-  { strict, rules, sealOwner, stage }: Asked,
+  { strict, rules, sealOwner, stage, referring }: Asked,
   first = link,
 ): Round {
   const profile = modelProfile(link.upstream.profile, link.model);
+  const isKept = referring?.upstream === link.upstream.name && keepsAnswers(profile, whole.dialect);
+  const own = isKept ? referring.turn : whole;
   const asked = stage?.ask?.(profile, own) ?? own;
   const turn = rules.parallel ? asked : oneCallAtOnce(asked);
   // Most likely the same upstream has answered before where nobody remembers it.
@@ -45,9 +51,10 @@ export function prepareRound(
     (sealOwner?.(seal) ?? first.upstream.name) === link.upstream.name;
   const planned = planTools(turn, profile, { origin: linkName(link), canDecrypt });
   const plan = stage?.amend?.(planned) ?? planned;
-  // The request may be forwarded as it is also where the answer is not.
+  // The request may be forwarded as it is also where the answer is not, unless part of it was met here.
   const alike =
     asked === own &&
+    own.gatewayFields === undefined &&
     plan.identical &&
     profile.dialect === turn.dialect &&
     takesParams(turn, profile);
@@ -62,7 +69,7 @@ export function prepareRound(
     prepared.decisions.length === 0 ? plan.decisions : [...plan.decisions, ...prepared.decisions];
   if (strict && decisions.some(isLossy)) throw lossy(decisions.filter(isLossy));
   const straight = alike && link.upstream.emitsFrames === true && !shaped && stage === undefined;
-  return { link, profile, plan, prepared, shaped, straight, readsText, decisions };
+  return { link, profile, plan, prepared, shaped, straight, readsText, decisions, refers: isKept };
 }
 
 /** The same round with an upstream that is not asked and says nothing. */
@@ -84,6 +91,8 @@ export type Asked = {
   readonly rules: CallRules;
   /** The upstream that sealed reasoning of an earlier answer, if that is known. */
   readonly sealOwner?: ((seal: string) => string | undefined) | undefined;
+  /** The turn for the upstream that keeps what it refers to. */
+  readonly referring?: ReferringTurn | undefined;
   /** The turn's own stage, which may ask the upstream something else. */
   readonly stage?: TurnStage | undefined;
 };

@@ -20,11 +20,13 @@ import { decoded, serveModel, serveModels } from "./model-routes.ts";
 import { matchPath } from "./match-path.ts";
 import { planTurn } from "./plan-report.ts";
 import type { Round } from "./round.ts";
-import { afterRecall, recall, type ReadBody, type Recalled } from "./recall.ts";
+import { afterRecall } from "./after-recall.ts";
+import { recall, type ReadBody, type Recalled } from "./recall.ts";
 import { outputModes } from "./rules.ts";
 import { linkName, selectChain, type Link } from "./select.ts";
 import { readUsageQuery, usageBody } from "./usage-report.ts";
 import { runTurn, turnAhead, type Job } from "./turn-run.ts";
+import { deleteResponse, serveInputItems, serveResponse } from "./response-routes.ts";
 import { sendJson } from "./send-json.ts";
 import { serveTokenCount } from "./token-count.ts";
 import { withOwnId } from "./thread.ts";
@@ -101,7 +103,28 @@ export function routeTable({ doors }: Pick<DialectRegistry, "doors">): RouteTabl
   };
 }
 
-const doorRoutes = (entry: DoorEntry): Route[] => [...turnRoutes(entry), ...countRoutes(entry)];
+const doorRoutes = (entry: DoorEntry): Route[] => [
+  ...turnRoutes(entry),
+  ...countRoutes(entry),
+  ...storedRoutes(entry),
+];
+
+/** What is kept of answers, below the path that takes requests for them; the longer paths first. */
+const storedRoutes = ({ door }: DoorEntry): Route[] => {
+  const { storage } = door;
+  if (storage?.route === undefined) return [];
+  const path = `${storage.route}/{id}`;
+  return [
+    {
+      method: "GET",
+      path: `${path}/input_items`,
+      door,
+      serve: (context) => serveInputItems(context, storage),
+    },
+    { method: "GET", path, door, serve: (context) => serveResponse(context, storage) },
+    { method: "DELETE", path, door, serve: (context) => deleteResponse(context, storage) },
+  ];
+};
 
 const countRoutes = ({ door }: DoorEntry): Route[] => {
   const { tokenCount } = door;
@@ -198,7 +221,7 @@ function startTurn(
   request: Recalled & Pick<SocketRequest, "generates">,
 ): void {
   const { state, exchange, requestId, tenant } = context;
-  const { turn, sealOwner, generates, thread } = request;
+  const { turn, referring, added, sealOwner, generates, thread } = request;
   const rules = rulesFor(context);
   const chain = selectChain(turn.model, state.config, state.upstreams);
   const disclosure = disclosureOf(context, turn, chain);
@@ -209,6 +232,8 @@ function startTurn(
     route: context.route.path,
     turn,
     generates,
+    referring,
+    added,
     chain,
     strict: isStrict(context),
     rules,
@@ -274,8 +299,9 @@ function servePlan(context: RequestContext): void | Promise<void> {
   requireJson(exchange.headers);
   const body = state.readBody(exchange.body);
   const dialect = state.dialects.doorFor(body);
-  return recalled(context, { dialect, body }, ({ turn, sealOwner }) => {
+  return recalled(context, { dialect, body }, ({ turn, referring, sealOwner }) => {
     const asked = {
+      referring,
       strict: isStrict(context),
       rules: rulesFor(context),
       sealOwner,

@@ -22,14 +22,13 @@ it.each([
 ])("reports a write that the store %s, and says nothing of its words", async (_, write) => {
   const happenings: Happening[] = [];
   const report = (happening: Happening): void => void happenings.push(happening);
-  saveTurn(
+  const stored = await saveTurn(
     { store: broken(write), config: parseConfig({}), report },
     "ann",
     turnDone({}),
     undefined,
   );
-  await Promise.resolve();
-  await Promise.resolve();
+  expect(stored).toBe(false);
   expect(happenings).toMatchObject([{ type: "trouble", error: "RangeError" }]);
   expect(JSON.stringify(happenings)).not.toContain("secrets");
 });

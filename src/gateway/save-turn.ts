@@ -21,23 +21,26 @@ export type AnswerLeft = {
   readonly repairs: readonly Decision[];
   /** The items that later requests may refer to. */
   readonly items: readonly StoredItem[];
-  /** What makes it one that can be continued. */
+  /** What makes it one that can be retrieved and continued. */
   readonly response?: ResponseRecord | undefined;
   /** The seals on its reasoning. */
   readonly seals: readonly string[];
 };
 
 /**
- * Writes what a turn leaves behind, in one write when the turn is over. Nobody
- * waits for it: the client has its answer, and a write that fails is reported.
+ * Writes what a turn leaves behind, in one write when the turn is over. A write
+ * that fails is reported and changes no answer. Resolves to whether it is stored.
  */
 export function saveTurn(
   { store, config, report }: Pick<GatewayState, "store" | "config" | "report">,
   tenant: Tenant,
   done: TurnDone,
   answer: AnswerLeft | undefined,
-): void {
-  const failed = (error: unknown): void => reportLost(error, report, done.requestId);
+): Promise<boolean> {
+  const failed = (error: unknown): false => {
+    reportLost(error, report, done.requestId);
+    return false;
+  };
   const usage = usageEntry(done, config);
   const { at } = done;
   const turn =
@@ -54,10 +57,31 @@ export function saveTurn(
           usage,
         };
   try {
-    store.saveTurn(turn).catch(failed);
+    return store.saveTurn(turn).then(() => true, failed);
   } catch (error) {
-    failed(error); // The turn has ended well, whatever a store does.
+    return Promise.resolve(failed(error)); // The turn has ended well, whatever a store does.
   }
+}
+
+/** How long the end of an answer waits for the store. */
+const WAIT_MS = 2000;
+
+/** Whether a turn is stored, as far as that is known in time. It is not waited for while the database is known to be away. */
+export function withinWait(
+  { store, clock, report }: Pick<GatewayState, "store" | "clock" | "report">,
+  saving: Promise<boolean>,
+  requestId: string,
+): Promise<boolean> {
+  const late = (fault?: Fault): false => {
+    report({ type: "store", event: "late", requestId, fault: fault?.code });
+    return false;
+  };
+  const trouble = store.trouble();
+  if (trouble !== undefined) return Promise.resolve(late(trouble));
+  return new Promise((resolve) => {
+    const cancel = clock.at(clock.now() + WAIT_MS, () => resolve(late()));
+    void saving.then(resolve).finally(cancel);
+  });
 }
 
 const none: readonly never[] = [];

@@ -7,11 +7,23 @@ export function sendJson(
   body: unknown,
   headers: Readonly<Record<string, string>> = {},
 ): void {
-  const { reply } = context.exchange;
+  sendText(context, status, JSON.stringify(body), headers);
+}
+
+/** The same with what is JSON already. */
+export const sendJsonText = (context: RequestContext, text: string): void =>
+  sendText(context, 200, text, {});
+
+function sendText(
+  { exchange: { reply }, requestId }: RequestContext,
+  status: number,
+  text: string,
+  headers: Readonly<Record<string, string>>,
+): void {
   reply.head(status, {
     "content-type": "application/json; charset=utf-8",
-    "x-request-id": context.requestId,
+    "x-request-id": requestId,
     ...headers,
   });
-  reply.end(JSON.stringify(body));
+  reply.end(text);
 }

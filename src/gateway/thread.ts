@@ -1,6 +1,7 @@
 import type { AskedThread, ThreadForm } from "../dialects/dialect.ts";
 import { readModel } from "../dialects/shared/model.ts";
 import { modelProfile } from "../profiles/models.ts";
+import { itemsText, joinedTexts } from "../store/chain-rows.ts";
 import type { FoundChain, ResponseRecord, StoredItem, StoredResponse } from "../store/store.ts";
 import { Fault } from "../turn/fault.ts";
 import { isFields, jsonOf } from "../turn/json.ts";
@@ -73,22 +74,16 @@ async function continueThread(
 
 type Chain = Extract<FoundChain, { type: "found" }>;
 
-const lastOf = ({ responses }: Chain): StoredResponse | undefined => responses.at(-1);
-
 /** All that was said, as JSON separated by commas. */
-const itemsOf = ({ responses }: Chain): string =>
-  responses
-    .flatMap(({ input, items }) => [...input, ...items])
-    .map(({ json }) => json)
-    .join();
+const itemsOf = ({ before, last }: Chain): string =>
+  joinedTexts([before, itemsText(last.input), itemsText(last.items)]);
 
 /** The answer that a thread began with; undefined where it is no thread that is continued. */
 async function rootOf(
   { store }: State,
   tenant: Tenant,
-  chain: Chain,
+  { last }: Chain,
 ): Promise<{ readonly id: string; readonly fields: Fields } | undefined> {
-  const last = lastOf(chain);
   const head = headIn(last);
   const first =
     head !== undefined && "root" in head ? await store.findResponse(tenant, head.root) : last;

@@ -13,6 +13,7 @@ import {
 import type { RoundSpan, TurnAhead, TurnSpan } from "../telemetry/spans.ts";
 import { Fault } from "../turn/fault.ts";
 import type { CallRules } from "../turn/rules.ts";
+import type { ResponseRecord } from "../store/store.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Turn } from "../turn/turn.ts";
 import type { Prepared } from "../upstreams/upstream.ts";
@@ -20,10 +21,11 @@ import type { Reply } from "./exchange.ts";
 import { answerTurn, type Answer, type RoundResult } from "./answer.ts";
 import { faultForClient } from "./client-fault.ts";
 import type { GatewayState } from "./state.ts";
-import { lastAnswerItem } from "./last-answer.ts";
+import { keepsAnswers, writeOrigin } from "./origin.ts";
+import type { Added, ReferringTurn } from "./recall.ts";
 import { prepareRound, withoutAnswer, type Round } from "./round.ts";
 import type { RunningTurn, RunningTurnView } from "./running-turns.ts";
-import { saveTurn, type AnswerLeft } from "./save-turn.ts";
+import { saveTurn, withinWait, type AnswerLeft } from "./save-turn.ts";
 import { linkName, providerOf, type Link } from "./select.ts";
 import { outcomeOf } from "./tally.ts";
 import { threadRecord, type ThreadEntry } from "./thread.ts";
@@ -37,9 +39,13 @@ export type Job = {
   readonly dialect: DoorDialect;
   /** The path that took the request. */
   readonly route: string;
+  /** The whole conversation. */
   readonly turn: Turn;
   /** False: it is planned, stored and answered with nothing; no upstream is asked. */
   readonly generates: boolean;
+  /** The turn for the upstream that keeps what it refers to. */
+  readonly referring?: ReferringTurn | undefined;
+  readonly added: Added;
   readonly chain: readonly [Link, ...Link[]];
   readonly strict: boolean;
   readonly rules: CallRules;
@@ -80,6 +86,9 @@ class TurnRun implements RunningTurn {
   #roundStarted = 0;
   #roundSpan: RoundSpan | undefined;
   #halted = false;
+  /** An upstream does not know what it was taken to keep: it is sent the whole conversation. */
+  #mustSendWhole = false;
+  #isSaved = false;
 
   constructor(state: GatewayState, job: Job) {
     this.#state = state;
@@ -103,7 +112,7 @@ class TurnRun implements RunningTurn {
     });
     reply.onDrain(() => this.#answer?.resume());
     reply.onLeave(() => {
-      this.#answer?.stop();
+      this.#abandon();
       this.#finish("left", 499);
     });
     try {
@@ -134,6 +143,12 @@ class TurnRun implements RunningTurn {
     );
   }
 
+  #abandon(): void {
+    if (this.#answer?.record === undefined) this.#answer?.stop();
+    else
+      this.#answer.abandon(new Fault("client.left", "The client left before the answer was over."));
+  }
+
   #answerWith(first: Round): void {
     const { stage } = this.#job;
     this.#answer = answerTurn(this.#state, this.#job, {
@@ -149,6 +164,7 @@ class TurnRun implements RunningTurn {
           : () => (stage.continues?.() === true ? this.#prepare() : undefined),
       roundEnded: (round, result) => this.#roundEnded(round, result),
       refused: (fault) => this.#fail(fault),
+      ending: () => this.#saved(),
       completed: (status) => this.#completed(status),
       crashed: (error) => this.#breakOff(this.#faultOf(error)),
       toFault: (error) => this.#faultOf(error),
@@ -160,7 +176,8 @@ class TurnRun implements RunningTurn {
     const { turn, chain } = this.#job;
     for (;;)
       try {
-        const planned = prepareRound(turn, this.#current(), this.#job, chain[0]);
+        const asked = this.#mustSendWhole ? { ...this.#job, referring: undefined } : this.#job;
+        const planned = prepareRound(turn, this.#current(), asked, chain[0]);
         const round = this.#job.generates ? planned : withoutAnswer(planned);
         countTools(this.#state.metrics, round.plan);
         this.#round = round;
@@ -185,6 +202,7 @@ class TurnRun implements RunningTurn {
   }
 
   #roundEnded({ link }: Round, { usage, fault }: RoundResult): void {
+    if (fault?.code === "client.left") return;
     const done: RoundDone = {
       type: "round",
       requestId: this.#job.requestId,
@@ -202,6 +220,10 @@ class TurnRun implements RunningTurn {
 
   /** The upstream failed before its first event: the round for the next link, if that may do better. */
   #instead(fault: Fault): Round | undefined {
+    if (this.#round?.refers === true && isForgotten(fault)) {
+      this.#mustSendWhole = true;
+      return this.#prepare();
+    }
     return this.#fallBack(fault) ? this.#prepare() : undefined;
   }
 
@@ -240,8 +262,10 @@ class TurnRun implements RunningTurn {
     return toFault(error, this.#state.report, this.#job.requestId);
   }
 
-  #finish(outcome: Outcome, status: number, fault = this.#answer?.seen.fault): void {
+  #finish(outcome: Outcome, status: number, reason = this.#answer?.seen.fault): void {
     const { running, metrics } = this.#state;
+    // That a client has left is its outcome, and no failure.
+    const fault = outcome === "left" ? undefined : reason;
     if (!running.remove(this)) return;
     metrics.running(-1);
     this.#tell(this.#done(outcome, status, fault));
@@ -250,22 +274,40 @@ class TurnRun implements RunningTurn {
   /** All that is ever told of a turn is made of this one account of it. */
   #tell(done: TurnDone): void {
     this.#state.report(done);
-    saveTurn(this.#state, this.#job.tenant, done, this.#answerLeft(done.outcome));
+    if (!this.#isSaved) void this.#save(done);
     this.#roundSpan?.end();
     this.#job.span?.end(done);
+  }
+
+  /** What a client is told to have completed can be retrieved: its end waits until it is stored, unless that takes too long. */
+  #saved(): Promise<boolean> | undefined {
+    const answer = this.#answer;
+    if (answer?.record === undefined) return undefined;
+    const saving = this.#save(this.#done(outcomeOf(answer.seen), 200, answer.seen.fault));
+    return withinWait(this.#state, saving, this.#job.requestId);
+  }
+
+  #save(done: TurnDone): Promise<boolean> {
+    this.#isSaved = true;
+    try {
+      return saveTurn(this.#state, this.#job.tenant, done, this.#answerLeft(done.outcome));
+    } catch (error) {
+      this.#faultOf(error); // It is reported, and the answer is none the worse for it.
+      return Promise.resolve(false);
+    }
   }
 
   #answerLeft(outcome: Outcome): AnswerLeft | undefined {
     const [round, answer] = [this.#round, this.#answer];
     if (round === undefined || answer === undefined) return undefined;
-    const { items, seen, rounds } = answer;
-    const { rules, turn } = this.#job;
-    const id = answer.id();
-    const last = rounds.answerId;
-    const isOther = last !== undefined && last !== id && round.profile.dialect === turn.dialect;
-    const kept =
-      isOther && turn.params.store !== false ? [...items, lastAnswerItem(id, last)] : items;
-    const left = { id, round, rules, repairs: answer.repairs(), items: kept, seals: seen.seals };
+    const { record, seen } = answer;
+    const { rules } = this.#job;
+    const whole = record?.whole();
+    const items = whole?.items ?? record?.items() ?? [];
+    const isBegun = whole !== undefined && seen.start !== undefined;
+    const response = isBegun ? this.#response(whole.json, round, answer) : undefined;
+    const repairs = answer.repairs();
+    const left = { id: answer.id(), round, rules, repairs, items, response, seals: seen.seals };
     return { ...left, ...this.#threadLeft(answer, outcome) };
   }
 
@@ -279,6 +321,20 @@ class TurnRun implements RunningTurn {
     const text = thread === undefined || !isWhole ? undefined : answer.whole();
     if (thread === undefined || text === undefined) return undefined;
     return threadRecord(thread, answer.id(), text);
+  }
+
+  /** An answer of several rounds has the id of the first; an upstream that keeps answers goes on from the last. */
+  #response(json: string, { link, profile }: Round, { rounds }: Answer): ResponseRecord {
+    const { dialect, added, turn } = this.#job;
+    const { answerId } = rounds;
+    const isKept = answerId !== undefined && keepsAnswers(profile, turn.dialect);
+    const { name: upstream } = link.upstream;
+    return {
+      previous: added.previous,
+      input: dialect.storage?.inputOf(added.body, this.#state.newId) ?? [],
+      json,
+      origin: isKept ? writeOrigin({ upstream, id: answerId }) : undefined,
+    };
   }
 
   #disclosed(): DisclosureFigures | undefined {
@@ -326,6 +382,14 @@ class TurnRun implements RunningTurn {
     };
   }
 }
+
+/** Whether an upstream says that it does not keep what a request refers to. */
+const isForgotten = ({ code, status, message, detail }: Fault): boolean =>
+  (code === "upstream.refused" || code === "upstream.not_found") &&
+  (status === 400 || status === 404) &&
+  /previous_response|not.?found/i.test(
+    `${detail.upstreamCode ?? ""} ${detail.param ?? ""} ${message}`,
+  );
 
 /** What is known of a turn, or of one of its rounds, before it runs. */
 export const turnAhead = (link: Link, stream: boolean): TurnAhead => ({

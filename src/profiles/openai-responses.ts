@@ -13,4 +13,6 @@ export const openaiResponses = extendProfile(genericResponses, {
   name: "openai-responses",
   provider: "openai",
   tools: { max: NO_LIMIT, deferred: true, schema: { anyRoot: false } },
+  // It keeps answers, and goes on from one by its id.
+  params: { previousResponse: "previous_response_id" },
 });

@@ -31,6 +31,8 @@ export const xaiResponses = extendProfile(genericResponses, {
     },
   },
   params: {
+    // It keeps answers for 30 days, and goes on from one by its id.
+    previousResponse: "previous_response_id",
     seed: "seed",
     verbosity: null,
     presencePenalty: null,

@@ -12,6 +12,7 @@ export type ChainRow = {
   readonly at: number | null;
   readonly previous: string | null;
   readonly inputs: number | null;
+  readonly origin: string | null;
 };
 
 /** Where the parts of a turn stand. */
@@ -33,8 +34,19 @@ export function chainOf(id: string, rows: readonly ChainRow[]): FoundChain {
   for (const { depth, place, id: itemId, json } of rows)
     if (place >= FIRST_ITEM_PLACE && json !== null)
       turns[depth - 1]?.items.push({ place, item: { id: itemId, json } });
-  return { type: "found", responses: turns.map(responseOf).toReversed() };
+  const [newest, ...older] = turns.map(responseOf);
+  if (newest === undefined) return { type: "missing", id };
+  const before = older.map(({ input, items }) => itemsText([...input, ...items]));
+  return { type: "found", before: joinedTexts(before.toReversed()), last: newest };
 }
+
+/** The JSON of items, separated by commas. */
+export const itemsText = (items: readonly StoredItem[]): string =>
+  items.map(({ json }) => json).join(",");
+
+/** Several such texts as one; turns without items leave nothing between two commas. */
+export const joinedTexts = (texts: readonly string[]): string =>
+  texts.filter((text) => text !== "").join(",");
 
 /** The one response of a query for one. */
 export function responseIn(rows: readonly ChainRow[]): StoredResponse | undefined {
@@ -47,7 +59,7 @@ export function responseIn(rows: readonly ChainRow[]): StoredResponse | undefine
 }
 
 function responseOf({ row, items }: Turn): StoredResponse {
-  const { id, at, previous, json, inputs } = row;
+  const { id, at, previous, json, inputs, origin } = row;
   const inOrder = items.toSorted((a, b) => a.place - b.place).map(({ item }) => item);
   return {
     id,
@@ -56,5 +68,6 @@ function responseOf({ row, items }: Turn): StoredResponse {
     input: inOrder.slice(0, inputs ?? 0),
     items: inOrder.slice(inputs ?? 0),
     json: json ?? "",
+    ...(origin !== null && { origin }),
   };
 }

@@ -60,6 +60,10 @@ export class DatabaseStore implements Store {
     });
   }
 
+  trouble(): Fault | undefined {
+    return this.#queue.fault;
+  }
+
   async saveTurn(turn: StoredTurn): Promise<void> {
     await this.#queue.add(recordOf(turn, this.#maxPlanBytes));
   }

@@ -1,9 +1,11 @@
 import type { Clock } from "../turn/clock.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Fields } from "../turn/turn.ts";
+import { itemsText, joinedTexts } from "./chain-rows.ts";
 import { TenantSegments } from "./segments.ts";
 import type {
   FoundChain,
+  FoundItem,
   FoundItems,
   ResponseRecord,
   Retention,
@@ -20,7 +22,7 @@ type Timed<Value> = { readonly at: number; readonly value: Value };
 /** Answers with their items, and seals, by id. */
 type Answers = {
   readonly responses: Map<string, StoredResponse>;
-  readonly items: Map<string, Timed<StoredItem>>;
+  readonly items: Map<string, Timed<FoundItem>>;
   readonly seals: Map<string, string>;
 };
 type Plans = Map<string, Timed<StoredPlan>>;
@@ -62,9 +64,11 @@ export class MemoryStore implements Store {
 
   start(): void {}
 
+  trouble(): undefined {}
+
   saveTurn(turn: StoredTurn): Promise<void> {
     const { tenant, at, answerId, plan } = turn;
-    this.#usage.add(tenant, at, turn.usage);
+    if (turn.usage !== undefined) this.#usage.add(tenant, at, turn.usage);
     if (answerId !== undefined && plan !== undefined)
       this.#plans.open(tenant, plan.bytes + ENTRY_BYTES)?.set(answerId, { at, value: plan });
     this.#saveAnswer(turn);
@@ -78,15 +82,20 @@ export class MemoryStore implements Store {
     const bytes = own + itemsBytes(items) + seals.length * ENTRY_BYTES;
     const content = this.#answers.open(tenant, bytes);
     if (content === undefined) return;
-    for (const item of items) content.items.set(item.id, { at, value: item });
+    const origin = response?.origin;
+    const keep = (item: StoredItem): void => {
+      const value = origin === undefined ? item : { ...item, origin };
+      content.items.set(item.id, { at, value });
+    };
+    for (const item of items) keep(item);
     for (const { seal, upstream } of seals) content.seals.set(seal, upstream);
     if (answerId === undefined || response === undefined) return;
     content.responses.set(answerId, { ...response, id: answerId, at, items });
-    for (const item of response.input) content.items.set(item.id, { at, value: item });
+    for (const item of response.input) keep(item);
   }
 
   findItems(tenant: Tenant, ids: readonly string[], maxBytes: number): Promise<FoundItems> {
-    const items = new Map<string, StoredItem>();
+    const items = new Map<string, FoundItem>();
     let bytes = 0;
     for (const id of new Set(ids)) {
       const entry = this.#answers.find(tenant, (content) => content.items.get(id));
@@ -118,7 +127,8 @@ export class MemoryStore implements Store {
   }
 
   loadChain(tenant: Tenant, id: string, maxBytes: number): Promise<FoundChain> {
-    const chain: StoredResponse[] = [];
+    const before: string[] = [];
+    let last: StoredResponse | undefined;
     // An id that comes again was given to a later answer too, and the one that was meant is gone.
     const ids = new Set<string>();
     let bytes = 0;
@@ -129,11 +139,13 @@ export class MemoryStore implements Store {
       if (response === undefined) return Promise.resolve({ type: "missing", id: next });
       bytes += lengthOf(response.input) + lengthOf(response.items);
       if (bytes > maxBytes) return Promise.resolve({ type: "too-large" });
-      chain.push(response);
+      if (last === undefined) last = response;
+      else before.push(itemsText([...response.input, ...response.items]));
       ids.add(next);
       next = response.previous;
     }
-    return Promise.resolve({ type: "found", responses: chain.toReversed() });
+    if (last === undefined) return Promise.resolve({ type: "missing", id });
+    return Promise.resolve({ type: "found", before: joinedTexts(before.toReversed()), last });
   }
 
   deleteResponse(tenant: Tenant, id: string): Promise<boolean> {

@@ -5,6 +5,7 @@ const done = Promise.resolve();
 /** A store that keeps nothing, for `store: off`. */
 export const noStore: Store = {
   start() {},
+  trouble: () => undefined,
   saveTurn: () => done,
   findItems: () => Promise.resolve({ type: "found", items: new Map() }),
   findPlan: () => Promise.resolve(undefined),

@@ -8,6 +8,7 @@ export type TurnRecord = {
   readonly at: number;
   readonly answerId: string | null;
   readonly previous: string | null;
+  readonly origin: string | null;
   /** The response without its items, as JSON; null where it cannot be retrieved. */
   readonly response: string | null;
   /** Input and answer, in this order. */
@@ -22,7 +23,7 @@ export type TurnRecord = {
   readonly planBytes: number;
   /** Pairs of seal and upstream. */
   readonly seals: readonly (readonly [string, string])[];
-  readonly usage: UsageEntry;
+  readonly usage: UsageEntry | undefined;
 };
 
 /** More than any id or seal has that we or a provider make. */
@@ -56,6 +57,7 @@ export function recordOf(turn: StoredTurn, maxPlanBytes: number): TurnRecord {
     at,
     answerId,
     previous: response?.previous ?? null,
+    origin: response?.origin ?? null,
     response: (answerId !== null && response?.json) || null,
     items,
     inputs: input.length,
@@ -64,7 +66,7 @@ export function recordOf(turn: StoredTurn, maxPlanBytes: number): TurnRecord {
     plan: plan?.json ?? null,
     planBytes: plan?.bytes ?? 0,
     seals: seals.map(({ seal, upstream }) => [seal, upstream]),
-    usage: { ...usage, model: storableText(usage.model) },
+    usage: usage && { ...usage, model: storableText(usage.model) },
   };
 }
 

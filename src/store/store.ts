@@ -1,4 +1,5 @@
 import type { Usage } from "../turn/event.ts";
+import type { Fault } from "../turn/fault.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Fields } from "../turn/turn.ts";
 import type { UsageRow } from "./usage-sums.ts";
@@ -12,6 +13,8 @@ import type { UsageRow } from "./usage-sums.ts";
 export type Store = {
   /** Connects, so that what is wrong with the database shows before it is needed. */
   start(): void;
+  /** What is wrong with the database, while it is known that it cannot be written. */
+  trouble(): Fault | undefined;
   /**
    * Writes all that a turn leaves behind, whole or not at all. Where an id is
    * taken the later turn replaces the earlier: some upstreams give every answer
@@ -24,7 +27,7 @@ export type Store = {
   /** The names of the upstreams that made these seals, by seal. Unknown seals are not in it. */
   findSealOwners(tenant: Tenant, seals: readonly string[]): Promise<ReadonlyMap<string, string>>;
   findResponse(tenant: Tenant, id: string): Promise<StoredResponse | undefined>;
-  /** A response and all that it continues, oldest first, in one query. */
+  /** A response and all that it continues, in one query. */
   loadChain(tenant: Tenant, id: string, maxBytes: number): Promise<FoundChain>;
   /** Deletes a response with its items and its plan; false if there is none. */
   deleteResponse(tenant: Tenant, id: string): Promise<boolean>;
@@ -52,7 +55,8 @@ export type StoredTurn = {
   readonly response?: ResponseRecord | undefined;
   readonly plan?: StoredPlan | undefined;
   readonly seals: readonly SealOwner[];
-  readonly usage: UsageEntry;
+  /** None where another write of the same turn counts it. */
+  readonly usage?: UsageEntry | undefined;
 };
 
 /** An item as its dialect wrote it. As text: it has a weight then, and most are never read again. */
@@ -65,6 +69,8 @@ export type ResponseRecord = {
   readonly input: readonly StoredItem[];
   /** The rest of the response, its status among it, as JSON. */
   readonly json: string;
+  /** Where the answer came from, in the words of whoever saves it; none where that does not matter. */
+  readonly origin?: string | undefined;
 };
 
 export type StoredResponse = ResponseRecord & {
@@ -96,11 +102,20 @@ type TooLarge = { readonly type: "too-large" };
 
 /** Ids that are unknown are not in the map. */
 export type FoundItems =
-  | { readonly type: "found"; readonly items: ReadonlyMap<string, StoredItem> }
+  | { readonly type: "found"; readonly items: ReadonlyMap<string, FoundItem> }
   | TooLarge;
+
+/** An item, and the `origin` of the response that it is part of. */
+export type FoundItem = StoredItem & { readonly origin?: string | undefined };
 
 /** A chain with a gap is never given in part: the model would answer to another conversation. */
 export type FoundChain =
-  | { readonly type: "found"; readonly responses: readonly StoredResponse[] }
+  | {
+      readonly type: "found";
+      /** The items of all turns before the last, input and answer, oldest first: their JSON, separated by commas. */
+      readonly before: string;
+      /** The response that was asked for. */
+      readonly last: StoredResponse;
+    }
   | { readonly type: "missing"; readonly id: string }
   | TooLarge;

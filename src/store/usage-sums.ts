@@ -156,10 +156,15 @@ type TenantRow = UsageRow & { readonly tenant: Tenant };
 
 /** What a batch of turns adds, a row for each tenant, hour and model, always in the same order. */
 export function batchUsage(
-  batch: readonly { readonly tenant: Tenant; readonly at: number; readonly usage: UsageEntry }[],
+  batch: readonly {
+    readonly tenant: Tenant;
+    readonly at: number;
+    readonly usage: UsageEntry | undefined;
+  }[],
 ): readonly TenantRow[] {
   const rows = new Map<string, { readonly row: TenantRow; readonly sum: Sum }>();
   for (const { tenant, at, usage } of batch) {
+    if (usage === undefined) continue;
     const hour = hourBegan(at);
     const key = `${tenant}\n${hour}\n${usage.model}`;
     let entry = rows.get(key);

@@ -61,6 +61,11 @@ export class WriteQueue {
     this.#options = options;
   }
 
+  /** Why the database cannot be written just now. */
+  get fault(): Fault | undefined {
+    return this.#fault;
+  }
+
   /** Resolves when the turn is committed. */
   add(record: TurnRecord): Promise<void> {
     const bytes = record.bytes + record.planBytes + ENTRY_BYTES;

@@ -192,11 +192,12 @@ export type WriteFailed = {
 
 /**
  * The store's database cannot be used (`unavailable`) or can again
- * (`available`), or what a turn left behind was not stored (`lost`).
+ * (`available`), or what a turn left behind was not stored (`lost`) or not
+ * before its client had the answer (`late`).
  */
 export type StoreNotice = {
   readonly type: "store";
-  readonly event: "unavailable" | "available" | "lost";
+  readonly event: "unavailable" | "available" | "lost" | "late";
   readonly requestId?: string | undefined;
   readonly fault?: FaultCode | undefined;
   /** What is wrong, and the remedy. */

@@ -93,6 +93,12 @@ export const faults = {
     retry: true,
     what: "The answer was read slower than it came, and the upstream could not be slowed down.",
   },
+  "client.left": {
+    status: 499,
+    type: "invalid_request_error",
+    retry: true,
+    what: "The client left before the answer was over.",
+  },
   "auth.missing": {
     status: 401,
     type: "authentication_error",
@@ -154,6 +160,24 @@ export const faults = {
     type: "not_found_error",
     retry: false,
     what: "No plan is kept for this answer.",
+  },
+  previous_response_not_found: {
+    status: 400,
+    type: "invalid_request_error",
+    retry: false,
+    what: "The response that a request continues is not kept here: it is unknown, has expired, was deleted or is another tenant's.",
+  },
+  "item.not_found": {
+    status: 400,
+    type: "invalid_request_error",
+    retry: false,
+    what: "An item that a request refers to is not kept here: it is unknown, has expired, was deleted or is another tenant's.",
+  },
+  "response.not_found": {
+    status: 404,
+    type: "not_found_error",
+    retry: false,
+    what: "No response is kept under this id: it is unknown, has expired, was deleted or is another tenant's.",
   },
   "plan.lossy": {
     status: 400,

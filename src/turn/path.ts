@@ -4,15 +4,20 @@ import { memoizeByIdentity } from "./memoize.ts";
 import type { AnyName } from "./names.ts";
 import type { Item, Turn } from "./turn.ts";
 
-type Conversation<Name extends AnyName> = Pick<Turn<Name>, "traits" | "items" | "places" | "body">;
+type Conversation<Name extends AnyName> = Pick<
+  Turn<Name>,
+  "traits" | "items" | "places" | "body" | "historyPath"
+>;
 
 /** Where the client finds an item in its own request, whatever the conversation has become since. */
 export function itemPath<Name extends AnyName>(turn: Conversation<Name>, at: number): string {
   const { conversation, instructions } = turn.traits;
   const item = turn.items[at];
   if (instructions !== undefined && item !== undefined && isInstructions(item)) return instructions;
+  const place = itemPlace(turn, at);
+  if (place < 0) return turn.historyPath ?? conversation;
   if (typeof turn.body[conversation] === "string") return conversation;
-  return `${conversation}[${itemPlace(turn, at)}]`;
+  return `${conversation}[${place}]`;
 }
 
 /** The same as a number, for a list that is made of this one. */
@@ -22,6 +27,15 @@ export const itemPlace = <Name extends AnyName>(
 ): number => places[at] ?? at;
 
 type Items = readonly Item<AnyName>[];
+
+/** Places for a conversation that begins with so many items of earlier turns. */
+export const placesBehind = <Name extends AnyName>(
+  items: readonly Item<Name>[],
+  earlier: number,
+): readonly number[] => {
+  let place = -earlier;
+  return items.map((item) => (isInstructions(item) ? 0 : Math.max(-1, place++)));
+};
 
 /** The place of each item in the input, where instructions have none. */
 const inputsOf = memoizeByIdentity((items: Items): readonly number[] => {

@@ -48,6 +48,10 @@ export type Turn<Name extends AnyName = ClientName> = {
   readonly repairs?: readonly Decision[] | undefined;
   /** The request as the client sent it, never changed: what the straight lane forwards. */
   readonly body: Fields;
+  /** Where in the request it is said which earlier turns the conversation begins with: their items have the place -1. */
+  readonly historyPath?: string | undefined;
+  /** Fields of the answer about what the gateway does itself of the request, in the client's dialect. */
+  readonly gatewayFields?: Fields | undefined;
   /** What the client's dialect says in headers, for upstreams of the same dialect; names in lower case. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 };

@@ -82,8 +82,6 @@ describe("a request with a wrong field", () => {
 describe("an item that a chat upstream cannot know", () => {
   const search = { call_id: "s", execution: "client", status: "completed" };
   const unknown: readonly Body[] = [
-    { type: "item_reference", id: "msg_1" },
-    { id: "msg_1" },
     { type: "compaction", encrypted_content: "xyz" },
     { type: "mcp_call", id: "m", server_label: "git", name: "status", arguments: "{}", output: "" },
     { type: "mcp_list_tools", id: "m", server_label: "git", tools: [] },
@@ -113,6 +111,17 @@ describe("an item that a chat upstream cannot know", () => {
       expect(await decisionsOn(here, { input })).toMatchObject([
         { path: "input[1]", action: "dropped" },
       ]);
+    },
+  );
+
+  it.each([{ type: "item_reference", id: "msg_1" }, { id: "msg_1" }])(
+    "is refused by name if it is a reference to one that is not kept: %j",
+    async (item) => {
+      const response = await ask(here, "responses", { input: [user("Hi"), item] });
+      expect(response.status).toBe(400);
+      expect(await response.json()).toMatchObject({
+        error: { code: "item.not_found", message: expect.stringContaining("'msg_1'") as string },
+      });
     },
   );
 

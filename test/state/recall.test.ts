@@ -15,12 +15,18 @@ const upstreamOf = (dialect: DoorName) =>
     }),
   );
 
-const post = async (served: Served, body: Body, key = "one"): Promise<string> => {
-  const response = await fetch(`${served.url}/v1/responses`, {
+/** An upstream that is known to keep its answers. */
+const keeps = { capabilities: { params: { previousResponse: "previous_response_id" } } };
+
+const send = (served: Served, body: Body, key = "one"): Promise<Response> =>
+  fetch(`${served.url}/v1/responses`, {
     method: "POST",
     headers: { "content-type": "application/json", "x-api-key": key },
     body: JSON.stringify({ model: "m", tools: [{ type: "function", name: "f" }], ...body }),
   });
+
+const post = async (served: Served, body: Body, key = "one"): Promise<string> => {
+  const response = await send(served, body, key);
   expect(response.status).toBe(200);
   return response.text();
 };
@@ -78,7 +84,7 @@ describe("a reference to an item of an earlier answer", () => {
 
   it("is left to an upstream that keeps its items itself", async () => {
     await using upstream = await upstreamOf("responses");
-    await using served = await serve(onto("responses", upstream.url));
+    await using served = await serve(onto("responses", upstream.url, keeps));
     const output = outputOf(await post(served, { input: "Hi" }));
     const input = [{ role: "user", content: "Hi" }, ...references(output), result];
     await post(served, { input });
@@ -94,9 +100,23 @@ describe("a reference to an item of an earlier answer", () => {
     const kept = outputOf(await post(served, { input: "Hi" }));
     const unkept = outputOf(await post(served, { input: "Hi", store: false }));
     const user = { role: "user", content: "Hi" };
-    await post(served, { input: [...references(kept), user] }, "other");
-    await post(served, { input: [...references(unkept), user] });
-    for (const { body } of upstream.requests.slice(2)) expect(body["messages"]).toEqual([user]);
+    const refused = [
+      await send(served, { input: [...references(kept), user] }, "other"),
+      await send(served, { input: [...references(unkept), user] }),
+    ];
+    for (const [at, response] of refused.entries()) {
+      expect(response.status).toBe(400);
+      const id = String((at === 0 ? kept : unkept)[0]?.["id"]);
+      expect(await response.json()).toEqual({
+        error: {
+          code: "item.not_found",
+          message: `Item with id '${id}' not found; send the item itself in place of the reference.`,
+          param: "input",
+          type: "invalid_request_error",
+        },
+      });
+    }
+    expect(upstream.requests).toHaveLength(2);
   });
 });
 

@@ -1,5 +1,11 @@
 import { describe, expect, it } from "vitest";
-import type { Retention, Store, StoredItem, StoredTurn } from "../../src/store/store.ts";
+import type {
+  FoundChain,
+  Retention,
+  Store,
+  StoredItem,
+  StoredTurn,
+} from "../../src/store/store.ts";
 import type { Clock } from "../../src/turn/clock.ts";
 import { stillClock } from "./still-clock.ts";
 
@@ -38,9 +44,17 @@ const itemIds = async (store: Store, tenant: string, ...ids: string[]): Promise<
   return found.type === "found" ? [...found.items.keys()] : [found.type];
 };
 
-const chainOf = async (store: Store, id: string, tenant = "ann"): Promise<string> => {
+/** The responses of a chain, by their answers' items. */
+const idsIn = ({ before, last }: Extract<FoundChain, { type: "found" }>): string => {
+  const items = JSON.parse(`[${before}]`) as readonly { readonly id: string }[];
+  const answers = items.flatMap(({ id }) => (id.endsWith("-out") ? [id.slice(0, -4)] : []));
+  return [...answers, last.id].join(" ");
+};
+
+/** The ids of a chain, oldest first. */
+export const chainOf = async (store: Store, id: string, tenant = "ann"): Promise<string> => {
   const chain = await store.loadChain(tenant, id, 1_000_000);
-  if (chain.type === "found") return chain.responses.map((one) => one.id).join(" ");
+  if (chain.type === "found") return idsIn(chain);
   return chain.type === "missing" ? `missing ${chain.id}` : chain.type;
 };
 
@@ -163,7 +177,7 @@ export function describeStore(kind: string, open: OpenStore): void {
       }
       expect((await store.findResponse("ann", "150"))?.id).toBe("150");
       const chain = await store.loadChain("ann", "299", 1_000_000);
-      expect(chain.type === "found" && chain.responses.length).toBe(300);
+      expect(chain.type === "found" && idsIn(chain).split(" ").length).toBe(300);
       expect(await requests(store, "ann")).toEqual([300]);
       await Promise.all(saving);
       await store.close();

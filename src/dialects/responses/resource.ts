@@ -16,9 +16,9 @@ import { writeUsage } from "./usage-field.ts";
 
 /** What of a response changes while it is made. */
 export type Progress = {
-  readonly status: "in_progress" | "completed" | "incomplete" | "failed";
-  /** The items that are closed, as JSON text. */
-  readonly output: readonly string[];
+  readonly status: "in_progress" | "completed" | "incomplete" | "failed" | "cancelled";
+  /** The items that are closed, as JSON text; none: they are left out. */
+  readonly output?: readonly string[] | undefined;
   readonly usage?: Usage | undefined;
   readonly stop?: StopReason | undefined;
   readonly fault?: Fault | undefined;
@@ -39,16 +39,20 @@ export function resource(
     model: start.model ?? turn.model,
     ...echo(turn),
     ...upstreamFields(start),
+    ...turn.gatewayFields,
   });
   const head = `${fixed.slice(0, -1)},"tools":${echoText(turn.tools)},"status":"`;
   return (progress) =>
-    `${head}${progress.status}","output":[${progress.output.join(",")}],${JSON.stringify({
+    `${head}${progress.status}",${outputText(progress)}${JSON.stringify({
       completed_at: progress.completedAt ?? null,
       incomplete_details: incompleteDetails(progress),
       error: progress.fault === undefined ? null : errorOf(progress.fault),
       usage: progress.usage === undefined ? null : writeUsage(progress.usage),
     }).slice(1)}`;
 }
+
+const outputText = ({ output }: Progress): string =>
+  output === undefined ? "" : `"output":[${output.join(",")}],`;
 
 /** The request as the answer repeats it, with the API's defaults for what was left out. */
 function echo(turn: Turn): Fields {
@@ -134,6 +138,10 @@ function errorOf(fault: Fault): Fields {
 export const statusOf = (stop: StopReason): "completed" | "incomplete" =>
   isCut(stop) ? "incomplete" : "completed";
 
+/** An answer that nobody waited for any more, or that was cancelled, is not one that failed. */
+export const failedStatus = ({ code }: Fault): "failed" | "cancelled" =>
+  code === "client.left" ? "cancelled" : "failed";
+
 /** Vendor fields of an answer in another dialect. */
 export function loseExtra(extra: Extra | undefined, choice: number, lose: OnLoss): void {
   if (extra === undefined || extra.dialect === "responses") return;
@@ -159,7 +167,7 @@ export function loseSignature({ details, extra }: Reasoning, lose: OnLoss): void
 export function writeAnswer(answer: Answer<ClientName>, turn: Turn, context: WriteContext): string {
   const [choice] = answer.choices;
   const stop = choice?.stop ?? "end";
-  const status = statusOf(stop);
+  const status = answer.fault === undefined ? statusOf(stop) : failedStatus(answer.fault);
   const output: string[] = [];
   const lose = lossReporter("responses", context.report);
   loseStart(answer, lose);
@@ -176,9 +184,9 @@ export function writeAnswer(answer: Answer<ClientName>, turn: Turn, context: Wri
     context.keep?.(id, text);
   }
   const completedAt = status === "completed" ? context.now() : undefined;
-  return resource(
-    turn,
-    answer,
-    context,
-  )({ status, output, stop, usage: answer.usage, completedAt });
+  const { usage, fault } = answer;
+  const progress: Progress = { status, stop, usage, fault, completedAt };
+  const write = resource(turn, answer, context);
+  context.record?.(write(progress));
+  return write({ ...progress, output });
 }

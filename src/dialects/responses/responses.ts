@@ -8,6 +8,7 @@ import { readRequest } from "./read-request.ts";
 import { writeAnswer } from "./resource.ts";
 import { responsesDoor, responsesRoute } from "./route.ts";
 import { socket } from "./socket.ts";
+import { storage } from "./storage.ts";
 import { responsesTraits } from "./traits.ts";
 import { writeEvents } from "./write-events.ts";
 import { writeRequest } from "./write-request.ts";
@@ -22,6 +23,7 @@ export const responses = {
     isRequest: ({ input, previous_response_id, conversation, prompt }) =>
       [input, previous_response_id, conversation, prompt].some((one) => one !== undefined),
     references,
+    storage,
     readRequest,
     newAnswerId: (newId) => newId("resp"),
     writeEvents,

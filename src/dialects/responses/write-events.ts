@@ -10,6 +10,7 @@ import { faultBody } from "../errors/fault-body.ts";
 import { lossReporter, losePause } from "../shared/losses.ts";
 import { numberedFrames, outputItems, type NumberedFrames } from "./numbered-frames.ts";
 import {
+  failedStatus,
   loseExtra,
   loseSignature,
   loseStart,
@@ -31,7 +32,7 @@ export function writeEvents(turn: Turn, context: WriteContext): EventWriter<Clie
   const line = numberedFrames();
   const items = outputItems(line, context);
   const folded = folding<ClientName>();
-  const frame = frameWriter(line, (start) => resource(turn, start, context));
+  const frame = frameWriter(line, context, (start) => resource(turn, start, context));
   const lose = lossReporter("responses", context.report);
   let shown: number | undefined;
   const blocks = blockWriter(line, items, () => folded.items(shown ?? 0).at(-1));
@@ -52,7 +53,7 @@ export function writeEvents(turn: Turn, context: WriteContext): EventWriter<Clie
         losePause(event, lose);
         return finish(endOf(event, context));
       case "turn-fail":
-        return finish({ status: "failed", fault: event.fault });
+        return finish({ status: failedStatus(event.fault), fault: event.fault });
       case "call-start":
       case "call-delta":
       case "call-end":
@@ -94,6 +95,7 @@ function endOf({ stop }: TurnEnd, { now }: Pick<WriteContext, "now">) {
 /** The first and the last events: those about the response as a whole. */
 function frameWriter(
   line: NumberedFrames,
+  { record }: Pick<WriteContext, "record">,
   describe: (start: TurnStart) => (progress: Progress) => string,
 ) {
   let response: ((progress: Progress) => string) | undefined;
@@ -110,8 +112,11 @@ function frameWriter(
       // A turn may fail before its upstream sends anything.
       if (response === undefined) start({ type: "turn-start" });
       if (progress.fault !== undefined) line.write("error", errorFields(progress.fault));
-      line.write(`response.${progress.status}`, `"response":${response?.(progress) ?? "null"}`);
+      const name = progress.status === "cancelled" ? "failed" : progress.status;
+      line.write(`response.${name}`, `"response":${response?.(progress) ?? "null"}`);
       isOver = true;
+      if (record !== undefined && response !== undefined)
+        record(response({ ...progress, output: undefined }));
     },
     isOver: () => isOver,
   };

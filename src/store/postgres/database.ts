@@ -36,7 +36,7 @@ export function openPostgres(url: string, clock: Clock): Database {
       connection.ask(async ({ sql, offset }) => {
         const found = await loadChain(sql, shift(query, offset));
         if (found.type !== "found") return found;
-        return { type: "found", responses: found.responses.map((one) => local(one, offset)) };
+        return { ...found, last: local(found.last, offset) };
       }),
     deleteResponse: (query) =>
       connection.ask(({ sql, offset }) => deleteResponse(sql, shift(query, offset))),

@@ -59,6 +59,7 @@ CREATE TABLE patchbay.usage (
   PRIMARY KEY (tenant, hour, model)
 );
 `,
+  "ALTER TABLE patchbay.turns ADD COLUMN origin text",
 ];
 
 /** The advisory lock of those who bring the schema on: "Patchbay" in ASCII. */

@@ -10,7 +10,8 @@ import {
   type ChainRow,
 } from "../chain-rows.ts";
 import type { ChainQuery, IdQuery, ItemsQuery, SealsQuery, UsageQuery } from "../database.ts";
-import type { FoundChain, FoundItems, StoredItem, StoredResponse } from "../store.ts";
+import type { FoundChain, FoundItems, StoredResponse } from "../store.ts";
+import { itemsInOrder, type ItemRow } from "../item-rows.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { usageColumn, usageCounts, type UsageRow, type UsageSum } from "../usage-sums.ts";
 import { arrayText } from "./array-text.ts";
@@ -27,24 +28,24 @@ const newest = (id: string): string =>
 /** What is not older than the response that continues it was given the id later, and ends the chain. */
 const chain = `
 WITH RECURSIVE chain AS (
-  SELECT seq, answer_id, at, previous, inputs, 1 AS depth, item_bytes AS total
+  SELECT seq, answer_id, at, previous, inputs, origin, 1 AS depth, item_bytes AS total
   FROM (${newest("$2")}) AS first WHERE at >= $3::text::bigint
   UNION ALL
-  SELECT next.seq, next.answer_id, next.at, next.previous, next.inputs, depth + 1, total + next.item_bytes
+  SELECT next.seq, next.answer_id, next.at, next.previous, next.inputs, next.origin, depth + 1, total + next.item_bytes
   FROM chain CROSS JOIN LATERAL (${newest("chain.previous")}) AS next
   WHERE total <= $4::text::bigint AND next.seq < chain.seq AND next.at >= $3::text::bigint
 )`;
 const one = `
 WITH chain AS (
-  SELECT seq, answer_id, at, previous, inputs, 1 AS depth, 0 AS total
+  SELECT seq, answer_id, at, previous, inputs, origin, 1 AS depth, 0 AS total
   FROM (${newest("$2")}) AS first WHERE at >= $3::text::bigint AND $4::text::bigint >= 0
 )`;
 const rows = `, size AS MATERIALIZED (SELECT max(total) AS total FROM chain)
-SELECT depth, ${RESPONSE_PLACE} AS place, answer_id AS id, at::float8, previous, inputs,
+SELECT depth, ${RESPONSE_PLACE} AS place, answer_id AS id, at::float8, previous, inputs, origin,
   CASE WHEN (SELECT total FROM size) <= $4::text::bigint THEN json END AS json
 FROM chain JOIN patchbay.parts ON turn = seq AND place = ${RESPONSE_PLACE}
 UNION ALL
-SELECT depth, place, parts.id, NULL, NULL, NULL, json
+SELECT depth, place, parts.id, NULL, NULL, NULL, NULL, json
 FROM chain JOIN patchbay.parts ON turn = seq AND place >= ${FIRST_ITEM_PLACE}
 WHERE (SELECT total FROM size) <= $4::text::bigint`;
 
@@ -65,13 +66,13 @@ export async function loadChain(
 
 const itemsSql = `
 WITH found AS MATERIALIZED (
-  SELECT asked.id, last.turn, last.place, last.bytes
+  SELECT asked.id, last.turn, last.place, last.bytes, origin
   FROM unnest($2::text::text[]) AS asked (id) CROSS JOIN LATERAL (
     SELECT * FROM patchbay.parts WHERE tenant = $1 AND parts.id = asked.id
     ORDER BY turn DESC, place DESC LIMIT 1
   ) AS last JOIN patchbay.turns ON seq = last.turn AND at >= $3::text::bigint
 )
-SELECT found.id, CASE WHEN (SELECT sum(bytes) FROM found) <= $4::text::bigint THEN json END AS json
+SELECT found.id, origin, CASE WHEN (SELECT sum(bytes) FROM found) <= $4::text::bigint THEN json END AS json
 FROM found JOIN patchbay.parts USING (turn, place)`;
 
 export async function findItems(
@@ -81,12 +82,7 @@ export async function findItems(
   const asked = [...new Set(ids)];
   const found = await ask(sql, itemsSql, [tenant, arrayText(asked), since, Math.floor(maxBytes)]);
   if (found.some(({ json }) => json === null)) return { type: "too-large" };
-  const byId = new Map(found.map((row) => [String(row["id"]), String(row["json"])]));
-  const inOrder = asked.flatMap((id): [string, StoredItem][] => {
-    const json = byId.get(id);
-    return json === undefined ? [] : [[id, { id, json }]];
-  });
-  return { type: "found", items: new Map(inOrder) };
+  return { type: "found", items: itemsInOrder(asked, found as ItemRow[]) };
 }
 
 const planSql = `

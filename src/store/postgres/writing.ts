@@ -20,6 +20,7 @@ const turnColumns: Columns = {
   item_bytes: "bigint",
   bytes: "bigint",
   plan_bytes: "bigint",
+  origin: "text",
 };
 const partColumns: Columns = {
   n: "integer",
@@ -69,7 +70,16 @@ export async function writeBatch(sql: Sql, { id, turns }: Batch, offset: number)
 function turnRow(n: number, turn: TurnRecord, offset: number): Cell[] {
   const { tenant, at, answerId, previous, response, inputs, itemBytes, bytes, planBytes } = turn;
   const sizes = [inputs, itemBytes, bytes, planBytes];
-  return [n, tenant, Math.round(at + offset), answerId, previous, response !== null, ...sizes];
+  return [
+    n,
+    tenant,
+    Math.round(at + offset),
+    answerId,
+    previous,
+    response !== null,
+    ...sizes,
+    turn.origin,
+  ];
 }
 
 function partsOf(n: number, { tenant, plan, response, items }: TurnRecord): Cell[][] {
@@ -97,7 +107,7 @@ WITH batch AS (
   SELECT nextval('patchbay.turn_seq') AS seq, * FROM ${turns}
 ), turns AS (
   INSERT INTO patchbay.turns
-  SELECT seq, tenant, at, answer_id, previous, stored, inputs, item_bytes, bytes, plan_bytes FROM turn
+  SELECT seq, tenant, at, answer_id, previous, stored, inputs, item_bytes, bytes, plan_bytes, origin FROM turn
 ), parts AS (
   INSERT INTO patchbay.parts
   SELECT seq, given.place, given.tenant, given.id, given.bytes, given.json

@@ -56,6 +56,7 @@ CREATE TABLE usage (
   PRIMARY KEY (tenant, hour, model)
 ) STRICT, WITHOUT ROWID;
 `,
+  "ALTER TABLE turns ADD COLUMN origin TEXT",
 ];
 
 /** Marks a file as ours: "PBay". */

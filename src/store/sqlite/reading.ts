@@ -7,8 +7,8 @@ import {
   RESPONSE_PLACE,
 } from "../chain-rows.ts";
 import type { ChainRow } from "../chain-rows.ts";
+import { itemsInOrder, type ItemRow } from "../item-rows.ts";
 import type { Operations } from "../database.ts";
-import type { StoredItem } from "../store.ts";
 import { usageColumn, usageCounts, type UsageRow, type UsageSum } from "../usage-sums.ts";
 import { PARTS } from "./writing.ts";
 
@@ -34,11 +34,11 @@ WITH chain (seq, depth, total) AS (
   SELECT seq, 1, 0 FROM turns WHERE seq = (${newest} ?2) AND at >= ?3 AND ?4 >= 0
 )`;
 const rows = `, size (total) AS MATERIALIZED (SELECT max(total) FROM chain)
-SELECT depth, ${RESPONSE_PLACE} AS place, answer_id AS id, at, turns.previous AS previous, inputs,
+SELECT depth, ${RESPONSE_PLACE} AS place, answer_id AS id, at, turns.previous AS previous, inputs, origin,
   CASE WHEN (SELECT total FROM size) <= ?4 THEN json END AS json
 FROM chain JOIN turns USING (seq) JOIN parts ON part = seq * ${PARTS} + ${RESPONSE_PLACE}
 UNION ALL
-SELECT depth, part - seq * ${PARTS}, id, NULL, NULL, NULL, json
+SELECT depth, part - seq * ${PARTS}, id, NULL, NULL, NULL, NULL, json
 FROM chain JOIN parts ON part BETWEEN seq * ${PARTS} + ${FIRST_ITEM_PLACE} AND seq * ${PARTS} + ${PARTS - 1}
 WHERE (SELECT total FROM size) <= ?4`;
 
@@ -50,10 +50,10 @@ export function sqliteReading(database: DatabaseSync): Reading {
         SELECT max(part) FROM parts WHERE tenant = ?1 AND parts.id = value
       ) AS last FROM json_each(?2)
     ), fresh AS MATERIALIZED (
-      SELECT found.id, last, parts.bytes FROM found JOIN parts ON part = last
+      SELECT found.id, last, parts.bytes, origin FROM found JOIN parts ON part = last
       JOIN turns ON seq = last / ${PARTS} WHERE at >= ?3
     )
-    SELECT fresh.id, CASE WHEN (SELECT sum(bytes) FROM fresh) <= ?4 THEN json END AS json
+    SELECT fresh.id, origin, CASE WHEN (SELECT sum(bytes) FROM fresh) <= ?4 THEN json END AS json
     FROM fresh JOIN parts ON part = last`);
   const plan = database.prepare(`
     SELECT json FROM turns JOIN parts ON part = seq * ${PARTS} + ${PLAN_PLACE}
@@ -72,12 +72,7 @@ export function sqliteReading(database: DatabaseSync): Reading {
       const asked = [...new Set(ids)];
       const found = items.all(tenant, JSON.stringify(asked), since, maxBytes);
       if (found.some(({ json }) => json === null)) return { type: "too-large" };
-      const byId = new Map(found.map((row) => [String(row["id"]), String(row["json"])]));
-      const inOrder = asked.flatMap((id): [string, StoredItem][] => {
-        const json = byId.get(id);
-        return json === undefined ? [] : [[id, { id, json }]];
-      });
-      return { type: "found", items: new Map(inOrder) };
+      return { type: "found", items: itemsInOrder(asked, found as ItemRow[]) };
     },
     findPlan({ tenant, id, since }) {
       const found = plan.get(tenant, id, since);

@@ -11,8 +11,8 @@ export const PARTS = 2 ** 20;
 /** Writes batches of turns, with statements that are prepared once. */
 export function sqliteWriting(database: DatabaseSync): Pick<Operations, "write"> {
   const insertTurn = database.prepare(
-    `INSERT INTO turns (tenant, at, answer_id, previous, stored, inputs, item_bytes, bytes, plan_bytes)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO turns (tenant, at, answer_id, previous, stored, inputs, item_bytes, bytes, plan_bytes, origin)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const insertPart = database.prepare(
     "INSERT INTO parts (part, tenant, id, bytes, json) VALUES (?, ?, ?, ?, ?)",
@@ -25,7 +25,7 @@ export function sqliteWriting(database: DatabaseSync): Pick<Operations, "write">
     const sizes = [turn.inputs, turn.itemBytes, turn.bytes, turn.planBytes];
     const stored = Number(response !== null);
     const head = [tenant, turn.at, answerId, turn.previous, stored];
-    const seq = Number(insertTurn.run(...head, ...sizes).lastInsertRowid);
+    const seq = Number(insertTurn.run(...head, ...sizes, turn.origin).lastInsertRowid);
     const first = seq * PARTS;
     if (plan !== null) insertPart.run(first + PLAN_PLACE, null, null, plan.length, plan);
     if (response !== null)

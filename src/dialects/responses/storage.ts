@@ -1,0 +1,86 @@
+/** Answers of the Responses API as they are kept, to be retrieved and continued. */
+
+import { isFields, jsonOf } from "../../turn/json.ts";
+import type { NewId } from "../../turn/clock.ts";
+import type { Fields, Item } from "../../turn/turn.ts";
+import type { KeptAnswer, KeptItem, StorageForm } from "../dialect.ts";
+import { readItem } from "./items.ts";
+import { kindOfCall } from "./kinds.ts";
+import { responsesDoor } from "./route.ts";
+
+export const storage: StorageForm = {
+  route: responsesDoor,
+  isOwn: (json) => OWN.test(json),
+  isWanted: ({ params }) => params.store !== false,
+  previousIn: ({ previous_response_id: id }) => (typeof id === "string" ? id : undefined),
+  inputOf({ input }, newId) {
+    if (typeof input === "string") return [keptItem(userMessage(input), newId)];
+    return Array.isArray(input) ? input.filter(isFields).map((item) => keptItem(item, newId)) : [];
+  },
+  readItems: (items) => items.map(readKept),
+  answerIn(text) {
+    const value = jsonOf(text);
+    const response = isFields(value) && isFields(value.response) ? value.response : value;
+    return isFields(response) ? keptAnswer(response) : undefined;
+  },
+  shownAnswer: ({ json, items }) => `${json.slice(0, -1)},"output":[${items.join(",")}]}`,
+  shownItem: (item) => (isMessage(item) ? { ...item, content: partsOf(item) } : item),
+};
+
+/** All that is kept here begins so, whoever wrote it. */
+const OWN = /^\{"id":"(?:[^"\\]|\\.)*","object":"response"/;
+
+const userMessage = (text: string): Fields => ({
+  type: "message",
+  role: "user",
+  content: [{ type: "input_text", text }],
+});
+
+const isMessage = ({ type, role }: Fields): boolean =>
+  type === "message" || (type == null && role !== undefined);
+
+/** The API lists what was sent as one text in parts, as it does all else. */
+function partsOf({ role, content }: Fields): unknown {
+  if (typeof content !== "string") return content;
+  return role === "assistant"
+    ? [{ type: "output_text", text: content, annotations: [], logprobs: [] }]
+    : [{ type: "input_text", text: content }];
+}
+
+/** Items of the input have ids too, so that they can be listed and referred to. */
+function keptItem(item: Fields, newId: NewId): KeptItem {
+  const { id: own, ...rest } = item;
+  const isNamed = typeof own === "string" && own !== "";
+  const id = isNamed ? own : newId(prefixOf(item));
+  const type = item.type ?? (isMessage(item) ? "message" : undefined);
+  const status = item.status ?? (isMessage(item) ? "completed" : undefined);
+  return {
+    id,
+    json: JSON.stringify({
+      id,
+      ...(type !== undefined && { type }),
+      ...rest,
+      ...(status !== undefined && { status }),
+    }),
+  };
+}
+
+const readPlace = { path: "previous_response_id", repair: () => {} };
+
+function prefixOf(item: Fields): string {
+  if (isMessage(item)) return "msg";
+  if (item.type === "reasoning") return "rs";
+  return kindOfCall(String(item.type))?.prefix ?? "item";
+}
+
+const readKept = (raw: unknown): Item => readItem(raw, readPlace);
+
+function keptAnswer({ output, id, ...rest }: Fields): KeptAnswer {
+  const items = Array.isArray(output) ? output.filter(isFields) : [];
+  return {
+    json: JSON.stringify({ id, object: "response", ...rest }),
+    items: items.flatMap((item) =>
+      typeof item.id === "string" ? [{ id: item.id, json: JSON.stringify(item) }] : [],
+    ),
+  };
+}

@@ -1,0 +1,24 @@
+import { isFields, jsonOf } from "../turn/json.ts";
+import type { Profile } from "../turn/profile.ts";
+import type { DialectName } from "../turn/turn.ts";
+
+/** The upstream that keeps an answer itself, and the id under which it does. */
+export type Origin = { readonly upstream: string; readonly id: string };
+
+/**
+ * Whether an upstream is known to keep answers and to go on from one by its id:
+ * its profile names the parameter for that itself. One that only speaks the
+ * dialect may pass over the parameter in silence, and would then answer to
+ * another conversation.
+ */
+export const keepsAnswers = (profile: Profile, door: DialectName): boolean =>
+  profile.dialect === door && typeof profile.params.previousResponse === "string";
+
+export const writeOrigin = ({ upstream, id }: Origin): string => JSON.stringify({ upstream, id });
+
+export function readOrigin(text: string | undefined): Origin | undefined {
+  const value = text === undefined ? undefined : jsonOf(text);
+  if (!isFields(value)) return undefined;
+  const { upstream, id } = value;
+  return typeof upstream === "string" && typeof id === "string" ? { upstream, id } : undefined;
+}

@@ -1,0 +1,23 @@
+import type { FoundItem } from "./store.ts";
+
+/** A row of a query for items. */
+export type ItemRow = {
+  readonly id: string;
+  readonly json: string | null;
+  readonly origin: string | null;
+};
+
+/** The rows of one query as items, in the order in which their ids were asked for. */
+export function itemsInOrder(
+  ids: readonly string[],
+  rows: readonly ItemRow[],
+): ReadonlyMap<string, FoundItem> {
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  const items = new Map<string, FoundItem>();
+  for (const id of ids) {
+    const row = byId.get(id);
+    if (row === undefined || row.json === null) continue;
+    items.set(id, { id, json: row.json, ...(row.origin !== null && { origin: row.origin }) });
+  }
+  return items;
+}
