@@ -1,4 +1,5 @@
 import { isFields, jsonOf } from "../turn/json.ts";
+import type { Fault } from "../turn/fault.ts";
 import type { Profile } from "../turn/profile.ts";
 import type { DialectName } from "../turn/turn.ts";
 
@@ -22,3 +23,11 @@ export function readOrigin(text: string | undefined): Origin | undefined {
   const { upstream, id } = value;
   return typeof upstream === "string" && typeof id === "string" ? { upstream, id } : undefined;
 }
+
+/** Whether an upstream says that it does not keep what a request refers to. */
+export const isForgotten = ({ code, status, message, detail }: Fault): boolean =>
+  (code === "upstream.refused" || code === "upstream.not_found") &&
+  (status === 400 || status === 404) &&
+  /previous_response|not.?found/i.test(
+    `${detail.upstreamCode ?? ""} ${detail.param ?? ""} ${message}`,
+  );

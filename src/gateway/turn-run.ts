@@ -13,22 +13,22 @@ import {
 import type { RoundSpan, TurnAhead, TurnSpan } from "../telemetry/spans.ts";
 import { Fault } from "../turn/fault.ts";
 import type { CallRules } from "../turn/rules.ts";
-import type { ResponseRecord } from "../store/store.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Turn } from "../turn/turn.ts";
 import type { Prepared } from "../upstreams/upstream.ts";
 import type { Reply } from "./exchange.ts";
+import { answerLeft } from "./answer-left.ts";
 import { answerTurn, type Answer, type RoundResult } from "./answer.ts";
 import { faultForClient } from "./client-fault.ts";
 import type { GatewayState } from "./state.ts";
-import { keepsAnswers, writeOrigin } from "./origin.ts";
+import { isForgotten } from "./origin.ts";
 import type { Added, ReferringTurn } from "./recall.ts";
 import { prepareRound, withoutAnswer, type Round } from "./round.ts";
 import type { RunningTurn, RunningTurnView } from "./running-turns.ts";
 import { saveTurn, withinWait, type AnswerLeft } from "./save-turn.ts";
 import { linkName, providerOf, type Link } from "./select.ts";
 import { outcomeOf } from "./tally.ts";
-import { threadRecord, type ThreadEntry } from "./thread.ts";
+import type { ThreadEntry } from "./thread.ts";
 import type { TurnStage } from "./turn-stage.ts";
 import { toFault } from "./to-fault.ts";
 
@@ -290,51 +290,17 @@ class TurnRun implements RunningTurn {
   #save(done: TurnDone): Promise<boolean> {
     this.#isSaved = true;
     try {
-      return saveTurn(this.#state, this.#job.tenant, done, this.#answerLeft(done.outcome));
+      return saveTurn(this.#state, this.#job.tenant, done, this.#answerLeft(done));
     } catch (error) {
       this.#faultOf(error); // It is reported, and the answer is none the worse for it.
       return Promise.resolve(false);
     }
   }
 
-  #answerLeft(outcome: Outcome): AnswerLeft | undefined {
+  #answerLeft({ outcome }: TurnDone): AnswerLeft | undefined {
     const [round, answer] = [this.#round, this.#answer];
     if (round === undefined || answer === undefined) return undefined;
-    const { record, seen } = answer;
-    const { rules } = this.#job;
-    const whole = record?.whole();
-    const items = whole?.items ?? record?.items() ?? [];
-    const isBegun = whole !== undefined && seen.start !== undefined;
-    const response = isBegun ? this.#response(whole.json, round, answer) : undefined;
-    const repairs = answer.repairs();
-    const left = { id: answer.id(), round, rules, repairs, items, response, seals: seen.seals };
-    return { ...left, ...this.#threadLeft(answer, outcome) };
-  }
-
-  /** An answer is kept whole or not at all: who was given a part of it sends the conversation again. */
-  #threadLeft(
-    answer: Answer,
-    outcome: Outcome,
-  ): Pick<AnswerLeft, "response" | "items"> | undefined {
-    const { thread } = this.#job;
-    const isWhole = outcome === "completed" || outcome === "incomplete";
-    const text = thread === undefined || !isWhole ? undefined : answer.whole();
-    if (thread === undefined || text === undefined) return undefined;
-    return threadRecord(thread, answer.id(), text);
-  }
-
-  /** An answer of several rounds has the id of the first; an upstream that keeps answers goes on from the last. */
-  #response(json: string, { link, profile }: Round, { rounds }: Answer): ResponseRecord {
-    const { dialect, added, turn } = this.#job;
-    const { answerId } = rounds;
-    const isKept = answerId !== undefined && keepsAnswers(profile, turn.dialect);
-    const { name: upstream } = link.upstream;
-    return {
-      previous: added.previous,
-      input: dialect.storage?.inputOf(added.body, this.#state.newId) ?? [],
-      json,
-      origin: isKept ? writeOrigin({ upstream, id: answerId }) : undefined,
-    };
+    return answerLeft(this.#job, { round, answer, outcome, newId: this.#state.newId });
   }
 
   #disclosed(): DisclosureFigures | undefined {
@@ -382,14 +348,6 @@ class TurnRun implements RunningTurn {
     };
   }
 }
-
-/** Whether an upstream says that it does not keep what a request refers to. */
-const isForgotten = ({ code, status, message, detail }: Fault): boolean =>
-  (code === "upstream.refused" || code === "upstream.not_found") &&
-  (status === 400 || status === 404) &&
-  /previous_response|not.?found/i.test(
-    `${detail.upstreamCode ?? ""} ${detail.param ?? ""} ${message}`,
-  );
 
 /** What is known of a turn, or of one of its rounds, before it runs. */
 export const turnAhead = (link: Link, stream: boolean): TurnAhead => ({
