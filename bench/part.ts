@@ -43,7 +43,7 @@ export type Section = {
 /** A kind of measurement. A new one is a file in `parts/` and a line in `run.ts`. */
 export type Part = {
   readonly name: string;
-  /** Whether it runs unasked, or only with `--soak`. */
-  readonly when: "always" | "soak";
+  /** Whether it runs unasked, or only with `--soak` or `--before`. */
+  readonly when: "always" | "soak" | "before";
   readonly measure: (stand: Stand) => Promise<Section>;
 };

@@ -4,6 +4,7 @@ import { availableParallelism, cpus, loadavg, release } from "node:os";
 import { parseArgs } from "node:util";
 import type { Outcome } from "./load.ts";
 import type { Effort, Part, Section, Stand } from "./part.ts";
+import { before } from "./parts/before.ts";
 import { codex } from "./parts/codex.ts";
 import { cost } from "./parts/cost.ts";
 import { disclosure } from "./parts/disclosure.ts";
@@ -23,7 +24,17 @@ import { openPortkey } from "./subjects/portkey.ts";
 import { Absent, type OpenSubject, type Subject } from "./subjects/subject.ts";
 import { verify } from "./verify.ts";
 
-const parts: readonly Part[] = [planning, disclosure, cost, latency, store, codex, linear, soak];
+const parts: readonly Part[] = [
+  planning,
+  disclosure,
+  cost,
+  before,
+  latency,
+  store,
+  codex,
+  linear,
+  soak,
+];
 
 const full: Effort = {
   rounds: 5,
@@ -66,6 +77,12 @@ const { values: options } = parseArgs({
     help: { type: "boolean", default: false },
   },
 });
+
+const isDue: Readonly<Record<Part["when"], boolean>> = {
+  always: true,
+  soak: options.soak,
+  before: options.before !== undefined,
+};
 
 const contenders: Readonly<Record<string, OpenSubject>> = {
   nginx: openNginx,
@@ -117,9 +134,7 @@ function chosenParts(): Part[] {
   const names = options.only?.split(",");
   const unknown = names?.find((name) => !parts.some((part) => part.name === name));
   if (unknown !== undefined) throw new Error(`no part is called ${unknown}\n\n${usage}`);
-  return parts.filter((part) =>
-    names ? names.includes(part.name) : part.when === "always" || options.soak,
-  );
+  return parts.filter((part) => (names ? names.includes(part.name) : isDue[part.when]));
 }
 
 /** Starts upstream, load and subjects, and lets only those take part whose answers are right. */

@@ -1,8 +1,7 @@
 import type { WriteContext } from "../dialects/dialect.ts";
 import type { Flow, Sink, Source } from "../stream/flow.ts";
 import { folding } from "../stream/fold.ts";
-import { guardedClock, guardedSource, pausingTime } from "../stream/guard.ts";
-import { pausableClock, type PausableClock } from "../stream/pausable-clock.ts";
+import { PausableClock } from "../stream/pausable-clock.ts";
 import type { PerChoice } from "../stream/per-choice.ts";
 import { pump } from "../stream/pump.ts";
 import { sseComment } from "../stream/sse.ts";
@@ -18,7 +17,7 @@ import { recordAnswer, type AnswerRecord } from "./answer-record.ts";
 import { openDoor, type Door } from "./door.ts";
 import { keepAlive } from "./keep-alive.ts";
 import type { Round } from "./round.ts";
-import { Rounds, type OpenRound, type RoundEvent, type RoundsOptions } from "./rounds.ts";
+import { Rounds, type OpenRound, type RoundEvent, type RoundsOwner } from "./rounds.ts";
 import { roundStages, ruleStages, type StageOptions } from "./stages.ts";
 import type { Link } from "./select.ts";
 import type { GatewayState } from "./state.ts";
@@ -52,10 +51,7 @@ export type RoundResult = {
   readonly fault: Fault | undefined;
 };
 
-export type AnswerOptions = Pick<
-  RoundsOptions,
-  "faultForClient" | "instead" | "next" | "begun" | "toFault"
-> & {
+export type AnswerOptions = RoundsOwner & {
   readonly first: Round;
   /** What the round's upstream will say. */
   open(round: Round): Source<TurnEvent<UpstreamName>>;
@@ -65,8 +61,6 @@ export type AnswerOptions = Pick<
   readonly completed: (status: number) => void;
   /** Asked when all of the answer is written and its end is still to be sent: what that waits for. */
   readonly ending: () => Promise<boolean> | undefined;
-  /** Something of ours threw. */
-  readonly crashed: (error: unknown) => void;
 };
 
 /**
@@ -79,16 +73,17 @@ export function answerTurn(state: GatewayState, job: Job, options: AnswerOptions
   const counted = tally(clock);
   const repairs = repairList();
   /** The upstream's time: it stands still while a full reply holds the upstream up. */
-  const time = pausableClock(clock);
+  const time = new PausableClock(clock, options.crashed);
   const [{ report }, figures] = [repairs, counted.seen.calls];
   const stopsAt = stopsOf(job, () => rounds.round.link);
   const staging: StageOptions = { rules, clock: time, newId, figures, report, stopsAt };
   const limits = ruleStages(job.turn, staging);
   const rounds = new Rounds(options.first, {
-    ...options,
-    open: (round) => openRound(round, { options, job, staging, time, limits }),
+    open: (round) => openRound(round, options.open(round), { job, staging, limits }),
     ended: (round, fault) =>
       options.roundEnded(round, { usage: rounds.usage ?? counted.seen.usage, fault }),
+    time,
+    turn: options,
   });
   const ruled = chain(rounds, limitedBy(limits, counted, staging, job.turn));
   const isHidden = (): boolean => rounds.count > 1;
@@ -117,7 +112,7 @@ export function answerTurn(state: GatewayState, job: Job, options: AnswerOptions
   });
   const kept = keptAnswer(door, job, context);
   const sink = kept ?? door;
-  const running = pump(rounds.source, stages, sink, guardedClock(time, options.crashed));
+  const running = pump(rounds.source, stages, sink, time);
   flow = running;
   const { seen } = counted;
   const id = (): string => shownId(seen.start, job, context);
@@ -210,19 +205,18 @@ function sayFailure(fault: Fault, stages: TurnStages, sink: Pick<ClientSink, "ea
 }
 
 type RoundContext = {
-  readonly options: AnswerOptions;
   readonly job: Job;
   readonly staging: StageOptions;
-  readonly time: PausableClock;
   readonly limits: PerChoice<ClientName> | undefined;
 };
 
-function openRound(round: Round, { options, job, staging, time, limits }: RoundContext): OpenRound {
+function openRound(
+  round: Round,
+  source: OpenRound["source"],
+  { job, staging, limits }: RoundContext,
+): OpenRound {
   const own = roundStages(round, staging, limits?.isDone);
-  return {
-    stages: job.stage === undefined ? own : chain(own, job.stage),
-    source: guardedSource(pausingTime(options.open(round), time), options.crashed),
-  };
+  return { stages: job.stage === undefined ? own : chain(own, job.stage), source };
 }
 
 function closingComment(calls: Tally["seen"]["calls"], { rules }: Job): string {

@@ -1,5 +1,6 @@
 import type { Flow, Sink, Source } from "../stream/flow.ts";
 import { joinRounds } from "../stream/join-rounds.ts";
+import type { PausableClock } from "../stream/pausable-clock.ts";
 import type { Emit, Stage } from "../stream/stage.ts";
 import type { TurnEvent, Usage } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
@@ -20,20 +21,29 @@ export type OpenRound = {
   readonly stages: Stage<UpstreamEvent, ClientEvent>;
 };
 
-export type RoundsOptions = {
-  open(round: Round): OpenRound;
+/** What the turn says of its rounds, and hears of them. */
+export type RoundsOwner = {
   /** A failure in the words of the client. */
-  faultForClient(fault: Fault, round: Round): Fault;
+  readonly faultForClient: (fault: Fault, round: Round) => Fault;
   /** It failed before its first event: a round that takes its place, or none. */
-  instead(fault: Fault, round: Round): Round | undefined;
+  readonly instead: (fault: Fault, round: Round) => Round | undefined;
   /** It ended without failure: the round that follows, or none. Not given: no turn of this kind has several. */
   next?: (() => Round | undefined) | undefined;
-  /** A round is over, for whatever reason but that nobody waits for it. */
-  ended?(round: Round, fault: Fault | undefined): void;
   /** A round has its first event: no other takes its place. */
   begun?: (() => void) | undefined;
   /** Anything thrown while a round is made ready. */
-  toFault(error: unknown): Fault;
+  readonly toFault: (error: unknown) => Fault;
+  /** Something of ours threw. */
+  readonly crashed: (error: unknown) => void;
+};
+
+export type RoundsOptions = {
+  readonly turn: RoundsOwner;
+  readonly open: (round: Round) => OpenRound;
+  /** A round is over, for whatever reason but that nobody waits for it. */
+  readonly ended: (round: Round, fault: Fault | undefined) => void;
+  /** Stands still while a full reply holds the upstream up. */
+  readonly time: Pick<PausableClock, "pause" | "resume">;
 };
 
 /**
@@ -44,6 +54,7 @@ export type RoundsOptions = {
  */
 export class Rounds implements Stage<RoundEvent, ClientEvent> {
   readonly #options: RoundsOptions;
+  readonly #turn: RoundsOwner;
   readonly #joined: ReturnType<typeof joinRounds<ClientName>> | undefined;
   #round: Round;
   #stages: OpenRound["stages"];
@@ -61,7 +72,8 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
 
   constructor(first: Round, options: RoundsOptions) {
     this.#options = options;
-    this.#joined = options.next === undefined ? undefined : joinRounds<ClientName>();
+    this.#turn = options.turn;
+    this.#joined = options.turn.next === undefined ? undefined : joinRounds<ClientName>();
     this.#round = first;
     this.#opened = options.open(first);
     this.#stages = this.#opened.stages;
@@ -88,30 +100,30 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
   }
 
   readonly source: Source<RoundEvent> = (sink) => {
+    const { time } = this.#options;
     let paused = false;
     let flow: Flow;
     const open = (): void => {
-      flow = this.#opened.source({
-        each: (event) => sink.each(event),
-        flush: () => sink.flush(),
-        end: () => {
-          sink.each(roundOver);
-          if (!this.#goOn()) return sink.end();
-          open();
-          if (paused) flow.pause();
-          // The pump asks the stages of the new round when they want to be woken.
-          sink.flush();
-        },
-      } satisfies Sink<UpstreamEvent>);
+      flow = this.#opened.source(roundSink(sink, ended, this.#turn.crashed));
+    };
+    const ended = (): void => {
+      sink.each(roundOver);
+      if (!this.#goOn()) return sink.end();
+      open();
+      if (paused) flow.pause();
+      // The pump asks the stages of the new round when they want to be woken.
+      sink.flush();
     };
     open();
     return {
       pause() {
         paused = true;
+        time.pause();
         flow.pause();
       },
       resume() {
         paused = false;
+        time.resume();
         flow.resume();
       },
       stop: () => flow.stop(),
@@ -148,7 +160,7 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
   readonly #hand = (event: ClientEvent): void => {
     if (this.#fault !== undefined) return;
     if (event.type === "turn-fail") return this.#fail(event.fault);
-    if (!this.#begun) this.#options.begun?.();
+    if (!this.#begun) this.#turn.begun?.();
     this.#begun = true;
     if (event.type === "turn-start") this.#answerId = event.id;
     if (this.#joined === undefined) this.#emit(event);
@@ -156,7 +168,7 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
   };
 
   #fail(reason: Fault): void {
-    const fault = this.#options.faultForClient(reason, this.#round);
+    const fault = this.#turn.faultForClient(reason, this.#round);
     this.#fault = fault;
     if (this.#begun) this.#emit({ type: "turn-fail", fault });
     else this.#held = fault;
@@ -166,7 +178,7 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
     if (this.#over) return;
     this.#over = true;
     this.#stages.end?.(this.#hand);
-    this.#options.ended?.(this.#round, this.#fault);
+    this.#options.ended(this.#round, this.#fault);
   }
 
   /** Opens the round that follows, if one does. */
@@ -178,7 +190,7 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
       this.#stages = this.#opened.stages;
       this.#round = next;
     } catch (error) {
-      this.#held = this.#options.toFault(error);
+      this.#held = this.#turn.toFault(error);
       this.#fault = this.#held;
       return false;
     }
@@ -191,10 +203,52 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
   }
 
   #next(): Round | undefined {
-    if (this.#held !== undefined) return this.#options.instead(this.#held, this.#round);
+    if (this.#held !== undefined) return this.#turn.instead(this.#held, this.#round);
     if (this.#fault !== undefined) return undefined;
-    const next = this.#options.next?.();
+    const next = this.#turn.next?.();
     if (next !== undefined) this.#joined?.nextRound();
     return next;
   }
+}
+
+/**
+ * Where one round goes. What is thrown behind it is handed to `crashed`: an error
+ * in a stage must end one turn, not the process whose socket happened to call it.
+ */
+function roundSink(
+  sink: Sink<RoundEvent>,
+  ended: () => void,
+  crashed: (error: unknown) => void,
+): Sink<UpstreamEvent> {
+  let over = false;
+  const crash = (error: unknown): void => {
+    over = true;
+    crashed(error);
+  };
+  return {
+    each(event) {
+      if (over) return;
+      try {
+        sink.each(event);
+      } catch (error) {
+        crash(error);
+      }
+    },
+    flush() {
+      if (over) return;
+      try {
+        sink.flush();
+      } catch (error) {
+        crash(error);
+      }
+    },
+    end() {
+      if (over) return;
+      try {
+        ended();
+      } catch (error) {
+        crash(error);
+      }
+    },
+  };
 }

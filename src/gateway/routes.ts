@@ -349,10 +349,14 @@ function turnHeaders(
 
 /** A model's name may be the client's own words; a header takes only some characters, and not many. */
 const headerText = (text: string): string =>
-  text
-    .slice(0, 256)
-    .toWellFormed()
-    .replaceAll(/[^\x20-\x7e]+/g, encodeURIComponent);
+  PLAIN_TEXT.test(text)
+    ? text
+    : text
+        .slice(0, 256)
+        .toWellFormed()
+        .replaceAll(/[^\x20-\x7e]+/g, encodeURIComponent);
+
+const PLAIN_TEXT = /^[\x20-\x7e]{0,256}$/;
 
 /** What the tenant's own turns used, added up; where no key is needed, everybody's. */
 async function serveUsage(context: RequestContext): Promise<void> {

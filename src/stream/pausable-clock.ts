@@ -1,50 +1,69 @@
 import type { Clock } from "../turn/clock.ts";
 
-export type PausableClock = Clock & {
-  pause(): void;
-  resume(): void;
-};
-
 type Alarm = { readonly moment: number; readonly ring: () => void; callOff: () => void };
 
 /**
  * A clock that stands still while nobody can say anything. Where a slow client
  * holds an upstream up, that it is silent is not its doing, and no rule that
- * waits for silence may take it for that.
+ * waits for silence may take it for that. What a moment that was waited for
+ * throws is handed to `crashed`: it must end one turn, not the process.
  */
-export function pausableClock(clock: Clock): PausableClock {
+export class PausableClock implements Clock {
+  readonly #clock: Clock;
+  readonly #crashed: (error: unknown) => void;
   /** How long it stood still in all, and since when it does. */
-  let lost = 0;
-  let since: number | undefined;
-  const alarms = new Set<Alarm>();
-  const set = (alarm: Alarm): void => {
-    alarm.callOff = clock.at(alarm.moment + lost, () => {
+  #lost = 0;
+  #since: number | undefined;
+  /** Few turns ever wait for a moment. */
+  #alarms: Set<Alarm> | undefined;
+
+  constructor(clock: Clock, crashed: (error: unknown) => void) {
+    this.#clock = clock;
+    this.#crashed = crashed;
+  }
+
+  now(): number {
+    return (this.#since ?? this.#clock.now()) - this.#lost;
+  }
+
+  date(): number {
+    return this.#clock.date();
+  }
+
+  at(moment: number, then: () => void): () => void {
+    const alarms = (this.#alarms ??= new Set());
+    const alarm: Alarm = { moment, ring: then, callOff() {} };
+    alarms.add(alarm);
+    if (this.#since === undefined) this.#set(alarm, alarms);
+    return () => {
       alarms.delete(alarm);
-      alarm.ring();
+      alarm.callOff();
+    };
+  }
+
+  pause(): void {
+    if (this.#since !== undefined) return;
+    this.#since = this.#clock.now();
+    for (const alarm of this.#alarms ?? none) alarm.callOff();
+  }
+
+  resume(): void {
+    if (this.#since === undefined) return;
+    this.#lost += this.#clock.now() - this.#since;
+    this.#since = undefined;
+    for (const alarm of this.#alarms ?? none) this.#set(alarm, this.#alarms);
+  }
+
+  #set(alarm: Alarm, alarms: Set<Alarm> | undefined): void {
+    alarm.callOff = this.#clock.at(alarm.moment + this.#lost, () => {
+      alarms?.delete(alarm);
+      try {
+        alarm.ring();
+      } catch (error) {
+        this.#crashed(error);
+      }
     });
-  };
-  return {
-    now: () => (since ?? clock.now()) - lost,
-    date: () => clock.date(),
-    at(moment, then) {
-      const alarm: Alarm = { moment, ring: then, callOff() {} };
-      alarms.add(alarm);
-      if (since === undefined) set(alarm);
-      return () => {
-        alarms.delete(alarm);
-        alarm.callOff();
-      };
-    },
-    pause() {
-      if (since !== undefined) return;
-      since = clock.now();
-      for (const alarm of alarms) alarm.callOff();
-    },
-    resume() {
-      if (since === undefined) return;
-      lost += clock.now() - since;
-      since = undefined;
-      for (const alarm of alarms) set(alarm);
-    },
-  };
+  }
 }
+
+const none: readonly Alarm[] = [];

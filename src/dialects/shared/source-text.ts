@@ -12,20 +12,24 @@ export type SourceText = {
 };
 
 /**
- * By the object that the text was read as. A body in which anything was changed
- * is another object, so it has no text here.
+ * Kept at the object that the text was read as, where no copy takes it along: a
+ * body in which anything was changed is another object, so it has no text. A weak
+ * map in its place would cost every collection of garbage more.
  */
-const sources = new WeakMap<Fields, SourceText>();
+const SOURCE = Symbol("source");
+type WithSource = Fields & { [SOURCE]?: SourceText | undefined };
 
 export const keepSource = (body: Fields, source: SourceText): void =>
-  void sources.set(body, source);
+  void Object.defineProperty(body, SOURCE, { value: source, writable: true });
 
 /** The body is not sent again: its text takes memory for nothing as long as the turn lasts. */
-export const dropSource = (body: Fields): void => void sources.delete(body);
+export const dropSource = (body: WithSource): void => {
+  if (body[SOURCE] !== undefined) body[SOURCE] = undefined;
+};
 
 /** A body with some fields set otherwise: the client's own text but for these, where it is known. */
-export function bodyWith(body: Fields, changes: Fields): string {
-  const source = sources.get(body);
+export function bodyWith(body: WithSource, changes: Fields): string {
+  const source = body[SOURCE];
   if (source !== undefined) return withFields(source, changes);
   const { tools, ...rest } = body;
   return withOwnTools({ ...rest, ...changes }, tools);

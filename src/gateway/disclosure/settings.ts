@@ -49,9 +49,9 @@ export function disclosureFor(
   model: string,
   header = "",
 ): DisclosureSettings {
-  const { models, tools, bytes, rounds, ...given } =
-    typeof config === "string" ? { ...usual, mode: config } : config;
-  const asked = header === "" ? (ownOf(models, model) ?? given.mode) : modeIn(header);
+  const { models, tools, bytes, rounds } = typeof config === "string" ? usual : config;
+  const own = typeof config === "string" ? config : (ownOf(models, model) ?? config.mode);
+  const asked = header === "" ? own : modeIn(header);
   return { mode: asked, thresholds: { tools, bytes }, rounds };
 }
 

@@ -80,6 +80,7 @@ function applyRules(history: History, context: RepairContext): History {
 /** Call ids in the upstream's form, each used once. Pairs stay pairs, so results follow their calls. */
 function fitIds(history: History, { rule, notes, path }: RepairContext): History {
   const { items } = history;
+  if (!items.some(({ type }) => type === "call")) return history;
   const tryOut = idAllocator(rule.ids);
   if (items.every((item) => item.type !== "call" || tryOut(item.id) === item.id)) return history;
   const allocate = idAllocator(rule.ids);

@@ -43,11 +43,12 @@ type TranslateContext = TranslateOptions & {
  * with their results; and without items that only another dialect has.
  */
 export function translate(turn: Turn, set: Toolset, to: TranslateOptions): History {
+  // Where no name differs the two kinds of name are the same.
+  const items = turn.items as readonly Item<AnyName>[] as readonly Item<UpstreamName>[];
+  if (items.every(({ type }) => type === "message")) return { items, origins: undefined };
   const recast = recasting(turn, set, to.profile, to.notes);
   const fresh = { kinds: new Map(), named: new Map(), carried: new Map() };
   const context: TranslateContext = { ...to, turn, set, recast, ...fresh };
-  // Where no name differs the two kinds of name are the same.
-  const items = turn.items as readonly Item<AnyName>[] as readonly Item<UpstreamName>[];
   const draft = new Draft({ items, origins: undefined });
   turn.items.forEach((item, at) => {
     const own = providerCall(item, to.profile);

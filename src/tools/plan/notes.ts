@@ -7,19 +7,24 @@ export type Notes = {
 };
 
 export function takeNotes(): Notes {
-  const found = new Map<string, { decision: Decision; count: number }>();
+  let found: Map<string, { decision: Decision; count: number }> | undefined;
   return {
     note(path, action, reason) {
+      found ??= new Map();
       const key = `${action} ${reason}`;
       const known = found.get(key);
       if (known === undefined) found.set(key, { decision: { path, action, reason }, count: 1 });
       else known.count++;
     },
     decisions: () =>
-      [...found.values()].map(({ decision: { path, action, reason }, count }) => ({
-        path,
-        action,
-        reason: count === 1 ? reason : `${reason} (${count} times)`,
-      })),
+      found === undefined
+        ? none
+        : [...found.values()].map(({ decision: { path, action, reason }, count }) => ({
+            path,
+            action,
+            reason: count === 1 ? reason : `${reason} (${count} times)`,
+          })),
   };
 }
+
+const none: readonly Decision[] = [];
