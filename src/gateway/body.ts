@@ -1,9 +1,11 @@
 /** Undoes the content encodings of request bodies, within the size limit. */
 
+import type { HeldBytes } from "./body-budget.ts";
+import { ByteBuffer } from "./byte-buffer.ts";
 import { Fault } from "../turn/fault.ts";
 
-/** Undoes one `content-encoding`. Never makes more than `limit` bytes: undefined if there would be more. */
-export type Decompress = (body: Bytes, limit: number) => Promise<Bytes | undefined>;
+/** Undoes one `content-encoding`. Every piece that comes of it is given to `each`, which may throw. */
+export type Decompress = (body: Bytes, each: (piece: Bytes) => void) => Promise<void>;
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -47,23 +49,29 @@ type DecompressOptions = {
   /** Bytes. */
   readonly limit: number;
   readonly decompressors: Decompressors;
+  /** What the bytes that are made are taken from. */
+  readonly held: HeldBytes;
 };
 
 /** The body as it was before it was compressed, and never more than `limit` bytes of it. */
 export async function decompress(
   body: Bytes,
-  { encoding, limit, decompressors }: DecompressOptions,
+  { encoding, limit, decompressors, held }: DecompressOptions,
 ): Promise<Bytes> {
   if (!isKnownEncoding(encoding, decompressors)) throw unknownEncoding(encoding, decompressors);
   let open = body;
   for (const name of encodingsIn(encoding).toReversed()) {
-    const made = await decompressors
-      .get(name)?.(open, limit)
+    const made = new ByteBuffer((bytes) => held.take(bytes));
+    const each = (piece: Bytes): void => {
+      if (made.length + piece.length > limit) throw tooLarge(limit);
+      made.add(piece);
+    };
+    await decompressors
+      .get(name)?.(open, each)
       .catch((error: unknown) => {
-        throw notEncoded(name, error);
+        throw error instanceof Fault ? error : notEncoded(name, error);
       });
-    if (made === undefined) throw tooLarge(limit);
-    open = made;
+    open = made.takeAll();
   }
   return open;
 }

@@ -24,6 +24,7 @@ describe("a configuration", () => {
       origins: [],
       body_limit: 33554432,
       shutdown_grace_ms: 25000,
+      stall_timeout_ms: 60_000,
       websocket: true,
     });
     expect(config.tools).toEqual({

@@ -35,6 +35,7 @@ const common = {
 const timeouts = z.strictObject({
   /** All in milliseconds. */
   connect: z.int().positive().default(10_000),
+  queue: z.int().positive().default(30_000),
   headers: z.int().positive().default(300_000),
   idle: z.int().positive().default(300_000),
 });
@@ -104,6 +105,10 @@ const serverSchema = z.strictObject({
   body_limit: z.int().positive().default(33_554_432),
   /** Whether the Responses API is also served over WebSockets. */
   websocket: z.boolean().default(true),
+  /** Bytes of all bodies that are arriving or being unpacked; without it, eight times `body_limit`. */
+  bodies_limit: z.int().positive().optional(),
+  /** How long a client may read nothing of an answer that waits for it. */
+  stall_timeout_ms: z.int().positive().default(60_000),
   /** How long a stop waits for the turns under way. */
   shutdown_grace_ms: count.default(25_000),
 });

@@ -30,6 +30,6 @@ export type Reply = {
   /** Refuses the request, where the host has another form for that than a status and a body. */
   refuse?(fault: Fault, headers: Readonly<Record<string, string>>): void;
   onDrain(then: () => void): void;
-  /** The client left before the reply was over. */
-  onLeave(then: () => void): void;
+  /** The client left before the reply was over, or read nothing of it for too long and was cut off. */
+  onLeave(then: (why?: "stalled") => void): void;
 };

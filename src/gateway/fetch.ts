@@ -1,10 +1,14 @@
 import { Fault } from "../turn/fault.ts";
+import type { Tenant } from "../turn/tenant.ts";
 import { decompress, notUtf8, tooLarge } from "./body.ts";
+import { HeldBytes } from "./body-budget.ts";
+import { ByteBuffer } from "./byte-buffer.ts";
 import type { Reply, ReplyData } from "./exchange.ts";
 import type { Gateway } from "./gateway.ts";
 import type { GatewayState } from "./state.ts";
 
-type FetchOptions = Pick<Gateway, "handle" | "refuse"> & Pick<GatewayState, "config" | "runtime">;
+type FetchOptions = Pick<Gateway, "admit" | "serve" | "refuse" | "bodyBudget"> &
+  Pick<GatewayState, "config" | "runtime">;
 
 /** Serves hosts that speak `fetch`: the same push sink, with a Web stream at its very end. */
 export async function serveFetch(request: Request, gateway: FetchOptions): Promise<Response> {
@@ -18,8 +22,10 @@ export async function serveFetch(request: Request, gateway: FetchOptions): Promi
     body: "",
     reply,
   };
+  const admitted = gateway.admit(exchange);
   try {
-    gateway.handle({ ...exchange, body: await readText(request, gateway) });
+    if (admitted !== undefined)
+      gateway.serve(admitted, await readText(request, admitted.tenant, gateway));
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     gateway.refuse(exchange, error);
@@ -98,20 +104,27 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 /** The body as text, given up as soon as it is too long. */
 async function readText(
   { body, headers }: Request,
-  { config, runtime: { decompressors } }: FetchOptions,
+  tenant: Tenant,
+  { config, bodyBudget: budget, runtime: { decompressors } }: FetchOptions,
 ): Promise<string> {
   if (body === null) return "";
   const limit = config.server.body_limit;
-  const pieces: Uint8Array<ArrayBuffer>[] = [];
-  let size = 0;
-  for await (const piece of body) {
-    size += piece.byteLength;
-    if (size > limit) throw tooLarge(limit);
-    pieces.push(piece);
+  const held = new HeldBytes({ budget, tenant, limit });
+  const pieces = new ByteBuffer((bytes) => held.take(bytes));
+  try {
+    for await (const piece of body) {
+      if (pieces.length + piece.byteLength > limit) throw tooLarge(limit);
+      pieces.add(piece);
+    }
+    const encoding = headers.get("content-encoding") ?? "";
+    const bytes = await decompress(pieces.takeAll(), { encoding, limit, decompressors, held });
+    return decode(bytes);
+  } finally {
+    held.release();
   }
-  const encoding = headers.get("content-encoding") ?? "";
-  const whole = new Uint8Array(await new Blob(pieces).arrayBuffer());
-  const bytes = await decompress(whole, { encoding, limit, decompressors });
+}
+
+function decode(bytes: Uint8Array<ArrayBuffer>): string {
   try {
     return utf8.decode(bytes);
   } catch {

@@ -111,9 +111,10 @@ class TurnRun implements RunningTurn {
       stream: turn.stream,
     });
     reply.onDrain(() => this.#answer?.resume());
-    reply.onLeave(() => {
+    reply.onLeave((why) => {
       this.#abandon();
-      this.#finish("left", 499);
+      if (why === "stalled") this.#finish("failed", 408, notRead());
+      else this.#finish("left", 499);
     });
     try {
       this.#answerWith(this.#prepare());
@@ -348,6 +349,12 @@ class TurnRun implements RunningTurn {
     };
   }
 }
+
+const notRead = (): Fault =>
+  new Fault(
+    "client.slow",
+    "The client read nothing of the answer for as long as `server.stall_timeout_ms` allows.",
+  );
 
 /** What is known of a turn, or of one of its rounds, before it runs. */
 export const turnAhead = (link: Link, stream: boolean): TurnAhead => ({

@@ -91,7 +91,7 @@ export const faults = {
     status: 408,
     type: "invalid_request_error",
     retry: true,
-    what: "The answer was read slower than it came, and the upstream could not be slowed down.",
+    what: "The answer was not read for too long, or slower than it came where the upstream could not be slowed down.",
   },
   "client.left": {
     status: 499,
@@ -196,6 +196,12 @@ export const faults = {
     type: "server_error",
     retry: true,
     what: "The upstream did not accept a connection in time.",
+  },
+  "upstream.busy": {
+    status: 503,
+    type: "server_error",
+    retry: true,
+    what: "All connections to the upstream, or the tenant's share of them, were in use for too long.",
   },
   "upstream.headers_timeout": {
     status: 504,
@@ -383,6 +389,12 @@ export const faults = {
     type: "server_error",
     retry: true,
     what: "The gateway is shutting down.",
+  },
+  "gateway.busy": {
+    status: 503,
+    type: "server_error",
+    retry: true,
+    what: "The gateway holds as many arriving requests as it may.",
   },
   "gateway.exhausted": {
     status: 503,

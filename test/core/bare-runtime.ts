@@ -26,6 +26,7 @@ const web = {
   clearTimeout,
   crypto,
   fetch,
+  performance,
   queueMicrotask,
   setTimeout,
 };

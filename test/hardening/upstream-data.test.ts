@@ -17,6 +17,7 @@ describe("blanks before an answer", () => {
       reader: chat.upstream.readEvents({ newId: (prefix) => prefix, frames: false, asked: 1 }),
       sink: { each() {}, flush() {}, end() {} },
       fail() {},
+      closed() {},
       failing: { name: "box", origin: "", secrets: [] },
       clock: stillClock(),
       decoder: new StringDecoder("utf8"),

@@ -1,5 +1,7 @@
 import { onTestFinished } from "vitest";
 import { faultBody } from "../../src/dialects/errors/fault-body.ts";
+import { BodyBudget } from "../../src/gateway/body-budget.ts";
+import { LOCAL_TENANT } from "../../src/turn/tenant.ts";
 import type { Exchange } from "../../src/gateway/exchange.ts";
 import type { Gateway } from "../../src/gateway/gateway.ts";
 import { openServer, type Server } from "../../src/host/server/server.ts";
@@ -8,16 +10,22 @@ import { openServer, type Server } from "../../src/host/server/server.ts";
 export const closeAfterTest = (server: { close(graceMs: number): Promise<unknown> }): void =>
   onTestFinished(async () => void (await server.close(0)));
 
+const found = { route: { method: "POST", path: "/*", serve() {} }, rest: "", params: {} };
+
 /** A gateway that does with each exchange what the test says. */
 export function gatewayThat(handle: (exchange: Exchange) => void, bodyLimit = 1_000_000): Gateway {
   return {
     handle,
+    admit: (exchange) => ({ exchange, requestId: "req", tenant: LOCAL_TENANT, found }),
+    serve: ({ exchange }, body) => handle({ ...exchange, body }),
     takesSocket: () => false,
     refuse({ reply }, fault) {
       reply.head(fault.status, { "content-type": "application/json" });
       reply.end(JSON.stringify(faultBody(fault)));
     },
     bodyLimit,
+    bodyBudget: new BodyBudget(() => 8 * bodyLimit),
+    stallMs: 60_000,
     graceMs: 0,
     originPolicy: () => "refused",
     foreignIn: () => undefined,

@@ -1,14 +1,13 @@
 import { hash } from "node:crypto";
 import { resolve } from "node:path";
-import { promisify } from "node:util";
+import type { Transform } from "node:stream";
 import {
-  brotliDecompress,
   constants,
-  gunzip,
-  inflate,
-  inflateRaw,
-  zstdDecompress,
-  type InputType,
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  createInflateRaw,
+  createZstdDecompress,
 } from "node:zlib";
 import { hasZlibHeader, type Decompress, type Decompressors } from "../../gateway/body.ts";
 import type { Runtime } from "../../gateway/runtime.ts";
@@ -16,32 +15,28 @@ import { openDatabaseStore } from "../../store/open-database.ts";
 import { codexUpstream } from "../../upstreams/codex/codex.ts";
 import { undiciTransport } from "../../upstreams/http/undici-transport.ts";
 
-type Unzip<Options> = (body: InputType, options: Options) => Promise<Buffer<ArrayBuffer>>;
-type Limited = { readonly maxOutputLength: number };
-
-const bounded =
-  <More extends object>(unzip: Unzip<Limited & More>, more: More): Decompress =>
-  async (body, maxOutputLength) => {
-    try {
-      return await unzip(body, { maxOutputLength, ...more });
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") return undefined;
-      throw error;
-    }
+/** Through a stream, whose pieces come one by one: what unpacks to too much is stopped on the way. */
+const through =
+  (open: () => Transform): Decompress =>
+  async (body, each) => {
+    const unpacking = open();
+    unpacking.end(body);
+    // Whatever is thrown on the way destroys the stream.
+    for await (const piece of unpacking) each(piece as Buffer<ArrayBuffer>);
   };
 
-const gzip = bounded(promisify(gunzip), {});
-const wrapped = bounded(promisify(inflate), {});
-const bare = bounded(promisify(inflateRaw), {});
-const br = bounded(promisify(brotliDecompress), {});
+const gzip = through(createGunzip);
+const wrapped = through(createInflate);
+const bare = through(createInflateRaw);
+const br = through(createBrotliDecompress);
 /** A frame of zstd says how much its reader has to keep at hand, as a power of two, and gets no more. */
 const params = { [constants.ZSTD_d_windowLogMax]: 25 };
-const zstd = bounded(promisify(zstdDecompress), { params });
+const zstd = through(() => createZstdDecompress({ params }));
 
 export const nodeDecompressors: Decompressors = new Map([
   ["gzip", gzip],
   ["x-gzip", gzip],
-  ["deflate", (body, limit) => (hasZlibHeader(body) ? wrapped : bare)(body, limit)],
+  ["deflate", (body, each) => (hasZlibHeader(body) ? wrapped : bare)(body, each)],
   ["br", br],
   ["zstd", zstd],
 ]);

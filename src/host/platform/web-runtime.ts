@@ -8,29 +8,12 @@ type Format = "gzip" | "deflate" | "deflate-raw";
 
 const through =
   (format: Format): Decompress =>
-  async (body, limit) => {
+  async (body, each) => {
     const bytes = new Blob([body]);
-    return collect(bytes.stream().pipeThrough(new DecompressionStream(format)), limit);
+    const stream = bytes.stream().pipeThrough(new DecompressionStream(format));
+    // Whatever is thrown on the way cancels the stream.
+    for await (const piece of stream) each(piece);
   };
-
-async function collect(
-  stream: ReadableStream<Uint8Array>,
-  limit: number,
-): Promise<Uint8Array<ArrayBuffer> | undefined> {
-  const chunks: Uint8Array<ArrayBuffer>[] = [];
-  const reader = stream.getReader();
-  let size = 0;
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return new Uint8Array(await new Blob(chunks).arrayBuffer());
-    size += value.byteLength;
-    if (size > limit) {
-      await reader.cancel();
-      return undefined;
-    }
-    chunks.push(value as Uint8Array<ArrayBuffer>);
-  }
-}
 
 const gzip = through("gzip");
 const wrapped = through("deflate");
@@ -39,7 +22,7 @@ const bare = through("deflate-raw");
 const decompressors: Decompressors = new Map([
   ["gzip", gzip],
   ["x-gzip", gzip],
-  ["deflate", (body, limit) => (hasZlibHeader(body) ? wrapped : bare)(body, limit)],
+  ["deflate", (body, each) => (hasZlibHeader(body) ? wrapped : bare)(body, each)],
 ]);
 
 export type WebRuntimeOptions = {

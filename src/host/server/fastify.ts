@@ -1,7 +1,13 @@
 import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify";
+import type { ServerResponse } from "node:http";
+import type { Admitted } from "../../gateway/entry.ts";
+import type { Exchange } from "../../gateway/exchange.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import { Fault } from "../../turn/fault.ts";
-import { collectBody, exchangeOf } from "./node.ts";
+import { LOCAL_TENANT } from "../../turn/tenant.ts";
+import { systemClock } from "../platform/clock.ts";
+import { collectBody } from "./body-intake.ts";
+import { exchangeOf } from "./node.ts";
 
 export type PatchbayOptions = {
   readonly gateway: Gateway;
@@ -18,33 +24,56 @@ const ownPaths = ["/v1/*", "/healthz", "/livez", "/readyz", "/metrics"];
  */
 export const patchbay: FastifyPluginCallback<PatchbayOptions> = (app, options, done) => {
   const { gateway, paths = ownPaths } = options;
+  const admittedOf = new WeakMap<FastifyRequest, Admitted>();
   const prefixLength = app.prefix === "/" ? 0 : app.prefix.length;
   // Past Fastify, which would close the connection after a body that failed: a
   // client that still sends would be reset before it reads the answer.
-  const takeOver = ({ raw, body }: FastifyRequest, reply: FastifyReply) => {
+  const takeOver = ({ raw }: FastifyRequest, reply: FastifyReply): Exchange => {
     reply.hijack();
-    // What the app's hooks have set, leave for other origins say, goes out with the answer.
-    for (const [name, value] of Object.entries(reply.getHeaders()))
-      if (value !== undefined && name !== "connection") reply.raw.setHeader(name, value);
-    return exchangeOf(raw, reply.raw, typeof body === "string" ? body : "", { prefixLength });
+    return exchangeOf(raw, withHeaders(reply), "", { prefixLength });
   };
   app.removeAllContentTypeParsers();
   // The limit is asked for each time: a new configuration may have moved it.
-  app.addContentTypeParser("*", (_request, payload, parsed) =>
-    collectBody(payload, gateway.bodyLimit, parsed),
-  );
+  app.addContentTypeParser("*", (request, payload, parsed) => {
+    const { bodyLimit: limit, bodyBudget: budget } = gateway;
+    const tenant = admittedOf.get(request)?.tenant ?? LOCAL_TENANT;
+    collectBody(payload, { limit, budget, tenant }, systemClock, parsed);
+  });
+  // Before the body is read: who may not enter is not waited for.
+  app.addHook("onRequest", (request, reply, next) => {
+    const admitted = gateway.admit(
+      exchangeOf(request.raw, withHeaders(reply), "", { prefixLength }),
+    );
+    if (admitted === undefined) reply.hijack();
+    else {
+      admittedOf.set(request, admitted);
+      next();
+    }
+  });
   app.setErrorHandler((error, request, reply) => {
     const fault = error instanceof Fault ? error : faultOf(error);
     // An error of the app's own hooks is for the app's own handler.
     if (fault === undefined) throw error;
     gateway.refuse(takeOver(request, reply), fault);
   });
-  const handler = (request: FastifyRequest, reply: FastifyReply): void =>
-    gateway.handle(takeOver(request, reply));
+  const handler = (request: FastifyRequest, reply: FastifyReply): void => {
+    const { body } = request;
+    const exchange = takeOver(request, reply);
+    const admitted = admittedOf.get(request);
+    if (admitted !== undefined)
+      gateway.serve({ ...admitted, exchange }, typeof body === "string" ? body : "");
+  };
   for (const url of paths)
     app.route({ method: app.supportedMethods, url, handler, exposeHeadRoute: false });
   done();
 };
+
+/** What the app's hooks have set, leave for other origins say, goes out with the answer. */
+function withHeaders(reply: FastifyReply): ServerResponse {
+  for (const [name, value] of Object.entries(reply.getHeaders()))
+    if (value !== undefined && name !== "connection") reply.raw.setHeader(name, value);
+  return reply.raw;
+}
 
 /** What Fastify itself has against a body before the gateway sees it. */
 function faultOf(error: unknown): Fault | undefined {

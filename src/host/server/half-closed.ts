@@ -8,6 +8,8 @@ export type OpenAnswer = {
   isOver(): boolean;
   /** Says what changes nothing; false once there is nothing to be said any more. */
   probe(): boolean;
+  /** Its client has read nothing for too long, and is about to be cut off. */
+  stalled(): void;
 };
 
 /** The answers that somebody waits for, by their connections; nearly always one. */
@@ -29,9 +31,16 @@ export function untrackAnswer(socket: Socket, answer: OpenAnswer): void {
   }
 }
 
+const openOn = (socket: Socket): readonly OpenAnswer[] =>
+  [awaited.get(socket) ?? []].flat().filter((one) => !one.isOver());
+
+/** Tells all answers on a connection that nobody reads it. */
+export function tellStalled(socket: Socket): void {
+  for (const answer of openOn(socket)) answer.stalled();
+}
+
 /** The first of them that is not over: what is asked for meanwhile is answered behind it. */
-const currentOn = (socket: Socket): OpenAnswer | undefined =>
-  [awaited.get(socket) ?? []].flat().find((one) => !one.isOver());
+const currentOn = (socket: Socket): OpenAnswer | undefined => openOn(socket)[0];
 
 /**
  * Follows a connection whose client has closed its side. It may be waiting for

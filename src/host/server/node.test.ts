@@ -215,7 +215,7 @@ describe("a client", () => {
     const arrived = Promise.withResolvers<void>();
     const left = Promise.withResolvers<void>();
     const { url } = await serving(({ reply }) => {
-      reply.onLeave(left.resolve);
+      reply.onLeave(() => left.resolve());
       arrived.resolve();
     });
     const gone = new AbortController();

@@ -1,77 +1,9 @@
 /** Serves Node's HTTP requests as exchanges. */
 
-import { isUtf8 } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import {
-  decompress,
-  isKnownEncoding,
-  notUtf8,
-  tooLarge,
-  unknownEncoding,
-} from "../../gateway/body.ts";
 import type { Exchange, Reply, ReplyData } from "../../gateway/exchange.ts";
-import { Fault } from "../../turn/fault.ts";
-import { nodeDecompressors as decompressors } from "../platform/node-runtime.ts";
 import { trackAnswer, untrackAnswer, type OpenAnswer } from "./half-closed.ts";
-
-/** The whole body as text. One too large is refused at once, and the rest of it read past. */
-export function collectBody(
-  payload: IncomingMessage,
-  limit: number,
-  done: (fault: Fault | null, body?: string) => void,
-): void {
-  const chunks: Buffer<ArrayBuffer>[] = [];
-  const encoding = payload.headers["content-encoding"];
-  let size = 0;
-  if (announcedOf(payload) > limit) return done(tooLarge(limit));
-  if (encoding !== undefined && !isKnownEncoding(encoding, decompressors))
-    return done(unknownEncoding(encoding, decompressors));
-  payload.on("data", (chunk: Buffer<ArrayBuffer>) => {
-    if (size > limit) return;
-    size += chunk.length;
-    if (size > limit) {
-      chunks.length = 0;
-      done(tooLarge(limit));
-    } else chunks.push(chunk);
-  });
-  const read = (body: Buffer): void =>
-    isUtf8(body) ? done(null, body.toString()) : done(notUtf8());
-  payload.on("end", () => {
-    if (size > limit) return;
-    const body = wholeOf(chunks);
-    // The request outlives its body by far.
-    chunks.length = 0;
-    if (encoding === undefined) read(body);
-    else
-      decompress(body, { encoding, limit, decompressors }).then(
-        (bytes) => read(asBuffer(bytes)),
-        done,
-      );
-  });
-  payload.on("error", (error) => {
-    if (size <= limit) done(cutOff(error));
-    size = Infinity;
-  });
-}
-
-/** How long its body is, as far as it says so. */
-export const announcedOf = ({ headers }: IncomingMessage): number =>
-  Number(headers["content-length"] ?? 0);
-
-const cutOff = (error: Error): Fault =>
-  new Fault(
-    "request.invalid",
-    "The body did not arrive as announced; check `content-length` and the encoding.",
-    {},
-    error,
-  );
-
-const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array<ArrayBuffer>): Buffer =>
-  Buffer.from(buffer, byteOffset, byteLength);
-
-const wholeOf = (chunks: readonly Buffer<ArrayBuffer>[]): Buffer<ArrayBuffer> =>
-  chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks);
 
 /** How a request came. */
 export type Arrival = {
@@ -115,7 +47,7 @@ class NodeReply implements Reply, OpenAnswer {
   #isHolding = false;
   #ended = false;
   #drained: (() => void) | undefined;
-  #left: (() => void) | undefined;
+  #left: ((why?: "stalled") => void) | undefined;
   /** Whether what was written so far ends with the end of a frame. */
   #isWhole = true;
 
@@ -162,7 +94,7 @@ class NodeReply implements Reply, OpenAnswer {
     this.#drained = then;
   }
 
-  onLeave(then: () => void): void {
+  onLeave(then: (why?: "stalled") => void): void {
     const response = this.#response;
     if (response.destroyed) queueMicrotask(then);
     else if (this.#left === undefined) {
@@ -172,6 +104,10 @@ class NodeReply implements Reply, OpenAnswer {
       });
     }
     this.#left = then;
+  }
+
+  stalled(): void {
+    this.#left?.("stalled");
   }
 
   probe(): boolean {

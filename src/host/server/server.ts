@@ -3,10 +3,10 @@ import { once } from "node:events";
 import {
   createServer,
   type IncomingMessage,
-  type RequestListener,
+  type ServerResponse,
   type Server as HttpServer,
 } from "node:http";
-import type { Socket } from "node:net";
+import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import { faultBody } from "../../dialects/errors/fault-body.ts";
@@ -14,10 +14,11 @@ import type { Gateway } from "../../gateway/gateway.ts";
 import { until } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
 import { systemClock } from "../platform/clock.ts";
-import { askAfter } from "./half-closed.ts";
+import { askAfter, tellStalled } from "./half-closed.ts";
 import { allow, foreign, isPreflight, allowOrigin } from "./cors.ts";
 import { openSockets, type Sockets } from "./sockets.ts";
-import { announcedOf, collectBody, exchangeOf, isSpeaking } from "./node.ts";
+import { announcedOf, collectBody } from "./body-intake.ts";
+import { exchangeOf, isSpeaking } from "./node.ts";
 
 export type Address = { readonly host: string; readonly port: number };
 
@@ -62,22 +63,21 @@ export async function openServer(
   };
   const serve = listenerFor(state);
   const listen = async (address: string, at: number): Promise<number> => {
-    const server = createServer(options, serve);
+    const server = createServer(options, (request, response) => serve(request, response));
     // Who has said all it will may still want to hear the answer.
     Object.assign(server, { httpAllowHalfOpen: true });
     server.on("clientError", refuseGarbage);
-    // Who asks before sending a body is spared one that would be refused, and then has none to send.
-    server.on("checkContinue", (request, response) => {
-      if (announcedOf(request) > gateway.bodyLimit) response.shouldKeepAlive = false;
-      else response.writeContinue();
-      serve(request, response);
-    });
+    server.on("checkContinue", (request, response) => serve(request, response, true));
     // Whatever else is expected may be passed over.
-    server.on("checkExpectation", serve);
-    server.on("upgrade", (request, socket, head) => webSockets.open(request, socket, head));
+    server.on("checkExpectation", (request, response) => serve(request, response));
+    server.on("upgrade", (request, socket, head) => webSockets.open(request, quiet(socket), head));
     // No tunnels are made here, and nobody else would say so.
     server.on("connect", (_request, socket) => refuseTunnel(socket));
+    server.on("timeout", endIdle);
     server.on("connection", (socket) => {
+      // Asked for each time: a new configuration may have moved it.
+      server.timeout = gateway.stallMs;
+      socket.setTimeout(gateway.stallMs);
       state.sockets.add(socket);
       socket.once("close", () => state.sockets.delete(socket));
       socket.once("end", () => askAfter(socket, systemClock));
@@ -118,8 +118,8 @@ const addressesOf = async (name: string): Promise<string[]> =>
   name === "localhost" ? (await lookup(name, { all: true })).map(({ address }) => address) : [name];
 
 const listenerFor =
-  (state: State): RequestListener =>
-  (request, response) => {
+  (state: State) =>
+  (request: IncomingMessage, response: ServerResponse, isAsking = false): void => {
     const { gateway } = state;
     const { origin } = request.headers;
     const arrival = { foreign: gateway.foreignIn(takeHost(request)) };
@@ -134,16 +134,56 @@ const listenerFor =
       if (standing === "welcome") allowOrigin(response, origin);
       if (standing === "welcome" && isPreflight(request)) return allow(request, response);
     }
-    if (request.method === "GET" || request.method === "HEAD")
-      return gateway.handle(exchangeOf(request, response, "", arrival));
+    latest.set(request.socket, response);
+    const exchange = exchangeOf(request, response, "", arrival);
+    const admitted = gateway.admit(exchange);
+    if (isAsking) answerAsking(request, response, gateway, admitted !== undefined);
+    // Who was not let in has been told why, and what it still sends is read past.
+    if (admitted === undefined) return;
+    if (request.method === "GET" || request.method === "HEAD") return gateway.serve(admitted, "");
     // The limit is asked for each time: a new configuration may have moved it.
+    const { bodyLimit: limit, bodyBudget: budget } = gateway;
     state.arriving++;
-    collectBody(request, gateway.bodyLimit, (fault, body = "") => {
+    collectBody(request, { limit, budget, tenant: admitted.tenant }, systemClock, (fault, body) => {
       state.arriving--;
-      if (fault !== null) refuse(fault);
-      else gateway.handle(exchangeOf(request, response, body, arrival));
+      if (fault === null) return gateway.serve(admitted, body ?? "");
+      // What is too slow would be read past for as long as it takes.
+      if (fault.code === "request.timeout") response.shouldKeepAlive = false;
+      gateway.refuse(exchange, fault);
     });
   };
+
+/** Who asks before sending a body is spared one that would be refused, and then has none to send. */
+function answerAsking(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { bodyLimit }: Gateway,
+  isAdmitted: boolean,
+): void {
+  if (isAdmitted && announcedOf(request) <= bodyLimit) response.writeContinue();
+  else response.shouldKeepAlive = false;
+}
+
+/** A connection that is no longer HTTP's has no time of HTTP's either. */
+function quiet(socket: Duplex): Duplex {
+  if (socket instanceof Socket) socket.setTimeout(0);
+  return socket;
+}
+
+/** The response that a connection was asked for last. */
+const latest = new WeakMap<Socket, ServerResponse>();
+
+/**
+ * A connection on which nothing has moved for a while. Its answer may be a long
+ * time coming; but one that waits to be read holds an upstream for nobody.
+ */
+function endIdle(socket: Socket): void {
+  const response = latest.get(socket);
+  const isAwaited = response !== undefined && !response.writableFinished;
+  if (socket.writableLength === 0 && isAwaited) return;
+  if (socket.writableLength > 0) tellStalled(socket);
+  socket.destroy();
+}
 
 /** What a request is sent to. One that names the whole address, as to a proxy, keeps only the path of it. */
 function takeHost(request: IncomingMessage): string {

@@ -30,6 +30,9 @@ export function openRecorded(config: Config, platform: Platform): Gateway {
     get bodyLimit() {
       return gateway.bodyLimit;
     },
+    get stallMs() {
+      return gateway.stallMs;
+    },
     get graceMs() {
       return gateway.graceMs;
     },

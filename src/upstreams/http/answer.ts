@@ -28,6 +28,8 @@ export type AnswerOptions = {
   readonly failing: Failing;
   readonly clock: Clock;
   readonly decoder: Utf8Decoder;
+  /** The exchange itself is over, and its connection free for another. */
+  readonly closed: () => void;
 };
 
 const LONGEST_ERROR = 64 * 1024;
@@ -150,8 +152,10 @@ export class HttpAnswer implements ResponseHandler, Flow {
   }
 
   #close(): void {
+    if (this.#closed) return;
     this.#closed = true;
     this.#calledOff?.();
+    this.#to.closed();
   }
 
   readonly #emit = (event: Event): void => {

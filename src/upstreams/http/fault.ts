@@ -198,6 +198,15 @@ export const packed = (failing: Failing, encoding: string): Failure => ({
   again: false,
 });
 
+export const noConnection = ({ name }: Failing, waitedMs: number): Failure => ({
+  fault: new Fault(
+    "upstream.busy",
+    `All connections to upstream \`${name}\` were in use for ${waitedMs} ms. Try again, or raise its \`connections\`.`,
+    { log: { upstream: name }, retryAfter: "1" },
+  ),
+  again: false,
+});
+
 export const blank = (failing: Failing, longest: number): Failure => ({
   fault: new Fault(
     "upstream.malformed",

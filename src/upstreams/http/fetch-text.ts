@@ -2,7 +2,7 @@ import type { Clock } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { Headers } from "../retry.ts";
 import { broken, refusal, tooLong, type Failing } from "./fault.ts";
-import type { HttpRequest, Transport } from "./transport.ts";
+import type { HttpRequest, ResponseController, Transport } from "./transport.ts";
 
 const LONGEST = 16 * 1024 * 1024;
 /** All of it must be there by then, however steadily it trickles. */
@@ -38,18 +38,25 @@ function receive(
   let status = 0;
   let headers: Headers = {};
   let body = "";
-  let callOff = (): void => {};
+  let controller: ResponseController | undefined;
+  let isLate = false;
+  const callOff = clock.at(clock.now() + WHOLE_MS, () => {
+    isLate = true;
+    controller?.abort(late(failing));
+    reject(late(failing));
+  });
   transport.send(request, {
-    onRequestStart(controller) {
-      callOff = clock.at(clock.now() + WHOLE_MS, () => controller.abort(late(failing)));
+    onRequestStart(started) {
+      controller = started;
+      if (isLate) controller.abort(late(failing));
     },
     onResponseStart(_, code, fields) {
       status = code;
       headers = fields;
     },
-    onResponseData(controller, chunk) {
+    onResponseData(own, chunk) {
       body += decoder.write(chunk);
-      if (body.length > LONGEST) controller.abort(tooLong(failing, LONGEST).fault);
+      if (body.length > LONGEST) own.abort(tooLong(failing, LONGEST).fault);
     },
     onResponseEnd() {
       callOff();

@@ -1,15 +1,17 @@
 import type { UpstreamEntry } from "../../dialects/registry.ts";
+import type { Flow } from "../../stream/flow.ts";
 import type { Clock, NewId } from "../../turn/clock.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import { HttpAnswer } from "./answer.ts";
-import type { Failing } from "./fault.ts";
+import { ConnectionShares } from "./connection-shares.ts";
+import { noConnection, type Failing } from "./fault.ts";
 import { fetchText } from "./fetch-text.ts";
 import { readModels } from "./model-list.ts";
 import { secretsOf } from "./secrets.ts";
 import type { Connect, HttpRequest, Timeouts } from "./transport.ts";
-import { retrying } from "../retry.ts";
+import { retrying, type Attempt, type RetryOptions } from "../retry.ts";
 import type { OpenOptions, Prepared, Upstream } from "../upstream.ts";
 import { version } from "../version.ts";
 
@@ -38,7 +40,7 @@ export type HttpOptions = {
   readonly connect: Connect;
 };
 
-const defaults: Timeouts = { connect: 10_000, headers: 300_000, idle: 300_000 };
+const defaults: Timeouts = { connect: 10_000, queue: 30_000, headers: 300_000, idle: 300_000 };
 const CONNECTIONS = 256;
 
 /** A model behind HTTP, in whichever dialect. */
@@ -52,6 +54,7 @@ export function httpUpstream(given: HttpOptions): Upstream {
   const transport = options.connect({ origin: base.origin, timeouts, connections, proxy, clock });
   const headers = headersFor(options);
   const failing = failingOf(options, base);
+  const shares = new ConnectionShares({ connections, waitMs: timeouts.queue, clock });
   const { upstream: wire, traits } = dialect;
 
   let closing: Promise<void> | undefined;
@@ -71,28 +74,25 @@ export function httpUpstream(given: HttpOptions): Upstream {
       const path = pathOf(base, wire.path({ model: to.model, stream: turn.stream }));
       return { decisions, open };
 
-      function open({ retry, requestId, headers: more }: OpenOptions) {
+      function open({ retry, requestId, tenant, headers: more }: OpenOptions) {
         const request: HttpRequest = {
           method: "POST",
           path,
           headers: [...common, "accept", accept, "x-request-id", requestId, ...flat(more)],
           body,
         };
-        return retrying<Event>(
-          (sink, fail) => {
-            const reader = wire.readEvents(reading);
-            const decoder = transport.newDecoder();
-            const answer = new HttpAnswer({ reader, sink, fail, failing, clock, decoder });
-            transport.send(request, answer);
-            return answer;
-          },
-          {
-            retries: retry ? (options.retries ?? 2) : 0,
-            clock,
-            random: options.random,
-            failed: (fault) => ({ type: "turn-fail", fault }),
-          },
-        );
+        const attempt: Attempt<Event> = (sink, fail) => {
+          const reader = wire.readEvents(reading);
+          const decoder = transport.newDecoder();
+          const closed = (): void => shares.leave(tenant);
+          const answer = new HttpAnswer({ reader, sink, fail, failing, clock, decoder, closed });
+          return sharing(answer, {
+            enter: (start, late) => shares.enter(tenant, start, late),
+            send: () => transport.send(request, answer),
+            late: () => fail(noConnection(failing, timeouts.queue)),
+          });
+        };
+        return retrying(attempt, retriesOf(options, retry));
       }
     },
     async models() {
@@ -100,6 +100,41 @@ export function httpUpstream(given: HttpOptions): Upstream {
       return readModels(await fetchText(transport, list, failing, clock));
     },
     close: () => (closing ??= transport.close()),
+  };
+}
+
+const retriesOf = (
+  { retries = 2, clock, random }: HttpOptions,
+  retry: boolean,
+): RetryOptions<Event> => ({
+  retries: retry ? retries : 0,
+  clock,
+  random,
+  failed: (fault) => ({ type: "turn-fail", fault }),
+});
+
+type Sharing = {
+  readonly enter: (start: () => void, late: () => void) => () => void;
+  readonly send: () => void;
+  readonly late: () => void;
+};
+
+/** Sends a request when it has a connection. One that is stopped before leaves the queue. */
+function sharing(answer: HttpAnswer, { enter, send, late }: Sharing): Flow {
+  let isSent = false;
+  const start = (): void => {
+    isSent = true;
+    send();
+  };
+  const leaveQueue = enter(start, late);
+  if (isSent) return answer;
+  return {
+    pause: () => answer.pause(),
+    resume: () => answer.resume(),
+    stop() {
+      if (!isSent) leaveQueue();
+      answer.stop();
+    },
   };
 }
 

@@ -4,6 +4,8 @@ import type { Headers } from "../retry.ts";
 /** All in milliseconds. */
 export type Timeouts = {
   readonly connect: number;
+  /** Of waiting for one of the upstream's connections to be free. */
+  readonly queue: number;
   readonly headers: number;
   /** Of silence in mid-answer. */
   readonly idle: number;

@@ -1,0 +1,127 @@
+/** Takes in the bodies of requests: within their limits, and not for ever. */
+
+import { isUtf8 } from "node:buffer";
+import type { IncomingMessage } from "node:http";
+import {
+  decompress,
+  isKnownEncoding,
+  notUtf8,
+  tooLarge,
+  unknownEncoding,
+} from "../../gateway/body.ts";
+import { HeldBytes, type BodyShare } from "../../gateway/body-budget.ts";
+import { ByteBuffer } from "../../gateway/byte-buffer.ts";
+import type { Clock } from "../../turn/clock.ts";
+import { Fault } from "../../turn/fault.ts";
+import { nodeDecompressors as decompressors } from "../platform/node-runtime.ts";
+
+/** In this time so many bytes must come, or the rest. A connection of 40 kbit/s manages that. */
+const LOOK_MS = 15_000;
+const LEAST_BYTES = 64 * 1024;
+
+type Done = (fault: Fault | null, body?: string) => void;
+type Payload = Pick<IncomingMessage, "headers" | "on">;
+
+/** The whole body as text. One that is refused is read past, so that its client reads the answer. */
+export function collectBody(payload: Payload, share: BodyShare, clock: Clock, done: Done): void {
+  new Intake(payload, share, clock, done).begin();
+}
+
+class Intake {
+  readonly #payload: Payload;
+  readonly #share: BodyShare;
+  readonly #clock: Clock;
+  readonly #done: Done;
+  readonly #held: HeldBytes;
+  readonly #bytes: ByteBuffer;
+  #isOver = false;
+  #callOff = (): void => {};
+
+  constructor(payload: Payload, share: BodyShare, clock: Clock, done: Done) {
+    this.#payload = payload;
+    this.#share = share;
+    this.#clock = clock;
+    this.#done = done;
+    this.#held = new HeldBytes(share);
+    this.#bytes = new ByteBuffer((bytes) => this.#held.take(bytes));
+  }
+
+  begin(): void {
+    const payload = this.#payload;
+    const { limit } = this.#share;
+    const encoding = payload.headers["content-encoding"];
+    if (announcedOf(payload) > limit) return this.#end(tooLarge(limit));
+    if (encoding !== undefined && !isKnownEncoding(encoding, decompressors))
+      return this.#end(unknownEncoding(encoding, decompressors));
+    payload.on("data", (chunk: Buffer<ArrayBuffer>) => this.#add(chunk));
+    payload.on("end", () => void this.#whole(encoding));
+    payload.on("error", (error) => this.#end(cutOff(error)));
+    this.#lookLater(0);
+  }
+
+  #add(chunk: Buffer<ArrayBuffer>): void {
+    if (this.#isOver) return;
+    const { limit } = this.#share;
+    if (this.#bytes.length + chunk.length > limit) return this.#end(tooLarge(limit));
+    try {
+      this.#bytes.add(chunk);
+    } catch (error) {
+      this.#end(error as Fault);
+    }
+  }
+
+  #lookLater(before: number): void {
+    this.#callOff = this.#clock.at(this.#clock.now() + LOOK_MS, () => {
+      const { length } = this.#bytes;
+      if (length - before < LEAST_BYTES) this.#end(tooSlow());
+      else this.#lookLater(length);
+    });
+  }
+
+  async #whole(encoding: string | undefined): Promise<void> {
+    if (this.#isOver) return;
+    this.#callOff();
+    const bytes = this.#bytes.takeAll();
+    if (encoding === undefined) return this.#read(bytes);
+    const { limit } = this.#share;
+    try {
+      this.#read(await decompress(bytes, { encoding, limit, decompressors, held: this.#held }));
+    } catch (error) {
+      this.#end(error as Fault);
+    }
+  }
+
+  #read({ buffer, byteOffset, byteLength }: Uint8Array<ArrayBuffer>): void {
+    const bytes = Buffer.from(buffer, byteOffset, byteLength);
+    if (isUtf8(bytes)) this.#end(null, bytes.toString());
+    else this.#end(notUtf8());
+  }
+
+  /** Told once; what the body held is given back before. */
+  #end(fault: Fault | null, body?: string): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#callOff();
+    this.#bytes.takeAll();
+    this.#held.release();
+    this.#done(fault, body);
+  }
+}
+
+/** How long its body is, as far as it says so. */
+export const announcedOf = ({ headers }: Pick<IncomingMessage, "headers">): number =>
+  Number(headers["content-length"] ?? 0);
+
+const cutOff = (error: Error): Fault =>
+  new Fault(
+    "request.invalid",
+    "The body did not arrive as announced; check `content-length` and the encoding.",
+    {},
+    error,
+  );
+
+const tooSlow = (): Fault =>
+  new Fault(
+    "request.timeout",
+    `The body came slower than ${LEAST_BYTES} bytes in ${LOOK_MS / 1000} seconds; send it again.`,
+  );
