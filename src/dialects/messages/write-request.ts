@@ -46,7 +46,7 @@ function translate(turn: Turn<UpstreamName>, { profile, model }: Target): Writte
   const asked = writeThinking({ turn, profile, maxTokens });
   const isPrefillTaken = takesPrefill(turn, profile, asked.thinking);
   const { system, messages, decisions } = writeMessages(turn, profile, isPrefillTaken);
-  decisions.push(...limits);
+  append(decisions, limits);
   const { parallelCalls, effort: _e, thinking: _t, thinkingBudget: _b, ...others } = turn.params;
   const { reasoningSummary: _s, maxTokens: _m, serviceTier, ...params } = others;
   const written = writeParams(
