@@ -19,21 +19,20 @@ import type { GatewayState } from "./state.ts";
 import { decoded, serveModel, serveModels } from "./model-routes.ts";
 import { matchPath } from "./match-path.ts";
 import { planTurn } from "./plan-report.ts";
-import type { Round } from "./round.ts";
 import { afterRecall } from "./after-recall.ts";
 import { recall, type ReadBody, type Recalled } from "./recall.ts";
 import { outputModes } from "./rules.ts";
-import { linkName, selectChain, type Link } from "./select.ts";
+import { selectChain, type Link } from "./select.ts";
 import { readUsageQuery, usageBody } from "./usage-report.ts";
 import { runTurn, turnAhead, type Job } from "./turn-run.ts";
 import { deleteResponse, serveInputItems, serveResponse } from "./response-routes.ts";
 import { sendJson } from "./send-json.ts";
 import { serveTokenCount } from "./token-count.ts";
 import { withOwnId } from "./thread.ts";
+import { turnHeaders } from "./turn-headers.ts";
 import { stageOf } from "./turn-stage.ts";
 import { contentType as metricsType } from "../telemetry/registry.ts";
 import { startSpan } from "../telemetry/spans.ts";
-import { summary } from "../tools/plan/plan.ts";
 
 /** A request on its way through a route. */
 export type RequestContext = {
@@ -322,41 +321,6 @@ async function servePastPlan(context: RequestContext): Promise<void> {
     );
   sendJson(context, 200, { id, ...plan });
 }
-
-type TurnHead = {
-  readonly requestId: string;
-  readonly door: DoorDialect;
-  readonly rules: CallRules;
-};
-
-function turnHeaders(
-  { requestId, door: { requestIdHeader = "x-request-id" }, rules }: TurnHead,
-  round: Round | undefined,
-): Record<string, string> {
-  const { stopMode, output } = rules;
-  const headers: Record<string, string> = {
-    "x-request-id": requestId,
-    [requestIdHeader]: requestId,
-    "x-codex-stop-after-tools-mode": stopMode,
-  };
-  if (output !== undefined) headers["x-proxy-output-mode"] = output;
-  if (round === undefined) return headers;
-  const { link, plan } = round;
-  headers["x-patchbay-upstream"] = headerText(linkName(link));
-  if (plan.verdicts.length > 0) headers["x-patchbay-plan"] = summary(plan);
-  return headers;
-}
-
-/** A model's name may be the client's own words; a header takes only some characters, and not many. */
-const headerText = (text: string): string =>
-  PLAIN_TEXT.test(text)
-    ? text
-    : text
-        .slice(0, 256)
-        .toWellFormed()
-        .replaceAll(/[^\x20-\x7e]+/g, encodeURIComponent);
-
-const PLAIN_TEXT = /^[\x20-\x7e]{0,256}$/;
 
 /** What the tenant's own turns used, added up; where no key is needed, everybody's. */
 async function serveUsage(context: RequestContext): Promise<void> {
