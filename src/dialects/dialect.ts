@@ -97,10 +97,19 @@ export type UpstreamDialect = {
   headers(apiKey: string | undefined): Readonly<Record<string, string>>;
   writeRequest(turn: Turn<UpstreamName>, to: Target): Written;
   readEvents(context: ReadContext): EventReader;
+  /** How upstreams of the dialect are asked for the number of a request's tokens, where their profile says that they can be. */
+  readonly tokenCount?: UpstreamTokenCount | undefined;
   /** Whether its reader emits `frame` events where it is asked to: only then are answers forwarded as they are. */
   readonly emitsFrames?: boolean | undefined;
   /** What any upstream of the dialect is taken for where no profile is named and no built-in one is generic. */
   readonly profile?: Profile | undefined;
+};
+
+export type UpstreamTokenCount = {
+  /** Below the base URL. */
+  readonly path: string;
+  /** What a request tells of itself to be counted: without what only an answer needs. */
+  readonly fields: readonly string[];
 };
 
 /** What the path of a request may depend on. */

@@ -18,7 +18,7 @@ type Waiting = {
 export async function afterRecall(
   { state: { running }, exchange: { reply }, refuse }: Waiting,
   request: Promise<Recalled>,
-  then: (request: Recalled) => void,
+  then: (request: Recalled) => void | Promise<void>,
 ): Promise<void> {
   const waiting: RunningTurn = {
     place: -1,
@@ -35,7 +35,7 @@ export async function afterRecall(
     if (running.remove(waiting)) throw error;
     return; // Nobody is there to be told.
   }
-  if (running.remove(waiting)) then(recalled);
+  if (running.remove(waiting)) await then(recalled);
 }
 
 const stopping = (): Fault =>

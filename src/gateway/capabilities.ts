@@ -119,6 +119,7 @@ const overridable = {
   thinking: z.strictObject(thinking).partial({ display: true, leads: true }),
   maxTokens: z.int().positive(),
   maxUser: z.int().positive(),
+  countsTokens: z.boolean(),
   exclusiveSampling: z.boolean(),
   cacheMark: fields,
   streamUsage: z.boolean(),

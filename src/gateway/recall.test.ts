@@ -48,9 +48,9 @@ describe("a request that waits for the store", () => {
     const reply = { onLeave: (then: () => void) => void (leave = then) } as Reply;
     const { promise, resolve, reject } = Promise.withResolvers<Recalled>();
     const refuse = (fault: Fault): void => void happened.push(fault.code);
-    const over = afterRecall({ state: { running }, exchange: { reply }, refuse }, promise, () =>
-      happened.push("goes on"),
-    );
+    const over = afterRecall({ state: { running }, exchange: { reply }, refuse }, promise, () => {
+      happened.push("goes on");
+    });
     return { running, happened, leave: () => leave(), resolve, reject, over };
   };
   const recalled = { turn: {}, sealOwner: () => undefined } as unknown as Recalled;

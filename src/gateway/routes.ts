@@ -132,8 +132,8 @@ const countRoutes = ({ door }: DoorEntry): Route[] => {
     const { state, exchange, params } = context;
     requireJson(exchange.headers);
     const body = state.readBody(exchange.body);
-    return recalled(context, { dialect: door, body, params }, ({ turn }) =>
-      serveTokenCount(context, turn, { door, form: tokenCount }),
+    return recalled(context, { dialect: door, body, params }, (request) =>
+      serveTokenCount(context, request, { door, form: tokenCount }),
     );
   };
   return [{ method: "POST", path: tokenCount.route, door, serve }];
@@ -206,7 +206,7 @@ function readTurnBody({ state, exchange }: RequestContext, dialect: DoorDialect)
 function recalled(
   context: RequestContext,
   read: Pick<ReadBody, "dialect" | "body" | "params">,
-  then: (request: Recalled) => void,
+  then: (request: Recalled) => void | Promise<void>,
 ): void | Promise<void> {
   const { state, exchange, tenant } = context;
   const { headers, body: text } = exchange;

@@ -1,20 +1,37 @@
 import type { DoorDialect, TokenCountForm } from "../dialects/dialect.ts";
-import type { Turn } from "../turn/turn.ts";
+import { Fault } from "../turn/fault.ts";
 import { inputTokens } from "../upstreams/tokens.ts";
+import type { Recalled } from "./recall.ts";
+import { prepareRound } from "./round.ts";
 import type { RequestContext } from "./routes.ts";
 import { selectChain } from "./select.ts";
 import { sendJson } from "./send-json.ts";
 
-/** Counts by an estimate of ours: what a request becomes differs with every upstream of a chain. */
-export function serveTokenCount(
+/** A count, and whether the upstream made it. */
+type Count = { readonly tokens: number; readonly by: "upstream" | "estimate" };
+
+/** Says how many tokens a request has: by the upstream where that can count, else by an estimate. */
+export async function serveTokenCount(
   context: RequestContext,
-  turn: Turn,
+  request: Recalled,
   { door, form }: { readonly door: DoorDialect; readonly form: TokenCountForm },
-): void {
-  const { state, requestId } = context;
-  // A model that nobody has is refused here as it would be with the request itself.
-  selectChain(turn.model, state.config, state.upstreams);
+): Promise<void> {
+  const { requestId } = context;
+  const { tokens, by } = await count(context, request);
   const { requestIdHeader = "x-request-id" } = door;
-  const headers = { "x-patchbay-token-count": "estimate", [requestIdHeader]: requestId };
-  sendJson(context, 200, form.body(inputTokens(turn)), headers);
+  const headers = { "x-patchbay-token-count": by, [requestIdHeader]: requestId };
+  sendJson(context, 200, form.body(tokens), headers);
+}
+
+async function count({ state }: RequestContext, { turn, sealOwner }: Recalled): Promise<Count> {
+  // A model that nobody has is refused here as it would be with the request itself.
+  const [link] = selectChain(turn.model, state.config, state.upstreams);
+  try {
+    const { prepared } = prepareRound(turn, link, { strict: false, rules: state.rules, sealOwner });
+    if (prepared.count !== undefined) return { tokens: await prepared.count(), by: "upstream" };
+  } catch (error) {
+    // Nobody is worse off with an estimate than without a count.
+    if (!(error instanceof Fault)) throw error;
+  }
+  return { tokens: inputTokens(turn), by: "estimate" };
 }

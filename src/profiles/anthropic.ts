@@ -45,6 +45,7 @@ export const anthropic = extendProfile(genericMessages, {
     },
   },
   params: { thread: "thread", compaction: "compaction" },
+  countsTokens: true,
   formats: ["text", "strict"],
   strictSchema: {
     keywords: [

@@ -12,6 +12,7 @@ import { genericResponses } from "./generic-responses.ts";
 export const openaiResponses = extendProfile(genericResponses, {
   name: "openai-responses",
   provider: "openai",
+  countsTokens: true,
   tools: { max: NO_LIMIT, deferred: true, schema: { anyRoot: false } },
   // It keeps answers, and goes on from one by its id.
   params: { previousResponse: "previous_response_id" },

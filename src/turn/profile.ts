@@ -194,6 +194,8 @@ export type Profile = {
   readonly maxTokens?: number | undefined;
   /** How many characters the name of a user may have. */
   readonly maxUser?: number | undefined;
+  /** Whether it says how many tokens a request has without answering it. */
+  readonly countsTokens?: boolean | undefined;
   /** Whether only one of temperature and top_p may be said. */
   readonly exclusiveSampling?: boolean | undefined;
   /** What has the upstream cache a prompt, for clients whose dialect has no word for that. */

@@ -31,6 +31,8 @@ export type Prepared = {
   /** What the upstream's dialect cannot express. */
   readonly decisions: readonly Decision[];
   open(options: OpenOptions): Source<TurnEvent<UpstreamName>>;
+  /** How many tokens it has, where the upstream says so without answering it. */
+  count?(): Promise<number>;
 };
 
 export type OpenOptions = {

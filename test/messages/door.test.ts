@@ -15,6 +15,42 @@ it("counts tokens by an estimate, and says that it is one", async () => {
   expect(response.headers.get("x-patchbay-token-count")).toBe("estimate");
 });
 
+it("has an upstream count that can, and tells it nothing that only an answer needs", async () => {
+  await using upstream = await fakeUpstream(() => json({ input_tokens: 4711 }));
+  await using served = await serve(onto("messages", upstream.url, { profile: "anthropic" }));
+  const client = new Anthropic({ baseURL: served.url, apiKey: "unused", maxRetries: 0 });
+  const { max_tokens: _, ...counted } = hi;
+  const asked = { ...counted, system: "Be brief." };
+  const { data, response } = await client.messages.countTokens(asked).withResponse();
+  expect(data.input_tokens).toBe(4711);
+  expect(response.headers.get("x-patchbay-token-count")).toBe("upstream");
+  expect(upstream.requests[0]).toMatchObject({ path: "/v1/messages/count_tokens", body: asked });
+  expect(Object.keys(upstream.requests[0]?.body ?? {}).toSorted()).toEqual([
+    "messages",
+    "model",
+    "system",
+  ]);
+});
+
+it("has a Responses upstream count for a Messages client", async () => {
+  await using upstream = await fakeUpstream(() => json({ input_tokens: 12 }));
+  const more = { profile: "openai-responses" };
+  await using served = await serve(onto("responses", upstream.url, more));
+  const client = new Anthropic({ baseURL: served.url, apiKey: "unused", maxRetries: 0 });
+  const { max_tokens: _, ...counted } = hi;
+  expect(await client.messages.countTokens(counted)).toEqual({ input_tokens: 12 });
+  expect(upstream.requests[0]?.path).toBe("/v1/responses/input_tokens");
+});
+
+it("estimates where an upstream that can count does not", async () => {
+  await using upstream = await fakeUpstream(() => json({ error: { message: "no" } }, 404));
+  await using served = await serve(onto("messages", upstream.url, { profile: "anthropic" }));
+  const client = new Anthropic({ baseURL: served.url, apiKey: "unused", maxRetries: 0 });
+  const { max_tokens: _, ...counted } = hi;
+  const { response } = await client.messages.countTokens(counted).withResponse();
+  expect(response.headers.get("x-patchbay-token-count")).toBe("estimate");
+});
+
 it("lists models for both families of clients", async () => {
   await using served = await serve({});
   const client = new Anthropic({ baseURL: served.url, apiKey: "unused", maxRetries: 0 });

@@ -45,6 +45,21 @@ export const messages = {
     }),
     writeRequest,
     readEvents,
+    tokenCount: {
+      path: `${messagesRoute}/count_tokens`,
+      fields: [
+        "model",
+        "messages",
+        "system",
+        "tools",
+        "tool_choice",
+        "thinking",
+        "output_config",
+        "cache_control",
+        "context_management",
+        "mcp_servers",
+      ],
+    },
     emitsFrames: true,
   },
 } as const satisfies Dialect;

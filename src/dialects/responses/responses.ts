@@ -41,6 +41,22 @@ export const responses = {
     headers: bearer,
     writeRequest,
     readEvents,
+    tokenCount: {
+      path: `${responsesRoute}/input_tokens`,
+      fields: [
+        "model",
+        "input",
+        "instructions",
+        "tools",
+        "tool_choice",
+        "text",
+        "reasoning",
+        "truncation",
+        "parallel_tool_calls",
+        "previous_response_id",
+        "conversation",
+      ],
+    },
     emitsFrames: true,
   },
 } as const satisfies Dialect;

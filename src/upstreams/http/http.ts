@@ -7,8 +7,10 @@ import type { Profile } from "../../turn/profile.ts";
 import { HttpAnswer } from "./answer.ts";
 import { ConnectionShares } from "./connection-shares.ts";
 import { noConnection, type Failing } from "./fault.ts";
+import { pathOf } from "./path.ts";
 import { fetchText } from "./fetch-text.ts";
 import { readModels } from "./model-list.ts";
+import { tokenCounter } from "./token-count.ts";
 import { secretsOf } from "./secrets.ts";
 import type { Connect, HttpRequest, Timeouts } from "./transport.ts";
 import { retrying, type Attempt, type RetryOptions } from "../retry.ts";
@@ -56,7 +58,6 @@ export function httpUpstream(given: HttpOptions): Upstream {
   const failing = failingOf(options, base);
   const shares = new ConnectionShares({ connections, waitMs: timeouts.queue, clock });
   const { upstream: wire, traits } = dialect;
-
   let closing: Promise<void> | undefined;
 
   return {
@@ -72,7 +73,8 @@ export function httpUpstream(given: HttpOptions): Upstream {
       const accept = turn.stream ? "text/event-stream" : "application/json";
       const reading = { newId, frames: to.straight, asked: turn.params.n ?? 1 };
       const path = pathOf(base, wire.path({ model: to.model, stream: turn.stream }));
-      return { decisions, open };
+      const sending = { transport, failing, clock, base, headers: common };
+      return { decisions, open, ...tokenCounter(wire.tokenCount, to.profile, body, sending) };
 
       function open({ retry, requestId, tenant, headers: more }: OpenOptions) {
         const request: HttpRequest = {
@@ -162,9 +164,6 @@ function withOwn(
 
 const flat = (headers: OpenOptions["headers"]): readonly string[] =>
   headers === undefined ? [] : Object.entries(headers).flat();
-
-const pathOf = (base: URL, route: string): string =>
-  base.pathname.replace(/\/+$/, "") + route + base.search;
 
 /** Names and values in turn; what is configured wins. */
 function headersFor({ apiKey, headers = {}, dialect }: HttpOptions): string[] {
