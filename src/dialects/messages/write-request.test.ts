@@ -5,6 +5,7 @@ import { modelProfile } from "../../profiles/models.ts";
 import { planTools } from "../../tools/plan/plan.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { chat } from "../chat/chat.ts";
+import { bodyReader } from "../shared/body.ts";
 import { readRequest } from "./read-request.ts";
 import { writeRequest } from "./write-request.ts";
 
@@ -164,6 +165,17 @@ describe("a request to a Messages upstream", () => {
       decisions: [],
       headers: { "anthropic-beta": "a,b", "anthropic-version": "2026-10-21" },
     });
+  });
+
+  it("is the client's own text in the straight lane, but for the model", () => {
+    const text =
+      '{ "model":"m", "max_tokens":9, "x": 12345678901234567890, "messages":[{"role":"user","content":"\\u00e9"}] }';
+    const plan = planTools(
+      readRequest(bodyReader()(text)),
+      modelProfile(anthropic, "claude-opus-5"),
+    );
+    const to = { profile: anthropic, model: "claude-opus-5", straight: true };
+    expect(writeRequest(plan.turn, to).text).toBe(text.replace('"m"', '"claude-opus-5"'));
   });
 
   it("begins with what the turn before was, byte for byte", () => {

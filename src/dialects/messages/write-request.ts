@@ -8,7 +8,8 @@ import type { Fields, Params, Turn } from "../../turn/turn.ts";
 import type { Target, Written } from "../dialect.ts";
 import { fieldsOf, listOf, numberOf } from "../shared/loose.ts";
 import { addFields, paramPath, writeExtra, writeParams } from "../shared/params.ts";
-import { withOwnTools, withTools } from "../shared/tools-text.ts";
+import { bodyWith, forwardChanges } from "../shared/source-text.ts";
+import { withTools } from "../shared/tools-text.ts";
 import { writeChoice } from "./choice.ts";
 import { writeFormat } from "./format.ts";
 import { writeTier } from "./service-tier.ts";
@@ -33,11 +34,11 @@ export function writeRequest(turn: Turn<UpstreamName>, to: Target): Written {
 
 /** The client's own request, under the upstream's name for the model. */
 function forward(turn: Turn<UpstreamName>, { profile, model }: Target): Written {
-  const { tools, ...rest } = turn.body;
-  const body: Body = { ...rest, model };
-  if (turn.stream) body.stream = true;
-  addFields(body, profile);
-  return { text: withOwnTools(body, tools), decisions: [] };
+  const { body, stream } = turn;
+  return {
+    text: bodyWith(body, forwardChanges(body, { model, stream, profile })),
+    decisions: [],
+  };
 }
 
 function translate(turn: Turn<UpstreamName>, { profile, model }: Target): Written {
