@@ -4,11 +4,11 @@ import type { EventWriter } from "../stream/straight.ts";
 import type { NewId } from "../turn/clock.ts";
 import type { Decision, OnDecision } from "../turn/decision.ts";
 import type { DialectTraits } from "../turn/dialect-traits.ts";
-import type { TurnEvent } from "../turn/event.ts";
+import type { TurnEvent, Usage } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
 import type { Profile } from "../turn/profile.ts";
-import type { DialectName, Fields, Item, Turn } from "../turn/turn.ts";
+import type { DialectName, Fields, Item, Opaque, Turn } from "../turn/turn.ts";
 
 /**
  * A wire language. The half that clients speak and the half that upstreams speak
@@ -52,6 +52,8 @@ export type DoorDialect = {
   readonly writeError: (fault: Fault, requestId?: string) => string;
   /** The path that tells by POST how many tokens a request has, and the body of the answer. */
   readonly tokenCount?: TokenCountForm | undefined;
+  /** For a dialect whose clients may have a conversation compacted. */
+  readonly compaction?: CompactionForm | undefined;
   /** For a dialect whose requests may also come as messages on a WebSocket, on the paths of `routes`. */
   readonly socket?: SocketForm | undefined;
   /** Where its clients look for the id of a request, where that is not `x-request-id`. */
@@ -75,6 +77,30 @@ export type ModelListForm = {
 export type TokenCountForm = {
   readonly route: string;
   body(tokens: number): Fields;
+};
+
+export type CompactionForm = {
+  /** The path that takes a conversation by POST. */
+  readonly route: string;
+  /** The turn that asks the model for a summary of the conversation in a turn. */
+  ask(turn: Turn): Turn;
+  /** What is sealed in an item that stands for a conversation. */
+  sealIn(item: Opaque): string | undefined;
+  /** What the model is shown of it. */
+  opened(summary: string): Item;
+  writeAnswer(answer: CompactedTurn): string;
+};
+
+/** A conversation that has been compacted. */
+export type CompactedTurn = {
+  readonly id: string;
+  /** Seconds since the epoch. */
+  readonly created: number;
+  readonly turn: Turn;
+  /** The summary, sealed. */
+  readonly seal: string;
+  readonly usage: Usage;
+  readonly newId: NewId;
 };
 
 export type SocketForm = {

@@ -2,6 +2,8 @@ import type { Clock } from "../turn/clock.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Fields } from "../turn/turn.ts";
+import type { ConversationStore } from "./conversations.ts";
+import { DatabaseConversations } from "./database-conversations.ts";
 import type { Batch, Database } from "./database.ts";
 import { PLANS_SHARE } from "./memory.ts";
 import { isStorableId, recordOf } from "./record.ts";
@@ -34,6 +36,7 @@ const SWEEP_SHARE = 1 / 32;
 
 /** A store whose rows are in a database. */
 export class DatabaseStore implements Store {
+  readonly conversations: ConversationStore;
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #retention: Retention;
@@ -52,6 +55,12 @@ export class DatabaseStore implements Store {
     this.#maxPlanBytes = retention.maxBytes * PLANS_SHARE;
     const write = (batch: Batch): Promise<void> => this.#write(batch);
     this.#queue = new WriteQueue({ clock, write, gatherMs, onState });
+    this.conversations = new DatabaseConversations({
+      database,
+      clock,
+      since: () => this.#since(),
+      read: (tenant, ask) => this.#read(tenant, ask),
+    });
   }
 
   start(): void {
@@ -105,6 +114,10 @@ export class DatabaseStore implements Store {
     return this.#read(tenant, () => this.#database.sumUsage({ tenant, start, end }));
   }
 
+  secret(name: string, made: string): Promise<string> {
+    return this.#bounded(() => this.#database.secret({ name, made }));
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#cancelSweep?.();
@@ -128,17 +141,20 @@ export class DatabaseStore implements Store {
     return this.#read(tenant, () => ask({ tenant, id, since }));
   }
 
-  async #read<Found>(tenant: Tenant, ask: () => Promise<Found>): Promise<Found> {
+  #read<Found>(tenant: Tenant, ask: () => Promise<Found>): Promise<Found> {
+    return this.#bounded(async () => {
+      await this.#queue.settled(tenant);
+      return ask();
+    });
+  }
+
+  async #bounded<Found>(ask: () => Promise<Found>): Promise<Found> {
     let cancel: (() => void) | undefined;
     const late = new Promise<never>((_, reject) => {
       cancel = this.#clock.at(this.#clock.now() + READ_MS, () => reject(timedOut()));
     });
-    const found = async (): Promise<Found> => {
-      await this.#queue.settled(tenant);
-      return ask();
-    };
     try {
-      return await Promise.race([found(), late]);
+      return await Promise.race([ask(), late]);
     } finally {
       cancel?.();
     }

@@ -1,6 +1,13 @@
 import type { Tenant } from "../turn/tenant.ts";
 import type { Fields } from "../turn/turn.ts";
 import type { TurnRecord } from "./record.ts";
+import type {
+  FoundConversation,
+  LeaseState,
+  NewConversation,
+  StoredConversation,
+} from "./conversations.ts";
+import type { StoredItem } from "./store.ts";
 import type { FoundChain, FoundItems, StoredResponse } from "./store.ts";
 import type { UsageRow } from "./usage-sums.ts";
 
@@ -21,6 +28,21 @@ export type UsageQuery = {
   readonly end: number;
 };
 
+export type UpdateConversationQuery = IdQuery & { readonly json: string };
+export type AddItemsQuery = IdQuery & {
+  readonly items: readonly StoredItem[];
+  readonly at: number;
+};
+export type LoadConversationQuery = IdQuery & { readonly maxBytes: number };
+export type ConversationItemQuery = IdQuery & { readonly item: string };
+export type LeaseQuery = IdQuery & {
+  readonly owner: string;
+  readonly now: number;
+  readonly until: number;
+};
+export type ReleaseQuery = Pick<LeaseQuery, "tenant" | "id" | "owner">;
+export type SecretQuery = { readonly name: string; readonly made: string };
+
 /** What may be kept, for a sweep. */
 export type SweepBounds = {
   readonly since: number;
@@ -32,8 +54,21 @@ export type SweepBounds = {
 /** Turns that are written together. A batch that is written a second time, since nobody knows what became of the first, changes nothing. */
 export type Batch = { readonly id: string; readonly turns: readonly TurnRecord[] };
 
+export type ConversationOperations = {
+  createConversation(conversation: NewConversation): void;
+  findConversation(query: IdQuery): StoredConversation | undefined;
+  updateConversation(query: UpdateConversationQuery): boolean;
+  deleteConversation(query: IdQuery): boolean;
+  addConversationItems(query: AddItemsQuery): boolean;
+  loadConversation(query: LoadConversationQuery): FoundConversation;
+  deleteConversationItem(query: ConversationItemQuery): boolean;
+  leaseConversation(query: LeaseQuery): LeaseState;
+  releaseConversation(query: ReleaseQuery): void;
+  secret(query: SecretQuery): string;
+};
+
 /** Each takes one value, so that a call is a message. None retries; each error is a Fault. */
-export type Operations = {
+export type Operations = ConversationOperations & {
   /** All of the batch or nothing of it. */
   write(batch: Batch): void;
   findItems(query: ItemsQuery): FoundItems;

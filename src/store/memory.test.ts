@@ -1,10 +1,12 @@
 import { expect, it } from "vitest";
 import { stillClock } from "../../test/support/still-clock.ts";
+import { describeConversations } from "../../test/support/conversation-suite.ts";
 import { describeStore, item, turn } from "../../test/support/store-suite.ts";
 import { MemoryStore } from "./memory.ts";
 import { TenantSegments } from "./segments.ts";
 
-describeStore("memory", (clock, retention) => new MemoryStore(clock, retention));
+for (const describeKind of [describeStore, describeConversations])
+  describeKind("memory", (clock, retention) => new MemoryStore(clock, retention));
 
 it("takes a turn in the call that saves it", async () => {
   const store = new MemoryStore(stillClock());

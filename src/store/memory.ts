@@ -2,6 +2,8 @@ import type { Clock } from "../turn/clock.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Fields } from "../turn/turn.ts";
 import { itemsText, joinedTexts } from "./chain-rows.ts";
+import type { ConversationStore } from "./conversations.ts";
+import { MemoryConversations } from "./memory-conversations.ts";
 import { TenantSegments } from "./segments.ts";
 import type {
   FoundChain,
@@ -33,6 +35,9 @@ const memoryRetention: Retention = { maxBytes: 24 * 1024 * 1024, maxAgeMs: 30 * 
 /** Of what may be kept, the part for plans: the plans of an agent with many tools must not push out its answers. */
 export const PLANS_SHARE = 1 / 3;
 
+/** The part for conversations. */
+const CONVERSATIONS_SHARE = 1 / 6;
+
 /** What an entry takes beside its text: objects, table slots, keys. */
 const ENTRY_BYTES = 256;
 
@@ -40,6 +45,8 @@ const done = Promise.resolve();
 
 /** A store that lives as long as the process. A write is over when its call returns. */
 export class MemoryStore implements Store {
+  readonly conversations: ConversationStore;
+  readonly #secrets = new Map<string, string>();
   readonly #clock: Pick<Clock, "date">;
   readonly #maxAgeMs: number;
   readonly #answers: TenantSegments<Answers>;
@@ -48,10 +55,11 @@ export class MemoryStore implements Store {
 
   constructor(clock: Pick<Clock, "date">, { maxBytes, maxAgeMs } = memoryRetention) {
     const plansBytes = maxBytes * PLANS_SHARE;
+    const conversationsBytes = maxBytes * CONVERSATIONS_SHARE;
     this.#clock = clock;
     this.#maxAgeMs = maxAgeMs;
     this.#answers = new TenantSegments(
-      { maxBytes: maxBytes - plansBytes, maxAgeMs },
+      { maxBytes: maxBytes - plansBytes - conversationsBytes, maxAgeMs },
       clock,
       () => ({
         responses: new Map(),
@@ -59,6 +67,10 @@ export class MemoryStore implements Store {
         seals: new Map(),
       }),
     );
+    this.conversations = new MemoryConversations(clock, {
+      maxBytes: conversationsBytes,
+      maxAgeMs,
+    });
     this.#plans = new TenantSegments({ maxBytes: plansBytes, maxAgeMs }, clock, () => new Map());
   }
 
@@ -162,6 +174,12 @@ export class MemoryStore implements Store {
 
   sumUsage(tenant: Tenant, start: number, end: number): Promise<readonly UsageRow[]> {
     return Promise.resolve(this.#usage.read(tenant, start, end));
+  }
+
+  async secret(name: string, made: string): Promise<string> {
+    const known = this.#secrets.get(name);
+    if (known === undefined) this.#secrets.set(name, made);
+    return known ?? made;
   }
 
   close(): Promise<void> {

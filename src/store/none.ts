@@ -1,8 +1,9 @@
 import type { Store } from "./store.ts";
 
 const done = Promise.resolve();
+const secrets = new Map<string, string>();
 
-/** A store that keeps nothing, for `store: off`. */
+/** A store that keeps nothing, for `store: off`. What all requests share lives as long as the process. */
 export const noStore: Store = {
   start() {},
   trouble: () => undefined,
@@ -14,5 +15,21 @@ export const noStore: Store = {
   loadChain: (_, id) => Promise.resolve({ type: "missing", id }),
   deleteResponse: () => Promise.resolve(false),
   sumUsage: () => Promise.resolve([]),
+  conversations: {
+    createConversation: () => done,
+    findConversation: () => Promise.resolve(undefined),
+    updateConversation: () => Promise.resolve(false),
+    deleteConversation: () => Promise.resolve(false),
+    addConversationItems: () => Promise.resolve(false),
+    loadConversation: () => Promise.resolve({ type: "missing" }),
+    deleteConversationItem: () => Promise.resolve(false),
+    leaseConversation: () => Promise.resolve("missing"),
+    releaseConversation: () => done,
+  },
+  async secret(name, made) {
+    const known = secrets.get(name);
+    if (known === undefined) secrets.set(name, made);
+    return known ?? made;
+  },
   close: () => done,
 };

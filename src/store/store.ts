@@ -2,6 +2,7 @@ import type { Usage } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Fields } from "../turn/turn.ts";
+import type { ConversationStore } from "./conversations.ts";
 import type { UsageRow } from "./usage-sums.ts";
 
 /**
@@ -33,6 +34,9 @@ export type Store = {
   deleteResponse(tenant: Tenant, id: string): Promise<boolean>;
   /** The sums of the hours from `start` until before `end`, oldest first. */
   sumUsage(tenant: Tenant, start: number, end: number): Promise<readonly UsageRow[]>;
+  readonly conversations: ConversationStore;
+  /** What is kept under a name for all replicas and tenants; the first that is given for it stays. */
+  secret(name: string, made: string): Promise<string>;
   close(): Promise<void>;
 };
 

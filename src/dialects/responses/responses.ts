@@ -2,6 +2,7 @@ import { sseDone } from "../../stream/sse.ts";
 import { bearer } from "../shared/bearer.ts";
 import type { Dialect } from "../dialect.ts";
 import { errorText } from "../errors/fault-body.ts";
+import { compaction } from "./compaction.ts";
 import { readEvents } from "./read-events.ts";
 import { references } from "./references.ts";
 import { readRequest } from "./read-request.ts";
@@ -34,6 +35,7 @@ export const responses = {
       route: `${responsesDoor}/input_tokens`,
       body: (input_tokens) => ({ object: "response.input_tokens", input_tokens }),
     },
+    compaction,
     socket,
   },
   upstream: {

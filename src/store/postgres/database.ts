@@ -1,6 +1,19 @@
+import type { Sql } from "postgres";
 import type { Clock } from "../../turn/clock.ts";
 import type { Database } from "../database.ts";
 import { PostgresConnection } from "./connection.ts";
+import {
+  addConversationItems,
+  createConversation,
+  deleteConversation,
+  deleteConversationItem,
+  findConversation,
+  leaseConversation,
+  loadConversation,
+  releaseConversation,
+  secret,
+  updateConversation,
+} from "./conversations.ts";
 import { deleteResponse, sweep } from "./dropping.ts";
 import { isWrittenAlready } from "./errors.ts";
 import {
@@ -16,6 +29,12 @@ import { writeBatch } from "./writing.ts";
 /** A PostgreSQL database, for any number of replicas. */
 export function openPostgres(url: string, clock: Clock): Database {
   const connection = new PostgresConnection(url, clock);
+  const shifted =
+    <Query extends { readonly since: number }, Result>(
+      run: (sql: Sql, query: Query) => Promise<Result>,
+    ) =>
+    (query: Query): Promise<Result> =>
+      connection.ask(({ sql, offset }) => run(sql, shift(query, offset)));
   return {
     write: (batch) =>
       connection.ask(async ({ sql, offset }) => {
@@ -42,6 +61,18 @@ export function openPostgres(url: string, clock: Clock): Database {
       connection.ask(({ sql, offset }) => deleteResponse(sql, shift(query, offset))),
     sumUsage: (query) => connection.ask(({ sql }) => sumUsage(sql, query)),
     sweep: (bounds) => connection.ask(({ sql, offset }) => sweep(sql, shift(bounds, offset))),
+    createConversation: (conversation) =>
+      connection.ask(({ sql, offset }) => createConversation(sql, conversation, offset)),
+    addConversationItems: (query) =>
+      connection.ask(({ sql, offset }) => addConversationItems(sql, shift(query, offset), offset)),
+    findConversation: shifted(findConversation),
+    updateConversation: shifted(updateConversation),
+    deleteConversation: shifted(deleteConversation),
+    loadConversation: shifted(loadConversation),
+    deleteConversationItem: shifted(deleteConversationItem),
+    leaseConversation: shifted(leaseConversation),
+    releaseConversation: (query) => connection.ask(({ sql }) => releaseConversation(sql, query)),
+    secret: (query) => connection.ask(({ sql }) => secret(sql, query)),
     close: () => connection.close(),
   };
 }

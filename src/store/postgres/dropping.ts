@@ -2,6 +2,7 @@ import type { Sql } from "postgres";
 import { PLAN_PLACE } from "../chain-rows.ts";
 import type { IdQuery, SweepBounds } from "../database.ts";
 import { fairShares } from "../fair-share.ts";
+import { sweepConversations } from "./conversations.ts";
 import { arrayText } from "./array-text.ts";
 
 /** How many turns are dropped in one statement. */
@@ -39,9 +40,11 @@ export async function sweep(sql: Sql, bounds: SweepBounds): Promise<boolean> {
       `DELETE FROM patchbay.batches WHERE at < now() - interval '${BATCHES_KEPT}'`,
     );
     const old = await transaction.unsafe(dropTurns(expired), [String(Math.floor(bounds.since))]);
-    const answers = await dropHeavy(transaction, "bytes", bounds.maxBytes);
+    // Conversations may take up to half of what answers else have.
+    const conversations = await sweepConversations(transaction, bounds.since, bounds.maxBytes / 2);
+    const answers = await dropHeavy(transaction, "bytes", bounds.maxBytes - conversations.bytes);
     const plans = await dropHeavy(transaction, "plan_bytes", bounds.maxPlanBytes);
-    return old.length === STEP || answers || plans;
+    return old.length === STEP || conversations.more || answers || plans;
   });
 }
 

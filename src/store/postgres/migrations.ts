@@ -60,6 +60,32 @@ CREATE TABLE patchbay.usage (
 );
 `,
   "ALTER TABLE patchbay.turns ADD COLUMN origin text",
+  `
+CREATE TABLE patchbay.secrets (
+  name text PRIMARY KEY,
+  value text NOT NULL
+);
+CREATE TABLE patchbay.conversations (
+  seq bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
+  tenant text NOT NULL,
+  id text NOT NULL,
+  at bigint NOT NULL,
+  json text NOT NULL,
+  bytes bigint NOT NULL,
+  owner text,
+  leased_until bigint,
+  PRIMARY KEY (tenant, id)
+);
+CREATE TABLE patchbay.conversation_items (
+  seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  tenant text NOT NULL,
+  conversation text NOT NULL,
+  id text NOT NULL,
+  bytes bigint NOT NULL,
+  json text NOT NULL
+);
+CREATE INDEX conversation_items_in_order ON patchbay.conversation_items (tenant, conversation, seq);
+`,
 ];
 
 /** The advisory lock of those who bring the schema on: "Patchbay" in ASCII. */

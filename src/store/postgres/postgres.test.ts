@@ -4,7 +4,8 @@ import {
   postgresServer,
   type PostgresServer,
 } from "../../../test/support/postgres-server.ts";
-import { describeStore } from "../../../test/support/store-suite.ts";
+import { describeConversations } from "../../../test/support/conversation-suite.ts";
+import { describeStore, type OpenStore } from "../../../test/support/store-suite.ts";
 import { DatabaseStore } from "../database-store.ts";
 import { openPostgres } from "./database.ts";
 
@@ -15,8 +16,10 @@ describe.skipIf(missing !== undefined)(`with a PostgreSQL server${missing ?? ""}
   });
   afterAll(() => server[Symbol.asyncDispose]());
 
-  describeStore("PostgreSQL", async (clock, retention) => {
+  const open: OpenStore = async (clock, retention) => {
     const url = await server.createDatabase();
     return new DatabaseStore(openPostgres(url, clock), { clock, retention, gatherMs: 0 });
-  });
+  };
+  describeStore("PostgreSQL", open);
+  describeConversations("PostgreSQL", open);
 });

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Operations } from "../database.ts";
+import { sqliteConversations } from "./conversations.ts";
 import { sqliteDropping } from "./dropping.ts";
 import { mustReopen, toStoreFault } from "./errors.ts";
 import { fileId, openFile } from "./file.ts";
@@ -57,6 +58,7 @@ function opened(path: string): Open {
     ...sqliteWriting(database),
     ...sqliteReading(database),
     ...sqliteDropping(database),
+    ...sqliteConversations(database),
   };
   return { database, operations, id: fileId(path) };
 }

@@ -80,6 +80,16 @@ export function openSqlite(path: string): Database {
     deleteResponse: operation("deleteResponse"),
     sumUsage: operation("sumUsage"),
     sweep: operation("sweep"),
+    createConversation: operation("createConversation"),
+    findConversation: operation("findConversation"),
+    updateConversation: operation("updateConversation"),
+    deleteConversation: operation("deleteConversation"),
+    addConversationItems: operation("addConversationItems"),
+    loadConversation: operation("loadConversation"),
+    deleteConversationItem: operation("deleteConversationItem"),
+    leaseConversation: operation("leaseConversation"),
+    releaseConversation: operation("releaseConversation"),
+    secret: operation("secret"),
     async close() {
       const open = thread;
       if (open === undefined) return;

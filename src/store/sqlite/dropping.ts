@@ -2,6 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { PLAN_PLACE } from "../chain-rows.ts";
 import type { Operations } from "../database.ts";
 import { fairShares } from "../fair-share.ts";
+import { conversationDropping } from "./conversations.ts";
 import { inTransaction } from "./transaction.ts";
 import { PARTS } from "./writing.ts";
 
@@ -29,6 +30,7 @@ export function sqliteDropping(
     plan_bytes: database.prepare(oldestSql("plan_bytes")),
   };
   const { drop, dropHalf } = turnDropping(database);
+  const { sweep: sweepConversations } = conversationDropping(database);
 
   function dropExpired(since: number): boolean {
     const seqs = expired.all(since);
@@ -59,9 +61,12 @@ export function sqliteDropping(
     sweep: ({ since, usageSince, maxBytes, maxPlanBytes }) =>
       inTransaction(database, () => {
         dropUsage.run(usageSince);
+        // Conversations may take up to half of what answers else have.
+        const conversations = sweepConversations(since, maxBytes / 2);
         const steps = [
+          conversations.more,
           dropExpired(since),
-          dropHeavy("bytes", maxBytes),
+          dropHeavy("bytes", maxBytes - conversations.bytes),
           dropHeavy("plan_bytes", maxPlanBytes),
         ];
         return steps.includes(true);

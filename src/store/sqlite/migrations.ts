@@ -57,6 +57,31 @@ CREATE TABLE usage (
 ) STRICT, WITHOUT ROWID;
 `,
   "ALTER TABLE turns ADD COLUMN origin TEXT",
+  `
+CREATE TABLE secrets (
+  name TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE conversations (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  tenant TEXT NOT NULL,
+  id TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  json TEXT NOT NULL,
+  bytes INTEGER NOT NULL,
+  owner TEXT,
+  leased_until INTEGER,
+  UNIQUE (tenant, id)
+) STRICT;
+CREATE TABLE conversation_items (
+  seq INTEGER PRIMARY KEY,
+  conversation INTEGER NOT NULL,
+  id TEXT NOT NULL,
+  bytes INTEGER NOT NULL,
+  json TEXT NOT NULL
+) STRICT;
+CREATE INDEX conversation_items_in_order ON conversation_items (conversation, seq);
+`,
 ];
 
 /** Marks a file as ours: "PBay". */

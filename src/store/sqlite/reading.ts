@@ -8,11 +8,14 @@ import {
 } from "../chain-rows.ts";
 import type { ChainRow } from "../chain-rows.ts";
 import { itemsInOrder, type ItemRow } from "../item-rows.ts";
-import type { Operations } from "../database.ts";
+import type { ConversationOperations, Operations } from "../database.ts";
 import { usageColumn, usageCounts, type UsageRow, type UsageSum } from "../usage-sums.ts";
 import { PARTS } from "./writing.ts";
 
-type Reading = Omit<Operations, "write" | "sweep" | "deleteResponse">;
+type Reading = Omit<
+  Operations,
+  "write" | "sweep" | "deleteResponse" | keyof ConversationOperations
+>;
 
 const newest = "SELECT max(seq) FROM turns WHERE tenant = ?1 AND stored = 1 AND answer_id =";
 

@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll } from "vitest";
-import { describeStore } from "../../../test/support/store-suite.ts";
+import { describeConversations } from "../../../test/support/conversation-suite.ts";
+import { describeStore, type OpenStore } from "../../../test/support/store-suite.ts";
 import { DatabaseStore } from "../database-store.ts";
 import { openSqlite } from "./database.ts";
 
@@ -11,7 +12,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 let files = 0;
 const newPath = (): string => join(folder, `${++files}`, "store.db");
 
-describeStore(
-  "SQLite",
-  (clock, retention) => new DatabaseStore(openSqlite(newPath()), { clock, retention, gatherMs: 0 }),
-);
+const open: OpenStore = (clock, retention) =>
+  new DatabaseStore(openSqlite(newPath()), { clock, retention, gatherMs: 0 });
+describeStore("SQLite", open);
+describeConversations("SQLite", open);

@@ -1,0 +1,51 @@
+import type { Tenant } from "../turn/tenant.ts";
+import type { StoredItem } from "./store.ts";
+
+/** Conversations: lists of items that grow with turns, and that clients may change. */
+export type ConversationStore = {
+  /** Resolves when it is committed. */
+  createConversation(conversation: NewConversation): Promise<void>;
+  findConversation(tenant: Tenant, id: string): Promise<StoredConversation | undefined>;
+  /** False if there is none. */
+  updateConversation(tenant: Tenant, id: string, json: string): Promise<boolean>;
+  deleteConversation(tenant: Tenant, id: string): Promise<boolean>;
+  /** Behind all others; false if there is no such conversation. */
+  addConversationItems(tenant: Tenant, id: string, items: readonly StoredItem[]): Promise<boolean>;
+  /** With all of its items, in one query; `maxBytes` bounds their JSON in sum. */
+  loadConversation(tenant: Tenant, id: string, maxBytes: number): Promise<FoundConversation>;
+  /** False if there is no such item. */
+  deleteConversationItem(tenant: Tenant, id: string, item: string): Promise<boolean>;
+  /**
+   * Reserves a conversation for one turn, for as long as `ms`. Whoever has it
+   * may renew it; a lease that is not renewed ends by itself, so that one whose
+   * owner is gone holds nobody up.
+   */
+  leaseConversation(tenant: Tenant, id: string, lease: Lease): Promise<LeaseState>;
+  releaseConversation(tenant: Tenant, id: string, owner: string): Promise<void>;
+};
+
+export type NewConversation = {
+  readonly tenant: Tenant;
+  readonly id: string;
+  readonly at: number;
+  /** What is said of it beside its items. */
+  readonly json: string;
+  readonly items: readonly StoredItem[];
+};
+
+export type StoredConversation = { readonly id: string; readonly json: string };
+
+export type FoundConversation =
+  | ({ readonly type: "found"; readonly items: readonly StoredItem[] } & StoredConversation)
+  | { readonly type: "missing" }
+  | { readonly type: "too-large" };
+
+export type Lease = { readonly owner: string; readonly ms: number };
+export type LeaseState = "held" | "locked" | "missing";
+
+/** What a conversation and each of its items take beside their text. */
+const ROW_BYTES = 128;
+
+export const conversationBytes = (json: string): number => Buffer.byteLength(json) + ROW_BYTES;
+export const conversationItemsBytes = (items: readonly StoredItem[]): number =>
+  items.reduce((sum, { json }) => sum + Buffer.byteLength(json) + ROW_BYTES, 0);

@@ -1,0 +1,104 @@
+import type { Clock } from "../turn/clock.ts";
+import { Fault } from "../turn/fault.ts";
+import type { Tenant } from "../turn/tenant.ts";
+import type {
+  ConversationStore,
+  FoundConversation,
+  Lease,
+  LeaseState,
+  NewConversation,
+  StoredConversation,
+} from "./conversations.ts";
+import type { Database } from "./database.ts";
+import { isStorableId } from "./record.ts";
+import type { StoredItem } from "./store.ts";
+
+export type ConversationsOptions = {
+  readonly database: Database;
+  readonly clock: Pick<Clock, "date">;
+  /** Rows from before this moment have expired. */
+  since(): number;
+  /** Asks when all that the tenant has queued is written, and not for too long. */
+  read<Found>(tenant: Tenant, ask: () => Promise<Found>): Promise<Found>;
+};
+
+/** Conversations in a database. */
+export class DatabaseConversations implements ConversationStore {
+  readonly #options: ConversationsOptions;
+
+  constructor(options: ConversationsOptions) {
+    this.#options = options;
+  }
+
+  createConversation(conversation: NewConversation): Promise<void> {
+    const { database, read } = this.#options;
+    check(conversation.items);
+    return read(conversation.tenant, () => database.createConversation(conversation));
+  }
+
+  findConversation(tenant: Tenant, id: string): Promise<StoredConversation | undefined> {
+    return this.#ask(tenant, id, undefined, (database, key) => database.findConversation(key));
+  }
+
+  updateConversation(tenant: Tenant, id: string, json: string): Promise<boolean> {
+    return this.#ask(tenant, id, false, (database, key) =>
+      database.updateConversation({ ...key, json }),
+    );
+  }
+
+  deleteConversation(tenant: Tenant, id: string): Promise<boolean> {
+    return this.#ask(tenant, id, false, (database, key) => database.deleteConversation(key));
+  }
+
+  addConversationItems(tenant: Tenant, id: string, items: readonly StoredItem[]): Promise<boolean> {
+    check(items);
+    const at = this.#options.clock.date();
+    return this.#ask(tenant, id, false, (database, key) =>
+      database.addConversationItems({ ...key, items, at }),
+    );
+  }
+
+  loadConversation(tenant: Tenant, id: string, maxBytes: number): Promise<FoundConversation> {
+    const missing: FoundConversation = { type: "missing" };
+    return this.#ask(tenant, id, missing, (database, key) =>
+      database.loadConversation({ ...key, maxBytes }),
+    );
+  }
+
+  async deleteConversationItem(tenant: Tenant, id: string, item: string): Promise<boolean> {
+    if (!isStorableId(item)) return false;
+    return this.#ask(tenant, id, false, (database, key) =>
+      database.deleteConversationItem({ ...key, item }),
+    );
+  }
+
+  leaseConversation(tenant: Tenant, id: string, { owner, ms }: Lease): Promise<LeaseState> {
+    const now = this.#options.clock.date();
+    return this.#ask<LeaseState>(tenant, id, "missing", (database, key) =>
+      database.leaseConversation({ ...key, owner, now, until: now + ms }),
+    );
+  }
+
+  releaseConversation(tenant: Tenant, id: string, owner: string): Promise<void> {
+    return this.#ask(tenant, id, undefined, (database, key) =>
+      database.releaseConversation({ ...key, owner }),
+    );
+  }
+
+  /** An id that no row can have is as unknown as any other, and no database is asked. */
+  #ask<Found>(
+    tenant: Tenant,
+    id: string,
+    none: Found,
+    ask: (database: Database, key: { tenant: Tenant; id: string; since: number }) => Promise<Found>,
+  ): Promise<Found> {
+    if (!isStorableId(id)) return Promise.resolve(none);
+    const { database, since, read } = this.#options;
+    return read(tenant, () => ask(database, { tenant, id, since: since() }));
+  }
+}
+
+function check(items: readonly StoredItem[]): void {
+  if (items.every(({ id }) => isStorableId(id))) return;
+  throw new Fault("store.refused", "The id of an item is too long, or holds what no id may.");
+}

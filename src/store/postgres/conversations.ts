@@ -1,0 +1,212 @@
+/** Conversations and secrets of a PostgreSQL store, each call in one round trip. */
+
+import type { Sql } from "postgres";
+import {
+  conversationBytes,
+  conversationItemsBytes,
+  type FoundConversation,
+  type NewConversation,
+  type StoredConversation,
+} from "../conversations.ts";
+import type {
+  AddItemsQuery,
+  ConversationItemQuery,
+  IdQuery,
+  LeaseQuery,
+  LoadConversationQuery,
+  ReleaseQuery,
+  SecretQuery,
+  UpdateConversationQuery,
+} from "../database.ts";
+import { fairShares } from "../fair-share.ts";
+import type { LeaseState } from "../conversations.ts";
+import type { StoredItem } from "../store.ts";
+import { arrayText } from "./array-text.ts";
+
+type Row = Readonly<Record<string, unknown>>;
+type Asking = Pick<Sql, "unsafe">;
+
+const ask = async (
+  sql: Asking,
+  text: string,
+  values: readonly (string | number)[] = [],
+): Promise<Row[]> => await sql.unsafe<Row[]>(text, values.map(String), { prepare: true });
+
+const NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+const own = "tenant = $1 AND id = $2 AND at >= $3::text::bigint";
+
+const itemArrays = (items: readonly StoredItem[]): string[] => [
+  arrayText(items.map(({ id }) => id)),
+  arrayText(items.map(({ json }) => Buffer.byteLength(json))),
+  arrayText(items.map(({ json }) => json)),
+];
+
+/** In the order in which they are given: their numbers are handed out one by one. */
+const insertItems = (from: string, first: number): string => `
+INSERT INTO patchbay.conversation_items (tenant, conversation, id, bytes, json)
+SELECT $1, $2, given.id, given.bytes, given.json FROM ${from} unnest(
+  $${first}::text::text[], $${first + 1}::text::bigint[], $${first + 2}::text::text[]
+) WITH ORDINALITY AS given (id, bytes, json, n) ORDER BY given.n`;
+
+export async function createConversation(
+  sql: Sql,
+  { tenant, id, at, json, items }: NewConversation,
+  offset: number,
+): Promise<void> {
+  const bytes = conversationBytes(json) + conversationItemsBytes(items);
+  await ask(
+    sql,
+    `WITH made AS (
+      INSERT INTO patchbay.conversations (tenant, id, at, json, bytes)
+      VALUES ($1, $2, $3::text::bigint, $4, $5::text::bigint)
+    ) ${insertItems("", 6)}`,
+    [tenant, id, Math.round(at + offset), json, bytes, ...itemArrays(items)],
+  );
+}
+
+export async function findConversation(
+  sql: Sql,
+  { tenant, id, since }: IdQuery,
+): Promise<StoredConversation | undefined> {
+  const text = `SELECT json FROM patchbay.conversations WHERE ${own}`;
+  const [row] = await ask(sql, text, [tenant, id, since]);
+  return row === undefined ? undefined : { id, json: String(row["json"]) };
+}
+
+export async function updateConversation(
+  sql: Sql,
+  { tenant, id, since, json }: UpdateConversationQuery,
+): Promise<boolean> {
+  const text = `UPDATE patchbay.conversations SET json = $4 WHERE ${own} RETURNING 1`;
+  return (await ask(sql, text, [tenant, id, since, json])).length > 0;
+}
+
+export async function deleteConversation(
+  sql: Sql,
+  { tenant, id, since }: IdQuery,
+): Promise<boolean> {
+  const text = dropping(`DELETE FROM patchbay.conversations WHERE ${own}`);
+  return (await ask(sql, text, [tenant, id, since])).length > 0;
+}
+
+const dropping = (conversations: string): string => `
+WITH gone AS (${conversations} RETURNING tenant, id), items AS (
+  DELETE FROM patchbay.conversation_items AS item USING gone
+  WHERE item.tenant = gone.tenant AND item.conversation = gone.id
+) SELECT 1 FROM gone`;
+
+export async function addConversationItems(
+  sql: Sql,
+  { tenant, id, since, items, at }: AddItemsQuery,
+  offset: number,
+): Promise<boolean> {
+  const text = `WITH touched AS (
+    UPDATE patchbay.conversations
+    SET at = greatest(at, $4::text::bigint), bytes = bytes + $5::text::bigint
+    WHERE ${own} RETURNING id AS known
+  ), added AS (${insertItems("touched CROSS JOIN", 6)}) SELECT known FROM touched`;
+  const values = [tenant, id, since, Math.round(at + offset), conversationItemsBytes(items)];
+  return (await ask(sql, text, [...values, ...itemArrays(items)])).length > 0;
+}
+
+const loadSql = `
+WITH found AS (SELECT json AS head FROM patchbay.conversations WHERE ${own}),
+  size AS MATERIALIZED (
+    SELECT coalesce(sum(bytes), 0)::float8 AS size FROM patchbay.conversation_items
+    WHERE tenant = $1 AND conversation = $2
+  )
+SELECT head, size, item.id, item.json FROM found CROSS JOIN size
+LEFT JOIN patchbay.conversation_items AS item
+  ON item.tenant = $1 AND item.conversation = $2 AND size <= $4::text::float8
+ORDER BY item.seq`;
+
+export async function loadConversation(
+  sql: Sql,
+  { tenant, id, since, maxBytes }: LoadConversationQuery,
+): Promise<FoundConversation> {
+  const rows = await ask(sql, loadSql, [tenant, id, since, maxBytes]);
+  const [first] = rows;
+  if (first === undefined) return { type: "missing" };
+  if (Number(first["size"]) > maxBytes) return { type: "too-large" };
+  const items = rows.flatMap((row) =>
+    row["id"] === null ? [] : [{ id: String(row["id"]), json: String(row["json"]) }],
+  );
+  return { type: "found", id, json: String(first["head"]), items };
+}
+
+export async function deleteConversationItem(
+  sql: Sql,
+  { tenant, id, since, item }: ConversationItemQuery,
+): Promise<boolean> {
+  const text = `DELETE FROM patchbay.conversation_items WHERE tenant = $1 AND conversation = $2
+    AND id = $4 AND EXISTS (SELECT FROM patchbay.conversations WHERE ${own}) RETURNING 1`;
+  return (await ask(sql, text, [tenant, id, since, item])).length > 0;
+}
+
+/** By the clock of the database: all replicas see a lease end at the same moment. */
+const leaseSql = `
+WITH known AS (SELECT 1 FROM patchbay.conversations WHERE ${own}), held AS (
+  UPDATE patchbay.conversations SET owner = $4, leased_until = ${NOW} + $5::text::bigint
+  WHERE ${own} AND (owner IS NULL OR owner = $4 OR leased_until <= ${NOW}) RETURNING 1
+) SELECT EXISTS (SELECT FROM known) AS known, EXISTS (SELECT FROM held) AS held`;
+
+export async function leaseConversation(
+  sql: Sql,
+  { tenant, id, since, owner, now, until }: LeaseQuery,
+): Promise<LeaseState> {
+  const values = [tenant, id, since, owner, Math.round(until - now)];
+  const [row] = await ask(sql, leaseSql, values);
+  if (row?.["held"] === true) return "held";
+  return row?.["known"] === true ? "locked" : "missing";
+}
+
+export async function releaseConversation(
+  sql: Sql,
+  { tenant, id, owner }: ReleaseQuery,
+): Promise<void> {
+  const text = `UPDATE patchbay.conversations SET owner = NULL
+    WHERE tenant = $1 AND id = $2 AND owner = $3`;
+  await ask(sql, text, [tenant, id, owner]);
+}
+
+export async function secret(sql: Sql, { name, made }: SecretQuery): Promise<string> {
+  await ask(sql, "INSERT INTO patchbay.secrets VALUES ($1, $2) ON CONFLICT DO NOTHING", [
+    name,
+    made,
+  ]);
+  const [row] = await ask(sql, "SELECT value FROM patchbay.secrets WHERE name = $1", [name]);
+  return String(row?.["value"]);
+}
+
+/** How many are dropped in one statement. */
+const STEP = 100;
+const expired = `SELECT seq FROM patchbay.conversations WHERE at < $1::text::bigint LIMIT ${STEP}`;
+const oldest = `
+SELECT seq FROM (
+  SELECT seq, at, sum(bytes) OVER (ORDER BY at DESC, seq DESC) AS newer
+  FROM patchbay.conversations WHERE tenant = $1
+) AS weighed WHERE newer > $2::text::float8 ORDER BY at, seq LIMIT ${STEP}`;
+const dropThese = (these: string): string =>
+  dropping(`DELETE FROM patchbay.conversations WHERE seq IN (${these})`);
+
+/** Drops some of what is too old or too much: how much is left, and whether there is more to drop. */
+export async function sweepConversations(
+  sql: Asking,
+  since: number,
+  maxBytes: number,
+): Promise<{ readonly bytes: number; readonly more: boolean }> {
+  let more = (await ask(sql, dropThese(expired), [Math.floor(since)])).length === STEP;
+  const held = await heldBytes(sql);
+  for (const [tenant, share] of fairShares(held, maxBytes))
+    more = (await ask(sql, dropThese(oldest), [tenant, share])).length === STEP || more;
+  const left = [...(await heldBytes(sql)).values()];
+  return { bytes: left.reduce((sum, bytes) => sum + bytes, 0), more };
+}
+
+async function heldBytes(sql: Asking): Promise<Map<string, number>> {
+  const rows = await ask(
+    sql,
+    "SELECT tenant, sum(bytes)::float8 AS held FROM patchbay.conversations GROUP BY tenant",
+  );
+  return new Map(rows.map((row) => [String(row["tenant"]), Number(row["held"])]));
+}

@@ -1,0 +1,147 @@
+import type { DatabaseSync } from "node:sqlite";
+import {
+  conversationBytes,
+  conversationItemsBytes,
+  type FoundConversation,
+} from "../conversations.ts";
+import type { ConversationOperations } from "../database.ts";
+import { fairShares } from "../fair-share.ts";
+import type { StoredItem } from "../store.ts";
+import { inTransaction } from "./transaction.ts";
+
+/** Conversations and secrets, with statements that are prepared once. */
+export function sqliteConversations(database: DatabaseSync): ConversationOperations {
+  const insert = database.prepare(
+    "INSERT INTO conversations (tenant, id, at, json, bytes) VALUES (?, ?, ?, ?, ?)",
+  );
+  const find = database.prepare(
+    "SELECT seq, json FROM conversations WHERE tenant = ? AND id = ? AND at >= ?",
+  );
+  const update = database.prepare("UPDATE conversations SET json = ? WHERE seq = ?");
+  const { addItems, touch, ...parts } = itemStatements(database);
+  const { drop } = conversationDropping(database);
+  const lease = database.prepare(`UPDATE conversations SET owner = ?1, leased_until = ?2
+    WHERE seq = ?3 AND (owner IS NULL OR owner = ?1 OR leased_until <= ?4)`);
+  const release = database.prepare(
+    "UPDATE conversations SET owner = NULL WHERE tenant = ? AND id = ? AND owner = ?",
+  );
+  const insertSecret = database.prepare("INSERT OR IGNORE INTO secrets VALUES (?, ?)");
+  const findSecret = database.prepare("SELECT value FROM secrets WHERE name = ?");
+  type Key = { readonly tenant: string; readonly id: string; readonly since: number };
+  const seqOf = ({ tenant, id, since }: Key): number | undefined => {
+    const row = find.get(tenant, id, since);
+    return row === undefined ? undefined : Number(row["seq"]);
+  };
+  /** Does something to a conversation, unless there is none. */
+  const change = (key: Key, run: (seq: number) => boolean | void): boolean =>
+    inTransaction(database, () => {
+      const seq = seqOf(key);
+      return seq !== undefined && run(seq) !== false;
+    });
+
+  return {
+    createConversation: ({ tenant, id, at, json, items }) =>
+      inTransaction(database, () => {
+        const row = insert.run(tenant, id, at, json, conversationBytes(json));
+        const seq = Number(row.lastInsertRowid);
+        addItems(seq, items);
+        touch.run(conversationItemsBytes(items), at, seq);
+      }),
+    findConversation({ tenant, id, since }) {
+      const row = find.get(tenant, id, since);
+      return row === undefined ? undefined : { id, json: String(row["json"]) };
+    },
+    updateConversation: ({ json, ...key }) => change(key, (seq) => void update.run(json, seq)),
+    deleteConversation: (key) => change(key, drop),
+    addConversationItems: ({ items, at, ...key }) =>
+      change(key, (seq) => {
+        addItems(seq, items);
+        touch.run(conversationItemsBytes(items), at, seq);
+      }),
+    loadConversation({ tenant, id, since, maxBytes }): FoundConversation {
+      const row = find.get(tenant, id, since);
+      if (row === undefined) return { type: "missing" };
+      const seq = Number(row["seq"]);
+      if (Number(parts.size.get(seq)?.["size"] ?? 0) > maxBytes) return { type: "too-large" };
+      const items = parts.load.all(seq).map(itemOf);
+      return { type: "found", id, json: String(row["json"]), items };
+    },
+    deleteConversationItem: ({ item, ...key }) =>
+      change(key, (seq) => Number(parts.remove.run(seq, item).changes) > 0),
+    leaseConversation({ owner, now, until, ...key }) {
+      const seq = seqOf(key);
+      if (seq === undefined) return "missing";
+      return Number(lease.run(owner, until, seq, now).changes) > 0 ? "held" : "locked";
+    },
+    releaseConversation: ({ tenant, id, owner }) => void release.run(tenant, id, owner),
+    secret({ name, made }) {
+      insertSecret.run(name, made);
+      return String(findSecret.get(name)?.["value"]);
+    },
+  };
+}
+
+const itemOf = (row: Record<string, unknown>): StoredItem => ({
+  id: String(row["id"]),
+  json: String(row["json"]),
+});
+
+function itemStatements(database: DatabaseSync) {
+  const insertItem = database.prepare(
+    "INSERT INTO conversation_items (conversation, id, bytes, json) VALUES (?, ?, ?, ?)",
+  );
+  return {
+    addItems(seq: number, items: readonly StoredItem[]): void {
+      for (const { id, json } of items) insertItem.run(seq, id, Buffer.byteLength(json), json);
+    },
+    touch: database.prepare(
+      "UPDATE conversations SET bytes = bytes + ?1, at = max(at, ?2) WHERE seq = ?3",
+    ),
+    size: database.prepare(
+      "SELECT sum(bytes) AS size FROM conversation_items WHERE conversation = ?",
+    ),
+    load: database.prepare(
+      "SELECT id, json FROM conversation_items WHERE conversation = ? ORDER BY seq",
+    ),
+    remove: database.prepare("DELETE FROM conversation_items WHERE conversation = ? AND id = ?"),
+  };
+}
+
+/** How many are dropped in one transaction. */
+const STEP = 100;
+
+export function conversationDropping(database: DatabaseSync) {
+  const dropItems = database.prepare("DELETE FROM conversation_items WHERE conversation = ?");
+  const dropOne = database.prepare("DELETE FROM conversations WHERE seq = ?");
+  const expired = database.prepare(`SELECT seq FROM conversations WHERE at < ? LIMIT ${STEP}`);
+  const sums = database.prepare(
+    "SELECT tenant, sum(bytes) AS held FROM conversations GROUP BY tenant",
+  );
+  const oldest = database.prepare(`
+SELECT seq FROM (
+  SELECT seq, at, sum(bytes) OVER (ORDER BY at DESC, seq DESC) AS newer FROM conversations WHERE tenant = ?1
+) WHERE newer > ?2 ORDER BY at, seq LIMIT ${STEP}`);
+  const drop = (seq: number): void => {
+    dropItems.run(seq);
+    dropOne.run(seq);
+  };
+  return {
+    drop,
+    /** Drops some of what is too old or too much: how much is left, and whether there is more to drop. */
+    sweep(since: number, maxBytes: number): { readonly bytes: number; readonly more: boolean } {
+      const old = expired.all(since);
+      for (const { seq } of old) drop(Number(seq));
+      let more = old.length === STEP;
+      for (const [tenant, share] of fairShares(heldBy(sums.all()), maxBytes)) {
+        const seqs = oldest.all(tenant, share);
+        for (const { seq } of seqs) drop(Number(seq));
+        more ||= seqs.length === STEP;
+      }
+      const left = [...heldBy(sums.all()).values()];
+      return { bytes: left.reduce((sum, held) => sum + held, 0), more };
+    },
+  };
+}
+
+const heldBy = (rows: readonly Record<string, unknown>[]): Map<string, number> =>
+  new Map(rows.map((row) => [String(row["tenant"]), Number(row["held"])]));

@@ -1,0 +1,123 @@
+import { describe, expect, it } from "vitest";
+import type { Store } from "../../src/store/store.ts";
+import { stillClock } from "./still-clock.ts";
+import { item, type OpenStore } from "./store-suite.ts";
+
+const HOUR_MS = 3_600_000;
+const roomy = { maxBytes: 100_000_000, maxAgeMs: HOUR_MS };
+
+const itemsOf = async (
+  { conversations }: Store,
+  id: string,
+  tenant = "ann",
+): Promise<string[] | string> => {
+  const found = await conversations.loadConversation(tenant, id, 1_000_000);
+  return found.type === "found" ? found.items.map((one) => one.id) : found.type;
+};
+
+/** What holds for the conversations and secrets of a store of every kind. */
+export function describeConversations(kind: string, open: OpenStore): void {
+  const opened = async (retention = roomy) => {
+    const clock = stillClock(1000 * HOUR_MS);
+    const store = await open(clock, retention);
+    const create = (id: string, tenant = "ann", ...ids: readonly string[]): Promise<void> =>
+      store.conversations.createConversation({
+        tenant,
+        id,
+        at: clock.now(),
+        json: JSON.stringify({ id }),
+        items: ids.map((one) => item(one)),
+      });
+    return { clock, store, create, conversations: store.conversations };
+  };
+
+  describe(`the conversations of the ${kind} store`, () => {
+    it("are made, found, changed and deleted by their tenant alone", async () => {
+      const { store, create, conversations } = await opened();
+      await create("c", "ann", "one", "two");
+      expect(await conversations.findConversation("ann", "c")).toEqual({
+        id: "c",
+        json: '{"id":"c"}',
+      });
+      expect(await conversations.updateConversation("ann", "c", "{}")).toBe(true);
+      expect(await conversations.findConversation("ann", "c")).toEqual({ id: "c", json: "{}" });
+      expect(await itemsOf(store, "c")).toEqual(["one", "two"]);
+      for (const [tenant, id] of [
+        ["bob", "c"],
+        ["ann", "d"],
+        ["ann", "\0"],
+      ] as const) {
+        expect(await conversations.findConversation(tenant, id)).toBeUndefined();
+        expect(await conversations.updateConversation(tenant, id, "{}")).toBe(false);
+        expect(await conversations.addConversationItems(tenant, id, [item("x")])).toBe(false);
+        expect(await conversations.deleteConversationItem(tenant, id, "one")).toBe(false);
+        expect(await conversations.deleteConversation(tenant, id)).toBe(false);
+        expect(await itemsOf(store, id, tenant)).toBe("missing");
+      }
+      expect(await conversations.deleteConversation("ann", "c")).toBe(true);
+      expect(await itemsOf(store, "c")).toBe("missing");
+      await store.close();
+    });
+
+    it("take items behind the others, in order, and lose those that are deleted", async () => {
+      const { store, create, conversations } = await opened();
+      await create("c");
+      await create("d", "ann", "other");
+      const many = Array.from({ length: 50 }, (_, at) => item(`i${at}`, `"quoted" 'text' ${at}`));
+      expect(await conversations.addConversationItems("ann", "c", many)).toBe(true);
+      expect(await conversations.addConversationItems("ann", "c", [item("last")])).toBe(true);
+      expect(await itemsOf(store, "c")).toEqual([...many.map(({ id }) => id), "last"]);
+      const found = await conversations.loadConversation("ann", "c", 1_000_000);
+      expect(found.type === "found" && found.items[7]).toEqual(many[7]);
+      expect(await conversations.deleteConversationItem("ann", "c", "i7")).toBe(true);
+      expect(await conversations.deleteConversationItem("ann", "c", "i7")).toBe(false);
+      expect(await itemsOf(store, "c")).toHaveLength(50);
+      expect(await itemsOf(store, "d")).toEqual(["other"]);
+      expect(await conversations.loadConversation("ann", "c", 100)).toEqual({ type: "too-large" });
+      await store.close();
+    });
+
+    it("are had by one turn at a time, until it lets go or its time is over", async () => {
+      const { clock, store, create, conversations } = await opened();
+      const lease = (owner: string, tenant = "ann", id = "c") =>
+        conversations.leaseConversation(tenant, id, { owner, ms: 50 });
+      await create("c");
+      expect(await lease("one")).toBe("held");
+      expect(await lease("two")).toBe("locked");
+      expect(await lease("one")).toBe("held");
+      expect(await lease("two", "bob")).toBe("missing");
+      await conversations.releaseConversation("ann", "c", "two");
+      expect(await lease("two")).toBe("locked");
+      await conversations.releaseConversation("ann", "c", "one");
+      expect(await lease("two")).toBe("held");
+      // A lease in PostgreSQL ends by the clock of the database.
+      clock.move(51);
+      await new Promise((resolve) => setTimeout(resolve, 60));
+      expect(await lease("three")).toBe("held");
+      const tries = await Promise.all(["a", "b", "c", "d"].map((owner) => lease(owner)));
+      expect(tries).toEqual(["locked", "locked", "locked", "locked"]);
+      await store.close();
+    });
+
+    it("expire when they were not written to for long enough", async () => {
+      const { clock, store, create, conversations } = await opened();
+      await create("c");
+      await create("d");
+      clock.move(HOUR_MS / 2);
+      await conversations.addConversationItems("ann", "c", [item("x")]);
+      clock.move(HOUR_MS / 2 + 1000);
+      expect(await itemsOf(store, "c")).toEqual(["x"]);
+      expect(await itemsOf(store, "d")).toBe("missing");
+      await store.close();
+    });
+
+    it("keeps the first secret of a name", async () => {
+      const { store } = await opened();
+      const made = await Promise.all(["a", "b", "c"].map((one) => store.secret("key", one)));
+      expect(new Set(made).size).toBe(1);
+      expect(await store.secret("key", "z")).toBe(made[0]);
+      expect(await store.secret("other", "z")).toBe("z");
+      await store.close();
+    });
+  });
+}
