@@ -14,6 +14,7 @@ import { foreignHostOf, originPolicyOf, type OriginPolicy } from "./origins.ts";
 import { openPlatform, type OpenPlatform } from "./extensions.ts";
 import type { GatewayState, Platform } from "./state.ts";
 import { openStore } from "./open-store.ts";
+import { sealBox } from "./seal-box.ts";
 import { RunningTurns, type RunningTurnView } from "./running-turns.ts";
 import { callRules } from "./rules.ts";
 import { findRoute, routeTable } from "./routes.ts";
@@ -137,16 +138,20 @@ function lasting(platform: Platform): Lasting {
 }
 
 /** All that requests need from now on; what outlives a configuration is taken over. */
-const buildState = (config: Config, made: Lasting, before?: GatewayState): GatewayState => ({
-  ...made,
-  config,
-  rules: callRules(config),
-  keys: keyring(config.server.keys, made.runtime.sha256),
-  upstreams: openUpstreams(config, made, before),
-  readBody: before?.readBody ?? bodyReader(),
-  store: before?.store ?? openStore(config.store, made),
-  running: before?.running ?? new RunningTurns(),
-});
+function buildState(config: Config, made: Lasting, before?: GatewayState): GatewayState {
+  const store = before?.store ?? openStore(config.store, made);
+  return {
+    ...made,
+    config,
+    rules: callRules(config),
+    keys: keyring(config.server.keys, made.runtime.sha256),
+    upstreams: openUpstreams(config, made, before),
+    readBody: before?.readBody ?? bodyReader(),
+    store,
+    seals: before?.seals ?? sealBox(store),
+    running: before?.running ?? new RunningTurns(),
+  };
+}
 
 async function closed(state: GatewayState, graceMs: number): Promise<void> {
   await drained(state, graceMs);

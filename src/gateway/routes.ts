@@ -3,25 +3,20 @@
 import type { DoorDialect, PathParams, SocketRequest } from "../dialects/dialect.ts";
 import type { DialectRegistry, DoorEntry } from "../dialects/registry.ts";
 import { Fault } from "../turn/fault.ts";
-import type { CallRules } from "../turn/rules.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Turn } from "../turn/turn.ts";
 import { modelProfile } from "../profiles/models.ts";
 import { headerOf, requestIdOf, requireJson } from "./admission.ts";
-import {
-  DISCLOSURE_HEADER,
-  disclosureFor,
-  type DisclosureSettings,
-} from "./disclosure/settings.ts";
 import { disclosureStage, type DisclosureStage } from "./disclosure/stage.ts";
 import type { Exchange } from "./exchange.ts";
 import type { GatewayState } from "./state.ts";
 import { decoded, serveModel, serveModels } from "./model-routes.ts";
 import { matchPath } from "./match-path.ts";
+import { serveCompaction, type TurnOverrides, type TurnSteps } from "./compact.ts";
+import { openSeals } from "./open-seals.ts";
 import { planTurn } from "./plan-report.ts";
 import { afterRecall } from "./after-recall.ts";
 import { recall, type ReadBody, type Recalled } from "./recall.ts";
-import { outputModes } from "./rules.ts";
 import { selectChain, type Link } from "./select.ts";
 import { readUsageQuery, usageBody } from "./usage-report.ts";
 import { runTurn, turnAhead, type Job } from "./turn-run.ts";
@@ -29,7 +24,7 @@ import { deleteResponse, serveInputItems, serveResponse } from "./response-route
 import { sendJson } from "./send-json.ts";
 import { serveTokenCount } from "./token-count.ts";
 import { withOwnId } from "./thread.ts";
-import { turnHeaders } from "./turn-headers.ts";
+import { disclosureSettings, isStrict, rulesFor, turnHeaders } from "./turn-headers.ts";
 import { stageOf } from "./turn-stage.ts";
 import { contentType as metricsType } from "../telemetry/registry.ts";
 import { startSpan } from "../telemetry/spans.ts";
@@ -105,6 +100,7 @@ export function routeTable({ doors }: Pick<DialectRegistry, "doors">): RouteTabl
 const doorRoutes = (entry: DoorEntry): Route[] => [
   ...turnRoutes(entry),
   ...countRoutes(entry),
+  ...compactionRoutes(entry),
   ...storedRoutes(entry),
 ];
 
@@ -137,6 +133,18 @@ const countRoutes = ({ door }: DoorEntry): Route[] => {
     );
   };
   return [{ method: "POST", path: tokenCount.route, door, serve }];
+};
+
+const compactionRoutes = ({ door }: DoorEntry): Route[] => {
+  const { compaction: form } = door;
+  if (form === undefined) return [];
+  const steps: TurnSteps = {
+    recalled,
+    startTurn: (context, request, over) => startTurn(context, door, request, over),
+  };
+  const serve = (context: RequestContext): void | Promise<void> =>
+    serveCompaction(context, { door, form }, steps);
+  return [{ method: "POST", path: form.route, door, serve }];
 };
 
 const turnRoutes = (entry: DoorEntry): Route[] =>
@@ -210,17 +218,21 @@ function recalled(
 ): void | Promise<void> {
   const { state, exchange, tenant } = context;
   const { headers, body: text } = exchange;
-  const request = recall(state, { ...read, tenant, headers, text });
+  const asked = recall(state, { ...read, tenant, headers, text });
+  const open = (one: Recalled): Recalled | Promise<Recalled> =>
+    openSeals(one, { tenant, dialect: read.dialect, seals: state.seals });
+  const request = asked instanceof Promise ? asked.then(open) : open(asked);
   return request instanceof Promise ? afterRecall(context, request, then) : then(request);
 }
 
 function startTurn(
   context: RequestContext,
   dialect: DoorDialect,
-  request: Recalled & Pick<SocketRequest, "generates">,
+  request: Recalled & Partial<Pick<SocketRequest, "generates">>,
+  over?: TurnOverrides,
 ): void {
   const { state, exchange, requestId, tenant } = context;
-  const { turn, referring, added, sealOwner, generates, thread } = request;
+  const { turn, referring, added, sealOwner, generates = true, thread } = request;
   const rules = rulesFor(context);
   const chain = selectChain(turn.model, state.config, state.upstreams);
   const disclosure = disclosureOf(context, turn, chain);
@@ -248,6 +260,7 @@ function startTurn(
     disclosure: disclosure?.figures,
     headers: (round) => turnHeaders({ requestId, door: dialect, rules }, round),
     refuse: context.refuse,
+    ...over,
   };
   runTurn(state, job);
 }
@@ -261,35 +274,6 @@ function disclosureOf(
   const settings = disclosureSettings(context, turn);
   const profiles = chain.map(({ upstream, model }) => modelProfile(upstream.profile, model));
   return disclosureStage(turn, profiles, settings);
-}
-
-const disclosureSettings = (
-  { state, exchange }: RequestContext,
-  { model }: Turn,
-): DisclosureSettings =>
-  disclosureFor(
-    state.config.tools.disclosure,
-    model,
-    headerOf(exchange.headers, DISCLOSURE_HEADER),
-  );
-
-function isStrict({ state, exchange }: RequestContext): boolean {
-  const param = "x-patchbay-strict";
-  const value = headerOf(exchange.headers, param) ?? "";
-  if (/^(?:true|1|yes|on)$/i.test(value)) return true;
-  if (/^(?:false|0|no|off)?$/i.test(value)) return state.config.tools.strict;
-  throw new Fault("request.invalid", `\`${param}\` must be \`true\` or \`false\`.`, { param });
-}
-
-/** The gateway's rules for calls; how they are shown may be chosen for one request. */
-function rulesFor({ state, exchange }: RequestContext): CallRules {
-  const param = "x-proxy-output-mode";
-  const value = headerOf(exchange.headers, param) ?? "";
-  if (value === "") return state.rules;
-  const output = outputModes.get(value.trim().toLowerCase());
-  if (output !== undefined) return { ...state.rules, output };
-  const message = `\`${param}\` must be \`openai-json\` or \`obsidian-xml\`.`;
-  throw new Fault("request.invalid", message, { param });
 }
 
 /** What would happen to the posted request, for the first place its model is to be had. */

@@ -13,8 +13,6 @@ const MARK = "pbs1.";
 const ALGORITHM = "AES-GCM";
 const IV_BYTES = 12;
 const KEY_BYTES = 32;
-/** `fromCharCode` takes its characters as arguments, of which there may not be too many. */
-const STEP = 8192;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -73,9 +71,7 @@ async function loadKey(store: Pick<Store, "secret">): Promise<CryptoKey> {
 
 function toBase64(pieces: readonly Uint8Array[]): string {
   let binary = "";
-  for (const piece of pieces)
-    for (let at = 0; at < piece.length; at += STEP)
-      binary += String.fromCharCode(...piece.subarray(at, at + STEP));
+  for (const piece of pieces) for (const byte of piece) binary += String.fromCharCode(byte);
   return btoa(binary);
 }
 

@@ -10,6 +10,7 @@ import type { Config } from "./config.ts";
 import type { Extensions, OpenPlatform } from "./extensions.ts";
 import type { RouteTable } from "./routes.ts";
 import type { Runtime } from "./runtime.ts";
+import type { SealBox } from "./seal-box.ts";
 import type { RunningTurns } from "./running-turns.ts";
 
 /** What the host gives the gateway. Tests give their own. */
@@ -39,6 +40,8 @@ export type GatewayState = OpenPlatform & {
   readonly readBody: ReturnType<typeof bodyReader>;
   /** What is kept of past turns. */
   readonly store: Store;
+  /** Seals what clients keep for us. */
+  readonly seals: SealBox;
   /** The turns under way, for a stop that waits. */
   readonly running: RunningTurns;
 };

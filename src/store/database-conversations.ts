@@ -17,9 +17,9 @@ export type ConversationsOptions = {
   readonly database: Database;
   readonly clock: Pick<Clock, "date">;
   /** Rows from before this moment have expired. */
-  since(): number;
+  readonly since: () => number;
   /** Asks when all that the tenant has queued is written, and not for too long. */
-  read<Found>(tenant: Tenant, ask: () => Promise<Found>): Promise<Found>;
+  readonly read: <Found>(tenant: Tenant, ask: () => Promise<Found>) => Promise<Found>;
 };
 
 /** Conversations in a database. */

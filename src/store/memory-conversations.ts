@@ -1,12 +1,12 @@
 import type { Clock } from "../turn/clock.ts";
 import type { Tenant } from "../turn/tenant.ts";
-import {
-  type ConversationStore,
-  type FoundConversation,
-  type Lease,
-  type LeaseState,
-  type NewConversation,
-  type StoredConversation,
+import type {
+  ConversationStore,
+  FoundConversation,
+  Lease,
+  LeaseState,
+  NewConversation,
+  StoredConversation,
 } from "./conversations.ts";
 import type { Retention, StoredItem } from "./store.ts";
 

@@ -187,6 +187,12 @@ export const faults = {
     retry: false,
     what: "Strictness is on and the plan would lose something.",
   },
+  "compaction.sealed": {
+    status: 400,
+    type: "invalid_request_error",
+    retry: false,
+    what: "A compacted conversation cannot be opened: it was changed, is another tenant's, or was sealed by a gateway with another store.",
+  },
   ...upstreamFaults,
   "agent.invalid": {
     status: 400,

@@ -23,6 +23,8 @@ const web = {
   TextDecoder,
   TextEncoder,
   URL,
+  atob,
+  btoa,
   clearTimeout,
   crypto,
   fetch,

@@ -1,4 +1,5 @@
 import { NotFoundError } from "openai";
+import type { ResponseInputItem } from "openai/resources/responses/responses";
 import { describe, expect, it } from "vitest";
 import { serve } from "../support/serve.ts";
 import { clientOf } from "./gateway.ts";
@@ -19,5 +20,15 @@ describe("the openai SDK", () => {
     expect(long.input_tokens).toBeGreaterThan(11);
     const unknown = responses.inputTokens.count({ ...asked, model: "nobody" });
     await expect(unknown).rejects.toThrow(NotFoundError);
+  });
+
+  it("compacts a conversation and goes on from what it got", async () => {
+    await using served = await serve({});
+    const { responses } = clientOf(served);
+    const { output } = await responses.compact({ model: "demo", input: "We launch on Tuesday." });
+    expect(output.map(({ type }) => type)).toEqual(["message", "compaction"]);
+    const input = [...(output as ResponseInputItem[]), { role: "user" as const, content: "When?" }];
+    const next = await responses.create({ model: "demo", input });
+    expect(next.status).toBe("completed");
   });
 });

@@ -24,7 +24,7 @@ export function describeConversations(kind: string, open: OpenStore): void {
       store.conversations.createConversation({
         tenant,
         id,
-        at: clock.now(),
+        at: clock.date(),
         json: JSON.stringify({ id }),
         items: ids.map((one) => item(one)),
       });

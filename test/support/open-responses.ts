@@ -34,6 +34,7 @@ if (hasSchema) {
 }
 
 function faultsAs(name: string, value: unknown): string[] {
+  if (!hasSchema) return [];
   let validate = validators.get(name);
   if (validate === undefined) {
     validate = ajv.compile({ $ref: `open-responses#/components/schemas/${name}` });
@@ -45,6 +46,9 @@ function faultsAs(name: string, value: unknown): string[] {
 
 /** What a response object breaks of the schema, as sentences. */
 export const responseFaults = (value: unknown): string[] => faultsAs("ResponseResource", value);
+
+/** What the answer to a request for compaction breaks of it. */
+export const compactionFaults = (value: unknown): string[] => faultsAs("CompactResource", value);
 
 /** What an event breaks of it; an event the schema does not have breaks nothing. */
 export function eventFaults(event: { readonly type: string }): string[] {

@@ -129,7 +129,7 @@ export async function loadConversation(
   if (first === undefined) return { type: "missing" };
   if (Number(first["size"]) > maxBytes) return { type: "too-large" };
   const items = rows.flatMap((row) =>
-    row["id"] === null ? [] : [{ id: String(row["id"]), json: String(row["json"]) }],
+    typeof row["id"] === "string" ? [{ id: row["id"], json: String(row["json"]) }] : [],
   );
   return { type: "found", id, json: String(first["head"]), items };
 }

@@ -9,6 +9,8 @@ import { fairShares } from "../fair-share.ts";
 import type { StoredItem } from "../store.ts";
 import { inTransaction } from "./transaction.ts";
 
+type Key = { readonly tenant: string; readonly id: string; readonly since: number };
+
 /** Conversations and secrets, with statements that are prepared once. */
 export function sqliteConversations(database: DatabaseSync): ConversationOperations {
   const insert = database.prepare(
@@ -20,14 +22,6 @@ export function sqliteConversations(database: DatabaseSync): ConversationOperati
   const update = database.prepare("UPDATE conversations SET json = ? WHERE seq = ?");
   const { addItems, touch, ...parts } = itemStatements(database);
   const { drop } = conversationDropping(database);
-  const lease = database.prepare(`UPDATE conversations SET owner = ?1, leased_until = ?2
-    WHERE seq = ?3 AND (owner IS NULL OR owner = ?1 OR leased_until <= ?4)`);
-  const release = database.prepare(
-    "UPDATE conversations SET owner = NULL WHERE tenant = ? AND id = ? AND owner = ?",
-  );
-  const insertSecret = database.prepare("INSERT OR IGNORE INTO secrets VALUES (?, ?)");
-  const findSecret = database.prepare("SELECT value FROM secrets WHERE name = ?");
-  type Key = { readonly tenant: string; readonly id: string; readonly since: number };
   const seqOf = ({ tenant, id, since }: Key): number | undefined => {
     const row = find.get(tenant, id, since);
     return row === undefined ? undefined : Number(row["seq"]);
@@ -68,15 +62,37 @@ export function sqliteConversations(database: DatabaseSync): ConversationOperati
     },
     deleteConversationItem: ({ item, ...key }) =>
       change(key, (seq) => Number(parts.remove.run(seq, item).changes) > 0),
+    ...leases(database, seqOf),
+    ...secrets(database),
+  };
+}
+
+function leases(
+  database: DatabaseSync,
+  seqOf: (key: Key) => number | undefined,
+): Pick<ConversationOperations, "leaseConversation" | "releaseConversation"> {
+  const lease = database.prepare(`UPDATE conversations SET owner = ?1, leased_until = ?2
+    WHERE seq = ?3 AND (owner IS NULL OR owner = ?1 OR leased_until <= ?4)`);
+  const release = database.prepare(
+    "UPDATE conversations SET owner = NULL WHERE tenant = ? AND id = ? AND owner = ?",
+  );
+  return {
     leaseConversation({ owner, now, until, ...key }) {
       const seq = seqOf(key);
       if (seq === undefined) return "missing";
       return Number(lease.run(owner, until, seq, now).changes) > 0 ? "held" : "locked";
     },
     releaseConversation: ({ tenant, id, owner }) => void release.run(tenant, id, owner),
+  };
+}
+
+function secrets(database: DatabaseSync): Pick<ConversationOperations, "secret"> {
+  const insert = database.prepare("INSERT OR IGNORE INTO secrets VALUES (?, ?)");
+  const find = database.prepare("SELECT value FROM secrets WHERE name = ?");
+  return {
     secret({ name, made }) {
-      insertSecret.run(name, made);
-      return String(findSecret.get(name)?.["value"]);
+      insert.run(name, made);
+      return String(find.get(name)?.["value"]);
     },
   };
 }
@@ -91,7 +107,7 @@ function itemStatements(database: DatabaseSync) {
     "INSERT INTO conversation_items (conversation, id, bytes, json) VALUES (?, ?, ?, ?)",
   );
   return {
-    addItems(seq: number, items: readonly StoredItem[]): void {
+    addItems: (seq: number, items: readonly StoredItem[]): void => {
       for (const { id, json } of items) insertItem.run(seq, id, Buffer.byteLength(json), json);
     },
     touch: database.prepare(
@@ -128,7 +144,10 @@ SELECT seq FROM (
   return {
     drop,
     /** Drops some of what is too old or too much: how much is left, and whether there is more to drop. */
-    sweep(since: number, maxBytes: number): { readonly bytes: number; readonly more: boolean } {
+    sweep: (
+      since: number,
+      maxBytes: number,
+    ): { readonly bytes: number; readonly more: boolean } => {
       const old = expired.all(since);
       for (const { seq } of old) drop(Number(seq));
       let more = old.length === STEP;

@@ -18,6 +18,29 @@ export type Reply = {
 type Waiting = { resolve(value: unknown): void; reject(fault: Fault): void };
 type Thread = { readonly worker: Worker; readonly waiting: Map<number, Waiting> };
 
+/** All that a thread can be asked. */
+const operationNames: Readonly<Record<keyof Operations, true>> = {
+  write: true,
+  findItems: true,
+  findPlan: true,
+  findSealOwners: true,
+  findResponse: true,
+  loadChain: true,
+  deleteResponse: true,
+  sumUsage: true,
+  sweep: true,
+  createConversation: true,
+  findConversation: true,
+  updateConversation: true,
+  deleteConversation: true,
+  addConversationItems: true,
+  loadConversation: true,
+  deleteConversationItem: true,
+  leaseConversation: true,
+  releaseConversation: true,
+  secret: true,
+};
+
 /** The same file from its source and as it is published. */
 const script = new URL(
   import.meta.url.endsWith(".ts") ? "./thread.ts" : "./thread.js",
@@ -65,31 +88,15 @@ export function openSqlite(path: string): Database {
     });
   }
 
-  const operation =
-    <Name extends keyof Operations>(name: Name) =>
-    (argument: Parameters<Operations[Name]>[0]): Promise<ReturnType<Operations[Name]>> =>
-      call(name, argument) as Promise<ReturnType<Operations[Name]>>;
+  const operations = Object.fromEntries(
+    Object.keys(operationNames).map((name) => [
+      name,
+      (argument: unknown) => call(name as keyof Operations, argument),
+    ]),
+  ) as unknown as Omit<Database, "close">;
 
   return {
-    write: operation("write"),
-    findItems: operation("findItems"),
-    findPlan: operation("findPlan"),
-    findSealOwners: operation("findSealOwners"),
-    findResponse: operation("findResponse"),
-    loadChain: operation("loadChain"),
-    deleteResponse: operation("deleteResponse"),
-    sumUsage: operation("sumUsage"),
-    sweep: operation("sweep"),
-    createConversation: operation("createConversation"),
-    findConversation: operation("findConversation"),
-    updateConversation: operation("updateConversation"),
-    deleteConversation: operation("deleteConversation"),
-    addConversationItems: operation("addConversationItems"),
-    loadConversation: operation("loadConversation"),
-    deleteConversationItem: operation("deleteConversationItem"),
-    leaseConversation: operation("leaseConversation"),
-    releaseConversation: operation("releaseConversation"),
-    secret: operation("secret"),
+    ...operations,
     async close() {
       const open = thread;
       if (open === undefined) return;
