@@ -22,6 +22,8 @@ export type Usage = {
   readonly cached?: number | undefined;
   readonly cacheWrite?: number | undefined;
   readonly reasoning?: number | undefined;
+  /** What else the upstream counted, such as the searches it made. */
+  readonly extra?: Extra | undefined;
 };
 
 /** The counts of two upstream calls together; what only one of them counted is that one's. */
@@ -32,6 +34,7 @@ export const addUsage = (a: Usage, b: Usage): Usage => ({
   cached: addCount(a.cached, b.cached),
   cacheWrite: addCount(a.cacheWrite, b.cacheWrite),
   reasoning: addCount(a.reasoning, b.reasoning),
+  ...(b.extra !== undefined && { extra: b.extra }),
 });
 
 const addCount = (a: number | undefined, b: number | undefined): number | undefined =>

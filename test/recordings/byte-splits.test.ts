@@ -1,7 +1,9 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { BuiltinDialectName } from "../../src/dialects/registry.ts";
 import { ask, doors, type DoorName } from "../support/client.ts";
 import { type Step } from "../support/fake-upstream.ts";
+import { messagesRecordings } from "../support/messages-recordings.ts";
 import { recordings, type Recording } from "../support/recordings.ts";
 import { framesOf } from "../support/client-answer.ts";
 import { sharedGateway } from "../support/shared-gateway.ts";
@@ -17,7 +19,17 @@ const files = new Set([
   "openai-responses/programmatic-tool-calling.2.chunks.txt",
 ]);
 const recorded = recordings.filter(({ file }) => files.has(file));
-type Stream = Pick<Recording, "file" | "dialect" | "events">;
+type Stream = Pick<Recording, "file" | "events"> & { readonly dialect: BuiltinDialectName };
+
+const claude = new Set([
+  "anthropic/anthropic-json-tool.2.chunks.txt",
+  "anthropic/anthropic-clear-thinking.1.chunks.txt",
+  "anthropic/anthropic-mcp.1.chunks.txt",
+  "amazon-bedrock/amazon-bedrock-reasoning.chunks.txt",
+]);
+const fromClaude = messagesRecordings
+  .filter(({ file }) => claude.has(file))
+  .map(({ file, data }): Stream => ({ file, dialect: "messages", events: data }));
 
 const emoji: Stream = {
   file: "text beyond ASCII",
@@ -38,14 +50,14 @@ const emoji: Stream = {
     }),
   ),
 };
-const streams = [emoji, ...recorded];
+const streams = [emoji, ...recorded, ...fromClaude];
 
 let wire: Step[] = [];
 const headers = { "content-type": "text/event-stream" };
 const here = sharedGateway(() => ({ headers, steps: wire }));
 
 /** What the client hears, with the names that are made up on the way made the same. */
-async function hear(door: DoorName, dialect: DoorName): Promise<unknown[]> {
+async function hear(door: DoorName, dialect: BuiltinDialectName): Promise<unknown[]> {
   const response = await ask(here.served, door, { model: `${dialect}/m`, stream: true });
   const text = await response.text();
   expect(response.status).toBe(200);

@@ -1,6 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ask, doors, readAnswer, type DoorName } from "../support/client.ts";
+import type { BuiltinDialectName } from "../../src/dialects/registry.ts";
+import { ask, doors, readAnswer } from "../support/client.ts";
+import { answerInMessages } from "../support/fake-messages.ts";
 import { answerInChat, answerInResponses, wantedCalls } from "../support/fake-model.ts";
 import { sse, type Body, type Step } from "../support/fake-upstream.ts";
 import type { ClientAnswer } from "../support/client-answer.ts";
@@ -12,10 +14,12 @@ const here = sharedGateway(() => sse(...wire));
 const say = { text: "Let me see.", calls: wantedCalls };
 const asked = { stream: true, stream_options: { include_usage: true } };
 /** The data of each frame of a sound stream. */
-const sound: Record<DoorName, readonly string[]> = {
+const sound: Record<BuiltinDialectName, readonly string[]> = {
   chat: dataOf(answerInChat(asked, { reasoning: "Hm.", ...say }).steps as Iterable<string>),
   responses: dataOf(answerInResponses(asked, say).steps as Iterable<string>),
+  messages: dataOf(answerInMessages(asked, { reasoning: "Hm.", ...say }).steps as Iterable<string>),
 };
+const dialects = Object.keys(sound) as BuiltinDialectName[];
 
 function dataOf(steps: Iterable<string>): string[] {
   return [...steps].map((step) =>
@@ -44,6 +48,8 @@ const garbage = fc.constantFrom(
   '{"type":"ping"}',
   '{"type":"response.output_text.delta","delta":"x"}',
   '{"choices":[{"delta":{"content":"x"}}]}',
+  '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}}',
+  '{"type":"content_block_stop","index":0}',
 );
 
 /** What an upstream may do to its stream. */
@@ -102,7 +108,7 @@ const plainly = ({ text, calls, stop }: ClientAnswer): unknown => ({
 });
 
 describe.each(doors)("at the %s door", (door) => {
-  it.each(doors)("whatever a %s upstream sends ends once, and lawfully", async (dialect) => {
+  it.each(dialects)("whatever a %s upstream sends ends once, and lawfully", async (dialect) => {
     await fc.assert(
       fc.asyncProperty(fc.array(bends, { minLength: 1, maxLength: 4 }), async (chosen) => {
         wire = chosen.reduce(bend, [...sound[dialect]]).map((frame) => `data: ${frame}\n\n`);

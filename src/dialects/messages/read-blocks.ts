@@ -43,9 +43,17 @@ export class BlocksReader {
     return this.#blocks;
   }
 
+  /** Whether a call has begun and is not closed. */
+  get hasOpenCall(): boolean {
+    for (const block of this.#open.values()) if (block instanceof CallBlock) return true;
+    return false;
+  }
+
   /** Opens a block. One that stands in a whole answer is closed by its caller. */
   start(index: number | undefined, block: Fields): void {
     if (index !== this.#blocks || this.#open.size > 0) this.#to.markRepaired();
+    // What a block without a type is, its deltas tell.
+    if (filledText(block.type) === undefined) return this.#to.markRepaired();
     const place = index ?? this.#blocks;
     this.#open.get(place)?.stop();
     this.#blocks++;
@@ -110,20 +118,26 @@ export class BlocksReader {
   #text(block: Fields): Block {
     const { emit } = this.#to;
     let isFirst = true;
-    const say = (text: string): void => {
-      if (text === "") return;
+    const begin = (): void => {
       if (isFirst && this.#isText) emit({ type: "text-break", choice });
       isFirst = false;
       this.#isText = true;
+    };
+    const say = (text: string): void => {
+      if (text === "") return;
+      begin();
       emit({ type: "text-delta", choice, text });
     };
-    say(filledText(block.text) ?? "");
-    for (const raw of listOf(block.citations) ?? [])
+    // A citation may come before the words that it is of.
+    const note = (raw: unknown): void => {
+      begin();
       emit({ type: "text-note", choice, annotation: readCitation(raw) });
+    };
+    say(filledText(block.text) ?? "");
+    for (const raw of listOf(block.citations) ?? []) note(raw);
     return {
       delta({ type, text, citation }) {
-        if (type === "citations_delta" && isFields(citation))
-          emit({ type: "text-note", choice, annotation: readCitation(citation) });
+        if (type === "citations_delta" && isFields(citation)) note(citation);
         else if (typeof text === "string") say(text);
       },
       stop() {},

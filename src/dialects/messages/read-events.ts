@@ -1,7 +1,7 @@
 /** Reads the answers of Messages upstreams, streamed and whole. */
 
 import type { Emit } from "../../stream/stage.ts";
-import type { Frame, TurnEvent } from "../../turn/event.ts";
+import type { Frame, TurnEnd, TurnEvent } from "../../turn/event.ts";
 import type { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
@@ -30,6 +30,8 @@ const known = new Set([
   "usage",
 ]);
 
+const WITHIN_CALL = "ended its answer in the middle of a call";
+
 /** Reads what a Messages upstream answers. */
 class MessagesReader implements EventReader {
   readonly #frames: boolean;
@@ -39,6 +41,8 @@ class MessagesReader implements EventReader {
   #emit: Emit<Event> = () => {};
   #started = false;
   #stopped = false;
+  /** An end that was said within a call: held, because it would end the call too. */
+  #heldEnd: TurnEnd | undefined;
   #over = false;
   /** Whether the frame at hand is as the API would have sent it. */
   #forwardable = true;
@@ -87,8 +91,8 @@ class MessagesReader implements EventReader {
   end(emit: Emit<Event>): void {
     if (this.#over || !this.#stopped) return;
     this.#emit = emit;
+    if (this.#leavesCall()) return void this.#fail(malformed(WITHIN_CALL));
     this.#over = true;
-    this.#blocks.end();
     if (!this.#frames) return;
     const data = '{"type":"message_stop"}';
     emit({ type: "frame", data, name: "message_stop", forwardable: true, ends: "terminal" });
@@ -187,18 +191,29 @@ class MessagesReader implements EventReader {
     if (reason === undefined) return;
     this.#start({});
     this.#stopped = true;
-    this.#say({ type: "turn-end", choice: 0, stop: readStop(reason), ...stopExtra(delta) });
+    const stop = readStop(reason);
+    const end: TurnEnd = { type: "turn-end", choice: 0, stop, ...stopExtra(delta) };
+    if (stop === "end" && this.#blocks.hasOpenCall) this.#heldEnd = end;
+    else this.#say(end);
   }
 
   #end(): Frame["ends"] {
     this.#start({});
-    this.#blocks.end();
+    if (this.#leavesCall()) return this.#fail(malformed(WITHIN_CALL));
     if (!this.#stopped) {
       this.#markRepaired();
       this.#stop({ stop_reason: "end_turn" });
     }
     this.#over = true;
     return "terminal";
+  }
+
+  /** Closes what is open. Says whether that is a call of an answer that was not cut off: nobody knows what was to become of it. */
+  #leavesCall(): boolean {
+    const isLeft = this.#heldEnd !== undefined && this.#blocks.hasOpenCall;
+    this.#blocks.end();
+    if (this.#heldEnd !== undefined && !isLeft) this.#say(this.#heldEnd);
+    return isLeft;
   }
 
   #fail(fault: Fault): Frame["ends"] {

@@ -1,3 +1,4 @@
+import { ownExtra } from "./extra.ts";
 import type { Usage } from "../../turn/event.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, numberOf } from "../shared/loose.ts";
@@ -10,10 +11,13 @@ const counts = [
   "cache_creation_input_tokens",
 ] as const;
 
+const known: ReadonlySet<string> = new Set([...counts, "output_tokens_details"]);
+
 /** The counts of one answer: those said later replace those said before. */
 export class UsageReader {
   readonly #known: Record<string, number> = {};
   #thinking: number | undefined;
+  #extra: Record<string, unknown> | undefined;
 
   /** Takes a `usage` object; gives what is known now, if it told anything. */
   each(raw: unknown): Usage | undefined {
@@ -28,6 +32,8 @@ export class UsageReader {
     }
     // Compatible servers may count in the words of another dialect.
     if (!isTold) return counted(usage);
+    for (const [key, value] of Object.entries(usage))
+      if (!known.has(key) && value != null) (this.#extra ??= {})[key] = value;
     this.#thinking =
       countOf(fieldsOf(usage.output_tokens_details)?.thinking_tokens) ?? this.#thinking;
     return this.#usage();
@@ -39,7 +45,9 @@ export class UsageReader {
     // What was cached is not counted with the rest here, and everywhere else it is.
     const input = (this.#known.input_tokens ?? 0) + (cached ?? 0) + (cacheWrite ?? 0);
     const output = this.#known.output_tokens ?? 0;
-    return { input, output, total: input + output, cached, cacheWrite, reasoning: this.#thinking };
+    const own = { input, output, total: input + output, cached, cacheWrite };
+    const extra = this.#extra && { extra: { dialect: "messages", fields: { ...this.#extra } } };
+    return { ...own, reasoning: this.#thinking, ...extra };
   }
 }
 
@@ -50,8 +58,9 @@ export const isWholeUsage = (raw: unknown): boolean =>
 
 /** Counts that are not known yet are none, never null. */
 export function writeUsage(usage: Usage | undefined): Fields {
-  const { input = 0, output = 0, cached, cacheWrite, reasoning } = usage ?? {};
+  const { input = 0, output = 0, cached, cacheWrite, reasoning, extra } = usage ?? {};
   return {
+    ...ownExtra(extra),
     input_tokens: Math.max(0, input - (cached ?? 0) - (cacheWrite ?? 0)),
     cache_creation_input_tokens: cacheWrite ?? 0,
     cache_read_input_tokens: cached ?? 0,

@@ -1,5 +1,5 @@
 import type { Emit } from "../../stream/stage.ts";
-import type { EventWriter } from "../../stream/straight.ts";
+import { discard, type EventWriter } from "../../stream/straight.ts";
 import type {
   CallEnd,
   CallStart,
@@ -21,7 +21,7 @@ import type { WriteContext } from "../dialect.ts";
 import { fieldsOf } from "../shared/loose.ts";
 import { isReportable, lossReporter, type OnLoss } from "../shared/losses.ts";
 import { BlockQueue, write, type QueuedBlock } from "./block-queue.ts";
-import { writeCitation } from "./citations.ts";
+import { isOwnCitation, writeCitation } from "./citations.ts";
 import { errorBody } from "./error-body.ts";
 import { isRedacted } from "./extra.ts";
 import { writeStop } from "./stop.ts";
@@ -112,10 +112,13 @@ class MessagesWriter implements EventWriter<ClientName> {
     if (!this.#isOver) write({ type: "message_stop" }, emit);
   }
 
-  /** An upstream of this dialect counts its input right behind the start, where it belongs. */
+  /**
+   * An upstream of this dialect counts its input right behind the start, where it
+   * belongs. Where its own frame is forwarded, the start has been written.
+   */
   #begin(event: TurnStart, emit: Emit<string>): void {
     this.#start = event;
-    if (event.dialect !== "messages") this.#writeStart(emit);
+    if (event.dialect !== "messages" || emit === discard) this.#writeStart(emit);
   }
 
   #writeStart(emit: Emit<string>): void {
@@ -148,8 +151,11 @@ class MessagesWriter implements EventWriter<ClientName> {
 
   #cite(annotation: unknown, emit: Emit<string>): void {
     const citation = writeCitation(annotation);
-    if (citation === undefined || this.#text === undefined) return this.#lose("a citation", 0);
-    this.#queue.delta(this.#text, { type: "citations_delta", citation }, emit);
+    if (citation === undefined) return this.#lose("a citation", 0);
+    // One of this dialect may come before the words that it is of; others are of words that are there.
+    const text = isOwnCitation(citation) ? this.#openText(emit) : this.#text;
+    if (text === undefined) return this.#lose("a citation", 0);
+    this.#queue.delta(text, { type: "citations_delta", citation }, emit);
   }
 
   #think(event: ReasoningDelta, emit: Emit<string>): void {
