@@ -76,7 +76,8 @@ export function answerTurn(state: GatewayState, job: Job, options: AnswerOptions
   const time = new PausableClock(clock, options.crashed);
   const [{ report }, figures] = [repairs, counted.seen.calls];
   const stopsAt = stopsOf(job, () => rounds.round.link);
-  const staging: StageOptions = { rules, clock: time, newId, figures, report, stopsAt };
+  const { answer_limit: maxLength } = state.config.server;
+  const staging: StageOptions = { rules, clock: time, newId, figures, report, stopsAt, maxLength };
   const limits = ruleStages(job.turn, staging);
   const rounds = new Rounds(options.first, {
     open: (round) => openRound(round, options.open(round), { job, staging, limits }),

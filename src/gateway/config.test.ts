@@ -25,6 +25,7 @@ describe("a configuration", () => {
       body_limit: 33554432,
       shutdown_grace_ms: 25000,
       stall_timeout_ms: 60_000,
+      answer_limit: 16_777_216,
       websocket: true,
     });
     expect(config.tools).toEqual({

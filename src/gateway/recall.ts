@@ -1,3 +1,4 @@
+import { checkLengths } from "./request-lengths.ts";
 import type { DoorDialect, PathParams, RequestHeaders } from "../dialects/dialect.ts";
 import { itemsText, joinedTexts } from "../store/chain-rows.ts";
 import { noStore } from "../store/none.ts";
@@ -74,7 +75,7 @@ export function recall(state: State, request: ReadBody): Recalled | Promise<Reca
 const none: readonly string[] = [];
 
 const readTurn = ({ dialect, params, headers }: ReadBody, body: Fields): Turn =>
-  dialect.readRequest(body, params, headers);
+  checkLengths(dialect.readRequest(body, params, headers));
 
 /** A request that is part of a thread, with all that was said before; undefined for others. */
 function threadOf(state: State, request: ReadBody): Recalled | Promise<Recalled> | undefined {

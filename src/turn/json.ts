@@ -28,6 +28,15 @@ export function isWithin(value: unknown, levels: number): boolean {
   return levels > 0 && Object.values(value).every((inner) => isWithin(inner, levels - 1));
 }
 
+/** Whether no key of an object in a value is longer than so many characters. */
+export function hasShortKeys(value: unknown, most: number): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  if (Array.isArray(value)) return value.every((inner) => hasShortKeys(inner, most));
+  return Object.entries(value).every(
+    ([key, inner]) => key.length <= most && hasShortKeys(inner, most),
+  );
+}
+
 /** The same value with the keys of its objects in order: equal values have one text then. */
 export function ordered(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(ordered);

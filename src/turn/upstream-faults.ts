@@ -44,6 +44,12 @@ export const upstreamFaults = {
     retry: true,
     what: "The upstream answered with nothing.",
   },
+  "upstream.too_long": {
+    status: 502,
+    type: "server_error",
+    retry: false,
+    what: "The answer exceeds `server.answer_limit` and was ended there.",
+  },
   "upstream.malformed": {
     status: 502,
     type: "server_error",

@@ -1,9 +1,12 @@
 import { z } from "zod";
-import { isFields, isWithin } from "../../turn/json.ts";
+import { hasShortKeys, isFields, isWithin } from "../../turn/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 
 /** Providers take a few tens. Whoever walks a schema does so on the stack, and that has an end. */
 const DEEPEST = 512;
+
+/** Nobody names a property at such length; an expression under `patternProperties` may be long. */
+const LONGEST_KEY = 8192;
 
 /** A JSON Schema as a client sends it. */
 export const jsonSchema = z
@@ -12,6 +15,10 @@ export const jsonSchema = z
   })
   .refine((value) => isWithin(value, DEEPEST), {
     error: `must not be nested deeper than ${DEEPEST} levels`,
+    abort: true,
+  })
+  .refine((value) => hasShortKeys(value, LONGEST_KEY), {
+    error: `must not have a key of more than ${LONGEST_KEY} characters`,
   });
 
 /** Why the parameters of a function are not sent as they came. */
