@@ -1,43 +1,43 @@
 import type { FoundChain, StoredItem, StoredResponse } from "./store.ts";
 
-/** One row of a chain: a turn (`place` is RESPONSE_PLACE and `json` its response), or an item of it. */
+/** One row of a chain. */
 export type ChainRow = {
   /** 1 is the response that was asked for. */
   readonly depth: number;
+  /** Of that one: RESPONSE_PLACE for its turn, whose `json` is the response, and higher for an item. Else BEFORE_PLACE. */
   readonly place: number;
   readonly id: string;
-  /** Null where the chain is too large to be loaded. */
+  /** Where `place` is BEFORE_PLACE, items of earlier turns separated by commas; null where there are too many. */
   readonly json: string | null;
   /** Of turns alone. */
   readonly at: number | null;
+  /** The response that goes before. */
   readonly previous: string | null;
   readonly inputs: number | null;
   readonly origin: string | null;
+  /** How many bytes of items there are. */
+  readonly bytes: number | null;
 };
 
 /** Where the parts of a turn stand. */
 export const PLAN_PLACE = 0;
 export const RESPONSE_PLACE = 1;
 export const FIRST_ITEM_PLACE = 2;
+/** For the items of the turns before. */
+export const BEFORE_PLACE = -1;
 
-type Turn = { readonly row: ChainRow; readonly items: { place: number; item: StoredItem }[] };
-
-/** Puts the rows of one query together, in whatever order they came. */
-export function chainOf(id: string, rows: readonly ChainRow[]): FoundChain {
-  const turns: Turn[] = [];
-  for (const row of rows)
-    if (row.place === RESPONSE_PLACE) turns[row.depth - 1] = { row, items: [] };
-  const last = turns.at(-1);
+/** Puts the rows of one query together: the turn and the items of the response, and what goes before it from the newest on. */
+export function chainOf(id: string, rows: readonly ChainRow[], maxBytes: number): FoundChain {
+  const last = responseIn(rows);
   if (last === undefined) return { type: "missing", id };
-  if (turns.some(({ row }) => row.json === null)) return { type: "too-large" };
-  if (last.row.previous !== null) return { type: "missing", id: last.row.previous };
-  for (const { depth, place, id: itemId, json } of rows)
-    if (place >= FIRST_ITEM_PLACE && json !== null)
-      turns[depth - 1]?.items.push({ place, item: { id: itemId, json } });
-  const [newest, ...older] = turns.map(responseOf);
-  if (newest === undefined) return { type: "missing", id };
-  const before = older.map(({ input, items }) => itemsText([...input, ...items]));
-  return { type: "found", before: joinedTexts(before.toReversed()), last: newest };
+  const earlier = rows.filter(({ place }) => place === BEFORE_PLACE);
+  const own = rows.find(({ place }) => place === RESPONSE_PLACE);
+  const isLarge = (own?.bytes ?? 0) > maxBytes || earlier.some(({ json }) => json === null);
+  if (isLarge) return { type: "too-large" };
+  const missing = earlier.length === 0 ? last.previous : (earlier.at(-1)?.previous ?? undefined);
+  if (missing !== undefined) return { type: "missing", id: missing };
+  const texts = earlier.map(({ json }) => json ?? "");
+  return { type: "found", before: joinedTexts(texts.toReversed()), last };
 }
 
 /** The JSON of items, separated by commas. */
@@ -52,13 +52,9 @@ export const joinedTexts = (texts: readonly string[]): string =>
 export function responseIn(rows: readonly ChainRow[]): StoredResponse | undefined {
   const row = rows.find(({ place }) => place === RESPONSE_PLACE);
   if (row === undefined) return undefined;
-  const items = rows.flatMap(({ place, id, json }) =>
-    place >= FIRST_ITEM_PLACE && json !== null ? [{ place, item: { id, json } }] : [],
+  const items = rows.flatMap(({ place, id: itemId, json: text }) =>
+    place >= FIRST_ITEM_PLACE && text !== null ? [{ place, item: { id: itemId, json: text } }] : [],
   );
-  return responseOf({ row, items });
-}
-
-function responseOf({ row, items }: Turn): StoredResponse {
   const { id, at, previous, json, inputs, origin } = row;
   const inOrder = items.toSorted((a, b) => a.place - b.place).map(({ item }) => item);
   return {

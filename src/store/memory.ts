@@ -1,7 +1,6 @@
 import type { Clock } from "../turn/clock.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Fields } from "../turn/turn.ts";
-import { itemsText, joinedTexts } from "./chain-rows.ts";
 import type { ConversationStore } from "./conversations.ts";
 import { MemoryConversations } from "./memory-conversations.ts";
 import { TenantSegments } from "./segments.ts";
@@ -21,9 +20,19 @@ import { usageSums, type UsageRow } from "./usage-sums.ts";
 
 type Timed<Value> = { readonly at: number; readonly value: Value };
 
+/** A response that knows the one that it continues: a chain of any depth is followed without looking for each. */
+type ChainedResponse = {
+  readonly response: StoredResponse;
+  /** The JSON of its items, input and answer, in characters. */
+  readonly length: number;
+  parent: ChainedResponse | undefined;
+  /** It was dropped, deleted or replaced. What refers to it must not keep what it refers to itself. */
+  isGone: boolean;
+};
+
 /** Answers with their items, and seals, by id. */
 type Answers = {
-  readonly responses: Map<string, StoredResponse>;
+  readonly responses: Map<string, ChainedResponse>;
   readonly items: Map<string, Timed<FoundItem>>;
   readonly seals: Map<string, string>;
 };
@@ -66,6 +75,9 @@ export class MemoryStore implements Store {
         items: new Map(),
         seals: new Map(),
       }),
+      ({ responses }) => {
+        for (const chained of responses.values()) forget(chained);
+      },
     );
     this.conversations = new MemoryConversations(clock, {
       maxBytes: conversationsBytes,
@@ -102,8 +114,17 @@ export class MemoryStore implements Store {
     for (const item of items) keep(item);
     for (const { seal, upstream } of seals) content.seals.set(seal, upstream);
     if (answerId === undefined || response === undefined) return;
-    content.responses.set(answerId, { ...response, id: answerId, at, items });
     for (const item of response.input) keep(item);
+    const { previous } = response;
+    const parent = previous === undefined ? undefined : this.#find(tenant, previous);
+    const replaced = this.#find(tenant, answerId);
+    if (replaced !== undefined) forget(replaced);
+    content.responses.set(answerId, {
+      response: { ...response, id: answerId, at, items },
+      length: lengthOf(response.input) + lengthOf(items),
+      parent,
+      isGone: false,
+    });
   }
 
   findItems(tenant: Tenant, ids: readonly string[], maxBytes: number): Promise<FoundItems> {
@@ -139,31 +160,30 @@ export class MemoryStore implements Store {
   }
 
   loadChain(tenant: Tenant, id: string, maxBytes: number): Promise<FoundChain> {
-    const before: string[] = [];
-    let last: StoredResponse | undefined;
-    // An id that comes again was given to a later answer too, and the one that was meant is gone.
-    const ids = new Set<string>();
-    let bytes = 0;
-    for (let next: string | undefined = id; next !== undefined;) {
-      const response: StoredResponse | undefined = ids.has(next)
-        ? undefined
-        : this.#responseOf(tenant, next);
-      if (response === undefined) return Promise.resolve({ type: "missing", id: next });
-      bytes += lengthOf(response.input) + lengthOf(response.items);
-      if (bytes > maxBytes) return Promise.resolve({ type: "too-large" });
-      if (last === undefined) last = response;
-      else before.push(itemsText([...response.input, ...response.items]));
-      ids.add(next);
-      next = response.previous;
+    const asked = this.#find(tenant, id);
+    if (asked === undefined) return Promise.resolve({ type: "missing", id });
+    const earlier: StoredResponse[] = [];
+    let bytes = asked.length;
+    let last = asked;
+    for (let next = asked.parent; next !== undefined && this.#isKept(next); next = next.parent) {
+      bytes += next.length;
+      if (bytes > maxBytes) break;
+      earlier.push(next.response);
+      last = next;
     }
-    if (last === undefined) return Promise.resolve({ type: "missing", id });
-    return Promise.resolve({ type: "found", before: joinedTexts(before.toReversed()), last });
+    if (bytes > maxBytes) return Promise.resolve({ type: "too-large" });
+    const { previous } = last.response;
+    if (previous !== undefined) return Promise.resolve({ type: "missing", id: previous });
+    const { response } = asked;
+    return Promise.resolve({ type: "found", before: textOf(earlier), last: response });
   }
 
   deleteResponse(tenant: Tenant, id: string): Promise<boolean> {
     const response = this.#responseOf(tenant, id);
     if (response === undefined) return Promise.resolve(false);
     for (const content of this.#answers.contents(tenant)) {
+      const chained = content.responses.get(id);
+      if (chained !== undefined) forget(chained);
       content.responses.delete(id);
       for (const item of response.items) content.items.delete(item.id);
       for (const item of response.input) content.items.delete(item.id);
@@ -187,8 +207,16 @@ export class MemoryStore implements Store {
   }
 
   #responseOf(tenant: Tenant, id: string): StoredResponse | undefined {
-    const response = this.#answers.find(tenant, (content) => content.responses.get(id));
-    return response !== undefined && this.#isFresh(response) ? response : undefined;
+    return this.#find(tenant, id)?.response;
+  }
+
+  #find(tenant: Tenant, id: string): ChainedResponse | undefined {
+    const found = this.#answers.find(tenant, (content) => content.responses.get(id));
+    return found !== undefined && this.#isFresh(found.response) ? found : undefined;
+  }
+
+  #isKept({ response, isGone }: ChainedResponse): boolean {
+    return !isGone && this.#isFresh(response);
   }
 
   #isFresh({ at }: { readonly at: number }): boolean {
@@ -198,6 +226,21 @@ export class MemoryStore implements Store {
 
 const lengthOf = (items: readonly StoredItem[]): number =>
   items.reduce((sum, { json }) => sum + json.length, 0);
+
+/** The items of responses that are given newest first. */
+function textOf(responses: readonly StoredResponse[]): string {
+  const texts: string[] = [];
+  for (let at = responses.length - 1; at >= 0; at--) {
+    for (const { json } of responses[at]?.input ?? []) texts.push(json);
+    for (const { json } of responses[at]?.items ?? []) texts.push(json);
+  }
+  return texts.join(",");
+}
+
+function forget(chained: ChainedResponse): void {
+  chained.isGone = true;
+  chained.parent = undefined;
+}
 
 /** A character takes up to two bytes. */
 const itemsBytes = (items: readonly StoredItem[]): number =>

@@ -21,13 +21,20 @@ export class TenantSegments<Content> {
   readonly #retention: Retention;
   readonly #clock: Pick<Clock, "date">;
   readonly #create: () => Content;
+  readonly #onDrop: ((content: Content) => void) | undefined;
   readonly #tenants = new Map<Tenant, Kept<Content>>();
   #bytes = 0;
 
-  constructor(retention: Retention, clock: Pick<Clock, "date">, create: () => Content) {
+  constructor(
+    retention: Retention,
+    clock: Pick<Clock, "date">,
+    create: () => Content,
+    onDrop?: (content: Content) => void,
+  ) {
     this.#retention = retention;
     this.#clock = clock;
     this.#create = create;
+    this.#onDrop = onDrop;
   }
 
   /** The content to add something of this weight to; undefined if it is too heavy to be kept at all. */
@@ -85,7 +92,9 @@ export class TenantSegments<Content> {
   }
 
   #drop(tenant: Tenant, kept: Kept<Content>): void {
-    const bytes = kept.segments.shift()?.bytes ?? 0;
+    const segment = kept.segments.shift();
+    const bytes = segment?.bytes ?? 0;
+    if (segment !== undefined) this.#onDrop?.(segment.content);
     kept.bytes -= bytes;
     this.#bytes -= bytes;
     if (kept.segments.length === 0) this.#tenants.delete(tenant);

@@ -222,6 +222,36 @@ export function describeStore(kind: string, open: OpenStore): void {
       await store.close();
     });
 
+    it("loads a chain of any depth whole, and what was forked from it anywhere", async () => {
+      const { store } = await opened();
+      const save = async (id: string, previous?: string): Promise<void> => {
+        // Bytes and characters differ, and some turns are too large to be joined with others.
+        const text = "\u00e4\u{1F600}".repeat(id === "t40" ? 20_000 : 3);
+        const items = [item(`${id}-more`, text), item(`${id}-out`)];
+        await store.saveTurn(answer(id, { items, ...(previous !== undefined && { previous }) }));
+      };
+      const saving: Promise<void>[] = [];
+      for (let at = 0; at < 600; at++)
+        saving.push(save(`t${at}`, at > 0 ? `t${at - 1}` : undefined));
+      await Promise.all(saving);
+      const upTo = (last: number): string[] =>
+        Array.from({ length: last + 1 }, (_, at) => `t${at}`);
+      for (const at of [0, 15, 16, 40, 99, 257, 598]) {
+        for (let turn = 0; turn < 20; turn++)
+          await save(`f${at}-${turn}`, turn === 0 ? `t${at}` : `f${at}-${turn - 1}`);
+        const forked = Array.from({ length: 20 }, (_, turn) => `f${at}-${turn}`);
+        expect(await chainOf(store, `f${at}-19`)).toBe([...upTo(at), ...forked].join(" "));
+        expect(await chainOf(store, `t${at}`)).toBe(upTo(at).join(" "));
+      }
+      expect(await chainOf(store, "t599")).toBe(upTo(599).join(" "));
+      await store.deleteResponse("ann", "t100");
+      expect(await chainOf(store, "t599")).toBe("missing t100");
+      expect(await chainOf(store, "t101")).toBe("missing t100");
+      expect(await chainOf(store, "t99")).toBe(upTo(99).join(" "));
+      expect(await chainOf(store, "f99-19")).toContain("t99 f99-0");
+      await store.close();
+    });
+
     it("gives no part of a chain that has a gap or is too large", async () => {
       const { store } = await opened();
       await store.saveTurn(answer("a"));

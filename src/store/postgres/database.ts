@@ -1,6 +1,6 @@
 import type { Sql } from "postgres";
 import type { Clock } from "../../turn/clock.ts";
-import type { Database } from "../database.ts";
+import type { Batch, Database } from "../database.ts";
 import { PostgresConnection } from "./connection.ts";
 import {
   addConversationItems,
@@ -24,6 +24,7 @@ import {
   loadChain,
   sumUsage,
 } from "./reading.ts";
+import { addSegment, longTails } from "./segments.ts";
 import { writeBatch } from "./writing.ts";
 
 /** A PostgreSQL database, for any number of replicas. */
@@ -43,6 +44,7 @@ export function openPostgres(url: string, clock: Clock): Database {
         } catch (error) {
           if (!isWrittenAlready(error)) throw error;
         }
+        await joinLongTails(sql, batch);
       }),
     findItems: (query) => connection.ask(({ sql, offset }) => findItems(sql, shift(query, offset))),
     findPlan: (query) => connection.ask(({ sql, offset }) => findPlan(sql, shift(query, offset))),
@@ -75,6 +77,15 @@ export function openPostgres(url: string, clock: Clock): Database {
     secret: (query) => connection.ask(({ sql }) => secret(sql, query)),
     close: () => connection.close(),
   };
+}
+
+/** What fails here is done with a later turn of the same chain: the turns themselves are written. */
+async function joinLongTails(sql: Sql, { turns }: Batch): Promise<void> {
+  try {
+    for (const { tenant, seq } of await longTails(sql, turns)) await addSegment(sql, tenant, seq);
+  } catch {
+    // Whoever writes or reads next says what is wrong with the database.
+  }
 }
 
 /** The same by the clock of the database. */

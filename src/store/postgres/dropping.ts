@@ -4,6 +4,7 @@ import type { IdQuery, SweepBounds } from "../database.ts";
 import { fairShares } from "../fair-share.ts";
 import { sweepConversations } from "./conversations.ts";
 import { arrayText } from "./array-text.ts";
+import { dropSegments } from "./segments.ts";
 
 /** How many turns are dropped in one statement. */
 const STEP = 500;
@@ -22,10 +23,14 @@ const byAnswer = `SELECT seq FROM patchbay.turns WHERE tenant = $1 AND answer_id
 
 export async function deleteResponse(sql: Sql, { tenant, id, since }: IdQuery): Promise<boolean> {
   const values = [tenant, id, String(since)];
-  return (await sql.unsafe(dropTurns(byAnswer), values, { prepare: true })).length > 0;
+  return await sql.begin(async (transaction) => {
+    await transaction.unsafe(dropSegments(byAnswer), values, { prepare: true });
+    const dropped = await transaction.unsafe(dropTurns(byAnswer), values, { prepare: true });
+    return dropped.length > 0;
+  });
 }
 
-const expired = `SELECT seq FROM patchbay.turns WHERE at < $1::text::bigint LIMIT ${STEP}`;
+const expired = `SELECT seq FROM patchbay.turns WHERE at < $1::text::bigint ORDER BY seq LIMIT ${STEP}`;
 
 /** How long it is remembered that a batch was written: longer than anybody tries again. */
 const BATCHES_KEPT = "1 hour";
@@ -39,7 +44,9 @@ export async function sweep(sql: Sql, bounds: SweepBounds): Promise<boolean> {
     await transaction.unsafe(
       `DELETE FROM patchbay.batches WHERE at < now() - interval '${BATCHES_KEPT}'`,
     );
-    const old = await transaction.unsafe(dropTurns(expired), [String(Math.floor(bounds.since))]);
+    const since = [String(Math.floor(bounds.since))];
+    await transaction.unsafe(dropSegments(expired), since);
+    const old = await transaction.unsafe(dropTurns(expired), since);
     // Conversations may take up to half of what answers else have.
     const conversations = await sweepConversations(transaction, bounds.since, bounds.maxBytes / 2);
     const answers = await dropHeavy(transaction, "bytes", bounds.maxBytes - conversations.bytes);
@@ -81,7 +88,10 @@ async function dropHalf(sql: Pick<Sql, "unsafe">, column: Column, turns: string)
   const isPlan = column === "plan_bytes";
   const place = `place ${isPlan ? "=" : "<>"} ${PLAN_PLACE}`;
   await sql.unsafe(`DELETE FROM patchbay.parts WHERE turn = ${these} AND ${place}`, [turns]);
-  if (!isPlan) await sql.unsafe(`DELETE FROM patchbay.seals WHERE turn = ${these}`, [turns]);
+  if (!isPlan) {
+    await sql.unsafe(dropSegments("SELECT unnest($1::text::bigint[])"), [turns]);
+    await sql.unsafe(`DELETE FROM patchbay.seals WHERE turn = ${these}`, [turns]);
+  }
   const emptied = isPlan ? "plan_bytes = 0" : "bytes = 0, item_bytes = 0, stored = false";
   await sql.unsafe(`UPDATE patchbay.turns SET ${emptied} WHERE seq = ${these}`, [turns]);
   await sql.unsafe(

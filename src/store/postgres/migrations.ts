@@ -86,6 +86,22 @@ CREATE TABLE patchbay.conversation_items (
 );
 CREATE INDEX conversation_items_in_order ON patchbay.conversation_items (tenant, conversation, seq);
 `,
+  `
+ALTER TABLE patchbay.turns
+  ADD COLUMN tail integer NOT NULL DEFAULT 0,
+  ADD COLUMN segment bigint,
+  ADD COLUMN segment_end bigint;
+CREATE INDEX turns_by_segment ON patchbay.turns (segment) WHERE segment IS NOT NULL;
+CREATE TABLE patchbay.segments (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  previous text,
+  first bigint NOT NULL,
+  at bigint NOT NULL,
+  level integer NOT NULL,
+  run integer NOT NULL,
+  items bytea NOT NULL
+);
+`,
 ];
 
 /** The advisory lock of those who bring the schema on: "Patchbay" in ASCII. */

@@ -2,6 +2,7 @@
 
 import type { Sql } from "postgres";
 import {
+  BEFORE_PLACE,
   chainOf,
   FIRST_ITEM_PLACE,
   PLAN_PLACE,
@@ -15,6 +16,7 @@ import { itemsInOrder, type ItemRow } from "../item-rows.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { usageColumn, usageCounts, type UsageRow, type UsageSum } from "../usage-sums.ts";
 import { arrayText } from "./array-text.ts";
+import { itemsTextSql, newest } from "./segments.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -22,47 +24,68 @@ type Row = Readonly<Record<string, unknown>>;
 const ask = async (sql: Sql, text: string, values: readonly (string | number)[]): Promise<Row[]> =>
   await sql.unsafe<Row[]>(text, values.map(String), { prepare: true });
 
-const newest = (id: string): string =>
-  `SELECT * FROM patchbay.turns WHERE tenant = $1 AND stored AND answer_id = ${id} ORDER BY seq DESC LIMIT 1`;
-
-/** What is not older than the response that continues it was given the id later, and ends the chain. */
-const chain = `
-WITH RECURSIVE chain AS (
-  SELECT seq, answer_id, at, previous, inputs, origin, 1 AS depth, item_bytes AS total
-  FROM (${newest("$2")}) AS first WHERE at >= $3::text::bigint
-  UNION ALL
-  SELECT next.seq, next.answer_id, next.at, next.previous, next.inputs, next.origin, depth + 1, total + next.item_bytes
-  FROM chain CROSS JOIN LATERAL (${newest("chain.previous")}) AS next
-  WHERE total <= $4::text::bigint AND next.seq < chain.seq AND next.at >= $3::text::bigint
+/** The response itself: its turn and its items. */
+const own = `own AS MATERIALIZED (
+  SELECT * FROM (${newest("$2")}) AS last WHERE at >= $3::text::bigint
 )`;
-const one = `
-WITH chain AS (
-  SELECT seq, answer_id, at, previous, inputs, origin, 1 AS depth, 0 AS total
-  FROM (${newest("$2")}) AS first WHERE at >= $3::text::bigint AND $4::text::bigint >= 0
-)`;
-const rows = `, size AS MATERIALIZED (SELECT max(total) AS total FROM chain)
-SELECT depth, ${RESPONSE_PLACE} AS place, answer_id AS id, at::float8, previous, inputs, origin,
-  CASE WHEN (SELECT total FROM size) <= $4::text::bigint THEN json END AS json
-FROM chain JOIN patchbay.parts ON turn = seq AND place = ${RESPONSE_PLACE}
+const ownRows = `
+SELECT 1 AS depth, ${RESPONSE_PLACE} AS place, answer_id AS id, at::float8, previous, inputs, origin, json,
+  item_bytes::float8 AS bytes
+FROM own JOIN patchbay.parts ON turn = seq AND place = ${RESPONSE_PLACE}
 UNION ALL
-SELECT depth, place, parts.id, NULL, NULL, NULL, NULL, json
-FROM chain JOIN patchbay.parts ON turn = seq AND place >= ${FIRST_ITEM_PLACE}
-WHERE (SELECT total FROM size) <= $4::text::bigint`;
+SELECT 1, place, parts.id, NULL, NULL, NULL, NULL, json, NULL
+FROM own JOIN patchbay.parts ON turn = seq AND place >= ${FIRST_ITEM_PLACE}`;
+const one = `WITH ${own} ${ownRows}`;
+
+/**
+ * The same and the items of all that it continues, in as many rows as there are
+ * segments and turns without one. What is not older than the response that
+ * continues it was given the id later, and ends the chain.
+ */
+const chain = `
+WITH RECURSIVE ${own}, chain AS (
+  SELECT seq, seq AS floor, previous, NULL::bigint AS segment, item_bytes AS bytes, 1 AS depth,
+    item_bytes AS total FROM own
+  UNION ALL
+  SELECT next.seq, coalesce(segments.first, next.seq),
+    CASE WHEN segments.id IS NULL THEN next.previous ELSE segments.previous END, segments.id,
+    coalesce(next.segment_end, next.item_bytes), depth + 1,
+    total + coalesce(next.segment_end, next.item_bytes)
+  FROM chain CROSS JOIN LATERAL (${newest("chain.previous")}) AS next
+    LEFT JOIN patchbay.segments ON segments.id = next.segment
+  WHERE total <= $4::text::bigint AND next.seq < chain.floor
+    AND coalesce(segments.at, next.at) >= $3::text::bigint
+), size AS MATERIALIZED (SELECT max(total) AS total FROM chain), before AS (
+  SELECT depth, ${BEFORE_PLACE} AS place, '' AS id, NULL::float8 AS at, previous, NULL::integer AS inputs,
+    NULL AS origin,
+    CASE
+      WHEN (SELECT total FROM size) > $4::text::bigint THEN NULL
+      WHEN segment IS NULL THEN coalesce(${itemsTextSql("seq")}, '')
+      ELSE (
+        SELECT convert_from(substring(items FROM 1 FOR bytes::integer), 'UTF8')
+        FROM patchbay.segments WHERE id = segment
+      )
+    END AS json, NULL::float8 AS bytes
+  FROM chain WHERE depth > 1
+)
+SELECT * FROM (${ownRows}) AS own_rows UNION ALL SELECT * FROM before`;
 
 export async function findResponse(
   sql: Sql,
   { tenant, id, since }: IdQuery,
 ): Promise<StoredResponse | undefined> {
-  return responseIn((await ask(sql, one + rows, [tenant, id, since, 0])) as ChainRow[]);
+  return responseIn((await ask(sql, one, [tenant, id, since])) as ChainRow[]);
 }
 
 export async function loadChain(
   sql: Sql,
   { tenant, id, since, maxBytes }: ChainQuery,
 ): Promise<FoundChain> {
-  const found = await ask(sql, chain + rows, [tenant, id, since, Math.floor(maxBytes)]);
-  return chainOf(id, found as ChainRow[]);
+  const found = await ask(sql, chain, [tenant, id, since, Math.floor(maxBytes)]);
+  return chainOf(id, (found as ChainRow[]).toSorted(byDepth), maxBytes);
 }
+
+const byDepth = (a: ChainRow, b: ChainRow): number => a.depth - b.depth;
 
 const itemsSql = `
 WITH found AS MATERIALIZED (

@@ -5,6 +5,7 @@ import type { Batch } from "../database.ts";
 import { hasRows, type TurnRecord } from "../record.ts";
 import { batchUsage, MODELS_KEPT, OTHER, usageColumn, usageCounts } from "../usage-sums.ts";
 import { arrayText } from "./array-text.ts";
+import { tailsOf, type Tail } from "./segments.ts";
 
 type Cell = string | number | boolean | null;
 type Columns = Readonly<Record<string, string>>;
@@ -21,6 +22,8 @@ const turnColumns: Columns = {
   bytes: "bigint",
   plan_bytes: "bigint",
   origin: "text",
+  behind: "text",
+  tail: "integer",
 };
 const partColumns: Columns = {
   n: "integer",
@@ -48,9 +51,10 @@ export async function writeBatch(sql: Sql, { id, turns }: Batch, offset: number)
   const turnRows: Cell[][] = [];
   const partRows: Cell[][] = [];
   const seals = new Map<string, Cell[]>();
+  const tails = tailsOf(turns);
   for (const [n, turn] of turns.entries()) {
     if (!hasRows(turn)) continue;
-    turnRows.push(turnRow(n, turn, offset));
+    turnRows.push(turnRow(n, turn, { offset, tail: tails[n] }));
     append(partRows, partsOf(n, turn));
     for (const [seal, upstream] of turn.seals)
       seals.set(`${turn.tenant}\n${seal}`, [n, turn.tenant, seal, upstream]);
@@ -67,7 +71,9 @@ export async function writeBatch(sql: Sql, { id, turns }: Batch, offset: number)
   await sql.unsafe(statement, [id, ...parameters], { prepare: true });
 }
 
-function turnRow(n: number, turn: TurnRecord, offset: number): Cell[] {
+type Placed = { readonly offset: number; readonly tail: Tail | undefined };
+
+function turnRow(n: number, turn: TurnRecord, { offset, tail }: Placed): Cell[] {
   const { tenant, at, answerId, previous, response, inputs, itemBytes, bytes, planBytes } = turn;
   const sizes = [inputs, itemBytes, bytes, planBytes];
   return [
@@ -79,6 +85,8 @@ function turnRow(n: number, turn: TurnRecord, offset: number): Cell[] {
     response !== null,
     ...sizes,
     turn.origin,
+    tail?.behind ?? null,
+    tail?.length ?? 0,
   ];
 }
 
@@ -107,7 +115,13 @@ WITH batch AS (
   SELECT nextval('patchbay.turn_seq') AS seq, * FROM ${turns}
 ), turns AS (
   INSERT INTO patchbay.turns
-  SELECT seq, tenant, at, answer_id, previous, stored, inputs, item_bytes, bytes, plan_bytes, origin FROM turn
+  SELECT seq, tenant, at, answer_id, previous, stored, inputs, item_bytes, bytes, plan_bytes, origin,
+    tail + CASE WHEN behind IS NULL THEN 0 ELSE coalesce((
+      SELECT CASE WHEN before.segment IS NULL THEN before.tail ELSE 0 END FROM patchbay.turns AS before
+      WHERE before.tenant = turn.tenant AND before.stored AND before.answer_id = turn.behind
+      ORDER BY before.seq DESC LIMIT 1
+    ), 0) END
+  FROM turn
 ), parts AS (
   INSERT INTO patchbay.parts
   SELECT seq, given.place, given.tenant, given.id, given.bytes, given.json

@@ -4,7 +4,7 @@ import type { Operations } from "../database.ts";
 import { fairShares } from "../fair-share.ts";
 import { conversationDropping } from "./conversations.ts";
 import { inTransaction } from "./transaction.ts";
-import { PARTS } from "./writing.ts";
+import { PARTS, SqliteSegments } from "./segments.ts";
 
 /** How many turns are dropped in one transaction: others that want to write wait for it. */
 const STEP = 500;
@@ -79,6 +79,7 @@ function turnDropping(database: DatabaseSync): {
   /** Drops the answer of a turn or its plan. */
   readonly dropHalf: (column: Column, seq: number) => void;
 } {
+  const segments = new SqliteSegments(database);
   const dropSeals = database.prepare("DELETE FROM seals WHERE turn = ?");
   const dropParts = database.prepare("DELETE FROM parts WHERE part BETWEEN ? AND ?");
   const dropTurn = database.prepare("DELETE FROM turns WHERE seq = ?");
@@ -91,6 +92,7 @@ function turnDropping(database: DatabaseSync): {
   );
   return {
     drop(seq) {
+      segments.drop(seq);
       dropParts.run(seq * PARTS, seq * PARTS + PARTS - 1);
       dropSeals.run(seq);
       dropTurn.run(seq);
@@ -99,6 +101,7 @@ function turnDropping(database: DatabaseSync): {
       const plan = seq * PARTS + PLAN_PLACE;
       if (column === "plan_bytes") dropParts.run(plan, plan);
       else {
+        segments.drop(seq);
         dropParts.run(plan + 1, seq * PARTS + PARTS - 1);
         dropSeals.run(seq);
       }

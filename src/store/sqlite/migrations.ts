@@ -82,6 +82,21 @@ CREATE TABLE conversation_items (
 ) STRICT;
 CREATE INDEX conversation_items_in_order ON conversation_items (conversation, seq);
 `,
+  `
+ALTER TABLE turns ADD COLUMN tail INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE turns ADD COLUMN segment INTEGER;
+ALTER TABLE turns ADD COLUMN segment_end INTEGER;
+CREATE INDEX turns_by_segment ON turns (segment) WHERE segment IS NOT NULL;
+CREATE TABLE segments (
+  id INTEGER PRIMARY KEY,
+  previous TEXT,
+  first INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  level INTEGER NOT NULL,
+  run INTEGER NOT NULL,
+  items BLOB NOT NULL
+) STRICT;
+`,
 ];
 
 /** Marks a file as ours: "PBay". */

@@ -2,6 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import {
   chainOf,
   responseIn,
+  BEFORE_PLACE,
   FIRST_ITEM_PLACE,
   PLAN_PLACE,
   RESPONSE_PLACE,
@@ -10,40 +11,47 @@ import type { ChainRow } from "../chain-rows.ts";
 import { itemsInOrder, type ItemRow } from "../item-rows.ts";
 import type { ConversationOperations, Operations } from "../database.ts";
 import { usageColumn, usageCounts, type UsageRow, type UsageSum } from "../usage-sums.ts";
-import { PARTS } from "./writing.ts";
+import { itemsTextSql, NEWEST, PARTS } from "./segments.ts";
 
 type Reading = Omit<
   Operations,
   "write" | "sweep" | "deleteResponse" | keyof ConversationOperations
 >;
 
-const newest = "SELECT max(seq) FROM turns WHERE tenant = ?1 AND stored = 1 AND answer_id =";
+/** One response: its turn and its items. */
+const one = `
+SELECT 1 AS depth, ${RESPONSE_PLACE} AS place, answer_id AS id, at, previous, inputs, origin, json, item_bytes AS bytes
+FROM turns JOIN parts ON part = seq * ${PARTS} + ${RESPONSE_PLACE}
+WHERE seq = (${NEWEST} ?2) AND at >= ?3
+UNION ALL
+SELECT 1, part - seq * ${PARTS}, id, NULL, NULL, NULL, NULL, json, NULL
+FROM turns JOIN parts ON part BETWEEN seq * ${PARTS} + ${FIRST_ITEM_PLACE} AND seq * ${PARTS} + ${PARTS - 1}
+WHERE seq = (${NEWEST} ?2) AND at >= ?3`;
 
 /**
- * A response continues one that was written before it. Were the id of that one
- * given to a later answer, the chain would go on in another conversation or go
- * round, so what is not older ends it.
+ * The items of all that a response continues, in as many rows as there are
+ * segments and turns without one. A response continues one that was written
+ * before it. Were the id of that one given to a later answer, the chain would go
+ * on in another conversation or go round, so what is not older ends it.
  */
-const chain = `
-WITH RECURSIVE chain (seq, previous, depth, total) AS (
-  SELECT seq, previous, 1, item_bytes FROM turns WHERE seq = (${newest} ?2) AND at >= ?3
+const before = `
+WITH RECURSIVE chain (seq, floor, previous, segment, bytes, depth, total) AS (
+  SELECT seq, seq, previous, NULL, item_bytes, 1, item_bytes FROM turns WHERE seq = (${NEWEST} ?2) AND at >= ?3
   UNION ALL
-  SELECT turns.seq, turns.previous, depth + 1, total + item_bytes
-  FROM chain JOIN turns ON turns.seq = (${newest} chain.previous)
-  WHERE chain.previous IS NOT NULL AND total <= ?4 AND turns.seq < chain.seq AND at >= ?3
-)`;
-const one = `
-WITH chain (seq, depth, total) AS (
-  SELECT seq, 1, 0 FROM turns WHERE seq = (${newest} ?2) AND at >= ?3 AND ?4 >= 0
-)`;
-const rows = `, size (total) AS MATERIALIZED (SELECT max(total) FROM chain)
-SELECT depth, ${RESPONSE_PLACE} AS place, answer_id AS id, at, turns.previous AS previous, inputs, origin,
-  CASE WHEN (SELECT total FROM size) <= ?4 THEN json END AS json
-FROM chain JOIN turns USING (seq) JOIN parts ON part = seq * ${PARTS} + ${RESPONSE_PLACE}
-UNION ALL
-SELECT depth, part - seq * ${PARTS}, id, NULL, NULL, NULL, NULL, json
-FROM chain JOIN parts ON part BETWEEN seq * ${PARTS} + ${FIRST_ITEM_PLACE} AND seq * ${PARTS} + ${PARTS - 1}
-WHERE (SELECT total FROM size) <= ?4`;
+  SELECT turns.seq, coalesce(segments.first, turns.seq),
+    CASE WHEN segments.id IS NULL THEN turns.previous ELSE segments.previous END, segments.id,
+    coalesce(segment_end, item_bytes), depth + 1, total + coalesce(segment_end, item_bytes)
+  FROM chain JOIN turns ON turns.seq = (${NEWEST} chain.previous)
+    LEFT JOIN segments ON segments.id = turns.segment
+  WHERE total <= ?4 AND turns.seq < chain.floor AND coalesce(segments.at, turns.at) >= ?3
+), size (total) AS MATERIALIZED (SELECT max(total) FROM chain)
+SELECT depth, ${BEFORE_PLACE} AS place, '' AS id, NULL AS at, previous, NULL AS inputs, NULL AS origin, bytes,
+  CASE
+    WHEN (SELECT total FROM size) > ?4 THEN NULL
+    WHEN segment IS NULL THEN coalesce(${itemsTextSql("seq")}, '')
+    ELSE (SELECT CAST(substr(items, 1, bytes) AS TEXT) FROM segments WHERE id = segment)
+  END AS json
+FROM chain WHERE depth > 1 ORDER BY depth`;
 
 /** Reads, each in one query, with statements that are prepared once. */
 export function sqliteReading(database: DatabaseSync): Reading {
@@ -64,8 +72,8 @@ export function sqliteReading(database: DatabaseSync): Reading {
   const seals = database.prepare(
     "SELECT seal, upstream FROM json_each(?2) JOIN seals ON tenant = ?1 AND seal = value",
   );
-  const whole = database.prepare(one + rows);
-  const chained = database.prepare(chain + rows);
+  const whole = database.prepare(one);
+  const chained = database.prepare(before);
   const usage = database.prepare(
     "SELECT * FROM usage WHERE tenant = ? AND hour >= ? AND hour < ? ORDER BY hour, model",
   );
@@ -85,10 +93,13 @@ export function sqliteReading(database: DatabaseSync): Reading {
       const found = seals.all(tenant, JSON.stringify(asked));
       return new Map(found.map((row) => [String(row["seal"]), String(row["upstream"])]));
     },
-    findResponse: ({ tenant, id, since }) =>
-      responseIn(whole.all(tenant, id, since, 0) as ChainRow[]),
-    loadChain: ({ tenant, id, since, maxBytes }) =>
-      chainOf(id, chained.all(tenant, id, since, maxBytes) as ChainRow[]),
+    findResponse: ({ tenant, id, since }) => responseIn(whole.all(tenant, id, since) as ChainRow[]),
+    loadChain({ tenant, id, since, maxBytes }) {
+      const own = whole.all(tenant, id, since) as ChainRow[];
+      const isContinued = own.some(({ previous }) => previous !== null);
+      const earlier = isContinued ? chained.all(tenant, id, since, maxBytes) : [];
+      return chainOf(id, [...own, ...(earlier as ChainRow[])], maxBytes);
+    },
     sumUsage: ({ tenant, start, end }) => usage.all(tenant, start, end).map(usageRow),
   };
 }

@@ -2,22 +2,21 @@ import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import { FIRST_ITEM_PLACE, PLAN_PLACE, RESPONSE_PLACE } from "../chain-rows.ts";
 import type { Operations } from "../database.ts";
 import { hasRows, type TurnRecord } from "../record.ts";
+import { PARTS, SqliteSegments } from "./segments.ts";
 import { inTransaction } from "./transaction.ts";
 import { batchUsage, MODELS_KEPT, OTHER, usageColumn, usageCounts } from "../usage-sums.ts";
-
-/** The parts of turn 3 are numbered from 3 * 2^20; numbers are exact up to turn 2^33. */
-export const PARTS = 2 ** 20;
 
 /** Writes batches of turns, with statements that are prepared once. */
 export function sqliteWriting(database: DatabaseSync): Pick<Operations, "write"> {
   const insertTurn = database.prepare(
-    `INSERT INTO turns (tenant, at, answer_id, previous, stored, inputs, item_bytes, bytes, plan_bytes, origin)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO turns (tenant, at, answer_id, previous, stored, inputs, item_bytes, bytes, plan_bytes, origin, tail)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const insertPart = database.prepare(
     "INSERT INTO parts (part, tenant, id, bytes, json) VALUES (?, ?, ?, ?, ?)",
   );
   const insertSeal = database.prepare("INSERT OR REPLACE INTO seals VALUES (?, ?, ?, ?)");
+  const segments = new SqliteSegments(database);
   const addUsage = database.prepare(usageSql());
 
   function writeTurn(turn: TurnRecord): void {
@@ -25,7 +24,9 @@ export function sqliteWriting(database: DatabaseSync): Pick<Operations, "write">
     const sizes = [turn.inputs, turn.itemBytes, turn.bytes, turn.planBytes];
     const stored = Number(response !== null);
     const head = [tenant, turn.at, answerId, turn.previous, stored];
-    const seq = Number(insertTurn.run(...head, ...sizes, turn.origin).lastInsertRowid);
+    const tail = stored === 1 ? segments.tailBehind(tenant, turn.previous, turn.itemBytes) : 0;
+    const row = insertTurn.run(...head, ...sizes, turn.origin, tail);
+    const seq = Number(row.lastInsertRowid);
     const first = seq * PARTS;
     if (plan !== null) insertPart.run(first + PLAN_PLACE, null, null, plan.length, plan);
     if (response !== null)
@@ -34,6 +35,7 @@ export function sqliteWriting(database: DatabaseSync): Pick<Operations, "write">
     for (const { id, json } of items)
       insertPart.run(part++, tenant, id, Buffer.byteLength(json), json);
     for (const [seal, upstream] of turn.seals) insertSeal.run(tenant, seal, seq, upstream);
+    segments.added(tenant, seq, tail);
   }
 
   return {
