@@ -22,7 +22,7 @@ export async function growth(work: (size: number) => unknown, size: number): Pro
   await work(Math.ceil(size / 8));
   const once = await leastTime(() => work(size));
   const twice = await leastTime(() => work(2 * size));
-  return Math.max(0, twice - NOISE_MS) / once;
+  return Math.max(0, twice - NOISE_MS) / Math.max(once, NOISE_MS / 5);
 }
 
 /** As much as linear work may seem to grow at twice the size on a busy machine. */
