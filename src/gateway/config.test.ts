@@ -26,6 +26,7 @@ describe("a configuration", () => {
       shutdown_grace_ms: 25000,
       stall_timeout_ms: 60_000,
       answer_limit: 16_777_216,
+      block_budget_ms: 100,
       websocket: true,
     });
     expect(config.tools).toEqual({

@@ -111,6 +111,8 @@ const serverSchema = z.strictObject({
   answer_limit: z.int().positive().default(16_777_216),
   /** How long a client may read nothing of an answer that waits for it. */
   stall_timeout_ms: z.int().positive().default(60_000),
+  /** Work on one request that holds the event loop longer than this is counted and logged. */
+  block_budget_ms: z.int().positive().default(100),
   /** How long a stop waits for the turns under way. */
   shutdown_grace_ms: count.default(25_000),
 });

@@ -65,15 +65,18 @@ export function openEntry({ state, isStopping }: EntryOptions): Entry {
       const { exchange: head, requestId, tenant, found } = admitted;
       const exchange = body === head.body ? head : { ...head, body };
       const refused = (error: unknown): void => refuse(exchange, error, requestId);
+      const at = state();
+      const started = at.clock.now();
       try {
         checkStopping(admitted);
         const turnAway = turnerAway(exchange.reply, requestId, found.route.door);
         found.route
-          .serve({ ...found, state: state(), exchange, requestId, tenant, refuse: turnAway })
+          .serve({ ...found, state: at, exchange, requestId, tenant, refuse: turnAway })
           ?.catch(refused);
       } catch (error) {
         refused(error);
       }
+      at.watch("request", requestId, at.clock.now() - started);
     },
   };
 }

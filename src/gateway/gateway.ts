@@ -19,6 +19,7 @@ import { RunningTurns, type RunningTurnView } from "./running-turns.ts";
 import { callRules } from "./rules.ts";
 import { findRoute, routeTable } from "./routes.ts";
 import { openUpstreams } from "./upstreams.ts";
+import { workWatch } from "./work-watch.ts";
 
 export type Gateway = {
   /** Serves one exchange. Never throws. */
@@ -144,6 +145,7 @@ function buildState(config: Config, made: Lasting, before?: GatewayState): Gatew
     ...made,
     config,
     rules: callRules(config),
+    watch: workWatch(() => config.server.block_budget_ms, made.report),
     keys: keyring(config.server.keys, made.runtime.sha256),
     upstreams: openUpstreams(config, made, before),
     readBody: before?.readBody ?? bodyReader(),

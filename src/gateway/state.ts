@@ -12,6 +12,7 @@ import type { RouteTable } from "./routes.ts";
 import type { Runtime } from "./runtime.ts";
 import type { SealBox } from "./seal-box.ts";
 import type { RunningTurns } from "./running-turns.ts";
+import type { WorkWatch } from "./work-watch.ts";
 
 /** What the host gives the gateway. Tests give their own. */
 export type Platform = Extensions & {
@@ -38,6 +39,8 @@ export type GatewayState = OpenPlatform & {
   readonly upstreams: ReadonlyMap<string, Upstream>;
   readonly metrics: Metrics;
   readonly readBody: ReturnType<typeof bodyReader>;
+  /** Is told of work on a request that ran without a break. */
+  readonly watch: WorkWatch;
   /** What is kept of past turns. */
   readonly store: Store;
   /** Seals what clients keep for us. */

@@ -199,7 +199,9 @@ class TurnRun implements RunningTurn {
     const isLast = chain[this.#link + 1] === undefined;
     this.#roundStarted = this.#state.clock.now();
     this.#roundSpan = span?.startRound(turnAhead(link, turn.stream));
-    return prepared.open({ retry: isLast, requestId, tenant, headers: this.#roundSpan?.headers });
+    const worked = (ms: number): void => this.#state.watch("answer", requestId, ms);
+    const headers = this.#roundSpan?.headers;
+    return prepared.open({ retry: isLast, requestId, tenant, headers, worked });
   }
 
   #roundEnded({ link }: Round, { usage, fault }: RoundResult): void {

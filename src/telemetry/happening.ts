@@ -17,10 +17,19 @@ export type Happening =
   | Reload
   | WriteFailed
   | StoreNotice
-  | ChildNotice;
+  | ChildNotice
+  | Blocked;
 
 /** How a turn ended: `left` is a client that went away. */
 export type Outcome = "completed" | "incomplete" | "failed" | "left";
+
+/** Work on one request held the event loop longer than `server.block_budget_ms`. */
+export type Blocked = {
+  readonly type: "blocked";
+  readonly work: "request" | "answer";
+  readonly requestId: string;
+  readonly ms: number;
+};
 
 /** A request has been read, and an upstream is about to be asked. */
 export type TurnBegun = {

@@ -110,6 +110,7 @@ export function eventLines(happening: Happening, at: number): readonly Line[] {
     case "unwritable":
     case "store":
     case "child":
+    case "blocked":
       return [];
     default:
       return happening satisfies never;

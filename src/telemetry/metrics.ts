@@ -32,6 +32,9 @@ export function createMetrics(): Metrics {
           return numbers.children.add(1, happening.upstream, happening.event);
         case "store":
           return numbers.store.add(1, happening.event);
+        case "blocked":
+          numbers.blocked.add(1, happening.work);
+          return numbers.blockedSeconds.add(happening.ms / 1000, happening.work);
         case "begun":
         case "round":
         case "trouble":
@@ -98,6 +101,16 @@ const numbersIn = (registry: Registry) => ({
     "patchbay_store_events_total",
     "That the store could not be used, could again, or did not store a turn.",
     ["event"],
+  ),
+  blocked: registry.counter(
+    "patchbay_event_loop_blocked_total",
+    "Pieces of work on one request that held the event loop longer than `server.block_budget_ms`.",
+    ["work"],
+  ),
+  blockedSeconds: registry.counter(
+    "patchbay_event_loop_blocked_seconds_total",
+    "How long that work took.",
+    ["work"],
   ),
   active: registry.gauge("patchbay_turns_running", "Turns under way."),
 });

@@ -41,6 +41,8 @@ export type OpenOptions = {
   readonly requestId: string;
   /** Whose turn it is: what an upstream keeps between turns is found by the same tenant only. */
   readonly tenant: string;
+  /** Is told how long work on a piece of the answer held the event loop, in milliseconds. */
+  readonly worked?: ((ms: number) => void) | undefined;
   /** More headers for an upstream over HTTP, such as the trace's. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 };

@@ -89,7 +89,7 @@ const shapes: Readonly<Record<string, (size: number) => object>> = {
 };
 
 /** Of profiles that rewrite schemas alike, one; all of them where time is no matter. */
-const isLong = import.meta.env.MODE === "fuzz";
+const isLong = import.meta.env?.MODE === "fuzz";
 const everyRule = [
   ...new Map(http.map((one) => [JSON.stringify(one.tools.schema), one.name])).values(),
 ];

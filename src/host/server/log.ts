@@ -56,6 +56,7 @@ function levelOf(happening: Happening): LogLevel {
     case "reload":
       return happening.ok ? "info" : "error";
     case "fallback":
+    case "blocked":
       return "warn";
     case "refusal":
       return happening.status >= 500 ? "warn" : "info";

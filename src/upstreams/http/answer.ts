@@ -28,6 +28,8 @@ export type AnswerOptions = {
   readonly failing: Failing;
   readonly clock: Clock;
   readonly decoder: Utf8Decoder;
+  /** Is told how long work on what came held the event loop, in milliseconds. */
+  readonly worked?: ((ms: number) => void) | undefined;
   /** The exchange itself is over, and its connection free for another. */
   readonly closed: () => void;
 };
@@ -60,6 +62,8 @@ export class HttpAnswer implements ResponseHandler, Flow {
   #closed = false;
   #spoken = false;
   #flushing = false;
+  /** When the network read that is worked on began. */
+  #readAt = 0;
   #started = false;
   #status = 0;
   #headers: Headers = {};
@@ -117,14 +121,21 @@ export class HttpAnswer implements ResponseHandler, Flow {
       if (this.#rest > LONGEST_REST) controller.abort(enough);
       return;
     }
+    if (!this.#flushing) this.#readAt = this.#to.clock.now();
     this.#hear(this.#to.decoder.write(chunk));
-    if (this.#flushing || this.#over) return;
+    if (this.#flushing || this.#over) return this.#tellWork();
     // The pieces of one network read come in one go; the flush waits for the last of them.
     this.#flushing = true;
     queueMicrotask(this.#flush);
   }
 
   onResponseEnd(): void {
+    this.#readAt = this.#to.clock.now();
+    this.#endResponse();
+    this.#tellWork();
+  }
+
+  #endResponse(): void {
     this.#close();
     if (this.#over) return;
     this.#hearLast();
@@ -172,7 +183,12 @@ export class HttpAnswer implements ResponseHandler, Flow {
       // Outside the transport's own guard: it must end the turn, not the process.
       this.#controller?.abort(error as Error);
     }
+    this.#tellWork();
   };
+
+  #tellWork(): void {
+    if (!this.#flushing) this.#to.worked?.(this.#to.clock.now() - this.#readAt);
+  }
 
   #hear(text: string): void {
     switch (this.#form) {

@@ -76,7 +76,7 @@ export function httpUpstream(given: HttpOptions): Upstream {
       const sending = { transport, failing, clock, base, headers: common };
       return { decisions, open, ...tokenCounter(wire.tokenCount, to.profile, body, sending) };
 
-      function open({ retry, requestId, tenant, headers: more }: OpenOptions) {
+      function open({ retry, requestId, tenant, worked, headers: more }: OpenOptions) {
         const request: HttpRequest = {
           method: "POST",
           path,
@@ -87,7 +87,16 @@ export function httpUpstream(given: HttpOptions): Upstream {
           const reader = wire.readEvents(reading);
           const decoder = transport.newDecoder();
           const closed = (): void => shares.leave(tenant);
-          const answer = new HttpAnswer({ reader, sink, fail, failing, clock, decoder, closed });
+          const answer = new HttpAnswer({
+            reader,
+            sink,
+            fail,
+            failing,
+            clock,
+            decoder,
+            closed,
+            worked,
+          });
           return sharing(answer, {
             enter: (start, late) => shares.enter(tenant, start, late),
             send: () => transport.send(request, answer),
