@@ -21,6 +21,7 @@ import { Rounds, type OpenRound, type RoundEvent, type RoundsOwner } from "./rou
 import { roundStages, ruleStages, type StageOptions } from "./stages.ts";
 import type { Link } from "./select.ts";
 import type { GatewayState } from "./state.ts";
+import { keepThoughts, type ThoughtKeeper } from "./thoughts.ts";
 import { estimateUsage, sequencesFor } from "./stop-sequences.ts";
 import { tally, type Tally } from "./tally.ts";
 import type { Job } from "./turn-run.ts";
@@ -35,6 +36,8 @@ export type Answer = Flow & {
   readonly record: AnswerRecord | undefined;
   /** The body of the whole answer, where it is to be kept; undefined if it failed. */
   whole(): string | undefined;
+  /** The thoughts before its calls, where they are to be kept. */
+  readonly thoughts: Pick<ThoughtKeeper, "items"> | undefined;
   /** The answer's id as the client sees it. */
   id(): string;
   /** Whether the client has been sent anything. */
@@ -86,7 +89,9 @@ export function answerTurn(state: GatewayState, job: Job, options: AnswerOptions
     time,
     turn: options,
   });
-  const ruled = chain(rounds, limitedBy(limits, counted, staging, job.turn));
+  const thoughts = state.store === noStore ? undefined : keepThoughts(job, () => rounds.round.link);
+  const limited = limitedBy(limits, counted, staging, job.turn);
+  const ruled = chain(rounds, thoughts === undefined ? limited : chain(thoughts, limited));
   const isHidden = (): boolean => rounds.count > 1;
   const alive = keepAlive<TurnEvent<ClientName>>(time, isHidden, () => door.keepAlive());
   const stages = options.next === undefined ? ruled : chain(ruled, alive);
@@ -119,7 +124,7 @@ export function answerTurn(state: GatewayState, job: Job, options: AnswerOptions
   const id = (): string => shownId(seen.start, job, context);
   const whole = (): string | undefined => kept?.whole();
   const hands = handsOn(running, stages, { door, sink });
-  return { ...running, seen, rounds, repairs: repairs.all, record, whole, id, ...hands };
+  return { ...running, seen, rounds, repairs: repairs.all, record, whole, thoughts, id, ...hands };
 }
 
 /** The stop sequences that the gateway sees to for the upstream under way; undefined where it need not for any. */

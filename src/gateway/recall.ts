@@ -13,6 +13,7 @@ import { readOrigin, type Origin } from "./origin.ts";
 import { sealKey } from "./seals.ts";
 import { shownId } from "./shown-id.ts";
 import type { GatewayState } from "./state.ts";
+import { withThoughts } from "./thoughts.ts";
 import { recallThread, type ThreadEntry, type ThreadRequest } from "./thread.ts";
 
 /** A request with all that it refers to. */
@@ -69,7 +70,7 @@ export function recall(state: State, request: ReadBody): Recalled | Promise<Reca
     if (ids.length > 0 || previous !== undefined)
       return recallAll(state, request, { ids, previous });
   }
-  return withOwners(state, request.tenant, { turn: readTurn(request, body), added: { body } });
+  return withReasoning(state, request.tenant, { turn: readTurn(request, body), added: { body } });
 }
 
 const none: readonly string[] = [];
@@ -85,7 +86,7 @@ function threadOf(state: State, request: ReadBody): Recalled | Promise<Recalled>
   const asked = form.askedIn(body);
   if (asked === undefined) return undefined;
   const read = (part: ThreadRequest): Recalled | Promise<Recalled> =>
-    withOwners(state, tenant, {
+    withReasoning(state, tenant, {
       turn: readTurn(request, part.body),
       added: { body },
       thread: part.entry,
@@ -121,7 +122,7 @@ async function recallAll(
     ({ origin }) => readOrigin(origin),
   );
   const referring = referringTurn(request, origins, chain?.last);
-  return withOwners(state, tenant, { turn, added, referring });
+  return withReasoning(state, tenant, { turn, added, referring });
 }
 
 /** The request for the upstream that keeps all that it refers to, if one does. */
@@ -231,6 +232,18 @@ const unknownResponse = (id: string): Fault =>
   );
 
 const unknownOwner = (): undefined => undefined;
+
+/** Adds what is known of the reasoning in a conversation: what is missing of it, and who sealed it. */
+function withReasoning(
+  state: State,
+  tenant: Tenant,
+  recalled: Omit<Recalled, "sealOwner">,
+): Recalled | Promise<Recalled> {
+  const turn = withThoughts(state, tenant, recalled.turn);
+  return turn instanceof Promise
+    ? turn.then((whole) => withOwners(state, tenant, { ...recalled, turn: whole }))
+    : withOwners(state, tenant, recalled);
+}
 
 function withOwners(
   { store }: State,

@@ -63,6 +63,22 @@ export const sealHidden = (hidden: unknown): string => seal({ from: "", hidden }
 /** What such a seal carries; undefined where it is none. */
 export const hiddenIn = (encrypted: string | undefined): unknown => unseal(encrypted)?.hidden;
 
+/** Reasoning to be kept for a client that may not give it back: all but its summary is in the seal. */
+export function keptReasoning(item: Reasoning, from: string): Reasoning {
+  const { summary, content, encrypted, details, extra } = item;
+  const sealed = unseal(encrypted);
+  if (sealed?.hidden !== undefined) return item;
+  const own: Sealed = sealed ?? { from, encrypted, details, extra };
+  const kept = seal({ ...own, isContent: undefined, content });
+  return { type: "reasoning", summary, content: [], encrypted: kept };
+}
+
+/** Whether a seal of ours is for this model, or for whoever is asked. */
+export function isOpenTo({ encrypted }: Reasoning, origin: string): boolean {
+  const sealed = unseal(encrypted);
+  return sealed?.hidden !== undefined || sealed?.from === origin;
+}
+
 const noSeals: readonly string[] = [];
 
 /** What providers have sealed among the items of a request: nothing on it says who did. */
