@@ -30,6 +30,7 @@ export function answerLeft(job: Job, ended: Ended): AnswerLeft {
     items: whole?.items ?? record?.items() ?? [],
     response: isBegun ? responseRecord(job, ended, whole.json) : undefined,
     seals: seen.seals,
+    isPrivate: job.isPrivate,
     ...threadLeft(job, ended),
   };
   // Whoever continues an answer that is kept whole has its thoughts with it.

@@ -256,5 +256,5 @@ function writeContext(state: GatewayState, job: Job, options: WriteOptions): Wri
 }
 
 /** Whether the answer is to be found again. */
-const isStored = ({ store }: GatewayState, { dialect, turn }: Job): boolean =>
-  store !== noStore && dialect.storage?.isWanted(turn) === true;
+const isStored = ({ store }: GatewayState, { dialect, turn, isPrivate }: Job): boolean =>
+  store !== noStore && (isPrivate || dialect.storage?.isWanted(turn) === true);

@@ -1,4 +1,5 @@
 import type { Fault } from "../turn/fault.ts";
+import type { Session } from "./session.ts";
 
 /** One HTTP request and its reply, as any host can give them: Node, `fetch`, a test. */
 export type Exchange = {
@@ -13,8 +14,8 @@ export type Exchange = {
   readonly foreign?: string | undefined;
   /** The whole body as text; empty if there was none. */
   readonly body: string;
-  /** Whether it is a message on a WebSocket, and not a request of its own. */
-  readonly isMessage?: true | undefined;
+  /** What the WebSocket remembers that it is a message on; none for a request of its own. */
+  readonly session?: Session | undefined;
   readonly reply: Reply;
 };
 

@@ -6,9 +6,9 @@ import type { FoundItem, Store, StoredResponse } from "../store/store.ts";
 import { sealsIn } from "../tools/plan/reasoning.ts";
 import { Fault } from "../turn/fault.ts";
 import { isInstructions } from "../turn/item.ts";
-import { placesBehind } from "../turn/path.ts";
+import { itemPath, placesBehind } from "../turn/path.ts";
 import type { Tenant } from "../turn/tenant.ts";
-import type { Fields, Turn } from "../turn/turn.ts";
+import type { Fields, Item, Turn } from "../turn/turn.ts";
 import { readOrigin, type Origin } from "./origin.ts";
 import { sealKey } from "./seals.ts";
 import { shownId } from "./shown-id.ts";
@@ -151,6 +151,7 @@ function continued(own: Turn, { items: earlier, last }: Chain, { storage }: Door
   const items = hasInstructions
     ? [first, ...history, ...own.items.slice(1)]
     : [...history, ...own.items];
+  checkResults(items, own);
   const field = own.traits.params.previousResponse ?? "";
   return {
     ...own,
@@ -160,6 +161,21 @@ function continued(own: Turn, { items: earlier, last }: Chain, { storage }: Door
     historyPath: field,
     gatewayFields: { ...own.gatewayFields, [field]: last.id },
   };
+}
+
+/** The whole conversation is known here: a result without its call is the client's mistake, as the API has it. */
+function checkResults(items: readonly Item[], own: Turn): void {
+  const calls = new Set<string>();
+  for (const item of items) {
+    if (item.type === "call") calls.add(item.id);
+    if (item.type !== "result" || calls.has(item.call) || !own.items.includes(item)) continue;
+    const path = itemPath(own, own.items.indexOf(item));
+    throw new Fault(
+      "request.invalid",
+      `\`${path}\` is the result of \`${shownId(item.call)}\`, and the conversation has no such call before it.`,
+      { param: path },
+    );
+  }
 }
 
 type Asked = { readonly tenant: Tenant; readonly room: number; readonly limit: number };

@@ -194,7 +194,8 @@ const isMisled = (path: string): boolean => !/^\/v1\/(?!v1(?:\/|$))/.test(path);
 export const doorAt = ({ routes }: RouteTable, path: string): DoorDialect | undefined =>
   routes.find((route) => matchPath(route.path, path.replace(/(?<=.)\/$/, "")) !== undefined)?.door;
 
-function serveTurn(context: RequestContext, dialect: DoorDialect): void | Promise<void> {
+function serveTurn(asked: RequestContext, dialect: DoorDialect): void | Promise<void> {
+  const context = { ...asked, state: stateFor(asked) };
   const { params } = context;
   const { body, generates } = readTurnBody(context, dialect);
   return recalled(context, { dialect, body, params }, (request) =>
@@ -202,9 +203,16 @@ function serveTurn(context: RequestContext, dialect: DoorDialect): void | Promis
   );
 }
 
+/** On a WebSocket, the store is seen through what the connection remembers. */
+function stateFor({ state, exchange: { session } }: RequestContext): GatewayState {
+  if (session === undefined) return state;
+  session.begin();
+  return { ...state, store: session.over(state.store, state.config.server.body_limit) };
+}
+
 /** A posted request, or what a message on a WebSocket asks for. */
 function readTurnBody({ state, exchange }: RequestContext, dialect: DoorDialect): SocketRequest {
-  if (exchange.isMessage === true && dialect.socket !== undefined)
+  if (exchange.session !== undefined && dialect.socket !== undefined)
     return dialect.socket.readMessage(state.readBody(exchange.body));
   requireJson(exchange.headers);
   return { body: state.readBody(exchange.body), generates: true };
@@ -243,6 +251,7 @@ function startTurn(
     route: context.route.path,
     turn,
     generates,
+    isPrivate: exchange.session !== undefined && dialect.storage?.isWanted(turn) !== true,
     referring,
     added,
     chain,

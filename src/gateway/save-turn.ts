@@ -25,6 +25,8 @@ export type AnswerLeft = {
   readonly response?: ResponseRecord | undefined;
   /** The seals on its reasoning. */
   readonly seals: readonly string[];
+  /** Whether it may be continued on its own connection alone. */
+  readonly isPrivate: boolean;
 };
 
 /**
@@ -54,6 +56,7 @@ export function saveTurn(
           response: answer.response,
           plan: storedPlan(answer),
           seals: sealOwners(answer),
+          isPrivate: answer.isPrivate,
           usage,
         };
   try {

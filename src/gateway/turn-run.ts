@@ -43,6 +43,8 @@ export type Job = {
   readonly turn: Turn;
   /** False: it is planned, stored and answered with nothing; no upstream is asked. */
   readonly generates: boolean;
+  /** Whether its answer may be continued on its own connection alone. */
+  readonly isPrivate: boolean;
   /** The turn for the upstream that keeps what it refers to. */
   readonly referring?: ReferringTurn | undefined;
   readonly added: Added;

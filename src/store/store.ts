@@ -59,6 +59,8 @@ export type StoredTurn = {
   readonly response?: ResponseRecord | undefined;
   readonly plan?: StoredPlan | undefined;
   readonly seals: readonly SealOwner[];
+  /** Whether answer and items may not leave the connection that they were asked for on. */
+  readonly isPrivate?: boolean | undefined;
   /** None where another write of the same turn counts it. */
   readonly usage?: UsageEntry | undefined;
 };

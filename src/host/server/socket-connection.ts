@@ -2,6 +2,7 @@ import type { Duplex } from "node:stream";
 import type { WebSocket } from "ws";
 import type { Exchange } from "../../gateway/exchange.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
+import { Session } from "../../gateway/session.ts";
 import type { Clock } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
 import { SocketReply } from "./socket-reply.ts";
@@ -35,6 +36,7 @@ export class SocketConnection {
   readonly #options: ConnectionOptions;
   #waiting: Message[] = [];
   #waitingBytes = 0;
+  readonly #session = new Session();
   #reply: SocketReply | undefined;
   /** Why it is to be closed once its turn is over. */
   #ending: (() => void) | undefined;
@@ -97,7 +99,10 @@ export class SocketConnection {
 
   #refuse(fault: Fault): void {
     const send = (json: string): void => this.#socket.send(json);
-    new SocketReply({ send, isFull: () => false, over: () => {} }).refuse(fault, {});
+    new SocketReply({ send, isFull: () => false, failed: () => {}, over: () => {} }).refuse(
+      fault,
+      {},
+    );
   }
 
   #take(message: Message): void {
@@ -113,10 +118,17 @@ export class SocketConnection {
     const reply = new SocketReply({
       send: (json) => this.#socket.send(json),
       isFull: () => this.#wire.writableNeedDrain,
+      failed: () => this.#session.fail(),
       over: () => this.#over(),
     });
     this.#reply = reply;
-    const exchange: Exchange = { ...request, method: "POST", body: text, isMessage: true, reply };
+    const exchange: Exchange = {
+      ...request,
+      method: "POST",
+      body: text,
+      session: this.#session,
+      reply,
+    };
     if (isBinary) gateway.refuse(exchange, notText());
     else gateway.handle(exchange);
   }

@@ -8,6 +8,8 @@ export type EventSink = {
   send(json: string): void;
   /** Whether so much waits to be sent that the writer has to stop. */
   isFull(): boolean;
+  /** The turn ends with a failure. */
+  failed(): void;
   /** The answer is over, and another may begin. */
   over(): void;
 };
@@ -55,6 +57,7 @@ export class SocketReply implements Reply {
 
   refuse(fault: Fault, head: Readonly<Record<string, string>>): void {
     if (this.#isOver) return;
+    this.#sink.failed();
     const headers = Object.fromEntries(
       Object.entries(head).filter(([name]) => shownHeaders.has(name)),
     );
@@ -96,6 +99,7 @@ export class SocketReply implements Reply {
       this.#error = json;
       return;
     }
+    if (name === "response.failed") this.#sink.failed();
     if (this.#error !== undefined && name !== "response.failed") this.#sink.send(this.#error);
     this.#error = undefined;
     this.#sink.send(json);
