@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { Fault } from "../../turn/fault.ts";
 import type { CheckOptions } from "./commands/check.ts";
+import type { LaunchOptions } from "./commands/launch.ts";
 import type { PlanOptions } from "./commands/plan.ts";
 import type { ServeOptions } from "./commands/serve.ts";
 import type { SmokeOptions } from "./commands/smoke.ts";
@@ -43,6 +44,12 @@ function readSeconds(text: string): number {
   throw new InvalidArgumentError("Give a number of seconds, such as 60.");
 }
 
+function readTokens(text: string): number {
+  const tokens = Number(text.replaceAll("_", ""));
+  if (Number.isInteger(tokens) && tokens >= 1000) return tokens;
+  throw new InvalidArgumentError("Give a number of tokens, such as 128000.");
+}
+
 function readCalls(text: string): number {
   const calls = Number(text);
   if (/^\d+$/.test(text) && calls >= 1 && calls <= mostAsked) return calls;
@@ -62,6 +69,7 @@ Examples:
   patchbay check --config patchbay.yaml        every problem at once, each with its line and remedy
   patchbay plan request.json --model gpt-5.5   what would become of its tools and parameters
   patchbay smoke --url http://127.0.0.1:11435  whether a running gateway brings bursts of tool calls through
+  patchbay launch codex --model gpt-5.5        an agent on any model, none of its files changed
   curl http://127.0.0.1:11435/v1/chat/completions -H 'content-type: application/json' \\
     -d '{"model":"demo","messages":[{"role":"user","content":"Hello"}]}'`,
   );
@@ -127,6 +135,36 @@ Examples:
   patchbay smoke --expect 1 --at-most 1        after a rollback to single calls`,
   )
   .action(async (options: SmokeOptions) => (await import("./commands/smoke.ts")).smoke(options));
+
+program
+  .command("launch")
+  .description(
+    "run an agent on a model behind this gateway: codex, claude, opencode, qwen, cline, continue, aider, goose or crush; none of its files are changed",
+  )
+  .argument("<agent>", "the agent, which must be on PATH")
+  .argument("[args...]", "passed on to it; write -- before them")
+  .addOption(configOption())
+  .option(
+    "--url <address>",
+    "a running gateway; default: one of its own, as `serve` would run it",
+    readAddress,
+  )
+  .option("--key <key>", "its key; default: PATCHBAY_API_KEY or PROXY_API_KEY, if set")
+  .option("-m, --model <name>", "the model to ask; default: the first that GET /v1/models lists")
+  .option("--small <name>", "the model for small work; default: the same")
+  .option("--context <tokens>", "how much a conversation may hold", readTokens, 200_000)
+  .option("--json", "at the end, print what was done as JSON on standard error")
+  .addHelpText(
+    "after",
+    `
+Examples:
+  patchbay launch codex
+  patchbay launch claude --model glm-5 -- -p "List the files here"
+  patchbay launch codex --url https://patchbay.example.com -- exec "Run the tests"`,
+  )
+  .action(async (agent: string, args: string[], options: LaunchOptions) =>
+    (await import("./commands/launch.ts")).launch(agent, args, options),
+  );
 
 try {
   await program.parseAsync();

@@ -341,6 +341,13 @@ describe("the choice of tools", () => {
     expect(inputs(await ask(asked, { tools }))).toEqual([["get_weather", { location: "Oslo" }]]);
   });
 
+  it("is not made for a prompt as long as only agents write them, unless it must be", async () => {
+    const prompt = `${"Keep the memories of this project in order. ".repeat(40)} Use get_weather for Oslo.`;
+    expect(callsOf(await ask(prompt, { tools: [weather, time] }))).toEqual([]);
+    const must = { tools: [weather], toolChoice: { type: "required" } } as const;
+    expect(callsOf(await ask(prompt, must))).toHaveLength(1);
+  });
+
   it("takes more than one shared word where there are several tools", async () => {
     const described = {
       ...time,

@@ -65,11 +65,19 @@ function nextCalls(turn: Turn<UpstreamName>, offered: readonly Callable[]): read
   const isFirst = made === 0 && turn.items.at(-1)?.type !== "result";
   const left = Math.max(must ? 1 : 0, maxCalls - made);
   if (!isFirst && !must && parallelCalls !== false) return [];
-  const all = callsFor(typedText(lastUserText(turn)), offered, must);
+  const text = typedText(lastUserText(turn));
+  if (text.length > LONGEST_REQUEST && !must) return [];
+  const all = callsFor(text, offered, must);
   if (parallelCalls !== false) return all.slice(0, left);
   const at = must ? made % Math.max(all.length, 1) : made;
   return all.slice(at, at + Math.min(1, left));
 }
+
+/**
+ * Longer texts are an agent's own prompts, such as those of its work on
+ * memories: they speak of all its tools, and nobody asked for a call of each.
+ */
+const LONGEST_REQUEST = 1_500;
 
 /** The same call twice brings nothing new. */
 const distinct = (calls: readonly MadeCall[]): readonly MadeCall[] =>

@@ -1,0 +1,51 @@
+import { randomBytes } from "node:crypto";
+import { Fault } from "../../../turn/fault.ts";
+import type { Report } from "../../../telemetry/happening.ts";
+import { findingLine } from "../../config/config-file.ts";
+import type { Environment } from "../../config/env.ts";
+import { loadConfig } from "../../config/load.ts";
+import { nodePlatform } from "../../platform/node.ts";
+import { openServer } from "../../server/server.ts";
+import { openRecorded } from "../../server/turn-files.ts";
+
+export type OwnGateway = AsyncDisposable & {
+  readonly url: string;
+  readonly key: string;
+  /** What a user should know of the configuration. */
+  readonly notes: readonly string[];
+};
+
+type Wanted = {
+  /** `--config` */
+  readonly file?: string | undefined;
+  readonly env: Environment;
+  readonly directory: string;
+  readonly report: Report;
+};
+
+/**
+ * A gateway of the launch's own, on a port that nobody knows and with a key that
+ * nobody else has: other users of the machine can reach loopback too. What it
+ * stores is the local tenant's, as with a gateway without keys.
+ */
+export async function openOwnGateway({ report, ...origin }: Wanted): Promise<OwnGateway> {
+  const loaded = loadConfig({ ...origin, host: "127.0.0.1", port: 0 });
+  if (!loaded.ok)
+    throw new Fault(
+      "request.invalid",
+      [...loaded.findings, ...loaded.doubts].map(findingLine).join("\n"),
+    );
+  const key = randomBytes(24).toString("base64url");
+  const { server } = loaded.config;
+  const config = { ...loaded.config, server: { ...server, keys: [{ name: "local", key }] } };
+  const gateway = openRecorded(config, nodePlatform(report));
+  const listening = await openServer(gateway, config.server);
+  gateway.start();
+  return {
+    url: listening.url,
+    key,
+    notes: loaded.notes,
+    // Whoever would read the rest of an answer is gone.
+    [Symbol.asyncDispose]: () => listening.close(0),
+  };
+}

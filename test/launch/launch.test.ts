@@ -1,0 +1,163 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { missing as noClaude } from "../claude/claude.ts";
+import { missing as noCodex } from "../codex/codex.ts";
+import { compileCache } from "../support/compile-cache.ts";
+import { serve } from "../support/serve.ts";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const cli = join(root, "src/host/cli/cli.ts");
+const programs = join(root, "node_modules/.bin");
+
+type Home = Disposable & {
+  readonly path: string;
+  /** Writes a file and gives a way to read it again. */
+  write(name: string, content: string): () => string;
+  /** Puts a program of ours on PATH. */
+  program(name: string, source: string): void;
+  /** What the launch has left in the folder for temporary files. */
+  left(): readonly string[];
+};
+
+function homeFolder(): Home {
+  const path = mkdtempSync(join(tmpdir(), "patchbay-launch-test-"));
+  for (const folder of ["work", "bin", "tmp"]) mkdirSync(join(path, folder));
+  const write: Home["write"] = (name, content) => {
+    const file = join(path, name);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, content, { mode: 0o700 });
+    return () => readFileSync(file, "utf8");
+  };
+  return {
+    path,
+    write,
+    program: (name, source) => void write(`bin/${name}`, `#!${process.execPath}\n${source}`),
+    left: () => readdirSync(join(path, "tmp")).filter((name) => name.startsWith("patchbay-launch")),
+    [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true, maxRetries: 5 }),
+  };
+}
+
+/** Runs `patchbay launch` in a home, with its own programs and those of the project on PATH. */
+function launching({ path }: Home, args: readonly string[]) {
+  const child = spawn(process.execPath, [cli, "launch", ...args], {
+    cwd: join(path, "work"),
+    env: {
+      ...compileCache,
+      PATH: [join(path, "bin"), programs, process.env["PATH"]].join(delimiter),
+      HOME: path,
+      CODEX_HOME: join(path, ".codex"),
+      XDG_STATE_HOME: join(path, "state"),
+      TMPDIR: join(path, "tmp"),
+    },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const ended = async (): Promise<{ code: number; out: string; errors: string }> => {
+    const [out, errors, [code]] = await Promise.all([
+      text(child.stdout),
+      text(child.stderr),
+      once(child, "close") as Promise<[number]>,
+    ]);
+    return { code, out, errors };
+  };
+  return { child, ended: ended() };
+}
+const launch = (home: Home, ...args: string[]) => launching(home, args).ended;
+
+/** An agent that says what it was started with, asks for a word, and ends with a code of its own. */
+const asking = `
+const body = JSON.stringify({ model: process.env.GOOSE_MODEL, messages: [{ role: "user", content: "Hi" }] });
+const headers = { "content-type": "application/json", authorization: "Bearer " + process.env.OPENAI_API_KEY };
+fetch(process.env.OPENAI_HOST + "/v1/chat/completions", { method: "POST", headers, body })
+  .then((response) => { console.log(response.status, process.argv.slice(2).join("|")); process.exit(7); });
+`;
+
+describe("an agent that is launched", () => {
+  it("gets its arguments, asks the gateway, and gives its exit code", async () => {
+    using home = homeFolder();
+    home.program("goose", asking);
+    const { code, out, errors } = await launch(home, "goose", "--", "run", "-t", "--json");
+    expect({ code, out, errors }).toEqual({
+      code: 7,
+      out: "200 run|-t|--json\n",
+      errors: expect.stringMatching(/^goose on demo through http:.*\n1 turn, 0 tool calls, /),
+    });
+    expect(home.left()).toEqual([]);
+  });
+
+  it("asks a gateway that runs already, where one is named", async () => {
+    using home = homeFolder();
+    home.program("goose", asking);
+    await using served = await serve({ server: { keys: ["k1"] } });
+    const good = await launch(home, "goose", "--url", `${served.url}/v1/`, "--key", "k1");
+    expect([good.code, good.out, served.turns().length]).toEqual([7, "200 \n", 1]);
+    const bad = await launch(home, "goose", "--url", served.url, "--key", "wrong");
+    expect(bad.code).toBe(1);
+    expect(bad.errors).toMatch(/does not list its models: .*key/i);
+  });
+
+  it("is told of where it asked somebody else", async () => {
+    using home = homeFolder();
+    home.program("goose", 'console.log("hello")');
+    const { code, errors } = await launch(home, "goose");
+    expect(code).toBe(0);
+    expect(errors).toContain("goose asked this gateway nothing.");
+  });
+
+  it("hears the signal that ends it", async () => {
+    using home = homeFolder();
+    const source = `process.on("SIGTERM", () => process.exit(5)); setInterval(() => {}, 1000); console.log("up")`;
+    home.program("goose", source);
+    const { child, ended } = launching(home, ["goose"]);
+    await once(child.stdout, "data");
+    child.kill("SIGTERM");
+    expect((await ended).code).toBe(5);
+    expect(home.left()).toEqual([]);
+  });
+
+  it("must be there, and its name known, and the configuration right", async () => {
+    using home = homeFolder();
+    expect((await launch(home, "aider")).errors).toMatch(/not on PATH.*pip install aider-chat/);
+    expect((await launch(home, "opencod")).errors).toContain("Did you mean `opencode`?");
+    home.program("goose", asking);
+    home.write("work/patchbay.yaml", "upstreams: { a: { dialect: chatt } }\n");
+    const { code, errors } = await launch(home, "goose");
+    expect(code).toBe(1);
+    expect(errors).toMatch(/patchbay\.yaml:1.*dialect/);
+  });
+});
+
+describe.skipIf(noCodex)("Codex CLI whose own settings name another place", () => {
+  it("answers from the gateway, and its settings stay as they are", async () => {
+    using home = homeFolder();
+    const settings = `model = "gpt-9"\nmodel_provider = "other"\n[model_providers.other]\nname = "Other"\nbase_url = "http://127.0.0.1:9/v1"\n`;
+    const now = home.write(".codex/config.toml", settings);
+    const exec = ["exec", "--skip-git-repo-check", "Say hello"];
+    const { code, out, errors } = await launch(home, "codex", "--", ...exec);
+    expect({ code, errors }).toMatchObject({ code: 0 });
+    expect(out).toContain("Patchbay's built-in demo model");
+    expect(errors).toMatch(/1 turn, .*To go on: patchbay launch codex -- resume/);
+    expect(errors).not.toMatch(/metadata/i);
+    expect(now()).toBe(settings);
+    expect(home.left()).toEqual([]);
+  });
+});
+
+describe.skipIf(noClaude)("Claude Code whose own settings name another place", () => {
+  it("answers from the gateway, and its settings stay as they are", async () => {
+    using home = homeFolder();
+    const settings = `{"env":{"ANTHROPIC_BASE_URL":"http://127.0.0.1:9","ANTHROPIC_AUTH_TOKEN":"x"}}`;
+    const now = home.write(".claude/settings.json", settings);
+    const { code, out, errors } = await launch(home, "claude", "--", "-p", "Say hello");
+    expect({ code, errors }).toMatchObject({ code: 0 });
+    expect(out).toContain("Patchbay's built-in demo model");
+    expect(errors).toMatch(/1 turn, /);
+    expect(now()).toBe(settings);
+    expect(home.left()).toEqual([]);
+  });
+});
