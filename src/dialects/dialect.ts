@@ -7,6 +7,7 @@ import type { DialectTraits } from "../turn/dialect-traits.ts";
 import type { TurnEvent, Usage } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
+import type { RateLimits } from "../turn/rate-limit.ts";
 import type { Profile } from "../turn/profile.ts";
 import type { DialectName, Fields, Item, Opaque, Turn } from "../turn/turn.ts";
 
@@ -58,6 +59,8 @@ export type DoorDialect = {
   readonly socket?: SocketForm | undefined;
   /** Where its clients look for the id of a request, where that is not `x-request-id`. */
   readonly requestIdHeader?: string | undefined;
+  /** What is left of the client's limits, in the headers that its clients read; `now`: milliseconds since the epoch. */
+  readonly rateLimitHeaders?: (limits: RateLimits, now: number) => Readonly<Record<string, string>>;
   /** Its list of models, where its clients expect another than that of the OpenAI API. */
   readonly modelList?: ModelListForm | undefined;
 };

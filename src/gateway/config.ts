@@ -12,6 +12,7 @@ import { capabilitiesSchema } from "./capabilities.ts";
 import { disclosureSchema } from "./disclosure/settings.ts";
 import type { Extensions } from "./extensions.ts";
 import { keysSchema } from "./keys.ts";
+import { tenantLimitsSchema } from "./limits/settings.ts";
 import { findProblems } from "./problems.ts";
 import { apiKey, baseUrlFor, headers } from "./http-fields.ts";
 
@@ -195,6 +196,8 @@ export const configSchema = z.strictObject({
   tools: toolsSchema.prefault({}),
   store: storeSchema.prefault({ kind: "memory" }),
   telemetry: telemetrySchema.prefault({}),
+  /** What tenants may take by the minute and at once. */
+  limits: tenantLimitsSchema.prefault({}),
 });
 
 export type Config = z.output<typeof configSchema>;

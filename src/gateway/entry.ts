@@ -35,11 +35,11 @@ type EntryOptions = {
 
 export function openEntry({ state, isStopping }: EntryOptions): Entry {
   function refuse(exchange: Exchange, error: unknown, id = requestIdFor(state(), exchange)): void {
-    const { report, routes } = state();
+    const { report, routes, clock } = state();
     const fault = toFault(error, report, id);
     report(refusalOf(fault, exchange, id));
     const door = doorAt(routes, exchange.path);
-    sendFault(exchange.reply, fault, { requestId: id, door });
+    sendFault(exchange.reply, fault, { requestId: id, door, date: clock.date() });
   }
 
   const checkStopping = ({ found: { route } }: Pick<Admitted, "found">): void => {
@@ -69,7 +69,11 @@ export function openEntry({ state, isStopping }: EntryOptions): Entry {
       const started = at.clock.now();
       try {
         checkStopping(admitted);
-        const turnAway = turnerAway(exchange.reply, requestId, found.route.door);
+        const turnAway = turnerAway(exchange.reply, {
+          requestId,
+          door: found.route.door,
+          date: at.clock.date(),
+        });
         found.route
           .serve({ ...found, state: at, exchange, requestId, tenant, refuse: turnAway })
           ?.catch(refused);
@@ -95,15 +99,17 @@ const closing = (): Fault =>
 
 /** Apart from the exchange: what lives as long as a turn must not keep its body in memory. */
 const turnerAway =
-  (reply: Reply, requestId: string, door?: DoorDialect): RequestContext["refuse"] =>
+  (reply: Reply, refused: Refused): RequestContext["refuse"] =>
   (fault, headers) =>
-    sendFault(reply, fault, { requestId, door, headers });
+    sendFault(reply, fault, { ...refused, headers });
 
 type Refused = {
   readonly requestId: string;
   /** Whose client is told; none: that of the OpenAI API. */
   readonly door?: DoorDialect | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Milliseconds since the epoch. */
+  readonly date: number;
 };
 
 /** What a client is told in headers of what it may send instead. */
@@ -111,9 +117,9 @@ const remedies: { readonly [Code in FaultCode]?: Readonly<Record<string, string>
   "request.websocket": { upgrade: "HTTP/1.1" },
 };
 
-function sendFault(reply: Reply, fault: Fault, { requestId, door, headers }: Refused): void {
-  const { retryAfter, allow, acceptEncoding } = fault.detail;
-  const { requestIdHeader = "x-request-id", writeError = errorText } = door ?? {};
+function sendFault(reply: Reply, fault: Fault, { requestId, door, headers, date }: Refused): void {
+  const { retryAfter, allow, acceptEncoding, rateLimits } = fault.detail;
+  const { requestIdHeader = "x-request-id", writeError = errorText, rateLimitHeaders } = door ?? {};
   const head = {
     "x-request-id": requestId,
     [requestIdHeader]: requestId,
@@ -122,6 +128,7 @@ function sendFault(reply: Reply, fault: Fault, { requestId, door, headers }: Ref
     // The client libraries of the OpenAI API go by it, and else by the status alone.
     "x-should-retry": String(fault.mayRetry),
     ...(retryAfter !== undefined && { "retry-after": retryAfter }),
+    ...(rateLimits !== undefined && rateLimitHeaders?.(rateLimits, date)),
     ...(allow !== undefined && { allow }),
     ...(acceptEncoding !== undefined && { "accept-encoding": acceptEncoding }),
     ...remedies[fault.code],

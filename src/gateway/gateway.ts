@@ -19,6 +19,7 @@ import { RunningTurns, type RunningTurnView } from "./running-turns.ts";
 import { callRules } from "./rules.ts";
 import { findRoute, routeTable } from "./routes.ts";
 import { openUpstreams } from "./upstreams.ts";
+import { TenantLimits, type TenantLimitsOptions } from "./limits/tenant-limits.ts";
 import { workWatch } from "./work-watch.ts";
 
 export type Gateway = {
@@ -152,8 +153,19 @@ function buildState(config: Config, made: Lasting, before?: GatewayState): Gatew
     store,
     seals: before?.seals ?? sealBox(store),
     running: before?.running ?? new RunningTurns(),
+    limits: limitsOf(config, { clock: made.clock, shared: store.limits }, before),
   };
 }
+
+/** What tenants have taken is kept over a new configuration that limits them no differently. */
+const limitsOf = (
+  { limits: config }: Config,
+  options: Omit<TenantLimitsOptions, "config">,
+  before?: GatewayState,
+): TenantLimits =>
+  before !== undefined && JSON.stringify(before.config.limits) === JSON.stringify(config)
+    ? before.limits
+    : new TenantLimits({ ...options, config });
 
 async function closed(state: GatewayState, graceMs: number): Promise<void> {
   await drained(state, graceMs);

@@ -5,9 +5,9 @@ import { itemPath } from "../turn/path.ts";
 import type { Callable, Item, Tool, ToolRef, Turn } from "../turn/turn.ts";
 
 /** Characters of a name of a tool, a namespace, a participant or a format. The widest known API takes 128. */
-export const MAX_NAME = 1024;
+const MAX_NAME = 1024;
 /** Characters of an id. Some gateways put a model's signature into the ids of calls. */
-export const MAX_ID = 65_536;
+const MAX_ID = 65_536;
 
 /** Gives the turn back. Throws a Fault that names the field whose name or id is too long. */
 export function checkLengths(turn: Turn): Turn {

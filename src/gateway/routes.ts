@@ -244,6 +244,8 @@ function startTurn(
   const rules = rulesFor(context);
   const chain = selectChain(turn.model, state.config, state.upstreams);
   const disclosure = disclosureOf(context, turn, chain);
+  const strict = isStrict(context);
+  const permit = state.limits.enter(tenant, exchange.body.length);
   const job: Job = {
     requestId,
     tenant,
@@ -255,7 +257,7 @@ function startTurn(
     referring,
     added,
     chain,
-    strict: isStrict(context),
+    strict,
     rules,
     sealOwner,
     reply: exchange.reply,
@@ -267,7 +269,11 @@ function startTurn(
     ]),
     thread,
     disclosure: disclosure?.figures,
-    headers: (round) => turnHeaders({ requestId, door: dialect, rules }, round),
+    headers: (round) => ({
+      ...turnHeaders({ requestId, door: dialect, rules }, round),
+      ...(permit !== undefined && dialect.rateLimitHeaders?.(permit.view(), state.clock.date())),
+    }),
+    permit,
     refuse: context.refuse,
     ...over,
   };

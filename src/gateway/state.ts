@@ -11,6 +11,7 @@ import type { Extensions, OpenPlatform } from "./extensions.ts";
 import type { RouteTable } from "./routes.ts";
 import type { Runtime } from "./runtime.ts";
 import type { SealBox } from "./seal-box.ts";
+import type { TenantLimits } from "./limits/tenant-limits.ts";
 import type { RunningTurns } from "./running-turns.ts";
 import type { WorkWatch } from "./work-watch.ts";
 
@@ -41,6 +42,8 @@ export type GatewayState = OpenPlatform & {
   readonly readBody: ReturnType<typeof bodyReader>;
   /** Is told of work on a request that ran without a break. */
   readonly watch: WorkWatch;
+  /** What tenants may take. */
+  readonly limits: TenantLimits;
   /** What is kept of past turns. */
   readonly store: Store;
   /** Seals what clients keep for us. */

@@ -23,6 +23,7 @@ import { faultForClient } from "./client-fault.ts";
 import type { GatewayState } from "./state.ts";
 import { isForgotten } from "./origin.ts";
 import type { Added, ReferringTurn } from "./recall.ts";
+import type { TurnPermit } from "./limits/tenant-limits.ts";
 import { prepareRound, withoutAnswer, type Round } from "./round.ts";
 import type { RunningTurn, RunningTurnView } from "./running-turns.ts";
 import { saveTurn, withinWait, type AnswerLeft } from "./save-turn.ts";
@@ -53,6 +54,8 @@ export type Job = {
   readonly rules: CallRules;
   readonly sealOwner: (seal: string) => string | undefined;
   readonly reply: Reply;
+  /** What its tenant's limits let it in by, where it has some. */
+  readonly permit?: TurnPermit | undefined;
   /** Where somebody follows traces. */
   readonly span?: TurnSpan | undefined;
   /** The turn's own stage, where it has one. */
@@ -273,6 +276,7 @@ class TurnRun implements RunningTurn {
     const fault = outcome === "left" ? undefined : reason;
     if (!running.remove(this)) return;
     metrics.running(-1);
+    this.#job.permit?.leave(this.#answer?.seen.usage?.total ?? 0);
     this.#tell(this.#done(outcome, status, fault));
   }
 

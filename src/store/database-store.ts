@@ -14,6 +14,7 @@ import type {
   Store,
   StoredResponse,
   StoredTurn,
+  SharedLimits,
 } from "./store.ts";
 import { HOUR_MS, HOURS_KEPT, type UsageRow } from "./usage-sums.ts";
 import { WriteQueue } from "./write-queue.ts";
@@ -22,6 +23,8 @@ export type StoreOptions = {
   readonly clock: Clock;
   readonly retention: Retention;
   readonly gatherMs?: number | undefined;
+  /** Where replicas count what tenants take together. */
+  readonly limits?: SharedLimits | undefined;
   /** What is wrong with the database; undefined: it is well again. */
   readonly onState?: ((fault: Fault | undefined) => void) | undefined;
 };
@@ -38,6 +41,7 @@ const SWEEP_SHARE = 1 / 32;
 export class DatabaseStore implements Store {
   readonly conversations: ConversationStore;
   readonly #database: Database;
+  readonly limits: SharedLimits | undefined;
   readonly #clock: Clock;
   readonly #retention: Retention;
   readonly #queue: WriteQueue;
@@ -49,6 +53,7 @@ export class DatabaseStore implements Store {
 
   constructor(database: Database, options: StoreOptions) {
     const { clock, retention, gatherMs = GATHER_MS, onState = () => {} } = options;
+    this.limits = options.limits;
     this.#database = database;
     this.#clock = clock;
     this.#retention = retention;
@@ -123,6 +128,7 @@ export class DatabaseStore implements Store {
     this.#cancelSweep?.();
     await this.#queue.close();
     await this.#database.close();
+    await this.limits?.close();
   }
 
   #since(): number {

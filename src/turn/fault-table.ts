@@ -272,6 +272,30 @@ export const faults = {
     retry: true,
     what: "The gateway is shutting down.",
   },
+  "limit.requests": {
+    status: 429,
+    type: "rate_limit_error",
+    retry: true,
+    what: "The key has sent as many requests as it may in a minute.",
+  },
+  "limit.tokens": {
+    status: 429,
+    type: "rate_limit_error",
+    retry: true,
+    what: "The key has used as many tokens as it may in a minute.",
+  },
+  "limit.turns": {
+    status: 429,
+    type: "rate_limit_error",
+    retry: true,
+    what: "The key has as many turns under way as it may.",
+  },
+  "limit.bytes": {
+    status: 429,
+    type: "rate_limit_error",
+    retry: true,
+    what: "The requests of the key's turns under way have as many bytes as they may.",
+  },
   "gateway.busy": {
     status: 503,
     type: "server_error",

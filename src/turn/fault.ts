@@ -1,4 +1,5 @@
 import { faults, type FaultSpec } from "./fault-table.ts";
+import type { RateLimits } from "./rate-limit.ts";
 import type { Fields } from "./turn.ts";
 
 export type FaultCode = keyof typeof faults;
@@ -13,6 +14,8 @@ export type FaultDetail = {
   readonly retry?: boolean | undefined;
   /** Seconds, as the upstream asked. */
   readonly retryAfter?: string | undefined;
+  /** What the tenant has left of its limits. */
+  readonly rateLimits?: RateLimits | undefined;
   /** The methods that the route does take. */
   readonly allow?: string | undefined;
   /** The `content-encoding`s that are read. */

@@ -20,7 +20,7 @@ const gateway = openGateway(
       ),
       demo: { dialect: "scripted" },
     },
-  } as never),
+  }),
   nodePlatform(),
 );
 

@@ -1,3 +1,4 @@
+import { rateLimitHeaders } from "../shared/rate-limit-headers.ts";
 import { sseDone } from "../../stream/sse.ts";
 import { bearer } from "../shared/bearer.ts";
 import type { Dialect } from "../dialect.ts";
@@ -24,6 +25,7 @@ export const chat = {
     endMarker: sseDone,
     writeAnswer,
     writeError: errorText,
+    rateLimitHeaders,
   },
   upstream: {
     path: () => chatRoute,

@@ -1,3 +1,4 @@
+import { rateLimitHeaders } from "./rate-limit-headers.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, listOf } from "../shared/loose.ts";
 import type { Dialect } from "../dialect.ts";
@@ -30,6 +31,7 @@ export const messages = {
     endMarker: "",
     writeAnswer,
     writeError: errorText,
+    rateLimitHeaders,
     requestIdHeader: "request-id",
     tokenCount: {
       route: `${messagesDoor}/count_tokens`,

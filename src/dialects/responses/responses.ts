@@ -1,3 +1,4 @@
+import { rateLimitHeaders } from "../shared/rate-limit-headers.ts";
 import { sseDone } from "../../stream/sse.ts";
 import { bearer } from "../shared/bearer.ts";
 import type { Dialect } from "../dialect.ts";
@@ -31,6 +32,7 @@ export const responses = {
     endMarker: sseDone,
     writeAnswer,
     writeError: errorText,
+    rateLimitHeaders,
     tokenCount: {
       route: `${responsesDoor}/input_tokens`,
       body: (input_tokens) => ({ object: "response.input_tokens", input_tokens }),

@@ -102,6 +102,16 @@ CREATE TABLE patchbay.segments (
   items bytea NOT NULL
 );
 `,
+  `
+CREATE TABLE patchbay.rate_limits (
+  tenant text NOT NULL,
+  kind text NOT NULL,
+  per_minute double precision NOT NULL,
+  level double precision NOT NULL,
+  at timestamptz NOT NULL,
+  PRIMARY KEY (tenant, kind)
+);
+`,
 ];
 
 /** The advisory lock of those who bring the schema on: "Patchbay" in ASCII. */

@@ -77,30 +77,17 @@ export function httpUpstream(given: HttpOptions): Upstream {
       return { decisions, open, ...tokenCounter(wire.tokenCount, to.profile, body, sending) };
 
       function open({ retry, requestId, tenant, worked, headers: more }: OpenOptions) {
-        const request: HttpRequest = {
-          method: "POST",
-          path,
-          headers: [...common, "accept", accept, "x-request-id", requestId, ...flat(more)],
-          body,
-        };
+        const fields = [...common, "accept", accept, "x-request-id", requestId, ...flat(more)];
+        const request: HttpRequest = { method: "POST", path, headers: fields, body };
         const attempt: Attempt<Event> = (sink, fail) => {
-          const reader = wire.readEvents(reading);
-          const decoder = transport.newDecoder();
           const closed = (): void => shares.leave(tenant);
-          const answer = new HttpAnswer({
-            reader,
-            sink,
-            fail,
-            failing,
-            clock,
-            decoder,
-            closed,
-            worked,
-          });
+          const decoder = transport.newDecoder();
+          const to = { sink, fail, failing, clock, decoder, closed, worked };
+          const answer = new HttpAnswer({ ...to, reader: wire.readEvents(reading) });
+          const late = (): void => fail(noConnection(failing, timeouts.queue));
           return sharing(answer, {
-            enter: (start, late) => shares.enter(tenant, start, late),
+            enter: (start) => shares.enter(tenant, start, late),
             send: () => transport.send(request, answer),
-            late: () => fail(noConnection(failing, timeouts.queue)),
           });
         };
         return retrying(attempt, retriesOf(options, retry));
@@ -125,19 +112,18 @@ const retriesOf = (
 });
 
 type Sharing = {
-  readonly enter: (start: () => void, late: () => void) => () => void;
+  readonly enter: (start: () => void) => () => void;
   readonly send: () => void;
-  readonly late: () => void;
 };
 
 /** Sends a request when it has a connection. One that is stopped before leaves the queue. */
-function sharing(answer: HttpAnswer, { enter, send, late }: Sharing): Flow {
+function sharing(answer: HttpAnswer, { enter, send }: Sharing): Flow {
   let isSent = false;
   const start = (): void => {
     isSent = true;
     send();
   };
-  const leaveQueue = enter(start, late);
+  const leaveQueue = enter(start);
   if (isSent) return answer;
   return {
     pause: () => answer.pause(),
