@@ -31,6 +31,8 @@ export type DialectTraits = {
   readonly builtinsAsFunctions: boolean;
   /** Whether its reasoning carries a text that only the upstream which made it can read. */
   readonly sealsReasoning: boolean;
+  /** Whether such a text stands in a list of details beside the words, and what was not sealed stays as it came. */
+  readonly sealsInDetails?: boolean | undefined;
   /** Whether all of its reasoning carries such a text, also where the upstream wants none back; and the words stand beside it. */
   readonly signsReasoning?: boolean | undefined;
   /** Whether a stream tells the end of each call, and not only that of the whole answer. */

@@ -9,6 +9,10 @@ export const isByModel = <Name extends AnyName>(item: Item<Name>): boolean =>
   item.type === "reasoning" ||
   (item.type === "message" && item.role === "assistant");
 
+/** Whether the model itself said it, or its provider did it in the model's turn. */
+export const isOfModelTurn = <Name extends AnyName>(item: Item<Name>): boolean =>
+  item.type === "opaque" || isByModel(item);
+
 /** Whether it tells the model what to be, whichever of the two roles a dialect has for that. */
 export const isBySystem = <Name extends AnyName>(item: Item<Name>): item is Message =>
   item.type === "message" && (item.role === "system" || item.role === "developer");

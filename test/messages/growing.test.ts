@@ -47,6 +47,7 @@ const inputFor = (name: string): Body =>
     apply_patch_2: { input: "*** Begin Patch" },
     shell: { commands: ["ls"] },
     local_shell: { command: ["ls"] },
+    odd_name_: { value: {} },
   })[name] ?? {};
 
 /** A block of the model's answer; `tool` is the number of the tool that it calls. */
@@ -58,6 +59,7 @@ const blocks = fc.oneof(
     weight: 3,
   },
   fc.constant({ type: "redacted_thinking" }),
+  fc.constant({ type: "search" }),
   fc.constantFrom("So.", "Well: ", "\n\nYes").map((text) => ({ type: "text", text })),
   {
     arbitrary: fc.nat(9).map((tool) => ({ type: "tool_use", tool })),
@@ -86,16 +88,45 @@ const imageFor = {
   responses: { type: "input_image", image_url: png },
 };
 
+/** A search that the provider makes itself. */
+const searched = (id: string): SaidBlock[] => [
+  { type: "server_tool_use", id, name: "web_search", input: { query: "news" } },
+  {
+    type: "web_search_tool_result",
+    tool_use_id: id,
+    content: [
+      { type: "web_search_result", title: "T", url: "https://t.example", encrypted_content: "x" },
+    ],
+  },
+];
+
+/** A chat message has one text, before its calls: what is said in another order cannot be told again as it was. */
+const inChatOrder = (said: Step["said"]): Step["said"] => {
+  const text = said.findIndex(({ type }) => type === "text");
+  const isCall = ({ type }: Step["said"][number]): boolean => type === "tool_use";
+  const first = said.findIndex(isCall);
+  return said.filter(
+    (block, at) => block.type !== "text" || (at === text && (first === -1 || at < first)),
+  );
+};
+
 /** Every answer has something to it, and no thought at its end. */
-function saying({ said }: Step, turn: number): Say {
+function saying(step: Step, turn: number, door: GrowingClient["door"]): Say {
+  const said = door === "chat" ? inChatOrder(step.said) : step.said;
   return (names) => {
-    const list = said.map((block, at): SaidBlock => {
-      if (!("tool" in block)) return block;
+    const list = said.flatMap((block, at): SaidBlock[] => {
+      if (block.type === "search") return searched(`srvtoolu_${turn}_${at}`);
+      if (!("tool" in block)) return [block];
       const name = names[block.tool % names.length] ?? "";
-      return { type: "tool_use", id: `toolu_${turn}_${at}`, name, input: inputFor(name) };
+      return [{ type: "tool_use", id: `toolu_${turn}_${at}`, name, input: inputFor(name) }];
     });
     const isOver = ["text", "tool_use"].includes(list.at(-1)?.type ?? "");
-    return isOver ? list : [...list, { type: "text", text: "Done." }];
+    if (isOver) return list;
+    const end = list.findLastIndex(({ type }) => type === "text" || type === "tool_use");
+    // Chat has no place behind the last call either.
+    return end === -1 || door === "responses"
+      ? [...list, { type: "text", text: "Done." }]
+      : list.slice(0, end + 1);
   };
 }
 
@@ -119,7 +150,7 @@ async function converse(
   const { requests } = here.upstream;
   let before: Body | undefined;
   for (const [turn, step] of script.entries()) {
-    say = saying(step, turn);
+    say = saying(step, turn, client.door);
     const response = await fetch(doorUrl(here.served, client.door), {
       method: "POST",
       body: JSON.stringify(client.request()),

@@ -142,7 +142,7 @@ const messageFor = async (recording: MessagesRecording, stream: boolean): Promis
   const message = stream
     ? await messages.stream(asked(recording)).finalMessage()
     : await messages.create(asked(recording));
-  return message as Body;
+  return message;
 };
 
 const given = (fields: Body): Body =>

@@ -1,6 +1,8 @@
+import { append } from "../../turn/append.ts";
 import { clientName } from "../../turn/names.ts";
 import type { Call, Fields, Item, Message, Part, Reasoning, Turn } from "../../turn/turn.ts";
-import { filledText } from "../shared/loose.ts";
+import { isSeal } from "../../turn/seal.ts";
+import { fieldsOf, filledText, numberOf } from "../shared/loose.ts";
 import type { Repair } from "../shared/repairs.ts";
 import { invalid, shaped } from "../shared/shape.ts";
 import { readAnnotation } from "./citations.ts";
@@ -85,10 +87,10 @@ function readAssistant(message: Fields, place: Place): Item[] {
   const { name, content, refusal, tool_calls, function_call, annotations, ...said } = read;
   const { reasoning_content, reasoning, reasoning_details, ...rest } = said;
   const items: Item[] = [];
-  const thought = readReasoning(
-    filledText(reasoning_content) ?? filledText(reasoning),
-    reasoning_details ?? [],
-  );
+  const { sealed, others } = splitDetails(reasoning_details ?? []);
+  const words = filledText(reasoning_content) ?? filledText(reasoning);
+  // The words of thoughts that are sealed stand with their seals.
+  const thought = readReasoning(sealed.length > 0 ? undefined : words, others);
   if (thought !== undefined) items.push(thought);
   // Some upstreams refuse calls without the field, so its being there means something.
   else if (reasoning_content === "" && tool_calls != null)
@@ -111,7 +113,44 @@ function readAssistant(message: Fields, place: Place): Item[] {
       ...(extra === undefined ? {} : { extra }),
     });
   }
-  return [...items, ...calls];
+  return inPlace([...items, ...calls], sealed);
+}
+
+/** A thought that we sealed, and its place among all that the model said in its answer. */
+type Sealed = { readonly thought: Reasoning; readonly index: number };
+
+function splitDetails(details: readonly unknown[]): {
+  readonly sealed: readonly Sealed[];
+  readonly others: readonly unknown[];
+} {
+  const sealed: Sealed[] = [];
+  const others = details.filter((raw) => {
+    const { text, signature, data, index } = fieldsOf(raw) ?? {};
+    const encrypted = isSeal(signature) ? signature : data;
+    if (!isSeal(encrypted)) return true;
+    const words = filledText(text);
+    const summary = words === undefined ? [] : [words];
+    const thought: Reasoning = { type: "reasoning", summary, content: [], encrypted };
+    sealed.push({ thought, index: numberOf(index) ?? 0 });
+    return false;
+  });
+  return { sealed, others };
+}
+
+/** Thoughts where they were thought: a message has one place for all of them, the model had not. */
+function inPlace(items: readonly Item[], sealed: readonly Sealed[]): Item[] {
+  const placed: Item[] = [];
+  let next = 0;
+  for (const { thought, index } of sealed) {
+    while (placed.length < index && next < items.length)
+      append(
+        placed,
+        [items[next++]].filter((item) => item !== undefined),
+      );
+    placed.push(thought);
+  }
+  append(placed, items.slice(next));
+  return placed;
 }
 
 /** Beside calls an empty text means none. */

@@ -38,6 +38,7 @@ export const chatTraits: DialectTraits = {
   strictFunctions: false,
   builtinsAsFunctions: true,
   sealsReasoning: false,
+  sealsInDetails: true,
   endsCalls: false,
   callsInMessage: true,
   choices: Infinity,

@@ -21,7 +21,7 @@ export function writeAnswer(answer: Answer<ClientName>, turn: Turn, context: Wri
     object: "chat.completion",
     choices: answer.choices.map((choice) => {
       for (const item of choice.items)
-        if (item.type === "reasoning" && item.encrypted !== undefined)
+        if (item.type === "reasoning" && item.encrypted !== undefined && item.details === undefined)
           lose("sealed reasoning", choice.index);
       losePause({ choice: choice.index, stop: choice.stop }, lose);
       return writeChoice(choice, legacy, context);

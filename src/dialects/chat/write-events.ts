@@ -161,7 +161,8 @@ class ChatWriter implements EventWriter<ClientName> {
     choice.paragraph = undefined;
     choice.signed = false;
     if (Object.keys(fields).length > 0) this.#writeDelta(emit, event.choice, fields);
-    if (event.encrypted !== undefined) this.#lose("sealed reasoning", event.choice);
+    if (event.encrypted !== undefined && event.details === undefined)
+      this.#lose("sealed reasoning", event.choice);
   }
 
   #sayAside({ choice: index, of, extra }: VendorExtra, emit: Emit<string>): void {

@@ -10,6 +10,7 @@ import { isReportable, lossReporter, losePause, type OnLoss } from "../shared/lo
 import { given } from "../shared/loose.ts";
 import { writeToolChoice } from "./tool-choice.ts";
 import { echoFormat } from "./format.ts";
+import { loseItem } from "./write-hosted.ts";
 import { idPrefix, itemId, writeOutputItem } from "./items.ts";
 import { echoText } from "./tools.ts";
 import { writeUsage } from "./usage-field.ts";
@@ -177,6 +178,10 @@ export function writeAnswer(answer: Answer<ClientName>, turn: Turn, context: Wri
   for (const item of choice?.items ?? []) {
     if (item.type === "reasoning") loseSignature(item, lose);
     const id = itemId(item) ?? context.newId(idPrefix(item));
+    if (item.type === "opaque" && item.dialect !== "responses") {
+      loseItem(item, lose);
+      continue;
+    }
     const fields = writeOutputItem(item, id);
     if (fields === undefined) continue;
     const text = JSON.stringify(fields);

@@ -20,7 +20,7 @@ import {
 } from "./resource.ts";
 import { blockWriter } from "./write-blocks.ts";
 import { callsWriter } from "./write-calls.ts";
-import { hostedWriter } from "./write-hosted.ts";
+import { hostedWriter, loseItem } from "./write-hosted.ts";
 
 /**
  * Writes a stream for the strictest reader: every item announced before its
@@ -61,7 +61,7 @@ export function writeEvents(turn: Turn, context: WriteContext): EventWriter<Clie
       case "item-start":
       case "item-note":
       case "item-end":
-        return hosted.each(event);
+        return event.dialect === "responses" ? hosted.each(event) : loseItem(event, lose);
       case "vendor-extra":
         return event.of === "reasoning" ? undefined : loseExtra(event.extra, event.choice, lose);
       case "usage":

@@ -1,7 +1,15 @@
 import type { ItemEnd, ItemNote, ItemStart } from "../../turn/event.ts";
 import type { Fields } from "../../turn/turn.ts";
+import { filledText } from "../shared/loose.ts";
+import type { OnLoss } from "../shared/losses.ts";
 import { noteTypes } from "./event-types.ts";
 import type { NumberedFrames, OutputPosition, OutputItems } from "./numbered-frames.ts";
+
+/** Clients know the items of their own API and no others. */
+export const loseItem = (
+  { raw, choice = 0 }: { readonly raw: Fields; readonly choice?: number },
+  lose: OnLoss,
+): void => lose(`\`${filledText(raw.type) ?? "item"}\``, choice);
 
 /** Shows items that the upstream works on itself, as it shows them. */
 export type HostedWriter = {

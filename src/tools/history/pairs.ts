@@ -1,4 +1,4 @@
-import { isByModel } from "../../turn/item.ts";
+import { isOfModelTurn } from "../../turn/item.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Item } from "../../turn/turn.ts";
 import { Draft, originOf, type History, type RepairContext } from "./draft.ts";
@@ -43,8 +43,8 @@ export function pairCalls(history: History, context: RepairContext): History {
     } else if (item.type === "result") {
       if (!answers.used.has(place)) note(place, "dropped", answers.why(place));
     } else if (group !== undefined && (place < group.last || (areMixed && isAmong(place)))) {
-      (isByModel(item) ? group.said : group.after).push(place);
-      if (!areMixed || !isByModel(item))
+      (isOfModelTurn(item) ? group.said : group.after).push(place);
+      if (!areMixed || !isOfModelTurn(item))
         note(place, "repaired", "stood between calls and their results");
     } else {
       flush();
@@ -64,7 +64,7 @@ function callsAhead(items: readonly Item<UpstreamName>[]): (place: number) => bo
     isCall = false;
     for (seen = place; !isCall && seen < items.length; seen++) {
       const item = items[seen];
-      if (item === undefined || !isByModel(item)) break;
+      if (item === undefined || !isOfModelTurn(item)) break;
       isCall = item.type === "call";
     }
     return isCall;

@@ -1,4 +1,4 @@
-import { isByModel } from "../../turn/item.ts";
+import { isOfModelTurn } from "../../turn/item.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Item, Reasoning } from "../../turn/turn.ts";
 import { Draft, originOf, type History, type RepairContext } from "./draft.ts";
@@ -38,7 +38,7 @@ export function dropLoneReasoning(history: History, { notes, path }: RepairConte
   items.forEach((item, place) => {
     if (place >= end) {
       end = turnEnd(items, place);
-      isLone = isByModel(item) && !hasOther(items, place, end);
+      isLone = isOfModelTurn(item) && !hasOther(items, place, end);
     }
     if (!isLone) return draft.keep(place);
     const reason =
@@ -53,7 +53,7 @@ type Items = readonly Item<UpstreamName>[];
 /** Behind the last item of the model's turn that begins at `start`; what is not the model's stands alone. */
 function turnEnd(items: Items, start: number): number {
   let end = start;
-  for (let item = items[end]; item !== undefined && isByModel(item); item = items[end]) end++;
+  for (let item = items[end]; item !== undefined && isOfModelTurn(item); item = items[end]) end++;
   return Math.max(end, start + 1);
 }
 

@@ -1,6 +1,7 @@
 import { memoizeByIdentity } from "../../turn/memoize.ts";
 import type { DialectTraits } from "../../turn/dialect-traits.ts";
 import { itemPath } from "../../turn/path.ts";
+import { isSeal } from "../../turn/seal.ts";
 import { upstreamName, type AnyName, type UpstreamName } from "../../turn/names.ts";
 import { takesFrom, type Profile } from "../../turn/profile.ts";
 import type { Call, Extra, Item, Opaque, Part, Reasoning, Result, Turn } from "../../turn/turn.ts";
@@ -11,7 +12,7 @@ import type { Form } from "../kinds/kind.ts";
 import { kindOf } from "../kinds/kinds.ts";
 import { createProviderNameAllocator } from "../names/allocate.ts";
 import type { Notes } from "../plan/notes.ts";
-import { recallReasoning, type Destination } from "../plan/reasoning.ts";
+import { recallReasoning, sealedItems, type Destination } from "../plan/reasoning.ts";
 import type { Toolset } from "../plan/toolset.ts";
 import { asObject } from "./arguments.ts";
 import { Draft, type History } from "./draft.ts";
@@ -36,6 +37,8 @@ type TranslateContext = TranslateOptions & {
   readonly named: Map<string, string>;
   /** What reasoning carries for the calls behind it. */
   readonly carried: Map<string, Extra>;
+  /** The ids of items that reasoning carries as they were. */
+  readonly sealed: ReadonlySet<unknown>;
 };
 
 /**
@@ -47,10 +50,14 @@ export function translate(turn: Turn, set: Toolset, to: TranslateOptions): Histo
   const items = turn.items as readonly Item<AnyName>[] as readonly Item<UpstreamName>[];
   if (items.every(({ type }) => type === "message")) return { items, origins: undefined };
   const recast = recasting(turn, set, to.profile, to.notes);
-  const fresh = { kinds: new Map(), named: new Map(), carried: new Map() };
+  const sealed = turn.items.some(({ type }) => type === "opaque") ? sealedItems(turn.items) : none;
+  const fresh = { kinds: new Map(), named: new Map(), carried: new Map(), sealed };
   const context: TranslateContext = { ...to, turn, set, recast, ...fresh };
   const draft = new Draft({ items, origins: undefined });
   turn.items.forEach((item, at) => {
+    const sealed = sealedOwn(item, context);
+    if (sealed !== undefined) return draft.add(sealed, at);
+    if (item.type === "opaque" && context.sealed.has(item.raw.id)) return;
     const own = providerCall(item, to.profile);
     if (own === undefined) {
       const written = translateItem(item, at, context);
@@ -65,6 +72,16 @@ export function translate(turn: Turn, set: Toolset, to: TranslateOptions): Histo
     }
   });
   return draft.history();
+}
+
+const none: ReadonlySet<unknown> = new Set();
+
+/** What the provider worked on itself, as it was, where the client could only be shown it otherwise. */
+function sealedOwn(item: Item, context: TranslateContext): Opaque | undefined {
+  if (item.type !== "reasoning" || !isSeal(item.encrypted)) return undefined;
+  const { turn, profile, destination } = context;
+  const { own } = recallReasoning(item, turn.dialect, profile, destination);
+  return own !== undefined && takesFrom(own.dialect, profile) ? own : undefined;
 }
 
 const MADE_ALONE =

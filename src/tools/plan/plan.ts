@@ -124,10 +124,14 @@ function addedInstructions(
  */
 function sealOf(turn: Turn, profile: Profile, isSame: boolean, from: string): Seal | undefined {
   const isStraight = isSame && profile.dialect === turn.dialect;
-  if (!turn.traits.sealsReasoning || isStraight) return undefined;
-  const isWorded = turn.traits.signsReasoning === true;
+  const { sealsReasoning, sealsInDetails: inDetails, signsReasoning } = turn.traits;
+  if (isStraight || !(sealsReasoning || inDetails === true)) return undefined;
+  // A provider of the client's own dialect says in details what it wants back.
+  if (inDetails === true && profile.dialect === turn.dialect) return undefined;
+  const isWorded = signsReasoning === true;
   const reasoning = isWorded || profile.reasoning !== "none";
-  return { from, dialect: turn.dialect, reasoning, isWorded };
+  const hasItems = profile.reasoning === "signed_thinking";
+  return { from, dialect: turn.dialect, reasoning, isWorded, inDetails, hasItems };
 }
 
 export function countVerdicts(verdicts: readonly ToolVerdict[]): Record<Verdict, number> {

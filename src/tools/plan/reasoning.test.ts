@@ -10,6 +10,8 @@ import {
   result,
   whole,
 } from "../../../test/support/turns.ts";
+import { readRequest } from "../../dialects/chat/read-request.ts";
+import { anthropic } from "../../profiles/anthropic.ts";
 import { fold } from "../../stream/fold.ts";
 import { runStage } from "../../stream/stage.ts";
 import type { TurnEvent } from "../../turn/event.ts";
@@ -129,5 +131,60 @@ describe("reasoning", () => {
     ]);
     expect(items).toMatchObject([{ type: "reasoning", status: "incomplete" }]);
     expect((items[0] as Reasoning).encrypted).toBeUndefined();
+  });
+});
+
+describe("reasoning that a chat client gives back in details", () => {
+  const chat = ask({ dialect: "chat", tools: [fn("look")], items: [message("user", "go")] });
+  const claude = planTools(chat, anthropic, { origin: "claude/opus" });
+  const search = { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: {} };
+  const answer = runStage(restoreAnswer(claude), [
+    { type: "reasoning-start", choice },
+    { type: "reasoning-delta", choice, of: "summary", part: 0, text: "Hm." },
+    { type: "reasoning-end", choice, encrypted: "s1g" },
+    { type: "item-start", choice, item: 0, dialect: "messages", raw: search },
+    { type: "item-end", choice, item: 0, dialect: "messages", raw: search },
+    { type: "text-start", choice },
+    { type: "text-delta", choice, text: "So." },
+    { type: "text-end", choice },
+    { type: "reasoning-start", choice },
+    { type: "reasoning-end", choice, encrypted: "s2g" },
+    ...calling("look", ["{}"]),
+  ]);
+  const given = fold(answer).choices[0]?.items.flatMap((item) =>
+    item.type === "reasoning" ? (item.details ?? []) : [],
+  );
+  const messages = [
+    { role: "user", content: "go" },
+    {
+      role: "assistant",
+      content: "So.",
+      reasoning_content: "Hm.",
+      reasoning_details: given,
+      tool_calls: [{ id: "call_0", type: "function", function: { name: "look", arguments: "{}" } }],
+    },
+  ];
+  const again = (origin: string) =>
+    planTools(readRequest({ model: "m", messages, tools: chat.tools }), anthropic, { origin });
+
+  it("stands where it stood, with what the provider did itself", () => {
+    expect(again("claude/opus").turn.items.slice(1)).toMatchObject([
+      { type: "reasoning", summary: ["Hm."], encrypted: "s1g" },
+      { type: "opaque", dialect: "messages", raw: search },
+      { type: "message" },
+      { type: "reasoning", summary: [], encrypted: "s2g" },
+      { type: "call", id: "call_0" },
+      { type: "result", call: "call_0" },
+    ]);
+  });
+
+  it("is left out for another model, and the rest is the same", () => {
+    const { turn, decisions } = again("claude/haiku");
+    expect(turn.items.slice(1).map(({ type }) => type)).toEqual(["message", "call", "result"]);
+    expect(decisions).toContainEqual({
+      path: "messages[1]",
+      action: "dropped",
+      reason: "reasoning of claude/opus is not for another model (3 times)",
+    });
   });
 });

@@ -1,12 +1,12 @@
 /** Gives reasoning back only to the upstream that it came from. */
 
-import type { Stage } from "../../stream/stage.ts";
-import type { TurnEvent } from "../../turn/event.ts";
+import type { Emit, Stage } from "../../stream/stage.ts";
+import type { ReasoningEnd, TurnEvent } from "../../turn/event.ts";
 import { isFields, jsonOf } from "../../turn/json.ts";
 import type { AnyName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import { isSeal, SEAL_MARK } from "../../turn/seal.ts";
-import type { DialectName, Extra, Reasoning, Turn } from "../../turn/turn.ts";
+import type { DialectName, Extra, Fields, Opaque, Reasoning, Turn } from "../../turn/turn.ts";
 
 /**
  * Reasoning belongs to the model that made it: signatures and sealed text mean
@@ -25,6 +25,8 @@ type Sealed = {
   readonly isContent?: boolean | undefined;
   /** What came with calls and has no place in a client's call, by the call's id. */
   readonly calls?: Readonly<Record<string, Extra>> | undefined;
+  /** An item that the provider worked on itself, for which the client's dialect has no form that could be given back. */
+  readonly item?: Pick<Opaque, "dialect" | "raw"> | undefined;
   /** What was called and answered without the client, in the words of whoever answered; nothing else stands beside it. */
   readonly hidden?: unknown;
 };
@@ -47,6 +49,10 @@ export type Seal = {
   readonly reasoning: boolean;
   /** Whether the client gives the words back beside the seal, so that they need not be in it. */
   readonly isWorded?: boolean | undefined;
+  /** Whether what the provider worked on itself goes along: its thoughts are void without what stood before them. */
+  readonly hasItems?: boolean | undefined;
+  /** Whether a seal stands among the details of reasoning: only what the upstream sealed itself has one. */
+  readonly inDetails?: boolean | undefined;
 };
 
 const seal = (sealed: Sealed): string => SEAL_MARK + JSON.stringify(sealed);
@@ -97,7 +103,20 @@ export type Recalled = {
   /** Why it is left out; none if there was nothing to lose. */
   readonly loss?: string | undefined;
   readonly calls?: Sealed["calls"];
+  /** What the provider worked on itself, to stand in this place. */
+  readonly own?: Opaque | undefined;
 };
+
+/** The ids of what providers worked on themselves and seals give back whole, however clients were shown it. */
+export function sealedItems(items: Turn["items"]): ReadonlySet<unknown> {
+  const ids = new Set<unknown>();
+  for (const item of items) {
+    if (item.type !== "reasoning") continue;
+    const sealed = unseal(item.encrypted)?.item;
+    if (sealed !== undefined) ids.add(sealed.raw.id ?? sealed.raw.tool_use_id);
+  }
+  return ids;
+}
 
 /** Takes past reasoning back: whole for whom it came from, not at all for others. */
 export function recallReasoning(
@@ -123,6 +142,8 @@ export function recallReasoning(
   if (sealed.hidden !== undefined) return { item: undefined };
   if (origin !== undefined && sealed.from !== origin)
     return { item: undefined, loss: `reasoning of ${sealed.from} is not for another model` };
+  if (sealed.item !== undefined)
+    return { item: undefined, own: { type: "opaque", ...sealed.item } };
   const { summary } = item;
   const own = {
     ...item,
@@ -141,49 +162,119 @@ export function recallReasoning(
 }
 
 /** Marks the reasoning of an answer, for clients that give it back, as that of its upstream and model. */
-export function sealReasoning<Name extends AnyName>({
-  from,
-  dialect,
-  reasoning,
-  isWorded = false,
-}: Seal): Stage<TurnEvent<Name>, TurnEvent<Name>> {
-  const contents: (string[] | undefined)[] = [];
-  return {
-    each(event, emit) {
-      switch (event.type) {
-        case "reasoning-start":
-          contents[event.choice] = [];
-          return emit(event);
-        case "reasoning-delta": {
-          const content = (contents[event.choice] ??= []);
-          if (reasoning && event.of === "content")
-            content[event.part] = (content[event.part] ?? "") + event.text;
-          return emit(event);
-        }
-        case "reasoning-end": {
-          const { encrypted, details, extra, ...rest } = event;
-          const foreign = extra?.dialect === dialect ? undefined : extra;
-          const isSigned = details !== undefined || foreign !== undefined;
-          // What was cut off is not to be taken up again.
-          if (event.complete === false || (!reasoning && !isSigned)) return emit(event);
-          const content = Array.from(contents[event.choice] ?? [], (text) => text ?? "");
-          const words = isWorded ? { isContent: content.length > 0 } : { content };
-          const text = seal({ from, encrypted, details, extra: foreign, ...words });
-          const own = foreign === undefined && extra !== undefined ? { extra } : {};
-          return emit({ ...rest, ...own, encrypted: text });
-        }
-        case "call-start": {
-          const { choice, id, extra } = event;
-          if (extra !== undefined && extra.dialect !== dialect) {
-            const encrypted = seal({ from, calls: { [id]: extra } });
-            emit({ type: "reasoning-start", choice });
-            emit({ type: "reasoning-end", choice, encrypted });
-          }
-          return emit(event);
-        }
-        default:
-          emit(event);
+export const sealReasoning = <Name extends AnyName>(
+  options: Seal,
+): Stage<TurnEvent<Name>, TurnEvent<Name>> => new Sealing<Name>(options);
+
+class Sealing<Name extends AnyName> implements Stage<TurnEvent<Name>, TurnEvent<Name>> {
+  readonly #options: Seal;
+  readonly #choices: (Answered | undefined)[] = [];
+
+  constructor(options: Seal) {
+    this.#options = options;
+  }
+
+  each(event: TurnEvent<Name>, emit: Emit<TurnEvent<Name>>): void {
+    const { dialect, reasoning, hasItems } = this.#options;
+    switch (event.type) {
+      case "reasoning-start": {
+        const { blocks } = this.#of(event.choice);
+        this.#choices[event.choice] = { contents: [], words: "", blocks: blocks + 1 };
+        return emit(event);
       }
-    },
-  };
+      case "reasoning-delta": {
+        const state = this.#of(event.choice);
+        if (reasoning && event.of === "content")
+          state.contents[event.part] = (state.contents[event.part] ?? "") + event.text;
+        state.words += event.text;
+        return emit(event);
+      }
+      case "reasoning-end":
+        return this.#end(event, emit);
+      case "text-start":
+        this.#of(event.choice).blocks++;
+        return emit(event);
+      case "call-start": {
+        const { choice, id, extra } = event;
+        if (extra !== undefined && extra.dialect !== dialect)
+          this.#carry(choice, { calls: { [id]: extra } }, emit);
+        this.#of(choice).blocks++;
+        return emit(event);
+      }
+      case "item-end": {
+        emit(event);
+        const { dialect: made, raw } = event;
+        if (hasItems === true && made !== dialect)
+          this.#carry(event.choice, { item: { dialect: made, raw } }, emit);
+        return;
+      }
+      default:
+        emit(event);
+    }
+  }
+
+  #of(choice: number): Answered {
+    return (this.#choices[choice] ??= { contents: [], words: "", blocks: 0 });
+  }
+
+  /** A thought of its own that holds nothing but a seal. */
+  #carry(choice: number, sealed: Omit<Sealed, "from">, emit: Emit<TurnEvent<Name>>): void {
+    const { from, inDetails } = this.#options;
+    const encrypted = seal({ from, ...sealed });
+    emit({ type: "reasoning-start", choice });
+    if (inDetails !== true) return emit({ type: "reasoning-end", choice, encrypted });
+    const index = this.#of(choice).blocks++;
+    emit({ type: "reasoning-end", choice, encrypted, details: [detailOf({ encrypted, index })] });
+  }
+
+  #end(event: ReasoningEnd, emit: Emit<TurnEvent<Name>>): void {
+    const { from, dialect, reasoning, isWorded, inDetails } = this.#options;
+    const { encrypted, details, extra, ...rest } = event;
+    const { contents, words, blocks } = this.#of(event.choice);
+    const foreign = extra?.dialect === dialect ? undefined : extra;
+    const isSigned = details !== undefined || foreign !== undefined;
+    // What was cut off is not to be taken up again.
+    if (event.complete === false || (!reasoning && !isSigned)) return emit(event);
+    const content = Array.from(contents, (text) => text ?? "");
+    const isContent = content.length > 0;
+    if (inDetails === true) {
+      // What stands in details already is for whoever sent it.
+      if (encrypted === undefined) return emit(event);
+      const text = seal({ from, encrypted, extra: foreign, isContent });
+      const detail = detailOf({ words, encrypted: text, index: blocks - 1 });
+      return emit({ ...rest, encrypted: text, details: [detail] });
+    }
+    const said = isWorded === true ? { isContent } : { content };
+    const text = seal({ from, encrypted, details, extra: foreign, ...said });
+    const own = foreign === undefined && extra !== undefined ? { extra } : {};
+    emit({ ...rest, ...own, encrypted: text });
+  }
 }
+
+/** What is kept of one choice while it is answered. */
+type Answered = {
+  /** The paragraphs of the thought that is open. */
+  readonly contents: (string | undefined)[];
+  /** All of its words. */
+  words: string;
+  /** How many thoughts, texts and calls there were: their order is part of what is signed. */
+  blocks: number;
+};
+
+/** An entry of `reasoning_details`; its index is the place of the thought in the answer. */
+const detailOf = (of: {
+  readonly words?: string;
+  readonly encrypted: string;
+  readonly index: number;
+}): Fields =>
+  of.words === undefined
+    ? { type: "reasoning.encrypted", data: of.encrypted, format: FORMAT, index: of.index }
+    : {
+        type: "reasoning.text",
+        text: of.words,
+        signature: of.encrypted,
+        format: FORMAT,
+        index: of.index,
+      };
+
+const FORMAT = "patchbay-1";
