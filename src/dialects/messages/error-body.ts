@@ -1,5 +1,6 @@
 import type { Fault } from "../../turn/fault.ts";
 import type { Fields } from "../../turn/turn.ts";
+import { rejectedCapability } from "./rejected-capability.ts";
 
 const byStatus: Readonly<Record<number, string>> = {
   401: "authentication_error",
@@ -36,30 +37,39 @@ const isThreadRefused = ({ code, detail }: Pick<Fault, "code" | "detail">): bool
 
 /** An error as the API says it, in a body or in a stream. */
 export function errorBody(fault: Fault): Fields {
+  const message = messageOf(fault);
   const details = {
     error_code: codeOf(fault),
+    // For people: what a client goes by may say less.
+    ...(message !== fault.message && { reason: fault.message }),
     ...(fault.detail.param !== undefined && { param: fault.detail.param }),
     // Which features are in the way: none but the thread itself.
     ...(isThreadRefused(fault) && { unsupported: [] }),
   };
   return {
     type: "error",
-    error: { type: typeOf(fault), message: messageOf(fault), details },
+    error: { type: typeOf(fault), message, details },
   };
 }
 
 /** Clients make the conversation shorter where they read these words. */
 const TOO_LONG = "prompt is too long";
+const OVERFLOW = "exceed context limit";
 const tooLong =
   /context[_ ](?:length|window|limit)|maximum context|too many (?:input )?tokens|exceeds the (?:maximum|context)|prompt is too long/i;
+/** What stands before an upstream's own words, with its status. */
+const statusWords = /^.{0,200}?\(\d{3}\): /;
 const numbers = /(\d[\d,]{2,})\D+?(\d[\d,]{2,})/;
 
-function messageOf({ message, isFromUpstream, detail }: Fault): string {
+function messageOf({ message, isFromUpstream, detail, status }: Fault): string {
   const isTooLong =
     detail.upstreamCode === "context_length_exceeded" || (isFromUpstream && tooLong.test(message));
-  if (!isTooLong || message.includes(TOO_LONG)) return message;
+  // Clients lower `max_tokens` by the numbers of the other.
+  if (message.includes(TOO_LONG) || message.includes(OVERFLOW)) return message;
+  if (!isTooLong)
+    return (isFromUpstream && status === 400 && rejectedCapability(message)) || message;
   const found = numbers
-    .exec(message)
+    .exec(message.replace(statusWords, ""))
     ?.slice(1)
     .map((one) => Number(one.replaceAll(",", "")));
   if (found === undefined) return "capability_rejected: prompt_too_long";

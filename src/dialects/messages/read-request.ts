@@ -110,6 +110,8 @@ function loadedBy(messages: readonly unknown[]): ReadonlySet<string> {
       if (block?.type === "tool_addition" && named !== undefined) loaded.add(named);
       if (block?.type === "tool_removal" && named !== undefined) loaded.delete(named);
       if (block?.type === "tool_result") visit(block.content);
+      if (block?.type === "tool_search_tool_result")
+        visit(fieldsOf(block.content)?.tool_references);
     }
   };
   for (const message of messages) visit(fieldsOf(message)?.content);
