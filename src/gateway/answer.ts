@@ -8,7 +8,7 @@ import { sseComment } from "../stream/sse.ts";
 import { chain, type Stage } from "../stream/stage.ts";
 import { callComment, callHeaders } from "../telemetry/figures.ts";
 import { noStore } from "../store/none.ts";
-import { boundDecisions, MAX_DECISIONS, type Decision } from "../turn/decision.ts";
+import { boundDecisions, MAX_DECISIONS, type Decision, type OnDecision } from "../turn/decision.ts";
 import type { TurnEvent, TurnStart, Usage } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
@@ -18,6 +18,7 @@ import { openDoor, type Door } from "./door.ts";
 import { keepAlive } from "./keep-alive.ts";
 import type { Round } from "./round.ts";
 import { Rounds, type OpenRound, type RoundEvent, type RoundsOwner } from "./rounds.ts";
+import { linkName } from "./select.ts";
 import { roundStages, ruleStages, type StageOptions } from "./stages.ts";
 import type { Link } from "./select.ts";
 import type { GatewayState } from "./state.ts";
@@ -87,7 +88,7 @@ export function answerTurn(state: GatewayState, job: Job, options: AnswerOptions
     ended: (round, fault) =>
       options.roundEnded(round, { usage: rounds.usage ?? counted.seen.usage, fault }),
     time,
-    turn: options,
+    turn: noting(options, report),
   });
   const thoughts = state.store === noStore ? undefined : keepThoughts(job, () => rounds.round.link);
   const limited = limitedBy(limits, counted, staging, job.turn);
@@ -208,6 +209,26 @@ function sayFailure(fault: Fault, stages: TurnStages, sink: Pick<ClientSink, "ea
   const emit = (event: TurnEvent<ClientName>): void => sink.each(event);
   stages.each({ type: "turn-fail", fault }, emit);
   stages.end?.(emit);
+}
+
+/** That another upstream went on with an answer is told with all else that was done to it. */
+function noting(owner: AnswerOptions, report: OnDecision): RoundsOwner {
+  const { goOn } = owner;
+  if (goOn === undefined) return owner;
+  return {
+    ...owner,
+    goOn(fault, said) {
+      const next = goOn(fault, said);
+      const after = said === "" ? "and nothing was shown" : `after ${said.length} characters`;
+      if (next !== undefined)
+        report({
+          path: "model",
+          action: "noticed",
+          reason: `the upstream broke off (${fault.code}) ${after}; ${linkName(next.link)} went on`,
+        });
+      return next;
+    },
+  };
 }
 
 type RoundContext = {

@@ -27,6 +27,13 @@ export type RoundsOwner = {
   readonly faultForClient: (fault: Fault, round: Round) => Fault;
   /** It failed before its first event: a round that takes its place, or none. */
   readonly instead: (fault: Fault, round: Round) => Round | undefined;
+  /**
+   * It failed in mid-answer, and no call was shown: the round that goes on from
+   * the text so far, or none. Not given: no other upstream could.
+   */
+  readonly goOn?: ((fault: Fault, said: string) => Round | undefined) | undefined;
+  /** Whether the client is sent nothing before the answer is whole. */
+  readonly isWhole?: boolean | undefined;
   /** It ended without failure: the round that follows, or none. Not given: no turn of this kind has several. */
   next?: (() => Round | undefined) | undefined;
   /** A round has its first event: no other takes its place. */
@@ -69,6 +76,13 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
   /** A failure before the first event: held until it is clear that no other round takes its place. */
   #held: Fault | undefined;
   #emit: Emit<ClientEvent> = () => {};
+  /** The text that was shown, and whether something was shown that no other round may follow. */
+  #said = "";
+  #isBound = false;
+  /** Whether the round goes on with the answer of another. */
+  #isGoingOn = false;
+  /** What a client that is sent only a whole answer would have been shown. */
+  #unsent: ClientEvent[] = [];
 
   constructor(first: Round, options: RoundsOptions) {
     this.#options = options;
@@ -162,15 +176,45 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
     if (event.type === "turn-fail") return this.#fail(event.fault);
     if (!this.#begun) this.#turn.begun?.();
     this.#begun = true;
-    if (event.type === "turn-start") this.#answerId = event.id;
-    if (this.#joined === undefined) this.#emit(event);
-    else this.#joined.each(event, this.#emit);
+    if (event.type === "turn-start") {
+      this.#answerId = event.id;
+      if (this.#isGoingOn) return;
+    }
+    if (this.#joined !== undefined) this.#joined.each(event, this.#emit);
+    else if (this.#turn.goOn === undefined) this.#emit(event);
+    else this.#show(event, this.#turn);
   };
+
+  /** Emits an event and notes what it means for another round in place of this one. */
+  #show(event: ClientEvent, { isWhole }: RoundsOwner): void {
+    if (isWhole === true) return void this.#unsent.push(event);
+    switch (event.type) {
+      case "text-delta":
+        this.#said += event.text;
+        break;
+      case "call-start":
+      case "item-start":
+      case "turn-end":
+        this.#isBound = true;
+        break;
+      case "frame":
+        if ((event.stops?.length ?? 0) > 0) this.#isBound = true;
+        break;
+      default:
+    }
+    this.#emit(event);
+  }
+
+  #release(): void {
+    for (const event of this.#unsent) this.#emit(event);
+    this.#unsent = [];
+  }
 
   #fail(reason: Fault): void {
     const fault = this.#turn.faultForClient(reason, this.#round);
     this.#fault = fault;
-    if (this.#begun) this.#emit({ type: "turn-fail", fault });
+    const mayGoOn = this.#turn.goOn !== undefined && this.#joined === undefined && !this.#isBound;
+    if (this.#begun && !mayGoOn) this.#emit({ type: "turn-fail", fault });
     else this.#held = fault;
   }
 
@@ -178,6 +222,7 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
     if (this.#over) return;
     this.#over = true;
     this.#stages.end?.(this.#hand);
+    if (this.#fault === undefined) this.#release();
     this.#options.ended(this.#round, this.#fault);
   }
 
@@ -202,8 +247,20 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
     return true;
   }
 
+  #goOnWith(fault: Fault): Round | undefined {
+    const next = this.#turn.goOn?.(fault, this.#said);
+    if (next === undefined) return undefined;
+    // What is not sent yet is begun anew; else the writer takes over from forwarded frames.
+    this.#isGoingOn = this.#turn.isWhole !== true;
+    this.#unsent = [];
+    if (this.#isGoingOn && this.#round.straight)
+      this.#emit({ type: "frame", data: "", forwardable: false });
+    return next;
+  }
+
   #next(): Round | undefined {
-    if (this.#held !== undefined) return this.#turn.instead(this.#held, this.#round);
+    if (this.#held !== undefined)
+      return this.#begun ? this.#goOnWith(this.#held) : this.#turn.instead(this.#held, this.#round);
     if (this.#fault !== undefined) return undefined;
     const next = this.#turn.next?.();
     if (next !== undefined) this.#joined?.nextRound();

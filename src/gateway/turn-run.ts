@@ -24,6 +24,7 @@ import type { GatewayState } from "./state.ts";
 import { isForgotten } from "./origin.ts";
 import type { Added, ReferringTurn } from "./recall.ts";
 import type { TurnPermit } from "./limits/tenant-limits.ts";
+import { goingOn, mayGoOn } from "./go-on.ts";
 import { prepareRound, withoutAnswer, type Round } from "./round.ts";
 import type { RunningTurn, RunningTurnView } from "./running-turns.ts";
 import { saveTurn, withinWait, type AnswerLeft } from "./save-turn.ts";
@@ -91,6 +92,8 @@ class TurnRun implements RunningTurn {
   #roundStarted = 0;
   #roundSpan: RoundSpan | undefined;
   #halted = false;
+  /** What an upstream that broke off had said, where another goes on with it. */
+  #said: string | undefined;
   /** An upstream does not know what it was taken to keep: it is sent the whole conversation. */
   #mustSendWhole = false;
   #isSaved = false;
@@ -162,6 +165,8 @@ class TurnRun implements RunningTurn {
       open: (round) => this.#open(round),
       faultForClient,
       instead: (fault) => this.#instead(fault),
+      goOn: this.#mayGoOn() ? (fault, said) => this.#goOn(fault, said) : undefined,
+      isWhole: !this.#job.turn.stream,
       // No other upstream is sent the same: its text need not stay in memory for the turn.
       begun: () => dropSource(this.#job.turn.body),
       next:
@@ -183,7 +188,8 @@ class TurnRun implements RunningTurn {
     for (;;)
       try {
         const asked = this.#mustSendWhole ? { ...this.#job, referring: undefined } : this.#job;
-        const planned = prepareRound(turn, this.#current(), asked, chain[0]);
+        const stage = this.#said === undefined ? asked.stage : goingOn(asked.stage, this.#said);
+        const planned = prepareRound(turn, this.#current(), { ...asked, stage }, chain[0]);
         const round = this.#job.generates ? planned : withoutAnswer(planned);
         countTools(this.#state.metrics, round.plan);
         this.#round = round;
@@ -233,6 +239,20 @@ class TurnRun implements RunningTurn {
       return this.#prepare();
     }
     return this.#fallBack(fault) ? this.#prepare() : undefined;
+  }
+
+  /** Where a turn has rounds of its own, or its rules may have held something back, nobody else goes on. */
+  #mayGoOn(): boolean {
+    const { chain, stage, generates } = this.#job;
+    const isAlone = stage?.continues === undefined && this.#round?.shaped !== true;
+    return chain.length > 1 && isAlone && generates;
+  }
+
+  /** The upstream failed in mid-answer: the round in which the next link goes on, if it may. */
+  #goOn(fault: Fault, said: string): Round | undefined {
+    if (!mayGoOn(this.#job.turn, said) || !this.#fallBack(fault)) return undefined;
+    this.#said = said;
+    return this.#prepare();
   }
 
   /** Goes on to the next link of the chain, if there is one and the failure may be this link's alone. */

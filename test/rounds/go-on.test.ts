@@ -1,0 +1,100 @@
+import { describe, expect, it } from "vitest";
+import { ask, doors, readAnswer } from "../support/client.ts";
+import { answerInChat, chunk } from "../support/fake-model.ts";
+import {
+  cut,
+  fakeUpstream,
+  sse,
+  type Answer,
+  type FakeUpstream,
+} from "../support/fake-upstream.ts";
+import { serve, type Served } from "../support/serve.ts";
+
+const onto = (first: FakeUpstream, second: FakeUpstream): Promise<Served> =>
+  serve({
+    upstreams: {
+      a: { dialect: "chat", base_url: first.url, retries: 0 },
+      b: { dialect: "chat", base_url: second.url, retries: 0 },
+    },
+    models: { m: ["a/one", "b/two"] },
+  });
+
+const begun = chunk(0, { role: "assistant", content: "" });
+const words = chunk(0, { content: "Hello, wor" });
+const breaking = (...steps: string[]): Answer => sse(...steps, cut);
+const finishing = (text: string) => fakeUpstream(({ body }) => answerInChat(body, { text }));
+
+describe.each(doors)("an upstream that dies in mid-answer, at the %s door", (door) => {
+  it("is gone on for by the next, without repeating what was shown", async () => {
+    await using first = await fakeUpstream(() => breaking(begun, words));
+    await using second = await finishing("ld!");
+    await using served = await onto(first, second);
+    const answer = await readAnswer(door, await ask(served, door, { stream: true }));
+    expect([answer.text, answer.error]).toEqual(["Hello, world!", undefined]);
+    const [asked] = second.requests;
+    expect(asked?.body["messages"].slice(-2)).toMatchObject([
+      { role: "assistant", content: "Hello, wor" },
+      { role: "user" },
+    ]);
+    expect(served.turns()[0]).toMatchObject({ outcome: "completed", rounds: 2, upstream: "b/two" });
+    expect(served.happenings).toContainEqual(
+      expect.objectContaining({ type: "fallback", from: "a/one", to: "b/two" }),
+    );
+  });
+
+  it("is asked for anew where the client has seen nothing", async () => {
+    await using first = await fakeUpstream(() => breaking(begun));
+    await using second = await finishing("All of it.");
+    await using served = await onto(first, second);
+    const streamed = await readAnswer(door, await ask(served, door, { stream: true }));
+    expect([streamed.text, streamed.error]).toEqual(["All of it.", undefined]);
+    expect(second.requests[0]?.body["messages"]).toHaveLength(1);
+  });
+
+  it("is asked for anew where a whole answer was wanted, also after calls", async () => {
+    const call = chunk(0, {
+      tool_calls: [
+        { index: 0, id: "c", type: "function", function: { name: "f", arguments: "{" } },
+      ],
+    });
+    await using first = await fakeUpstream(() => breaking(begun, words, call));
+    await using second = await finishing("All of it.");
+    await using served = await onto(first, second);
+    const answer = await readAnswer(door, await ask(served, door, { stream: false }));
+    expect([answer.text, answer.error]).toEqual(["All of it.", undefined]);
+    expect(second.requests[0]?.body["messages"]).toHaveLength(1);
+  });
+
+  it("is not replaced after a call was shown", async () => {
+    const call = chunk(0, {
+      tool_calls: [
+        { index: 0, id: "c", type: "function", function: { name: "f", arguments: "{" } },
+      ],
+    });
+    await using first = await fakeUpstream(() => breaking(begun, call));
+    await using second = await finishing("no");
+    await using served = await onto(first, second);
+    const answer = await readAnswer(door, await ask(served, door, { stream: true }));
+    expect(answer.error).toMatchObject({ code: "upstream.cut" });
+    expect(second.requests).toHaveLength(0);
+  });
+
+  it("is not replaced in the middle of a JSON text", async () => {
+    await using first = await fakeUpstream(() => breaking(begun, chunk(0, { content: '{"a' })));
+    await using second = await finishing("no");
+    await using served = await onto(first, second);
+    const json = { type: "json_object" };
+    const more = door === "chat" ? { response_format: json } : { text: { format: json } };
+    const answer = await readAnswer(door, await ask(served, door, { stream: true, ...more }));
+    expect(answer.error).toMatchObject({ code: "upstream.cut" });
+  });
+
+  it("fails with its own reason where the next one fails too", async () => {
+    await using first = await fakeUpstream(() => breaking(begun, words));
+    await using second = await fakeUpstream(() => breaking(begun));
+    await using served = await onto(first, second);
+    const answer = await readAnswer(door, await ask(served, door, { stream: true }));
+    expect(answer.error).toMatchObject({ code: "upstream.cut" });
+    expect(answer.text).toBe("Hello, wor");
+  });
+});
