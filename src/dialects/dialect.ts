@@ -39,6 +39,8 @@ export type DoorDialect = {
   readonly threads?: ThreadForm | undefined;
   /** For a dialect whose answers are kept, to be retrieved and continued. */
   readonly storage?: StorageForm | undefined;
+  /** For a dialect whose answers may be made while nobody waits. */
+  readonly background?: BackgroundForm | undefined;
   /** Throws a Fault that names the field. */
   readRequest(body: Fields, path?: PathParams, headers?: RequestHeaders): Turn;
   /** An id for an answer whose upstream gave none that a client of this dialect may see. */
@@ -196,6 +198,22 @@ export type StorageForm = {
   shownAnswer(answer: { readonly json: string; readonly items: readonly string[] }): string;
   /** A kept item as a list of input shows it. */
   readonly shownItem: (item: Fields) => Fields;
+};
+
+/** Answers that are made in the background. */
+export type BackgroundForm = {
+  /** An answer that has not begun: as its client is told of it, and as it is kept. */
+  begun(turn: Turn, context: WriteContext): { readonly shown: string; readonly kept: string };
+  /** What a kept answer says of itself. */
+  stateOf(json: string): { readonly isBackground: boolean; readonly isOver: boolean };
+  /** A kept answer of which no more will come. */
+  failed(json: string, fault: Fault): string;
+  /** The event that ends the stream of an answer, which is given as it is shown. */
+  lastFrame(shown: string, sequence: number): string;
+  /** The number of an event. */
+  sequenceIn(frame: string): number | undefined;
+  /** Whether an event ends the stream. */
+  isLast(frame: string): boolean;
 };
 
 export type KeptItem = { readonly id: string; readonly json: string };

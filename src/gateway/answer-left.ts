@@ -49,7 +49,7 @@ function responseRecord(
   const { name: upstream } = round.link.upstream;
   return {
     previous: added.previous,
-    input: dialect.storage?.inputOf(added.body, newId) ?? [],
+    input: added.input ?? dialect.storage?.inputOf(added.body, newId) ?? [],
     json,
     origin: isKept ? writeOrigin({ upstream, id: answerId }) : undefined,
   };

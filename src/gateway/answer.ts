@@ -269,7 +269,7 @@ type WriteOptions = Pick<WriteContext, "report" | "closingComment"> & {
 
 function writeContext(state: GatewayState, job: Job, options: WriteOptions): WriteContext {
   const { report, record, closingComment: closing } = options;
-  const id = job.dialect.newAnswerId(state.newId);
+  const id = job.answerId ?? job.dialect.newAnswerId(state.newId);
   const now = (): number => Math.floor(state.clock.date() / 1000);
   const { newId } = state;
   const kept = { keep: record?.keep, record: record?.record };

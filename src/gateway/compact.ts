@@ -15,9 +15,13 @@ export type TurnSteps = {
   readonly recalled: (
     context: RequestContext,
     read: Pick<ReadBody, "dialect" | "body">,
-    then: (request: Recalled) => void,
+    then: (request: Recalled) => void | Promise<void>,
   ) => void | Promise<void>;
-  readonly startTurn: (context: RequestContext, request: Recalled, over: TurnOverrides) => void;
+  readonly startTurn: (
+    context: RequestContext,
+    request: Recalled,
+    over: TurnOverrides,
+  ) => void | Promise<void>;
 };
 
 export type TurnOverrides = Pick<Job, "dialect" | "reply" | "stage">;
@@ -56,7 +60,7 @@ export function serveCompaction(
       each: (event, emit) => emit(event),
       ask: (_, own) => form.ask(own),
     };
-    startTurn(context, { ...request, turn }, { dialect, reply, stage });
+    return startTurn(context, { ...request, turn }, { dialect, reply, stage });
   });
 }
 

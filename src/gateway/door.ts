@@ -46,7 +46,7 @@ export type Door = Sink<TurnEvent<ClientName>> & {
 export const openDoor = (options: DoorOptions): Door =>
   options.turn.stream ? new StreamDoor(options) : wholeDoor(options);
 
-const STREAM_HEADERS = {
+export const STREAM_HEADERS = {
   "content-type": "text/event-stream; charset=utf-8",
   "cache-control": "no-cache, no-transform",
   "x-accel-buffering": "no",

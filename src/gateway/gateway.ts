@@ -6,6 +6,7 @@ import { until } from "../turn/clock.ts";
 import type { Fault } from "../turn/fault.ts";
 import { authorize, keyring } from "./admission.ts";
 import { BodyBudget } from "./body-budget.ts";
+import { BackgroundRuns } from "./background/runs.ts";
 import type { Config } from "./config.ts";
 import { openEntry, type Admitted } from "./entry.ts";
 import type { Exchange } from "./exchange.ts";
@@ -152,6 +153,7 @@ function buildState(config: Config, made: Lasting, before?: GatewayState): Gatew
     readBody: before?.readBody ?? bodyReader(),
     store,
     seals: before?.seals ?? sealBox(store),
+    background: before?.background ?? new BackgroundRuns(store, made.clock),
     running: before?.running ?? new RunningTurns(),
     limits: limitsOf(config, { clock: made.clock, shared: store.limits }, before),
   };

@@ -1,5 +1,5 @@
 import { checkLengths } from "./request-lengths.ts";
-import type { DoorDialect, PathParams, RequestHeaders } from "../dialects/dialect.ts";
+import type { DoorDialect, KeptItem, PathParams, RequestHeaders } from "../dialects/dialect.ts";
 import { itemsText, joinedTexts } from "../store/chain-rows.ts";
 import { noStore } from "../store/none.ts";
 import type { FoundItem, Store, StoredResponse } from "../store/store.ts";
@@ -38,6 +38,8 @@ export type Added = {
   readonly body: Fields;
   /** The id of the answer that it continues. */
   readonly previous?: string | undefined;
+  /** The items of the body, where they have been given ids. */
+  readonly input?: readonly KeptItem[] | undefined;
 };
 
 /** A request body that has been read as JSON. */
@@ -61,9 +63,16 @@ type State = Pick<GatewayState, "store" | "config" | "upstreams">;
  * for. Where nothing is kept here, references are left to the upstream.
  */
 export function recall(state: State, request: ReadBody): Recalled | Promise<Recalled> {
-  const { dialect, body } = request;
+  const { dialect } = request;
   const threaded = threadOf(state, request);
   if (threaded !== undefined) return threaded;
+  const recalled = recallPlain(state, request);
+  const inBackground = (one: Recalled): Recalled => backgroundTurn(state, dialect, one);
+  return recalled instanceof Promise ? recalled.then(inBackground) : inBackground(recalled);
+}
+
+function recallPlain(state: State, request: ReadBody): Recalled | Promise<Recalled> {
+  const { dialect, body } = request;
   if (state.store !== noStore) {
     const ids = dialect.references?.idsIn(body) ?? none;
     const previous = dialect.storage?.previousIn(body);
@@ -74,6 +83,28 @@ export function recall(state: State, request: ReadBody): Recalled | Promise<Reca
 }
 
 const none: readonly string[] = [];
+
+/** Answers in the background are made by the gateway, on every upstream: none is asked for that. */
+function backgroundTurn(state: State, { storage }: DoorDialect, recalled: Recalled): Recalled {
+  const { turn } = recalled;
+  const field = turn.traits.params.background;
+  if (turn.params.background !== true || field === undefined) return recalled;
+  if (state.store === noStore || storage?.isWanted(turn) !== true)
+    throw new Fault(
+      "request.invalid",
+      `\`${field}\` needs \`store\`: an answer that is not stored could never be had; leave out one of them, or turn the gateway's store on.`,
+      { param: field },
+    );
+  return {
+    ...recalled,
+    referring: undefined,
+    turn: {
+      ...turn,
+      params: { ...turn.params, background: undefined },
+      gatewayFields: { ...turn.gatewayFields, [field]: true },
+    },
+  };
+}
 
 const readTurn = ({ dialect, params, headers }: ReadBody, body: Fields): Turn =>
   checkLengths(dialect.readRequest(body, params, headers));

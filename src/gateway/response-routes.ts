@@ -1,25 +1,72 @@
-/** The routes that retrieve, list and delete what is kept of past answers. */
+/** The routes that retrieve, list, cancel and delete what is kept of past answers. */
 
-import type { StorageForm } from "../dialects/dialect.ts";
+import type { BackgroundForm, StorageForm } from "../dialects/dialect.ts";
 import { itemsText, joinedTexts } from "../store/chain-rows.ts";
-import type { StoredResponse } from "../store/store.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Fields } from "../turn/turn.ts";
+import { reattach, streamQuery } from "./background/reattach.ts";
+import { cancelled } from "./background/runs.ts";
 import { page, readPageQuery } from "./page.ts";
 import type { RequestContext } from "./routes.ts";
 import { sendJson, sendJsonText } from "./send-json.ts";
 import { shownId } from "./shown-id.ts";
+import { foundResponse, idOf, notFound, shownResponse } from "./stored-response.ts";
 
-export async function serveResponse(context: RequestContext, storage: StorageForm): Promise<void> {
-  const { json, items } = await foundResponse(context, storage);
-  sendJsonText(context, storage.shownAnswer({ json, items: items.map((item) => item.json) }));
+type Forms = { readonly storage: StorageForm; readonly form?: BackgroundForm | undefined };
+
+export async function serveResponse(context: RequestContext, forms: Forms): Promise<void> {
+  const { storage, form } = forms;
+  const asked = streamQuery(context.exchange.query);
+  if (asked !== undefined && form !== undefined)
+    return reattach(context, { storage, form }, asked.after);
+  sendJsonText(context, (await shownResponse(context, forms)).shown);
 }
 
-export async function deleteResponse(context: RequestContext, storage: StorageForm): Promise<void> {
+export async function deleteResponse(context: RequestContext, forms: Forms): Promise<void> {
   const { state, tenant } = context;
-  const { id } = await foundResponse(context, storage);
+  const { id, isOver } = await shownResponse(context, forms);
+  // One that is still made would be stored again.
+  if (!isOver) await cancelRun(context, forms);
   if (!(await state.store.deleteResponse(tenant, id))) throw notFound(id);
   sendJson(context, 200, { id, object: "response", deleted: true });
+}
+
+/** Ends an answer that is made in the background; one that is over stays as it is. */
+export async function cancelResponse(
+  context: RequestContext,
+  { storage, form }: Forms & { readonly form: BackgroundForm },
+): Promise<void> {
+  const { id, json } = await foundResponse(context, storage);
+  if (!form.stateOf(json).isBackground)
+    throw new Fault(
+      "response.not_background",
+      `Response '${shownId(id)}' was not made in the background; only such can be cancelled.`,
+    );
+  await cancelRun(context, { storage, form });
+  sendJsonText(context, (await shownResponse(context, { storage, form })).shown);
+}
+
+const LOOK_MS = 200;
+/** How long a process has to cancel an answer that it makes for another. */
+const CANCEL_MS = 10_000;
+
+/** Waits until the answer is over, whoever makes it. */
+async function cancelRun(context: RequestContext, forms: Forms): Promise<void> {
+  const { state, tenant } = context;
+  const { clock, background } = state;
+  const { id, isOver } = await shownResponse(context, forms);
+  if (isOver) return;
+  const run = background.find(tenant, id);
+  if (run !== undefined) {
+    run.cancel(cancelled());
+    return run.ended;
+  }
+  await background.askToCancel(tenant, id);
+  const end = clock.now() + CANCEL_MS;
+  while (clock.now() < end) {
+    if ((await shownResponse(context, forms)).isOver) return;
+    await new Promise<void>((resolve) => void clock.at(clock.now() + LOOK_MS, resolve));
+  }
 }
 
 /** All that the model saw before it answered, the answers that were continued included. */
@@ -33,31 +80,13 @@ export async function serveInputItems(
   const limit = state.config.server.body_limit;
   const found = await state.store.loadChain(tenant, id, limit);
   if (found.type === "missing") throw notFound(id);
-  if (found.type === "found" && !storage.isOwn(found.last.json)) throw notFound(id);
   if (found.type === "too-large")
     throw new Fault(
       "request.too_large",
       `The input of '${shownId(id)}' is larger than ${limit} bytes; raise \`server.body_limit\`.`,
     );
+  if (!storage.isOwn(found.last.json)) throw notFound(id);
   const text = joinedTexts([found.before, itemsText(found.last.input)]);
   const items = JSON.parse(`[${text}]`) as Fields[];
   sendJson(context, 200, page(items, query, storage.shownItem));
 }
-
-async function foundResponse(
-  context: RequestContext,
-  storage: StorageForm,
-): Promise<StoredResponse> {
-  const id = idOf(context);
-  const found = await context.state.store.findResponse(context.tenant, id);
-  if (found === undefined || !storage.isOwn(found.json)) throw notFound(id);
-  return found;
-}
-
-const idOf = ({ params }: RequestContext): string => params.id ?? "";
-
-/** The same words whether it is unknown, has expired, was deleted or is somebody else's. */
-const notFound = (id: string): Fault =>
-  new Fault("response.not_found", `Response with id '${shownId(id)}' not found.`, {
-    param: "response_id",
-  });

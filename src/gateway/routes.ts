@@ -16,11 +16,17 @@ import { serveCompaction, type TurnOverrides, type TurnSteps } from "./compact.t
 import { openSeals } from "./open-seals.ts";
 import { planTurn } from "./plan-report.ts";
 import { afterRecall } from "./after-recall.ts";
+import { startInBackground } from "./background/start.ts";
 import { recall, type ReadBody, type Recalled } from "./recall.ts";
 import { selectChain, type Link } from "./select.ts";
 import { readUsageQuery, usageBody } from "./usage-report.ts";
 import { runTurn, turnAhead, type Job } from "./turn-run.ts";
-import { deleteResponse, serveInputItems, serveResponse } from "./response-routes.ts";
+import {
+  cancelResponse,
+  deleteResponse,
+  serveInputItems,
+  serveResponse,
+} from "./response-routes.ts";
 import { sendJson } from "./send-json.ts";
 import { serveTokenCount } from "./token-count.ts";
 import { withOwnId } from "./thread.ts";
@@ -106,18 +112,31 @@ const doorRoutes = (entry: DoorEntry): Route[] => [
 
 /** What is kept of answers, below the path that takes requests for them; the longer paths first. */
 const storedRoutes = ({ door }: DoorEntry): Route[] => {
-  const { storage } = door;
+  const { storage, background: form } = door;
   if (storage?.route === undefined) return [];
   const path = `${storage.route}/{id}`;
+  const forms = { storage, form };
+  const cancelling: Route[] =
+    form === undefined
+      ? []
+      : [
+          {
+            method: "POST",
+            path: `${path}/cancel`,
+            door,
+            serve: (context) => cancelResponse(context, { storage, form }),
+          },
+        ];
   return [
+    ...cancelling,
     {
       method: "GET",
       path: `${path}/input_items`,
       door,
       serve: (context) => serveInputItems(context, storage),
     },
-    { method: "GET", path, door, serve: (context) => serveResponse(context, storage) },
-    { method: "DELETE", path, door, serve: (context) => deleteResponse(context, storage) },
+    { method: "GET", path, door, serve: (context) => serveResponse(context, forms) },
+    { method: "DELETE", path, door, serve: (context) => deleteResponse(context, forms) },
   ];
 };
 
@@ -238,7 +257,7 @@ function startTurn(
   dialect: DoorDialect,
   request: Recalled & Partial<Pick<SocketRequest, "generates">>,
   over?: TurnOverrides,
-): void {
+): void | Promise<void> {
   const { state, exchange, requestId, tenant } = context;
   const { turn, referring, added, sealOwner, generates = true, thread } = request;
   const rules = rulesFor(context);
@@ -263,7 +282,7 @@ function startTurn(
     reply: exchange.reply,
     span: startSpan(turnAhead(chain[0], turn.stream), exchange.headers),
     stage: stageOf(turn, [
-      () => (thread === undefined ? undefined : withOwnId()),
+      () => (thread === undefined && !isInBackground(turn) ? undefined : withOwnId()),
       () => disclosure,
       ...(state.stages ?? []),
     ]),
@@ -277,8 +296,13 @@ function startTurn(
     refuse: context.refuse,
     ...over,
   };
+  const form = isInBackground(turn) ? dialect.background : undefined;
+  if (form !== undefined) return startInBackground(context, job, form);
   runTurn(state, job);
 }
+
+const isInBackground = ({ traits, gatewayFields }: Turn): boolean =>
+  gatewayFields?.[traits.params.background ?? ""] === true;
 
 /** What folds the tools of a turn, where an upstream of its chain may need it. */
 function disclosureOf(

@@ -6,6 +6,7 @@ import type { Clock, NewId } from "../turn/clock.ts";
 import type { CallRules } from "../turn/rules.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
 import type { Keyring } from "./admission.ts";
+import type { BackgroundRuns } from "./background/runs.ts";
 import type { Config } from "./config.ts";
 import type { Extensions, OpenPlatform } from "./extensions.ts";
 import type { RouteTable } from "./routes.ts";
@@ -48,6 +49,8 @@ export type GatewayState = OpenPlatform & {
   readonly store: Store;
   /** Seals what clients keep for us. */
   readonly seals: SealBox;
+  /** The answers that are made in the background. */
+  readonly background: BackgroundRuns;
   /** The turns under way, for a stop that waits. */
   readonly running: RunningTurns;
 };

@@ -47,6 +47,8 @@ export type Job = {
   readonly generates: boolean;
   /** Whether its answer may be continued on its own connection alone. */
   readonly isPrivate: boolean;
+  /** The id of the answer, where it is known before. */
+  readonly answerId?: string | undefined;
   /** The turn for the upstream that keeps what it refers to. */
   readonly referring?: ReferringTurn | undefined;
   readonly added: Added;
@@ -76,7 +78,11 @@ export type Job = {
  * next upstream of the chain may still take over; afterwards failure is an event
  * like any other.
  */
-export const runTurn = (state: GatewayState, job: Job): void => new TurnRun(state, job).begin();
+export function runTurn(state: GatewayState, job: Job): Pick<TurnRun, "cancel"> {
+  const run = new TurnRun(state, job);
+  run.begin();
+  return run;
+}
 
 class TurnRun implements RunningTurn {
   place = -1;
@@ -146,10 +152,15 @@ class TurnRun implements RunningTurn {
   }
 
   halt(): void {
-    this.#halted = true;
-    this.#breakOff(
+    this.cancel(
       new Fault("gateway.stopping", "The gateway is shutting down; send the request again."),
     );
+  }
+
+  /** Ends it with a failure, if it is not over. */
+  cancel(fault: Fault): void {
+    this.#halted = true;
+    this.#breakOff(fault);
   }
 
   #abandon(): void {

@@ -5,6 +5,7 @@ export type ItemRow = {
   readonly id: string;
   readonly json: string | null;
   readonly origin: string | null;
+  readonly at: number;
 };
 
 /** The rows of one query as items, in the order in which their ids were asked for. */
@@ -17,7 +18,8 @@ export function itemsInOrder(
   for (const id of ids) {
     const row = byId.get(id);
     if (row === undefined || row.json === null) continue;
-    items.set(id, { id, json: row.json, ...(row.origin !== null && { origin: row.origin }) });
+    const { json, origin, at } = row;
+    items.set(id, { id, json, at, ...(origin !== null && { origin }) });
   }
   return items;
 }

@@ -12,7 +12,10 @@ it("takes a turn in the call that saves it", async () => {
   const store = new MemoryStore(stillClock());
   const saving = store.saveTurn(turn({ items: [item("a")] }));
   const finding = store.findItems("ann", ["a"], 1000);
-  expect(await finding).toEqual({ type: "found", items: new Map([["a", item("a")]]) });
+  expect(await finding).toEqual({
+    type: "found",
+    items: new Map([["a", { ...item("a"), at: 0 }]]),
+  });
   await saving;
 });
 

@@ -33,7 +33,9 @@ type ChainedResponse = {
 /** Answers with their items, and seals, by id. */
 type Answers = {
   readonly responses: Map<string, ChainedResponse>;
-  readonly items: Map<string, Timed<FoundItem>>;
+  readonly items: Map<string, FoundItem>;
+  /** The items of turns without a response, by the id of the answer that they are about. */
+  readonly others: Map<string, string[]>;
   readonly seals: Map<string, string>;
 };
 type Plans = Map<string, Timed<StoredPlan>>;
@@ -73,6 +75,7 @@ export class MemoryStore implements Store {
       () => ({
         responses: new Map(),
         items: new Map(),
+        others: new Map(),
         seals: new Map(),
       }),
       ({ responses }) => {
@@ -108,12 +111,13 @@ export class MemoryStore implements Store {
     if (content === undefined) return;
     const origin = response?.origin;
     const keep = (item: StoredItem): void => {
-      const value = origin === undefined ? item : { ...item, origin };
-      content.items.set(item.id, { at, value });
+      const value = origin === undefined ? { ...item, at } : { ...item, at, origin };
+      content.items.set(item.id, value);
     };
     for (const item of items) keep(item);
     for (const { seal, upstream } of seals) content.seals.set(seal, upstream);
-    if (answerId === undefined || response === undefined) return;
+    if (answerId === undefined) return;
+    if (response === undefined) return addTo(content.others, answerId, items);
     for (const item of response.input) keep(item);
     const { previous } = response;
     const parent = previous === undefined ? undefined : this.#find(tenant, previous);
@@ -133,9 +137,9 @@ export class MemoryStore implements Store {
     for (const id of new Set(ids)) {
       const entry = this.#answers.find(tenant, (content) => content.items.get(id));
       if (entry === undefined || !this.#isFresh(entry)) continue;
-      bytes += entry.value.json.length;
+      bytes += entry.json.length;
       if (bytes > maxBytes) return Promise.resolve({ type: "too-large" });
-      items.set(id, entry.value);
+      items.set(id, entry);
     }
     return Promise.resolve({ type: "found", items });
   }
@@ -185,6 +189,8 @@ export class MemoryStore implements Store {
       const chained = content.responses.get(id);
       if (chained !== undefined) forget(chained);
       content.responses.delete(id);
+      for (const other of content.others.get(id) ?? []) content.items.delete(other);
+      content.others.delete(id);
       for (const item of response.items) content.items.delete(item.id);
       for (const item of response.input) content.items.delete(item.id);
     }
@@ -235,6 +241,16 @@ function textOf(responses: readonly StoredResponse[]): string {
     for (const { json } of responses[at]?.items ?? []) texts.push(json);
   }
   return texts.join(",");
+}
+
+function addTo(
+  others: Map<string, string[]>,
+  answerId: string,
+  items: readonly StoredItem[],
+): void {
+  const known = others.get(answerId) ?? [];
+  others.set(answerId, known);
+  for (const { id } of items) known.push(id);
 }
 
 function forget(chained: ChainedResponse): void {

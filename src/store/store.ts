@@ -128,8 +128,11 @@ export type FoundItems =
   | { readonly type: "found"; readonly items: ReadonlyMap<string, FoundItem> }
   | TooLarge;
 
-/** An item, and the `origin` of the response that it is part of. */
-export type FoundItem = StoredItem & { readonly origin?: string | undefined };
+/** An item, the `origin` of the response that it is part of, and when it was stored. */
+export type FoundItem = StoredItem & {
+  readonly origin?: string | undefined;
+  readonly at: number;
+};
 
 /** A chain with a gap is never given in part: the model would answer to another conversation. */
 export type FoundChain =

@@ -181,6 +181,24 @@ export const faults = {
     retry: false,
     what: "No response is kept under this id: it is unknown, has expired, was deleted or is another tenant's.",
   },
+  "response.cancelled": {
+    status: 499,
+    type: "invalid_request_error",
+    retry: false,
+    what: "A response in the background was cancelled.",
+  },
+  "response.not_background": {
+    status: 400,
+    type: "invalid_request_error",
+    retry: false,
+    what: "The response was not made in the background: it cannot be cancelled, and its stream cannot be taken up again.",
+  },
+  "response.lost": {
+    status: 503,
+    type: "server_error",
+    retry: true,
+    what: "The gateway that made a response in the background has stopped or cannot be reached; what was not over is lost.",
+  },
   "plan.lossy": {
     status: 400,
     type: "invalid_request_error",

@@ -17,7 +17,7 @@ import { writeUsage } from "./usage-field.ts";
 
 /** What of a response changes while it is made. */
 export type Progress = {
-  readonly status: "in_progress" | "completed" | "incomplete" | "failed" | "cancelled";
+  readonly status: "queued" | "in_progress" | "completed" | "incomplete" | "failed" | "cancelled";
   /** The items that are closed, as JSON text; none: they are left out. */
   readonly output?: readonly string[] | undefined;
   readonly usage?: Usage | undefined;
@@ -141,7 +141,7 @@ export const statusOf = (stop: StopReason): "completed" | "incomplete" =>
 
 /** An answer that nobody waited for any more, or that was cancelled, is not one that failed. */
 export const failedStatus = ({ code }: Fault): "failed" | "cancelled" =>
-  code === "client.left" ? "cancelled" : "failed";
+  code === "client.left" || code === "response.cancelled" ? "cancelled" : "failed";
 
 /** Vendor fields of an answer in another dialect. */
 export function loseExtra(extra: Extra | undefined, choice: number, lose: OnLoss): void {

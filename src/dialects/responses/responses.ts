@@ -1,5 +1,6 @@
 import { rateLimitHeaders } from "../shared/rate-limit-headers.ts";
 import { sseDone } from "../../stream/sse.ts";
+import { background } from "./background.ts";
 import { bearer } from "../shared/bearer.ts";
 import type { Dialect } from "../dialect.ts";
 import { errorText } from "../errors/fault-body.ts";
@@ -26,6 +27,7 @@ export const responses = {
       [input, previous_response_id, conversation, prompt].some((one) => one !== undefined),
     references,
     storage,
+    background,
     readRequest,
     newAnswerId: (newId) => newId("resp"),
     writeEvents,

@@ -46,7 +46,13 @@ export function openPostgres(url: string, clock: Clock): Database {
         }
         await joinLongTails(sql, batch);
       }),
-    findItems: (query) => connection.ask(({ sql, offset }) => findItems(sql, shift(query, offset))),
+    findItems: (query) =>
+      connection.ask(async ({ sql, offset }) => {
+        const found = await findItems(sql, shift(query, offset));
+        if (found.type !== "found") return found;
+        const items = [...found.items].map(([id, item]) => [id, local(item, offset)] as const);
+        return { type: "found", items: new Map(items) };
+      }),
     findPlan: (query) => connection.ask(({ sql, offset }) => findPlan(sql, shift(query, offset))),
     findSealOwners: (query) => connection.ask(({ sql }) => findSealOwners(sql, query)),
     findResponse: (query) =>

@@ -89,13 +89,13 @@ const byDepth = (a: ChainRow, b: ChainRow): number => a.depth - b.depth;
 
 const itemsSql = `
 WITH found AS MATERIALIZED (
-  SELECT asked.id, last.turn, last.place, last.bytes, origin
+  SELECT asked.id, last.turn, last.place, last.bytes, origin, at::float8
   FROM unnest($2::text::text[]) AS asked (id) CROSS JOIN LATERAL (
     SELECT * FROM patchbay.parts WHERE tenant = $1 AND parts.id = asked.id
     ORDER BY turn DESC, place DESC LIMIT 1
   ) AS last JOIN patchbay.turns ON seq = last.turn AND at >= $3::text::bigint
 )
-SELECT found.id, origin, CASE WHEN (SELECT sum(bytes) FROM found) <= $4::text::bigint THEN json END AS json
+SELECT found.id, origin, at, CASE WHEN (SELECT sum(bytes) FROM found) <= $4::text::bigint THEN json END AS json
 FROM found JOIN patchbay.parts USING (turn, place)`;
 
 export async function findItems(

@@ -61,10 +61,10 @@ export function sqliteReading(database: DatabaseSync): Reading {
         SELECT max(part) FROM parts WHERE tenant = ?1 AND parts.id = value
       ) AS last FROM json_each(?2)
     ), fresh AS MATERIALIZED (
-      SELECT found.id, last, parts.bytes, origin FROM found JOIN parts ON part = last
+      SELECT found.id, last, parts.bytes, origin, at FROM found JOIN parts ON part = last
       JOIN turns ON seq = last / ${PARTS} WHERE at >= ?3
     )
-    SELECT fresh.id, origin, CASE WHEN (SELECT sum(bytes) FROM fresh) <= ?4 THEN json END AS json
+    SELECT fresh.id, origin, at, CASE WHEN (SELECT sum(bytes) FROM fresh) <= ?4 THEN json END AS json
     FROM fresh JOIN parts ON part = last`);
   const plan = database.prepare(`
     SELECT json FROM turns JOIN parts ON part = seq * ${PARTS} + ${PLAN_PLACE}

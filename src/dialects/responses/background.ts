@@ -1,0 +1,47 @@
+/** Answers of the Responses API that are made while nobody waits. */
+
+import { isFields, jsonOf } from "../../turn/json.ts";
+import type { Fields } from "../../turn/turn.ts";
+import type { BackgroundForm } from "../dialect.ts";
+import { faultBody } from "../errors/fault-body.ts";
+import { DELTA_TAIL, frameHead } from "./numbered-frames.ts";
+import { resource } from "./resource.ts";
+
+const ended = new Set(["completed", "incomplete", "failed", "cancelled"]);
+
+export const background: BackgroundForm = {
+  begun(turn, context) {
+    const write = resource(turn, {}, context);
+    return {
+      shown: write({ status: "queued", output: [] }),
+      kept: write({ status: "in_progress" }),
+    };
+  },
+  stateOf(json) {
+    const { status, background: isBackground } = fieldsOf(json);
+    return { isBackground: isBackground === true, isOver: ended.has(String(status)) };
+  },
+  failed(json, fault) {
+    const { code, message } = faultBody(fault).error;
+    return JSON.stringify({ ...fieldsOf(json), status: "failed", error: { code, message } });
+  },
+  lastFrame(shown, sequence) {
+    const { status } = fieldsOf(shown);
+    const name = status === "completed" || status === "incomplete" ? status : "failed";
+    return `${frameHead(`response.${name}`, `"response":${shown}`)}${DELTA_TAIL}${sequence}}\n\n`;
+  },
+  sequenceIn(frame) {
+    const [, number] = SEQUENCE.exec(frame) ?? [];
+    return number === undefined ? undefined : Number(number);
+  },
+  isLast: (frame) => LAST.test(frame),
+};
+
+/** It is the last field of every frame that is written here. */
+const SEQUENCE = /,"sequence_number":(\d+)\}\s*$/;
+const LAST = /^event: response\.(?:completed|incomplete|failed)\n/;
+
+function fieldsOf(json: string): Fields {
+  const value = jsonOf(json);
+  return isFields(value) ? value : {};
+}

@@ -1,0 +1,134 @@
+import type { BackgroundForm, StorageForm } from "../../dialects/dialect.ts";
+import { Fault } from "../../turn/fault.ts";
+import { jsonOf } from "../../turn/json.ts";
+import { STREAM_HEADERS } from "../door.ts";
+import type { RequestContext } from "../routes.ts";
+import { foundResponse, shownResponse } from "../stored-response.ts";
+import { chunkId } from "./runs.ts";
+
+type Forms = { readonly storage: StorageForm; readonly form: BackgroundForm };
+
+/** The query of a request for the stream of an answer; undefined if it asks for none. */
+export function streamQuery(query: string): { readonly after: number } | undefined {
+  const fields = new URLSearchParams(query);
+  if (fields.get("stream") !== "true") return undefined;
+  const after = fields.get("starting_after") ?? "-1";
+  if (/^-1$|^\d{1,15}$/.test(after)) return { after: Number(after) };
+  throw new Fault("request.invalid", "`starting_after` must be the number of an event.", {
+    param: "starting_after",
+  });
+}
+
+/** Sends the events of an answer behind one of them, and those to come, wherever the answer is made. */
+export async function reattach(
+  context: RequestContext,
+  forms: Forms,
+  after: number,
+): Promise<void> {
+  const { state, tenant, exchange, requestId } = context;
+  const found = await foundResponse(context, forms.storage);
+  if (!forms.form.stateOf(found.json).isBackground)
+    throw new Fault(
+      "response.not_background",
+      `Response '${found.id}' was not made in the background; retrieve it without \`stream\`.`,
+      { param: "stream" },
+    );
+  exchange.reply.head(200, { "x-request-id": requestId, ...STREAM_HEADERS });
+  const run = state.background.find(tenant, found.id);
+  if (run !== undefined) return run.follow(exchange.reply, after + 1);
+  await new StoredStream(context, forms, { id: found.id, after }).send();
+}
+
+/** How often it is looked for new events of an answer that another process makes. */
+const LOOK_MS = 500;
+/** How many parts of the events are read at once. */
+const CHUNKS = 16;
+const CHUNKS_BYTES = 64 * 1024 * 1024;
+
+/** The events of an answer from the store. */
+class StoredStream {
+  readonly #context: RequestContext;
+  readonly #forms: Forms;
+  readonly #id: string;
+  /** The number of the last event that was sent. */
+  #last: number;
+  #chunk = 0;
+  #isLastSent = false;
+  #isGone = false;
+  #drained: Promise<void> | undefined;
+  #onDrain: () => void = () => {};
+
+  constructor(
+    context: RequestContext,
+    forms: Forms,
+    { id, after }: { readonly id: string; readonly after: number },
+  ) {
+    this.#context = context;
+    this.#forms = forms;
+    this.#id = id;
+    this.#last = after;
+    const { reply } = context.exchange;
+    reply.onDrain(() => this.#onDrain());
+    reply.onLeave(() => {
+      this.#isGone = true;
+      this.#onDrain();
+    });
+  }
+
+  async send(): Promise<void> {
+    const { exchange } = this.#context;
+    try {
+      while (!this.#isGone && !this.#isLastSent) {
+        // What is stored when the answer is over is all there is.
+        const { shown, isOver } = await shownResponse(this.#context, this.#forms);
+        const isMore = await this.#sendChunks();
+        if (isMore || this.#isLastSent) continue;
+        if (isOver) await this.#write(this.#forms.form.lastFrame(shown, this.#last + 1));
+        else await this.#wait();
+      }
+    } catch {
+      // The head is sent: a stream without an end tells the client to take it up again.
+    }
+    if (!this.#isGone) exchange.reply.end("data: [DONE]\n\n");
+  }
+
+  /** Whether there may be more. */
+  async #sendChunks(): Promise<boolean> {
+    const { state, tenant } = this.#context;
+    const ids = Array.from({ length: CHUNKS }, (_, at) => chunkId(this.#id, this.#chunk + at));
+    const found = await state.store.findItems(tenant, ids, CHUNKS_BYTES);
+    if (found.type === "too-large") return false;
+    for (const id of ids) {
+      const text = jsonOf(found.items.get(id)?.json ?? "");
+      if (typeof text !== "string") return false;
+      this.#chunk++;
+      await this.#write(text);
+    }
+    return true;
+  }
+
+  async #write(text: string): Promise<void> {
+    const { form } = this.#forms;
+    let out = "";
+    for (const piece of text.split("\n\n")) {
+      const frame = `${piece}\n\n`;
+      const number = form.sequenceIn(frame);
+      if (number === undefined) continue;
+      this.#isLastSent ||= form.isLast(frame);
+      if (number <= this.#last) continue;
+      this.#last = number;
+      out += frame;
+    }
+    if (out === "" || this.#isGone) return;
+    if (this.#context.exchange.reply.write(out)) return;
+    this.#drained = new Promise((resolve) => {
+      this.#onDrain = resolve;
+    });
+    await this.#drained;
+  }
+
+  #wait(): Promise<void> {
+    const { clock } = this.#context.state;
+    return new Promise((resolve) => void clock.at(clock.now() + LOOK_MS, resolve));
+  }
+}

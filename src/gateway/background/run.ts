@@ -1,0 +1,103 @@
+import type { BackgroundForm } from "../../dialects/dialect.ts";
+import type { Fault } from "../../turn/fault.ts";
+import type { Tenant } from "../../turn/tenant.ts";
+import type { Reply, ReplyData } from "../exchange.ts";
+import { Follower } from "./follower.ts";
+
+type RunOptions = {
+  readonly tenant: Tenant;
+  readonly id: string;
+  readonly form: BackgroundForm;
+  /** What ends every stream, behind its last event. */
+  readonly endMarker: string;
+  /** It is over, and what its client is told has been stored. */
+  readonly onEnd: (run: BackgroundRun) => void;
+};
+
+/** An answer that is made while nobody waits. Its events are kept, for whoever follows it from any of them on. */
+export class BackgroundRun {
+  readonly tenant: Tenant;
+  readonly id: string;
+  readonly #options: RunOptions;
+  /** By their numbers, which are their places. */
+  readonly #frames: string[] = [];
+  #followers: Follower[] = [];
+  #partial = "";
+  #isOver = false;
+  #saved = 0;
+  #cancel: ((fault: Fault) => void) | undefined;
+  readonly ended: Promise<void>;
+  #resolveEnded: () => void = () => {};
+
+  constructor(options: RunOptions) {
+    this.#options = options;
+    this.tenant = options.tenant;
+    this.id = options.id;
+    this.ended = new Promise((resolve) => {
+      this.#resolveEnded = resolve;
+    });
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Where the answer is written to, in place of a client. */
+  readonly reply: Reply = {
+    head: () => {},
+    write: (data) => this.#write(data),
+    end: (data = "") => {
+      this.#write(data);
+      this.end();
+    },
+    onDrain: () => {},
+    onLeave: () => {},
+  };
+
+  /** How it is ended before its time. */
+  onCancel(cancel: (fault: Fault) => void): void {
+    this.#cancel = cancel;
+  }
+
+  cancel(fault: Fault): void {
+    if (!this.#isOver) this.#cancel?.(fault);
+  }
+
+  /** Sends a client all events from a number on, and those to come. */
+  follow(reply: Reply, next: number): void {
+    const { endMarker } = this.#options;
+    const follower = new Follower(this.#frames, reply, { next, endMarker });
+    this.#followers = this.#followers.filter((one) => !one.isGone);
+    this.#followers.push(follower);
+    if (this.#isOver) follower.end();
+    else follower.push();
+  }
+
+  /** The events since it was asked last. */
+  takeUnsaved(): string {
+    const text = this.#frames.slice(this.#saved).join("");
+    this.#saved = this.#frames.length;
+    return text;
+  }
+
+  end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    for (const follower of this.#followers) follower.end();
+    this.#followers = [];
+    this.#options.onEnd(this);
+    this.#resolveEnded();
+  }
+
+  #write(data: ReplyData): boolean {
+    const pieces = (this.#partial + String(data)).split("\n\n");
+    this.#partial = pieces.pop() ?? "";
+    for (const piece of pieces) {
+      const frame = `${piece}\n\n`;
+      // Comments and the mark of the end have no numbers, and are not sent again.
+      if (this.#options.form.sequenceIn(frame) !== undefined) this.#frames.push(frame);
+    }
+    for (const follower of this.#followers) follower.push();
+    return true;
+  }
+}

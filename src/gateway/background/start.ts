@@ -1,0 +1,100 @@
+import type { BackgroundForm, WriteContext } from "../../dialects/dialect.ts";
+import { Fault } from "../../turn/fault.ts";
+import { runTurn, type Job } from "../turn-run.ts";
+import { STREAM_HEADERS } from "../door.ts";
+import type { RequestContext } from "../routes.ts";
+import { sendJsonText } from "../send-json.ts";
+import type { BackgroundRun } from "./run.ts";
+
+/** Makes an answer while nobody waits: it is stored that it has begun, and its client is told so, or follows it. */
+export async function startInBackground(
+  context: RequestContext,
+  job: Job,
+  form: BackgroundForm,
+): Promise<void> {
+  const { state, tenant, exchange } = context;
+  const { dialect } = job;
+  const turn = { ...job.turn, stream: true };
+  const id = dialect.newAnswerId(state.newId);
+  const writing = writeContext(context, id);
+  const begun = form.begun(turn, writing);
+  const input = dialect.storage?.inputOf(job.added.body, state.newId) ?? [];
+  await saveBegun(context, { id, json: begun.kept, previous: job.added.previous, input });
+  const run = state.background.add({ tenant, id, form, endMarker: dialect.endMarker });
+  let refusal: Fault | undefined;
+  let isAtOnce = true;
+  const refuse = (fault: Fault): void => {
+    if (isAtOnce) refusal = fault;
+    else void fail(context, { ...job, turn }, { run, fault, writing, input });
+  };
+  const added = { ...job.added, input };
+  const { reply } = run;
+  const running = runTurn(state, { ...job, turn, added, answerId: id, reply, refuse });
+  isAtOnce = false;
+  run.onCancel((fault) => running.cancel(fault));
+  if (refusal !== undefined) {
+    run.end();
+    await state.store.deleteResponse(tenant, id);
+    return context.refuse(refusal);
+  }
+  if (!job.turn.stream) return sendJsonText(context, begun.shown);
+  exchange.reply.head(200, { ...job.headers(undefined), ...STREAM_HEADERS });
+  run.follow(exchange.reply, 0);
+}
+
+type Begun = {
+  readonly id: string;
+  readonly json: string;
+  readonly previous: string | undefined;
+  readonly input: readonly { readonly id: string; readonly json: string }[];
+};
+
+/** How long it may take to store that an answer has begun. */
+const SAVE_MS = 5000;
+
+/** An answer of which nobody would know later is not begun. */
+async function saveBegun(
+  { state: { store, clock }, tenant }: RequestContext,
+  { id, ...response }: Begun,
+): Promise<void> {
+  const trouble = store.trouble();
+  if (trouble !== undefined) throw trouble;
+  const at = clock.date();
+  const saving = store.saveTurn({ tenant, at, answerId: id, items: [], seals: [], response });
+  let cancel: (() => void) | undefined;
+  const late = new Promise<never>((_, reject) => {
+    cancel = clock.at(clock.now() + SAVE_MS, () =>
+      reject(new Fault("store.timeout", "The store is too slow; send the request again.")),
+    );
+  });
+  await Promise.race([saving, late]).finally(cancel);
+}
+
+type Failed = {
+  readonly run: BackgroundRun;
+  readonly fault: Fault;
+  readonly writing: WriteContext;
+  readonly input: Begun["input"];
+};
+
+/** The upstream said nothing at all: the answer is stored as failed, and whoever follows it is told. */
+async function fail(
+  { state: { store, clock }, tenant }: RequestContext,
+  { dialect, turn, added }: Job,
+  { run, fault, writing, input }: Failed,
+): Promise<void> {
+  let text = "";
+  let json = "";
+  const record = (written: string): void => void (json = written);
+  const writer = dialect.writeEvents(turn, { ...writing, record });
+  writer.each({ type: "turn-fail", fault }, (piece) => void (text += piece));
+  const response = { previous: added.previous, input, json };
+  const answer = { tenant, at: clock.date(), answerId: run.id, items: [], seals: [], response };
+  await store.saveTurn(answer).catch(() => {}); // It is then found to be lost.
+  run.reply.end(text);
+}
+
+function writeContext({ state: { clock, newId } }: RequestContext, id: string): WriteContext {
+  const now = (): number => Math.floor(clock.date() / 1000);
+  return { id, created: now(), now, newId };
+}

@@ -1,0 +1,52 @@
+/** What is kept of a response, for the routes that are about one. */
+
+import type { BackgroundForm, StorageForm } from "../dialects/dialect.ts";
+import type { StoredResponse } from "../store/store.ts";
+import { Fault } from "../turn/fault.ts";
+import type { RequestContext } from "./routes.ts";
+import { shownId } from "./shown-id.ts";
+
+export const idOf = ({ params }: RequestContext): string => params.id ?? "";
+
+/** The same words whether it is unknown, has expired, was deleted or is somebody else's. */
+export const notFound = (id: string): Fault =>
+  new Fault("response.not_found", `Response with id '${shownId(id)}' not found.`, {
+    param: "response_id",
+  });
+
+export async function foundResponse(
+  context: RequestContext,
+  storage: StorageForm,
+): Promise<StoredResponse> {
+  const id = idOf(context);
+  const found = await context.state.store.findResponse(context.tenant, id);
+  if (found === undefined || !storage.isOwn(found.json)) throw notFound(id);
+  return found;
+}
+
+type Forms = { readonly storage: StorageForm; readonly form?: BackgroundForm | undefined };
+
+/** A response as its client is shown it, and whether it is over. One that nobody makes any more has failed. */
+export async function shownResponse(
+  context: RequestContext,
+  { storage, form }: Forms,
+): Promise<{ readonly shown: string; readonly isOver: boolean; readonly id: string }> {
+  const { id, at, json, items } = await foundResponse(context, storage);
+  const show = (text: string): string =>
+    storage.shownAnswer({ json: text, items: items.map((item) => item.json) });
+  if (form === undefined) return { id, shown: show(json), isOver: true };
+  const { isBackground, isOver } = form.stateOf(json);
+  if (!isBackground || isOver) return { id, shown: show(json), isOver: true };
+  const { state, tenant } = context;
+  if (await state.background.isMade(tenant, id, at)) return { id, shown: show(json), isOver };
+  // It may have ended while that was asked.
+  const later = await foundResponse(context, storage);
+  if (form.stateOf(later.json).isOver) return shownResponse(context, { storage });
+  return { id, shown: show(form.failed(json, lost())), isOver: true };
+}
+
+const lost = (): Fault =>
+  new Fault(
+    "response.lost",
+    "The gateway that made this response has stopped or cannot be reached; send the request again.",
+  );
