@@ -94,7 +94,7 @@ export class Session {
     const own = new Map<string, FoundItem>();
     for (const id of ids) {
       const item = this.#items.get(id);
-      if (item !== undefined) own.set(id, item);
+      if (item !== undefined) own.set(id, { ...item, at: 0 });
     }
     const others = ids.filter((id) => !own.has(id));
     const found = others.length === 0 ? undefined : await store.findItems(tenant, others, maxBytes);

@@ -19,7 +19,12 @@ export async function startInBackground(
   const writing = writeContext(context, id);
   const begun = form.begun(turn, writing);
   const input = dialect.storage?.inputOf(job.added.body, state.newId) ?? [];
-  await saveBegun(context, { id, json: begun.kept, previous: job.added.previous, input });
+  try {
+    await saveBegun(context, { id, json: begun.kept, previous: job.added.previous, input });
+  } catch (error) {
+    job.permit?.leave(0);
+    throw error;
+  }
   const run = state.background.add({ tenant, id, form, endMarker: dialect.endMarker });
   let refusal: Fault | undefined;
   let isAtOnce = true;
