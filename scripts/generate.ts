@@ -255,6 +255,29 @@ upstreams:
         xhigh: { as: high, changed: true } # reported, and refused under strictness
 \`\`\`
 
+Claude on Vertex and on Bedrock, whose paths name the model and whose requests name the version:
+
+\`\`\`yaml
+upstreams:
+  vertex:
+    dialect: messages
+    profile: anthropic-vertex
+    base_url: https://us-east5-aiplatform.googleapis.com/v1/projects/PROJECT/locations/us-east5/publishers/anthropic
+    api_key: \${VERTEX_TOKEN} # an access token
+  bedrock:
+    dialect: messages
+    profile: anthropic-bedrock # asked for whole answers: AWS frames its streams in its own way
+    base_url: https://bedrock-runtime.us-east-1.amazonaws.com
+    api_key: \${AWS_BEARER_TOKEN_BEDROCK}
+  kimi:
+    dialect: messages # the other form of the same provider: \`moonshot\` is \`moonshot-messages\` here
+    profile: moonshot
+    base_url: https://api.moonshot.ai/anthropic/v1
+    api_key: \${MOONSHOT_API_KEY}
+\`\`\`
+
+Without a key of Bedrock's own, whoever embeds the gateway signs: \`createGateway(config, { sign: { bedrock: async ({ method, url, headers, body }) => signatureHeaders } })\`.
+
 ## Reading one
 
 | field | what it says |
@@ -278,6 +301,7 @@ upstreams:
 | \`thinking\` | for Messages: the \`forms\` of \`thinking\` it takes, the \`efforts\` it knows, whether thoughts can be shown (\`display\`), and whether a tool loop must begin with its thought (\`leads\`) |
 | \`maxTokens\`, \`maxUser\` | the longest answer, in tokens, and the longest name of a user, in characters |
 | \`exclusiveSampling\` | whether only one of temperature and top_p may be said |
+| \`route\`, \`bearer\` | where a service that hosts the models of another is asked: its \`path\` and that for \`stream\`s, with \`{model}\` in it, and the fields that a request is sent \`without\`; whether a key goes as a bearer token |
 | \`cacheMark\` | what has it cache a prompt, sent for clients whose dialect has no word for that |
 | \`reasoning\` | the field in which it wants its past reasoning back |
 | \`streamUsage\` | whether \`stream_options.include_usage\` may be asked for |

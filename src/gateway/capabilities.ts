@@ -105,6 +105,12 @@ const overridable = {
   params: z.partialRecord(z.enum(paramNames), z.string().min(1).nullable()),
   effort: z.record(z.string(), z.strictObject(effort).partial()),
   fields,
+  route: z.strictObject({
+    path: z.string().startsWith("/"),
+    stream: z.string().startsWith("/").optional(),
+    without: z.array(z.string()),
+  }),
+  bearer: z.boolean(),
   formats: z.array(z.enum(["text", "json", "schema", "strict"])),
   strictSchema: z.strictObject({ keywords: z.array(z.string()), formats: z.array(z.string()) }),
   reasoning: z.enum([

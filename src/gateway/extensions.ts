@@ -4,6 +4,7 @@ import { extendProfile } from "../profiles/extend.ts";
 import { profiles as builtinProfiles } from "../profiles/profiles.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Difference, Profile } from "../turn/profile.ts";
+import type { SignRequest } from "../upstreams/http/sign.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
 import { capabilitiesSchema } from "./capabilities.ts";
 import { schemaProblems } from "./problems.ts";
@@ -18,6 +19,8 @@ export type Extensions = {
   readonly profiles?: readonly (Profile | ProfileExtension)[] | undefined;
   /** Model backends, addressed as `name/model` like those of the configuration. They are closed with the gateway. */
   readonly upstreams?: readonly Upstream[] | undefined;
+  /** Who signs the requests to an HTTP upstream, by its name in the configuration. */
+  readonly sign?: Readonly<Record<string, SignRequest>> | undefined;
   /** Stages of every turn, between the restored answer and the gateway's rules for calls. */
   readonly stages?: readonly MakeTurnStage[] | undefined;
 };

@@ -96,6 +96,7 @@ function openHttp(name: string, config: HttpUpstreamConfig, platform: OpenPlatfo
     clock: platform.clock,
     random: platform.random,
     connect: platform.runtime.connect,
+    sign: platform.sign?.[name],
   });
 }
 

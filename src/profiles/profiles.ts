@@ -1,6 +1,17 @@
 import type { Profile } from "../turn/profile.ts";
 import type { DialectName } from "../turn/turn.ts";
 import { anthropic } from "./anthropic.ts";
+import { deepseekMessages } from "./deepseek-messages.ts";
+import { moonshotMessages } from "./moonshot-messages.ts";
+import { zhipuMessages } from "./zhipu-messages.ts";
+import { minimaxMessages } from "./minimax-messages.ts";
+import { qwenMessages } from "./qwen-messages.ts";
+import { ollamaMessages } from "./ollama-messages.ts";
+import { vllmMessages } from "./vllm-messages.ts";
+import { llamaCppMessages } from "./llama-cpp-messages.ts";
+import { lmstudioMessages } from "./lmstudio-messages.ts";
+import { anthropicBedrock } from "./anthropic-bedrock.ts";
+import { anthropicVertex } from "./anthropic-vertex.ts";
 import { azureResponses } from "./azure-responses.ts";
 import { azure } from "./azure.ts";
 import { codex } from "./codex.ts";
@@ -53,6 +64,17 @@ export const profiles: ReadonlyMap<string, Profile> = new Map(
     genericChat,
     genericResponses,
     genericMessages,
+    anthropicVertex,
+    anthropicBedrock,
+    deepseekMessages,
+    moonshotMessages,
+    zhipuMessages,
+    minimaxMessages,
+    qwenMessages,
+    ollamaMessages,
+    vllmMessages,
+    llamaCppMessages,
+    lmstudioMessages,
     codex,
     scripted,
     demo,

@@ -134,6 +134,16 @@ export type ThinkingRule = {
  */
 export type BuiltinTemplate = Fields;
 
+/** How a service that hosts the models of another is asked, where it is not as the dialect is. */
+export type RouteRule = {
+  /** Below the base URL; `{model}` stands for the model's name at the upstream. */
+  readonly path: string;
+  /** The same for streams; none: it is asked for whole answers only. */
+  readonly stream?: string | undefined;
+  /** The fields of a request that it says elsewhere or does not know, such as `model`. */
+  readonly without: readonly string[];
+};
+
 /** What an upstream can do, as data. Shared code asks it and never who the upstream is. */
 export type Profile = {
   readonly name: string;
@@ -172,6 +182,10 @@ export type Profile = {
   readonly params: { readonly [P in keyof Params]?: string | null };
   /** By reasoning effort, `*` for those not named; one that is not here is told as it is. */
   readonly effort?: Readonly<Record<string, EffortRule>> | undefined;
+  /** Where requests go, where it is not where the dialect has them. */
+  readonly route?: RouteRule | undefined;
+  /** Whether a key is sent as a bearer token, whatever the dialect has for it. */
+  readonly bearer?: boolean | undefined;
   /** What every request must say; a field that the client sets itself is left alone, and null is none. */
   readonly fields?: Fields | undefined;
   /** `strict`: to a schema, and always strictly, so that not every schema will do. */

@@ -68,8 +68,14 @@ function translate(turn: Turn<UpstreamName>, { profile, model }: Target): Writte
   append(decisions, writeExtra(turn, "messages", body));
   addFields(body, profile);
   markCached(body, turn, profile);
+  leaveOut(body, profile);
   const text = tools.text === undefined ? JSON.stringify(body) : withTools(body, tools.text);
   return { text, decisions };
+}
+
+/** What the path says, or a service that hosts the model does not know. */
+function leaveOut(body: Body, { route }: Profile): void {
+  for (const key of route?.without ?? []) delete body[key];
 }
 
 /** A tier that is not to be had here is left out as a parameter that is not there. */

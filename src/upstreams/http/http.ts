@@ -1,4 +1,6 @@
+import type { RequestLine } from "../../dialects/dialect.ts";
 import type { UpstreamEntry } from "../../dialects/registry.ts";
+import { bearer } from "../../dialects/shared/bearer.ts";
 import type { Flow } from "../../stream/flow.ts";
 import type { Clock, NewId } from "../../turn/clock.ts";
 import type { TurnEvent } from "../../turn/event.ts";
@@ -12,6 +14,7 @@ import { fetchText } from "./fetch-text.ts";
 import { readModels } from "./model-list.ts";
 import { tokenCounter } from "./token-count.ts";
 import { secretsOf } from "./secrets.ts";
+import { sendSigned, type SignRequest } from "./sign.ts";
 import type { Connect, HttpRequest, Timeouts } from "./transport.ts";
 import { retrying, type Attempt, type RetryOptions } from "../retry.ts";
 import type { OpenOptions, Prepared, Upstream } from "../upstream.ts";
@@ -40,6 +43,8 @@ export type HttpOptions = {
   readonly random: () => number;
   /** How the runtime sends HTTP requests. */
   readonly connect: Connect;
+  /** Signs requests, for services that take no key. */
+  readonly sign?: SignRequest | undefined;
 };
 
 const defaults: Timeouts = { connect: 10_000, queue: 30_000, headers: 300_000, idle: 300_000 };
@@ -49,7 +54,7 @@ const CONNECTIONS = 256;
 export function httpUpstream(given: HttpOptions): Upstream {
   // Keys are pasted and read from files, and no header takes their line end.
   const options = { ...given, apiKey: given.apiKey?.trim() };
-  const { name, dialect, profile, clock, newId } = options;
+  const { name, dialect, profile, clock, newId, sign } = options;
   const base = new URL(options.baseUrl);
   const timeouts = { ...defaults, ...options.timeouts };
   const { connections = CONNECTIONS, proxy } = options;
@@ -70,9 +75,12 @@ export function httpUpstream(given: HttpOptions): Upstream {
       // Bytes and not text from here on: they are not moved about in memory while the turn lasts.
       const body = transport.encode(text);
       const common = withOwn(headers, own);
-      const accept = turn.stream ? "text/event-stream" : "application/json";
+      const { route } = to.profile;
+      const isStreamed = turn.stream && (route === undefined || route.stream !== undefined);
+      const accept = isStreamed ? "text/event-stream" : "application/json";
       const reading = { newId, frames: to.straight, asked: turn.params.n ?? 1 };
-      const path = pathOf(base, wire.path({ model: to.model, stream: turn.stream }));
+      const line = { model: to.model, stream: turn.stream };
+      const path = pathOf(base, routeOf(to.profile, line) ?? wire.path(line));
       const sending = { transport, failing, clock, base, headers: common };
       return { decisions, open, ...tokenCounter(wire.tokenCount, to.profile, body, sending) };
 
@@ -87,7 +95,7 @@ export function httpUpstream(given: HttpOptions): Upstream {
           const late = (): void => fail(noConnection(failing, timeouts.queue));
           return sharing(answer, {
             enter: (start) => shares.enter(tenant, start, late),
-            send: () => transport.send(request, answer),
+            send: () => sendSigned(request, { sign, base, transport, answer, fail, closed }),
           });
         };
         return retrying(attempt, retriesOf(options, retry));
@@ -161,11 +169,19 @@ const flat = (headers: OpenOptions["headers"]): readonly string[] =>
   headers === undefined ? [] : Object.entries(headers).flat();
 
 /** Names and values in turn; what is configured wins. */
-function headersFor({ apiKey, headers = {}, dialect }: HttpOptions): string[] {
+/** Where a service is asked that has a path of its own for every model. */
+function routeOf({ route }: Profile, { model, stream }: RequestLine): string | undefined {
+  const path = stream ? (route?.stream ?? route?.path) : route?.path;
+  return path?.replace("{model}", () => encodeURIComponent(model));
+}
+
+function headersFor({ apiKey, headers = {}, dialect, profile }: HttpOptions): string[] {
+  const own = dialect.upstream.headers(profile.bearer === true ? undefined : apiKey);
   const all = new Map([
     ["content-type", "application/json"],
     ["user-agent", `patchbay/${version}`],
-    ...Object.entries(dialect.upstream.headers(apiKey)),
+    ...Object.entries(own),
+    ...(profile.bearer === true ? Object.entries(bearer(apiKey)) : []),
   ]);
   for (const [name, value] of Object.entries(headers)) all.set(name.toLowerCase(), value);
   return [...all].flat();

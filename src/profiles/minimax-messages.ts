@@ -1,0 +1,16 @@
+import { extendProfile } from "./extend.ts";
+import { genericMessages } from "./generic-messages.ts";
+
+/**
+ * MiniMax in its Messages form, `https://api.minimax.io/anthropic/v1`. From
+ * platform.minimax.io, Anthropic-compatible API. Read 2026-11.
+ *
+ * It overlooks `top_k`, stop sequences and tiers, and takes text and calls only.
+ */
+export const minimaxMessages = extendProfile(genericMessages, {
+  name: "minimax-messages",
+  params: { topK: null, stop: null, serviceTier: null },
+  formats: ["text"],
+  thinking: { forms: ["enabled", "disabled"], efforts: [] },
+  history: { media: [], resultMedia: [] },
+});

@@ -1,0 +1,16 @@
+import { extendProfile } from "./extend.ts";
+import { genericMessages } from "./generic-messages.ts";
+
+/**
+ * Moonshot in its Messages form, `https://api.moonshot.ai/anthropic/v1`, for the
+ * kimi-k models. From platform.moonshot.ai, use in Claude Code. Read 2026-11.
+ *
+ * Inferred: that it takes images as bytes only in messages, and no format.
+ */
+export const moonshotMessages = extendProfile(genericMessages, {
+  name: "moonshot-messages",
+  params: { topK: null, serviceTier: null, user: null },
+  formats: ["text"],
+  thinking: { forms: ["enabled", "disabled"], efforts: [] },
+  history: { media: ["image"], resultMedia: [] },
+});

@@ -1,0 +1,18 @@
+import { extendProfile } from "./extend.ts";
+import { genericMessages } from "./generic-messages.ts";
+
+/**
+ * Z.ai and Zhipu in their Messages form, `https://api.z.ai/api/anthropic/v1` and
+ * `https://open.bigmodel.cn/api/anthropic/v1`, for the GLM models. From
+ * docs.z.ai, Claude Code. Read 2026-11.
+ *
+ * Inferred: that a forced choice and formats are not taken, as in its chat.
+ */
+export const zhipuMessages = extendProfile(genericMessages, {
+  name: "zhipu-messages",
+  tools: { choice: ["auto", "none"] },
+  params: { topK: null, serviceTier: null, user: null },
+  formats: ["text"],
+  thinking: { forms: ["enabled", "disabled"], efforts: [] },
+  history: { media: ["image"], resultMedia: [] },
+});
