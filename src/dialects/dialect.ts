@@ -63,21 +63,10 @@ export type DoorDialect = {
   readonly requestIdHeader?: string | undefined;
   /** What is left of the client's limits, in the headers that its clients read; `now`: milliseconds since the epoch. */
   readonly rateLimitHeaders?: (limits: RateLimits, now: number) => Readonly<Record<string, string>>;
-  /** Its list of models, where its clients expect another than that of the OpenAI API. */
-  readonly modelList?: ModelListForm | undefined;
 };
 
 /** By name in lower case. */
 export type RequestHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
-
-export type ListedModel = { readonly id: string; readonly owner: string };
-
-export type ModelListForm = {
-  /** Whether the headers are those of a client of this dialect; the path is the same for all. */
-  isAskedBy(headers: RequestHeaders): boolean;
-  list(models: readonly ListedModel[]): Fields;
-  model(model: ListedModel): Fields;
-};
 
 export type TokenCountForm = {
   readonly route: string;

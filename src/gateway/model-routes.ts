@@ -1,16 +1,15 @@
 /** The routes that list models. */
 
-import type { ListedModel, ModelListForm } from "../dialects/dialect.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Fields } from "../turn/turn.ts";
-import { listModels } from "./models.ts";
+import { listModels, type ListedModel } from "./models.ts";
 import type { RequestContext } from "./routes.ts";
 import { sendJson } from "./send-json.ts";
 
 export async function serveModels(context: RequestContext): Promise<void> {
   const { config, upstreams, clock } = context.state;
   const models = await listModels(config, upstreams, clock);
-  sendJson(context, 200, modelListFor(context).list(models));
+  sendJson(context, 200, modelPage(models, context.exchange.query));
 }
 
 export async function serveModel(context: RequestContext): Promise<void> {
@@ -26,25 +25,42 @@ export async function serveModel(context: RequestContext): Promise<void> {
         param: "model",
       },
     );
-  sendJson(context, 200, modelListFor(context).model(model));
+  sendJson(context, 200, modelBody(model));
 }
 
+/** Each model in the words of both families of clients: one list serves all. */
 const modelBody = ({ id, owner }: ListedModel): Fields => ({
   id,
   object: "model",
   created: 0,
   owned_by: owner,
+  type: "model",
+  display_name: id,
+  created_at: "1970-01-01T00:00:00Z",
 });
 
-const modelList: Pick<ModelListForm, "list" | "model"> = {
-  list: (models) => ({ object: "list", data: models.map(modelBody) }),
-  model: modelBody,
-};
+/** A page of the list, as large as asked for; all of it where nothing is. */
+function modelPage(models: readonly ListedModel[], query: string): Fields {
+  const asked = new URLSearchParams(query);
+  const limit = Number(asked.get("limit") ?? Infinity);
+  if (!(limit >= 1)) throw invalidLimit();
+  const [after, before] = [asked.get("after_id"), asked.get("before_id")];
+  const start = after === null ? 0 : models.findIndex(({ id }) => id === after) + 1;
+  const end = before === null ? models.length : models.findIndex(({ id }) => id === before);
+  const part = models.slice(start, Math.max(start, end));
+  // Whoever asks for what comes before something wants the nearest.
+  const page = before === null ? part.slice(0, limit) : part.slice(-limit);
+  return {
+    object: "list",
+    data: page.map(modelBody),
+    has_more: page.length < part.length,
+    first_id: page[0]?.id ?? null,
+    last_id: page.at(-1)?.id ?? null,
+  };
+}
 
-/** One path lists the models for all clients; the headers tell of which dialect a client is. */
-const modelListFor = ({ state, exchange }: RequestContext): typeof modelList =>
-  state.dialects.doors.find(({ door }) => door.modelList?.isAskedBy(exchange.headers) === true)
-    ?.door.modelList ?? modelList;
+const invalidLimit = (): Fault =>
+  new Fault("request.invalid", "`limit` must be a number of at least 1.", { param: "limit" });
 
 /** What the rest of a path says. */
 export function decoded(rest: string): string {

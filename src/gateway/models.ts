@@ -10,12 +10,14 @@ const PATIENCE_MS = 5_000;
 type Listed = { readonly at: number; readonly names: Promise<readonly string[]> };
 const lists = new WeakMap<Upstream, Listed>();
 
+export type ListedModel = { readonly id: string; readonly owner: string };
+
 /** Every name a client may ask for: ours first, then `upstream/model` as upstreams list their own. */
 export async function listModels(
   config: Config,
   upstreams: ReadonlyMap<string, Upstream>,
   clock: Clock,
-): Promise<readonly { readonly id: string; readonly owner: string }[]> {
+): Promise<readonly ListedModel[]> {
   const named = Object.keys(config.models)
     .filter((name) => name !== "*")
     .map((id) => ({ id, owner: "patchbay" }));

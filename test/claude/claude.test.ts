@@ -84,3 +84,14 @@ describe.skipIf(missing).each(backends)("Claude Code on a %s upstream", (back) =
     expect(names).not.toContain("DeferredToolPlaceholder");
   });
 });
+
+it.skipIf(missing)(
+  "Claude Code writes a file with the demo, where nothing is configured",
+  async () => {
+    await using served = await serve({});
+    using folder = claudeFolder();
+    const run = await claude(folder, served.url, "Use Bash with command `printf hi > demo.txt`");
+    expect(run.said).toContain("Bash (printf hi > demo.txt) says");
+    expect(folder.read("demo.txt")).toBe("hi");
+  },
+);

@@ -2,6 +2,7 @@ import Anthropic, { BadRequestError } from "@anthropic-ai/sdk";
 import { expect, it } from "vitest";
 import { answerInMessages } from "../support/fake-messages.ts";
 import { fakeUpstream, json } from "../support/fake-upstream.ts";
+import { clientOf } from "../sdk/gateway.ts";
 import { onto, serve } from "../support/serve.ts";
 
 const hi = { model: "m", max_tokens: 9, messages: [{ role: "user" as const, content: "Hi" }] };
@@ -51,13 +52,27 @@ it("estimates where an upstream that can count does not", async () => {
   expect(response.headers.get("x-patchbay-token-count")).toBe("estimate");
 });
 
-it("lists models for both families of clients", async () => {
-  await using served = await serve({});
+it("lists models in one body that both families of clients read, page by page", async () => {
+  const models = { "claude-glm-5": "demo/glm-5", b: "demo/b", c: "demo/c", "*": "demo/*" };
+  await using served = await serve({ upstreams: { demo: { dialect: "scripted" } }, models });
   const client = new Anthropic({ baseURL: served.url, apiKey: "unused", maxRetries: 0 });
-  const ids = (await client.models.list()).data.map(({ id, display_name }) => [id, display_name]);
-  expect(ids[0]).toHaveLength(2);
-  const plain = (await (await fetch(`${served.url}/v1/models`)).json()) as { object: string };
-  expect(plain.object).toBe("list");
+  const seen: string[] = [];
+  for await (const { id, display_name } of client.models.list({ limit: 2 })) {
+    expect(display_name).toBe(id);
+    seen.push(id);
+  }
+  expect(seen.slice(0, 3)).toEqual(["claude-glm-5", "b", "c"]);
+  const openai = clientOf(served);
+  const listed: string[] = [];
+  for await (const { id } of openai.models.list()) listed.push(id);
+  expect(listed).toEqual(seen);
+  expect(await client.models.retrieve("claude-glm-5")).toMatchObject({ type: "model" });
+  expect(await openai.models.retrieve("claude-glm-5")).toMatchObject({ object: "model" });
+  // As Claude Code looks for models: those whose ids contain `claude` are offered to its user.
+  const found = (await (await fetch(`${served.url}/v1/models?limit=1000`)).json()) as {
+    readonly data: readonly { readonly id: string }[];
+  };
+  expect(found.data.filter(({ id }) => id.includes("claude"))).toHaveLength(1);
 });
 
 it("tells an upstream's refusal in the words and under the id that clients look for", async () => {

@@ -3,7 +3,6 @@ import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, listOf } from "../shared/loose.ts";
 import type { Dialect } from "../dialect.ts";
 import { errorText } from "./error-body.ts";
-import { modelList } from "./model-list.ts";
 import { readEvents } from "./read-events.ts";
 import { readRequest } from "./read-request.ts";
 import { messagesDoor, messagesRoute } from "./route.ts";
@@ -37,7 +36,6 @@ export const messages = {
       route: `${messagesDoor}/count_tokens`,
       body: (tokens) => ({ input_tokens: tokens }),
     },
-    modelList,
   },
   upstream: {
     path: () => messagesRoute,
