@@ -1,6 +1,7 @@
 import { spawn, type ChildProcessByStdio } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -320,12 +321,57 @@ describe("patchbay serve", () => {
   });
 });
 
+describe("patchbay init", () => {
+  it("prints what it would write where nobody can be asked, and writes it when told to", async () => {
+    const env = { DEEPSEEK_API_KEY: "canary" };
+    const printed = await patchbay(["init"], env).over;
+    expect(printed.code).toBe(0);
+    expect(printed.out).toContain("api_key: ${DEEPSEEK_API_KEY}");
+    const file = join(directory, "patchbay.yaml");
+    expect(existsSync(file)).toBe(false);
+    expect((await patchbay(["init", "--yes"], env).over).code).toBe(0);
+    expect(readFileSync(file, "utf8")).not.toContain("canary");
+    const checked = await patchbay(["check"], env).over;
+    expect([checked.code, checked.out]).toEqual([0, expect.stringContaining("no problems")]);
+  });
+
+  it("replaces a file only by force, and keeps it", async () => {
+    const file = join(directory, "patchbay.yaml");
+    writeFileSync(file, "# mine\n");
+    const again = await patchbay(["init", "--yes"]).over;
+    expect(again.code).toBe(1);
+    expect(again.err).toContain("is there already");
+    expect(readFileSync(file, "utf8")).toBe("# mine\n");
+    const { code, out } = await patchbay(["init", "--force", "--json"]).over;
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({ keys: [], agents: [], file });
+    expect(readFileSync(`${file}.1.bak`, "utf8")).toBe("# mine\n");
+    expect(readFileSync(file, "utf8")).toContain("demo/demo");
+  });
+});
+
+describe("patchbay health", () => {
+  it("is ready, not ready, or not there, by its exit code", async () => {
+    const { url } = await serving();
+    const ready = await patchbay(["health", "--url", `${url}/v1`]).over;
+    expect([ready.code, ready.out]).toEqual([0, `${url} is ready\n  demo: ready\n`]);
+    const other = createHttpServer((_, response) => response.end("hello"));
+    other.listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const at = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+    const nobody = await patchbay(["health", "--url", at, "--json"]).over;
+    other.close();
+    expect([nobody.code, JSON.parse(nobody.out)]).toEqual([3, { url: at, ready: false }]);
+    expect((await patchbay(["health", "--url", "http://127.0.0.1:9"]).over).code).toBe(3);
+  });
+});
+
 describe("patchbay smoke", () => {
   it.each(["127.0.0.1:11435", "localhost:11435", "gateway"])(
     "says how to write an address such as %s",
     async (url) => {
       const { code, err } = await patchbay(["smoke", "--url", url]).over;
-      expect(code).toBe(1);
+      expect(code).toBe(2);
       expect(err).toContain("Write it whole, such as http://127.0.0.1:11435.");
     },
   );
@@ -359,12 +405,19 @@ describe("patchbay", () => {
     expect((await patchbay(["--help"]).over).out).toContain("Examples:");
   });
 
+  it("says alone what is there and what to do next, and starts nothing", async () => {
+    const { code, out } = await patchbay([], { GROQ_API_KEY: "canary" }).over;
+    expect(code).toBe(0);
+    expect(out).toMatch(/keys +GROQ_API_KEY\n.*\nagents +none\n\n +patchbay init/);
+    expect(out).not.toContain("canary");
+  });
+
   it("fails on words it does not know", async () => {
     const { code, err } = await patchbay(["serv"]).over;
-    expect(code).toBe(1);
+    expect(code).toBe(2);
     expect(err).toContain("Did you mean serve?");
     const port = await patchbay(["serve", "--port", "99999"]).over;
-    expect(port.code).toBe(1);
+    expect(port.code).toBe(2);
     expect(port.err).toContain("Give a port from 0");
   });
 });

@@ -5,6 +5,8 @@ import { readFileSync } from "node:fs";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { Fault } from "../../turn/fault.ts";
 import type { CheckOptions } from "./commands/check.ts";
+import type { HealthOptions } from "./commands/health.ts";
+import type { InitOptions } from "./commands/init.ts";
 import type { LaunchOptions } from "./commands/launch.ts";
 import type { PlanOptions } from "./commands/plan.ts";
 import type { ServeOptions } from "./commands/serve.ts";
@@ -60,6 +62,8 @@ const program = new Command("patchbay")
   .description("Every client's tools, on every model: a gateway in front of any model.")
   .version(version)
   .showHelpAfterError("(add --help for what there is)")
+  // Misuse has a code of its own: 1 says that something is wrong with what was looked at.
+  .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
   .addHelpText(
     "after",
     `
@@ -75,6 +79,21 @@ Examples:
   );
 
 // Each command is loaded when it is asked for: help and mistakes need not wait for a gateway.
+program
+  .command("init")
+  .description("find keys, local model servers and agents, and write patchbay.yaml from them")
+  .option("-y, --yes", "write without asking; without a terminal nothing is asked or written")
+  .option("--force", "replace a patchbay.yaml that is there; it is kept as patchbay.yaml.1.bak")
+  .option("--json", "print what was found, and the configuration, as JSON")
+  .action(async (options: InitOptions) => (await import("./commands/init.ts")).init(options));
+
+program
+  .command("health")
+  .description("whether a gateway is ready; exit code 0: ready, 1: not ready, 3: nobody there")
+  .option("--url <address>", "where it listens", readAddress, "http://127.0.0.1:11435")
+  .option("--timeout <seconds>", "how long an answer may take", readSeconds, 5)
+  .option("--json", "print the answer as JSON")
+  .action(async (options: HealthOptions) => (await import("./commands/health.ts")).health(options));
 program
   .command("serve")
   .description("run the gateway")
@@ -167,7 +186,8 @@ Examples:
   );
 
 try {
-  await program.parseAsync();
+  if (process.argv.length > 2) await program.parseAsync();
+  else await (await import("./commands/overview.ts")).overview();
 } catch (error) {
   if (!(error instanceof Fault)) throw error;
   process.stderr.write(`${error.message}\n`);

@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fieldsIn, fieldsOf, filledText, listOf } from "../../../dialects/shared/loose.ts";
 import { Fault } from "../../../turn/fault.ts";
+import { onPath } from "../../../upstreams/codex/command.ts";
 import { environment, type Environment } from "../../config/env.ts";
 import type { Agent, Destination, Pointing } from "../launch/agent.ts";
 import { findAgent } from "../launch/agents.ts";
-import { onPath } from "../launch/on-path.ts";
 import { openOwnGateway } from "../launch/own-gateway.ts";
 import { outputOf, runAgent } from "../launch/run-agent.ts";
 import { countLine, countTurns, type TurnCount } from "../launch/turn-count.ts";
@@ -32,7 +32,8 @@ export async function launch(
 ): Promise<void> {
   const env = environment();
   const agent = findAgent(name);
-  const file = onPath(agent.commands, env);
+  const path = env["PATH"] ?? env["Path"] ?? "";
+  const [file] = agent.commands.flatMap((command) => onPath(command, path) ?? []);
   if (file === undefined)
     throw new Fault(
       "request.invalid",

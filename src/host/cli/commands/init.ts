@@ -1,0 +1,70 @@
+import { existsSync, renameSync, writeFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { createInterface } from "node:readline/promises";
+import { Fault } from "../../../turn/fault.ts";
+import { environment } from "../../config/env.ts";
+import { configText } from "../found/config-text.ts";
+import { findAll, foundLines } from "../found/found.ts";
+
+export type InitOptions = {
+  readonly yes?: boolean | undefined;
+  readonly force?: boolean | undefined;
+  readonly json?: boolean | undefined;
+};
+
+const FILE = "patchbay.yaml";
+
+/** `patchbay init`: finds keys, local servers and agents, and writes a configuration of them. */
+export async function init({
+  yes = false,
+  force = false,
+  json = false,
+}: InitOptions): Promise<void> {
+  const found = await findAll(environment());
+  const text = configText(found);
+  const file = resolve(FILE);
+  const isTerminal = process.stdin.isTTY && process.stdout.isTTY;
+  if (!json) console.log(`${foundLines(found).join("\n")}\n`);
+  const writes = yes || force || (!json && isTerminal && (await isWanted()));
+  if (writes) write(file, text, force);
+  if (json) console.log(JSON.stringify({ ...found, file: writes ? file : null, config: text }));
+  else if (writes) console.log(`${file} is written. Next: patchbay check, then patchbay serve`);
+  else console.log(`${text}\nNothing is written; \`patchbay init --yes\` writes it to ${file}`);
+}
+
+async function isWanted(): Promise<boolean> {
+  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  const answer = await terminal.question(`Write ${FILE} here? [Y/n] `);
+  terminal.close();
+  return /^(?:y|yes)?$/i.test(answer.trim());
+}
+
+/** What was there before is kept beside it. */
+function write(file: string, text: string, force: boolean): void {
+  if (existsSync(file)) {
+    if (!force)
+      throw new Fault(
+        "request.invalid",
+        `${file} is there already; \`--force\` replaces it and keeps the old one beside it.`,
+      );
+    renameSync(file, freeName(file));
+  }
+  try {
+    writeFileSync(file, text, { flag: "wx" });
+  } catch (error) {
+    const { code = "unknown" } = error as NodeJS.ErrnoException;
+    throw new Fault(
+      "request.invalid",
+      `${file} cannot be written (${code}); go to another directory, or print it with \`--json\`.`,
+      {},
+      error,
+    );
+  }
+}
+
+function freeName(file: string): string {
+  for (let at = 1; ; at++) {
+    const name = `${file}.${at}.bak`;
+    if (!existsSync(name)) return name;
+  }
+}

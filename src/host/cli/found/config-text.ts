@@ -1,0 +1,55 @@
+import { providers } from "../../config/providers.ts";
+import type { Found } from "./found.ts";
+
+type Entry = {
+  readonly name: string;
+  readonly why: string;
+  readonly fields: Readonly<Record<string, string | undefined>>;
+  /** What answers for a model name that nobody knows. */
+  readonly model: string;
+};
+
+/**
+ * A configuration of all that was found, with a word on each line's reason. Keys
+ * stay where they are: the file names their variables.
+ */
+export function configText(found: Found): string {
+  const entries = [...keyEntries(found), ...serverEntries(found)];
+  const rest = entries[0];
+  const lines = [
+    "# Written by `patchbay init`. `patchbay check` says what is wrong with it,",
+    "# `patchbay serve` takes it up, and a running gateway takes up what is changed here.",
+    "upstreams:",
+    ...entries.flatMap(entryLines),
+    "  demo: { dialect: scripted }   # the embedded demo model, which needs no key",
+    "models:   # what clients ask for: upstream/model; a list is tried in order",
+    ...found.servers.flatMap(({ name, models }) =>
+      models.map((model) => `  ${JSON.stringify(model)}: ${JSON.stringify(`${name}/${model}`)}`),
+    ),
+    "  demo: demo/demo",
+    `  "*": ${rest === undefined ? "demo/demo" : JSON.stringify(`${rest.name}/${rest.model}`)}   # every other name`,
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+const keyEntries = ({ keys }: Found): Entry[] =>
+  keys.map(({ provider, variable }) => {
+    const { dialect, profile, base_url, model } = providers[provider];
+    const fields = { dialect, profile, base_url, api_key: `\${${variable}}` };
+    return { name: provider, why: `${variable} is set`, fields, model };
+  });
+
+const serverEntries = ({ servers }: Found): Entry[] =>
+  servers.map(({ name, title, address, profile, models }) => ({
+    name,
+    why: `${title} answered at ${address}`,
+    fields: { dialect: "chat", profile, base_url: `${address}/v1` },
+    model: models[0] ?? "*",
+  }));
+
+const entryLines = ({ name, why, fields }: Entry): string[] => [
+  `  ${name}:   # ${why}`,
+  ...Object.entries(fields).flatMap(([field, value]) =>
+    value === undefined ? [] : [`    ${field}: ${value}`],
+  ),
+];
