@@ -187,6 +187,17 @@ export type StorageForm = {
   shownAnswer(answer: { readonly json: string; readonly items: readonly string[] }): string;
   /** A kept item as a list of input shows it. */
   readonly shownItem: (item: Fields) => Fields;
+  readonly conversations?: ConversationForm | undefined;
+};
+
+/** How requests of a dialect belong to conversations that are kept here. */
+export type ConversationForm = {
+  /** The path below which conversations are found by their ids. */
+  readonly route: string;
+  /** The id of the conversation that a request belongs to. Throws a Fault that names the field. */
+  idIn(body: Fields): string | undefined;
+  /** The request without it. */
+  without(body: Fields): Fields;
 };
 
 /** Answers that are made in the background. */

@@ -36,6 +36,7 @@ export async function afterRecall(
     return; // Nobody is there to be told.
   }
   if (running.remove(waiting)) await then(recalled);
+  else await recalled.conversation?.release();
 }
 
 const stopping = (): Fault =>

@@ -277,5 +277,9 @@ function writeContext(state: GatewayState, job: Job, options: WriteOptions): Wri
 }
 
 /** Whether the answer is to be found again. */
-const isStored = ({ store }: GatewayState, { dialect, turn, isPrivate }: Job): boolean =>
-  store !== noStore && (isPrivate || dialect.storage?.isWanted(turn) === true);
+const isStored = (
+  { store }: GatewayState,
+  { dialect, turn, isPrivate, conversation }: Job,
+): boolean =>
+  store !== noStore &&
+  (isPrivate || conversation !== undefined || dialect.storage?.isWanted(turn) === true);

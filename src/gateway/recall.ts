@@ -10,6 +10,7 @@ import { itemPath, placesBehind } from "../turn/path.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Fields, Item, Turn } from "../turn/turn.ts";
 import { readOrigin, type Origin } from "./origin.ts";
+import type { HeldConversation } from "./conversation.ts";
 import { sealKey } from "./seals.ts";
 import { shownId } from "./shown-id.ts";
 import type { GatewayState } from "./state.ts";
@@ -28,6 +29,8 @@ export type Recalled = {
   readonly sealOwner: (seal: string) => string | undefined;
   /** What it adds to a thread that is kept here. */
   readonly thread?: ThreadEntry | undefined;
+  /** The conversation that it belongs to. */
+  readonly conversation?: HeldConversation | undefined;
 };
 
 export type ReferringTurn = { readonly upstream: string; readonly turn: Turn };
@@ -174,8 +177,28 @@ function referringTurn(
   return { upstream, turn: { ...turn, params, body: { ...turn.body, [field]: kept } } };
 }
 
-/** A turn with the conversation that it continues before its own items; instructions stay in front. */
-function continued(own: Turn, { items: earlier, last }: Chain, { storage }: DoorDialect): Turn {
+/** A turn with the conversation that it continues. */
+function continued(own: Turn, { items, last }: Chain, dialect: DoorDialect): Turn {
+  const path = own.traits.params.previousResponse ?? "";
+  const turn = behindHistory(own, dialect, { items, path, fields: { [path]: last.id } });
+  return { ...turn, params: { ...turn.params, previousResponse: undefined } };
+}
+
+/** What was said before a request. */
+export type History = {
+  readonly items: readonly unknown[];
+  /** The field of the request that stands for it. */
+  readonly path: string;
+  /** What the answer says of it. */
+  readonly fields: Fields;
+};
+
+/** A turn with what was said before its own items; instructions stay in front. */
+export function behindHistory(
+  own: Turn,
+  { storage }: DoorDialect,
+  { items: earlier, path, fields }: History,
+): Turn {
   const [first] = own.items;
   const hasInstructions = first !== undefined && isInstructions(first);
   const history = storage?.readItems(earlier) ?? [];
@@ -183,14 +206,12 @@ function continued(own: Turn, { items: earlier, last }: Chain, { storage }: Door
     ? [first, ...history, ...own.items.slice(1)]
     : [...history, ...own.items];
   checkResults(items, own);
-  const field = own.traits.params.previousResponse ?? "";
   return {
     ...own,
     items,
     places: placesBehind(items, history.length),
-    params: { ...own.params, previousResponse: undefined },
-    historyPath: field,
-    gatewayFields: { ...own.gatewayFields, [field]: last.id },
+    historyPath: path,
+    gatewayFields: { ...own.gatewayFields, ...fields },
   };
 }
 
@@ -281,7 +302,7 @@ const unknownResponse = (id: string): Fault =>
 const unknownOwner = (): undefined => undefined;
 
 /** Adds what is known of the reasoning in a conversation: what is missing of it, and who sealed it. */
-function withReasoning(
+export function withReasoning(
   state: State,
   tenant: Tenant,
   recalled: Omit<Recalled, "sealOwner">,

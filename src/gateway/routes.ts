@@ -13,6 +13,8 @@ import type { GatewayState } from "./state.ts";
 import { decoded, serveModel, serveModels } from "./model-routes.ts";
 import { matchPath } from "./match-path.ts";
 import { serveCompaction, type TurnOverrides, type TurnSteps } from "./compact.ts";
+import { inConversation } from "./conversation.ts";
+import { conversationRoutes } from "./conversation-routes.ts";
 import { openSeals } from "./open-seals.ts";
 import { planTurn } from "./plan-report.ts";
 import { afterRecall } from "./after-recall.ts";
@@ -49,7 +51,7 @@ export type RequestContext = {
   readonly refuse: (fault: Fault, headers?: Readonly<Record<string, string>>) => void;
 };
 
-type Route = {
+export type Route = {
   readonly method: string;
   /** `{name}` stands for a part of the path; a trailing `*` takes the rest of it. */
   readonly path: string;
@@ -108,6 +110,7 @@ const doorRoutes = (entry: DoorEntry): Route[] => [
   ...countRoutes(entry),
   ...compactionRoutes(entry),
   ...storedRoutes(entry),
+  ...conversationRoutes(entry.door),
 ];
 
 /** What is kept of answers, below the path that takes requests for them; the longer paths first. */
@@ -218,8 +221,18 @@ function serveTurn(asked: RequestContext, dialect: DoorDialect): void | Promise<
   const { params } = context;
   const { body, generates } = readTurnBody(context, dialect);
   return recalled(context, { dialect, body, params }, (request) =>
-    startTurn(context, dialect, { ...request, generates }),
+    letGoOnError(request, () => startTurn(context, dialect, { ...request, generates })),
   );
+}
+
+/** A request that is refused holds up nobody. */
+function letGoOnError({ conversation }: Recalled, start: () => void): void {
+  try {
+    start();
+  } catch (error) {
+    void conversation?.release().catch(() => {}); // Its lease ends by itself.
+    throw error;
+  }
 }
 
 /** On a WebSocket, the store is seen through what the connection remembers. */
@@ -245,7 +258,9 @@ function recalled(
 ): void | Promise<void> {
   const { state, exchange, tenant } = context;
   const { headers, body: text } = exchange;
-  const asked = recall(state, { ...read, tenant, headers, text });
+  const asked = inConversation(state, { ...read, tenant, headers, text }, (own) =>
+    recall(state, own),
+  );
   const open = (one: Recalled): Recalled | Promise<Recalled> =>
     openSeals(one, { tenant, dialect: read.dialect, seals: state.seals });
   const request = asked instanceof Promise ? asked.then(open) : open(asked);
@@ -287,6 +302,7 @@ function startTurn(
       ...(state.stages ?? []),
     ]),
     thread,
+    conversation: request.conversation,
     disclosure: disclosure?.figures,
     headers: (round) => ({
       ...turnHeaders({ requestId, door: dialect, rules }, round),

@@ -16,6 +16,7 @@ import type { CallRules } from "../turn/rules.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Turn } from "../turn/turn.ts";
 import type { Prepared } from "../upstreams/upstream.ts";
+import { addTurn, storedPart, type HeldConversation } from "./conversation.ts";
 import type { Reply } from "./exchange.ts";
 import { answerLeft } from "./answer-left.ts";
 import { answerTurn, type Answer, type RoundResult } from "./answer.ts";
@@ -45,6 +46,8 @@ export type Job = {
   readonly turn: Turn;
   /** False: it is planned, stored and answered with nothing; no upstream is asked. */
   readonly generates: boolean;
+  /** The conversation that it belongs to. */
+  readonly conversation?: HeldConversation | undefined;
   /** Whether its answer may be continued on its own connection alone. */
   readonly isPrivate: boolean;
   /** The id of the answer, where it is known before. */
@@ -330,7 +333,15 @@ class TurnRun implements RunningTurn {
   #save(done: TurnDone): Promise<boolean> {
     this.#isSaved = true;
     try {
-      return saveTurn(this.#state, this.#job.tenant, done, this.#answerLeft(done));
+      const { tenant, conversation } = this.#job;
+      const left = this.#answerLeft(done);
+      if (conversation === undefined) return saveTurn(this.#state, tenant, done, left);
+      return saveTurn(this.#state, tenant, done, storedPart(this.#job, left)).then((stored) =>
+        addTurn(conversation, left, done).then(
+          () => stored,
+          (error: unknown) => (this.#faultOf(error), false),
+        ),
+      );
     } catch (error) {
       this.#faultOf(error); // It is reported, and the answer is none the worse for it.
       return Promise.resolve(false);

@@ -205,6 +205,24 @@ export const faults = {
     retry: false,
     what: "Strictness is on and the plan would lose something.",
   },
+  "conversation.not_found": {
+    status: 404,
+    type: "not_found_error",
+    retry: false,
+    what: "No conversation is kept under this id: it is unknown, has expired, was deleted or is another tenant's.",
+  },
+  "conversation.item_not_found": {
+    status: 404,
+    type: "not_found_error",
+    retry: false,
+    what: "A conversation has no item of this id.",
+  },
+  conversation_locked: {
+    status: 409,
+    type: "invalid_request_error",
+    retry: true,
+    what: "Another turn of the same conversation is under way.",
+  },
   "compaction.sealed": {
     status: 400,
     type: "invalid_request_error",

@@ -1,4 +1,12 @@
-import { Agent, OpenAIProvider, Runner, setTracingDisabled, tool, type Tool } from "@openai/agents";
+import {
+  Agent,
+  OpenAIConversationsSession,
+  OpenAIProvider,
+  Runner,
+  setTracingDisabled,
+  tool,
+  type Tool,
+} from "@openai/agents";
 import { describe, expect, it } from "vitest";
 import {
   backends,
@@ -34,6 +42,42 @@ const runnerOf = (gateway: SdkGateway, useResponses: boolean): Runner =>
   });
 
 describe.each(backends)("@openai/agents, with %s behind the gateway", (back) => {
+  it("keeps a conversation at the gateway and sends only what is new", async () => {
+    await using gateway = await openGatewayOn(back);
+    const box = toolbox();
+    const { id: conversationId } = await gateway.client.conversations.create({});
+    const runner = runnerOf(gateway, true);
+    const first = await runner.run(agentOf(box), question, { conversationId });
+    expect(roundOf(gateway, box, first.finalOutput)).toEqual(wantedRound(back));
+    const again = await runner.run(agentOf(toolbox()), "Thank you.", { conversationId });
+    expect(again.finalOutput).toBeTypeOf("string");
+    const kinds: string[] = [];
+    const query = { order: "asc" } as const;
+    for await (const item of gateway.client.conversations.items.list(conversationId, query))
+      kinds.push(item.type === "message" ? item.role : item.type);
+    expect(kinds.filter((kind) => kind !== "reasoning")).toEqual([
+      "user",
+      "function_call",
+      "function_call",
+      "function_call_output",
+      "function_call_output",
+      "assistant",
+      "user",
+      "assistant",
+    ]);
+  });
+
+  it("keeps a session in a conversation", async () => {
+    await using gateway = await openGatewayOn(back);
+    const box = toolbox();
+    const session = new OpenAIConversationsSession({ client: gateway.client });
+    const { finalOutput } = await runnerOf(gateway, true).run(agentOf(box), question, { session });
+    expect(roundOf(gateway, box, finalOutput)).toEqual(wantedRound(back));
+    const items = await session.getItems();
+    expect(items.length).toBeGreaterThanOrEqual(6);
+    await session.clearSession();
+  });
+
   describe.each([
     ["responses", true],
     ["chat", false],

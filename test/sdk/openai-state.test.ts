@@ -4,6 +4,12 @@ import { describe, expect, it } from "vitest";
 import { serve } from "../support/serve.ts";
 import { clientOf } from "./gateway.ts";
 
+async function allOf<Item>(pages: AsyncIterable<Item>): Promise<Item[]> {
+  const all: Item[] = [];
+  for await (const item of pages) all.push(item);
+  return all;
+}
+
 describe("the openai SDK", () => {
   it("is told how many tokens a request has, and that it is an estimate", async () => {
     await using served = await serve({
@@ -20,6 +26,30 @@ describe("the openai SDK", () => {
     expect(long.input_tokens).toBeGreaterThan(11);
     const unknown = responses.inputTokens.count({ ...asked, model: "nobody" });
     await expect(unknown).rejects.toThrow(NotFoundError);
+  });
+
+  it("creates, fills, continues and deletes conversations", async () => {
+    await using served = await serve({});
+    const { conversations, responses } = clientOf(served);
+    const items = [{ type: "message" as const, role: "user" as const, content: "Hello" }];
+    const { id } = await conversations.create({ metadata: { topic: "demo" }, items });
+    expect(await conversations.update(id, { metadata: { topic: "other" } })).toEqual(
+      await conversations.retrieve(id),
+    );
+    const answer = await responses.create({ model: "demo", conversation: id, input: "And?" });
+    expect(answer.conversation).toEqual({ id });
+    await conversations.items.create(id, { items });
+    const listed = await conversations.items.list(id, { order: "asc", limit: 2 });
+    expect(listed.hasNextPage()).toBe(true);
+    const all = await allOf(listed);
+    expect(all).toHaveLength(4);
+    const last = all.at(-1)?.id ?? "";
+    const one = await conversations.items.retrieve(last, { conversation_id: id });
+    expect(one).toEqual(all.at(-1));
+    await conversations.items.delete(last, { conversation_id: id });
+    expect(await allOf(conversations.items.list(id))).toHaveLength(3);
+    expect((await conversations.delete(id)).deleted).toBe(true);
+    await expect(conversations.retrieve(id)).rejects.toThrow(NotFoundError);
   });
 
   it("compacts a conversation and goes on from what it got", async () => {

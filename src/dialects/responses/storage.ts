@@ -4,6 +4,7 @@ import { isFields, jsonOf } from "../../turn/json.ts";
 import type { NewId } from "../../turn/clock.ts";
 import type { Fields, Item } from "../../turn/turn.ts";
 import type { KeptAnswer, KeptItem, StorageForm } from "../dialect.ts";
+import { conversations } from "./conversations.ts";
 import { readItem } from "./items.ts";
 import { kindOfCall } from "./kinds.ts";
 import { responsesDoor } from "./route.ts";
@@ -24,6 +25,7 @@ export const storage: StorageForm = {
     return isFields(response) ? keptAnswer(response) : undefined;
   },
   shownAnswer: ({ json, items }) => `${json.slice(0, -1)},"output":[${items.join(",")}]}`,
+  conversations,
   shownItem: (item) => (isMessage(item) ? { ...item, content: partsOf(item) } : item),
 };
 

@@ -1,0 +1,194 @@
+/** The routes that create, show, change and delete conversations and their items. */
+
+import type { DoorDialect, StorageForm } from "../dialects/dialect.ts";
+import { itemsText } from "../store/chain-rows.ts";
+import { noStore } from "../store/none.ts";
+import type { StoredItem } from "../store/store.ts";
+import { Fault } from "../turn/fault.ts";
+import { isFields, jsonOf } from "../turn/json.ts";
+import type { Fields } from "../turn/turn.ts";
+import { requireJson } from "./admission.ts";
+import { conversationNotFound } from "./conversation.ts";
+import { page, readPageQuery } from "./page.ts";
+import type { RequestContext, Route } from "./routes.ts";
+import { sendJson } from "./send-json.ts";
+import { shownId } from "./shown-id.ts";
+
+type Form = { readonly door: DoorDialect; readonly storage: StorageForm };
+
+/** As the API has it: at most so many items at once, so many pairs of metadata, and so long. */
+const MAX_ITEMS = 20;
+const MAX_PAIRS = 16;
+const MAX_KEY = 64;
+const MAX_VALUE = 512;
+
+/** The longer paths first. */
+export function conversationRoutes(door: DoorDialect): Route[] {
+  const { storage } = door;
+  const route = storage?.conversations?.route;
+  if (storage === undefined || route === undefined) return [];
+  const form = { door, storage };
+  const one = `${route}/{id}`;
+  type Serve = (context: RequestContext, of: Form) => Promise<void>;
+  const rows: readonly (readonly [string, string, Serve])[] = [
+    ["GET", `${one}/items/{item}`, serveItem],
+    ["DELETE", `${one}/items/{item}`, deleteItem],
+    ["GET", `${one}/items`, serveItems],
+    ["POST", `${one}/items`, createItems],
+    ["GET", one, serveConversation],
+    ["POST", one, updateConversation],
+    ["DELETE", one, deleteConversation],
+    ["POST", route, createConversation],
+  ];
+  return rows.map(([method, path, serve]) => ({
+    method,
+    path,
+    door,
+    serve: (context) => serve(context, form),
+  }));
+}
+
+async function createConversation(context: RequestContext, form: Form): Promise<void> {
+  const { state, tenant } = context;
+  if (state.store === noStore) throw nothingKept();
+  const body = readBody(context);
+  const id = state.newId("conv");
+  const at = state.clock.date();
+  const metadata = readMetadata(body.metadata);
+  const conversation = { id, object: "conversation", created_at: Math.floor(at / 1000), metadata };
+  const items = readItems(context, form, body.items ?? []);
+  const json = JSON.stringify(conversation);
+  await state.store.conversations.createConversation({ tenant, id, at, json, items });
+  sendJson(context, 200, conversation);
+}
+
+async function serveConversation(context: RequestContext): Promise<void> {
+  sendJson(context, 200, await foundConversation(context));
+}
+
+async function updateConversation(context: RequestContext): Promise<void> {
+  const { state, tenant } = context;
+  const body = readBody(context);
+  const found = await foundConversation(context);
+  const conversation = { ...found, metadata: readMetadata(body.metadata) };
+  const { conversations } = state.store;
+  const id = idOf(context);
+  if (!(await conversations.updateConversation(tenant, id, JSON.stringify(conversation))))
+    throw conversationNotFound(id);
+  sendJson(context, 200, conversation);
+}
+
+async function deleteConversation(context: RequestContext): Promise<void> {
+  const id = idOf(context);
+  if (!(await context.state.store.conversations.deleteConversation(context.tenant, id)))
+    throw conversationNotFound(id);
+  sendJson(context, 200, { id, object: "conversation.deleted", deleted: true });
+}
+
+async function serveItems(context: RequestContext, { storage }: Form): Promise<void> {
+  const query = readPageQuery(context.exchange.query);
+  sendJson(context, 200, page(await foundItems(context), query, storage.shownItem));
+}
+
+async function createItems(context: RequestContext, form: Form): Promise<void> {
+  const { state, tenant } = context;
+  const items = readItems(context, form, readBody(context).items);
+  const id = idOf(context);
+  if (!(await state.store.conversations.addConversationItems(tenant, id, items)))
+    throw conversationNotFound(id);
+  const made = JSON.parse(`[${itemsText(items)}]`) as Fields[];
+  const all = { limit: made.length, order: "asc", after: undefined } as const;
+  sendJson(context, 200, page(made, all, form.storage.shownItem));
+}
+
+async function serveItem(context: RequestContext, { storage }: Form): Promise<void> {
+  const { item: asked = "" } = context.params;
+  const item = (await foundItems(context)).find(({ id }) => id === asked);
+  if (item === undefined) throw itemNotFound(asked);
+  sendJson(context, 200, storage.shownItem(item));
+}
+
+async function deleteItem(context: RequestContext): Promise<void> {
+  const { state, tenant, params } = context;
+  const { item = "" } = params;
+  const conversation = await foundConversation(context);
+  const { conversations } = state.store;
+  if (!(await conversations.deleteConversationItem(tenant, idOf(context), item)))
+    throw itemNotFound(item);
+  sendJson(context, 200, conversation);
+}
+
+const idOf = ({ params }: RequestContext): string => params.id ?? "";
+
+function readBody({ state, exchange }: RequestContext): Fields {
+  if (exchange.body === "") return {};
+  requireJson(exchange.headers);
+  return state.readBody(exchange.body);
+}
+
+async function foundConversation(context: RequestContext): Promise<Fields> {
+  const id = idOf(context);
+  const found = await context.state.store.conversations.findConversation(context.tenant, id);
+  const conversation = found === undefined ? undefined : jsonOf(found.json);
+  if (!isFields(conversation)) throw conversationNotFound(id);
+  return conversation;
+}
+
+async function foundItems(context: RequestContext): Promise<readonly Fields[]> {
+  const { state, tenant } = context;
+  const id = idOf(context);
+  const limit = state.config.server.body_limit;
+  const found = await state.store.conversations.loadConversation(tenant, id, limit);
+  if (found.type === "missing") throw conversationNotFound(id);
+  if (found.type === "found") return JSON.parse(`[${itemsText(found.items)}]`) as Fields[];
+  throw new Fault(
+    "request.too_large",
+    `The items of '${shownId(id)}' are larger than ${limit} bytes; raise \`server.body_limit\`.`,
+  );
+}
+
+/** Items are held to what a request with them would be. */
+function readItems(
+  { state }: RequestContext,
+  { door, storage }: Form,
+  items: unknown,
+): readonly StoredItem[] {
+  if (!Array.isArray(items)) throw wrong("items", "must be a list of items");
+  if (items.length > MAX_ITEMS) throw wrong("items", `can be ${MAX_ITEMS} at a time`);
+  try {
+    door.readRequest({ model: "any", input: items });
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    const param = error.detail.param?.replace(/^input/, "items");
+    const message = error.message.replaceAll("`input", "`items");
+    throw new Fault(error.code, message, { ...error.detail, param }, error);
+  }
+  return storage.inputOf({ input: items }, state.newId);
+}
+
+function readMetadata(metadata: unknown): Fields {
+  if (metadata === undefined || metadata === null) return {};
+  const isFit =
+    isFields(metadata) &&
+    Object.entries(metadata).every(
+      ([key, value]) =>
+        key.length <= MAX_KEY && typeof value === "string" && value.length <= MAX_VALUE,
+    );
+  if (isFit && Object.keys(metadata).length <= MAX_PAIRS) return metadata;
+  const sizes = `keys of up to ${MAX_KEY} and texts of up to ${MAX_VALUE} characters`;
+  throw wrong("metadata", `must be an object of at most ${MAX_PAIRS} ${sizes}`);
+}
+
+const wrong = (param: string, problem: string): Fault =>
+  new Fault("request.invalid", `\`${param}\` ${problem}.`, { param });
+
+const itemNotFound = (id: string): Fault =>
+  new Fault("conversation.item_not_found", `Item with id '${shownId(id)}' not found.`, {
+    param: "item_id",
+  });
+
+const nothingKept = (): Fault =>
+  new Fault(
+    "request.unsupported",
+    "This gateway keeps nothing (`store: off`), and so no conversations; send the conversation itself.",
+  );

@@ -1,0 +1,135 @@
+import { itemsText } from "../store/chain-rows.ts";
+import { noStore } from "../store/none.ts";
+import type { StoredItem } from "../store/store.ts";
+import type { TurnDone } from "../telemetry/happening.ts";
+import { Fault } from "../turn/fault.ts";
+import type { Tenant } from "../turn/tenant.ts";
+import { behindHistory, withReasoning, type ReadBody, type Recalled } from "./recall.ts";
+import type { AnswerLeft } from "./save-turn.ts";
+import { shownId } from "./shown-id.ts";
+import type { GatewayState } from "./state.ts";
+import type { Job } from "./turn-run.ts";
+
+/** A conversation that a turn has to itself. */
+export type HeldConversation = {
+  /** Adds what the turn added to it, if anything, and lets it go. */
+  readonly release: (items?: readonly StoredItem[]) => Promise<void>;
+};
+
+/** A lease lasts this long and is renewed at a third of it: one whose owner is gone ends soon. */
+const LEASE_MS = 30_000;
+
+type State = Pick<GatewayState, "store" | "config" | "clock" | "newId" | "upstreams">;
+
+/** Makes the turn of a request that belongs to a conversation: its items come before the request's own. */
+export function inConversation(
+  state: State,
+  request: ReadBody,
+  recall: (request: ReadBody) => Recalled | Promise<Recalled>,
+): Recalled | Promise<Recalled> {
+  const form = request.dialect.storage?.conversations;
+  if (form === undefined || state.store === noStore) return recall(request);
+  const id = form.idIn(request.body);
+  if (id === undefined) return recall(request);
+  return recallConversation(state, { ...request, body: form.without(request.body) }, id, recall);
+}
+
+async function recallConversation(
+  state: State,
+  request: ReadBody,
+  id: string,
+  recall: (request: ReadBody) => Recalled | Promise<Recalled>,
+): Promise<Recalled> {
+  const { tenant, dialect, text } = request;
+  const limit = state.config.server.body_limit;
+  const conversation = await hold(state, tenant, id);
+  try {
+    const [own, found] = await Promise.all([
+      recall(request),
+      state.store.conversations.loadConversation(tenant, id, limit - text.length),
+    ]);
+    if (found.type === "missing") throw conversationNotFound(id);
+    if (found.type === "too-large") throw tooLarge(id, limit);
+    const items = JSON.parse(`[${itemsText(found.items)}]`) as unknown[];
+    const fields = { conversation: { id } };
+    const turn = behindHistory(own.turn, dialect, { items, path: "conversation", fields });
+    const whole = await withReasoning(state, tenant, { ...own, turn, referring: undefined });
+    return { ...whole, conversation };
+  } catch (error) {
+    await conversation.release();
+    throw error;
+  }
+}
+
+/** Has the conversation to itself until it is released, whichever replica others ask. */
+async function hold(
+  { store: { conversations }, clock, newId }: State,
+  tenant: Tenant,
+  id: string,
+): Promise<HeldConversation> {
+  const lease = { owner: newId("lease"), ms: LEASE_MS };
+  const held = await conversations.leaseConversation(tenant, id, lease);
+  if (held === "missing") throw conversationNotFound(id);
+  if (held === "locked") throw locked(id);
+  let cancel = (): void => {};
+  const renewLater = (): void => {
+    cancel = clock.at(clock.now() + LEASE_MS / 3, () => {
+      // What fails is tried again by the next one; two of them may fail before the lease ends.
+      conversations.leaseConversation(tenant, id, lease).catch(() => {});
+      renewLater();
+    });
+  };
+  renewLater();
+  let isOver = false;
+  return {
+    async release(items = []) {
+      if (isOver) return;
+      isOver = true;
+      cancel();
+      if (items.length > 0) await conversations.addConversationItems(tenant, id, items);
+      await conversations.releaseConversation(tenant, id, lease.owner);
+    },
+  };
+}
+
+/** What is stored of a turn by itself: its conversation takes it in also where its client wants nothing stored. */
+export const storedPart = (
+  { dialect, turn, isPrivate }: Pick<Job, "dialect" | "turn" | "isPrivate">,
+  left: AnswerLeft | undefined,
+): AnswerLeft | undefined =>
+  left === undefined || isPrivate || dialect.storage?.isWanted(turn) === true
+    ? left
+    : { ...left, items: [], response: undefined };
+
+/** A conversation takes in turns that have ended, and no others. */
+export async function addTurn(
+  conversation: HeldConversation,
+  left: AnswerLeft | undefined,
+  { outcome }: Pick<TurnDone, "outcome">,
+): Promise<void> {
+  const hasEnded = outcome === "completed" || outcome === "incomplete";
+  const input = left?.response?.input;
+  await conversation.release(
+    hasEnded && left !== undefined && input !== undefined ? [...input, ...left.items] : [],
+  );
+}
+
+/** The same words whether it is unknown, has expired, was deleted or is somebody else's. */
+export const conversationNotFound = (id: string): Fault =>
+  new Fault("conversation.not_found", `Conversation with id '${shownId(id)}' not found.`, {
+    param: "conversation",
+  });
+
+const locked = (id: string): Fault =>
+  new Fault(
+    "conversation_locked",
+    `Another turn of conversation '${shownId(id)}' is under way; send the request again when it has ended.`,
+    { param: "conversation", retryAfter: "1" },
+  );
+
+const tooLarge = (id: string, limit: number): Fault =>
+  new Fault(
+    "request.too_large",
+    `With the items of conversation '${shownId(id)}' the request is larger than ${limit} bytes; delete some of them, begin another, or raise \`server.body_limit\`.`,
+    { param: "conversation" },
+  );
