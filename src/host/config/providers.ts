@@ -115,6 +115,9 @@ export const providers = {
   },
 } as const satisfies Record<string, Provider>;
 
+/** What every local model server speaks. */
+export const localDialect: BuiltinDialectName = "chat";
+
 export type ZeroConfig = {
   readonly upstreams: Readonly<Record<string, unknown>>;
   readonly models: Readonly<Record<string, string>>;

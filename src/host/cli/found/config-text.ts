@@ -1,4 +1,4 @@
-import { providers } from "../../config/providers.ts";
+import { localDialect, providers } from "../../config/providers.ts";
 import type { Found } from "./found.ts";
 
 type Entry = {
@@ -43,7 +43,7 @@ const serverEntries = ({ servers }: Found): Entry[] =>
   servers.map(({ name, title, address, profile, models }) => ({
     name,
     why: `${title} answered at ${address}`,
-    fields: { dialect: "chat", profile, base_url: `${address}/v1` },
+    fields: { dialect: localDialect, profile, base_url: `${address}/v1` },
     model: models[0] ?? "*",
   }));
 
