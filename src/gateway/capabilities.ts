@@ -111,6 +111,7 @@ const overridable = {
     without: z.array(z.string()),
   }),
   bearer: z.boolean(),
+  pauses: z.boolean(),
   formats: z.array(z.enum(["text", "json", "schema", "strict"])),
   strictSchema: z.strictObject({ keywords: z.array(z.string()), formats: z.array(z.string()) }),
   reasoning: z.enum([

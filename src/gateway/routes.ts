@@ -6,7 +6,9 @@ import { Fault } from "../turn/fault.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Turn } from "../turn/turn.ts";
 import { modelProfile } from "../profiles/models.ts";
+import type { Profile } from "../turn/profile.ts";
 import { headerOf, requestIdOf, requireJson } from "./admission.ts";
+import { pausedStage } from "./paused.ts";
 import { disclosureStage, type DisclosureStage } from "./disclosure/stage.ts";
 import type { Exchange } from "./exchange.ts";
 import type { GatewayState } from "./state.ts";
@@ -298,6 +300,7 @@ function startTurn(
     span: startSpan(turnAhead(chain[0], turn.stream), exchange.headers),
     stage: stageOf(turn, [
       () => (thread === undefined && !isInBackground(turn) ? undefined : withOwnId()),
+      () => pausedStage(turn, profilesOf(chain)),
       () => disclosure,
       ...(state.stages ?? []),
     ]),
@@ -327,9 +330,11 @@ function disclosureOf(
   chain: readonly Link[],
 ): DisclosureStage | undefined {
   const settings = disclosureSettings(context, turn);
-  const profiles = chain.map(({ upstream, model }) => modelProfile(upstream.profile, model));
-  return disclosureStage(turn, profiles, settings);
+  return disclosureStage(turn, profilesOf(chain), settings);
 }
+
+const profilesOf = (chain: readonly Link[]): readonly Profile[] =>
+  chain.map(({ upstream, model }) => modelProfile(upstream.profile, model));
 
 /** What would happen to the posted request, for the first place its model is to be had. */
 function servePlan(context: RequestContext): void | Promise<void> {

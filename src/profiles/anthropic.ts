@@ -84,6 +84,7 @@ export const anthropic = extendProfile(genericMessages, {
   reasoning: "signed_thinking",
   maxTokens: 64_000,
   maxUser: 256,
+  pauses: true,
   thinking: { forms: ["adaptive", "disabled"], efforts, display: true },
   cacheMark: { type: "ephemeral" },
   history: {

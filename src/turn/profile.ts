@@ -216,6 +216,8 @@ export type Profile = {
   readonly cacheMark?: Fields | undefined;
   /** Whether `stream_options.include_usage` may be asked for. */
   readonly streamUsage: boolean;
+  /** Whether it may pause an answer in which it runs tools itself, and goes on where it is sent that back. */
+  readonly pauses?: boolean | undefined;
   /** What is otherwise for some models; of several that say something of a model, the later count. */
   readonly models?: readonly ModelDifference[] | undefined;
 };

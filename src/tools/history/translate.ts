@@ -57,7 +57,7 @@ export function translate(turn: Turn, set: Toolset, to: TranslateOptions): Histo
   turn.items.forEach((item, at) => {
     const sealed = sealedOwn(item, context);
     if (sealed !== undefined) return draft.add(sealed, at);
-    if (item.type === "opaque" && context.sealed.has(item.raw.id)) return;
+    if (item.type === "opaque" && context.sealed.has(item.raw.id ?? item.raw.tool_use_id)) return;
     const own = providerCall(item, to.profile);
     if (own === undefined) {
       const written = translateItem(item, at, context);

@@ -27,7 +27,7 @@ export type SaidBlock = Body & { readonly type: string };
 
 export type StrictMessages = {
   /** Answers as Anthropic would: 400 for a request against its rules, else what `say` gives. */
-  answer(body: Body, say: () => readonly SaidBlock[]): Answer;
+  answer(body: Body, say: () => readonly SaidBlock[], stop?: string): Answer;
   /** What was refused so far. */
   readonly refusals: readonly string[];
 };
@@ -38,9 +38,9 @@ export function strictMessages(): StrictMessages {
   const refusals: string[] = [];
   return {
     refusals,
-    answer(body, say) {
+    answer(body, say, stop) {
       const message = refusalOf(body, signatures);
-      if (message === undefined) return answerWithBlocks(body, signed(body, say()));
+      if (message === undefined) return answerWithBlocks(body, signed(body, say()), stop);
       refusals.push(message);
       return json({ type: "error", error: { type: "invalid_request_error", message } }, 400);
     },
