@@ -2,9 +2,8 @@ import type { DoorDialect } from "../dialects/dialect.ts";
 import { dropSource } from "../dialects/shared/source-text.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { kindOf } from "../tools/kinds/kinds.ts";
-import { summary, type Plan } from "../tools/plan/plan.ts";
+import type { Plan } from "../tools/plan/plan.ts";
 import {
-  noCalls,
   type DisclosureFigures,
   type Outcome,
   type RoundDone,
@@ -32,6 +31,7 @@ import { saveTurn, withinWait, type AnswerLeft } from "./save-turn.ts";
 import { linkName, providerOf, type Link } from "./select.ts";
 import { outcomeOf } from "./tally.ts";
 import type { ThreadEntry } from "./thread.ts";
+import { turnDone } from "./turn-account.ts";
 import type { TurnStage } from "./turn-stage.ts";
 import { toFault } from "./to-fault.ts";
 
@@ -201,9 +201,10 @@ class TurnRun implements RunningTurn {
     const { turn, chain } = this.#job;
     for (;;)
       try {
-        const asked = this.#mustSendWhole ? { ...this.#job, referring: undefined } : this.#job;
-        const stage = this.#said === undefined ? asked.stage : goingOn(asked.stage, this.#said);
-        const planned = prepareRound(turn, this.#current(), { ...asked, stage }, chain[0]);
+        const whole = this.#mustSendWhole ? { ...this.#job, referring: undefined } : this.#job;
+        const said = this.#said;
+        const asked = said === undefined ? whole : { ...whole, stage: goingOn(whole.stage, said) };
+        const planned = prepareRound(turn, this.#current(), asked, chain[0]);
         const round = this.#job.generates ? planned : withoutAnswer(planned);
         countTools(this.#state.metrics, round.plan);
         this.#round = round;
@@ -354,49 +355,16 @@ class TurnRun implements RunningTurn {
     return answerLeft(this.#job, { round, answer, outcome, newId: this.#state.newId });
   }
 
-  #disclosed(): DisclosureFigures | undefined {
-    const { disclosure } = this.#job;
-    return disclosure === undefined || disclosure.strategy === "" ? undefined : { ...disclosure };
-  }
-
   #done(outcome: Outcome, status: number, fault: Fault | undefined): TurnDone {
-    const { requestId, route, turn, chain } = this.#job;
-    const round = this.#round;
-    const link = round?.link ?? chain[0];
-    const seen = this.#answer?.seen;
     const { clock } = this.#state;
-    // Of a whole answer that failed or that nobody waited for, nothing was given.
-    const isGiven = turn.stream || outcome === "completed" || outcome === "incomplete";
-    const calls = seen?.calls ?? noCalls;
-    return {
-      type: "turn",
+    return turnDone(this.#job, {
+      round: this.#round,
+      answer: this.#answer,
+      ended: { outcome, status, fault },
+      startedMs: this.#started,
+      nowMs: clock.now(),
       at: clock.date(),
-      requestId,
-      door: turn.dialect,
-      route,
-      model: turn.model,
-      upstream: linkName(link),
-      provider: providerOf(link),
-      stream: turn.stream,
-      straight: round?.straight ?? false,
-      rounds: this.#answer?.rounds.count ?? 0,
-      outcome,
-      status,
-      fault: fault?.code,
-      choices: turn.params.n ?? 1,
-      calls: isGiven ? calls : { ...calls, given: 0 },
-      callsByChoice: isGiven ? (seen?.callsByChoice ?? []) : [],
-      rules: this.#job.rules,
-      stops: seen?.stops ?? [],
-      usage: seen?.usage,
-      answerId: seen?.start === undefined ? undefined : this.#answer?.id(),
-      answerModel: seen?.start?.model,
-      plan: round === undefined ? "" : summary(round.plan),
-      disclosure: this.#disclosed(),
-      decisions: (round?.decisions.length ?? 0) + (this.#answer?.repairs().length ?? 0),
-      ms: clock.now() - this.#started,
-      firstEventMs: seen?.firstEvent === undefined ? undefined : seen.firstEvent - this.#started,
-    };
+    });
   }
 }
 
