@@ -1,9 +1,9 @@
 /** The routes that retrieve, list, cancel and delete what is kept of past answers. */
 
 import type { BackgroundForm, StorageForm } from "../dialects/dialect.ts";
+import { isFields } from "../turn/json.ts";
 import { itemsText, joinedTexts } from "../store/chain-rows.ts";
 import { Fault } from "../turn/fault.ts";
-import type { Fields } from "../turn/turn.ts";
 import { reattach, streamQuery } from "./background/reattach.ts";
 import { cancelled } from "./background/runs.ts";
 import { page, readPageQuery } from "./page.ts";
@@ -87,6 +87,7 @@ export async function serveInputItems(
     );
   if (!storage.isOwn(found.last.json)) throw notFound(id);
   const text = joinedTexts([found.before, itemsText(found.last.input)]);
-  const items = JSON.parse(`[${text}]`) as Fields[];
+  // A row may be damaged: what is no item is left out.
+  const items = (JSON.parse(`[${text}]`) as unknown[]).filter(isFields);
   sendJson(context, 200, page(items, query, storage.shownItem));
 }

@@ -1,0 +1,119 @@
+import * as fc from "fast-check";
+import { builtinDialects, type UpstreamEntry } from "../../src/dialects/registry.ts";
+import { normalizeStream } from "../../src/stream/normalize.ts";
+import { sseReader } from "../../src/stream/sse.ts";
+import { runStage } from "../../src/stream/stage.ts";
+import type { TurnEvent } from "../../src/turn/event.ts";
+import type { UpstreamName } from "../../src/turn/names.ts";
+import { cpuTime } from "../../test/support/cpu-time.ts";
+import { answerInMessages } from "../../test/support/fake-messages.ts";
+import { answerInChat, answerInResponses, wantedCalls } from "../../test/support/fake-model.ts";
+import { broken } from "../../test/support/stream-grammar.ts";
+import type { Campaign, Property } from "../campaign.ts";
+import { changes, mutated, type Change } from "../mutate.ts";
+
+type Event = TurnEvent<UpstreamName>;
+
+const asked = { stream: true, stream_options: { include_usage: true } };
+const say = { reasoning: "Hm.", text: "Let me see. ☃", calls: wantedCalls };
+const streams: Readonly<Record<string, Iterable<unknown>>> = {
+  chat: answerInChat(asked, say).steps as Iterable<unknown>,
+  responses: answerInResponses(asked, say).steps as Iterable<unknown>,
+  messages: answerInMessages(asked, say).steps as Iterable<unknown>,
+};
+
+/** Reads a stream as it comes off the wire, in these pieces. */
+function read({ upstream }: UpstreamEntry, pieces: readonly string[], frames: boolean): Event[] {
+  const events: Event[] = [];
+  let ids = 0;
+  const reader = upstream.readEvents({ newId: (prefix) => `${prefix}_${++ids}`, frames, asked: 1 });
+  const emit = (event: Event): void => void events.push(event);
+  const sse = sseReader((data, name, partial) => {
+    if (!reader.done()) reader.frame(data, name, partial, emit);
+  });
+  for (const piece of pieces) sse.feed(piece);
+  sse.end();
+  if (!reader.done()) reader.end?.(emit);
+  return runStage(normalizeStream<UpstreamName>(1), events);
+}
+
+const brief = (events: readonly Event[]): string =>
+  JSON.stringify(events, (key, value: unknown) =>
+    key === "fault" ? (value as { code?: unknown }).code : value,
+  );
+
+function split(text: string, at: readonly number[]): string[] {
+  const places = [...new Set(at.map((place) => place % (text.length + 1)))].toSorted(
+    (a, b) => a - b,
+  );
+  return [0, ...places].map((from, index) => text.slice(from, places[index]));
+}
+
+const isTerminal = ({ type }: Event): boolean => type === "turn-end" || type === "turn-fail";
+
+/** Streams of every dialect: frames changed, moved, cut, and the whole split anywhere. */
+export function answers(): Campaign {
+  const properties = builtinDialects.upstreams.map((entry): Property => {
+    const stream = streams[entry.name];
+    if (stream === undefined)
+      throw new Error(`add a stream of ${entry.name} to the answers campaign`);
+    const sound = [...stream].map(String);
+    const input = fc.record({
+      bends: fc.array(
+        fc.record({
+          at: fc.nat(1000),
+          does: fc.constantFrom("change", "drop", "repeat", "swap", "cut"),
+          list: fc.array(changes, { minLength: 1, maxLength: 3 }),
+        }),
+        { maxLength: 4 },
+      ),
+      cuts: fc.array(fc.nat(100_000), { maxLength: 12 }),
+      frames: fc.boolean(),
+    });
+    return {
+      name: `${entry.name}: streams`,
+      property: fc.property(input, ({ bends, cuts, frames }) => {
+        const text = bends.reduce(bend, sound).join("");
+        const started = cpuTime();
+        const whole = read(entry, [text], frames);
+        const ms = cpuTime() - started;
+        const law = broken(whole);
+        if (law.length > 0) throw new Error(law.join("; "));
+        if (!whole.some(isTerminal)) throw new Error("no terminal");
+        const other = read(entry, split(text, cuts), frames);
+        if (brief(whole) !== brief(other)) throw new Error("other events when split");
+        if (ms > 60 + text.length / 1000) throw new Error(`${text.length} bytes took ${ms} ms`);
+      }),
+    };
+  });
+  return { name: "answers", properties };
+}
+
+type Bend = { readonly at: number; readonly does: string; readonly list: readonly Change[] };
+
+function bend(frames: readonly string[], { at: place, does, list }: Bend): string[] {
+  const at = place % Math.max(1, frames.length);
+  const frame = frames[at] ?? "";
+  switch (does) {
+    case "drop":
+      return frames.toSpliced(at, 1);
+    case "repeat":
+      return frames.toSpliced(at, 0, frame);
+    case "swap":
+      return frames.toSpliced(at, 1).toSpliced((at * 7) % Math.max(1, frames.length), 0, frame);
+    case "cut":
+      return [...frames.slice(0, at), frame.slice(0, frame.length / 2)];
+    default:
+      return frames.toSpliced(at, 1, changed(frame, list));
+  }
+}
+
+function changed(frame: string, list: readonly Change[]): string {
+  const from = frame.indexOf("data: ") + 6;
+  try {
+    const value = mutated(JSON.parse(frame.slice(from)), list);
+    return `${frame.slice(0, from)}${JSON.stringify(value)}\n\n`;
+  } catch {
+    return frame; // The sentinel is no JSON.
+  }
+}

@@ -1,0 +1,108 @@
+/** A request of every door with most of what its requests may have. */
+
+const schema = {
+  type: "object",
+  properties: {
+    city: { type: "string", minLength: 1, pattern: "^[A-Z]" },
+    days: { anyOf: [{ type: "integer", minimum: 1 }, { type: "null" }] },
+    tags: { type: "array", items: { enum: ["a", "b"] } },
+    all: { allOf: [{ type: "object", properties: { x: { $ref: "#/$defs/x" } } }] },
+  },
+  $defs: { x: { type: "string", format: "date" } },
+  required: ["city"],
+  additionalProperties: false,
+};
+
+export const examples: Readonly<Record<string, object>> = {
+  chat: {
+    model: "demo/demo",
+    messages: [
+      { role: "system", content: "Be brief." },
+      { role: "user", content: [{ type: "text", text: "Weather in Bern?" }] },
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [
+          {
+            id: "call_1",
+            type: "function",
+            function: { name: "weather", arguments: '{"city":"Bern"}' },
+          },
+        ],
+      },
+      { role: "tool", tool_call_id: "call_1", content: "Sunny" },
+      { role: "user", content: "And Rome?" },
+    ],
+    tools: [
+      {
+        type: "function",
+        function: { name: "weather", description: "Weather", parameters: schema },
+      },
+    ],
+    tool_choice: { type: "function", function: { name: "weather" } },
+    response_format: { type: "json_schema", json_schema: { name: "x", schema } },
+    stop: ["END"],
+    stream_options: { include_usage: true },
+    n: 1,
+    max_tokens: 50,
+    temperature: 0.5,
+    metadata: { a: "b" },
+  },
+  responses: {
+    model: "demo/demo",
+    instructions: "Be brief.",
+    input: [
+      { role: "user", content: [{ type: "input_text", text: "Weather in Bern?" }] },
+      { type: "reasoning", id: "rs_1", summary: [{ type: "summary_text", text: "Hm." }] },
+      { type: "function_call", id: "fc_1", call_id: "call_1", name: "weather", arguments: "{}" },
+      { type: "function_call_output", call_id: "call_1", output: "Sunny" },
+      { type: "item_reference", id: "msg_0" },
+    ],
+    tools: [
+      { type: "function", name: "weather", parameters: schema, strict: true },
+      { type: "custom", name: "patch", format: { type: "text" } },
+      { type: "web_search" },
+      {
+        type: "namespace",
+        name: "files",
+        tools: [{ type: "function", name: "read", parameters: schema }],
+      },
+    ],
+    tool_choice: {
+      type: "allowed_tools",
+      mode: "auto",
+      tools: [{ type: "function", name: "weather" }],
+    },
+    text: { format: { type: "json_schema", name: "x", schema } },
+    reasoning: { effort: "low" },
+    metadata: { a: "b" },
+    max_output_tokens: 50,
+  },
+  messages: {
+    model: "demo/demo",
+    max_tokens: 50,
+    system: [{ type: "text", text: "Be brief." }],
+    messages: [
+      { role: "user", content: [{ type: "text", text: "Weather in Bern?" }] },
+      {
+        role: "assistant",
+        content: [
+          { type: "thinking", thinking: "Hm.", signature: "x" },
+          { type: "tool_use", id: "toolu_1", name: "weather", input: { city: "Bern" } },
+        ],
+      },
+      {
+        role: "user",
+        content: [{ type: "tool_result", tool_use_id: "toolu_1", content: "Sunny" }],
+      },
+    ],
+    tools: [
+      { name: "weather", description: "Weather", input_schema: schema },
+      { type: "bash_20250124", name: "bash" },
+    ],
+    tool_choice: { type: "tool", name: "weather" },
+    stop_sequences: ["END"],
+    thinking: { type: "enabled", budget_tokens: 1024 },
+    metadata: { user_id: "u" },
+  },
+};
