@@ -47,6 +47,8 @@ export type DoorDialect = {
   newAnswerId(newId: NewId): string;
   /** Writes a stream, its failure included. */
   writeEvents(turn: Turn, context: WriteContext): EventWriter<ClientName>;
+  /** What a stream says in a long silence, where its clients expect more than a comment now and then. */
+  readonly ping?: string | undefined;
   /** What ends every stream, behind its last event; empty where nothing does. */
   readonly endMarker: string;
   /** The body of a non-stream answer; never called with a failed one. */

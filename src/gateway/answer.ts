@@ -43,6 +43,8 @@ export type Answer = Flow & {
   id(): string;
   /** Whether the client has been sent anything. */
   shown(): boolean;
+  /** Called at even times, so that a silent stream is not taken for a dead one. */
+  ping(): void;
   /** Stops the upstream and ends the answer with a failure, as if the upstream had said it. */
   interrupt(fault: Fault): void;
   /** Stops the upstream since nobody waits for the answer any more; what was complete is recorded. */
@@ -182,8 +184,9 @@ const handsOn = (
   running: Flow,
   stages: TurnStages,
   { door, sink }: { readonly door: Door; readonly sink: ClientSink },
-): Pick<Answer, "shown" | "interrupt" | "abandon"> => ({
+): Pick<Answer, "shown" | "ping" | "interrupt" | "abandon"> => ({
   shown: () => door.shown(),
+  ping: () => door.ping(),
   interrupt(fault) {
     running.stop();
     endWith(fault, stages, sink);

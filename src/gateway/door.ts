@@ -35,8 +35,10 @@ export type DoorOptions = {
 };
 
 export type Door = Sink<TurnEvent<ClientName>> & {
-  /** Writes a comment to a stream under way, which clients pass over. */
+  /** Writes to a stream under way what clients pass over. */
   keepAlive(): void;
+  /** Called at even times: writes the dialect's ping if nothing was written since the last. */
+  ping(): void;
   /** Whether the client has been sent anything. */
   shown(): boolean;
   /** The client has left: nothing more is sent, and what there is of the answer is recorded. */
@@ -62,6 +64,9 @@ class StreamDoor implements Door {
   #shown = false;
   #isOver = false;
   #text = "";
+  /** Since the last ping: whether anything was written, and whether the reply took it. */
+  #hasSpoken = true;
+  #isFull = false;
   /** What is written from where a kept answer is over. */
   #last: string | undefined;
 
@@ -80,15 +85,27 @@ class StreamDoor implements Door {
     // A model may think long before its first word; that it has begun is told at once.
     if (this.#text === "" && (this.#shown || this.#writer === undefined)) return;
     this.#shown = true;
-    const roomLeft = this.#options.reply.write(this.#text);
+    this.#send(this.#text);
     this.#text = "";
-    if (!roomLeft) this.#options.full();
+  }
+
+  #send(text: string): void {
+    this.#hasSpoken = true;
+    this.#isFull = !this.#options.reply.write(text);
+    if (this.#isFull) this.#options.full();
+  }
+
+  ping(): void {
+    const { ping } = this.#options.dialect;
+    const isSilent = !this.#hasSpoken && !this.#isFull && this.#shown && !this.#isOver;
+    if (ping !== undefined && isSilent && this.#refused === undefined) this.#send(ping);
+    this.#hasSpoken = false;
   }
 
   keepAlive(): void {
     if (this.#writer === undefined || this.#refused !== undefined) return;
     this.#shown = true;
-    if (!this.#options.reply.write(sseComment("keep-alive"))) this.#options.full();
+    this.#send(this.#options.dialect.ping ?? sseComment("keep-alive"));
   }
 
   end(): void {
@@ -189,6 +206,7 @@ function wholeDoor(options: DoorOptions): Door {
     },
     flush() {},
     keepAlive() {},
+    ping() {},
     end() {
       if (isOver) return;
       const answer = folded.answer();

@@ -154,7 +154,7 @@ function buildState(config: Config, made: Lasting, before?: GatewayState): Gatew
     store,
     seals: before?.seals ?? sealBox(store),
     background: before?.background ?? new BackgroundRuns(store, made.clock),
-    running: before?.running ?? new RunningTurns(),
+    running: before?.running ?? new RunningTurns(made.clock),
     limits: limitsOf(config, { clock: made.clock, shared: store.limits }, before),
   };
 }

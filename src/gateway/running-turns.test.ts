@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
+import { stillClock } from "../../test/support/still-clock.ts";
 import { LOCAL_TENANT } from "../turn/tenant.ts";
 import { RunningTurns, type RunningTurn } from "./running-turns.ts";
 
@@ -48,4 +49,18 @@ it("halts every turn, even those that leave while they are halted", () => {
   running.haltAll();
   expect(halted).toEqual([0, 1, 2]);
   expect(running.size).toBe(0);
+});
+
+it("pings all turns by one timer, which ends with the last of them", () => {
+  const clock = stillClock();
+  const running = new RunningTurns(clock);
+  const pinged: string[] = [];
+  const turns = ["a", "b"].map((name) => ({ ...turn(), ping: () => void pinged.push(name) }));
+  for (const one of turns) running.add(one);
+  expect(clock.waiting()).toBe(1);
+  clock.move(20_000);
+  expect(pinged).toEqual(["a", "b", "a", "b"]);
+  for (const one of turns) running.remove(one);
+  clock.move(10_000);
+  expect([pinged.length, clock.waiting()]).toEqual([4, 0]);
 });

@@ -1,3 +1,4 @@
+import type { Clock } from "../turn/clock.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { DialectName } from "../turn/turn.ts";
 
@@ -16,12 +17,17 @@ export type RunningTurnView = {
   readonly startedAt: number;
 };
 
+/** A stream is silent for twice this at most. Proxies close connections after a minute of silence, some after half of one. */
+const PING_MS = 10_000;
+
 /** A turn under way. */
 export type RunningTurn = {
   /** None for a request that still waits to become a turn. */
   view?(): RunningTurnView;
   /** Ends it honestly: the client is told that the gateway stops. */
   halt(): void;
+  /** Called at even times while it runs. */
+  ping?(): void;
   /** Its place in the list. */
   place: number;
 };
@@ -33,6 +39,13 @@ export type RunningTurn = {
  */
 export class RunningTurns {
   readonly #turns: RunningTurn[] = [];
+  readonly #clock: Clock | undefined;
+  #isTimed = false;
+
+  /** Without a clock no turn is pinged. */
+  constructor(clock?: Clock) {
+    this.#clock = clock;
+  }
 
   get size(): number {
     return this.#turns.length;
@@ -40,6 +53,19 @@ export class RunningTurns {
 
   add(turn: RunningTurn): void {
     turn.place = this.#turns.push(turn) - 1;
+    if (!this.#isTimed) this.#time();
+  }
+
+  /** One timer for all turns: one for each, set again with every word, would cost more than the words. */
+  #time(): void {
+    this.#isTimed = this.#clock !== undefined;
+    this.#clock?.at(this.#clock.now() + PING_MS, () => this.#ping(), "background");
+  }
+
+  #ping(): void {
+    this.#isTimed = false;
+    for (const turn of this.#turns.slice()) turn.ping?.();
+    if (this.#turns.length > 0) this.#time();
   }
 
   /** False if it was not there any more. */

@@ -154,6 +154,10 @@ class TurnRun implements RunningTurn {
     };
   }
 
+  ping(): void {
+    this.#answer?.ping();
+  }
+
   halt(): void {
     this.cancel(
       new Fault("gateway.stopping", "The gateway is shutting down; send the request again."),

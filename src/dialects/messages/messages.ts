@@ -27,6 +27,7 @@ export const messages = {
     threads,
     newAnswerId: (newId) => newId("msg"),
     writeEvents,
+    ping: 'event: ping\ndata: {"type":"ping"}\n\n',
     endMarker: "",
     writeAnswer,
     writeError: errorText,
