@@ -1,127 +1,136 @@
-import Anthropic from "@anthropic-ai/sdk";
+import {
+  Agent,
+  applyPatchTool,
+  OpenAIProvider,
+  Runner,
+  setTracingDisabled,
+  shellTool,
+  tool,
+} from "@openai/agents";
+import OpenAI from "openai";
 import { describe, expect, it } from "vitest";
-import { answerInMessages } from "../support/fake-messages.ts";
-import { answerInChat } from "../support/fake-model.ts";
-import { fakeUpstream, type Body } from "../support/fake-upstream.ts";
-import { clientOf } from "../sdk/gateway.ts";
+import { fakeUpstream, type Body, type FakeUpstream } from "../support/fake-upstream.ts";
 import { onto, serve } from "../support/serve.ts";
+import {
+  strictMessages,
+  type SaidBlock,
+  type StrictMessages,
+} from "../support/strict-messages/upstream.ts";
 
-const call = { id: "toolu_1", name: "look", arguments: "{}" };
-const thinking = { text: "I look.", reasoning: "Where is it?", calls: [call] };
-const parameters = { type: "object" as const, properties: {} };
+setTracingDisabled(true);
 
-/** Thinks and calls once, then answers. */
-const claude = ({ body }: { readonly body: Body }) =>
-  answerInMessages(
-    body,
-    (body["messages"] as unknown[]).length > 1 ? { text: "There." } : thinking,
-  );
+const thinks = (thinking: string): SaidBlock => ({ type: "thinking", thinking });
+const calls = (name: string, input: Body, at: number): SaidBlock => ({
+  type: "tool_use",
+  id: `toolu_${at}`,
+  name,
+  input,
+});
 
-const claudeConfig = (url: string) =>
-  onto("messages", url, { profile: "anthropic", base_url: url });
-
-/** The assistant's content in the last request. */
-const answered = ({
-  requests,
-}: {
-  readonly requests: readonly { readonly body: Body }[];
-}): unknown =>
-  ((requests.at(-1)?.body["messages"] ?? []) as Body[]).find(({ role }) => role === "assistant")?.[
-    "content"
-  ];
-
-const whole = [
-  { type: "thinking", thinking: "Where is it?", signature: "sig" },
-  { type: "text", text: "I look." },
-  { type: "tool_use", id: "toolu_1", name: "look", input: {} },
+/** Four turns of a model that thinks in each: before its calls, between them, without a word. */
+const turns: readonly (readonly SaidBlock[])[] = [
+  [thinks("First."), calls("look", { at: "a" }, 1), thinks("And:"), calls("look", { at: "b" }, 2)],
+  [thinks(""), calls("shell", { commands: ["ls"] }, 3)],
+  [
+    { type: "redacted_thinking" },
+    thinks("A change."),
+    calls("apply_patch", { operation: { type: "delete_file", path: "a" } }, 4),
+  ],
+  [thinks("So."), { type: "text", text: "Done." }],
 ];
 
-describe("thoughts that a client drops", () => {
-  it("are put back before the calls of a chat client on a Messages upstream", async () => {
-    await using upstream = await fakeUpstream(claude);
-    await using served = await serve(claudeConfig(upstream.url));
-    const tools = [{ type: "function" as const, function: { name: "look", parameters } }];
-    const client = clientOf(served).chat.completions;
-    const hi = { role: "user" as const, content: "Where?" };
-    const { choices } = await client.create({ model: "claude-opus-4-5", tools, messages: [hi] });
-    const { content = "", tool_calls = [] } = choices[0]?.message ?? {};
-    const result = {
-      role: "tool" as const,
-      tool_call_id: tool_calls[0]?.id ?? "",
-      content: "Here.",
+async function claude(): Promise<{ upstream: FakeUpstream; strict: StrictMessages }> {
+  const strict = strictMessages();
+  const upstream = await fakeUpstream(({ body }, index) =>
+    strict.answer(body, () => turns[index] ?? [{ type: "text", text: "No more." }]),
+  );
+  return { upstream, strict };
+}
+
+const thoughtsIn = (body: Body | undefined): string[] =>
+  ((body?.["messages"] ?? []) as Body[])
+    .flatMap(({ content }) => content as Body[])
+    .map(({ type }) => String(type))
+    .filter((type) => type.includes("thinking"));
+const all = ["thinking", "thinking", "thinking", "redacted_thinking", "thinking"];
+const model = "claude-opus-5-5";
+
+async function outputOf(runner: Runner, agent: Agent, stream: boolean): Promise<unknown> {
+  if (!stream) return (await runner.run(agent, "Do it.")).finalOutput;
+  const run = await runner.run(agent, "Do it.", { stream: true });
+  await run.completed;
+  return run.finalOutput;
+}
+
+describe("what Claude thought over four turns", () => {
+  it.each([true, false])("comes back from @openai/agents, streamed: %s", async (stream) => {
+    const { upstream, strict } = await claude();
+    await using _ = upstream;
+    await using served = await serve(onto("messages", upstream.url, { profile: "anthropic" }));
+    const openAIClient = new OpenAI({ baseURL: `${served.url}/v1`, apiKey: "k", maxRetries: 0 });
+    const provider = new OpenAIProvider({ openAIClient, useResponses: true });
+    const runner = new Runner({ modelProvider: provider, tracingDisabled: true });
+    const parameters = {
+      type: "object" as const,
+      properties: { at: { type: "string" as const } },
+      required: ["at" as const],
+      additionalProperties: false as const,
     };
-    const said = { role: "assistant" as const, content, tool_calls };
-    await client.create({ model: "claude-opus-4-5", tools, messages: [hi, said, result] });
-    expect(answered(upstream)).toEqual(whole);
+    const look = tool({ name: "look", description: "d", parameters, execute: () => "seen" });
+    const output = [{ stdout: "a", stderr: "", outcome: { type: "exit" as const, exitCode: 0 } }];
+    const shell = shellTool({ shell: { run: () => Promise.resolve({ output }) } });
+    const edited = (): Promise<{ status: "completed" }> => Promise.resolve({ status: "completed" });
+    const editor = { createFile: edited, updateFile: edited, deleteFile: edited };
+    const modelSettings = {
+      store: false,
+      providerData: { include: ["reasoning.encrypted_content"] },
+    };
+    const tools = [look, shell, applyPatchTool({ editor })];
+    const agent = new Agent({ name: "Guide", model, tools, modelSettings });
+    expect(await outputOf(runner, agent, stream)).toBe("Done.");
+    expect(strict.refusals).toEqual([]);
+    expect(thoughtsIn(upstream.requests[3]?.body)).toEqual(all);
   });
 
-  it("are put back for a Messages client, which leaves the straight lane for it", async () => {
-    await using upstream = await fakeUpstream(claude);
-    await using served = await serve(claudeConfig(upstream.url));
-    const client = new Anthropic({ baseURL: served.url, apiKey: "unused", maxRetries: 0 });
-    const asked = {
-      model: "claude-opus-4-5",
-      max_tokens: 100,
-      tools: [{ name: "look", input_schema: parameters }],
-    };
-    const hi = { role: "user" as const, content: "Where?" };
-    const { content } = await client.messages.create({ ...asked, messages: [hi] });
-    const said = {
-      role: "assistant" as const,
-      content: content.filter(({ type }) => type !== "thinking"),
-    };
-    const result = { type: "tool_result" as const, tool_use_id: "toolu_1", content: "Here." };
-    const results = { role: "user" as const, content: [result] };
-    await client.messages.create({ ...asked, messages: [hi, said, results] });
-    expect(answered(upstream)).toEqual(whole);
-    const plan = await fetch(`${served.url}/v1/plan`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ ...asked, messages: [hi, said, results] }),
-    });
-    expect(await plan.text()).toContain("is put back: the client did not send it");
-  });
-
-  it("are never given to another model than the one that made them", async () => {
-    await using upstream = await fakeUpstream(claude);
-    await using served = await serve(claudeConfig(upstream.url));
-    const client = new Anthropic({ baseURL: served.url, apiKey: "unused", maxRetries: 0 });
-    const tools = [{ name: "look", input_schema: parameters }];
-    const hi = { role: "user" as const, content: "Where?" };
-    const asked = { max_tokens: 100, tools };
-    await client.messages.create({ ...asked, model: "claude-opus-4-5", messages: [hi] });
-    const said = {
-      role: "assistant" as const,
-      content: whole.slice(1) as Anthropic.ContentBlock[],
-    };
-    const result = { type: "tool_result" as const, tool_use_id: "toolu_1", content: "Here." };
-    const results = { role: "user" as const, content: [result] };
-    const messages = [hi, said, results];
-    await client.messages.create({ ...asked, model: "claude-opus-4-6", messages });
-    expect(answered(upstream)).toEqual(whole.slice(1));
-  });
-
-  it("are put back towards a chat upstream that refuses calls without them", async () => {
-    await using upstream = await fakeUpstream(({ body }) => {
-      const isAnswered = (body["messages"] as Body[]).some(({ role }) => role === "tool");
-      return answerInChat(body, isAnswered ? { text: "There." } : thinking);
-    });
-    await using served = await serve(onto("chat", upstream.url, { profile: "deepseek" }));
-    const tools = [{ type: "function" as const, function: { name: "look", parameters } }];
-    const { completions } = clientOf(served).chat;
-    const hi = { role: "user" as const, content: "Where?" };
-    const stream = completions.stream({ model: "deepseek-v4-pro", tools, messages: [hi] });
-    const { choices } = await stream.finalChatCompletion();
-    const { content = "", tool_calls = [] } = choices[0]?.message ?? {};
-    const result = {
-      role: "tool" as const,
-      tool_call_id: tool_calls[0]?.id ?? "",
-      content: "Here.",
-    };
-    const said = { role: "assistant" as const, content, tool_calls };
-    await completions.create({ model: "deepseek-v4-pro", tools, messages: [hi, said, result] });
-    const { messages = [] } = upstream.requests.at(-1)?.body ?? {};
-    const sent = (messages as Body[])[1];
-    expect(sent).toMatchObject({ reasoning_content: "Where is it?", content: "I look." });
+  it("comes back from openai, with the items given back as they are", async () => {
+    const { upstream, strict } = await claude();
+    await using _ = upstream;
+    await using served = await serve(onto("messages", upstream.url, { profile: "anthropic" }));
+    const { responses } = new OpenAI({ baseURL: `${served.url}/v1`, apiKey: "k", maxRetries: 0 });
+    const input: Body[] = [{ role: "user", content: "Do it." }];
+    let said = "";
+    while (said === "") {
+      const response = await responses.create({
+        model,
+        store: false,
+        include: ["reasoning.encrypted_content"],
+        input: input as OpenAI.Responses.ResponseInput,
+        tools: [
+          { type: "function", name: "look", parameters: { type: "object" }, strict: false },
+          { type: "shell", environment: { type: "local" } },
+          { type: "apply_patch" },
+        ],
+      });
+      input.push(...(response.output as Body[]));
+      for (const item of response.output as Body[]) {
+        const { type, call_id } = item;
+        if (type === "function_call")
+          input.push({ type: `${type}_output`, call_id, output: "seen" });
+        if (type === "apply_patch_call")
+          input.push({ type: `${type}_output`, call_id, status: "completed" });
+        if (type === "shell_call") {
+          const outcome = { type: "exit", exit_code: 0 };
+          input.push({
+            type: `${type}_output`,
+            call_id,
+            output: [{ stdout: "a", stderr: "", outcome }],
+          });
+        }
+      }
+      said = response.output_text;
+    }
+    expect(said).toBe("Done.");
+    expect(strict.refusals).toEqual([]);
+    expect(thoughtsIn(upstream.requests[3]?.body)).toEqual(all);
   });
 });

@@ -1,0 +1,87 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { fakeUpstream, type Body } from "../support/fake-upstream.ts";
+import { serve } from "../support/serve.ts";
+import { strictMessages, type SaidBlock } from "../support/strict-messages/upstream.ts";
+import { codexFolder, exec, missing } from "./codex.ts";
+
+const server = fileURLToPath(new URL("./mcp-server.ts", import.meta.url));
+const withServer = `
+[mcp_servers.local]
+command = ${JSON.stringify(process.execPath)}
+args = [${JSON.stringify(server)}]
+default_tools_approval_mode = "approve"
+`;
+const patch = "*** Begin Patch\n*** Add File: patched.txt\n+by Claude\n*** End Patch\n";
+
+const thinks = (thinking: string): SaidBlock => ({ type: "thinking", thinking });
+const calls = (name: string, input: Body, at: number): SaidBlock => ({
+  type: "tool_use",
+  id: `toolu_${at}`,
+  name,
+  input,
+});
+
+/** Every way that there is of thinking, before, between and behind calls. */
+const scenes: Readonly<Record<string, readonly (readonly SaidBlock[])[]>> = {
+  // Codex has a tool for patches for models that it knows, and MCP tools in namespaces for others.
+  "gpt-5.5": [
+    [
+      thinks("A file first."),
+      { type: "text", text: "So." },
+      calls("exec_command", { cmd: "printf made > made.txt" }, 1),
+    ],
+    [
+      thinks(""),
+      { type: "redacted_thinking" },
+      calls("apply_patch", { input: patch }, 2),
+      thinks("At once:"),
+      calls("exec_command", { cmd: "true" }, 3),
+    ],
+    [thinks("Again."), calls("exec_command", { cmd: "true" }, 4)],
+    [thinks("That was all."), { type: "text", text: "Done." }],
+  ],
+  "some-model": [
+    [thinks("A file first."), calls("exec_command", { cmd: "printf made > made.txt" }, 1)],
+    [
+      thinks(""),
+      { type: "redacted_thinking" },
+      calls("exec_command", { cmd: "true" }, 2),
+      thinks("At once:"),
+      calls("mcp__local__shout", { text: "hello" }, 3),
+    ],
+    [thinks("Again."), calls("mcp__local__shout", { text: "hello" }, 4)],
+    [thinks("That was all."), { type: "text", text: "Done." }],
+  ],
+};
+
+describe.skipIf(missing)("codex exec on Claude", () => {
+  it.each([
+    ["gpt-5.5", "claude-opus-5-5"],
+    ["some-model", "claude-opus-5-5"],
+    ["some-model", "claude-haiku-4-5"],
+  ])("works as %s with all that %s thought given back", async (as, model) => {
+    const strict = strictMessages();
+    await using upstream = await fakeUpstream(({ body }, index) =>
+      strict.answer(body, () => scenes[as]?.[index] ?? [{ type: "text", text: "No more." }]),
+    );
+    const base_url = upstream.url;
+    const up = { dialect: "messages" as const, profile: "anthropic", base_url, retries: 0 };
+    await using served = await serve({ upstreams: { up }, models: { "*": `up/${model}` } });
+    await using here = await codexFolder({ url: served.url, model: as, more: withServer });
+    const outcome = await exec(here, "Do it.");
+    expect(strict.refusals).toEqual([]);
+    expect(outcome).toEqual({ code: 0, said: "Done." });
+    expect(await readFile(join(here.work, "made.txt"), "utf8")).toBe("made");
+    const messages = upstream.requests.at(-1)?.body["messages"] as Body[];
+    const blocks = messages.flatMap(({ content }) => content as Body[]);
+    const thoughts = blocks.map(({ type }) => String(type)).filter((type) => /thinking/.test(type));
+    expect(thoughts.toSorted()).toEqual(["redacted_thinking", ...Array(4).fill("thinking")]);
+    const patched = as === "gpt-5.5" ? await readFile(join(here.work, "patched.txt"), "utf8") : "";
+    const effect = as === "gpt-5.5" ? patched : JSON.stringify(blocks);
+    expect(effect).toContain(as === "gpt-5.5" ? "by Claude\n" : "HELLO");
+    expect(upstream.requests).toHaveLength(4);
+  });
+});
