@@ -55,7 +55,9 @@ it("pings all turns by one timer, which ends with the last of them", () => {
   const clock = stillClock();
   const running = new RunningTurns(clock);
   const pinged: string[] = [];
-  const turns = ["a", "b"].map((name) => ({ ...turn(), ping: () => void pinged.push(name) }));
+  const turns = ["a", "b"].map((name) =>
+    Object.assign(turn(), { ping: () => void pinged.push(name) }),
+  );
   for (const one of turns) running.add(one);
   expect(clock.waiting()).toBe(1);
   clock.move(20_000);

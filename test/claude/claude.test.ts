@@ -95,3 +95,18 @@ it.skipIf(missing)(
     expect(folder.read("demo.txt")).toBe("hi");
   },
 );
+
+it.skipIf(missing)(
+  "Claude Code shows why at once, where strictness refuses its request",
+  async () => {
+    await using upstream = await fakeUpstream(models.chat);
+    const config = onto("chat", upstream.url, { profile: "mistral" });
+    await using served = await serve({ ...config, tools: { strict: true } });
+    using folder = claudeFolder();
+    const run = await claude(folder, served.url, "Hello");
+    expect(run.said).toContain("Strictness is on");
+    // A refusal that speaks of system messages is tried once more, others not at all; else it would be six times.
+    expect(served.turns().length).toBeLessThanOrEqual(2);
+    expect(upstream.requests).toEqual([]);
+  },
+);
