@@ -32,11 +32,11 @@ import {
   serveResponse,
 } from "./response-routes.ts";
 import { sendJson } from "./send-json.ts";
+import { serveMetrics, serveReadiness } from "./status-routes.ts";
 import { serveTokenCount } from "./token-count.ts";
 import { withOwnId } from "./thread.ts";
 import { disclosureSettings, isStrict, rulesFor, turnHeaders } from "./turn-headers.ts";
 import { stageOf } from "./turn-stage.ts";
-import { contentType as metricsType } from "../telemetry/registry.ts";
 import { startSpan } from "../telemetry/spans.ts";
 
 /** A request on its way through a route. */
@@ -228,12 +228,18 @@ function serveTurn(asked: RequestContext, dialect: DoorDialect): void | Promise<
 }
 
 /** A request that is refused holds up nobody. */
-function letGoOnError({ conversation }: Recalled, start: () => void): void {
-  try {
-    start();
-  } catch (error) {
+function letGoOnError(
+  { conversation }: Recalled,
+  start: () => void | Promise<void>,
+): void | Promise<void> {
+  const letGo = (error: unknown): never => {
     void conversation?.release().catch(() => {}); // Its lease ends by itself.
     throw error;
+  };
+  try {
+    return start()?.catch(letGo);
+  } catch (error) {
+    return letGo(error);
   }
 }
 
@@ -384,27 +390,6 @@ function refuseSocket({ exchange, route: { path } }: RequestContext, title: stri
     "request.websocket",
     `${title} over WebSocket is not offered here; POST to ${path}.`,
   );
-}
-
-/** Ready while any upstream is; what keeps the others is told by its code. */
-async function serveReadiness(context: RequestContext): Promise<void> {
-  const states = await Promise.all(
-    [...context.state.upstreams].map(async ([name, upstream]) => {
-      const trouble = await upstream.trouble?.();
-      return [name, trouble?.code ?? "ready"] as const;
-    }),
-  );
-  const ready = states.length === 0 || states.some(([, state]) => state === "ready");
-  sendJson(context, ready ? 200 : 503, {
-    status: ready ? "ok" : "unready",
-    upstreams: Object.fromEntries(states),
-  });
-}
-
-function serveMetrics(context: RequestContext): void {
-  const { reply } = context.exchange;
-  reply.head(200, { "content-type": metricsType, "x-request-id": context.requestId });
-  reply.end(context.state.metrics.text());
 }
 
 export const requestIdFor = (state: GatewayState, exchange: Exchange): string =>

@@ -1,0 +1,26 @@
+/** The routes that tell how the gateway fares. */
+
+import { contentType as metricsType } from "../telemetry/registry.ts";
+import type { RequestContext } from "./routes.ts";
+import { sendJson } from "./send-json.ts";
+
+/** Ready while any upstream is; what keeps the others is told by its code. */
+export async function serveReadiness(context: RequestContext): Promise<void> {
+  const states = await Promise.all(
+    [...context.state.upstreams].map(async ([name, upstream]) => {
+      const trouble = await upstream.trouble?.();
+      return [name, trouble?.code ?? "ready"] as const;
+    }),
+  );
+  const ready = states.length === 0 || states.some(([, state]) => state === "ready");
+  sendJson(context, ready ? 200 : 503, {
+    status: ready ? "ok" : "unready",
+    upstreams: Object.fromEntries(states),
+  });
+}
+
+export function serveMetrics(context: RequestContext): void {
+  const { reply } = context.exchange;
+  reply.head(200, { "content-type": metricsType, "x-request-id": context.requestId });
+  reply.end(context.state.metrics.text());
+}
