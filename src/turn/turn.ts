@@ -86,6 +86,8 @@ export type Part =
   | {
       readonly type: "text";
       readonly text: string;
+      /** The tools that it tells the model of, by their names, as the result of a search for tools. */
+      readonly loads?: readonly string[] | undefined;
       readonly annotations?: readonly unknown[] | undefined;
       readonly logprobs?: readonly unknown[] | undefined;
       readonly extra?: Extra | undefined;
@@ -196,6 +198,8 @@ export type FunctionTool<Name extends AnyName = ClientName> = {
   readonly strict?: boolean | undefined;
   /** Not to be offered yet: the client's own search for tools has not brought it up so far. */
   readonly deferred?: boolean | undefined;
+  /** A result of the conversation has brought it: it is declared so that nothing before that changes, where an upstream has a form for this. */
+  readonly loaded?: boolean | undefined;
   readonly extra?: Extra | undefined;
 };
 

@@ -37,6 +37,7 @@ const responsesTools: Body[] = [
   { type: "shell", environment: { type: "local" } },
   { type: "local_shell" },
   { type: "apply_patch" },
+  { type: "tool_search", execution: "client", description: "d", parameters: { type: "object" } },
 ];
 
 /** Arguments as the schema of each tool has them: others could not be told again as they were. */

@@ -97,7 +97,7 @@ function answerTo(call: Body, result: unknown): Body[] {
           tools: [
             {
               type: "function",
-              name: `found_${String(call_id).length}`,
+              name: `found_${String(call_id)}`,
               parameters: { type: "object" },
               defer_loading: true,
             },

@@ -86,8 +86,10 @@ type WrittenTools = { readonly text: string | undefined; readonly reasons: reado
 export const writeTools = memoizeByIdentity(
   (tools: readonly Tool<UpstreamName>[]): WrittenTools => {
     const reasons: string[] = [];
+    // One tool at least must be there from the beginning.
+    const mayDefer = tools.some((tool) => tool.type !== "function" || tool.loaded !== true);
     const list = tools.flatMap((tool) => {
-      const written = writeTool(tool);
+      const written = writeTool(tool, mayDefer);
       if (typeof written !== "string") return [written];
       reasons.push(written);
       return [];
@@ -96,15 +98,16 @@ export const writeTools = memoizeByIdentity(
   },
 );
 
-function writeTool(tool: Tool<UpstreamName>): Fields | string {
+function writeTool(tool: Tool<UpstreamName>, mayDefer: boolean): Fields | string {
   switch (tool.type) {
     case "function": {
-      const { name, description, schema, strict, extra } = tool;
+      const { name, description, schema, strict, loaded, extra } = tool;
       return {
         name,
         ...given({ description }),
         input_schema: withType(parametersOf(schema)),
         ...(strict === true && { strict }),
+        ...(loaded === true && mayDefer && { defer_loading: true }),
         ...ownExtra(extra),
       };
     }

@@ -93,8 +93,10 @@ function writeMessage(item: Message, list: MessageList, context: Writing): void 
  * The blocks of a message; text without a word is refused, and says nothing. The
  * model is told where something was left out: its place may be all there was.
  */
-function writeBlocks(parts: readonly Part[], { own, note }: Writing): Fields[] {
+function writeBlocks(parts: readonly Part[], { own, note, profile }: Writing): Fields[] {
   return parts.flatMap((part): Fields[] => {
+    if (part.type === "text" && part.loads !== undefined && profile.tools.deferred)
+      return part.loads.map((tool_name) => ({ type: "tool_reference", tool_name }));
     const block = writePart(part, own);
     if (typeof block === "string") {
       note("dropped", block, ".content");

@@ -185,8 +185,18 @@ function translateCall(call: Call, recast: Recast | undefined): Call | Call<Upst
 
 function translateResult(result: Result, kind: string, set: Toolset): Result {
   const standIn = kindOf(result.kind)?.standIn;
-  const parts = standIn?.answer?.(result, namesBrought(result, set)) ?? result.parts;
+  const answer = standIn?.answer?.(result, namesBrought(result, set)) ?? result.parts;
+  const parts = withLoads(answer, result, set);
   return { ...result, kind, parts, extra: undefined };
+}
+
+/** The words about tools that were found, with the names of those that are offered. */
+function withLoads(parts: readonly Part[], result: Result, set: Toolset): readonly Part[] {
+  if (result.declares === undefined) return parts;
+  const offered = new Set(set.offered.map(({ upstream }) => String(upstream.name)));
+  const loads = namesBrought(result, set).filter((name) => offered.has(name));
+  if (loads.length === 0) return parts;
+  return parts.map((part, at) => (at === 0 && part.type === "text" ? { ...part, loads } : part));
 }
 
 function namesBrought(result: Result, { identity }: Toolset): readonly string[] {

@@ -90,7 +90,9 @@ function planToolset(turn: Turn, profile: Profile): Toolset {
     // A member that stands apart from its namespace has another name anyway.
     if (name !== String(entry.name) && (namespace === undefined || offer.group !== undefined))
       decisions.push({ path, action: "renamed", reason: `sent as \`${name}\`` });
-    offered.push(bind(entry, offer, name, entry.item !== undefined && kept.has(entry.item)));
+    const bound = bind(entry, offer, name, entry.item !== undefined && kept.has(entry.item));
+    const isLoaded = profile.tools.deferred && isBroughtByResult(entry, turn);
+    offered.push(isLoaded ? asLoaded(bound) : bound);
   }
   const reason = "tools that the conversation brings are declared with the others";
   for (const path of emptied.values()) decisions.push({ path, action: "reshaped", reason });
@@ -255,6 +257,15 @@ function bind(
     original: offer.original,
   };
 }
+
+/** Whether a search of the client's has found it: the model is told of it in the result. */
+const isBroughtByResult = ({ item }: Entry, { items }: Turn): boolean =>
+  item !== undefined && items[item]?.type === "result";
+
+const asLoaded = (bound: Bound): Bound =>
+  bound.declaration.type === "function"
+    ? { ...bound, declaration: { ...bound.declaration, loaded: true } }
+    : bound;
 
 /** The tools that calls can be of, each once. */
 function callable(offered: readonly Bound[]): readonly Bound[] {

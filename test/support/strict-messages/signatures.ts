@@ -6,9 +6,11 @@ import { blocksOf, listOf, refuse } from "./refuse.ts";
 const digest = (value: unknown): string =>
   createHash("sha256").update(JSON.stringify(value)).digest("base64");
 
-/** What a thought is bound to: instructions, tools and everything said before it. */
-const prefixOf = ({ system, tools }: Body, before: readonly unknown[]): string =>
-  digest([system ?? null, tools ?? null, before]);
+/** What a thought is bound to: instructions, tools and everything said before it. Deferred tools stand where they are loaded. */
+const prefixOf = ({ system, tools }: Body, before: readonly unknown[]): string => {
+  const eager = listOf(tools).filter(({ defer_loading }) => defer_loading !== true);
+  return digest([system ?? null, eager, before]);
+};
 
 type Issued = { readonly model: string; readonly prefix: string; readonly text: string };
 
