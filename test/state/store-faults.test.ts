@@ -1,0 +1,89 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, it } from "vitest";
+import { answerInChat } from "../support/fake-model.ts";
+import { fakeUpstream, type Body, type FakeUpstream } from "../support/fake-upstream.ts";
+import { onto, serve, type Served } from "../support/serve.ts";
+
+const greeting = (): Promise<FakeUpstream> =>
+  fakeUpstream(({ body }) => answerInChat(body, { text: "Hello." }));
+
+const ask = (served: Served, more: Body = {}): Promise<Response> =>
+  fetch(`${served.url}/v1/responses`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ model: "m", input: "Hi", ...more }),
+  });
+
+const get = async (served: Served, id: string): Promise<number> =>
+  (await fetch(`${served.url}/v1/responses/${id}`)).status;
+
+/** A gateway with a store in a file of its own. */
+async function onFile(upstream: FakeUpstream) {
+  const folder = mkdtempSync(join(tmpdir(), "patchbay-faults-"));
+  const path = join(folder, "store.db");
+  const served = await serve({ store: { kind: "sqlite", path }, ...onto("chat", upstream.url) });
+  return {
+    served,
+    path,
+    async [Symbol.asyncDispose]() {
+      await served[Symbol.asyncDispose]();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+describe("an answer that cannot be stored", () => {
+  it.each([true, false])(
+    "is given whole, says so, and is stored when the file is free again (stream: %s)",
+    async (stream) => {
+      await using upstream = await greeting();
+      await using at = await onFile(upstream);
+      await (await ask(at.served)).text();
+      const locking = new DatabaseSync(at.path);
+      locking.exec("BEGIN IMMEDIATE");
+      const response = await ask(at.served, { stream });
+      const text = await response.text();
+      expect(text).toContain("Hello.");
+      const isSaid = stream
+        ? /^: patchbay-store: unconfirmed\n\nevent: response\.completed/m.test(text)
+        : response.headers.get("x-patchbay-store") === "unconfirmed";
+      expect(isSaid).toBe(true);
+      expect(at.served.happenings).toContainEqual(
+        expect.objectContaining({ type: "store", event: "late" }),
+      );
+      locking.exec("ROLLBACK");
+      locking.close();
+      const [id = ""] = /resp_\w+/.exec(text) ?? [];
+      await expect.poll(() => get(at.served, id), { timeout: 20_000 }).toBe(200);
+    },
+    40_000,
+  );
+
+  it("is given while the file is of a newer version, and what refers to it is refused", async () => {
+    await using upstream = await greeting();
+    await using at = await onFile(upstream);
+    const { id } = (await (await ask(at.served)).json()) as Body;
+    await at.served[Symbol.asyncDispose]();
+    const database = new DatabaseSync(at.path);
+    database.exec("PRAGMA user_version = 9999");
+    database.close();
+    await using again = await serve({
+      store: { kind: "sqlite", path: at.path },
+      ...onto("chat", upstream.url),
+    });
+    expect(await get(again, String(id))).toBe(500);
+    expect((await ask(again, { previous_response_id: id })).status).toBe(500);
+    const response = await ask(again);
+    expect([response.status, response.headers.get("x-patchbay-store")]).toEqual([
+      200,
+      "unconfirmed",
+    ]);
+    expect(JSON.stringify(await response.json())).toContain("Hello.");
+    expect(again.happenings).toContainEqual(
+      expect.objectContaining({ type: "store", event: "unavailable", fault: "store.unusable" }),
+    );
+  });
+});
