@@ -35,6 +35,14 @@ function readPort(text: string): number {
   throw new InvalidArgumentError("Give a port from 0 (any free one) to 65535.");
 }
 
+const MOST_WORKERS = 64;
+
+function readWorkers(text: string): number {
+  const count = Number(text);
+  if (/^\d+$/.test(text) && count >= 1 && count <= MOST_WORKERS) return count;
+  throw new InvalidArgumentError(`Give a number from 1 to ${MOST_WORKERS}, such as that of cores.`);
+}
+
 function readAddress(text: string): string {
   if (/^https?:$/.test(URL.parse(text)?.protocol ?? "")) return text;
   throw new InvalidArgumentError("Write it whole, such as http://127.0.0.1:11435.");
@@ -104,6 +112,7 @@ program
     "--with-parent",
     "stop when the process that started it is gone, as with npx and npm start",
   )
+  .option("--workers <count>", "processes that share the port and the store", readWorkers)
   .addOption(
     new Option("--log-level <level>", "JSON lines on stderr").choices(logLevels).default("info"),
   )

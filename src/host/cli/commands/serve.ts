@@ -1,5 +1,6 @@
 import { isatty } from "node:tty";
 import { setFlagsFromString } from "node:v8";
+import type { Config } from "../../../gateway/config.ts";
 import { systemClock } from "../../platform/clock.ts";
 import { findingLine } from "../../config/config-file.ts";
 import { environment, isByNpx } from "../../config/env.ts";
@@ -8,6 +9,7 @@ import type { LogLevel } from "../../config/log-level.ts";
 import { openLog, type Log } from "../../server/log.ts";
 import { nodePlatform } from "../../platform/node.ts";
 import { reloader, watchFile } from "../../config/reload.ts";
+import { isWorker, runWorkers, workersProblem } from "../workers.ts";
 import { openServer, type Server } from "../../server/server.ts";
 import { openRecorded } from "../../server/turn-files.ts";
 
@@ -16,13 +18,15 @@ export type ServeOptions = {
   readonly host?: string | undefined;
   readonly port?: number | undefined;
   readonly withParent?: boolean | undefined;
+  /** How many processes share the port. */
+  readonly workers?: number | undefined;
   readonly logLevel: LogLevel;
 };
 
 /** `patchbay serve`: runs until it is told to stop. */
 export async function serve(options: ServeOptions): Promise<void> {
   const env = environment();
-  const { config: file, host, port, withParent = isByNpx(env), logLevel } = options;
+  const { config: file, host, port, withParent = isByNpx(env), workers = 1, logLevel } = options;
   const parent = withParent ? process.ppid : undefined;
   // Left to itself V8 lets more garbage gather than the gateway has in use, and after
   // a busy moment makes what lives for a turn where it keeps what lives for ever.
@@ -39,22 +43,38 @@ export async function serve(options: ServeOptions): Promise<void> {
   }
   const { config } = loaded;
   const log = openLog(logLevel);
+  const say = (url: string): void =>
+    console.log(
+      `Patchbay listens on ${url} (upstreams: ${Object.keys(config.upstreams).join(", ")})`,
+    );
+  if (workers > 1 && !isWorker()) return serveByWorkers(workers, config, log, say);
   const gateway = openRecorded(config, nodePlatform(log.report));
   const server = await openServer(gateway, config.server);
   keepServing(log);
   gateway.start();
   const stop = stopper(server, log);
   process.on("SIGTERM", stop.heed);
-  process.on("SIGINT", stop.heed);
+  // A terminal sends this to all processes, and the first of them passes it on.
+  process.on("SIGINT", isWorker() ? () => {} : stop.heed);
   if (parent !== undefined) stopWithParent(stop, parent);
   const takeUp = reloader({ ...origin, file: loaded.file }, config, gateway, log);
   for (const path of loaded.files) watchFile(path, systemClock, takeUp);
   // At a terminal it says that the terminal is gone; a service is told so that its file has changed.
   const isService = ![0, 1, 2].some(isatty);
   process.on("SIGHUP", isService ? takeUp : stop.heed);
-  console.log(
-    `Patchbay listens on ${server.url} (upstreams: ${Object.keys(config.upstreams).join(", ")})`,
-  );
+  if (!isWorker()) say(server.url);
+}
+
+function serveByWorkers(
+  workers: number,
+  { store }: Config,
+  log: Log,
+  listening: (url: string) => void,
+): void {
+  const problem = workersProblem(store);
+  if (problem === undefined) return runWorkers(workers, log, listening);
+  console.error(problem);
+  process.exitCode = 1;
 }
 
 /** One request's error must not end the others: it is logged, and serving goes on. */

@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { answerInChat } from "../support/fake-model.ts";
+import { fakeUpstream, type Body } from "../support/fake-upstream.ts";
+import { missing, postgresServer, type PostgresServer } from "../support/postgres-server.ts";
+import { replica, type Replica } from "../support/replica.ts";
+
+const TURNS = 50;
+/** At these turns the replica that is asked dies: before it is asked, or while the model answers. */
+const KILLS: ReadonlyMap<number, "before" | "within"> = new Map([
+  [7, "within"],
+  [18, "before"],
+  [30, "within"],
+  [41, "before"],
+]);
+
+const tool = {
+  type: "function",
+  name: "next",
+  parameters: { type: "object", properties: { turn: { type: "integer" } } },
+};
+
+/** The turn that a request of the upstream is for, and all calls and results in it. */
+const heardIn = (body: Body): { readonly calls: string[]; readonly results: string[] } => {
+  const messages = body["messages"] as Body[];
+  return {
+    calls: messages.flatMap(({ tool_calls }) => (tool_calls ?? []).map(({ id }: Body) => id)),
+    results: messages.flatMap(({ role, content }) => (role === "tool" ? [content] : [])),
+  };
+};
+
+describe.skipIf(missing !== undefined)(`two replicas on one PostgreSQL${missing ?? ""}`, () => {
+  let server: PostgresServer;
+  beforeAll(async () => {
+    server = await postgresServer();
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  it("lose, repeat and confuse no turn of a conversation, whichever of them dies", async () => {
+    let dying: (() => Promise<void>) | undefined;
+    await using upstream = await fakeUpstream(({ body }) => {
+      const { results } = heardIn(body);
+      const answer = answerInChat(body, {
+        calls: [{ id: `call_${results.length}`, name: "next", arguments: "{}" }],
+      });
+      const kill = dying;
+      dying = undefined;
+      return kill === undefined
+        ? answer
+        : { ...answer, steps: [kill(), ...(answer.steps as string[])] };
+    });
+    const url = await server.createDatabase();
+    const config = {
+      upstreams: { fake: { dialect: "chat", base_url: upstream.url, retries: 0 } },
+      models: { "*": "fake/m" },
+      store: { kind: "postgres", url },
+    } as const;
+    await using first = await replica(config);
+    await using second = await replica(config);
+    const replicas: readonly [Replica, Replica] = [first, second];
+
+    const post = async (to: Replica, body: unknown): Promise<Body> => {
+      const response = await fetch(`${to.url}/v1/responses`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body),
+      });
+      const got = (await response.json()) as Body;
+      if (response.status !== 200) throw new Error(JSON.stringify(got));
+      return got;
+    };
+    let previous: string | undefined;
+    const restarting = new Map<Replica, Promise<void>>();
+    for (let turn = 0; turn < TURNS; turn++) {
+      const asked = replicas[turn % 2] ?? first;
+      const other = replicas[(turn + 1) % 2] ?? second;
+      const input =
+        turn === 0
+          ? "Begin."
+          : [
+              {
+                type: "function_call_output",
+                call_id: `call_${turn - 1}`,
+                output: `result ${turn - 1}`,
+              },
+            ];
+      const body = { model: "m", tools: [tool], input, previous_response_id: previous };
+      await restarting.get(asked);
+      const kill = KILLS.get(turn);
+      if (kill === "before") await asked.kill();
+      if (kill === "within") dying = () => asked.kill();
+      // A client whose request dies sends it to the other one.
+      const answer = await post(asked, body).catch(() => post(other, body));
+      if (kill !== undefined) restarting.set(asked, asked.restart());
+      expect(answer["output"]).toMatchObject([{ call_id: `call_${turn}` }]);
+      previous = answer["id"] as string;
+      const heard = heardIn(upstream.requests.at(-1)?.body ?? {});
+      expect(heard.calls).toEqual(Array.from({ length: turn }, (_, at) => `call_${at}`));
+      expect(heard.results).toEqual(Array.from({ length: turn }, (_, at) => `result ${at}`));
+    }
+    await Promise.all(restarting.values());
+    const listed = await fetch(`${first.url}/v1/responses/${previous}/input_items?limit=100`);
+    const { data } = (await listed.json()) as { data: Body[] };
+    const outputs = data.filter(({ type }) => type === "function_call_output").length;
+    expect(outputs).toBe(TURNS - 1);
+    // One request for each turn, and one more for each that died with its replica.
+    const died = [...KILLS.values()].filter((kind) => kind === "within").length;
+    expect(upstream.requests).toHaveLength(TURNS + died);
+  }, 120_000);
+
+  it("share conversations, their leases, and what was compacted", async () => {
+    const { promise: go, resolve } = Promise.withResolvers<void>();
+    await using upstream = await fakeUpstream(({ body }, at) => {
+      const answer = answerInChat(body, { text: `Answer ${at}.` });
+      return at === 0 ? { ...answer, steps: [go, ...(answer.steps as string[])] } : answer;
+    });
+    const config = {
+      upstreams: { fake: { dialect: "chat", base_url: upstream.url, retries: 0 } },
+      models: { "*": "fake/m" },
+      store: { kind: "postgres", url: await server.createDatabase() },
+    } as const;
+    await using first = await replica(config);
+    await using second = await replica(config);
+    const ask = async (to: Replica, path: string, body: unknown): Promise<[number, Body]> => {
+      const response = await fetch(`${to.url}/v1${path}`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body),
+      });
+      return [response.status, (await response.json()) as Body];
+    };
+    const [, { id }] = await ask(first, "/conversations", {});
+    const request = { model: "m", conversation: id, input: "Hi" };
+    const held = ask(first, "/responses", request);
+    while (upstream.requests.length === 0) await new Promise((done) => setTimeout(done, 5));
+    expect((await ask(second, "/responses", request))[0]).toBe(409);
+    resolve();
+    expect((await held)[0]).toBe(200);
+    expect((await ask(second, "/responses", request))[0]).toBe(200);
+    expect(upstream.requests[1]?.text).toContain("Answer 0.");
+    const [, compacted] = await ask(first, "/responses/compact", { model: "m", input: "Hello" });
+    const next = { model: "m", input: [...compacted["output"], { role: "user", content: "On" }] };
+    expect((await ask(second, "/responses", next))[0]).toBe(200);
+  });
+});

@@ -1,0 +1,65 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import type { ConfigInput } from "../../src/gateway/config.ts";
+
+const cli = join(import.meta.dirname, "../../src/host/cli/cli.ts");
+
+/** A gateway in a process of its own, as `patchbay serve` runs it. */
+export type Replica = AsyncDisposable & {
+  readonly url: string;
+  readonly process: ChildProcess;
+  /** Ends it at once, in the middle of whatever it does. */
+  kill(): Promise<void>;
+  /** The same once more, on another port. */
+  restart(): Promise<void>;
+};
+
+export async function replica(config: ConfigInput, ...options: string[]): Promise<Replica> {
+  const folder = mkdtempSync(join(tmpdir(), "patchbay-replica-"));
+  const file = join(folder, "patchbay.json");
+  writeFileSync(file, JSON.stringify(config));
+  let running = await started(file, options);
+  return {
+    get url() {
+      return running.url;
+    },
+    get process() {
+      return running.child;
+    },
+    kill: () => ended(running.child, "SIGKILL"),
+    async restart() {
+      running = await started(file, options);
+    },
+    async [Symbol.asyncDispose]() {
+      await ended(running.child, "SIGTERM");
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+async function started(
+  file: string,
+  options: readonly string[],
+): Promise<{ readonly child: ChildProcess; readonly url: string }> {
+  const command = [cli, "serve", "--config", file, "--port", "0", "--log-level", "silent"];
+  const child = spawn(process.execPath, [...command, ...options], {
+    env: { PATH: process.env["PATH"], HOME: join(file, "..") },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  for await (const line of createInterface({ input: child.stdout })) {
+    const [url] = /http:\/\/[\d.]+:\d+/.exec(line) ?? [];
+    if (url !== undefined) return { child, url };
+  }
+  throw new Error("the gateway did not start");
+}
+
+async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exit = once(child, "exit");
+  child.kill(signal);
+  await exit;
+}
