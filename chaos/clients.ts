@@ -1,0 +1,119 @@
+/** Clients of every door, each of which knows what it must be told. */
+
+import { builtinDialects } from "../src/dialects/registry.ts";
+import { truthOf } from "./upstream.ts";
+
+export type Verdict =
+  | { readonly type: "answered" | "refused" | "failed" | "left" | "cut" }
+  | { readonly type: "wrong"; readonly why: string };
+
+const bodies: Readonly<Record<string, (text: string, stream: boolean) => object>> = {
+  chat: (content, stream) => ({ model: "m", stream, messages: [{ role: "user", content }] }),
+  responses: (input, stream) => ({ model: "m", stream, input }),
+  messages: (content, stream) => ({
+    model: "m",
+    stream,
+    max_tokens: 999,
+    messages: [{ role: "user", content }],
+  }),
+};
+
+/** How each door ends a stream well, and how it says that one failed. */
+const ends: Readonly<Record<string, { readonly good: RegExp; readonly bad: RegExp }>> = {
+  chat: { good: /"finish_reason":"stop"/g, bad: /^data: \{"error"/gm },
+  responses: {
+    good: /^event: response\.completed$/gm,
+    bad: /^event: response\.failed$/gm,
+  },
+  messages: { good: /^event: message_stop$/gm, bad: /^event: error$/gm },
+};
+
+const doors = builtinDialects.doors.map(({ name, door }) => ({ name, path: door.routes[0] ?? "" }));
+
+type Frame = {
+  readonly type?: string;
+  readonly choices?: readonly { readonly delta?: { readonly content?: string | null } }[];
+  readonly delta?: string | { readonly text?: string };
+};
+
+/** The words of a stream in their order, by the deltas of whichever door. */
+function wordsIn(text: string): string {
+  return text
+    .split("\n")
+    .filter((line) => line.startsWith("data: {"))
+    .map((line) => {
+      const { type, choices, delta } = JSON.parse(line.slice(6)) as Frame;
+      if (choices !== undefined) return choices[0]?.delta?.content ?? "";
+      if (typeof delta === "string") return type === "response.output_text.delta" ? delta : "";
+      return type === "content_block_delta" ? (delta?.text ?? "") : "";
+    })
+    .join("");
+}
+
+let made = 0;
+
+/** Asks once; `url` is the gateway's. */
+export async function askOnce(
+  url: string,
+  keys: readonly string[],
+): Promise<{ nonce: string; verdict: Verdict }> {
+  const nonce = `n${(++made).toString(36)}x${Math.random().toString(36).slice(2, 10)}`;
+  const door = doors[made % doors.length] ?? { name: "chat", path: "" };
+  const stream = Math.random() < 0.7;
+  const leaves = Math.random() < 0.08;
+  const make = bodies[door.name];
+  const end = ends[door.name];
+  if (make === undefined || end === undefined)
+    throw new Error(`add the ${door.name} door to chaos/clients.ts`);
+  const aborter = new AbortController();
+  try {
+    const response = await fetch(url + door.path, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        "x-api-key": keys[made % keys.length] ?? "",
+      },
+      body: JSON.stringify(make(`nonce:${nonce}`, stream)),
+      signal: AbortSignal.any([aborter.signal, AbortSignal.timeout(60_000)]),
+    });
+    if (leaves) setTimeout(() => aborter.abort(), Math.random() * 60);
+    const text = await response.text();
+    return { nonce, verdict: judge({ nonce, stream, text, status: response.status, end }) };
+  } catch (error) {
+    if (error instanceof Error && error.name === "TimeoutError")
+      return { nonce, verdict: { type: "wrong", why: "no end within a minute" } };
+    return { nonce, verdict: { type: leaves ? "left" : "cut" } };
+  }
+}
+
+type Told = {
+  readonly nonce: string;
+  readonly stream: boolean;
+  readonly text: string;
+  readonly status: number;
+  readonly end: { readonly good: RegExp; readonly bad: RegExp };
+};
+
+function judge({ nonce, stream, text, status, end }: Told): Verdict {
+  const foreign = (text.match(/\bn\w+x\w{4,8}(?=-\d)/g) ?? []).find((one) => one !== nonce);
+  if (foreign !== undefined) return { type: "wrong", why: `foreign words: ${foreign}` };
+  if (status !== 200) {
+    if (text.includes('"error"')) return { type: "refused" };
+    return { type: "wrong", why: `a ${status} without an error: ${text.slice(0, 200)}` };
+  }
+  const truth = truthOf(nonce);
+  const words = stream ? wordsIn(text) : text;
+  if (!stream)
+    return text.includes(truth)
+      ? { type: "answered" }
+      : { type: "wrong", why: `not the truth: ${words.slice(0, 300)}` };
+  const good = text.match(end.good)?.length ?? 0;
+  const bad = text.match(end.bad)?.length ?? 0;
+  if (good + bad !== 1)
+    return { type: "wrong", why: `${good} good and ${bad} bad ends: ${text.slice(-400)}` };
+  if (!truth.startsWith(words) && !words.startsWith(truth))
+    return { type: "wrong", why: `other words: ${words.slice(0, 300)}` };
+  if (good === 1 && !words.startsWith(truth))
+    return { type: "wrong", why: `a good end too early: ${words.slice(-100)}` };
+  return { type: good === 1 ? "answered" : "failed" };
+}
