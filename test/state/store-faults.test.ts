@@ -5,6 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
 import { answerInChat } from "../support/fake-model.ts";
 import { fakeUpstream, type Body, type FakeUpstream } from "../support/fake-upstream.ts";
+import { missing, postgresServer } from "../support/postgres-server.ts";
 import { onto, serve, type Served } from "../support/serve.ts";
 
 const greeting = (): Promise<FakeUpstream> =>
@@ -86,4 +87,30 @@ describe("an answer that cannot be stored", () => {
       expect.objectContaining({ type: "store", event: "unavailable", fault: "store.unusable" }),
     );
   });
+});
+
+describe.skipIf(missing !== undefined)(`an answer while PostgreSQL is away${missing ?? ""}`, () => {
+  it("is given, and found when the server is back; what is asked meanwhile is told to come again", async () => {
+    await using server = await postgresServer();
+    const url = await server.createDatabase();
+    await using upstream = await greeting();
+    await using served = await serve({
+      store: { kind: "postgres", url },
+      ...onto("chat", upstream.url),
+    });
+    const first = (await (await ask(served)).json()) as Body;
+    expect(await get(served, String(first["id"]))).toBe(200);
+    await server.stop("SIGQUIT");
+    const response = await ask(served);
+    expect(response.headers.get("x-patchbay-store")).toBe("unconfirmed");
+    const second = (await response.json()) as Body;
+    expect(await get(served, String(second["id"]))).toBe(503);
+    const next = await ask(served, { previous_response_id: first["id"] });
+    expect(next.status).toBe(503);
+    expect(await ask(served, { background: true }).then(({ status }) => status)).toBe(503);
+    await server.start();
+    await expect.poll(() => get(served, String(second["id"])), { timeout: 30_000 }).toBe(200);
+    expect((await ask(served, { previous_response_id: second["id"] })).status).toBe(200);
+    expect(served.happenings.filter(({ type }) => type === "store")).not.toEqual([]);
+  }, 90_000);
 });

@@ -1,0 +1,44 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { item, turn } from "../../test/support/store-suite.ts";
+import { systemClock } from "../host/platform/clock.ts";
+import { recordOf } from "./record.ts";
+import { SqliteConnection } from "./sqlite/connection.ts";
+
+const TURNS = 2000;
+
+/** Writes a chain of so many turns with so many items each; the id of its last response. */
+function fill(database: SqliteConnection, turns: number, items: number): string {
+  const name = `chain-of-${turns}`;
+  const records = Array.from({ length: turns }, (_, at) => {
+    const id = `${name}-${at}`;
+    const input = Array.from({ length: items }, (_item, n) => item(`${id}-${n}`, "x".repeat(100)));
+    const previous = at === 0 ? undefined : `${name}-${at - 1}`;
+    const response = { previous, input, json: "{}" };
+    return recordOf(turn({ answerId: id, at: systemClock.date(), response }), 0);
+  });
+  for (let at = 0; at < turns; at += 100)
+    database.call("write", { id: `${name}-${at}`, turns: records.slice(at, at + 100) });
+  return `${name}-${turns - 1}`;
+}
+
+it("loads a chain of thousands of responses for about what ten of the same size cost", () => {
+  const folder = mkdtempSync(join(tmpdir(), "patchbay-chain-"));
+  const database = new SqliteConnection(join(folder, "store.db"));
+  const long = fill(database, TURNS, 2);
+  const short = fill(database, 10, (2 * TURNS) / 10);
+  const load = (id: string): number => {
+    const query = { tenant: "ann", id, since: 0, maxBytes: 1e9 };
+    const began = process.cpuUsage();
+    const chain = database.call("loadChain", query);
+    const { user, system } = process.cpuUsage(began);
+    expect(chain.type).toBe("found");
+    return user + system;
+  };
+  const best = (id: string): number => Math.min(...Array.from({ length: 15 }, () => load(id)));
+  expect(best(long)).toBeLessThan(2 * best(short));
+  database.close();
+  rmSync(folder, { recursive: true });
+});
