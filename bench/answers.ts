@@ -55,19 +55,19 @@ const streamHead =
 const lastChunk = "0\r\n\r\n";
 
 /** Real providers flush every frame, so every frame is an HTTP chunk of its own. */
-function httpChunk(text: string): string {
+export function httpChunk(text: string): string {
   return `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
 }
 
-function burst(pieces: readonly string[]): Part[] {
+export function burst(pieces: readonly string[]): Part[] {
   return once(streamHead + pieces.join("") + lastChunk);
 }
 
-function drip(pieces: readonly string[]): Part[] {
+export function drip(pieces: readonly string[]): Part[] {
   return [streamHead, ...pieces, lastChunk].flatMap(once);
 }
 
-function once(text: string): Part[] {
+export function once(text: string): Part[] {
   return [{ bytes: Buffer.from(text), times: 1 }];
 }
 

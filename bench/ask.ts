@@ -2,8 +2,14 @@ import type { Job } from "./load.ts";
 import { requestBody, type Scenario } from "./scenarios.ts";
 import type { Subject } from "./subjects/subject.ts";
 
+const paths: Readonly<Record<Subject["door"], string>> = {
+  chat: "/v1/chat/completions",
+  responses: "/v1/responses",
+  messages: "/v1/messages",
+};
+
 export function pathOf(subject: Subject): string {
-  return subject.door === "chat" ? "/v1/chat/completions" : "/v1/responses";
+  return paths[subject.door];
 }
 
 export function headersOf(subject: Subject): Record<string, string> {
@@ -12,7 +18,7 @@ export function headersOf(subject: Subject): Record<string, string> {
 
 /** A scenario for a subject as the bytes of one HTTP request. */
 export function askOf(subject: Subject, scenario: Scenario, least = 0): Job["asks"][number] {
-  const body = requestBody(scenario, subject.door);
+  const body = requestBody(scenario, subject.door, subject.prefix);
   const headers = {
     host: `127.0.0.1:${subject.port}`,
     ...headersOf(subject),

@@ -26,7 +26,10 @@ export type Reply =
   | { readonly type: "text"; readonly fragments: readonly string[] }
   | { readonly type: "call"; readonly name: string; readonly fragments: readonly string[] };
 
-export type Door = "chat" | "responses";
+export type Door = "chat" | "responses" | "messages";
+
+/** What stands before the name of a model that is asked in the Messages dialect. */
+export const MESSAGES_PREFIX = "claude-";
 
 /** The rows every subject is measured on. */
 export const scenarios: readonly Scenario[] = [
@@ -102,9 +105,25 @@ export function scenario(id: string): Scenario {
   return found;
 }
 
-/** The request as a client of that door writes it. */
-export function requestBody(scenario: Scenario, door: Door): string {
-  const { id: model, stream, messages, tools } = scenario;
+/** The request as a client of that door writes it; `prefix` chooses the dialect of the upstream. */
+export function requestBody(scenario: Scenario, door: Door, prefix = ""): string {
+  const { id, stream, messages, tools } = scenario;
+  const model = prefix + id;
+  if (door === "messages")
+    return JSON.stringify({
+      model,
+      max_tokens: 4096,
+      system: messages
+        .filter(({ role }) => role === "system")
+        .map(({ content: text }) => ({ type: "text", text })),
+      messages: messages.filter(({ role }) => role !== "system"),
+      tools: tools.map(({ name, description, parameters }) => ({
+        name,
+        description,
+        input_schema: parameters,
+      })),
+      stream,
+    });
   if (door === "chat")
     return JSON.stringify({
       model,

@@ -2,9 +2,11 @@
 // meant and writes bytes that were ready beforehand, so that it stays out of the figures.
 import { createServer, type Socket } from "node:net";
 import { type Answer, answerOf, longAnswer, type Part } from "./answers.ts";
+import { messagesAnswerOf } from "./messages-answers.ts";
 import { scenarios } from "./scenarios.ts";
 
 const answers = new Map(scenarios.map((each) => [each.id, answerOf(each)]));
+const inMessages = new Map(scenarios.map((each) => [each.id, messagesAnswerOf(each)]));
 const drips = new Set(scenarios.filter((each) => each.pace === "drip").map((each) => each.id));
 let seen = "";
 
@@ -14,8 +16,9 @@ const server = createServer({ noDelay: true }, (socket) => {
     pending = pending ? Buffer.concat([pending, data]) : data;
     const body = wholeBody(pending);
     if (body === undefined) return;
+    const isMessages = pending.toString("latin1", 0, 64).includes("/v1/messages");
     pending = undefined;
-    answer(socket, body);
+    answer(socket, body, isMessages);
   });
   // A subject that goes away takes its connections along; nothing is lost.
   socket.on("error", () => socket.destroy());
@@ -39,7 +42,7 @@ function wholeBody(bytes: Buffer): string | undefined {
   return chunked && !body.endsWith("0\r\n\r\n") ? undefined : body;
 }
 
-function answer(socket: Socket, body: string): void {
+function answer(socket: Socket, body: string, isMessages: boolean): void {
   // An empty body asks for the last request, to see what a subject made of it.
   if (body === "") {
     socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${seen.length}\r\n\r\n${seen}`, "latin1");
@@ -47,7 +50,7 @@ function answer(socket: Socket, body: string): void {
   }
   seen = body;
   const model = /"model" *: *"([^"]*)"/.exec(body)?.[1] ?? "";
-  const found = answers.get(model) ?? long(model);
+  const found = (isMessages ? inMessages : answers).get(model) ?? long(model);
   if (!found) {
     socket.write("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n");
     return;

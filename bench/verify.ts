@@ -36,6 +36,7 @@ const responsesEvent = z.object({ type: z.string(), response: z.unknown().option
 const delta = z.object({ delta: z.string() });
 const seenRequest = z.object({
   messages: z.array(z.object({ content: z.unknown() })),
+  system: z.unknown().optional(),
   tools: z.array(z.unknown()),
 });
 
@@ -48,13 +49,13 @@ export async function verify(
   const response = await fetch(`http://127.0.0.1:${subject.port}${pathOf(subject)}`, {
     method: "POST",
     headers: headersOf(subject),
-    body: requestBody(scenario, subject.door),
+    body: requestBody(scenario, subject.door, subject.prefix),
   });
   const text = await response.text();
   const where = `${subject.name}, ${scenario.title}`;
   if (response.status !== 200)
     throw new Error(`${where}: status ${response.status}: ${text.slice(0, 300)}`);
-  const heard = subject.door === "chat" ? hearChat(text, scenario) : hearResponses(text, scenario);
+  const heard = hearers[subject.door](text, scenario);
   const expected = heardOf(scenario.reply);
   for (const key of ["text", "name", "arguments", "ended"] as const)
     if (heard[key] !== expected[key])
@@ -67,10 +68,49 @@ async function verifySeen(where: string, scenario: Scenario, port: number): Prom
   const seen = seenRequest.parse(await response.json());
   if (seen.tools.length !== scenario.tools.length)
     throw new Error(`${where}: the model saw ${seen.tools.length} tools`);
-  const said = JSON.stringify(seen.messages);
+  const said = JSON.stringify([seen.system, seen.messages]);
   for (const { content } of scenario.messages)
     if (!said.includes(content)) throw new Error(`${where}: a message did not reach the model`);
 }
+
+const messagesBlock = z.object({
+  type: z.string(),
+  text: z.string().optional(),
+  name: z.string().optional(),
+  input: z.unknown().optional(),
+});
+const messagesAnswer = z.object({ content: z.array(messagesBlock), stop_reason: z.string() });
+const messagesEvent = z.object({
+  type: z.string(),
+  content_block: messagesBlock.optional(),
+  delta: z.object({ text: z.string().optional(), partial_json: z.string().optional() }).optional(),
+});
+
+function hearMessages(text: string, scenario: Scenario): Heard {
+  const heard: Heard = { text: "", name: "", arguments: "", ended: false };
+  if (!scenario.stream) {
+    for (const block of messagesAnswer.parse(JSON.parse(text)).content) {
+      heard.text += block.text ?? "";
+      heard.name += block.name ?? "";
+      if (block.type === "tool_use") heard.arguments += JSON.stringify(block.input);
+    }
+    return { ...heard, ended: true };
+  }
+  for (const data of frames(text)) {
+    const { type, content_block, delta: piece } = messagesEvent.parse(JSON.parse(data));
+    heard.name += content_block?.name ?? "";
+    heard.text += piece?.text ?? "";
+    heard.arguments += piece?.partial_json ?? "";
+    heard.ended ||= type === "message_stop";
+  }
+  return heard;
+}
+
+const hearers: Readonly<Record<Subject["door"], (text: string, scenario: Scenario) => Heard>> = {
+  chat: hearChat,
+  responses: hearResponses,
+  messages: hearMessages,
+};
 
 function heardOf(reply: Reply): Heard {
   const said = reply.fragments.join("");

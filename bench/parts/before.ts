@@ -33,7 +33,7 @@ export const before: Part = {
   name: "before",
   when: "before",
   async measure(stand) {
-    const pairs = pairsOf(stand.subjects);
+    const pairs = pairsOf(stand.subjects.filter((each) => each.costOnly !== true));
     for (const { before: old, now } of pairs)
       for (const subject of [old, now])
         for (const each of scenarios) await load(stand, subject, each, stand.effort.warm);

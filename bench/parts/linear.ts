@@ -22,7 +22,9 @@ export const linear: Part = {
   when: "soak",
   async measure(stand) {
     const rows: Row[] = [];
-    const subjects = stand.subjects.filter((each) => each.name !== "portkey");
+    const subjects = stand.subjects.filter(
+      (each) => each.name !== "portkey" && each.costOnly !== true,
+    );
     for (const subject of subjects) {
       // The code must be warm before the shortest call, or it would look dear.
       await play(stand, subject, longCounts[0]);

@@ -17,7 +17,9 @@ export const soak: Part = {
   name: "soak",
   when: "soak",
   async measure(stand) {
-    const faces = stand.subjects.filter((each) => each.name.startsWith("patchbay"));
+    const faces = stand.subjects.filter(
+      (each) => each.name.startsWith("patchbay") && each.costOnly !== true,
+    );
     const asks = ["one-tool", "text-stream"].flatMap((id) =>
       faces.map((face) => askOf(face, scenario(id))),
     );

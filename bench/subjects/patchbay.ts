@@ -2,14 +2,14 @@ import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { freePort, startServer, temporaryFolder } from "../processes.ts";
-import { models } from "../scenarios.ts";
+import { MESSAGES_PREFIX, models } from "../scenarios.ts";
 import { Absent, type OpenSubject } from "./subject.ts";
 
 const root = join(import.meta.dirname, "../..");
 
 /**
- * Patchbay as it is published, with both of its doors in front of the same chat
- * upstream. Run from its sources it also keeps the compiler that strips their
+ * Patchbay as it is published, with its doors in front of the same upstream, which
+ * speaks chat and, for Messages, both sides of each pair. Run from its sources it also keeps the compiler that strips their
  * types, some thirty megabytes of it.
  */
 export const openPatchbay: OpenSubject = (upstream) => openCheckout(root, "patchbay", upstream);
@@ -27,7 +27,10 @@ export const openStored = (
   upstream: Pick<Upstream, "port">,
   name: string,
   setting: string,
-): ReturnType<OpenSubject> => start(root, name, upstream, setting);
+): ReturnType<OpenSubject> =>
+  start(root, name, upstream, setting).then((faces) =>
+    faces.filter((each) => each.costOnly !== true),
+  );
 
 type Upstream = Parameters<OpenSubject>[0];
 
@@ -62,15 +65,22 @@ async function start(
   return [
     { ...face, name: `${name} chat`, door: "chat" },
     { ...face, name: `${name} responses`, door: "responses" },
+    { ...face, name: `${name} messages`, door: "messages", costOnly: true },
+    { ...face, ...onMessages, name: `${name} chat on messages`, door: "chat" },
+    { ...face, ...onMessages, name: `${name} messages on messages`, door: "messages" },
   ];
 }
+
+const onMessages = { prefix: MESSAGES_PREFIX, costOnly: true } as const;
 
 function configuration(port: number, upstream: number): string {
   return `
 server: { host: 127.0.0.1, port: ${port} }
 upstreams:
   bench: { dialect: chat, base_url: "http://127.0.0.1:${upstream}/v1", api_key: x }
+  claude: { dialect: messages, base_url: "http://127.0.0.1:${upstream}/v1", api_key: x }
 models:
 ${models.map((model) => `  ${model}: bench/${model}`).join("\n")}
+${models.map((model) => `  ${MESSAGES_PREFIX}${model}: claude/${model}`).join("\n")}
 `;
 }

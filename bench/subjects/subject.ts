@@ -4,8 +4,12 @@ import type { Door } from "../scenarios.ts";
 export type Subject = {
   readonly name: string;
   readonly door: Door;
+  /** What its models' names begin with, where it is not asked for a chat upstream. */
+  readonly prefix?: string;
   readonly port: number;
   readonly headers: Readonly<Record<string, string>>;
+  /** Whether only the cost part measures it. */
+  readonly costOnly?: boolean;
   /** Its process, whose children count too. */
   readonly pid: number;
 };
