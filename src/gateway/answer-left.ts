@@ -22,7 +22,7 @@ export function answerLeft(job: Job, ended: Ended): AnswerLeft {
   const { record, seen } = answer;
   const whole = record?.whole();
   const isBegun = whole !== undefined && seen.start !== undefined;
-  const left: AnswerLeft = {
+  return {
     id: answer.id(),
     round,
     rules: job.rules,
@@ -31,11 +31,9 @@ export function answerLeft(job: Job, ended: Ended): AnswerLeft {
     response: isBegun ? responseRecord(job, ended, whole.json) : undefined,
     seals: seen.seals,
     isPrivate: job.isPrivate,
+    thoughts: job.isPrivate ? [] : (answer.thoughts?.items() ?? []),
     ...threadLeft(job, ended),
   };
-  // Whoever continues an answer that is kept whole has its thoughts with it.
-  const thoughts = left.response === undefined ? (answer.thoughts?.items() ?? []) : [];
-  return thoughts.length === 0 ? left : { ...left, items: [...left.items, ...thoughts] };
 }
 
 /** An answer of several rounds has the id of the first; an upstream that keeps answers goes on from the last. */

@@ -27,10 +27,12 @@ export type AnswerLeft = {
   readonly seals: readonly string[];
   /** Whether it may be continued on its own connection alone. */
   readonly isPrivate: boolean;
+  /** What was thought before its calls, for clients that do not give it back. */
+  readonly thoughts: readonly StoredItem[];
 };
 
 /**
- * Writes what a turn leaves behind, in one write when the turn is over. A write
+ * Writes what a turn leaves behind when the turn is over. A write
  * that fails is reported and changes no answer. Resolves to whether it is stored.
  */
 export function saveTurn(
@@ -60,7 +62,11 @@ export function saveTurn(
           usage,
         };
   try {
-    return store.saveTurn(turn).then(() => true, failed);
+    const saving = [store.saveTurn(turn)];
+    // Apart from the answer: whoever retrieves or continues that has its thoughts in it.
+    if (answer !== undefined && answer.thoughts.length > 0)
+      saving.push(store.saveTurn({ tenant, at, items: answer.thoughts, seals: none }));
+    return Promise.all(saving).then(() => true, failed);
   } catch (error) {
     return Promise.resolve(failed(error)); // The turn has ended well, whatever a store does.
   }
