@@ -1,0 +1,41 @@
+import { expect, it } from "vitest";
+import { storage } from "./storage.ts";
+
+const newId = (prefix: string): string => `${prefix}_new`;
+
+it("gives every item of the input an id, and leaves those that have one", () => {
+  const input = [
+    { role: "user", content: "Hi" },
+    { type: "function_call", id: "fc_1", call_id: "c", name: "f", arguments: "{}" },
+    { type: "reasoning", summary: [] },
+    { type: "function_call_output", call_id: "c", output: "done" },
+  ];
+  const kept = storage.inputOf({ input }, newId);
+  expect(kept.map(({ id }) => id)).toEqual(["msg_new", "fc_1", "rs_new", "item_new"]);
+  expect(kept.map(({ json }) => JSON.parse(json) as unknown)).toMatchObject(input);
+  expect(storage.inputOf({ input: "Hi" }, newId)).toHaveLength(1);
+  expect(storage.inputOf({}, newId)).toEqual([]);
+});
+
+it("takes the answer out of a body and out of the last event of a stream", () => {
+  const response = {
+    status: "completed",
+    output: [{ id: "msg_1", type: "message" }],
+    id: "resp_1",
+  };
+  const kept = {
+    json: '{"id":"resp_1","object":"response","status":"completed"}',
+    items: [{ id: "msg_1", json: '{"id":"msg_1","type":"message"}' }],
+  };
+  expect(storage.answerIn(JSON.stringify(response))).toEqual(kept);
+  expect(storage.answerIn(JSON.stringify({ type: "response.completed", response }))).toEqual(kept);
+  expect(storage.answerIn("no JSON")).toBeUndefined();
+  const items = kept.items.map(({ json }) => json);
+  expect(JSON.parse(storage.shownAnswer({ json: kept.json, items }))).toMatchObject(response);
+});
+
+it("knows its own answers from what else is kept", () => {
+  expect(storage.isOwn('{"id":"a\\"b","object":"response","status":"completed"}')).toBe(true);
+  expect(storage.isOwn('{"type":"thread","root":"msg_1"}')).toBe(false);
+  expect(storage.isOwn('{"id":"chatcmpl-1","object":"chat.completion"}')).toBe(false);
+});
