@@ -3,5 +3,5 @@ const real = Date.now.bind(Date);
 let offset = 0;
 Date.now = () => real() + offset;
 process.on("SIGUSR2", () => {
-  offset = (Math.random() - 0.5) * 48 * 3_600_000;
+  offset = Math.round((Math.random() - 0.5) * 48 * 3_600_000);
 });

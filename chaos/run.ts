@@ -55,10 +55,10 @@ const counts = new Map<string, number>();
 const wrong: string[] = [];
 const memory: number[] = [];
 const until = Date.now() + Number(values.seconds) * 1000;
-let isOver = false;
+const load = { isOver: false };
 
 async function client(): Promise<void> {
-  while (!isOver) {
+  while (!load.isOver) {
     if (!gateway.isUp) await pause(50);
     const before = gateway.deaths;
     const wasUp = gateway.isUp;
@@ -108,7 +108,7 @@ async function trouble(): Promise<void> {
     const name = names[at % names.length] ?? "";
     await deeds[name]?.();
   }
-  isOver = true;
+  load.isOver = true;
 }
 
 await Promise.all([trouble(), ...Array.from({ length: Number(values.clients) }, client)]);

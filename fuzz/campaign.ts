@@ -5,7 +5,7 @@ export type Campaign = {
   readonly name: string;
   /** Each is tried in turn; a property that fails is shrunk. */
   readonly properties: readonly Property[];
-  close?(): Promise<void>;
+  readonly close?: () => Promise<void>;
 };
 
 export type Property = {

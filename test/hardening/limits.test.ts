@@ -30,11 +30,9 @@ describe.each(builtinDialects.doors.map(({ name, door }) => [name, door.routes[0
       expect([first.status, second.status]).toEqual([200, 429]);
       const limits = [...first.headers.keys()].filter((key) => key.includes("ratelimit"));
       expect(limits).toHaveLength(6);
-      const requests = limits.filter(
-        (key) => key.includes("requests") && key.includes("remaining"),
-      );
-      expect(first.headers.get(requests[0] ?? "")).toBe("0");
-      expect(second.headers.get(requests[0] ?? "")).toBe("0");
+      const requests = limits.find((key) => key.includes("requests") && key.includes("remaining"));
+      expect(first.headers.get(requests ?? "")).toBe("0");
+      expect(second.headers.get(requests ?? "")).toBe("0");
       expect(Number(second.headers.get("retry-after"))).toBeGreaterThan(50);
       expect(await second.text()).toContain("requests a minute");
     });

@@ -59,8 +59,8 @@ describe("the limits in docs/security.md", () => {
   });
 
   it("name tests that there are", () => {
-    for (const [, path = ""] of page.matchAll(/`(test\/[\w./-]+)`/g))
-      expect(existsSync(join(root, path)), path).toBe(true);
+    const named = [...page.matchAll(/`(test\/[\w./-]+)`/g)].map(([, path = ""]) => path);
+    expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
   });
 });
 
