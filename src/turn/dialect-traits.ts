@@ -29,6 +29,8 @@ export type DialectTraits = {
   readonly strictFunctions: boolean;
   /** Whether calls of built-in tools are written as calls of a function. */
   readonly builtinsAsFunctions: boolean;
+  /** Whether a request with nothing but tools that the provider runs asks for just those to be run. */
+  readonly asksForHosted?: boolean | undefined;
   /** Whether its reasoning carries a text that only the upstream which made it can read. */
   readonly sealsReasoning: boolean;
   /** Whether such a text stands in a list of details beside the words, and what was not sealed stays as it came. */

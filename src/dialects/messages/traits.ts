@@ -25,6 +25,8 @@ export const messagesTraits: DialectTraits = {
   nestsTools: false,
   strictFunctions: false,
   builtinsAsFunctions: true,
+  // Clients search the web by a request of its own, and show its answer as what was found.
+  asksForHosted: true,
   sealsReasoning: true,
   signsReasoning: true,
   endsCalls: true,

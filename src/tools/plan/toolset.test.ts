@@ -11,9 +11,11 @@ import {
   namesOf,
   plain,
   restored,
+  traitsOf,
   whole,
   withTools,
 } from "../../../test/support/turns.ts";
+import type { Tool } from "../../turn/turn.ts";
 import { planTools, previewTools, summary } from "./plan.ts";
 import { assertMaxTools } from "./toolset.ts";
 
@@ -148,5 +150,26 @@ describe("a list of tools", () => {
     expect(() =>
       planTools(ask({ tools: [fn("a"), builtin("web_search")] }), withTools({ max: 1 })),
     ).not.toThrow();
+  });
+});
+
+describe("a tool that only the provider can run", () => {
+  const search = { ...builtin("web_search"), dialect: "messages" };
+  const tell = (tools: readonly Tool[], dialect: string) =>
+    planTools(ask({ tools, dialect, traits: traitsOf(dialect) }), plain);
+
+  it("is refused where a request is about nothing else, and its client would take the answer for a search", () => {
+    expect(() => tell([search], "messages")).toThrow(
+      "`web_search` cannot be run: the plain profile has no web_search tools",
+    );
+  });
+
+  it("is left out and reported beside others, and for clients that ask for it in passing", () => {
+    expect(tell([search, fn("look")], "messages").verdicts[0]).toMatchObject({
+      verdict: "ignored",
+    });
+    expect(tell([builtin("web_search")], "responses").verdicts[0]).toMatchObject({
+      verdict: "ignored",
+    });
   });
 });

@@ -112,7 +112,7 @@ function planToolset(turn: Turn, profile: Profile): Toolset {
     taken: allocate.taken(),
     emptied: new Set(emptied.keys()),
     identical,
-    faults: faultsOf(planned, offered, profile),
+    faults: [...faultsOf(planned, offered, profile), ...missingHosted(turn, planned)],
     toolChoices: new Map(),
   };
 }
@@ -294,6 +294,23 @@ function faultsOf(
     );
   const many = tooMany(offered.length, profile);
   return many === undefined ? faults : [...faults, many];
+}
+
+/** An answer to a request that is all about a tool of the provider's would be made up without it. */
+function missingHosted({ traits }: Turn, planned: readonly Planned[]): readonly Fault[] {
+  const [first] = planned;
+  const areMissing = planned.every(
+    ({ entry, declared }) => entry.tool.type === "builtin" && declared.verdict === "ignored",
+  );
+  if (traits.asksForHosted !== true || first === undefined || !areMissing) return [];
+  const { entry, declared } = first;
+  return [
+    new Fault(
+      "tools.refused",
+      `\`${fullName(entry)}\` cannot be run: ${declared.reason}. There is no other tool, so an answer would only pretend to have used it; choose a model whose provider runs it.`,
+      { param: entry.path },
+    ),
+  ];
 }
 
 function tooMany(count: number, profile: Profile): Fault | undefined {
