@@ -57,6 +57,8 @@ export type DoorDialect = {
   readonly writeError: (fault: Fault, requestId?: string) => string;
   /** The path that tells by POST how many tokens a request has, and the body of the answer. */
   readonly tokenCount?: TokenCountForm | undefined;
+  /** For a dialect whose answers are kept where a request asks for that. */
+  readonly completions?: CompletionForm | undefined;
   /** For a dialect whose clients may have a conversation compacted. */
   readonly compaction?: CompactionForm | undefined;
   /** For a dialect whose requests may also come as messages on a WebSocket, on the paths of `routes`. */
@@ -73,6 +75,18 @@ export type RequestHeaders = Readonly<Record<string, string | readonly string[] 
 export type TokenCountForm = {
   readonly route: string;
   body(tokens: number): Fields;
+};
+
+export type CompletionForm = {
+  /** The path that takes requests, and below which answers are found by their ids. */
+  readonly route: string;
+  /** How the ids of answers begin. */
+  readonly prefix: string;
+  isWanted(turn: Turn): boolean;
+  /** An answer as it is kept, of its body and that of the request. */
+  completionIn(text: string, body: Fields): Fields | undefined;
+  /** The messages of a request, each with an id. */
+  messagesIn(body: Fields, id: string): readonly KeptItem[];
 };
 
 export type CompactionForm = {

@@ -158,10 +158,10 @@ type KeptAnswer = Sink<TurnEvent<ClientName>> & Pick<Answer, "whole">;
 /** Folds what the client is told, where the answer is to be kept. */
 function keptAnswer(
   door: Door,
-  { thread, dialect, turn }: Job,
+  { thread, completion, dialect, turn }: Job,
   context: WriteContext,
 ): KeptAnswer | undefined {
-  if (thread === undefined) return undefined;
+  if (thread === undefined && completion === undefined) return undefined;
   const folded = folding<ClientName>();
   return {
     each(event) {

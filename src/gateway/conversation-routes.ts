@@ -7,8 +7,8 @@ import type { StoredItem } from "../store/store.ts";
 import { Fault } from "../turn/fault.ts";
 import { isFields, jsonOf } from "../turn/json.ts";
 import type { Fields } from "../turn/turn.ts";
-import { requireJson } from "./admission.ts";
-import { conversationNotFound } from "./conversation.ts";
+import { conversationNotFound, isConversationId } from "./conversation.ts";
+import { readJsonBody, readMetadata } from "./metadata.ts";
 import { page, readPageQuery } from "./page.ts";
 import type { RequestContext, Route } from "./routes.ts";
 import { sendJson } from "./send-json.ts";
@@ -16,11 +16,8 @@ import { shownId } from "./shown-id.ts";
 
 type Form = { readonly door: DoorDialect; readonly storage: StorageForm };
 
-/** As the API has it: at most so many items at once, so many pairs of metadata, and so long. */
+/** As the API has it. */
 const MAX_ITEMS = 20;
-const MAX_PAIRS = 16;
-const MAX_KEY = 64;
-const MAX_VALUE = 512;
 
 /** The longer paths first. */
 export function conversationRoutes(door: DoorDialect): Route[] {
@@ -51,7 +48,7 @@ export function conversationRoutes(door: DoorDialect): Route[] {
 async function createConversation(context: RequestContext, form: Form): Promise<void> {
   const { state, tenant } = context;
   if (state.store === noStore) throw nothingKept();
-  const body = readBody(context);
+  const body = readJsonBody(context);
   const id = state.newId("conv");
   const at = state.clock.date();
   const metadata = readMetadata(body.metadata);
@@ -68,7 +65,7 @@ async function serveConversation(context: RequestContext): Promise<void> {
 
 async function updateConversation(context: RequestContext): Promise<void> {
   const { state, tenant } = context;
-  const body = readBody(context);
+  const body = readJsonBody(context);
   const found = await foundConversation(context);
   const conversation = { ...found, metadata: readMetadata(body.metadata) };
   const { conversations } = state.store;
@@ -92,7 +89,7 @@ async function serveItems(context: RequestContext, { storage }: Form): Promise<v
 
 async function createItems(context: RequestContext, form: Form): Promise<void> {
   const { state, tenant } = context;
-  const items = readItems(context, form, readBody(context).items);
+  const items = readItems(context, form, readJsonBody(context).items);
   const id = idOf(context);
   if (!(await state.store.conversations.addConversationItems(tenant, id, items)))
     throw conversationNotFound(id);
@@ -118,12 +115,10 @@ async function deleteItem(context: RequestContext): Promise<void> {
   sendJson(context, 200, conversation);
 }
 
-const idOf = ({ params }: RequestContext): string => params.id ?? "";
-
-function readBody({ state, exchange }: RequestContext): Fields {
-  if (exchange.body === "") return {};
-  requireJson(exchange.headers);
-  return state.readBody(exchange.body);
+/** What else is kept has other ids. */
+function idOf({ params: { id = "" } }: RequestContext): string {
+  if (!isConversationId(id)) throw conversationNotFound(id);
+  return id;
 }
 
 async function foundConversation(context: RequestContext): Promise<Fields> {
@@ -164,19 +159,6 @@ function readItems(
     throw new Fault(error.code, message, { ...error.detail, param }, error);
   }
   return storage.inputOf({ input: items }, state.newId);
-}
-
-function readMetadata(metadata: unknown): Fields {
-  if (metadata === undefined || metadata === null) return {};
-  const isFit =
-    isFields(metadata) &&
-    Object.entries(metadata).every(
-      ([key, value]) =>
-        key.length <= MAX_KEY && typeof value === "string" && value.length <= MAX_VALUE,
-    );
-  if (isFit && Object.keys(metadata).length <= MAX_PAIRS) return metadata;
-  const sizes = `keys of up to ${MAX_KEY} and texts of up to ${MAX_VALUE} characters`;
-  throw wrong("metadata", `must be an object of at most ${MAX_PAIRS} ${sizes}`);
 }
 
 const wrong = (param: string, problem: string): Fault =>

@@ -21,6 +21,9 @@ const LEASE_MS = 30_000;
 
 type State = Pick<GatewayState, "store" | "config" | "clock" | "newId" | "upstreams">;
 
+/** Completions are kept beside conversations, under other ids. */
+export const isConversationId = (id: string): boolean => id.startsWith("conv_");
+
 /** Makes the turn of a request that belongs to a conversation: its items come before the request's own. */
 export function inConversation(
   state: State,
@@ -31,6 +34,7 @@ export function inConversation(
   if (form === undefined || state.store === noStore) return recall(request);
   const id = form.idIn(request.body);
   if (id === undefined) return recall(request);
+  if (!isConversationId(id)) throw conversationNotFound(id);
   return recallConversation(state, { ...request, body: form.without(request.body) }, id, recall);
 }
 

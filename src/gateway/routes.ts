@@ -7,7 +7,7 @@ import type { Tenant } from "../turn/tenant.ts";
 import type { Turn } from "../turn/turn.ts";
 import { modelProfile } from "../profiles/models.ts";
 import type { Profile } from "../turn/profile.ts";
-import { headerOf, requestIdOf, requireJson } from "./admission.ts";
+import { requestIdOf, requireJson } from "./admission.ts";
 import { pausedStage } from "./paused.ts";
 import { disclosureStage, type DisclosureStage } from "./disclosure/stage.ts";
 import type { Exchange } from "./exchange.ts";
@@ -16,6 +16,9 @@ import { decoded, serveModel, serveModels } from "./model-routes.ts";
 import { matchPath } from "./match-path.ts";
 import { serveCompaction, type TurnOverrides, type TurnSteps } from "./compact.ts";
 import { inConversation } from "./conversation.ts";
+import { completionFor } from "./completion.ts";
+import { completionRoutes } from "./completion-routes.ts";
+import { listRoute } from "./list-route.ts";
 import { conversationRoutes } from "./conversation-routes.ts";
 import { openSeals } from "./open-seals.ts";
 import { planTurn } from "./plan-report.ts";
@@ -113,6 +116,7 @@ const doorRoutes = (entry: DoorEntry): Route[] => [
   ...compactionRoutes(entry),
   ...storedRoutes(entry),
   ...conversationRoutes(entry.door),
+  ...completionRoutes(entry.door),
 ];
 
 /** What is kept of answers, below the path that takes requests for them; the longer paths first. */
@@ -174,13 +178,7 @@ const compactionRoutes = ({ door }: DoorEntry): Route[] => {
 const turnRoutes = (entry: DoorEntry): Route[] =>
   entry.door.routes.flatMap((path): Route[] => [
     { method: "POST", path, door: entry.door, serve: (context) => serveTurn(context, entry.door) },
-    {
-      method: "GET",
-      path,
-      door: entry.door,
-      refuses: true,
-      serve: (context) => refuseSocket(context, entry.title),
-    },
+    listRoute(entry, path),
   ]);
 
 type Found = { readonly route: Route; readonly rest: string; readonly params: PathParams };
@@ -283,6 +281,7 @@ function startTurn(
 ): void | Promise<void> {
   const { state, exchange, requestId, tenant } = context;
   const { turn, referring, added, sealOwner, generates = true, thread } = request;
+  const completion = completionFor(state, { dialect, turn });
   const rules = rulesFor(context);
   const chain = selectChain(turn.model, state.config, state.upstreams);
   const disclosure = disclosureOf(context, turn, chain);
@@ -305,13 +304,17 @@ function startTurn(
     reply: exchange.reply,
     span: startSpan(turnAhead(chain[0], turn.stream), exchange.headers),
     stage: stageOf(turn, [
-      () => (thread === undefined && !isInBackground(turn) ? undefined : withOwnId()),
+      () =>
+        thread === undefined && completion === undefined && !isInBackground(turn)
+          ? undefined
+          : withOwnId(),
       () => pausedStage(turn, profilesOf(chain)),
       () => disclosure,
       ...(state.stages ?? []),
     ]),
     thread,
     conversation: request.conversation,
+    completion,
     disclosure: disclosure?.figures,
     headers: (round) => ({
       ...turnHeaders({ requestId, door: dialect, rules }, round),
@@ -378,18 +381,6 @@ async function serveUsage(context: RequestContext): Promise<void> {
   const query = readUsageQuery(context.exchange.query, clock.date());
   const rows = await store.sumUsage(context.tenant, query.start, query.end);
   sendJson(context, 200, usageBody(rows, query));
-}
-
-/** Codex tries a WebSocket first; 426 is the one answer that makes it use HTTP at once. */
-function refuseSocket({ exchange, route: { path } }: RequestContext, title: string): void {
-  if (headerOf(exchange.headers, "upgrade") === undefined)
-    throw new Fault("request.method", `${path} takes POST, not ${exchange.method}.`, {
-      allow: "POST",
-    });
-  throw new Fault(
-    "request.websocket",
-    `${title} over WebSocket is not offered here; POST to ${path}.`,
-  );
 }
 
 export const requestIdFor = (state: GatewayState, exchange: Exchange): string =>

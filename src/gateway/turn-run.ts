@@ -1,4 +1,4 @@
-import type { DoorDialect } from "../dialects/dialect.ts";
+import type { CompletionForm, DoorDialect } from "../dialects/dialect.ts";
 import { dropSource } from "../dialects/shared/source-text.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { kindOf } from "../tools/kinds/kinds.ts";
@@ -15,7 +15,8 @@ import type { CallRules } from "../turn/rules.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Turn } from "../turn/turn.ts";
 import type { Prepared } from "../upstreams/upstream.ts";
-import { addTurn, storedPart, type HeldConversation } from "./conversation.ts";
+import { saveAnswer } from "./save-answer.ts";
+import type { HeldConversation } from "./conversation.ts";
 import type { Reply } from "./exchange.ts";
 import { answerLeft } from "./answer-left.ts";
 import { answerTurn, type Answer, type RoundResult } from "./answer.ts";
@@ -27,7 +28,7 @@ import type { TurnPermit } from "./limits/tenant-limits.ts";
 import { goingOn, mayGoOn } from "./go-on.ts";
 import { prepareRound, withoutAnswer, type Round } from "./round.ts";
 import type { RunningTurn, RunningTurnView } from "./running-turns.ts";
-import { saveTurn, withinWait, type AnswerLeft } from "./save-turn.ts";
+import { withinWait, type AnswerLeft } from "./save-turn.ts";
 import { linkName, providerOf, type Link } from "./select.ts";
 import { outcomeOf } from "./tally.ts";
 import type { ThreadEntry } from "./thread.ts";
@@ -46,6 +47,8 @@ export type Job = {
   readonly turn: Turn;
   /** False: it is planned, stored and answered with nothing; no upstream is asked. */
   readonly generates: boolean;
+  /** How its answer is kept as a completion, where it is. */
+  readonly completion?: CompletionForm | undefined;
   /** The conversation that it belongs to. */
   readonly conversation?: HeldConversation | undefined;
   /** Whether its answer may be continued on its own connection alone. */
@@ -330,7 +333,8 @@ class TurnRun implements RunningTurn {
   /** What a client is told to have completed can be retrieved: its end waits until it is stored, unless that takes too long. */
   #saved(): Promise<boolean> | undefined {
     const answer = this.#answer;
-    if (answer?.record === undefined) return undefined;
+    if (answer === undefined) return undefined;
+    if (answer.record === undefined && this.#job.completion === undefined) return undefined;
     const saving = this.#save(this.#done(outcomeOf(answer.seen), 200, answer.seen.fault));
     return withinWait(this.#state, saving, this.#job.requestId);
   }
@@ -338,14 +342,9 @@ class TurnRun implements RunningTurn {
   #save(done: TurnDone): Promise<boolean> {
     this.#isSaved = true;
     try {
-      const { tenant, conversation } = this.#job;
-      const left = this.#answerLeft(done);
-      if (conversation === undefined) return saveTurn(this.#state, tenant, done, left);
-      return saveTurn(this.#state, tenant, done, storedPart(this.#job, left)).then((stored) =>
-        addTurn(conversation, left, done).then(
-          () => stored,
-          (error: unknown) => (this.#faultOf(error), false),
-        ),
+      const ended = { answer: this.#answer, done, left: this.#answerLeft(done) };
+      return saveAnswer(this.#state, this.#job, ended).catch(
+        (error: unknown) => (this.#faultOf(error), false),
       );
     } catch (error) {
       this.#faultOf(error); // It is reported, and the answer is none the worse for it.

@@ -9,6 +9,8 @@ export type ConversationStore = {
   /** False if there is none. */
   updateConversation(tenant: Tenant, id: string, json: string): Promise<boolean>;
   deleteConversation(tenant: Tenant, id: string): Promise<boolean>;
+  /** The latest whose ids begin so, oldest first; at most a thousand. */
+  listConversations(tenant: Tenant, prefix: string): Promise<readonly StoredConversation[]>;
   /** Behind all others; false if there is no such conversation. */
   addConversationItems(tenant: Tenant, id: string, items: readonly StoredItem[]): Promise<boolean>;
   /** With all of its items, in one query; `maxBytes` bounds their JSON in sum. */

@@ -50,6 +50,13 @@ export class DatabaseConversations implements ConversationStore {
     return this.#ask(tenant, id, false, (database, key) => database.deleteConversation(key));
   }
 
+  /** The prefix goes where a query has the id. */
+  listConversations(tenant: Tenant, prefix: string): Promise<readonly StoredConversation[]> {
+    return this.#ask<readonly StoredConversation[]>(tenant, prefix, [], (database, key) =>
+      database.listConversations(key),
+    );
+  }
+
   addConversationItems(tenant: Tenant, id: string, items: readonly StoredItem[]): Promise<boolean> {
     check(items);
     const at = this.#options.clock.date();

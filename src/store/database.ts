@@ -59,6 +59,7 @@ export type ConversationOperations = {
   findConversation(query: IdQuery): StoredConversation | undefined;
   updateConversation(query: UpdateConversationQuery): boolean;
   deleteConversation(query: IdQuery): boolean;
+  listConversations(query: IdQuery): readonly StoredConversation[];
   addConversationItems(query: AddItemsQuery): boolean;
   loadConversation(query: LoadConversationQuery): FoundConversation;
   deleteConversationItem(query: ConversationItemQuery): boolean;

@@ -8,11 +8,14 @@ import type {
   NewConversation,
   StoredConversation,
 } from "./conversations.ts";
+import { MOST_LISTED } from "./listed.ts";
 import type { Retention, StoredItem } from "./store.ts";
 
 type Kept = {
   readonly tenant: Tenant;
   readonly id: string;
+  /** Its place among all, by when it was made. */
+  readonly order: number;
   json: string;
   items: readonly StoredItem[];
   bytes: number;
@@ -30,6 +33,7 @@ export class MemoryConversations implements ConversationStore {
   /** Those last written to are at the end. */
   readonly #kept = new Map<string, Kept>();
   #bytes = 0;
+  #made = 0;
 
   constructor(clock: Pick<Clock, "date">, retention: Retention) {
     this.#clock = clock;
@@ -37,7 +41,7 @@ export class MemoryConversations implements ConversationStore {
   }
 
   async createConversation({ tenant, id, json, items }: NewConversation): Promise<void> {
-    this.#put({ tenant, id, json, items, bytes: 0, at: 0 });
+    this.#put({ tenant, id, json, items, bytes: 0, at: 0, order: this.#made++ });
   }
 
   async findConversation(tenant: Tenant, id: string): Promise<StoredConversation | undefined> {
@@ -55,6 +59,15 @@ export class MemoryConversations implements ConversationStore {
     const kept = this.#find(tenant, id);
     if (kept !== undefined) this.#drop(kept);
     return kept !== undefined;
+  }
+
+  async listConversations(tenant: Tenant, prefix: string): Promise<readonly StoredConversation[]> {
+    return [...this.#kept.values()]
+      .filter((one) => one.tenant === tenant && one.id.startsWith(prefix))
+      .filter(({ id }) => this.#find(tenant, id) !== undefined)
+      .toSorted((a, b) => a.order - b.order)
+      .slice(-MOST_LISTED)
+      .map(({ id, json }) => ({ id, json }));
   }
 
   async addConversationItems(

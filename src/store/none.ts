@@ -20,6 +20,7 @@ export const noStore: Store = {
     findConversation: () => Promise.resolve(undefined),
     updateConversation: () => Promise.resolve(false),
     deleteConversation: () => Promise.resolve(false),
+    listConversations: () => Promise.resolve([]),
     addConversationItems: () => Promise.resolve(false),
     loadConversation: () => Promise.resolve({ type: "missing" }),
     deleteConversationItem: () => Promise.resolve(false),

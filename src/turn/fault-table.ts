@@ -205,6 +205,12 @@ export const faults = {
     retry: false,
     what: "Strictness is on and the plan would lose something.",
   },
+  "completion.not_found": {
+    status: 404,
+    type: "not_found_error",
+    retry: false,
+    what: "No completion is kept under this id: it is unknown, has expired, was deleted or is another tenant's.",
+  },
   "conversation.not_found": {
     status: 404,
     type: "not_found_error",

@@ -148,7 +148,8 @@ describe.each(doors)("the %s door", (door) => {
     expect(await errorOf(response)).toMatchObject({ code: "request.method" });
   });
 
-  it("is no place for GET", async () => {
+  // Chat completions that were stored are listed there.
+  it.skipIf(door === "chat")("is no place for GET", async () => {
     const response = await fetch(doorUrl(served, door), { headers: { "x-api-key": KEY } });
     expect(response.status).toBe(405);
     expect(await errorOf(response)).toMatchObject({ code: "request.method" });

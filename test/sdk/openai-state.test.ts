@@ -52,6 +52,39 @@ describe("the openai SDK", () => {
     await expect(conversations.retrieve(id)).rejects.toThrow(NotFoundError);
   });
 
+  it("stores, lists, shows, changes and deletes chat completions", async () => {
+    await using served = await serve({});
+    const { completions } = clientOf(served).chat;
+    const messages = [{ role: "user" as const, content: "Hello" }];
+    const request = { model: "demo", messages, store: true, metadata: { topic: "a" } };
+    const first = await completions.create(request);
+    const stream = await completions.create({
+      ...request,
+      metadata: { topic: "b" },
+      stream: true,
+    });
+    let second = "";
+    for await (const chunk of stream) second = chunk.id;
+    await completions.create({ ...request, store: false });
+    const listed = await allOf(completions.list());
+    expect(listed.map(({ id }) => id)).toEqual([first.id, second]);
+    expect(await allOf(completions.list({ metadata: { topic: "b" } }))).toEqual([listed[1]]);
+    expect(await allOf(completions.list({ model: "nobody" }))).toEqual([]);
+    expect(await allOf(completions.list({ limit: 1, order: "desc" }))).toHaveLength(2);
+    expect(await completions.retrieve(first.id)).toEqual({
+      ...first,
+      metadata: { topic: "a" },
+    });
+    expect(listed[1]?.choices[0]?.message).toEqual(listed[0]?.choices[0]?.message);
+    const kept = await allOf(completions.messages.list(first.id));
+    expect(kept).toMatchObject([{ role: "user", content: "Hello" }]);
+    const changed = await completions.update(first.id, { metadata: { topic: "c" } });
+    expect(await completions.retrieve(first.id)).toEqual(changed);
+    expect((await completions.delete(first.id)).deleted).toBe(true);
+    await expect(completions.retrieve(first.id)).rejects.toThrow(NotFoundError);
+    await expect(completions.retrieve("conv_1")).rejects.toThrow(NotFoundError);
+  });
+
   it("compacts a conversation and goes on from what it got", async () => {
     await using served = await serve({});
     const { responses } = clientOf(served);

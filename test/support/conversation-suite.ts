@@ -79,8 +79,8 @@ export function describeConversations(kind: string, open: OpenStore): void {
 
     it("are had by one turn at a time, until it lets go or its time is over", async () => {
       const { clock, store, create, conversations } = await opened();
-      const lease = (owner: string, tenant = "ann", id = "c") =>
-        conversations.leaseConversation(tenant, id, { owner, ms: 50 });
+      const lease = (owner: string, tenant = "ann", ms = HOUR_MS / 2) =>
+        conversations.leaseConversation(tenant, "c", { owner, ms });
       await create("c");
       expect(await lease("one")).toBe("held");
       expect(await lease("two")).toBe("locked");
@@ -90,9 +90,10 @@ export function describeConversations(kind: string, open: OpenStore): void {
       expect(await lease("two")).toBe("locked");
       await conversations.releaseConversation("ann", "c", "one");
       expect(await lease("two")).toBe("held");
+      expect(await lease("two", "ann", 1)).toBe("held");
       // A lease in PostgreSQL ends by the clock of the database.
-      clock.move(51);
-      await new Promise((resolve) => setTimeout(resolve, 60));
+      clock.move(2);
+      await new Promise((resolve) => setTimeout(resolve, 5));
       expect(await lease("three")).toBe("held");
       const tries = await Promise.all(["a", "b", "c", "d"].map((owner) => lease(owner)));
       expect(tries).toEqual(["locked", "locked", "locked", "locked"]);
@@ -108,6 +109,17 @@ export function describeConversations(kind: string, open: OpenStore): void {
       clock.move(HOUR_MS / 2 + 1000);
       expect(await itemsOf(store, "c")).toEqual(["x"]);
       expect(await itemsOf(store, "d")).toBe("missing");
+      await store.close();
+    });
+
+    it("are listed by how their ids begin, in the order in which they were made", async () => {
+      const { store, create, conversations } = await opened();
+      for (const id of ["b-2", "a-1", "b-1", "b_3"]) await create(id);
+      await create("b-4", "bob");
+      await conversations.addConversationItems("ann", "b-2", [item("x")]);
+      const listed = await conversations.listConversations("ann", "b-");
+      expect(listed).toEqual(["b-2", "b-1"].map((id) => ({ id, json: JSON.stringify({ id }) })));
+      expect(await conversations.listConversations("eve", "b-")).toEqual([]);
       await store.close();
     });
 

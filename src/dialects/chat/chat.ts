@@ -6,6 +6,7 @@ import { errorText } from "../errors/fault-body.ts";
 import { readEvents } from "./read-events.ts";
 import { readRequest } from "./read-request.ts";
 import { chatDoor, chatRoute } from "./route.ts";
+import { completions } from "./stored.ts";
 import { chatTraits } from "./traits.ts";
 import { writeAnswer } from "./write-answer.ts";
 import { writeEvents } from "./write-events.ts";
@@ -26,6 +27,7 @@ export const chat = {
     writeAnswer,
     writeError: errorText,
     rateLimitHeaders,
+    completions,
   },
   upstream: {
     path: () => chatRoute,

@@ -21,6 +21,7 @@ import type {
 import { fairShares } from "../fair-share.ts";
 import type { LeaseState } from "../conversations.ts";
 import type { StoredItem } from "../store.ts";
+import { MOST_LISTED } from "../listed.ts";
 import { arrayText } from "./array-text.ts";
 
 type Row = Readonly<Record<string, unknown>>;
@@ -71,6 +72,16 @@ export async function findConversation(
   const text = `SELECT json FROM patchbay.conversations WHERE ${own}`;
   const [row] = await ask(sql, text, [tenant, id, since]);
   return row === undefined ? undefined : { id, json: String(row["json"]) };
+}
+
+export async function listConversations(
+  sql: Sql,
+  { tenant, id: prefix, since }: IdQuery,
+): Promise<readonly StoredConversation[]> {
+  const text = `SELECT id, json FROM patchbay.conversations WHERE tenant = $1
+    AND starts_with(id, $2) AND at >= $3::text::bigint ORDER BY seq DESC LIMIT ${MOST_LISTED}`;
+  const rows = await ask(sql, text, [tenant, prefix, since]);
+  return rows.map((row) => ({ id: String(row["id"]), json: String(row["json"]) })).toReversed();
 }
 
 export async function updateConversation(

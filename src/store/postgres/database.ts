@@ -9,6 +9,7 @@ import {
   deleteConversationItem,
   findConversation,
   leaseConversation,
+  listConversations,
   loadConversation,
   releaseConversation,
   secret,
@@ -73,6 +74,7 @@ export function openPostgres(url: string, clock: Clock): Database {
       connection.ask(({ sql, offset }) => createConversation(sql, conversation, offset)),
     addConversationItems: (query) =>
       connection.ask(({ sql, offset }) => addConversationItems(sql, shift(query, offset), offset)),
+    listConversations: shifted(listConversations),
     findConversation: shifted(findConversation),
     updateConversation: shifted(updateConversation),
     deleteConversation: shifted(deleteConversation),

@@ -6,6 +6,7 @@ import {
 } from "../conversations.ts";
 import type { ConversationOperations } from "../database.ts";
 import { fairShares } from "../fair-share.ts";
+import { MOST_LISTED } from "../listed.ts";
 import type { StoredItem } from "../store.ts";
 import { inTransaction } from "./transaction.ts";
 
@@ -18,6 +19,9 @@ export function sqliteConversations(database: DatabaseSync): ConversationOperati
   );
   const find = database.prepare(
     "SELECT seq, json FROM conversations WHERE tenant = ? AND id = ? AND at >= ?",
+  );
+  const list = database.prepare(
+    `SELECT id, json FROM conversations WHERE tenant = ? AND id >= ? AND id < ? AND at >= ? ORDER BY seq DESC LIMIT ${MOST_LISTED}`,
   );
   const update = database.prepare("UPDATE conversations SET json = ? WHERE seq = ?");
   const { addItems, touch, ...parts } = itemStatements(database);
@@ -62,6 +66,8 @@ export function sqliteConversations(database: DatabaseSync): ConversationOperati
     },
     deleteConversationItem: ({ item, ...key }) =>
       change(key, (seq) => Number(parts.remove.run(seq, item).changes) > 0),
+    listConversations: ({ tenant, id, since }) =>
+      list.all(tenant, id, `${id}\u{10FFFF}`, since).map(itemOf).toReversed(),
     ...leases(database, seqOf),
     ...secrets(database),
   };

@@ -33,6 +33,7 @@ const operationNames: Readonly<Record<keyof Operations, true>> = {
   findConversation: true,
   updateConversation: true,
   deleteConversation: true,
+  listConversations: true,
   addConversationItems: true,
   loadConversation: true,
   deleteConversationItem: true,

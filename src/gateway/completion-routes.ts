@@ -1,0 +1,120 @@
+/** The routes that list, show, change and delete stored completions. */
+
+import type { CompletionForm, DoorDialect } from "../dialects/dialect.ts";
+import { itemsText } from "../store/chain-rows.ts";
+import { Fault } from "../turn/fault.ts";
+import { isFields, jsonOf } from "../turn/json.ts";
+import type { Fields } from "../turn/turn.ts";
+import { readJsonBody, readMetadata } from "./metadata.ts";
+import { page, readPageQuery } from "./page.ts";
+import type { RequestContext, Route } from "./routes.ts";
+import { sendJson } from "./send-json.ts";
+import { shownId } from "./shown-id.ts";
+
+type Serve = (context: RequestContext, form: CompletionForm) => Promise<void>;
+
+/** The longer paths first. */
+export function completionRoutes(door: DoorDialect): Route[] {
+  const { completions: form } = door;
+  if (form === undefined) return [];
+  const one = `${form.route}/{id}`;
+  const rows: readonly (readonly [string, string, Serve])[] = [
+    ["GET", `${one}/messages`, serveMessages],
+    ["GET", one, serveCompletion],
+    ["POST", one, updateCompletion],
+    ["DELETE", one, deleteCompletion],
+  ];
+  return rows.map(([method, path, serve]) => ({
+    method,
+    path,
+    door,
+    serve: (context) => serve(context, form),
+  }));
+}
+
+/** The latest of them; `model` and `metadata[key]` choose among them. */
+export async function serveCompletions(
+  context: RequestContext,
+  { prefix }: CompletionForm,
+): Promise<void> {
+  const { state, tenant, exchange } = context;
+  const fields = new URLSearchParams(exchange.query);
+  if (!fields.has("order")) fields.set("order", "asc");
+  const query = readPageQuery(fields.toString());
+  const kept = await state.store.conversations.listConversations(tenant, prefix);
+  const wanted = [...fields].flatMap(([name, value]) => {
+    const [, key] = /^metadata\[(.*)\]$/.exec(name) ?? [];
+    return key === undefined ? [] : [[key, value] as const];
+  });
+  const model = fields.get("model");
+  const completions = kept.map(({ json }) => jsonOf(json)).filter(isFields);
+  const chosen = completions.filter(
+    (one) =>
+      (model === null || one.model === model) &&
+      wanted.every(([key, value]) => isFields(one.metadata) && one.metadata[key] === value),
+  );
+  sendJson(
+    context,
+    200,
+    page(chosen, query, (one) => one),
+  );
+}
+
+async function serveCompletion(context: RequestContext, form: CompletionForm): Promise<void> {
+  sendJson(context, 200, await found(context, form));
+}
+
+async function updateCompletion(context: RequestContext, form: CompletionForm): Promise<void> {
+  const { state, tenant } = context;
+  const { metadata } = readJsonBody(context);
+  const completion = { ...(await found(context, form)), metadata: readMetadata(metadata) };
+  const id = idOf(context, form);
+  const json = JSON.stringify(completion);
+  if (!(await state.store.conversations.updateConversation(tenant, id, json))) throw notFound(id);
+  sendJson(context, 200, completion);
+}
+
+async function deleteCompletion(context: RequestContext, form: CompletionForm): Promise<void> {
+  const id = idOf(context, form);
+  if (!(await context.state.store.conversations.deleteConversation(context.tenant, id)))
+    throw notFound(id);
+  sendJson(context, 200, { object: "chat.completion.deleted", id, deleted: true });
+}
+
+async function serveMessages(context: RequestContext, form: CompletionForm): Promise<void> {
+  const { state, tenant, exchange } = context;
+  const fields = new URLSearchParams(exchange.query);
+  if (!fields.has("order")) fields.set("order", "asc");
+  const query = readPageQuery(fields.toString());
+  const id = idOf(context, form);
+  const limit = state.config.server.body_limit;
+  // What came in a request may have been as large as that, and has ids now.
+  const kept = await state.store.conversations.loadConversation(tenant, id, 2 * limit);
+  if (kept.type !== "found") throw notFound(id);
+  const messages = JSON.parse(`[${itemsText(kept.items)}]`) as Fields[];
+  sendJson(
+    context,
+    200,
+    page(messages, query, (one) => one),
+  );
+}
+
+async function found(context: RequestContext, form: CompletionForm): Promise<Fields> {
+  const id = idOf(context, form);
+  const kept = await context.state.store.conversations.findConversation(context.tenant, id);
+  const completion = kept === undefined ? undefined : jsonOf(kept.json);
+  if (!isFields(completion)) throw notFound(id);
+  return completion;
+}
+
+/** What else is kept has other ids. */
+function idOf({ params: { id = "" } }: RequestContext, { prefix }: CompletionForm): string {
+  if (!id.startsWith(prefix)) throw notFound(id);
+  return id;
+}
+
+/** The same words whether it is unknown, has expired, was deleted or is somebody else's. */
+const notFound = (id: string): Fault =>
+  new Fault("completion.not_found", `Completion with id '${shownId(id)}' not found.`, {
+    param: "completion_id",
+  });
