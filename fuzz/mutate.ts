@@ -83,6 +83,7 @@ function apply(node: Node, { does, value: given, times }: Change): void {
         for (let at = 0; at < times; at++) holder.push(structuredClone(get(node)));
       return;
     case "rename":
+      if (Array.isArray(holder)) return;
       return set(
         { holder, key: typeof value === "string" ? value : `${key}x` },
         structuredClone(get(node)),
