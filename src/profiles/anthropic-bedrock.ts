@@ -5,7 +5,7 @@ import { extendProfile } from "./extend.ts";
  * Claude on Amazon Bedrock by InvokeModel, `https://bedrock-runtime.REGION.amazonaws.com`,
  * with an API key of Bedrock as bearer token or requests that the host signs.
  * From the AWS page on Anthropic's Messages API and the `@anthropic-ai/bedrock-sdk`
- * package. Read 2026-11.
+ * package. Not tried against it.
  *
  * Its streams have frames of AWS's own, which nobody here reads: it is asked for
  * whole answers, and clients that want streams are given them all the same. It

@@ -3,8 +3,8 @@ import { extendProfile } from "./extend.ts";
 
 /**
  * Claude on Vertex AI, `https://REGION-aiplatform.googleapis.com/v1/projects/PROJECT/locations/REGION/publishers/anthropic`,
- * with an access token as key. From Google's page on the models of partners and
- * the `@anthropic-ai/vertex-sdk` package. Read 2026-11.
+ * with an access token as key. After Google's page on the models of partners and
+ * the `@anthropic-ai/vertex-sdk` package. Not tried against it.
  *
  * It takes no system messages among the others, and of the server's tools the
  * search of the web alone.

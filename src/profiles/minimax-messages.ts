@@ -2,8 +2,8 @@ import { extendProfile } from "./extend.ts";
 import { genericMessages } from "./generic-messages.ts";
 
 /**
- * MiniMax in its Messages form, `https://api.minimax.io/anthropic/v1`. From
- * platform.minimax.io, Anthropic-compatible API. Read 2026-11.
+ * MiniMax in its Messages form, `https://api.minimax.io/anthropic/v1`. After
+ * platform.minimax.io, Anthropic-compatible API. Not tried against it.
  *
  * It overlooks `top_k`, stop sequences and tiers, and takes text and calls only.
  */

@@ -3,7 +3,7 @@ import { genericMessages } from "./generic-messages.ts";
 
 /**
  * Moonshot in its Messages form, `https://api.moonshot.ai/anthropic/v1`, for the
- * kimi-k models. From platform.moonshot.ai, use in Claude Code. Read 2026-11.
+ * kimi-k models. After platform.moonshot.ai, use in Claude Code. Not tried against it.
  *
  * Inferred: that it takes images as bytes only in messages, and no format.
  */

@@ -2,9 +2,9 @@ import { extendProfile, NO_LIMIT } from "./extend.ts";
 import { genericMessages } from "./generic-messages.ts";
 
 /**
- * Ollama in its Messages form, `http://127.0.0.1:11434/v1`. From its docs,
+ * Ollama in its Messages form, `http://127.0.0.1:11434/v1`. After its docs,
  * Anthropic compatibility, and ollama#16372 (no system messages among the
- * others). Read 2026-11.
+ * others). Not tried against it.
  *
  * It has no choice of tools, no formats and no caches, and takes images as bytes.
  */

@@ -3,7 +3,7 @@ import { genericMessages } from "./generic-messages.ts";
 
 /**
  * Qwen in its Messages form, `https://dashscope-intl.aliyuncs.com/apps/anthropic/v1`.
- * From Alibaba Cloud Model Studio, Claude Code. Read 2026-11.
+ * From Alibaba Cloud Model Studio, Claude Code. Not tried against it.
  *
  * Inferred: that formats and tiers are not taken.
  */

@@ -2,9 +2,9 @@ import { extendProfile, NO_LIMIT } from "./extend.ts";
 import { genericMessages } from "./generic-messages.ts";
 
 /**
- * vLLM in its Messages form, `http://HOST:8000/v1`. From its source,
+ * vLLM in its Messages form, `http://HOST:8000/v1`. After its source,
  * entrypoints/anthropic, and vllm#44000 (no system messages among the others).
- * Read 2026-11.
+ * Not tried against it.
  *
  * Thinking is set by the template of the model, not by the request.
  */

@@ -3,8 +3,8 @@ import { genericMessages } from "./generic-messages.ts";
 
 /**
  * Z.ai and Zhipu in their Messages form, `https://api.z.ai/api/anthropic/v1` and
- * `https://open.bigmodel.cn/api/anthropic/v1`, for the GLM models. From
- * docs.z.ai, Claude Code. Read 2026-11.
+ * `https://open.bigmodel.cn/api/anthropic/v1`, for the GLM models. After
+ * docs.z.ai, Claude Code. Not tried against it.
  *
  * Inferred: that a forced choice and formats are not taken, as in its chat.
  */
