@@ -59,7 +59,7 @@ describe.each(doors)("gateway.fetch at the %s door", (door) => {
       },
     );
     const requests: [Request, number][] = [
-      [new Request(`http://x${PATHS[door]}`), 405],
+      [new Request(`http://x${PATHS[door]}`, { method: "PUT" }), 405],
       [new Request("http://x/nowhere"), 404],
       [new Request(`http://x${PATHS[door]}`, { method: "POST", body: "{" }), 415],
       [post(door, { model: undefined }), 400],

@@ -107,6 +107,7 @@ const happenings: readonly Happening[] = [
   },
   { type: "trouble", requestId: "r", error: "TypeError", frames: [] },
   { type: "reload", ok: true, problems: [] },
+  { type: "blocked", work: "answer", requestId: "r", ms: 120 },
   {
     type: "store",
     event: "lost",

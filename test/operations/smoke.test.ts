@@ -278,7 +278,7 @@ describe("patchbay smoke", () => {
     [["--timeout", "soon"], "Give a number of seconds, such as 60."],
   ])("does not take %j", async (words, said) => {
     const { code, err } = await patchbay(words);
-    expect(code).toBe(1);
+    expect(code).toBe(2);
     expect(err).toContain(said);
   });
 });

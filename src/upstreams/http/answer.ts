@@ -130,9 +130,10 @@ export class HttpAnswer implements ResponseHandler, Flow {
   }
 
   onResponseEnd(): void {
-    this.#readAt = this.#to.clock.now();
+    // The end may come with the last data, before those are flushed: one piece of work then.
+    if (!this.#flushing) this.#readAt = this.#to.clock.now();
     this.#endResponse();
-    this.#tellWork();
+    this.#to.worked?.(this.#to.clock.now() - this.#readAt);
   }
 
   #endResponse(): void {
