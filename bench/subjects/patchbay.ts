@@ -3,23 +3,34 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { freePort, startServer, temporaryFolder } from "../processes.ts";
 import { MESSAGES_PREFIX, models } from "../scenarios.ts";
-import { Absent, type OpenSubject } from "./subject.ts";
+import { Absent, type OpenSubject, type Subject } from "./subject.ts";
 
 const root = join(import.meta.dirname, "../..");
 
 /**
  * Patchbay as it is published, with its doors in front of the same upstream, which
- * speaks chat and, for Messages, both sides of each pair. Run from its sources it also keeps the compiler that strips their
- * types, some thirty megabytes of it.
+ * speaks chat and, for Messages, both sides of each pair. Run from its sources it
+ * also keeps the compiler that strips their types, some thirty megabytes of it.
  */
-export const openPatchbay: OpenSubject = (upstream) => openCheckout(root, "patchbay", upstream);
+export const openPatchbay: OpenSubject = async (upstream) => {
+  build(root);
+  return start(root, "patchbay", upstream);
+};
 
-/** Another checkout of Patchbay, such as one from before a change, to be compared in the same run. */
+/**
+ * Another checkout of Patchbay, such as one from before a change, to be compared
+ * in the same run: with all its doors or, where it does not start with those, with
+ * the first two alone.
+ */
 export const openBefore =
   (folder: string | undefined): OpenSubject =>
-  (upstream) => {
+  async (upstream) => {
     if (folder === undefined) throw new Absent("named by --before DIR");
-    return openCheckout(resolve(folder), "before", upstream);
+    const checkout = resolve(folder);
+    build(checkout);
+    return start(checkout, "before", upstream).catch(() =>
+      start(checkout, "before", upstream, { messages: false }),
+    );
   };
 
 /** Patchbay with a store of its own, built before: the parts that compare stores run after it. */
@@ -28,28 +39,29 @@ export const openStored = (
   name: string,
   setting: string,
 ): ReturnType<OpenSubject> =>
-  start(root, name, upstream, setting).then((faces) =>
+  start(root, name, upstream, { store: setting }).then((faces) =>
     faces.filter((each) => each.costOnly !== true),
   );
 
 type Upstream = Parameters<OpenSubject>[0];
 
-async function openCheckout(
-  checkout: string,
-  name: string,
-  upstream: Upstream,
-): ReturnType<OpenSubject> {
+function build(checkout: string): void {
   const built = spawnSync("npm", ["run", "build"], { cwd: checkout, encoding: "utf8" });
   if (built.status !== 0) throw new Absent(`it does not build: ${built.stdout}`);
-  return start(checkout, name, upstream);
 }
+
+type Settings = {
+  readonly store?: string;
+  /** Whether it knows the Messages dialect. */
+  readonly messages?: boolean;
+};
 
 /** Without a setting, a store in memory: what it costs to keep turns is a part of its own. */
 async function start(
   checkout: string,
   name: string,
   upstream: Pick<Upstream, "port">,
-  store = "{ kind: memory }",
+  { store = "{ kind: memory }", messages = true }: Settings = {},
 ): ReturnType<OpenSubject> {
   const manifest = JSON.parse(readFileSync(join(checkout, "package.json"), "utf8")) as {
     readonly bin: { readonly patchbay: string };
@@ -58,13 +70,17 @@ async function start(
   const port = await freePort();
   const folder = temporaryFolder();
   const config = join(folder, "patchbay.yaml");
-  writeFileSync(config, `${configuration(port, upstream.port)}store: ${store}\n`);
+  writeFileSync(config, `${configuration(port, upstream.port, messages)}store: ${store}\n`);
   const args = ["--max-semi-space-size=8", cli, "serve", "--config", config];
   const pid = await startServer({ command: process.execPath, args, folder, port });
   const face = { port, pid, headers: {} };
-  return [
+  const openai: Subject[] = [
     { ...face, name: `${name} chat`, door: "chat" },
     { ...face, name: `${name} responses`, door: "responses" },
+  ];
+  if (!messages) return openai;
+  return [
+    ...openai,
     { ...face, name: `${name} messages`, door: "messages", costOnly: true },
     { ...face, ...onMessages, name: `${name} chat on messages`, door: "chat" },
     { ...face, ...onMessages, name: `${name} messages on messages`, door: "messages" },
@@ -73,14 +89,16 @@ async function start(
 
 const onMessages = { prefix: MESSAGES_PREFIX, costOnly: true } as const;
 
-function configuration(port: number, upstream: number): string {
-  return `
-server: { host: 127.0.0.1, port: ${port} }
-upstreams:
-  bench: { dialect: chat, base_url: "http://127.0.0.1:${upstream}/v1", api_key: x }
-  claude: { dialect: messages, base_url: "http://127.0.0.1:${upstream}/v1", api_key: x }
-models:
-${models.map((model) => `  ${model}: bench/${model}`).join("\n")}
-${models.map((model) => `  ${MESSAGES_PREFIX}${model}: claude/${model}`).join("\n")}
-`;
+function configuration(port: number, upstream: number, messages: boolean): string {
+  const address = `base_url: "http://127.0.0.1:${upstream}/v1", api_key: x`;
+  const lines = [
+    `server: { host: 127.0.0.1, port: ${port} }`,
+    "upstreams:",
+    `  bench: { dialect: chat, ${address} }`,
+    ...(messages ? [`  claude: { dialect: messages, ${address} }`] : []),
+    "models:",
+    ...models.map((model) => `  ${model}: bench/${model}`),
+    ...(messages ? models.map((model) => `  ${MESSAGES_PREFIX}${model}: claude/${model}`) : []),
+  ];
+  return `${lines.join("\n")}\n`;
 }
