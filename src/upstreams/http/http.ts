@@ -9,7 +9,7 @@ import type { Profile } from "../../turn/profile.ts";
 import { HttpAnswer } from "./answer.ts";
 import { ConnectionShares } from "./connection-shares.ts";
 import { noConnection, type Failing } from "./fault.ts";
-import { pathOf } from "./path.ts";
+import { pathsUnder } from "./path.ts";
 import { fetchText } from "./fetch-text.ts";
 import { readModels } from "./model-list.ts";
 import { tokenCounter } from "./token-count.ts";
@@ -56,6 +56,7 @@ export function httpUpstream(given: HttpOptions): Upstream {
   const options = { ...given, apiKey: given.apiKey?.trim() };
   const { name, dialect, profile, clock, newId, sign } = options;
   const base = new URL(options.baseUrl);
+  const pathTo = pathsUnder(base);
   const timeouts = { ...defaults, ...options.timeouts };
   const { connections = CONNECTIONS, proxy } = options;
   const transport = options.connect({ origin: base.origin, timeouts, connections, proxy, clock });
@@ -80,7 +81,7 @@ export function httpUpstream(given: HttpOptions): Upstream {
       const accept = isStreamed ? "text/event-stream" : "application/json";
       const reading = { newId, frames: to.straight, asked: turn.params.n ?? 1 };
       const line = { model: to.model, stream: turn.stream };
-      const path = pathOf(base, routeOf(to.profile, line) ?? wire.path(line));
+      const path = pathTo(routeOf(to.profile, line) ?? wire.path(line));
       const sending = { transport, failing, clock, base, headers: common };
       return { decisions, open, ...tokenCounter(wire.tokenCount, to.profile, body, sending) };
 
@@ -102,7 +103,7 @@ export function httpUpstream(given: HttpOptions): Upstream {
       }
     },
     async models() {
-      const list: HttpRequest = { method: "GET", path: pathOf(base, "/models"), headers };
+      const list: HttpRequest = { method: "GET", path: pathTo("/models"), headers };
       return readModels(await fetchText(transport, list, failing, clock));
     },
     close: () => (closing ??= transport.close()),

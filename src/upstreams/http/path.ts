@@ -1,3 +1,6 @@
-/** The path of a route below a base URL, whose query is kept. */
-export const pathOf = (base: URL, route: string): string =>
-  base.pathname.replace(/\/+$/, "") + route + base.search;
+/** Gives the paths of routes below a base URL, whose query is kept. */
+export function pathsUnder(base: URL): (route: string) => string {
+  const { pathname, search } = base;
+  const prefix = pathname.replace(/\/+$/, "");
+  return (route) => prefix + route + search;
+}

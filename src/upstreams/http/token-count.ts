@@ -10,7 +10,7 @@ import type { Profile } from "../../turn/profile.ts";
 import type { Prepared } from "../upstream.ts";
 import type { Failing } from "./fault.ts";
 import { fetchText } from "./fetch-text.ts";
-import { pathOf } from "./path.ts";
+import { pathsUnder } from "./path.ts";
 import type { HttpRequest, Transport } from "./transport.ts";
 
 type Sending = {
@@ -35,7 +35,7 @@ export function tokenCounter(
     const text = decoder.write(body) + decoder.end();
     const request: HttpRequest = {
       method: "POST",
-      path: pathOf(base, form.path),
+      path: pathsUnder(base)(form.path),
       headers: [...headers, "accept", "application/json"],
       body: transport.encode(pickFields(text, form.fields)),
     };
