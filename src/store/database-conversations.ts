@@ -13,11 +13,21 @@ import type { Database } from "./database.ts";
 import { isStorableId } from "./record.ts";
 import type { StoredItem } from "./store.ts";
 
+/** What a query for one row goes by. Rows from before `since` have expired. */
+export type RowKey = { readonly tenant: Tenant; readonly id: string; readonly since: number };
+
+export type ReadOne = <Found>(
+  tenant: Tenant,
+  id: string,
+  none: Found,
+  ask: (key: RowKey) => Promise<Found>,
+) => Promise<Found>;
+
 export type ConversationsOptions = {
   readonly database: Database;
   readonly clock: Pick<Clock, "date">;
-  /** Rows from before this moment have expired. */
-  readonly since: () => number;
+  /** Asks for what has one id, such as can be stored; any other is as unknown as one that never was. */
+  readonly readOne: ReadOne;
   /** Asks when all that the tenant has queued is written, and not for too long. */
   readonly read: <Found>(tenant: Tenant, ask: () => Promise<Found>) => Promise<Found>;
 };
@@ -92,16 +102,14 @@ export class DatabaseConversations implements ConversationStore {
     );
   }
 
-  /** An id that no row can have is as unknown as any other, and no database is asked. */
   #ask<Found>(
     tenant: Tenant,
     id: string,
     none: Found,
-    ask: (database: Database, key: { tenant: Tenant; id: string; since: number }) => Promise<Found>,
+    ask: (database: Database, key: RowKey) => Promise<Found>,
   ): Promise<Found> {
-    if (!isStorableId(id)) return Promise.resolve(none);
-    const { database, since, read } = this.#options;
-    return read(tenant, () => ask(database, { tenant, id, since: since() }));
+    const { database, readOne } = this.#options;
+    return readOne(tenant, id, none, (key) => ask(database, key));
   }
 }
 

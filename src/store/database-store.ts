@@ -3,7 +3,7 @@ import { Fault } from "../turn/fault.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Fields } from "../turn/turn.ts";
 import type { ConversationStore } from "./conversations.ts";
-import { DatabaseConversations } from "./database-conversations.ts";
+import { DatabaseConversations, type RowKey } from "./database-conversations.ts";
 import type { Batch, Database } from "./database.ts";
 import { PLANS_SHARE } from "./memory.ts";
 import { isStorableId, recordOf } from "./record.ts";
@@ -63,7 +63,7 @@ export class DatabaseStore implements Store {
     this.conversations = new DatabaseConversations({
       database,
       clock,
-      since: () => this.#since(),
+      readOne: (tenant, id, none, ask) => this.#readOne(tenant, id, none, ask),
       read: (tenant, ask) => this.#read(tenant, ask),
     });
   }
@@ -140,7 +140,7 @@ export class DatabaseStore implements Store {
     tenant: Tenant,
     id: string,
     none: Found,
-    ask: (query: { tenant: Tenant; id: string; since: number }) => Promise<Found>,
+    ask: (key: RowKey) => Promise<Found>,
   ): Promise<Found> {
     if (!isStorableId(id)) return Promise.resolve(none);
     const since = this.#since();
