@@ -29,6 +29,19 @@ const rooms: Record<string, readonly string[]> = {
     "store",
     "telemetry",
   ],
+  console: [
+    "turn",
+    "diagnostics",
+    "stream",
+    "tools",
+    "profiles",
+    "dialects",
+    "disclosure",
+    "upstreams",
+    "store",
+    "telemetry",
+    "gateway",
+  ],
   host: [
     "turn",
     "diagnostics",
@@ -42,6 +55,7 @@ const rooms: Record<string, readonly string[]> = {
     "store",
     "telemetry",
     "gateway",
+    "console",
   ],
 };
 /** Rooms without I/O, clock, randomness or environment. */

@@ -11,6 +11,7 @@ import type { Config } from "./config.ts";
 import { openEntry, type Admitted } from "./entry.ts";
 import type { Exchange } from "./exchange.ts";
 import { serveFetch } from "./fetch.ts";
+import { gatewayStatus, type GatewayStatus } from "./gateway-status.ts";
 import { foreignHostOf, originPolicyOf, type OriginPolicy } from "./origins.ts";
 import { openPlatform, type OpenPlatform } from "./extensions.ts";
 import type { GatewayState, Platform } from "./state.ts";
@@ -48,6 +49,8 @@ export type Gateway = {
   subscribe(listener: Report): () => void;
   /** The turns under way. */
   running(): readonly RunningTurnView[];
+  /** What it serves and how it fares. */
+  status(): Promise<GatewayStatus>;
   readonly bodyLimit: number;
   /** What the bytes of all bodies are taken from. */
   readonly bodyBudget: BodyBudget;
@@ -106,6 +109,7 @@ export function openGateway(config: Config, platform: Platform): Gateway {
     },
     subscribe: (listener) => bus.subscribe(listener),
     running: () => state.running.list(),
+    status: () => gatewayStatus(state),
     originPolicy: (origin) => originPolicyOf(origin, state.config.server),
     foreignIn: (host) => foreignHostOf(host, state.config.server),
   };

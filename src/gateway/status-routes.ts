@@ -1,21 +1,17 @@
 /** The routes that tell how the gateway fares. */
 
 import { contentType as metricsType } from "../telemetry/registry.ts";
+import { upstreamStates } from "./gateway-status.ts";
 import type { RequestContext } from "./routes.ts";
 import { sendJson } from "./send-json.ts";
 
 /** Ready while any upstream is; what keeps the others is told by its code. */
 export async function serveReadiness(context: RequestContext): Promise<void> {
-  const states = await Promise.all(
-    [...context.state.upstreams].map(async ([name, upstream]) => {
-      const trouble = await upstream.trouble?.();
-      return [name, trouble?.code ?? "ready"] as const;
-    }),
-  );
-  const ready = states.length === 0 || states.some(([, state]) => state === "ready");
+  const states = await upstreamStates(context.state);
+  const ready = states.length === 0 || states.some(({ fault }) => fault === undefined);
   sendJson(context, ready ? 200 : 503, {
     status: ready ? "ok" : "unready",
-    upstreams: Object.fromEntries(states),
+    upstreams: Object.fromEntries(states.map(({ name, fault = "ready" }) => [name, fault])),
   });
 }
 

@@ -34,6 +34,7 @@ export function gatewayThat(handle: (exchange: Exchange) => void, bodyLimit = 1_
     reconfigure() {},
     subscribe: () => () => {},
     running: () => [],
+    status: () => Promise.reject(new Error("not asked for")),
     close: () => Promise.resolve(),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };

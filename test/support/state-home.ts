@@ -6,5 +6,6 @@ import { join } from "node:path";
 export function setup(): () => void {
   const folder = mkdtempSync(join(tmpdir(), "patchbay-state-"));
   process.env["XDG_STATE_HOME"] = folder;
+  process.env["PATCHBAY_RUNTIME_DIR"] = join(folder, "run");
   return () => rmSync(folder, { recursive: true, force: true });
 }

@@ -11,6 +11,7 @@ import type { LaunchOptions } from "./commands/launch.ts";
 import type { PlanOptions } from "./commands/plan.ts";
 import type { ServeOptions } from "./commands/serve.ts";
 import type { SmokeOptions } from "./commands/smoke.ts";
+import type { StatusOptions } from "./commands/status.ts";
 import { logLevels } from "../config/log-level.ts";
 import { nodeProblem } from "./node-version.ts";
 import { mostAsked } from "./smoke/scene.ts";
@@ -102,6 +103,15 @@ program
   .option("--timeout <seconds>", "how long an answer may take", readSeconds, 5)
   .option("--json", "print the answer as JSON")
   .action(async (options: HealthOptions) => (await import("./commands/health.ts")).health(options));
+
+program
+  .command("status")
+  .description(
+    "the gateways of this user and what is wrong with them; exit code 0: all is well, 1: something is wrong, 3: nobody there",
+  )
+  .option("--json", "print what they tell as JSON")
+  .action(async (options: StatusOptions) => (await import("./commands/status.ts")).status(options));
+
 program
   .command("serve")
   .description("run the gateway")

@@ -1,6 +1,5 @@
 import { append } from "../../turn/append.ts";
 import { existsSync, readFileSync } from "node:fs";
-import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { checkConfig, configSchema, type Config } from "../../gateway/config.ts";
 import { builtinDialects } from "../../dialects/registry.ts";
@@ -17,6 +16,7 @@ import { applySettings, misspelt, readFlags, type Environment, type Setting } fr
 import { deadEnds, settleNotYet } from "./not-yet.ts";
 import { readScripts, settlePaths } from "./paths.ts";
 import { zeroConfig } from "./providers.ts";
+import { homeFolder } from "./user-folders.ts";
 import { unwritable } from "../server/turn-files.ts";
 
 /** What the command line and the machine say about where configuration comes from. */
@@ -168,7 +168,9 @@ const names = ["patchbay.yaml", "patchbay.yml", "patchbay.json"];
 function findFile({ file, env, directory }: Origin): string | undefined {
   if (file !== undefined) return resolve(directory, file);
   const home = env.XDG_CONFIG_HOME ?? env.APPDATA ?? "";
-  const places = [directory, join(home === "" ? join(homedir(), ".config") : home, "patchbay")];
+  const own = homeFolder();
+  const settings = home !== "" ? home : own === undefined ? undefined : join(own, ".config");
+  const places = [directory, ...(settings === undefined ? [] : [join(settings, "patchbay")])];
   return places
     .flatMap((place) => names.map((name) => join(place, name)))
     .find((candidate) => existsSync(candidate));

@@ -39,7 +39,7 @@ export async function launch(
       "request.invalid",
       `${agent.title} is not on PATH: there is no \`${agent.commands.join("` or `")}\`. To get it: ${agent.install}`,
     );
-  await using gateway = await gatewayFor(options, env);
+  await using gateway = await gatewayFor(agent, options, env);
   using folder = privateFolder();
   const to = await destination(gateway, options, folder.path);
   const pointing = await agent.point(to, outputOf(file, env));
@@ -58,7 +58,11 @@ type Reached = AsyncDisposable & {
   readonly count: () => TurnCount | undefined;
 };
 
-async function gatewayFor({ url, key, config }: LaunchOptions, env: Environment): Promise<Reached> {
+async function gatewayFor(
+  { name: agent }: Agent,
+  { url, key, config }: LaunchOptions,
+  env: Environment,
+): Promise<Reached> {
   if (url !== undefined) {
     const { PATCHBAY_API_KEY = "", PROXY_API_KEY = "" } = env;
     return {
@@ -70,7 +74,8 @@ async function gatewayFor({ url, key, config }: LaunchOptions, env: Environment)
   }
   const counted = countTurns();
   const directory = process.cwd();
-  const own = await openOwnGateway({ file: config, env, directory, report: counted.report });
+  const { report } = counted;
+  const own = await openOwnGateway({ agent, file: config, env, directory, report });
   for (const note of own.notes) process.stderr.write(`${note}\n`);
   return { ...own, count: counted.count, [Symbol.asyncDispose]: () => own[Symbol.asyncDispose]() };
 }

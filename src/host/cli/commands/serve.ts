@@ -6,6 +6,7 @@ import { findingLine } from "../../config/config-file.ts";
 import { environment, isByNpx } from "../../config/env.ts";
 import { loadConfig, type Origin } from "../../config/load.ts";
 import type { LogLevel } from "../../config/log-level.ts";
+import { operate } from "../../control/operate.ts";
 import { openLog, type Log } from "../../server/log.ts";
 import { nodePlatform } from "../../platform/node.ts";
 import { reloader, watchFile } from "../../config/reload.ts";
@@ -52,6 +53,16 @@ export async function serve(options: ServeOptions): Promise<void> {
   const server = await openServer(gateway, config.server);
   keepServing(log);
   gateway.start();
+  const { files } = loaded;
+  const group = isWorker() ? process.ppid : process.pid;
+  const control = await operate(gateway, {
+    url: server.url,
+    files,
+    group,
+    env,
+    report: log.report,
+  });
+  if (control.problem !== undefined) console.error(control.problem);
   const stop = stopper(server, log);
   process.on("SIGTERM", stop.heed);
   // A terminal sends this to all processes, and the first of them passes it on.

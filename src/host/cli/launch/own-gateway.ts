@@ -4,6 +4,7 @@ import type { Report } from "../../../telemetry/happening.ts";
 import { findingLine } from "../../config/config-file.ts";
 import type { Environment } from "../../config/env.ts";
 import { loadConfig } from "../../config/load.ts";
+import { operate } from "../../control/operate.ts";
 import { nodePlatform } from "../../platform/node.ts";
 import { openServer } from "../../server/server.ts";
 import { openRecorded } from "../../server/turn-files.ts";
@@ -16,6 +17,8 @@ export type OwnGateway = AsyncDisposable & {
 };
 
 type Wanted = {
+  /** Who it is for. */
+  readonly agent: string;
   /** `--config` */
   readonly file?: string | undefined;
   readonly env: Environment;
@@ -41,11 +44,18 @@ export async function openOwnGateway({ report, ...origin }: Wanted): Promise<Own
   const gateway = openRecorded(config, nodePlatform(report));
   const listening = await openServer(gateway, config.server);
   gateway.start();
+  const { url } = listening;
+  const { files } = loaded;
+  const control = await operate(gateway, { url, files, group: process.pid, report, ...origin });
+  const notes = control.problem === undefined ? [] : [control.problem];
   return {
-    url: listening.url,
+    url,
     key,
-    notes: loaded.notes,
-    // Whoever would read the rest of an answer is gone.
-    [Symbol.asyncDispose]: () => listening.close(0),
+    notes: [...loaded.notes, ...notes],
+    async [Symbol.asyncDispose]() {
+      control.close();
+      // Whoever would read the rest of an answer is gone.
+      await listening.close(0);
+    },
   };
 }

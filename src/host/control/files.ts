@@ -1,0 +1,124 @@
+/** The files by which a running gateway is found: a socket and, beside it, who listens there. */
+
+import { chmodSync, lstatSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { z } from "zod";
+import { jsonOf } from "../../turn/json.ts";
+import { makeFolder } from "../../upstreams/folder.ts";
+
+/** What the file beside a socket says. */
+const entrySchema = z.looseObject({
+  pid: z.number(),
+  /** The process that started it with others to share a port; its own where it is alone. */
+  group: z.number(),
+  url: z.string(),
+  version: z.string(),
+  startedAt: z.number(),
+  /** The path of the socket, or the name of the pipe. */
+  socket: z.string(),
+  /** The agent that it was started for, where it is one of `patchbay launch`. */
+  agent: z.string().optional(),
+});
+
+export type ControlEntry = Readonly<z.output<typeof entrySchema>>;
+
+/** Paths of sockets are held in 108 bytes on Linux and in 104 on macOS, the last of them zero. */
+const LONGEST_PATH = 103;
+
+/** Why a folder will not do for the socket of this name; undefined once it is there for its owner alone. */
+export function folderProblem(folder: string, socketName: string): string | undefined {
+  if (process.platform !== "win32" && Buffer.byteLength(join(folder, socketName)) > LONGEST_PATH)
+    return "is too long a path for a socket";
+  try {
+    makeFolder(folder, 0o700);
+    const found = lstatSync(folder);
+    // A folder that others can rename or write would let them stand in for the gateway.
+    if (!found.isDirectory()) return "is no folder";
+    if (process.getuid !== undefined && found.uid !== process.getuid())
+      return "belongs to another user";
+    if (process.platform !== "win32" && (found.mode & 0o077) !== 0) chmodSync(folder, 0o700);
+    return undefined;
+  } catch (error) {
+    return `cannot be made or used (${(error as NodeJS.ErrnoException).code ?? "unknown error"})`;
+  }
+}
+
+export const entryPath = (folder: string, name: string): string => join(folder, `${name}.json`);
+
+export function writeEntry(folder: string, name: string, entry: ControlEntry): void {
+  writeFileSync(entryPath(folder, name), `${JSON.stringify(entry)}\n`, { mode: 0o600 });
+}
+
+/** Removes both files; what is gone already will do. */
+export function removeFiles(folder: string, name: string): void {
+  try {
+    rmSync(entryPath(folder, name), { force: true });
+    rmSync(join(folder, `${name}.sock`), { force: true });
+  } catch {
+    // A folder that has become read-only keeps them; they are stale, and passed over.
+  }
+}
+
+/** The gateways that answer in a folder. What gateways that were killed have left there is removed. */
+export async function entriesIn(folder: string): Promise<readonly ControlEntry[]> {
+  const names = new Set(
+    filesIn(folder).flatMap((file) => /^(.+)\.(?:json|sock)$/.exec(file)?.[1] ?? []),
+  );
+  const found = await Promise.all(Array.from(names, (name) => answering(folder, name)));
+  return found.flatMap((entry) => entry ?? []).toSorted((a, b) => a.startedAt - b.startedAt);
+}
+
+async function answering(folder: string, name: string): Promise<ControlEntry | undefined> {
+  const entry = readEntry(entryPath(folder, name));
+  const listens = await isListening(entry?.socket ?? join(folder, `${name}.sock`));
+  if (listens) return entry;
+  // Between its bind and its listen even a living gateway refuses, for an instant.
+  if (!isAlive(Number.parseInt(name, 10)) || isOld(folder, name)) removeFiles(folder, name);
+  return undefined;
+}
+
+function filesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return []; // No gateway has been here.
+  }
+}
+
+function readEntry(path: string): ControlEntry | undefined {
+  try {
+    return entrySchema.safeParse(jsonOf(readFileSync(path, "utf8"))).data;
+  } catch {
+    return undefined; // It is not written yet, or gone by now.
+  }
+}
+
+function isListening(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    const end = (listens: boolean): void => {
+      socket.destroy();
+      resolve(listens);
+    };
+    socket.once("connect", () => end(true));
+    socket.once("error", () => end(false));
+  });
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
+/** Longer than a gateway takes from its socket to its entry. */
+const STARTING_MS = 5000;
+
+function isOld(folder: string, name: string): boolean {
+  const found = lstatSync(join(folder, `${name}.sock`), { throwIfNoEntry: false });
+  return found === undefined || Date.now() - found.mtimeMs > STARTING_MS;
+}

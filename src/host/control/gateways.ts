@@ -1,0 +1,30 @@
+import type { Environment } from "../config/env.ts";
+import { runtimeFolders } from "../config/user-folders.ts";
+import { entriesIn, type ControlEntry } from "./files.ts";
+
+/** A gateway that runs on this machine for this user. */
+export type LocalGateway = {
+  /** Where clients reach it. */
+  readonly url: string;
+  readonly version: string;
+  /** The process to signal: that of the workers' parent where there are several. */
+  readonly pid: number;
+  readonly startedAt: number;
+  readonly agent?: string | undefined;
+  /** The socket of each of its processes: one, or one for each worker. */
+  readonly sockets: readonly string[];
+};
+
+/** The gateways of this user that answer on their sockets, the oldest first. */
+export async function findGateways(env: Environment): Promise<readonly LocalGateway[]> {
+  const found = await Promise.all(runtimeFolders(env).map(entriesIn));
+  const groups = Map.groupBy(found.flat(), ({ group, url }) => `${group} ${url}`);
+  return Array.from(groups.values(), gatewayOf).toSorted((a, b) => a.startedAt - b.startedAt);
+}
+
+function gatewayOf(entries: ControlEntry[]): LocalGateway {
+  const [first] = entries;
+  if (first === undefined) throw new RangeError("A group has a member.");
+  const { url, version, group: pid, startedAt, agent } = first;
+  return { url, version, pid, startedAt, agent, sockets: entries.map(({ socket }) => socket) };
+}

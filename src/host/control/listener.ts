@@ -1,0 +1,95 @@
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { chmodSync } from "node:fs";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { join } from "node:path";
+import { serveConsole, type ConsoleRoute } from "../../console/route.ts";
+import { BodyBudget } from "../../gateway/body-budget.ts";
+import type { Report } from "../../telemetry/happening.ts";
+import { LOCAL_TENANT } from "../../turn/tenant.ts";
+import { version } from "../../upstreams/version.ts";
+import type { Environment } from "../config/env.ts";
+import { runtimeFolders } from "../config/user-folders.ts";
+import { systemClock } from "../platform/clock.ts";
+import { collectBody } from "../server/body-intake.ts";
+import { exchangeOf } from "../server/node.ts";
+import { folderProblem, removeFiles, writeEntry, type ControlEntry } from "./files.ts";
+
+export type ControlOptions = {
+  readonly routes: readonly ConsoleRoute[];
+  readonly env: Environment;
+  readonly report: Report;
+  readonly details: Pick<ControlEntry, "url" | "startedAt" | "group" | "agent">;
+};
+
+export type Control = {
+  /** Why there is none, in a sentence; the gateway serves all the same. */
+  readonly problem?: string | undefined;
+  readonly close: () => void;
+};
+
+/**
+ * Opens the private socket of a gateway: HTTP on a Unix socket that only its
+ * user can open, or on a named pipe. There is no port, so no page and no other
+ * machine reaches it, and no key is needed.
+ */
+export async function openControl(options: ControlOptions): Promise<Control> {
+  const name = `${process.pid}-${randomBytes(4).toString("hex")}`;
+  const problems: string[] = [];
+  for (const folder of runtimeFolders(options.env)) {
+    const problem = folderProblem(folder, `${name}.sock`) ?? (await listen(folder, name, options));
+    if (typeof problem !== "string") return problem;
+    problems.push(`${folder} ${problem}`);
+  }
+  const remedy = "set PATCHBAY_RUNTIME_DIR to a folder that you can write";
+  return {
+    problem: `This gateway has no private socket, so \`patchbay status\`, \`top\` and \`logs\` cannot reach it: ${problems.join("; ")}. To have one, ${remedy}.`,
+    close() {},
+  };
+}
+
+/** The largest body that a route takes. */
+const BODY_BYTES = 1024 * 1024;
+
+async function listen(
+  folder: string,
+  name: string,
+  { routes, report, details }: ControlOptions,
+): Promise<Control | string> {
+  const isPipe = process.platform === "win32";
+  const socket = isPipe ? String.raw`\\.\pipe\patchbay-${name}` : join(folder, `${name}.sock`);
+  const budget = new BodyBudget(() => 4 * BODY_BYTES);
+  const serve = (request: IncomingMessage, response: ServerResponse): void =>
+    collectBody(
+      request,
+      { limit: BODY_BYTES, budget, tenant: LOCAL_TENANT },
+      systemClock,
+      (fault, body = "") => {
+        if (fault !== null) return void response.writeHead(fault.status).end();
+        void serveConsole(routes, exchangeOf(request, response, body), report);
+      },
+    );
+  const server = createServer(serve);
+  const remove = (): void => removeFiles(folder, name);
+  try {
+    await once(server.listen(socket), "listening");
+    // The folder is closed to others already.
+    if (!isPipe) chmodSync(socket, 0o600);
+    writeEntry(folder, name, { pid: process.pid, version, socket, ...details });
+  } catch (error) {
+    server.close();
+    remove();
+    return `cannot hold a socket (${(error as NodeJS.ErrnoException).code ?? "unknown error"})`;
+  }
+  // Whoever follows must not keep a gateway from ending.
+  server.unref();
+  process.once("exit", remove);
+  return {
+    close() {
+      process.off("exit", remove);
+      server.close();
+      server.closeAllConnections();
+      remove();
+    },
+  };
+}

@@ -1,0 +1,29 @@
+import { openConsole } from "../../console/console.ts";
+import type { Gateway } from "../../gateway/gateway.ts";
+import { openControl, type Control, type ControlOptions } from "./listener.ts";
+
+type Operated = Pick<ControlOptions, "env" | "report"> & {
+  /** Where clients reach it. */
+  readonly url: string;
+  /** What its configuration was read from. */
+  readonly files: readonly string[];
+  /** The process to signal: that of the workers' parent where there are several. */
+  readonly group: number;
+  /** The agent that it was started for. */
+  readonly agent?: string | undefined;
+};
+
+/** Opens the console of a gateway on a private socket. */
+export function operate(
+  gateway: Gateway,
+  { url, files, group, agent, env, report }: Operated,
+): Promise<Control> {
+  const startedAt = Date.now();
+  const { routes } = openConsole(gateway, {
+    pid: process.pid,
+    url,
+    startedAt,
+    files: [...files],
+  });
+  return openControl({ routes, env, report, details: { url, startedAt, group, agent } });
+}

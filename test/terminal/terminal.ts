@@ -1,0 +1,107 @@
+/** Runs `patchbay` as a user does: real processes in a home of their own. */
+
+import { spawn, type ChildProcessByStdio } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { compileCache } from "../support/compile-cache.ts";
+
+const cli = fileURLToPath(new URL("../../src/host/cli/cli.ts", import.meta.url));
+
+type Child = ChildProcessByStdio<null, Readable, Readable>;
+type Output = { readonly code: number; readonly out: string; readonly errors: string };
+
+export type ServedGateway = {
+  readonly url: string;
+  readonly child: Child;
+  /** What it has said on standard error so far. */
+  errors(): string;
+  stop(signal?: NodeJS.Signals): Promise<void>;
+};
+
+export type Terminal = AsyncDisposable & {
+  readonly home: string;
+  /** The folder of the sockets, and what is in it. */
+  readonly run: string;
+  files(): readonly string[];
+  write(name: string, content: string): string;
+  start(args: readonly string[], env?: Readonly<Record<string, string>>): Child;
+  /** Runs a command to its end. */
+  patchbay(...args: string[]): Promise<Output>;
+  serve(args?: readonly string[], env?: Readonly<Record<string, string>>): Promise<ServedGateway>;
+};
+
+export function openTerminal(): Terminal {
+  const home = mkdtempSync(join(tmpdir(), "patchbay-terminal-"));
+  const run = join(home, "run");
+  const work = join(home, "work");
+  mkdirSync(work);
+  const children = new Set<Child>();
+  const start: Terminal["start"] = (args, env = {}) => {
+    const child = spawn(process.execPath, [cli, ...args], {
+      cwd: work,
+      env: {
+        ...compileCache,
+        PATH: process.env["PATH"],
+        HOME: home,
+        PATCHBAY_RUNTIME_DIR: run,
+        ...env,
+      },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    children.add(child);
+    return child;
+  };
+  return {
+    home,
+    run,
+    start,
+    files: () => readdirSync(run).toSorted(),
+    write(name, content) {
+      writeFileSync(join(work, name), content);
+      return join(work, name);
+    },
+    async patchbay(...args) {
+      const child = start(args);
+      const [out, errors, [code]] = await Promise.all([
+        text(child.stdout),
+        text(child.stderr),
+        once(child, "close") as Promise<[number]>,
+      ]);
+      return { code, out, errors };
+    },
+    serve: async (args = [], env = {}) => served(start(["serve", "--port", "0", ...args], env)),
+    async [Symbol.asyncDispose]() {
+      await Promise.all([...children].map((child) => ended(child, "SIGKILL")));
+      rmSync(home, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+}
+
+async function served(child: Child): Promise<ServedGateway> {
+  let errors = "";
+  child.stderr.setEncoding("utf8").on("data", (piece: string) => (errors += piece));
+  for await (const line of createInterface({ input: child.stdout })) {
+    const [url] = /http:\/\/[\d.]+:\d+/.exec(line) ?? [];
+    if (url !== undefined)
+      return {
+        url,
+        child,
+        errors: () => errors,
+        stop: (signal = "SIGTERM") => ended(child, signal),
+      };
+  }
+  throw new Error(`the gateway did not start: ${errors}`);
+}
+
+async function ended(child: Child, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exit = once(child, "exit");
+  child.kill(signal);
+  await exit;
+}
