@@ -44,7 +44,7 @@ export function folderProblem(folder: string, socketName: string): string | unde
   }
 }
 
-export const entryPath = (folder: string, name: string): string => join(folder, `${name}.json`);
+const entryPath = (folder: string, name: string): string => join(folder, `${name}.json`);
 
 export function writeEntry(folder: string, name: string, entry: ControlEntry): void {
   writeFileSync(entryPath(folder, name), `${JSON.stringify(entry)}\n`, { mode: 0o600 });

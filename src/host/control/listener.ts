@@ -65,8 +65,8 @@ async function listen(
       { limit: BODY_BYTES, budget, tenant: LOCAL_TENANT },
       systemClock,
       (fault, body = "") => {
-        if (fault !== null) return void response.writeHead(fault.status).end();
-        void serveConsole(routes, exchangeOf(request, response, body), report);
+        if (fault !== null) response.writeHead(fault.status).end();
+        else void serveConsole(routes, exchangeOf(request, response, body), report);
       },
     );
   const server = createServer(serve);
