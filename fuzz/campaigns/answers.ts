@@ -1,15 +1,17 @@
 import * as fc from "fast-check";
-import { builtinDialects, type UpstreamEntry } from "../../src/dialects/registry.ts";
+import type { UpstreamDialect } from "../../src/dialects/dialect.ts";
+import { builtinDialects } from "../../src/dialects/registry.ts";
 import { normalizeStream } from "../../src/stream/normalize.ts";
 import { sseReader } from "../../src/stream/sse.ts";
 import { runStage } from "../../src/stream/stage.ts";
-import type { TurnEvent } from "../../src/turn/event.ts";
-import type { UpstreamName } from "../../src/turn/names.ts";
-import { cpuTime } from "../../test/support/cpu-time.ts";
+import { isCut, type TurnEvent } from "../../src/turn/event.ts";
+import type { ClientName, UpstreamName } from "../../src/turn/names.ts";
 import { answerInMessages } from "../../test/support/fake-messages.ts";
 import { answerInChat, answerInResponses, wantedCalls } from "../../test/support/fake-model.ts";
 import { broken } from "../../test/support/stream-grammar.ts";
 import type { Campaign, Property } from "../campaign.ts";
+import { leastTime } from "../least-time.ts";
+import { examples } from "../examples.ts";
 import { changes, mutated, type Change } from "../mutate.ts";
 
 type Event = TurnEvent<UpstreamName>;
@@ -22,8 +24,8 @@ const streams: Readonly<Record<string, Iterable<unknown>>> = {
   messages: answerInMessages(asked, say).steps as Iterable<unknown>,
 };
 
-/** Reads a stream as it comes off the wire, in these pieces. */
-function read({ upstream }: UpstreamEntry, pieces: readonly string[], frames: boolean): Event[] {
+/** What a dialect's reader makes of a stream as it comes off the wire, in these pieces. */
+function read(upstream: UpstreamDialect, pieces: readonly string[], frames: boolean): Event[] {
   const events: Event[] = [];
   let ids = 0;
   const reader = upstream.readEvents({ newId: (prefix) => `${prefix}_${++ids}`, frames, asked: 1 });
@@ -34,7 +36,42 @@ function read({ upstream }: UpstreamEntry, pieces: readonly string[], frames: bo
   for (const piece of pieces) sse.feed(piece);
   sse.end();
   if (!reader.done()) reader.end?.(emit);
-  return runStage(normalizeStream<UpstreamName>(1), events);
+  return events;
+}
+
+const lawful = (events: readonly Event[], most?: number): Event[] =>
+  runStage(normalizeStream<UpstreamName>(1, undefined, most), events);
+
+/** How an answer ended, and how many of its calls a client may run. */
+function ending(events: readonly Event[]): string {
+  const ends = events.flatMap((event) =>
+    event.type === "turn-end" ? [isCut(event.stop) ? "cut" : "complete"] : [],
+  );
+  const calls = events.filter((event) => event.type === "call-end" && event.complete);
+  return events.some(({ type }) => type === "turn-fail")
+    ? "failed"
+    : `${ends.join(" ")}, ${calls.length} calls`;
+}
+
+/** A client of every door, and how it reads its stream. */
+const clients = builtinDialects.doors.flatMap(({ name, door }) => {
+  const reader = builtinDialects.upstreams.find((one) => one.name === name)?.upstream;
+  const turn = door.readRequest({ ...examples[name], stream: true });
+  return reader === undefined ? [] : [{ name, door, turn, reader }];
+});
+type Client = (typeof clients)[number];
+
+/** Writes what was read for a client, and reads that as it does: "" if it hears of the same end. */
+function misled(events: readonly Event[], { name, door, turn, reader }: Client): string {
+  const answer = lawful(events, turn.traits.choices);
+  const context = { id: "answer_1", created: 0, now: () => 0, newId: (prefix: string) => prefix };
+  const written = runStage(
+    door.writeEvents(turn, context),
+    // Nothing was renamed for the upstream: its names are the client's.
+    answer.filter(({ type }) => type !== "frame") as unknown as TurnEvent<ClientName>[],
+  );
+  const [meant, heard] = [ending(answer), ending(lawful(read(reader, written, false)))];
+  return meant === heard ? "" : `a ${name} client reads "${heard}" for "${meant}"`;
 }
 
 const brief = (events: readonly Event[]): string =>
@@ -51,7 +88,10 @@ function split(text: string, at: readonly number[]): string[] {
 
 const isTerminal = ({ type }: Event): boolean => type === "turn-end" || type === "turn-fail";
 
-/** Streams of every dialect: frames changed, moved, cut, and the whole split anywhere. */
+/**
+ * Streams of every dialect: frames changed, moved, cut, and the whole split
+ * anywhere; then written for the clients of every door, who must hear the same end.
+ */
 export function answers(): Campaign {
   const properties = builtinDialects.upstreams.map((entry): Property => {
     const stream = streams[entry.name];
@@ -74,15 +114,18 @@ export function answers(): Campaign {
       name: `${entry.name}: streams`,
       property: fc.property(input, ({ bends, cuts, frames }) => {
         const text = bends.reduce(bend, sound).join("");
-        const started = cpuTime();
-        const whole = read(entry, [text], frames);
-        const ms = cpuTime() - started;
+        const most = 60 + text.length / 1000;
+        let events: Event[] = [];
+        const ms = leastTime(most, () => (events = read(entry.upstream, [text], frames)));
+        const whole = lawful(events);
         const law = broken(whole);
         if (law.length > 0) throw new Error(law.join("; "));
         if (!whole.some(isTerminal)) throw new Error("no terminal");
-        const other = read(entry, split(text, cuts), frames);
+        const other = lawful(read(entry.upstream, split(text, cuts), frames));
         if (brief(whole) !== brief(other)) throw new Error("other events when split");
-        if (ms > 60 + text.length / 1000) throw new Error(`${text.length} bytes took ${ms} ms`);
+        const wrong = clients.map((client) => misled(events, client)).find((one) => one !== "");
+        if (wrong !== undefined) throw new Error(wrong);
+        if (ms > most) throw new Error(`${text.length} bytes took ${ms} ms`);
       }),
     };
   });

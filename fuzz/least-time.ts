@@ -1,0 +1,26 @@
+import { cpuTime } from "../test/support/cpu-time.ts";
+
+/**
+ * The least CPU time of some work, in milliseconds: tried again while it takes
+ * longer than allowed, for a collection of garbage may fall into any one try.
+ */
+export function leastTime(most: number, work: () => void): number {
+  let least = Infinity;
+  for (let tries = 0; tries < 3 && least > most; tries++) {
+    const started = cpuTime();
+    work();
+    least = Math.min(least, cpuTime() - started);
+  }
+  return least;
+}
+
+/** The same for work that waits. */
+export async function leastTimeOf(most: number, work: () => Promise<void>): Promise<number> {
+  let least = Infinity;
+  for (let tries = 0; tries < 3 && least > most; tries++) {
+    const started = cpuTime();
+    await work();
+    least = Math.min(least, cpuTime() - started);
+  }
+  return least;
+}
