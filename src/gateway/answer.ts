@@ -82,14 +82,14 @@ export function answerTurn(state: GatewayState, job: Job, options: AnswerOptions
   const time = new PausableClock(clock, options.crashed);
   const [{ report }, figures] = [repairs, counted.seen.calls];
   const stopsAt = stopsOf(job, () => rounds.round.link);
-  const { answer_limit: maxLength } = state.config.server;
-  const staging: StageOptions = { rules, clock: time, newId, figures, report, stopsAt, maxLength };
+  const staging: StageOptions = { rules, clock: time, newId, figures, report, stopsAt };
   const limits = ruleStages(job.turn, staging);
   const rounds = new Rounds(options.first, {
     open: (round) => openRound(round, options.open(round), { job, staging, limits }),
     ended: (round, fault) =>
       options.roundEnded(round, { usage: rounds.usage ?? counted.seen.usage, fault }),
     time,
+    maxLength: state.config.server.answer_limit,
     turn: noting(options, report),
   });
   const thoughts = state.store === noStore ? undefined : keepThoughts(job, () => rounds.round.link);

@@ -1,4 +1,5 @@
 import type { Flow, Sink, Source } from "../stream/flow.ts";
+import { answerTooLong, lengthOf } from "../stream/length-limit.ts";
 import { joinRounds } from "../stream/join-rounds.ts";
 import type { PausableClock } from "../stream/pausable-clock.ts";
 import type { Emit, Stage } from "../stream/stage.ts";
@@ -51,6 +52,8 @@ export type RoundsOptions = {
   readonly ended: (round: Round, fault: Fault | undefined) => void;
   /** Stands still while a full reply holds the upstream up. */
   readonly time: Pick<PausableClock, "pause" | "resume">;
+  /** Characters that the answer of a round may have. */
+  readonly maxLength: number;
 };
 
 /**
@@ -71,6 +74,8 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
   /** Whether the current round has emitted anything, and whether its stages have ended. */
   #begun = false;
   #over = false;
+  /** How many characters the current round has said. */
+  #length = 0;
   /** Why the current round failed. */
   #fault: Fault | undefined;
   /** A failure before the first event: held until it is clear that no other round takes its place. */
@@ -146,8 +151,16 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
 
   each(event: RoundEvent, emit: Emit<ClientEvent>): void {
     this.#emit = emit;
-    if (event.type === "round-over") this.#endRound();
-    else this.#stages.each(event, this.#hand);
+    if (event.type === "round-over") return this.#endRound();
+    if (this.#isTooLong()) return;
+    this.#length += lengthOf(event);
+    if (!this.#isTooLong()) return this.#stages.each(event, this.#hand);
+    const fault = answerTooLong(this.#options.maxLength);
+    this.#stages.each({ type: "turn-fail", fault }, this.#hand);
+  }
+
+  #isTooLong(): boolean {
+    return this.#length > this.#options.maxLength;
   }
 
   end(emit: Emit<ClientEvent>): void {
@@ -168,7 +181,7 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
   }
 
   done(): boolean {
-    return this.#stages.done?.() ?? false;
+    return this.#isTooLong() || (this.#stages.done?.() ?? false);
   }
 
   readonly #hand = (event: ClientEvent): void => {
@@ -240,6 +253,7 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
       return false;
     }
     this.#count++;
+    this.#length = 0;
     this.#begun = false;
     this.#over = false;
     this.#fault = undefined;

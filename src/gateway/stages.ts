@@ -1,4 +1,3 @@
-import { lengthLimit } from "../stream/length-limit.ts";
 import { normalizeStream } from "../stream/normalize.ts";
 import { callsAlone } from "../stream/calls/alone.ts";
 import { dedup } from "../stream/calls/dedup.ts";
@@ -34,8 +33,6 @@ export type StageOptions = {
   /** Where it is counted what became of the calls. */
   readonly figures: Tally["seen"]["calls"];
   readonly report: OnDecision;
-  /** Characters that the answer of a round may have. */
-  readonly maxLength: number;
   /** The stop sequences that the gateway sees to itself, for the round under way; none: for no round of this turn. */
   readonly stopsAt?: (() => readonly string[]) | undefined;
 };
@@ -53,7 +50,7 @@ export const roundStages = (
   isStopped?: IsStopped,
 ): Stage<Upstream, Client> =>
   chain(
-    chain(lengthLimit<UpstreamName>(options.maxLength), normalized(round, options, isStopped)),
+    normalized(round, options, isStopped),
     restoreAnswer(round.plan, options.report, options.figures),
   );
 

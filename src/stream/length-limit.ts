@@ -1,34 +1,21 @@
 import type { TurnEvent } from "../turn/event.ts";
 import { Fault } from "../turn/fault.ts";
 import type { AnyName } from "../turn/names.ts";
-import type { Stage } from "./stage.ts";
 
-/**
- * Ends an answer that is longer than so many characters in all its texts and
- * calls. Doors that repeat the whole answer in their last event keep all of it.
- */
-export function lengthLimit<Name extends AnyName>(
-  limit: number,
-): Stage<TurnEvent<Name>, TurnEvent<Name>> {
-  let length = 0;
-  return {
-    each(event, emit) {
-      if (length > limit) return;
-      switch (event.type) {
-        case "text-delta":
-        case "reasoning-delta":
-        case "call-delta":
-          length += event.text.length;
-          break;
-        default:
-      }
-      emit(length > limit ? { type: "turn-fail", fault: tooLong(limit) } : event);
-    },
-    done: () => length > limit,
-  };
+/** How many characters of texts and calls an event brings. Doors that repeat the whole answer in their last event keep all of it. */
+export function lengthOf(event: TurnEvent<AnyName>): number {
+  switch (event.type) {
+    case "text-delta":
+    case "reasoning-delta":
+    case "call-delta":
+      return event.text.length;
+    default:
+      return 0;
+  }
 }
 
-const tooLong = (limit: number): Fault =>
+/** An answer has more characters than one may have. */
+export const answerTooLong = (limit: number): Fault =>
   new Fault(
     "upstream.too_long",
     `The answer is longer than ${limit} characters and was ended there; ask for less, or raise \`server.answer_limit\`.`,

@@ -5,7 +5,8 @@ import type { Fields } from "../../turn/turn.ts";
 import { bodyReader } from "./body.ts";
 import { bodyWith, dropSource, forwardChanges, withFields } from "./source-text.ts";
 
-const set = (text: string, changes: Fields): string => withFields({ text }, changes);
+const set = (text: string, changes: Fields): string =>
+  withFields(JSON.parse(text) as Fields, { text }, changes);
 
 describe("the client's own text", () => {
   it("is the same but for the fields that are set", () => {

@@ -1,4 +1,4 @@
-import { membersOf, type Span } from "../../turn/json-scan.ts";
+import { membersOf, type Member, type Span } from "../../turn/json-scan.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { addFields } from "./params.ts";
@@ -30,7 +30,7 @@ export const dropSource = (body: WithSource): void => {
 /** A body with some fields set otherwise: the client's own text but for these, where it is known. */
 export function bodyWith(body: WithSource, changes: Fields): string {
   const source = body[SOURCE];
-  if (source !== undefined) return withFields(source, changes);
+  if (source !== undefined) return withFields(body, source, changes);
   const { tools, ...rest } = body;
   return withOwnTools({ ...rest, ...changes }, tools);
 }
@@ -52,21 +52,28 @@ export function forwardChanges(body: Fields, { model, stream, profile }: Forward
 }
 
 /** All else stays as it is, byte for byte. Of a key that is there twice, both are set. */
-export function withFields({ text, tools }: SourceText, changes: Fields): string {
-  const missing = new Set(Object.keys(changes));
+export function withFields(body: Fields, { text, tools }: SourceText, changes: Fields): string {
+  const keys = Object.keys(changes);
   let written = "";
   let copied = 0;
-  let isEmpty = true;
-  for (const { key, from, end } of membersOf(text, 0, tools)) {
-    isEmpty = false;
+  const more = keys.filter((key) => !Object.hasOwn(body, key));
+  const members = more.length === keys.length ? noMembers : membersOf(text, 0, tools);
+  for (const { key, from, end } of members) {
     if (!Object.hasOwn(changes, key)) continue;
-    missing.delete(key);
     written += text.slice(copied, from) + JSON.stringify(changes[key]);
     copied = end;
+    // A search is faster than a walk, and most often `model` comes first.
+    if (!mayFollow(text, end, keys)) break;
   }
-  const more = [...missing].map((key) => `${JSON.stringify(key)}:${JSON.stringify(changes[key])}`);
   if (more.length === 0) return written + text.slice(copied);
+  const added = more.map((key) => `${JSON.stringify(key)}:${JSON.stringify(changes[key])}`);
   const closing = text.lastIndexOf("}");
-  const comma = isEmpty ? "" : ",";
-  return `${written}${text.slice(copied, closing)}${comma}${more.join(",")}${text.slice(closing)}`;
+  const comma = Object.keys(body).length === 0 ? "" : ",";
+  return `${written}${text.slice(copied, closing)}${comma}${added.join(",")}${text.slice(closing)}`;
 }
+
+const noMembers: readonly Member[] = [];
+
+/** Whether one of these keys may stand behind a place; an escape may spell any of them. */
+const mayFollow = (text: string, from: number, keys: readonly string[]): boolean =>
+  text.includes("\\u", from) || keys.some((key) => text.includes(`"${key}"`, from));
