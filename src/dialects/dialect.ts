@@ -9,6 +9,7 @@ import type { Fault } from "../turn/fault.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
 import type { RateLimits } from "../turn/rate-limit.ts";
 import type { Profile } from "../turn/profile.ts";
+import type { SharedText } from "../turn/shared-text.ts";
 import type { DialectName, Fields, Item, Opaque, Turn } from "../turn/turn.ts";
 
 /**
@@ -200,7 +201,11 @@ export type StorageForm = {
   /** The answer in the body, or in the last event of a stream, that an upstream of this dialect sent. */
   answerIn(text: string): KeptAnswer | undefined;
   /** The body that shows a kept answer. */
-  shownAnswer(answer: { readonly json: string; readonly items: readonly string[] }): string;
+  shownAnswer(answer: {
+    readonly json: string;
+    readonly shared?: SharedText | undefined;
+    readonly items: readonly string[];
+  }): string;
   /** A kept item as a list of input shows it. */
   readonly shownItem: (item: Fields) => Fields;
   readonly conversations?: ConversationForm | undefined;
@@ -219,7 +224,10 @@ export type ConversationForm = {
 /** Answers that are made in the background. */
 export type BackgroundForm = {
   /** An answer that has not begun: as its client is told of it, and as it is kept. */
-  begun(turn: Turn, context: WriteContext): { readonly shown: string; readonly kept: string };
+  begun(
+    turn: Turn,
+    context: WriteContext,
+  ): { readonly shown: string; readonly kept: Omit<KeptAnswer, "items"> };
   /** What a kept answer says of itself. */
   stateOf(json: string): { readonly isBackground: boolean; readonly isOver: boolean };
   /** A kept answer of which no more will come. */
@@ -234,8 +242,13 @@ export type BackgroundForm = {
 
 export type KeptItem = { readonly id: string; readonly json: string };
 
-/** An answer: its items, and the rest of it as JSON. */
-export type KeptAnswer = { readonly json: string; readonly items: readonly KeptItem[] };
+/** An answer: its items, what it shares with others, and the rest of it as JSON. */
+export type KeptAnswer = {
+  readonly json: string;
+  /** What other answers have word for word. */
+  readonly shared?: SharedText | undefined;
+  readonly items: readonly KeptItem[];
+};
 
 /** What a request is written for: one model of an upstream. */
 export type Target = {
@@ -294,6 +307,6 @@ export type WriteContext = {
   readonly report?: OnDecision | undefined;
   /** Hears of every item of the answer that a client may refer to, as JSON. */
   readonly keep?: ((id: string, json: string) => void) | undefined;
-  /** Hears of the answer as a whole when it is over: all of it but its items, as JSON. */
-  readonly record?: ((json: string) => void) | undefined;
+  /** Hears of the answer as a whole when it is over, as JSON: all of it but its items and what is stored once for many. */
+  readonly record?: ((json: string, shared?: SharedText) => void) | undefined;
 };

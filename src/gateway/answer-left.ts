@@ -1,3 +1,4 @@
+import type { KeptAnswer } from "../dialects/dialect.ts";
 import type { ResponseRecord } from "../store/store.ts";
 import type { Outcome } from "../telemetry/happening.ts";
 import type { NewId } from "../turn/clock.ts";
@@ -24,11 +25,12 @@ export function answerLeft(job: Job, ended: Ended): AnswerLeft {
   const isBegun = whole !== undefined && seen.start !== undefined;
   return {
     id: answer.id(),
+    isNewId: job.answerId === undefined && answer.hasOwnId(),
     round,
     rules: job.rules,
     repairs: answer.repairs(),
     items: whole?.items ?? record?.items() ?? [],
-    response: isBegun ? responseRecord(job, ended, whole.json) : undefined,
+    response: isBegun ? responseRecord(job, ended, whole) : undefined,
     seals: seen.seals,
     isPrivate: job.isPrivate,
     thoughts: job.isPrivate ? [] : (answer.thoughts?.items() ?? []),
@@ -40,7 +42,7 @@ export function answerLeft(job: Job, ended: Ended): AnswerLeft {
 function responseRecord(
   { dialect, added, turn }: Job,
   { round, answer, newId }: Ended,
-  json: string,
+  { json, shared }: KeptAnswer,
 ): ResponseRecord {
   const { answerId } = answer.rounds;
   const isKept = answerId !== undefined && keepsAnswers(round.profile, turn.dialect);
@@ -49,6 +51,7 @@ function responseRecord(
     previous: added.previous,
     input: added.input ?? dialect.storage?.inputOf(added.body, newId) ?? [],
     json,
+    shared,
     origin: isKept ? writeOrigin({ upstream, id: answerId }) : undefined,
   };
 }

@@ -41,6 +41,8 @@ export type Answer = Flow & {
   readonly thoughts: Pick<ThoughtKeeper, "items"> | undefined;
   /** The answer's id as the client sees it. */
   id(): string;
+  /** Whether that was made here, and not by the upstream. */
+  hasOwnId(): boolean;
   /** Whether the client has been sent anything. */
   shown(): boolean;
   /** Called at even times, so that a silent stream is not taken for a dead one. */
@@ -124,10 +126,9 @@ export function answerTurn(state: GatewayState, job: Job, options: AnswerOptions
   const running = pump(rounds.source, stages, sink, time);
   flow = running;
   const { seen } = counted;
-  const id = (): string => shownId(seen.start, job, context);
-  const whole = (): string | undefined => kept?.whole();
-  const hands = handsOn(running, stages, { door, sink });
-  return { ...running, seen, rounds, repairs: repairs.all, record, whole, thoughts, id, ...hands };
+  const left = { repairs: repairs.all, record, thoughts, whole: () => kept?.whole() };
+  const ids = answerIds(seen, job, context);
+  return { ...running, seen, rounds, ...left, ...ids, ...handsOn(running, stages, { door, sink }) };
 }
 
 /** The stop sequences that the gateway sees to for the upstream under way; undefined where it need not for any. */
@@ -150,8 +151,17 @@ function limitedBy(
 }
 
 /** Ids of another dialect are not shown to a client. */
-const shownId = (start: TurnStart | undefined, { turn }: Job, { id }: WriteContext): string =>
-  (start?.dialect === turn.dialect ? start.id : undefined) ?? id;
+function answerIds(
+  seen: { readonly start?: TurnStart | undefined },
+  { turn }: Job,
+  { id: own }: WriteContext,
+): Pick<Answer, "id" | "hasOwnId"> {
+  const id = (): string => {
+    const { start } = seen;
+    return (start?.dialect === turn.dialect ? start.id : undefined) ?? own;
+  };
+  return { id, hasOwnId: () => id() === own };
+}
 
 type KeptAnswer = Sink<TurnEvent<ClientName>> & Pick<Answer, "whole">;
 

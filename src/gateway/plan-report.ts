@@ -1,6 +1,7 @@
 import { listParams } from "../dialects/shared/params.ts";
 import { countVerdicts, type ToolVerdict, type Verdict } from "../tools/plan/plan.ts";
 import { boundDecisions, isLossy, type Action, type Decision } from "../turn/decision.ts";
+import { memoizeByIdentity } from "../turn/memoize.ts";
 import type { CallRules, StopMode } from "../turn/rules.ts";
 import type { Turn } from "../turn/turn.ts";
 import { modelProfile } from "../profiles/models.ts";
@@ -125,7 +126,19 @@ export function planBytes({ tools, parameters, rules, decisions }: PlanRecord): 
   return bytes + rules.length * ENTRY_BYTES;
 }
 
-export function reportPlan(of: PlanRecord): PlanReport {
+function reportPlan(of: PlanRecord): PlanReport {
+  return { ...reportRest(of), tools: of.tools.map(toolReport) };
+}
+
+/** The report as JSON. That of its tools is written once for as long as their list comes back. */
+export const planText = (of: PlanRecord): string =>
+  `${JSON.stringify(reportRest(of)).slice(0, -1)},"tools":${toolsText(of.tools)}}`;
+
+const toolsText = memoizeByIdentity((tools: readonly ToolVerdict[]): string =>
+  JSON.stringify(tools.map(toolReport)),
+);
+
+function reportRest(of: PlanRecord): Omit<PlanReport, "tools"> {
   const { link, profile, tools, straight, decisions } = of;
   return {
     object: "plan",
@@ -134,7 +147,6 @@ export function reportPlan(of: PlanRecord): PlanReport {
     straight,
     lossy: decisions.some(isLossy),
     verdicts: countVerdicts(tools),
-    tools: tools.map(toolReport),
     parameters: of.parameters.map(({ path, target }) => parameterReport(path, target, decisions)),
     rules: of.rules,
     decisions,

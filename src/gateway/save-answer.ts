@@ -1,8 +1,8 @@
 import type { TurnDone } from "../telemetry/happening.ts";
 import type { Answer } from "./answer.ts";
 import { saveCompletion } from "./completion.ts";
-import { addTurn, storedPart } from "./conversation.ts";
-import { saveTurn, type AnswerLeft } from "./save-turn.ts";
+import { addTurn, storedPart, type HeldConversation } from "./conversation.ts";
+import { saveTurn, type AnswerLeft, type Saving } from "./save-turn.ts";
 import type { GatewayState } from "./state.ts";
 import type { Job } from "./turn-run.ts";
 
@@ -12,20 +12,23 @@ type Ended = {
   readonly left: AnswerLeft | undefined;
 };
 
-/** Writes what a turn leaves behind to all that keep something of it. Resolves to whether it is stored. */
-export async function saveAnswer(
+/** Writes what a turn leaves behind to all that keep something of it. Says whether it is stored. */
+export function saveAnswer(state: GatewayState, job: Job, ended: Ended): Saving {
+  const { tenant, conversation, completion } = job;
+  const { answer, done, left } = ended;
+  if (conversation !== undefined) return saveInConversation(state, job, { ...ended, conversation });
+  // Begun before anything is waited for: whoever stops waits for what is queued.
+  const saving = saveTurn(state, tenant, done, left);
+  if (answer === undefined || completion === undefined) return saving;
+  return saveCompletion(state, job, answer, done).then(() => saving);
+}
+
+async function saveInConversation(
   state: GatewayState,
   job: Job,
-  { answer, done, left }: Ended,
+  { done, left, conversation }: Ended & { readonly conversation: HeldConversation },
 ): Promise<boolean> {
-  const { tenant, conversation } = job;
-  if (conversation === undefined) {
-    // Begun before anything is waited for: whoever stops waits for what is queued.
-    const saving = saveTurn(state, tenant, done, left);
-    if (answer !== undefined) await saveCompletion(state, job, answer, done);
-    return saving;
-  }
-  const stored = await saveTurn(state, tenant, done, storedPart(job, left));
+  const stored = await saveTurn(state, job.tenant, done, storedPart(job, left));
   await addTurn(conversation, left, done);
   return stored;
 }

@@ -1,10 +1,11 @@
-import type { ResponseRecord, SealOwner, StoredItem } from "../store/store.ts";
+import { noStore } from "../store/none.ts";
+import type { ResponseRecord, SealOwner, StoredItem, StoredPlan } from "../store/store.ts";
 import type { Report, TurnDone } from "../telemetry/happening.ts";
 import type { Decision } from "../turn/decision.ts";
 import { Fault } from "../turn/fault.ts";
 import type { CallRules } from "../turn/rules.ts";
 import type { Tenant } from "../turn/tenant.ts";
-import { planBytes, planRecord, reportPlan } from "./plan-report.ts";
+import { planBytes, planRecord, planText } from "./plan-report.ts";
 import type { Round } from "./round.ts";
 import { ownSealKey } from "./seals.ts";
 import type { GatewayState } from "./state.ts";
@@ -15,6 +16,8 @@ import { usageEntry } from "./usage-report.ts";
 export type AnswerLeft = {
   /** Its id as the client saw it. */
   readonly id: string;
+  /** Whether the id was made for this answer. */
+  readonly isNewId: boolean;
   readonly round: Round;
   readonly rules: CallRules;
   /** What had to be done to it. */
@@ -31,16 +34,20 @@ export type AnswerLeft = {
   readonly thoughts: readonly StoredItem[];
 };
 
+/** Whether a turn is stored: known at once where the store is in memory. */
+export type Saving = boolean | Promise<boolean>;
+
 /**
  * Writes what a turn leaves behind when the turn is over. A write
- * that fails is reported and changes no answer. Resolves to whether it is stored.
+ * that fails is reported and changes no answer. Says whether it is stored.
  */
 export function saveTurn(
   { store, config, report }: Pick<GatewayState, "store" | "config" | "report">,
   tenant: Tenant,
   done: TurnDone,
   answer: AnswerLeft | undefined,
-): Promise<boolean> {
+): Saving {
+  if (store === noStore) return false;
   const failed = (error: unknown): false => {
     reportLost(error, report, done.requestId);
     return false;
@@ -54,6 +61,7 @@ export function saveTurn(
           tenant,
           at,
           answerId: answer.id,
+          isNewId: answer.isNewId,
           items: answer.items,
           response: answer.response,
           plan: storedPlan(answer),
@@ -62,13 +70,16 @@ export function saveTurn(
           usage,
         };
   try {
-    const saving = [store.saveTurn(turn)];
+    const saving = store.saveTurn(turn);
     // Apart from the answer: whoever retrieves or continues that has its thoughts in it.
-    if (answer !== undefined && answer.thoughts.length > 0)
-      saving.push(store.saveTurn({ tenant, at, items: answer.thoughts, seals: none }));
-    return Promise.all(saving).then(() => true, failed);
+    const thoughts =
+      answer !== undefined && answer.thoughts.length > 0
+        ? store.saveTurn({ tenant, at, items: answer.thoughts, seals: none })
+        : undefined;
+    if (saving === undefined && thoughts === undefined) return true;
+    return Promise.all([saving, thoughts]).then(() => true, failed);
   } catch (error) {
-    return Promise.resolve(failed(error)); // The turn has ended well, whatever a store does.
+    return failed(error); // The turn has ended well, whatever a store does.
   }
 }
 
@@ -78,13 +89,14 @@ const WAIT_MS = 2000;
 /** Whether a turn is stored, as far as that is known in time. It is not waited for while the database is known to be away. */
 export function withinWait(
   { store, clock, report }: Pick<GatewayState, "store" | "clock" | "report">,
-  saving: Promise<boolean>,
+  saving: Saving,
   requestId: string,
 ): Promise<boolean> {
   const late = (fault?: Fault): false => {
     report({ type: "store", event: "late", requestId, fault: fault?.code });
     return false;
   };
+  if (typeof saving === "boolean") return Promise.resolve(saving);
   const trouble = store.trouble();
   if (trouble !== undefined) return Promise.resolve(late(trouble));
   return new Promise((resolve) => {
@@ -102,12 +114,9 @@ function reportLost(error: unknown, report: Report, requestId: string): void {
   report({ type: "store", event: "lost", requestId, fault, problem });
 }
 
-function storedPlan({ round, rules, repairs }: AnswerLeft): {
-  readonly bytes: number;
-  report(): ReturnType<typeof reportPlan>;
-} {
+function storedPlan({ round, rules, repairs }: AnswerLeft): StoredPlan {
   const plan = planRecord(round, { rules, repairs });
-  return { bytes: planBytes(plan), report: () => reportPlan(plan) };
+  return { bytes: planBytes(plan), json: () => planText(plan) };
 }
 
 /** Where the plan marks reasoning, it says itself whose it is. */

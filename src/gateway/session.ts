@@ -61,7 +61,7 @@ export class Session {
   }
 
   /** What a turn leaves behind that may not be stored stays here; the rest is stored as ever. */
-  #save(store: Store, turn: StoredTurn, maxBytes: number): Promise<void> {
+  #save(store: Store, turn: StoredTurn, maxBytes: number): Promise<void> | undefined {
     const { answerId: id, response, at, items, isPrivate } = turn;
     if (isPrivate !== true && store !== noStore) return store.saveTurn(turn);
     // Nobody else keeps it either, so that its origin is of no use.

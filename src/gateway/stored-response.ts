@@ -31,9 +31,9 @@ export async function shownResponse(
   context: RequestContext,
   { storage, form }: Forms,
 ): Promise<{ readonly shown: string; readonly isOver: boolean; readonly id: string }> {
-  const { id, at, json, items } = await foundResponse(context, storage);
+  const { id, at, json, shared, items } = await foundResponse(context, storage);
   const show = (text: string): string =>
-    storage.shownAnswer({ json: text, items: items.map((item) => item.json) });
+    storage.shownAnswer({ json: text, shared, items: items.map((item) => item.json) });
   if (form === undefined) return { id, shown: show(json), isOver: true };
   const { isBackground, isOver } = form.stateOf(json);
   if (!isBackground || isOver) return { id, shown: show(json), isOver: true };

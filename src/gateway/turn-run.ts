@@ -28,7 +28,7 @@ import type { TurnPermit } from "./limits/tenant-limits.ts";
 import { goingOn, mayGoOn } from "./go-on.ts";
 import { prepareRound, withoutAnswer, type Round } from "./round.ts";
 import type { RunningTurn, RunningTurnView } from "./running-turns.ts";
-import { withinWait, type AnswerLeft } from "./save-turn.ts";
+import { withinWait, type AnswerLeft, type Saving } from "./save-turn.ts";
 import { linkName, providerOf, type Link } from "./select.ts";
 import { outcomeOf } from "./tally.ts";
 import type { ThreadEntry } from "./thread.ts";
@@ -336,19 +336,19 @@ class TurnRun implements RunningTurn {
     if (answer === undefined) return undefined;
     if (answer.record === undefined && this.#job.completion === undefined) return undefined;
     const saving = this.#save(this.#done(outcomeOf(answer.seen), 200, answer.seen.fault));
-    return withinWait(this.#state, saving, this.#job.requestId);
+    return saving === true ? undefined : withinWait(this.#state, saving, this.#job.requestId);
   }
 
-  #save(done: TurnDone): Promise<boolean> {
+  #save(done: TurnDone): Saving {
     this.#isSaved = true;
+    // It is reported, and the answer is none the worse for it.
+    const failed = (error: unknown): false => (this.#faultOf(error), false);
     try {
       const ended = { answer: this.#answer, done, left: this.#answerLeft(done) };
-      return saveAnswer(this.#state, this.#job, ended).catch(
-        (error: unknown) => (this.#faultOf(error), false),
-      );
+      const saving = saveAnswer(this.#state, this.#job, ended);
+      return typeof saving === "boolean" ? saving : saving.catch(failed);
     } catch (error) {
-      this.#faultOf(error); // It is reported, and the answer is none the worse for it.
-      return Promise.resolve(false);
+      return failed(error);
     }
   }
 

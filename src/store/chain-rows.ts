@@ -48,8 +48,11 @@ export const itemsText = (items: readonly StoredItem[]): string =>
 export const joinedTexts = (texts: readonly string[]): string =>
   texts.filter((text) => text !== "").join(",");
 
-/** The one response of a query for one. */
-export function responseIn(rows: readonly ChainRow[]): StoredResponse | undefined {
+/** The one response of a query for one; `shared` is the text that it has in common with others. */
+export function responseIn(
+  rows: readonly ChainRow[],
+  shared?: string | null,
+): StoredResponse | undefined {
   const row = rows.find(({ place }) => place === RESPONSE_PLACE);
   if (row === undefined) return undefined;
   const items = rows.flatMap(({ place, id: itemId, json: text }) =>
@@ -64,6 +67,7 @@ export function responseIn(rows: readonly ChainRow[]): StoredResponse | undefine
     input: inOrder.slice(0, inputs ?? 0),
     items: inOrder.slice(inputs ?? 0),
     json: json ?? "",
+    ...(shared != null && { shared: { text: shared } }),
     ...(origin !== null && { origin }),
   };
 }

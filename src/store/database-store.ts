@@ -6,7 +6,7 @@ import type { ConversationStore } from "./conversations.ts";
 import { DatabaseConversations, type RowKey } from "./database-conversations.ts";
 import type { Batch, Database } from "./database.ts";
 import { PLANS_SHARE } from "./memory.ts";
-import { isStorableId, recordOf } from "./record.ts";
+import { isStorableId, recordOf, type SharedRecord } from "./record.ts";
 import type {
   FoundChain,
   FoundItems,
@@ -47,6 +47,8 @@ export class DatabaseStore implements Store {
   readonly #queue: WriteQueue;
   readonly #maxPlanBytes: number;
   #written = { bytes: 0, planBytes: 0 };
+  /** What has been counted among what is written: it is stored once. */
+  readonly #sharedBefore = new WeakSet<SharedRecord>();
   #isSweeping = false;
   #isClosed = false;
   #cancelSweep: (() => void) | undefined;
@@ -168,8 +170,10 @@ export class DatabaseStore implements Store {
 
   async #write(batch: Batch): Promise<void> {
     await this.#database.write(batch);
-    for (const { bytes, planBytes } of batch.turns) {
-      this.#written.bytes += bytes;
+    for (const { bytes, planBytes, shared } of batch.turns) {
+      const isNew = shared !== null && !this.#sharedBefore.has(shared);
+      if (isNew) this.#sharedBefore.add(shared);
+      this.#written.bytes += bytes + (isNew ? shared.text.length : 0);
       this.#written.planBytes += planBytes;
     }
     const { maxBytes } = this.#bounds();

@@ -20,20 +20,25 @@ import { usageSums, type UsageRow } from "./usage-sums.ts";
 
 type Timed<Value> = { readonly at: number; readonly value: Value };
 
-/** A response that knows the one that it continues: a chain of any depth is followed without looking for each. */
-type ChainedResponse = {
-  readonly response: StoredResponse;
+/** What is kept of a turn beside its plan. */
+type KeptTurn = {
+  readonly id: string | undefined;
+  readonly at: number;
+  readonly items: readonly StoredItem[];
+  readonly response: ResponseRecord | undefined;
   /** The JSON of its items, input and answer, in characters. */
   readonly length: number;
-  parent: ChainedResponse | undefined;
+  /** The turn that it continues: a chain of any depth is followed without looking for each. */
+  parent: KeptTurn | undefined;
   /** It was dropped, deleted or replaced. What refers to it must not keep what it refers to itself. */
   isGone: boolean;
 };
 
-/** Answers with their items, and seals, by id. */
+/** Turns by the ids of their answers and items, and seals. */
 type Answers = {
-  readonly responses: Map<string, ChainedResponse>;
-  readonly items: Map<string, FoundItem>;
+  readonly responses: Map<string, KeptTurn>;
+  /** By the id of an item, the turn that it is in. */
+  readonly items: Map<string, KeptTurn>;
   /** The items of turns without a response, by the id of the answer that they are about. */
   readonly others: Map<string, string[]>;
   readonly seals: Map<string, string>;
@@ -79,7 +84,7 @@ export class MemoryStore implements Store {
         seals: new Map(),
       }),
       ({ responses }) => {
-        for (const chained of responses.values()) forget(chained);
+        for (const kept of responses.values()) forget(kept);
       },
     );
     this.conversations = new MemoryConversations(clock, {
@@ -93,53 +98,51 @@ export class MemoryStore implements Store {
 
   trouble(): undefined {}
 
-  saveTurn(turn: StoredTurn): Promise<void> {
+  /** Nothing is copied and nothing written out: most is never read again. */
+  saveTurn(turn: StoredTurn): Promise<void> | undefined {
     const { tenant, at, answerId, plan } = turn;
     if (turn.usage !== undefined) this.#usage.add(tenant, at, turn.usage);
     if (answerId !== undefined && plan !== undefined)
       this.#plans.open(tenant, plan.bytes + ENTRY_BYTES)?.set(answerId, { at, value: plan });
     this.#saveAnswer(turn);
-    return done;
+    return undefined;
   }
 
   /** One segment takes it all, so that it is also dropped whole. */
-  #saveAnswer({ tenant, at, answerId, items, response, seals }: StoredTurn): void {
+  #saveAnswer(turn: StoredTurn): void {
+    const { tenant, at, answerId: id, items, response, seals } = turn;
     if (items.length === 0 && seals.length === 0 && response === undefined) return;
-    const own = response === undefined ? 0 : responseBytes(response);
-    const bytes = own + itemsBytes(items) + seals.length * ENTRY_BYTES;
-    const content = this.#answers.open(tenant, bytes);
+    const input = response?.input ?? none;
+    const length = lengthOf(input) + lengthOf(items);
+    const entries = items.length + input.length + seals.length + Number(response !== undefined);
+    // A character takes up to two bytes.
+    const characters = length + idsLength(items) + idsLength(input) + (response?.json.length ?? 0);
+    const bytes = 2 * characters + entries * ENTRY_BYTES;
+    const content = this.#answers.open(tenant, bytes, response?.shared);
     if (content === undefined) return;
-    const origin = response?.origin;
-    const keep = (item: StoredItem): void => {
-      const value = origin === undefined ? { ...item, at } : { ...item, at, origin };
-      content.items.set(item.id, value);
-    };
-    for (const item of items) keep(item);
+    const kept: KeptTurn = { id, at, items, response, length, parent: undefined, isGone: false };
+    for (const item of items) content.items.set(item.id, kept);
     for (const { seal, upstream } of seals) content.seals.set(seal, upstream);
-    if (answerId === undefined) return;
-    if (response === undefined) return addTo(content.others, answerId, items);
-    for (const item of response.input) keep(item);
+    if (id === undefined) return;
+    if (response === undefined) return addTo(content.others, id, items);
+    for (const item of input) content.items.set(item.id, kept);
     const { previous } = response;
-    const parent = previous === undefined ? undefined : this.#find(tenant, previous);
-    const replaced = this.#find(tenant, answerId);
+    if (previous !== undefined) kept.parent = this.#find(tenant, previous);
+    const replaced = turn.isNewId === true ? undefined : this.#find(tenant, id);
     if (replaced !== undefined) forget(replaced);
-    content.responses.set(answerId, {
-      response: { ...response, id: answerId, at, items },
-      length: lengthOf(response.input) + lengthOf(items),
-      parent,
-      isGone: false,
-    });
+    content.responses.set(id, kept);
   }
 
   findItems(tenant: Tenant, ids: readonly string[], maxBytes: number): Promise<FoundItems> {
     const items = new Map<string, FoundItem>();
     let bytes = 0;
     for (const id of new Set(ids)) {
-      const entry = this.#answers.find(tenant, (content) => content.items.get(id));
-      if (entry === undefined || !this.#isFresh(entry)) continue;
-      bytes += entry.json.length;
+      const kept = this.#answers.find(tenant, (content) => content.items.get(id));
+      const item = kept === undefined || !this.#isFresh(kept) ? undefined : itemIn(kept, id);
+      if (item === undefined) continue;
+      bytes += item.json.length;
       if (bytes > maxBytes) return Promise.resolve({ type: "too-large" });
-      items.set(id, entry);
+      items.set(id, item);
     }
     return Promise.resolve({ type: "found", items });
   }
@@ -147,7 +150,7 @@ export class MemoryStore implements Store {
   findPlan(tenant: Tenant, answerId: string): Promise<Fields | undefined> {
     const entry = this.#plans.find(tenant, (plans) => plans.get(answerId));
     const isKnown = entry !== undefined && this.#isFresh(entry);
-    return Promise.resolve(isKnown ? entry.value.report() : undefined);
+    return Promise.resolve(isKnown ? JSON.parse(entry.value.json()) : undefined);
   }
 
   findSealOwners(tenant: Tenant, seals: readonly string[]): Promise<ReadonlyMap<string, string>> {
@@ -166,28 +169,27 @@ export class MemoryStore implements Store {
   loadChain(tenant: Tenant, id: string, maxBytes: number): Promise<FoundChain> {
     const asked = this.#find(tenant, id);
     if (asked === undefined) return Promise.resolve({ type: "missing", id });
-    const earlier: StoredResponse[] = [];
+    const earlier: KeptTurn[] = [];
     let bytes = asked.length;
     let last = asked;
     for (let next = asked.parent; next !== undefined && this.#isKept(next); next = next.parent) {
       bytes += next.length;
       if (bytes > maxBytes) break;
-      earlier.push(next.response);
+      earlier.push(next);
       last = next;
     }
     if (bytes > maxBytes) return Promise.resolve({ type: "too-large" });
-    const { previous } = last.response;
+    const previous = last.response?.previous;
     if (previous !== undefined) return Promise.resolve({ type: "missing", id: previous });
-    const { response } = asked;
-    return Promise.resolve({ type: "found", before: textOf(earlier), last: response });
+    return Promise.resolve({ type: "found", before: textOf(earlier), last: responseOf(asked) });
   }
 
   deleteResponse(tenant: Tenant, id: string): Promise<boolean> {
     const response = this.#responseOf(tenant, id);
     if (response === undefined) return Promise.resolve(false);
     for (const content of this.#answers.contents(tenant)) {
-      const chained = content.responses.get(id);
-      if (chained !== undefined) forget(chained);
+      const kept = content.responses.get(id);
+      if (kept !== undefined) forget(kept);
       content.responses.delete(id);
       for (const other of content.others.get(id) ?? []) content.items.delete(other);
       content.others.delete(id);
@@ -213,16 +215,17 @@ export class MemoryStore implements Store {
   }
 
   #responseOf(tenant: Tenant, id: string): StoredResponse | undefined {
-    return this.#find(tenant, id)?.response;
+    const found = this.#find(tenant, id);
+    return found === undefined ? undefined : responseOf(found);
   }
 
-  #find(tenant: Tenant, id: string): ChainedResponse | undefined {
+  #find(tenant: Tenant, id: string): KeptTurn | undefined {
     const found = this.#answers.find(tenant, (content) => content.responses.get(id));
-    return found !== undefined && this.#isFresh(found.response) ? found : undefined;
+    return found !== undefined && this.#isFresh(found) ? found : undefined;
   }
 
-  #isKept({ response, isGone }: ChainedResponse): boolean {
-    return !isGone && this.#isFresh(response);
+  #isKept(turn: KeptTurn): boolean {
+    return !turn.isGone && this.#isFresh(turn);
   }
 
   #isFresh({ at }: { readonly at: number }): boolean {
@@ -230,15 +233,42 @@ export class MemoryStore implements Store {
   }
 }
 
-const lengthOf = (items: readonly StoredItem[]): number =>
-  items.reduce((sum, { json }) => sum + json.length, 0);
+const none: readonly StoredItem[] = [];
 
-/** The items of responses that are given newest first. */
-function textOf(responses: readonly StoredResponse[]): string {
+function lengthOf(items: readonly StoredItem[]): number {
+  let length = 0;
+  for (const { json } of items) length += json.length;
+  return length;
+}
+
+function idsLength(items: readonly StoredItem[]): number {
+  let length = 0;
+  for (const { id } of items) length += id.length;
+  return length;
+}
+
+function itemIn({ items, response, at }: KeptTurn, id: string): FoundItem | undefined {
+  const isIt = (item: StoredItem): boolean => item.id === id;
+  const item = items.findLast(isIt) ?? response?.input.findLast(isIt);
+  const origin = response?.origin;
+  return item && { ...item, at, ...(origin !== undefined && { origin }) };
+}
+
+const responseOf = ({ id = "", at, items, response }: KeptTurn): StoredResponse => ({
+  input: none,
+  json: "",
+  ...response,
+  id,
+  at,
+  items,
+});
+
+/** The items of turns that are given newest first. */
+function textOf(turns: readonly KeptTurn[]): string {
   const texts: string[] = [];
-  for (let at = responses.length - 1; at >= 0; at--) {
-    for (const { json } of responses[at]?.input ?? []) texts.push(json);
-    for (const { json } of responses[at]?.items ?? []) texts.push(json);
+  for (let at = turns.length - 1; at >= 0; at--) {
+    for (const { json } of turns[at]?.response?.input ?? none) texts.push(json);
+    for (const { json } of turns[at]?.items ?? none) texts.push(json);
   }
   return texts.join(",");
 }
@@ -253,14 +283,7 @@ function addTo(
   for (const { id } of items) known.push(id);
 }
 
-function forget(chained: ChainedResponse): void {
-  chained.isGone = true;
-  chained.parent = undefined;
+function forget(kept: KeptTurn): void {
+  kept.isGone = true;
+  kept.parent = undefined;
 }
-
-/** A character takes up to two bytes. */
-const itemsBytes = (items: readonly StoredItem[]): number =>
-  items.reduce((sum, { id, json }) => sum + 2 * (id.length + json.length) + ENTRY_BYTES, 0);
-
-const responseBytes = ({ json, input }: ResponseRecord): number =>
-  2 * json.length + ENTRY_BYTES + itemsBytes(input);

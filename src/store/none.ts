@@ -7,7 +7,7 @@ const secrets = new Map<string, string>();
 export const noStore: Store = {
   start() {},
   trouble: () => undefined,
-  saveTurn: () => done,
+  saveTurn: () => undefined,
   findItems: () => Promise.resolve({ type: "found", items: new Map() }),
   findPlan: () => Promise.resolve(undefined),
   findSealOwners: () => Promise.resolve(new Map()),

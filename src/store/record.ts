@@ -1,4 +1,7 @@
+import { hash } from "node:crypto";
 import { Fault } from "../turn/fault.ts";
+import { memoizeByIdentity } from "../turn/memoize.ts";
+import type { SharedText } from "../turn/shared-text.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { StoredItem, StoredTurn, UsageEntry } from "./store.ts";
 
@@ -11,6 +14,7 @@ export type TurnRecord = {
   readonly origin: string | null;
   /** The response without its items, as JSON; null where it cannot be retrieved. */
   readonly response: string | null;
+  readonly shared: SharedRecord | null;
   /** Input and answer, in this order. */
   readonly items: readonly StoredItem[];
   /** How many of the items are input. */
@@ -26,6 +30,9 @@ export type TurnRecord = {
   readonly usage: UsageEntry | undefined;
 };
 
+/** A text that is stored once for all turns of a tenant that have it. */
+export type SharedRecord = { readonly digest: string; readonly text: string };
+
 /** More than any id or seal has that we or a provider make. */
 const MAX_ID_LENGTH = 512;
 /** Parts of a turn are numbered in 20 bits, the first two of which are its plan and its response. */
@@ -40,6 +47,12 @@ export const isStorableId = (id: string): boolean =>
 
 const storableText = (text: string): string =>
   text.slice(0, MAX_MODEL_LENGTH).toWellFormed().replaceAll("\0", "\u{FFFD}");
+
+/** The same object for the same text: a batch then takes it to another thread once. */
+const sharedRecord = memoizeByIdentity(({ text }: SharedText): SharedRecord => ({
+  digest: hash("sha256", text, "base64url"),
+  text,
+}));
 
 /** The rows of a turn. Throws a Fault where a database could not take them. */
 export function recordOf(turn: StoredTurn, maxPlanBytes: number): TurnRecord {
@@ -59,6 +72,8 @@ export function recordOf(turn: StoredTurn, maxPlanBytes: number): TurnRecord {
     previous: response?.previous ?? null,
     origin: response?.origin ?? null,
     response: (answerId !== null && response?.json) || null,
+    shared:
+      answerId === null || response?.shared === undefined ? null : sharedRecord(response.shared),
     items,
     inputs: input.length,
     itemBytes,
@@ -76,7 +91,7 @@ function planOf(
   maxBytes: number,
 ): { readonly json: string; readonly bytes: number } | undefined {
   if (plan === undefined || plan.bytes > maxBytes) return undefined;
-  const json = JSON.stringify(plan.report());
+  const json = plan.json();
   return { json, bytes: Math.max(plan.bytes, json.length) + ROW_BYTES };
 }
 
@@ -95,3 +110,13 @@ function check({ answerId, response, seals }: StoredTurn, items: readonly Stored
 /** Whether anything but its usage is kept of a turn. */
 export const hasRows = ({ items, response, plan, seals }: TurnRecord): boolean =>
   items.length > 0 || response !== null || plan !== null || seals.length > 0;
+
+/** What the turns of a batch share with others, each text once for every tenant that has it. */
+export function sharedTexts(
+  turns: readonly TurnRecord[],
+): Iterable<SharedRecord & { readonly tenant: Tenant }> {
+  const texts = new Map<string, SharedRecord & { readonly tenant: Tenant }>();
+  for (const { tenant, shared } of turns)
+    if (shared !== null) texts.set(`${shared.digest} ${tenant}`, { ...shared, tenant });
+  return texts.values();
+}

@@ -1,8 +1,20 @@
 import type { Clock } from "../turn/clock.ts";
+import type { SharedText } from "../turn/shared-text.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Retention } from "./store.ts";
 
-type Segment<Content> = { readonly content: Content; bytes: number; newest: number };
+type Segment<Content> = {
+  readonly content: Content;
+  /** What has been counted among its bytes already. */
+  readonly shared: Set<SharedText>;
+  bytes: number;
+  newest: number;
+};
+type Added = {
+  readonly bytes: number;
+  readonly now: number;
+  readonly shared: SharedText | undefined;
+};
 /** Oldest first. */
 type Kept<Content> = { bytes: number; readonly segments: Segment<Content>[] };
 
@@ -37,24 +49,41 @@ export class TenantSegments<Content> {
     this.#onDrop = onDrop;
   }
 
-  /** The content to add something of this weight to; undefined if it is too heavy to be kept at all. */
-  open(tenant: Tenant, bytes: number): Content | undefined {
+  /**
+   * The content to add something of this weight to; undefined if it is too heavy
+   * to be kept at all. What it shares with others is counted once in a segment.
+   */
+  open(tenant: Tenant, bytes: number, shared?: SharedText): Content | undefined {
     const { maxBytes } = this.#retention;
-    if (bytes > maxBytes) return undefined;
-    while (this.#bytes + bytes > maxBytes) this.#dropFromHeaviest();
+    const whole = bytes + (shared === undefined ? 0 : 2 * shared.text.length);
+    if (whole > maxBytes) return undefined;
+    while (this.#bytes + whole > maxBytes) this.#dropFromHeaviest();
     const now = this.#clock.date();
-    let kept = this.#tenants.get(tenant);
-    let segment = kept?.segments.at(-1);
-    if (segment === undefined || segment.bytes + bytes > maxBytes / SEGMENTS) {
-      this.#dropExpired(now);
-      segment = { content: this.#create(), bytes: 0, newest: now };
-      kept = this.#tenants.get(tenant);
-      kept?.segments.push(segment);
+    const last = this.#tenants.get(tenant)?.segments.at(-1);
+    if (last !== undefined) {
+      const added = shared !== undefined && last.shared.has(shared) ? bytes : whole;
+      if (last.bytes + added <= maxBytes / SEGMENTS)
+        return this.#add(tenant, last, { bytes: added, now, shared });
     }
-    if (kept === undefined) this.#tenants.set(tenant, (kept = { bytes: 0, segments: [segment] }));
+    this.#dropExpired(now);
+    const segment = {
+      content: this.#create(),
+      shared: new Set<SharedText>(),
+      bytes: 0,
+      newest: now,
+    };
+    const kept = this.#tenants.get(tenant);
+    if (kept === undefined) this.#tenants.set(tenant, { bytes: 0, segments: [segment] });
+    else kept.segments.push(segment);
+    return this.#add(tenant, segment, { bytes: whole, now, shared });
+  }
+
+  #add(tenant: Tenant, segment: Segment<Content>, { bytes, now, shared }: Added): Content {
+    const kept = this.#tenants.get(tenant);
+    if (shared !== undefined) segment.shared.add(shared);
     segment.bytes += bytes;
     segment.newest = now;
-    kept.bytes += bytes;
+    if (kept !== undefined) kept.bytes += bytes;
     this.#bytes += bytes;
     return segment.content;
   }

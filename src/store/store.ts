@@ -1,5 +1,6 @@
 import type { Usage } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
+import type { SharedText } from "../turn/shared-text.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Fields } from "../turn/turn.ts";
 import type { ConversationStore } from "./conversations.ts";
@@ -19,9 +20,9 @@ export type Store = {
   /**
    * Writes all that a turn leaves behind, whole or not at all. Where an id is
    * taken the later turn replaces the earlier: some upstreams give every answer
-   * the same one.
+   * the same one. Undefined: it is written when the call returns.
    */
-  saveTurn(turn: StoredTurn): Promise<void>;
+  saveTurn(turn: StoredTurn): Promise<void> | undefined;
   /** The items of past answers by their ids, in one query; `maxBytes` bounds their JSON in sum. */
   findItems(tenant: Tenant, ids: readonly string[], maxBytes: number): Promise<FoundItems>;
   findPlan(tenant: Tenant, answerId: string): Promise<Fields | undefined>;
@@ -70,6 +71,8 @@ export type StoredTurn = {
   readonly at: number;
   /** The answer's id as the client saw it; none if there was no answer. */
   readonly answerId?: string | undefined;
+  /** No earlier turn has this id. */
+  readonly isNewId?: boolean | undefined;
   /** The items of the answer, in their order. None where the client wants nothing stored. */
   readonly items: readonly StoredItem[];
   /** What makes the answer one that can be retrieved and continued. */
@@ -92,6 +95,8 @@ export type ResponseRecord = {
   readonly input: readonly StoredItem[];
   /** The rest of the response, its status among it, as JSON. */
   readonly json: string;
+  /** What other responses have word for word. Of a chain it is not loaded. */
+  readonly shared?: SharedText | undefined;
   /** Where the answer came from, in the words of whoever saves it; none where that does not matter. */
   readonly origin?: string | undefined;
 };
@@ -104,7 +109,7 @@ export type StoredResponse = ResponseRecord & {
 
 /** A plan is written out only where it is stored as text or asked for: few are. */
 export type StoredPlan = {
-  report(): Fields;
+  json(): string;
   /** About how much memory it holds on to. */
   readonly bytes: number;
 };

@@ -68,7 +68,8 @@ export class WriteQueue {
 
   /** Resolves when the turn is committed. */
   add(record: TurnRecord): Promise<void> {
-    const bytes = record.bytes + record.planBytes + ENTRY_BYTES;
+    const shared = record.shared?.text.length ?? 0;
+    const bytes = record.bytes + record.planBytes + shared + ENTRY_BYTES;
     if (this.#isClosed) return Promise.reject(closed());
     if (this.#bytes + bytes > QUEUE_BYTES && this.#bytes > 0)
       return Promise.reject(this.#fault ?? overfull());

@@ -71,7 +71,7 @@ export function describeStore(kind: string, open: OpenStore): void {
   describe(`the ${kind} store`, () => {
     it("finds what a turn left behind", async () => {
       const { store } = await opened();
-      const plan = { report: () => ({ object: "plan" }), bytes: 10 };
+      const plan = { json: () => '{"object":"plan"}', bytes: 10 };
       const seals = [{ seal: "s", upstream: "up" }];
       await store.saveTurn(answer("a", { plan, seals }));
       expect(await store.findPlan("ann", "a")).toEqual({ object: "plan" });
@@ -91,7 +91,7 @@ export function describeStore(kind: string, open: OpenStore): void {
 
     it("knows nothing of another tenant", async () => {
       const { store } = await opened();
-      const plan = { report: () => ({ object: "plan" }), bytes: 10 };
+      const plan = { json: () => '{"object":"plan"}', bytes: 10 };
       await store.saveTurn(answer("a", { plan, seals: [{ seal: "s", upstream: "up" }] }));
       for (const tenant of ["bob", "", "an", "ann ", "__proto__"]) {
         expect(await store.findPlan(tenant, "a")).toBeUndefined();
@@ -108,7 +108,7 @@ export function describeStore(kind: string, open: OpenStore): void {
 
     it("keeps apart what two tenants have under one id, and gives the later of two of one", async () => {
       const { store } = await opened();
-      const plan = (name: string) => ({ report: () => ({ name }), bytes: 10 });
+      const plan = (name: string) => ({ json: () => JSON.stringify({ name }), bytes: 10 });
       await store.saveTurn(turn({ answerId: "a", items: [item("i", "1")], plan: plan("1") }));
       await store.saveTurn(
         turn({ tenant: "bob", answerId: "a", items: [item("i", "2")], plan: plan("2") }),
@@ -173,7 +173,9 @@ export function describeStore(kind: string, open: OpenStore): void {
       const { store } = await opened();
       const saving: Promise<void>[] = [];
       for (let at = 0; at < 300; at++) {
-        saving.push(store.saveTurn(answer(`${at}`, at > 0 ? { previous: `${at - 1}` } : {})));
+        saving.push(
+          Promise.resolve(store.saveTurn(answer(`${at}`, at > 0 ? { previous: `${at - 1}` } : {}))),
+        );
       }
       expect((await store.findResponse("ann", "150"))?.id).toBe("150");
       const chain = await store.loadChain("ann", "299", 1_000_000);
@@ -187,7 +189,8 @@ export function describeStore(kind: string, open: OpenStore): void {
       const { store } = await opened();
       const usage = { input: 3, output: 2, total: 5, cached: 1, cacheWrite: 4, reasoning: 2 };
       const entry = { failed: true, usage, calls: 2, truncated: true };
-      const save = (model: string) => store.saveTurn(turn({ usage: { model, ...entry } }));
+      const save = async (model: string) =>
+        await store.saveTurn(turn({ usage: { model, ...entry } }));
       await Promise.all(Array.from({ length: 99 }, (_, at) => save(`m${at}`)));
       for (const model of ["m0", "m99", "m100", "m101", "m1"]) await save(model);
       const rows = await store.sumUsage("ann", 0, HOUR_MS);
@@ -286,7 +289,7 @@ export function describeStore(kind: string, open: OpenStore): void {
 
     it("deletes a response with its items and its plan, and leaves the sums", async () => {
       const { store } = await opened();
-      const plan = { report: () => ({ object: "plan" }), bytes: 10 };
+      const plan = { json: () => '{"object":"plan"}', bytes: 10 };
       await store.saveTurn(answer("a", { plan }));
       await store.saveTurn(answer("a", { plan }));
       await store.saveTurn(answer("b", { plan }));
@@ -300,6 +303,27 @@ export function describeStore(kind: string, open: OpenStore): void {
       await store.close();
     });
 
+    it("keeps what responses share until none of them is left, for each tenant by itself", async () => {
+      const { store } = await opened();
+      const shared = { text: JSON.stringify(["\u00e4 tool ".repeat(500)]) };
+      const sharing = (id: string, tenant = "ann", text = shared): StoredTurn => {
+        const made = answer(id, { tenant });
+        return { ...made, ...(made.response && { response: { ...made.response, shared: text } }) };
+      };
+      await store.saveTurn(sharing("a"));
+      await store.saveTurn(sharing("b"));
+      await store.saveTurn(sharing("a", "bob"));
+      await store.saveTurn(sharing("c", "ann", { text: '["other"]' }));
+      await store.deleteResponse("ann", "a");
+      await store.deleteResponse("bob", "a");
+      expect((await store.findResponse("ann", "b"))?.shared).toEqual(shared);
+      expect((await store.findResponse("ann", "c"))?.shared).toEqual({ text: '["other"]' });
+      expect(await store.findResponse("bob", "a")).toBeUndefined();
+      await store.saveTurn(sharing("d", "bob"));
+      expect((await store.findResponse("bob", "d"))?.shared).toEqual(shared);
+      await store.close();
+    });
+
     it("keeps no response of a turn that is not to be stored", async () => {
       const { store } = await opened();
       await store.saveTurn(turn({ answerId: "a" }));
@@ -310,7 +334,7 @@ export function describeStore(kind: string, open: OpenStore): void {
 
     it("knows nothing that has expired", async () => {
       const { store, clock } = await opened();
-      const plan = { report: () => ({ object: "plan" }), bytes: 10 };
+      const plan = { json: () => '{"object":"plan"}', bytes: 10 };
       await store.saveTurn(answer("a", { plan }));
       clock.move(HOUR_MS / 2);
       await store.saveTurn(answer("b", { plan, previous: "a", at: clock.now() }));
@@ -340,10 +364,10 @@ export function describeStore(kind: string, open: OpenStore): void {
       const { store } = await opened({ maxBytes: 1_000_000, maxAgeMs: HOUR_MS });
       await store.saveTurn(answer("first"));
       for (let at = 0; at < 20; at++) {
-        const plan = { report: () => ({ at }), bytes: 100_000 };
+        const plan = { json: () => JSON.stringify({ at }), bytes: 100_000 };
         await store.saveTurn(turn({ answerId: `${at}`, plan }));
       }
-      const huge = { report: () => ({}), bytes: 30_000_000 };
+      const huge = { json: () => "{}", bytes: 30_000_000 };
       await store.saveTurn(turn({ answerId: "huge", plan: huge }));
       expect(await store.findPlan("ann", "huge")).toBeUndefined();
       expect(await store.findPlan("ann", "0")).toBeUndefined();

@@ -13,8 +13,8 @@ export const background: BackgroundForm = {
   begun(turn, context) {
     const write = resource(turn, {}, context);
     return {
-      shown: write({ status: "queued", output: [] }),
-      kept: write({ status: "in_progress" }),
+      shown: write.shown({ status: "queued", output: [] }),
+      kept: write.kept({ status: "in_progress" }),
     };
   },
   stateOf(json) {

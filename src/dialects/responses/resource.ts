@@ -4,7 +4,7 @@ import type { Fault } from "../../turn/fault.ts";
 import { isInstructions } from "../../turn/item.ts";
 import type { ClientName } from "../../turn/names.ts";
 import type { Extra, Fields, Reasoning, Turn } from "../../turn/turn.ts";
-import type { WriteContext } from "../dialect.ts";
+import type { KeptAnswer, WriteContext } from "../dialect.ts";
 import { faultBody } from "../errors/fault-body.ts";
 import { isReportable, lossReporter, losePause, type OnLoss } from "../shared/losses.ts";
 import { given } from "../shared/loose.ts";
@@ -18,7 +18,7 @@ import { writeUsage } from "./usage-field.ts";
 /** What of a response changes while it is made. */
 export type Progress = {
   readonly status: "queued" | "in_progress" | "completed" | "incomplete" | "failed" | "cancelled";
-  /** The items that are closed, as JSON text; none: they are left out. */
+  /** The items that are closed, as JSON text. */
   readonly output?: readonly string[] | undefined;
   readonly usage?: Usage | undefined;
   readonly stop?: StopReason | undefined;
@@ -26,12 +26,20 @@ export type Progress = {
   readonly completedAt?: number | undefined;
 };
 
-/** Writes the response object at any moment of one turn; what stays the same is written once. */
+/** Writes the response object at any moment of one turn. */
+export type ResponseWriter = {
+  /** As its client is shown it. */
+  shown(progress: Progress): string;
+  /** As it is kept: without its items, and with its tools apart if they are long. */
+  kept(progress: Omit<Progress, "output">): Omit<KeptAnswer, "items">;
+};
+
+/** Writes what stays the same once. */
 export function resource(
   turn: Turn,
   start: Pick<TurnStart, "dialect" | "id" | "model" | "created" | "extra">,
   context: WriteContext,
-): (progress: Progress) => string {
+): ResponseWriter {
   const fixed = JSON.stringify({
     id: (start.dialect === "responses" && start.id) || context.id,
     object: "response",
@@ -42,18 +50,30 @@ export function resource(
     ...upstreamFields(start),
     ...turn.gatewayFields,
   });
-  const head = `${fixed.slice(0, -1)},"tools":${echoText(turn.tools)},"status":"`;
-  return (progress) =>
-    `${head}${progress.status}",${outputText(progress)}${JSON.stringify({
-      completed_at: progress.completedAt ?? null,
-      incomplete_details: incompleteDetails(progress),
-      error: progress.fault === undefined ? null : errorOf(progress.fault),
-      usage: progress.usage === undefined ? null : writeUsage(progress.usage),
-    }).slice(1)}`;
+  const head = fixed.slice(0, -1);
+  const tools = echoText(turn.tools);
+  return {
+    shown: (progress) =>
+      `${head},"tools":${tools.text},"status":"${progress.status}","output":[${(progress.output ?? []).join(",")}],${progressText(progress)}`,
+    kept(progress) {
+      const rest = `,"status":"${progress.status}",${progressText(progress)}`;
+      if (tools.text.length < SHARED_LENGTH)
+        return { json: `${head},"tools":${tools.text}${rest}` };
+      return { json: head + rest, shared: tools };
+    },
+  };
 }
 
-const outputText = ({ output }: Progress): string =>
-  output === undefined ? "" : `"output":[${output.join(",")}],`;
+/** Tools whose text is shorter are cheaper to store with every answer than to look up. */
+export const SHARED_LENGTH = 1024;
+
+const progressText = (progress: Progress): string =>
+  JSON.stringify({
+    completed_at: progress.completedAt ?? null,
+    incomplete_details: incompleteDetails(progress),
+    error: progress.fault === undefined ? null : errorOf(progress.fault),
+    usage: progress.usage === undefined ? null : writeUsage(progress.usage),
+  }).slice(1);
 
 /** The request as the answer repeats it, with the API's defaults for what was left out. */
 function echo(turn: Turn): Fields {
@@ -192,6 +212,9 @@ export function writeAnswer(answer: Answer<ClientName>, turn: Turn, context: Wri
   const { usage, fault } = answer;
   const progress: Progress = { status, stop, usage, fault, completedAt };
   const write = resource(turn, answer, context);
-  context.record?.(write(progress));
-  return write({ ...progress, output });
+  if (context.record !== undefined) {
+    const { json, shared } = write.kept(progress);
+    context.record(json, shared);
+  }
+  return write.shown({ ...progress, output });
 }

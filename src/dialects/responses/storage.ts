@@ -7,6 +7,7 @@ import type { KeptAnswer, KeptItem, StorageForm } from "../dialect.ts";
 import { conversations } from "./conversations.ts";
 import { readItem } from "./items.ts";
 import { kindOfCall } from "./kinds.ts";
+import { SHARED_LENGTH } from "./resource.ts";
 import { responsesDoor } from "./route.ts";
 
 export const storage: StorageForm = {
@@ -24,7 +25,10 @@ export const storage: StorageForm = {
     const response = isFields(value) && isFields(value.response) ? value.response : value;
     return isFields(response) ? keptAnswer(response) : undefined;
   },
-  shownAnswer: ({ json, items }) => `${json.slice(0, -1)},"output":[${items.join(",")}]}`,
+  shownAnswer({ json, shared, items }) {
+    const tools = shared === undefined ? "" : `,"tools":${shared.text}`;
+    return `${json.slice(0, -1)}${tools},"output":[${items.join(",")}]}`;
+  },
   conversations,
   shownItem: (item) => (isMessage(item) ? { ...item, content: partsOf(item) } : item),
 };
@@ -77,10 +81,13 @@ function prefixOf(item: Fields): string {
 
 const readKept = (raw: unknown): Item => readItem(raw, readPlace);
 
-function keptAnswer({ output, id, ...rest }: Fields): KeptAnswer {
+function keptAnswer({ output, id, tools, ...rest }: Fields): KeptAnswer {
   const items = Array.isArray(output) ? output.filter(isFields) : [];
+  const text = JSON.stringify(tools);
+  const isShared = tools !== undefined && text.length >= SHARED_LENGTH;
   return {
-    json: JSON.stringify({ id, object: "response", ...rest }),
+    json: JSON.stringify({ id, object: "response", ...rest, ...(!isShared && { tools }) }),
+    ...(isShared && { shared: { text } }),
     items: items.flatMap((item) =>
       typeof item.id === "string" ? [{ id: item.id, json: JSON.stringify(item) }] : [],
     ),

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { Decision } from "../../turn/decision.ts";
 import { memoizeByIdentity } from "../../turn/memoize.ts";
 import type { AnyName, UpstreamName } from "../../turn/names.ts";
+import type { SharedText } from "../../turn/shared-text.ts";
 import type { Fields, Tool } from "../../turn/turn.ts";
 import { parametersOf } from "../shared/json-schema.ts";
 import { given } from "../shared/loose.ts";
@@ -112,7 +113,7 @@ export const ownToolsText = toolsWriter();
 export const othersToolsText = toolsWriter(false);
 
 /** The tools as an answer repeats them. */
-export const echoText = memoizeByIdentity((tools: readonly Tool[]): string => {
+export const echoText = memoizeByIdentity((tools: readonly Tool[]): SharedText => {
   const to = { strict: true, echo: true, report: silently };
-  return JSON.stringify(tools.map((tool) => writeTool(tool, to)));
+  return { text: JSON.stringify(tools.map((tool) => writeTool(tool, to))) };
 });

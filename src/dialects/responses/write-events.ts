@@ -17,6 +17,7 @@ import {
   resource,
   statusOf,
   type Progress,
+  type ResponseWriter,
 } from "./resource.ts";
 import { blockWriter } from "./write-blocks.ts";
 import { callsWriter } from "./write-calls.ts";
@@ -96,13 +97,13 @@ function endOf({ stop }: TurnEnd, { now }: Pick<WriteContext, "now">) {
 function frameWriter(
   line: NumberedFrames,
   { record }: Pick<WriteContext, "record">,
-  describe: (start: TurnStart) => (progress: Progress) => string,
+  describe: (start: TurnStart) => ResponseWriter,
 ) {
-  let response: ((progress: Progress) => string) | undefined;
+  let response: ResponseWriter | undefined;
   let isOver = false;
   const start = (event: TurnStart): void => {
     response = describe(event);
-    const fields = `"response":${response({ status: "in_progress", output: [] })}`;
+    const fields = `"response":${response.shown({ status: "in_progress", output: [] })}`;
     line.write("response.created", fields);
     line.write("response.in_progress", fields);
   };
@@ -113,10 +114,11 @@ function frameWriter(
       if (response === undefined) start({ type: "turn-start" });
       if (progress.fault !== undefined) line.write("error", errorFields(progress.fault));
       const name = progress.status === "cancelled" ? "failed" : progress.status;
-      line.write(`response.${name}`, `"response":${response?.(progress) ?? "null"}`);
+      line.write(`response.${name}`, `"response":${response?.shown(progress) ?? "null"}`);
       isOver = true;
-      if (record !== undefined && response !== undefined)
-        record(response({ ...progress, output: undefined }));
+      if (record === undefined || response === undefined) return;
+      const { json, shared } = response.kept(progress);
+      record(json, shared);
     },
     isOver: () => isOver,
   };

@@ -1,4 +1,4 @@
-import type { BackgroundForm, WriteContext } from "../../dialects/dialect.ts";
+import type { BackgroundForm, KeptAnswer, WriteContext } from "../../dialects/dialect.ts";
 import { Fault } from "../../turn/fault.ts";
 import { runTurn, type Job } from "../turn-run.ts";
 import { STREAM_HEADERS } from "../door.ts";
@@ -20,7 +20,7 @@ export async function startInBackground(
   const begun = form.begun(turn, writing);
   const input = dialect.storage?.inputOf(job.added.body, state.newId) ?? [];
   try {
-    await saveBegun(context, { id, json: begun.kept, previous: job.added.previous, input });
+    await saveBegun(context, { id, ...begun.kept, previous: job.added.previous, input });
   } catch (error) {
     job.permit?.leave(0);
     throw error;
@@ -47,9 +47,8 @@ export async function startInBackground(
   run.follow(exchange.reply, 0);
 }
 
-type Begun = {
+type Begun = Omit<KeptAnswer, "items"> & {
   readonly id: string;
-  readonly json: string;
   readonly previous: string | undefined;
   readonly input: readonly { readonly id: string; readonly json: string }[];
 };
@@ -89,13 +88,13 @@ async function fail(
   { run, fault, writing, input }: Failed,
 ): Promise<void> {
   let text = "";
-  let json = "";
-  const record = (written: string): void => void (json = written);
+  let kept: Omit<KeptAnswer, "items"> = { json: "" };
+  const record: WriteContext["record"] = (json, shared) => void (kept = { json, shared });
   const writer = dialect.writeEvents(turn, { ...writing, record });
   writer.each({ type: "turn-fail", fault }, (piece) => void (text += piece));
-  const response = { previous: added.previous, input, json };
+  const response = { previous: added.previous, input, ...kept };
   const answer = { tenant, at: clock.date(), answerId: run.id, items: [], seals: [], response };
-  await store.saveTurn(answer).catch(() => {}); // It is then found to be lost.
+  await store.saveTurn(answer)?.catch(() => {}); // It is then found to be lost.
   run.reply.end(text);
 }
 

@@ -1,10 +1,11 @@
 import type { Sql } from "postgres";
 import { PLAN_PLACE } from "../chain-rows.ts";
 import type { IdQuery, SweepBounds } from "../database.ts";
-import { fairShares } from "../fair-share.ts";
+import { addSums, fairShares } from "../fair-share.ts";
 import { sweepConversations } from "./conversations.ts";
 import { arrayText } from "./array-text.ts";
 import { dropSegments } from "./segments.ts";
+import { dropSharedTexts, sharedBytes } from "./shared-texts.ts";
 
 /** How many turns are dropped in one statement. */
 const STEP = 500;
@@ -51,11 +52,13 @@ export async function sweep(sql: Sql, bounds: SweepBounds): Promise<boolean> {
     const conversations = await sweepConversations(transaction, bounds.since, bounds.maxBytes / 2);
     const answers = await dropHeavy(transaction, "bytes", bounds.maxBytes - conversations.bytes);
     const plans = await dropHeavy(transaction, "plan_bytes", bounds.maxPlanBytes);
+    await dropSharedTexts(transaction);
     return old.length === STEP || conversations.more || answers || plans;
   });
 }
 
 type Column = "bytes" | "plan_bytes";
+const noBytes: ReadonlyMap<string, number> = new Map();
 
 async function dropHeavy(
   sql: Pick<Sql, "unsafe">,
@@ -65,10 +68,13 @@ async function dropHeavy(
   const sums = await sql.unsafe(
     `SELECT tenant, sum(${column})::float8 AS held FROM patchbay.turns GROUP BY tenant`,
   );
-  const held = new Map(sums.map((row) => [String(row["tenant"]), Number(row["held"])]));
+  const own = new Map(sums.map((row) => [String(row["tenant"]), Number(row["held"])]));
+  const shared = column === "bytes" ? await sharedBytes(sql) : noBytes;
+  const held = addSums(own, shared);
   let more = false;
   for (const [tenant, share] of fairShares(held, maxBytes)) {
-    const turns = await sql.unsafe(oldest(column), [tenant, String(share)]);
+    const left = String(share - (shared.get(tenant) ?? 0));
+    const turns = await sql.unsafe(oldest(column), [tenant, left]);
     await dropHalf(sql, column, arrayText(turns.map((row) => String(row["seq"]))));
     more ||= turns.length === STEP;
   }
@@ -92,7 +98,9 @@ async function dropHalf(sql: Pick<Sql, "unsafe">, column: Column, turns: string)
     await sql.unsafe(dropSegments("SELECT unnest($1::text::bigint[])"), [turns]);
     await sql.unsafe(`DELETE FROM patchbay.seals WHERE turn = ${these}`, [turns]);
   }
-  const emptied = isPlan ? "plan_bytes = 0" : "bytes = 0, item_bytes = 0, stored = false";
+  const emptied = isPlan
+    ? "plan_bytes = 0"
+    : "bytes = 0, item_bytes = 0, stored = false, shared = NULL";
   await sql.unsafe(`UPDATE patchbay.turns SET ${emptied} WHERE seq = ${these}`, [turns]);
   await sql.unsafe(
     `DELETE FROM patchbay.turns WHERE seq = ${these} AND bytes = 0 AND plan_bytes = 0`,

@@ -112,6 +112,18 @@ CREATE TABLE patchbay.rate_limits (
   PRIMARY KEY (tenant, kind)
 );
 `,
+  `
+CREATE TABLE patchbay.shared_texts (
+  tenant text NOT NULL,
+  digest text NOT NULL,
+  at timestamptz NOT NULL,
+  bytes bigint NOT NULL,
+  text text NOT NULL,
+  PRIMARY KEY (tenant, digest)
+);
+ALTER TABLE patchbay.turns ADD COLUMN shared text;
+CREATE INDEX turns_by_shared ON patchbay.turns (tenant, shared) WHERE shared IS NOT NULL;
+`,
 ];
 
 /** The advisory lock of those who bring the schema on: "Patchbay" in ASCII. */

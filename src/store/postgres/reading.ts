@@ -35,7 +35,10 @@ FROM own JOIN patchbay.parts ON turn = seq AND place = ${RESPONSE_PLACE}
 UNION ALL
 SELECT 1, place, parts.id, NULL, NULL, NULL, NULL, json, NULL
 FROM own JOIN patchbay.parts ON turn = seq AND place >= ${FIRST_ITEM_PLACE}`;
-const one = `WITH ${own} ${ownRows}`;
+const one = `WITH ${own} SELECT own_rows.*, (
+  SELECT text FROM patchbay.shared_texts JOIN own ON shared_texts.tenant = $1 AND digest = own.shared
+  WHERE place = ${RESPONSE_PLACE}
+) AS shared FROM (${ownRows}) AS own_rows`;
 
 /**
  * The same and the items of all that it continues, in as many rows as there are
@@ -70,11 +73,14 @@ WITH RECURSIVE ${own}, chain AS (
 )
 SELECT * FROM (${ownRows}) AS own_rows UNION ALL SELECT * FROM before`;
 
+type SharingRow = ChainRow & { readonly shared: string | null };
+
 export async function findResponse(
   sql: Sql,
   { tenant, id, since }: IdQuery,
 ): Promise<StoredResponse | undefined> {
-  return responseIn((await ask(sql, one, [tenant, id, since])) as ChainRow[]);
+  const rows = (await ask(sql, one, [tenant, id, since])) as SharingRow[];
+  return responseIn(rows, rows.find(({ place }) => place === RESPONSE_PLACE)?.shared);
 }
 
 export async function loadChain(

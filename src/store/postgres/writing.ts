@@ -2,10 +2,16 @@ import { append } from "../../turn/append.ts";
 import type { Sql } from "postgres";
 import { FIRST_ITEM_PLACE, PLAN_PLACE, RESPONSE_PLACE } from "../chain-rows.ts";
 import type { Batch } from "../database.ts";
-import { hasRows, type TurnRecord } from "../record.ts";
+import { hasRows, sharedTexts, type TurnRecord } from "../record.ts";
 import { batchUsage, MODELS_KEPT, OTHER, usageColumn, usageCounts } from "../usage-sums.ts";
 import { arrayText } from "./array-text.ts";
 import { tailsOf, type Tail } from "./segments.ts";
+import { SHARED_FRESH_SECONDS } from "./shared-texts.ts";
+import { Fault } from "../../turn/fault.ts";
+
+/** A column of JSON: its texts are passed as one, joined by a character that JSON never has. */
+const JOINED = "joined";
+const SEPARATOR = "\u0001";
 
 type Cell = string | number | boolean | null;
 type Columns = Readonly<Record<string, string>>;
@@ -24,6 +30,7 @@ const turnColumns: Columns = {
   origin: "text",
   behind: "text",
   tail: "integer",
+  shared: "text",
 };
 const partColumns: Columns = {
   n: "integer",
@@ -31,7 +38,7 @@ const partColumns: Columns = {
   tenant: "text",
   id: "text",
   bytes: "bigint",
-  json: "text",
+  json: JOINED,
 };
 const sealColumns: Columns = { n: "integer", tenant: "text", seal: "text", upstream: "text" };
 const counts = usageCounts.map(usageColumn);
@@ -41,7 +48,8 @@ const usageColumns: Columns = {
   model: "text",
   ...Object.fromEntries(counts.map((name) => [name, "bigint"])),
 };
-const tables = [turnColumns, partColumns, sealColumns, usageColumns];
+const sharedColumns: Columns = { tenant: "text", digest: "text", bytes: "bigint", text: JOINED };
+const tables = [turnColumns, partColumns, sealColumns, usageColumns, sharedColumns];
 
 /** One statement, and so one transaction and one round trip for all of a batch. */
 const statement = writeSql();
@@ -62,13 +70,27 @@ export async function writeBatch(sql: Sql, { id, turns }: Batch, offset: number)
   const usageRows = batchUsage(turns).map(({ tenant, hour, model, sum }) =>
     [tenant, hour, model].concat(usageCounts.map((name) => sum[name])),
   );
-  const rows = [turnRows, partRows, [...seals.values()], usageRows];
+  const sharedRows = Array.from(sharedTexts(turns), ({ tenant, digest, text }): Cell[] => [
+    tenant,
+    digest,
+    Buffer.byteLength(text),
+    text,
+  ]);
+  const rows = [turnRows, partRows, [...seals.values()], usageRows, sharedRows];
   const parameters = tables.flatMap((columns, table) =>
-    Object.keys(columns).map((_, at) =>
-      arrayText((rows[table] ?? []).map((row) => row[at] ?? null)),
-    ),
+    Object.values(columns).map((type, at) => {
+      const cells = (rows[table] ?? []).map((row) => row[at] ?? null);
+      return type === JOINED ? joinedText(cells) : arrayText(cells);
+    }),
   );
   await sql.unsafe(statement, [id, ...parameters], { prepare: true });
+}
+
+/** Escaped as the elements of an array, long JSON would cost more than all else of a write. */
+function joinedText(cells: readonly Cell[]): string {
+  if (cells.some((cell) => typeof cell !== "string" || cell === "" || cell.includes(SEPARATOR)))
+    throw new Fault("store.refused", "A part of this turn is not JSON.");
+  return cells.join(SEPARATOR);
 }
 
 type Placed = { readonly offset: number; readonly tail: Tail | undefined };
@@ -87,6 +109,7 @@ function turnRow(n: number, turn: TurnRecord, { offset, tail }: Placed): Cell[] 
     turn.origin,
     tail?.behind ?? null,
     tail?.length ?? 0,
+    turn.shared?.digest ?? null,
   ];
 }
 
@@ -102,8 +125,12 @@ function partsOf(n: number, { tenant, plan, response, items }: TurnRecord): Cell
 
 function writeSql(): string {
   let parameter = 1;
-  const [turns = "", parts = "", seals = "", usage = ""] = tables.map((columns) => {
-    const arrays = Object.values(columns).map((type) => `$${++parameter}::text::${type}[]`);
+  const [turns = "", parts = "", seals = "", usage = "", shared = ""] = tables.map((columns) => {
+    const arrays = Object.values(columns).map((type) =>
+      type === JOINED
+        ? `string_to_array($${++parameter}::text, chr(1))`
+        : `$${++parameter}::text::${type}[]`,
+    );
     return `unnest(${arrays.join(", ")}) AS given (${Object.keys(columns).join(", ")})`;
   });
   const known =
@@ -120,8 +147,14 @@ WITH batch AS (
       SELECT CASE WHEN before.segment IS NULL THEN before.tail ELSE 0 END FROM patchbay.turns AS before
       WHERE before.tenant = turn.tenant AND before.stored AND before.answer_id = turn.behind
       ORDER BY before.seq DESC LIMIT 1
-    ), 0) END
+    ), 0) END, NULL, NULL, shared
   FROM turn
+), shared AS (
+  INSERT INTO patchbay.shared_texts AS old
+  SELECT given.tenant, given.digest, clock_timestamp(), given.bytes, given.text FROM ${shared}
+  ORDER BY given.tenant, given.digest
+  ON CONFLICT (tenant, digest) DO UPDATE SET at = excluded.at
+    WHERE old.at < excluded.at - interval '${SHARED_FRESH_SECONDS} seconds'
 ), parts AS (
   INSERT INTO patchbay.parts
   SELECT seq, given.place, given.tenant, given.id, given.bytes, given.json

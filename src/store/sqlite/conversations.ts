@@ -168,5 +168,5 @@ SELECT seq FROM (
   };
 }
 
-const heldBy = (rows: readonly Record<string, unknown>[]): Map<string, number> =>
+export const heldBy = (rows: readonly Record<string, unknown>[]): Map<string, number> =>
   new Map(rows.map((row) => [String(row["tenant"]), Number(row["held"])]));

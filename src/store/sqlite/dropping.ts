@@ -1,8 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
 import { PLAN_PLACE } from "../chain-rows.ts";
 import type { Operations } from "../database.ts";
-import { fairShares } from "../fair-share.ts";
-import { conversationDropping } from "./conversations.ts";
+import { addSums, fairShares } from "../fair-share.ts";
+import { conversationDropping, heldBy } from "./conversations.ts";
 import { inTransaction } from "./transaction.ts";
 import { PARTS, SqliteSegments } from "./segments.ts";
 
@@ -21,14 +21,12 @@ export function sqliteDropping(
   );
   const expired = database.prepare(`SELECT seq FROM turns WHERE at < ? LIMIT ${STEP}`);
   const dropUsage = database.prepare("DELETE FROM usage WHERE hour < ?");
-  const sums = {
-    bytes: database.prepare(sumSql("bytes")),
-    plan_bytes: database.prepare(sumSql("plan_bytes")),
-  };
-  const oldest = {
-    bytes: database.prepare(oldestSql("bytes")),
-    plan_bytes: database.prepare(oldestSql("plan_bytes")),
-  };
+  const sharedSums = database.prepare(sumSql("bytes", "shared_texts"));
+  const byColumn = (sql: (column: Column) => string) => ({
+    bytes: database.prepare(sql("bytes")),
+    plan_bytes: database.prepare(sql("plan_bytes")),
+  });
+  const [sums, oldest] = [byColumn((column) => sumSql(column)), byColumn(oldestSql)];
   const { drop, dropHalf } = turnDropping(database);
   const { sweep: sweepConversations } = conversationDropping(database);
 
@@ -39,11 +37,11 @@ export function sqliteDropping(
   }
 
   function dropHeavy(column: Column, maxBytes: number): boolean {
-    const rows = sums[column].all();
-    const held = new Map(rows.map((row) => [String(row["tenant"]), Number(row["held"])]));
+    const shared = heldBy(column === "bytes" ? sharedSums.all() : []);
+    const held = addSums(heldBy(sums[column].all()), shared);
     let more = false;
     for (const [tenant, share] of fairShares(held, maxBytes)) {
-      const seqs = oldest[column].all(tenant, share);
+      const seqs = oldest[column].all(tenant, share - (shared.get(tenant) ?? 0));
       for (const { seq } of seqs) dropHalf(column, Number(seq));
       more ||= seqs.length === STEP;
     }
@@ -90,9 +88,21 @@ function turnDropping(database: DatabaseSync): {
   const dropEmpty = database.prepare(
     "DELETE FROM turns WHERE seq = ? AND bytes = 0 AND plan_bytes = 0",
   );
+  const sharedOf = database.prepare("SELECT tenant, shared FROM turns WHERE seq = ?");
+  const leaveShared = database.prepare("UPDATE turns SET shared = NULL WHERE seq = ?");
+  const dropShared = database.prepare(`DELETE FROM shared_texts WHERE tenant = ?1 AND digest = ?2
+    AND NOT EXISTS (SELECT 1 FROM turns WHERE tenant = ?1 AND shared = ?2)`);
+  /** A text goes with the last turn that has it. */
+  const unshare = (seq: number): void => {
+    const { tenant = null, shared = null } = sharedOf.get(seq) ?? {};
+    if (shared === null) return;
+    leaveShared.run(seq);
+    dropShared.run(tenant, shared);
+  };
   return {
     drop(seq) {
       segments.drop(seq);
+      unshare(seq);
       dropParts.run(seq * PARTS, seq * PARTS + PARTS - 1);
       dropSeals.run(seq);
       dropTurn.run(seq);
@@ -102,6 +112,7 @@ function turnDropping(database: DatabaseSync): {
       if (column === "plan_bytes") dropParts.run(plan, plan);
       else {
         segments.drop(seq);
+        unshare(seq);
         dropParts.run(plan + 1, seq * PARTS + PARTS - 1);
         dropSeals.run(seq);
       }
@@ -111,8 +122,8 @@ function turnDropping(database: DatabaseSync): {
   };
 }
 
-const sumSql = (column: Column): string =>
-  `SELECT tenant, sum(${column}) AS held FROM turns GROUP BY tenant`;
+const sumSql = (column: Column, table = "turns"): string =>
+  `SELECT tenant, sum(${column}) AS held FROM ${table} GROUP BY tenant`;
 
 /** The oldest turns of a tenant beyond its share. */
 const oldestSql = (column: Column): string => `

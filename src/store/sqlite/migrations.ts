@@ -97,6 +97,17 @@ CREATE TABLE segments (
   items BLOB NOT NULL
 ) STRICT;
 `,
+  `
+CREATE TABLE shared_texts (
+  tenant TEXT NOT NULL,
+  digest TEXT NOT NULL,
+  bytes INTEGER NOT NULL,
+  text TEXT NOT NULL,
+  UNIQUE (tenant, digest)
+) STRICT;
+ALTER TABLE turns ADD COLUMN shared TEXT;
+CREATE INDEX turns_by_shared ON turns (tenant, shared) WHERE shared IS NOT NULL;
+`,
 ];
 
 /** Marks a file as ours: "PBay". */

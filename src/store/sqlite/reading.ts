@@ -20,11 +20,11 @@ type Reading = Omit<
 
 /** One response: its turn and its items. */
 const one = `
-SELECT 1 AS depth, ${RESPONSE_PLACE} AS place, answer_id AS id, at, previous, inputs, origin, json, item_bytes AS bytes
+SELECT 1 AS depth, ${RESPONSE_PLACE} AS place, answer_id AS id, at, previous, inputs, origin, json, item_bytes AS bytes, shared
 FROM turns JOIN parts ON part = seq * ${PARTS} + ${RESPONSE_PLACE}
 WHERE seq = (${NEWEST} ?2) AND at >= ?3
 UNION ALL
-SELECT 1, part - seq * ${PARTS}, id, NULL, NULL, NULL, NULL, json, NULL
+SELECT 1, part - seq * ${PARTS}, id, NULL, NULL, NULL, NULL, json, NULL, NULL
 FROM turns JOIN parts ON part BETWEEN seq * ${PARTS} + ${FIRST_ITEM_PLACE} AND seq * ${PARTS} + ${PARTS - 1}
 WHERE seq = (${NEWEST} ?2) AND at >= ?3`;
 
@@ -74,6 +74,7 @@ export function sqliteReading(database: DatabaseSync): Reading {
   );
   const whole = database.prepare(one);
   const chained = database.prepare(before);
+  const shared = database.prepare("SELECT text FROM shared_texts WHERE tenant = ? AND digest = ?");
   const usage = database.prepare(
     "SELECT * FROM usage WHERE tenant = ? AND hour >= ? AND hour < ? ORDER BY hour, model",
   );
@@ -93,7 +94,14 @@ export function sqliteReading(database: DatabaseSync): Reading {
       const found = seals.all(tenant, JSON.stringify(asked));
       return new Map(found.map((row) => [String(row["seal"]), String(row["upstream"])]));
     },
-    findResponse: ({ tenant, id, since }) => responseIn(whole.all(tenant, id, since) as ChainRow[]),
+    findResponse({ tenant, id, since }) {
+      const rows = whole.all(tenant, id, since) as (ChainRow & {
+        readonly shared: string | null;
+      })[];
+      const digest = rows.find(({ place }) => place === RESPONSE_PLACE)?.shared ?? null;
+      const found = digest === null ? undefined : shared.get(tenant, digest);
+      return responseIn(rows, found && String(found["text"]));
+    },
     loadChain({ tenant, id, since, maxBytes }) {
       const own = whole.all(tenant, id, since) as ChainRow[];
       const isContinued = own.some(({ previous }) => previous !== null);

@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import { FIRST_ITEM_PLACE, PLAN_PLACE, RESPONSE_PLACE } from "../chain-rows.ts";
 import type { Operations } from "../database.ts";
-import { hasRows, type TurnRecord } from "../record.ts";
+import { hasRows, sharedTexts, type TurnRecord } from "../record.ts";
 import { PARTS, SqliteSegments } from "./segments.ts";
 import { inTransaction } from "./transaction.ts";
 import { batchUsage, MODELS_KEPT, OTHER, usageColumn, usageCounts } from "../usage-sums.ts";
@@ -9,13 +9,14 @@ import { batchUsage, MODELS_KEPT, OTHER, usageColumn, usageCounts } from "../usa
 /** Writes batches of turns, with statements that are prepared once. */
 export function sqliteWriting(database: DatabaseSync): Pick<Operations, "write"> {
   const insertTurn = database.prepare(
-    `INSERT INTO turns (tenant, at, answer_id, previous, stored, inputs, item_bytes, bytes, plan_bytes, origin, tail)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO turns (tenant, at, answer_id, previous, stored, inputs, item_bytes, bytes, plan_bytes, origin, tail, shared)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const insertPart = database.prepare(
     "INSERT INTO parts (part, tenant, id, bytes, json) VALUES (?, ?, ?, ?, ?)",
   );
   const insertSeal = database.prepare("INSERT OR REPLACE INTO seals VALUES (?, ?, ?, ?)");
+  const insertShared = database.prepare("INSERT OR IGNORE INTO shared_texts VALUES (?, ?, ?, ?)");
   const segments = new SqliteSegments(database);
   const addUsage = database.prepare(usageSql());
 
@@ -25,7 +26,7 @@ export function sqliteWriting(database: DatabaseSync): Pick<Operations, "write">
     const stored = Number(response !== null);
     const head = [tenant, turn.at, answerId, turn.previous, stored];
     const tail = stored === 1 ? segments.tailBehind(tenant, turn.previous, turn.itemBytes) : 0;
-    const row = insertTurn.run(...head, ...sizes, turn.origin, tail);
+    const row = insertTurn.run(...head, ...sizes, turn.origin, tail, turn.shared?.digest ?? null);
     const seq = Number(row.lastInsertRowid);
     const first = seq * PARTS;
     if (plan !== null) insertPart.run(first + PLAN_PLACE, null, null, plan.length, plan);
@@ -43,6 +44,8 @@ export function sqliteWriting(database: DatabaseSync): Pick<Operations, "write">
     write: ({ turns }) =>
       inTransaction(database, () => {
         for (const turn of turns) if (hasRows(turn)) writeTurn(turn);
+        for (const { tenant, digest, text } of sharedTexts(turns))
+          insertShared.run(tenant, digest, Buffer.byteLength(text), text);
         for (const { tenant, hour, model, sum } of batchUsage(turns)) {
           const counts: SQLInputValue[] = usageCounts.map((name) => sum[name]);
           addUsage.run(tenant, hour, model, ...counts);

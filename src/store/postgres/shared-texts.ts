@@ -1,0 +1,29 @@
+/** What many turns have in common, in PostgreSQL: texts by tenant and digest. */
+
+import type { Sql } from "postgres";
+
+/**
+ * A write sets the time of a text anew when it is older than this; a text is
+ * dropped when its time is older than twice that and no turn has it. A write that
+ * is under way meanwhile has not been for so long, so the text that it counts on
+ * is either not dropped, or dropped before it is written again.
+ */
+export const SHARED_FRESH_SECONDS = 60;
+
+const dropSql = `
+DELETE FROM patchbay.shared_texts AS old
+WHERE at < clock_timestamp() - interval '${2 * SHARED_FRESH_SECONDS} seconds' AND NOT EXISTS (
+  SELECT FROM patchbay.turns WHERE turns.tenant = old.tenant AND turns.shared = old.digest
+)`;
+
+export async function dropSharedTexts(sql: Pick<Sql, "unsafe">): Promise<void> {
+  await sql.unsafe(dropSql);
+}
+
+/** How many bytes of them each tenant holds. */
+export async function sharedBytes(sql: Pick<Sql, "unsafe">): Promise<ReadonlyMap<string, number>> {
+  const rows = await sql.unsafe(
+    "SELECT tenant, sum(bytes)::float8 AS held FROM patchbay.shared_texts GROUP BY tenant",
+  );
+  return new Map(rows.map((row) => [String(row["tenant"]), Number(row["held"])]));
+}
