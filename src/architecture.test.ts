@@ -29,6 +29,18 @@ const rooms: Record<string, readonly string[]> = {
     "store",
     "telemetry",
   ],
+  recording: [
+    "turn",
+    "diagnostics",
+    "stream",
+    "tools",
+    "profiles",
+    "dialects",
+    "disclosure",
+    "upstreams",
+    "telemetry",
+    "gateway",
+  ],
   console: [
     "turn",
     "diagnostics",
@@ -41,6 +53,7 @@ const rooms: Record<string, readonly string[]> = {
     "store",
     "telemetry",
     "gateway",
+    "recording",
   ],
   host: [
     "turn",
@@ -55,6 +68,7 @@ const rooms: Record<string, readonly string[]> = {
     "store",
     "telemetry",
     "gateway",
+    "recording",
     "console",
   ],
 };

@@ -39,11 +39,12 @@ export function createGateway(config: ConfigInput = {}, platform: Partial<Platfo
   return openGateway(parsed, { ...webPlatform(), ...platform });
 }
 
-function refuseFiles({ telemetry }: Config): void {
-  for (const [setting, path] of Object.entries(telemetry))
+function refuseFiles({ telemetry: { recording, ...files } }: Config): void {
+  const named = { ...files, recording: recording === "off" ? undefined : recording };
+  for (const [setting, path] of Object.entries(named))
     if (path !== undefined)
       throw new Fault(
         "config.invalid",
-        `\`telemetry.${setting}\` names a file, and there are none here. Leave it out and give a \`report\`, or import \`patchbay\` instead of \`patchbay/core\`, under Node.`,
+        `\`telemetry.${setting}\` is kept in files, and there are none here. Leave it out and give a \`report\`, or import \`patchbay\` instead of \`patchbay/core\`, under Node.`,
       );
 }

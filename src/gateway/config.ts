@@ -15,6 +15,7 @@ import { keysSchema } from "./keys.ts";
 import { tenantLimitsSchema } from "./limits/settings.ts";
 import { findProblems } from "./problems.ts";
 import { apiKey, baseUrlFor, headers } from "./http-fields.ts";
+import { recordingSchema } from "./recording-settings.ts";
 
 const text = z.string().min(1);
 const count = z.int().nonnegative();
@@ -169,6 +170,8 @@ const telemetrySchema = z.strictObject({
   usage_log: maybe,
   /** A file that gets one NDJSON line for each event of a turn. */
   event_log: maybe,
+  /** Which turns are written to files of their own, with what passed on both sides. */
+  recording: z.enum(["off", "failures", "all"]).default("off"),
 });
 
 const upstreamsSchema = (dialects: DialectRegistry) =>
@@ -196,6 +199,8 @@ export const configSchema = z.strictObject({
   tools: toolsSchema.prefault({}),
   store: storeSchema.prefault({ kind: "memory" }),
   telemetry: telemetrySchema.prefault({}),
+  /** How turns are recorded, where they are. */
+  recording: recordingSchema.prefault({}),
   /** What tenants may take by the minute and at once. */
   limits: tenantLimitsSchema.prefault({}),
 });

@@ -8,6 +8,7 @@ import { LOCAL_TENANT, type Tenant } from "../turn/tenant.ts";
 import { authorize } from "./admission.ts";
 import type { Exchange, Reply } from "./exchange.ts";
 import { doorAt, findRoute, requestIdFor, type RequestContext } from "./routes.ts";
+import { maybeRecorded } from "./recorder.ts";
 import type { GatewayState } from "./state.ts";
 import { toFault } from "./to-fault.ts";
 
@@ -63,9 +64,13 @@ export function openEntry({ state, isStopping }: EntryOptions): Entry {
     },
     serve(admitted, body) {
       const { exchange: head, requestId, tenant, found } = admitted;
-      const exchange = body === head.body ? head : { ...head, body };
-      const refused = (error: unknown): void => refuse(exchange, error, requestId);
       const at = state();
+      const whole = body === head.body ? head : { ...head, body };
+      const exchange =
+        at.recorder === undefined || found.route.door === undefined
+          ? whole
+          : maybeRecorded(at.recorder, { exchange: whole, requestId, tenant, config: at.config });
+      const refused = (error: unknown): void => refuse(exchange, error, requestId);
       const started = at.clock.now();
       try {
         checkStopping(admitted);

@@ -1,4 +1,5 @@
 import type { Fault } from "../turn/fault.ts";
+import type { TurnRecording } from "./recorder.ts";
 import type { Session } from "./session.ts";
 
 /** One HTTP request and its reply, as any host can give them: Node, `fetch`, a test. */
@@ -17,6 +18,8 @@ export type Exchange = {
   /** What the WebSocket remembers that it is a message on; none for a request of its own. */
   readonly session?: Session | undefined;
   readonly reply: Reply;
+  /** Where it is recorded. */
+  readonly recording?: TurnRecording | undefined;
 };
 
 /** Text, or bytes where a reply holds something else. */

@@ -302,6 +302,7 @@ function startTurn(
     rules,
     sealOwner,
     reply: exchange.reply,
+    recording: exchange.recording,
     span: startSpan(turnAhead(chain[0], turn.stream), exchange.headers),
     stage: stageOf(turn, [
       () =>

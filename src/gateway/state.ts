@@ -10,6 +10,7 @@ import type { BackgroundRuns } from "./background/runs.ts";
 import type { Config } from "./config.ts";
 import type { Extensions, OpenPlatform } from "./extensions.ts";
 import type { RouteTable } from "./routes.ts";
+import type { Recorder } from "./recorder.ts";
 import type { Runtime } from "./runtime.ts";
 import type { SealBox } from "./seal-box.ts";
 import type { TenantLimits } from "./limits/tenant-limits.ts";
@@ -23,6 +24,8 @@ export type Platform = Extensions & {
   readonly random: () => number;
   readonly report: Report;
   readonly runtime: Runtime;
+  /** Records turns, where the host can keep them. */
+  readonly recorder?: Recorder | undefined;
   /** What a child process may be given of, and which proxies there are; never read anywhere else. */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
 };

@@ -15,6 +15,7 @@ import type { CallRules } from "../turn/rules.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Turn } from "../turn/turn.ts";
 import type { Prepared } from "../upstreams/upstream.ts";
+import { endRecording, openTapped, type TurnRecording } from "./recorder.ts";
 import { saveAnswer } from "./save-answer.ts";
 import type { HeldConversation } from "./conversation.ts";
 import type { Reply } from "./exchange.ts";
@@ -63,6 +64,8 @@ export type Job = {
   readonly rules: CallRules;
   readonly sealOwner: (seal: string) => string | undefined;
   readonly reply: Reply;
+  /** Where it is recorded. */
+  readonly recording?: TurnRecording | undefined;
   /** What its tenant's limits let it in by, where it has some. */
   readonly permit?: TurnPermit | undefined;
   /** Where somebody follows traces. */
@@ -119,8 +122,9 @@ class TurnRun implements RunningTurn {
 
   begin(): void {
     const { running, metrics, report } = this.#state;
-    const { requestId, route, turn, reply } = this.#job;
+    const { requestId, route, turn, reply, recording, chain } = this.#job;
     running.add(this);
+    recording?.begun({ model: turn.model, chain: chain.map(linkName) });
     metrics.running(1);
     report({
       type: "begun",
@@ -227,14 +231,15 @@ class TurnRun implements RunningTurn {
     return this.#job.chain[this.#link] ?? this.#job.chain[0];
   }
 
-  #open({ prepared, link }: Round): ReturnType<Prepared["open"]> {
-    const { requestId, tenant, span, turn, chain } = this.#job;
+  #open(round: Round): ReturnType<Prepared["open"]> {
+    const { link } = round;
+    const { requestId, tenant, span, turn, chain, recording } = this.#job;
     const isLast = chain[this.#link + 1] === undefined;
     this.#roundStarted = this.#state.clock.now();
     this.#roundSpan = span?.startRound(turnAhead(link, turn.stream));
     const worked = (ms: number): void => this.#state.watch("answer", requestId, ms);
     const headers = this.#roundSpan?.headers;
-    return prepared.open({ retry: isLast, requestId, tenant, headers, worked });
+    return openTapped(round, { retry: isLast, requestId, tenant, headers, worked }, recording);
   }
 
   #roundEnded({ link }: Round, { usage, fault }: RoundResult): void {
@@ -325,6 +330,7 @@ class TurnRun implements RunningTurn {
   /** All that is ever told of a turn is made of this one account of it. */
   #tell(done: TurnDone): void {
     this.#state.report(done);
+    endRecording(this.#job, done, { round: this.#round, answer: this.#answer });
     if (!this.#isSaved) void this.#save(done);
     this.#roundSpan?.end();
     this.#job.span?.end(done);

@@ -7,6 +7,7 @@ import type { Fault } from "../turn/fault.ts";
 import type { UpstreamName } from "../turn/names.ts";
 import type { Profile } from "../turn/profile.ts";
 import type { Turn } from "../turn/turn.ts";
+import type { AnswerTap, WireTap } from "./tap.ts";
 
 /** A model backend. */
 export type Upstream = {
@@ -16,6 +17,8 @@ export type Upstream = {
   readonly traits?: DialectTraits | undefined;
   /** Whether it emits the frames that its events came in, where it is asked `straight`. */
   readonly emitsFrames?: boolean | undefined;
+  /** Whether it shows a `tap` the bytes of its requests and answers. */
+  readonly showsBytes?: boolean | undefined;
   /** Makes the request ready to send, without any I/O. */
   prepare(turn: Turn<UpstreamName>, to: Target): Prepared;
   /** The models it lists itself, if it can. */
@@ -45,4 +48,8 @@ export type OpenOptions = {
   readonly worked?: ((ms: number) => void) | undefined;
   /** More headers for an upstream over HTTP, such as the trace's. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Sees what is sent and received, where the turn is recorded. */
+  readonly tap?: WireTap | undefined;
+  /** The same for upstreams that speak in messages. */
+  readonly onMessage?: AnswerTap["message"] | undefined;
 };

@@ -143,7 +143,7 @@ function doorProblems(raw: unknown): Problem[] {
 function fileProblems(raw: unknown, directory: string): Problem[] {
   const { telemetry, store } = isFields(raw) ? raw : {};
   const named: [Problem["path"], unknown][] = isFields(telemetry)
-    ? Object.entries(telemetry).map(([key, path]) => [["telemetry", key], path])
+    ? ["usage_log", "event_log"].map((key) => [["telemetry", key], telemetry[key]])
     : [];
   if (isFields(store)) named.push([["store", "path"], store.path]);
   return named.flatMap(([at, path]) => {

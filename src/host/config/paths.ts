@@ -76,14 +76,16 @@ export function settlePaths(config: Config, directory: string): Config {
       ? { ...upstream, home: at(upstream.home) }
       : upstream,
   );
-  const { store, telemetry } = config;
+  const { store, telemetry, recording } = config;
   return {
     ...config,
     upstreams,
     store: store.kind === "sqlite" ? { ...store, path: at(store.path) } : store,
     telemetry: {
+      ...telemetry,
       usage_log: telemetry.usage_log && at(telemetry.usage_log),
       event_log: telemetry.event_log && at(telemetry.event_log),
     },
+    recording: { ...recording, folder: recording.folder && at(recording.folder) },
   };
 }

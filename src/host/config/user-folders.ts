@@ -27,6 +27,10 @@ export function stateFolder(env: Environment): string | undefined {
   return state === undefined ? undefined : join(state, "patchbay");
 }
 
+/** Where recorded turns are; in a folder of the user's among temporary files where there is no other place. */
+export const recordingsFolder = (env: Environment): string =>
+  join(stateFolder(env) ?? join(tmpdir(), `patchbay-${userName()}`), "recordings");
+
 /**
  * Where running gateways are found, the best place first. A service and a shell
  * of the same user may see different environments, so whoever looks for a

@@ -3,27 +3,46 @@ import { dirname } from "node:path";
 import type { Config } from "../../gateway/config.ts";
 import { openGateway, type Gateway } from "../../gateway/gateway.ts";
 import type { Platform } from "../../gateway/state.ts";
+import { writeProblem, writeProblems } from "../../diagnostics/write-problem.ts";
 import type { Clock } from "../../turn/clock.ts";
 import type { Happening, Report } from "../../telemetry/happening.ts";
 import { eventLines, usageLine, type Line } from "../../telemetry/lines.ts";
 import { makeFolder } from "../../upstreams/folder.ts";
+import { openRecorder, type OpenRecorder } from "../../recording/recorder.ts";
+import { recordingsFolder } from "../config/user-folders.ts";
 import { LineBuffer } from "./line-buffer.ts";
 
+/** A gateway with what is written of its turns. */
+export type RecordedGateway = Gateway & {
+  /** Records whole turns, where that is configured or asked for. */
+  readonly recorder: Omit<OpenRecorder, "begin" | "follow">;
+};
+
+const recorderFor = ({ clock, report, environment = {} }: Platform): OpenRecorder => {
+  return openRecorder({ clock, report, environment, folder: recordingsFolder(environment) });
+};
+
 /** A gateway whose turns are also written to the files that its configuration names. */
-export function openRecorded(config: Config, platform: Platform): Gateway {
+export function openRecorded(config: Config, given: Platform): RecordedGateway {
+  const recorder = recorderFor(given);
+  const platform = { ...given, recorder };
   const files = turnFiles(platform.report, platform.clock);
   const gateway = openGateway(config, platform);
+  recorder.follow(config);
   gateway.subscribe((happening) => files.hear(happening));
   files.follow(config.telemetry);
   const close = async (graceMs?: number): Promise<void> => {
     await gateway.close(graceMs);
     files.follow({});
+    await recorder.settled();
   };
   return {
     ...gateway,
+    recorder,
     reconfigure(next) {
       gateway.reconfigure(next);
       files.follow(next.telemetry);
+      recorder.follow(next);
     },
     close,
     [Symbol.asyncDispose]: () => close(),
@@ -77,7 +96,8 @@ function lineFile(setting: string, report: Report, clock: Clock) {
   const open = (at: string): typeof file => {
     let reported = false;
     const tell = (error: unknown): void => {
-      if (!reported) report({ type: "unwritable", setting, path: at, problem: problemOf(error) });
+      if (!reported)
+        report({ type: "unwritable", setting, path: at, problem: writeProblem(error) });
       reported = true;
     };
     try {
@@ -125,33 +145,17 @@ function fileAt(path: string): string | undefined {
   }
 }
 
-const problems: Readonly<Record<string, string>> = {
-  EISDIR: "is a directory; name a file in it",
-  ENOTDIR: "stands below something that is no directory; choose another path",
-  EEXIST: "stands below something that is no directory; choose another path",
-  ENOENT: "stands where no folder can be made; choose another path",
-  ENXIO: "is a pipe that nobody reads, or a socket; start its reader first, or name a file",
-  EACCES: "may not be written by this user; change its permissions, or choose another path",
-  EPERM: "may not be written by this user; change its permissions, or choose another path",
-  EROFS: "is on a file system that is read-only; choose another path",
-  ENOSPC: "is on a file system that is full; make room, or choose another path",
-};
-
-function problemOf(error: unknown): string {
-  const { code = "unknown error" } = error as NodeJS.ErrnoException;
-  return problems[code] ?? `cannot be written (${code}); check the path, or leave it out`;
-}
-
 /** Why a file could not be added to, found without making anything. */
 export function unwritable(path: string): string | undefined {
   try {
     const there = nearestThere(path);
     const isWhole = there === path;
-    if (statSync(there).isDirectory() === isWhole) return problems[isWhole ? "EISDIR" : "ENOTDIR"];
+    if (statSync(there).isDirectory() === isWhole)
+      return writeProblems[isWhole ? "EISDIR" : "ENOTDIR"];
     accessSync(there, isWhole ? constants.W_OK : constants.W_OK | constants.X_OK);
     return undefined;
   } catch (error) {
-    return problemOf(error);
+    return writeProblem(error);
   }
 }
 

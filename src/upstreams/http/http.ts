@@ -16,6 +16,7 @@ import { tokenCounter } from "./token-count.ts";
 import { secretsOf } from "./secrets.ts";
 import { sendSigned, type SignRequest } from "./sign.ts";
 import type { Connect, HttpRequest, Timeouts } from "./transport.ts";
+import { tapped } from "../tap.ts";
 import { retrying, type Attempt, type RetryOptions } from "../retry.ts";
 import type { OpenOptions, Prepared, Upstream } from "../upstream.ts";
 import { version } from "../version.ts";
@@ -71,6 +72,7 @@ export function httpUpstream(given: HttpOptions): Upstream {
     profile,
     traits,
     emitsFrames: wire.emitsFrames,
+    showsBytes: true,
     prepare(turn, to): Prepared {
       const { text, decisions, headers: own } = wire.writeRequest(turn, to);
       // Bytes and not text from here on: they are not moved about in memory while the turn lasts.
@@ -85,7 +87,7 @@ export function httpUpstream(given: HttpOptions): Upstream {
       const sending = { transport, failing, clock, base, headers: common };
       return { decisions, open, ...tokenCounter(wire.tokenCount, to.profile, body, sending) };
 
-      function open({ retry, requestId, tenant, worked, headers: more }: OpenOptions) {
+      function open({ retry, requestId, tenant, worked, headers: more, tap }: OpenOptions) {
         const fields = [...common, "accept", accept, "x-request-id", requestId, ...flat(more)];
         const request: HttpRequest = { method: "POST", path, headers: fields, body };
         const attempt: Attempt<Event> = (sink, fail) => {
@@ -96,7 +98,11 @@ export function httpUpstream(given: HttpOptions): Upstream {
           const late = (): void => fail(noConnection(failing, timeouts.queue));
           return sharing(answer, {
             enter: (start) => shares.enter(tenant, start, late),
-            send: () => sendSigned(request, { sign, base, transport, answer, fail, closed }),
+            send() {
+              const handler =
+                tap === undefined ? answer : tapped(answer, tap.request(name, request));
+              sendSigned(request, { sign, base, transport, answer: handler, fail, closed });
+            },
           });
         };
         return retrying(attempt, retriesOf(options, retry));

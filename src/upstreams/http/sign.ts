@@ -1,7 +1,6 @@
 import { Fault } from "../../turn/fault.ts";
 import type { Failure } from "../retry.ts";
-import type { HttpAnswer } from "./answer.ts";
-import type { HttpRequest, Transport } from "./transport.ts";
+import type { HttpRequest, ResponseHandler, Transport } from "./transport.ts";
 
 /** What is signed: a request as it is about to be sent. */
 export type UnsignedRequest = {
@@ -24,7 +23,7 @@ type Sending = {
   readonly sign: SignRequest | undefined;
   readonly base: URL;
   readonly transport: Pick<Transport, "send">;
-  readonly answer: HttpAnswer;
+  readonly answer: ResponseHandler;
   readonly fail: (failure: Failure) => void;
   /** The connection is not needed after all. */
   readonly closed: () => void;

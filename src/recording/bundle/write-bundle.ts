@@ -1,0 +1,195 @@
+/** Writes a turn that was seen as a bundle: masked, and sealed with a digest. */
+
+import { hash } from "node:crypto";
+import { isUtf8 } from "node:buffer";
+import { isHttpUpstream, type Config } from "../../gateway/config.ts";
+import type { RecordingSettings } from "../../gateway/recording-settings.ts";
+import { version } from "../../upstreams/version.ts";
+import { scrubber, secretsIn } from "../masking/secrets.ts";
+import { WireMask } from "../masking/wire-mask.ts";
+import type { Random } from "../masking/word-mask.ts";
+import type { Entry, SeenTurn } from "../turn-record.ts";
+import { BUNDLE_VERSION, type BundleLine, type Settings } from "./line.ts";
+
+export type WriteOptions = Pick<RecordingSettings, "content" | "names"> & {
+  /** Values that no bundle may hold, beside those of the configuration. */
+  readonly secrets: readonly string[];
+  readonly random: Random;
+};
+
+export function writeBundle(turn: SeenTurn, options: WriteOptions): string {
+  const { content, names, random } = options;
+  const secrets = [...new Set([...options.secrets, ...secretsIn(turn.config)])];
+  const scrub = scrubber(secrets);
+  const mask = new WireMask({ content, names, scrub, random });
+  mask.learn(turn.request.body);
+  const leftOut = new Set<string>();
+  const headers = (all: Readonly<Record<string, unknown>>): Record<string, string> =>
+    allowedHeaders(all, scrub, leftOut);
+  const { request } = turn;
+  const client: BundleLine = {
+    line: "client-request",
+    at: 0,
+    method: request.method,
+    path: scrub(request.path),
+    headers: headers(request.headers),
+    ...(request.socket && { socket: true }),
+    body: mask.body(request.body),
+  };
+  const wires = wireLines(turn.entries, { mask, headers, scrub });
+  const lines: BundleLine[] = [
+    { line: "settings", ...settingsOf(turn) },
+    client,
+    ...wires,
+    ...accountLines(turn, (json) => (names === "masked" ? mask.body(json) : scrub(json))),
+  ];
+  const head: BundleLine = {
+    line: "bundle",
+    version: BUNDLE_VERSION,
+    id: turn.requestId,
+    gateway: version,
+    node: process.versions.node,
+    platform: `${process.platform} ${process.arch}`,
+    recorded: new Date(turn.startedAt).toISOString(),
+    content,
+    names,
+    left_out: [...leftOut].toSorted(),
+  };
+  return sealed([head, ...lines], secrets);
+}
+
+/** Lines with their seal. What a mask missed of known secrets is taken out of the whole at last. */
+export function sealed(lines: readonly BundleLine[], secrets: readonly string[] = []): string {
+  const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+  const clean = scrubber(secrets, [])(text);
+  const seal = { line: "seal", lines: lines.length, sha256: hash("sha256", clean) };
+  return `${clean}${JSON.stringify(seal)}\n`;
+}
+
+function accountLines({ plan, done }: SeenTurn, clean: (json: string) => string): BundleLine[] {
+  const copy = (value: object): Record<string, unknown> =>
+    JSON.parse(clean(JSON.stringify(value))) as Record<string, unknown>;
+  return [
+    ...(plan === undefined ? [] : [{ line: "plan" as const, plan: copy(plan) }]),
+    ...(done === undefined ? [] : [{ line: "done" as const, done: copy(done) }]),
+  ];
+}
+
+/** What decides how the turn goes, and nothing that is secret or says where anything is. */
+function settingsOf({ asked, config }: SeenTurn): Settings {
+  const chain = asked?.chain ?? [];
+  const names = [...new Set(chain.map((link) => link.slice(0, link.indexOf("/"))))];
+  return {
+    models: asked === undefined ? {} : { [asked.model]: [...chain] },
+    upstreams: Object.fromEntries(
+      names.map((name) => [name, upstreamSettings(config.upstreams[name])]),
+    ),
+    tools: { ...config.tools },
+  };
+}
+
+function upstreamSettings(upstream: Config["upstreams"][string] | undefined): Settings["tools"] {
+  if (upstream === undefined) return {};
+  const { dialect, profile, capabilities } = upstream;
+  const common = { dialect, profile, capabilities };
+  if (!isHttpUpstream(upstream)) return common;
+  const { pathname, search } = new URL(upstream.base_url);
+  return { ...common, retries: upstream.retries, base_path: scrubQuery(pathname + search) };
+}
+
+/** Headers that say what is asked for or came; all others are named and not written. */
+const allowed =
+  /^(?:content-type|content-encoding|accept|user-agent|retry-after(?:-ms)?|x-should-retry|x-patchbay-(?!record).*|anthropic-(?:version|beta)|openai-(?:beta|processing-ms)|x-ratelimit-.*|anthropic-ratelimit-.*)$/;
+
+function allowedHeaders(
+  headers: Readonly<Record<string, unknown>>,
+  scrub: (text: string) => string,
+  leftOut: Set<string>,
+): Record<string, string> {
+  const written: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (value === undefined) continue;
+    if (allowed.test(name)) written[name] = scrub(String(Array.isArray(value) ? value[0] : value));
+    else leftOut.add(scrub(name));
+  }
+  return written;
+}
+
+type Writing = {
+  readonly mask: WireMask;
+  readonly headers: (all: Readonly<Record<string, unknown>>) => Record<string, string>;
+  readonly scrub: (text: string) => string;
+};
+
+/** All entries as lines. The bytes of one stream are masked as one, and split as they were. */
+function wireLines(entries: readonly Entry[], writing: Writing): BundleLine[] {
+  const { mask } = writing;
+  const chunks = new Map<Entry, Buffer>();
+  const texts = new Map<Entry, string>();
+  for (const stream of Map.groupBy(entries, streamOf).values()) {
+    const bytes = stream.flatMap((entry) => ("bytes" in entry ? [entry] : []));
+    const masked = mask.chunks(bytes.map((entry) => entry.bytes));
+    for (const [at, entry] of bytes.entries()) chunks.set(entry, masked[at] ?? Buffer.alloc(0));
+    const values = stream.flatMap((entry) => ("json" in entry ? [entry] : []));
+    const written = mask.values(values.map((entry) => entry.json));
+    for (const [at, entry] of values.entries()) texts.set(entry, written[at] ?? "null");
+  }
+  return entries.map((entry) => lineOf(entry, writing, { chunks, texts }));
+}
+
+/** What is masked as one: what came of one try, sent messages apart from received ones, and the reply. */
+const streamOf = (entry: Entry): string =>
+  "after" in entry
+    ? "client"
+    : `${entry.try} ${entry.type === "upstream-message" ? entry.direction : entry.type}`;
+
+function lineOf(
+  entry: Entry,
+  { mask, headers, scrub }: Writing,
+  { chunks, texts }: { chunks: Map<Entry, Buffer>; texts: Map<Entry, string> },
+): BundleLine {
+  const parsed = (): unknown => JSON.parse(texts.get(entry) ?? "null");
+  switch (entry.type) {
+    case "upstream-request": {
+      const { type, body, ...rest } = entry;
+      const text = Buffer.from(body ?? []).toString("utf8");
+      const sent = { path: scrubQuery(scrub(rest.path)), headers: headers(rest.headers) };
+      return { line: type, ...rest, ...sent, body: mask.body(text) };
+    }
+    case "upstream-head":
+    case "client-head": {
+      const { type, ...rest } = entry;
+      return { line: type, ...rest, headers: headers(rest.headers) } as BundleLine;
+    }
+    case "upstream-bytes":
+    case "client-bytes": {
+      const { type, bytes: _, ...rest } = entry;
+      return { line: type, ...rest, ...chunkFields(chunks.get(entry)) } as BundleLine;
+    }
+    case "upstream-end":
+    case "upstream-answer":
+    case "client-end": {
+      const { type, ...rest } = entry;
+      return { line: type, ...rest } as BundleLine;
+    }
+    case "upstream-message": {
+      const { type, json: _, ...rest } = entry;
+      return { line: type, ...rest, message: parsed() };
+    }
+    case "upstream-event": {
+      const { type, json: _, ...rest } = entry;
+      return { line: type, ...rest, event: parsed() as { type: string } };
+    }
+    default:
+      return entry satisfies never;
+  }
+}
+
+/** Keys may stand in any part of a query; versions are none. */
+const scrubQuery = (path: string): string =>
+  path.replaceAll(/([?&])([^=&]*)=[^&]*/g, (pair, mark: string, name: string) =>
+    /version/i.test(name) ? pair : `${mark}${name}=x`,
+  );
+
+const chunkFields = (chunk: Buffer = Buffer.alloc(0)): { text: string } | { base64: string } =>
+  isUtf8(chunk) ? { text: chunk.toString("utf8") } : { base64: chunk.toString("base64") };
