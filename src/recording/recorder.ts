@@ -56,58 +56,19 @@ const MAX_HELD_BYTES = 4 * MAX_TURN_BYTES;
 const MAX_WAITING = 256;
 
 export function openRecorder(options: RecorderOptions): OpenRecorder {
-  const { clock, report, random = secureRandom() } = options;
-  const secrets = secretsIn(options.environment ?? {});
+  const { clock } = options;
   let config: Config | undefined;
   let ordered: { readonly mode: RecordingMode; readonly callOff: () => void } | undefined;
   let held = 0;
-  let [written, missed] = [0, 0];
-  let isTroubled = false;
-  const waiting: SeenTurn[] = [];
-  let writing: Promise<void> | undefined;
-
-  const mode = (): RecordingMode => ordered?.mode ?? config?.telemetry.recording ?? "off";
   const folder = (): string => config?.recording.folder ?? options.folder;
-  /** One line for each time that recording stops working, and not for every turn. */
-  const trouble = (problem: string): void => {
-    missed++;
-    if (!isTroubled)
-      report({ type: "unwritable", setting: "recording.folder", path: folder(), problem });
-    isTroubled = true;
-  };
-  const save = async (turn: SeenTurn): Promise<void> => {
-    const { content, names, keep } = turn.config.recording;
-    try {
-      const text = writeBundle(turn, { content, names, secrets, random });
-      await saveBundle(folder(), bundleName(turn.startedAt, turn.requestId), text);
-      written++;
-      isTroubled = false;
-      await prune(folder(), keep, clock.date());
-    } catch (error) {
-      trouble(writeProblem(error));
-    }
-  };
-  const work = async (): Promise<void> => {
-    for (let turn = waiting.shift(); turn !== undefined; turn = waiting.shift()) {
-      // Turns under way come first.
-      await setImmediate();
-      await save(turn);
-    }
-    writing = undefined;
-  };
-  const over = (turn: SeenTurn | undefined, isWanted: (turn: SeenTurn) => boolean): void => {
-    if (turn === undefined || waiting.length >= MAX_WAITING)
-      return trouble("has no room for all that is to be recorded; some turns are left out");
-    if (!isWanted(turn)) return;
-    waiting.push(turn);
-    writing ??= work();
-  };
+  const queue = new BundleQueue(options, folder);
+  const mode = (): RecordingMode => ordered?.mode ?? config?.telemetry.recording ?? "off";
   const state = (): RecordingState => ({
     mode: mode(),
     content: config?.recording.content ?? "masked",
     folder: folder(),
-    written,
-    missed,
+    written: queue.written,
+    missed: queue.missed,
   });
   return {
     begin(request) {
@@ -120,7 +81,10 @@ export function openRecorder(options: RecorderOptions): OpenRecorder {
         now: () => clock.now(),
         date: () => clock.date(),
         hold: (bytes) => (held += bytes) <= MAX_HELD_BYTES,
-        over: (turn) => over(turn, isWanted),
+        over(turn) {
+          if (turn === undefined) queue.miss(NO_ROOM);
+          else if (isWanted(turn)) queue.add(turn);
+        },
       });
     },
     follow: (next) => void (config = next),
@@ -128,18 +92,81 @@ export function openRecorder(options: RecorderOptions): OpenRecorder {
       ordered?.callOff();
       ordered = undefined;
       if (order === undefined) return state();
-      const end = (): void => void (ordered = undefined);
       const { forMs } = order;
+      const end = (): void => void (ordered = undefined);
       const callOff =
         forMs === undefined ? (): void => {} : clock.at(clock.now() + forMs, end, "background");
       ordered = { mode: order.mode, callOff };
       return state();
     },
     state,
-    async settled() {
-      while (writing !== undefined) await writing;
-    },
+    settled: () => queue.settled(),
   };
+}
+
+const NO_ROOM = "has no room for all that is to be recorded; some turns are left out";
+
+/** Turns on their way to the disk, one at a time: masking takes the time of turns under way. */
+class BundleQueue {
+  written = 0;
+  missed = 0;
+  readonly #options: RecorderOptions;
+  readonly #folder: () => string;
+  readonly #secrets: readonly string[];
+  readonly #random: Random;
+  readonly #waiting: SeenTurn[] = [];
+  #writing: Promise<void> | undefined;
+  #isTroubled = false;
+
+  constructor(options: RecorderOptions, folder: () => string) {
+    this.#options = options;
+    this.#folder = folder;
+    this.#secrets = secretsIn(options.environment ?? {});
+    this.#random = options.random ?? secureRandom();
+  }
+
+  add(turn: SeenTurn): void {
+    if (this.#waiting.length >= MAX_WAITING) return this.miss(NO_ROOM);
+    this.#waiting.push(turn);
+    this.#writing ??= this.#work();
+  }
+
+  /** One line for each time that recording stops working, and not for every turn. */
+  miss(problem: string): void {
+    const [setting, path] = ["recording.folder", this.#folder()];
+    this.missed++;
+    if (!this.#isTroubled) this.#options.report({ type: "unwritable", setting, path, problem });
+    this.#isTroubled = true;
+  }
+
+  async settled(): Promise<void> {
+    await this.#writing;
+    if (this.#writing !== undefined) await this.settled();
+  }
+
+  async #work(): Promise<void> {
+    for (let turn = this.#waiting.shift(); turn !== undefined; turn = this.#waiting.shift()) {
+      // Turns under way come first.
+      await setImmediate();
+      await this.#save(turn);
+    }
+    this.#writing = undefined;
+  }
+
+  async #save(turn: SeenTurn): Promise<void> {
+    const { content, names, keep } = turn.config.recording;
+    const folder = this.#folder();
+    try {
+      const options = { content, names, secrets: this.#secrets, random: this.#random };
+      const text = writeBundle(turn, options);
+      await saveBundle(folder, bundleName(turn.startedAt, turn.requestId), text);
+      this.written++;
+      this.#isTroubled = false;
+      await prune(folder, keep, this.#options.clock.date());
+    } catch (error) {
+      this.miss(writeProblem(error));
+    }
+  }
 }
 
 const isFailure = ({ done, status }: SeenTurn): boolean =>

@@ -148,7 +148,6 @@ export class TurnRecord implements TurnRecording {
   };
 
   #watched(reply: Reply): Reply {
-    const { refuse } = reply;
     return {
       head: (status, headers) => {
         this.#head(status, headers);
@@ -163,11 +162,11 @@ export class TurnRecord implements TurnRecording {
         this.#closed();
         reply.end(data);
       },
-      ...(refuse !== undefined && {
+      ...(reply.refuse !== undefined && {
         refuse: (fault: Fault, headers: Headers) => {
           this.#head(fault.status, headers);
           this.#closed();
-          refuse.call(reply, fault, headers);
+          reply.refuse?.(fault, headers);
         },
       }),
       onDrain: (then) => reply.onDrain(then),

@@ -111,11 +111,14 @@ export class WireMask {
   /** A line beside the data: names of events and numbers stay, comments and others do not. */
   #field(line: string): string {
     const { scrub } = this.#options;
-    return /^(?:event|id|retry):\s*[\w.:/-]*$/.test(line) ? scrub(line) : this.#conceal(line);
+    if (/^(?:event|id|retry):\s*[\w.:/-]*$/.test(line)) return scrub(line);
+    // Some say in a field of that name what went wrong.
+    const [name = ""] = /^error: ?/.exec(line) ?? [];
+    return name + this.body(line.slice(name.length));
   }
 
   #documents(texts: readonly string[]): readonly string[] {
-    const documents = texts.map((text): Document => ({ text, results: [], ...jsonLeaves(text) }));
+    const documents = texts.map(documentOf);
     const { groups, plain } = this.#sorted(documents);
     const all = groups.map(({ text }) => text);
     for (const { document, at } of plain) all.push(rawOf(document, at));
@@ -183,9 +186,8 @@ export class WireMask {
     return parts.join("");
   }
 
-  /** What is no JSON: the sentinel of a stream stays. */
   #rest(text: string): string {
-    return /^\s*(?:\[DONE\])?\s*$/.test(text) ? text : this.#conceal(text);
+    return text.trim() === "" || text === DONE ? text : this.#conceal(text);
   }
 
   #isKept(leaf: Leaf, value: string): boolean {
@@ -208,6 +210,15 @@ export class WireMask {
     return this.#options.content === "full" ? scrubbed : maskContent(scrubbed, this.#content);
   }
 }
+
+/** What ends a stream, which is no JSON though it begins like it. */
+const DONE = "[DONE]";
+
+const documentOf = (text: string): Document => ({
+  text,
+  results: [],
+  ...(text === DONE ? { leaves: [], end: 0 } : jsonLeaves(text)),
+});
 
 const unchanged: Scrub = (text) => text;
 

@@ -1,0 +1,72 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { scrubber } from "../../src/recording/masking/secrets.ts";
+import { WireMask } from "../../src/recording/masking/wire-mask.ts";
+import { chatCalls } from "../quirks/chat-calls.ts";
+import { chatEndings } from "../quirks/chat-endings.ts";
+import { chatText } from "../quirks/chat-text.ts";
+import { chatErrors } from "../quirks/errors.ts";
+import { framing } from "../quirks/framing.ts";
+import { hostedItems } from "../quirks/hosted.ts";
+import { written, type Quirk } from "../quirks/quirk.ts";
+import { responsesEndings } from "../quirks/responses-endings.ts";
+import { responsesItems } from "../quirks/responses.ts";
+import { eventsOf, shapes } from "./read-wire.ts";
+
+const newMask = (content: "masked" | "full" = "masked"): WireMask => {
+  let state = 7;
+  const random = (): number => (state = (state * 48271) % 0x7fffffff) / 0x7fffffff;
+  return new WireMask({ content, names: "kept", scrub: scrubber([]), random });
+};
+
+const rows = [
+  ...[chatCalls, chatText, chatEndings, chatErrors, framing].flatMap((list) =>
+    list.map((quirk) => ({ ...quirk, dialect: "chat" })),
+  ),
+  ...[responsesItems, responsesEndings, hostedItems].flatMap((list) =>
+    list.map((quirk) => ({ ...quirk, dialect: "responses" })),
+  ),
+];
+
+const bytesOf = ({ wire }: Quirk): Buffer => {
+  if ("body" in wire) return Buffer.from(JSON.stringify(wire.body));
+  const parts = "severed" in wire ? wire.severed : wire.stream;
+  return Buffer.concat(written(parts).map((part) => Buffer.from(part as string)));
+};
+
+const splitAt = (bytes: Buffer, size: number): Buffer[] =>
+  Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) =>
+    bytes.subarray(at * size, (at + 1) * size),
+  );
+
+describe("masked streams", () => {
+  it.each(rows)("$dialect: $quirk is read as the same events", (row) => {
+    const chunks = splitAt(bytesOf(row), 11);
+    const masked = newMask().chunks(chunks);
+    expect(masked.map(({ length }) => length)).toEqual(chunks.map(({ length }) => length));
+    expect(shapes(eventsOf(row.dialect, masked))).toEqual(shapes(eventsOf(row.dialect, chunks)));
+  });
+
+  it("split anywhere have the same bytes", () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...rows),
+        fc.integer({ min: 1, max: 200 }),
+        fc.constantFrom("masked", "full"),
+        (row, size, content) => {
+          const bytes = bytesOf(row);
+          const split = Buffer.concat(newMask(content).chunks(splitAt(bytes, size)));
+          expect(split).toEqual(Buffer.concat(newMask(content).chunks([bytes])));
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  it("that hold no keys are as they were where content is full", () => {
+    for (const row of rows) {
+      const bytes = bytesOf(row);
+      expect(Buffer.concat(newMask("full").chunks([bytes]))).toEqual(bytes);
+    }
+  });
+});

@@ -1,0 +1,40 @@
+import { builtinDialects } from "../../src/dialects/registry.ts";
+import { normalizeStream } from "../../src/stream/normalize.ts";
+import { sseReader } from "../../src/stream/sse.ts";
+import { runStage } from "../../src/stream/stage.ts";
+import type { TurnEvent } from "../../src/turn/event.ts";
+import type { UpstreamName } from "../../src/turn/names.ts";
+import { shapeOf } from "../../src/recording/masking/word-mask.ts";
+
+/** The events that an answer of a dialect is read as, whole or streamed. */
+export function eventsOf(dialect: string, chunks: readonly Uint8Array[]): unknown[] {
+  let made = 0;
+  const newId = (prefix: string): string => `${prefix}_${made++}`;
+  const reader = builtinDialects.get(dialect)?.upstream?.readEvents({ newId, frames: false });
+  if (reader === undefined) throw new Error(`Nobody reads ${dialect}.`);
+  const events: TurnEvent<UpstreamName>[] = [];
+  const emit = (event: TurnEvent<UpstreamName>): void => void events.push(event);
+  const text = Buffer.concat(chunks).toString("utf8");
+  if (/^[\s\ufeff]*[{[]/.test(text)) reader.whole(text, emit);
+  else {
+    const decoder = new TextDecoder();
+    const sse = sseReader((data, name, partial) => {
+      if (!reader.done()) reader.frame(data, name, partial, emit);
+    });
+    for (const chunk of chunks) sse.feed(decoder.decode(chunk, { stream: true }));
+    sse.feed(decoder.decode());
+    sse.end();
+  }
+  if (!reader.done()) reader.end?.(emit);
+  return runStage(normalizeStream<UpstreamName>(), events).map((event) =>
+    event.type === "turn-fail" ? { type: event.type, code: event.fault.code } : event,
+  );
+}
+
+/** Events with every word as its shape: what a mask keeps of them. */
+export const shapes = (events: readonly unknown[]): unknown =>
+  JSON.parse(
+    JSON.stringify(events, (_, value: unknown) =>
+      typeof value === "string" ? shapeOf(value) : typeof value === "number" ? 0 : value,
+    ),
+  );
