@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { RecordingSettings } from "../gateway/recording-settings.ts";
 import { makeFolder } from "../upstreams/folder.ts";
 
-export const BUNDLE_SUFFIX = ".bundle.jsonl";
+const BUNDLE_SUFFIX = ".bundle.jsonl";
 const HOUR = 3_600_000;
 
 /** The file of a turn: by the time it began, so that names sort by age, and its id. */
@@ -45,14 +45,4 @@ export async function prune(
     const isOld = now - found.mtimeMs > keep.hours * HOUR;
     if (isOld || turns > keep.turns || bytes > keep.bytes) await rm(path, { force: true });
   }
-}
-
-/** The file of a turn by its id, the newest of them. */
-export async function findBundle(folder: string, id: string): Promise<string | undefined> {
-  const names = await readdir(folder).catch(() => []);
-  const found = names
-    .filter((name) => name.endsWith(`-${safeId(id)}${BUNDLE_SUFFIX}`))
-    .toSorted()
-    .at(-1);
-  return found === undefined ? undefined : join(folder, found);
 }

@@ -111,5 +111,4 @@ export const bundleLine = z.discriminatedUnion("line", [
 ]);
 
 export type BundleLine = z.output<typeof bundleLine>;
-export type LineOf<Type extends BundleLine["line"]> = Extract<BundleLine, { readonly line: Type }>;
 export type Settings = Omit<z.output<typeof settingsLine>, "line">;

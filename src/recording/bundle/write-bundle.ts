@@ -59,7 +59,7 @@ export function writeBundle(turn: SeenTurn, options: WriteOptions): string {
 }
 
 /** Lines with their seal. What a mask missed of known secrets is taken out of the whole at last. */
-export function sealed(lines: readonly BundleLine[], secrets: readonly string[] = []): string {
+function sealed(lines: readonly BundleLine[], secrets: readonly string[] = []): string {
   const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
   const clean = scrubber(secrets, [])(text);
   const seal = { line: "seal", lines: lines.length, sha256: hash("sha256", clean) };

@@ -16,7 +16,6 @@ import { tokenCounter } from "./token-count.ts";
 import { secretsOf } from "./secrets.ts";
 import { sendSigned, type SignRequest } from "./sign.ts";
 import type { Connect, HttpRequest, Timeouts } from "./transport.ts";
-import { tapped } from "../tap.ts";
 import { retrying, type Attempt, type RetryOptions } from "../retry.ts";
 import type { OpenOptions, Prepared, Upstream } from "../upstream.ts";
 import { version } from "../version.ts";
@@ -90,6 +89,7 @@ export function httpUpstream(given: HttpOptions): Upstream {
       function open({ retry, requestId, tenant, worked, headers: more, tap }: OpenOptions) {
         const fields = [...common, "accept", accept, "x-request-id", requestId, ...flat(more)];
         const request: HttpRequest = { method: "POST", path, headers: fields, body };
+        const signing = { name, sign, base, transport };
         const attempt: Attempt<Event> = (sink, fail) => {
           const closed = (): void => shares.leave(tenant);
           const decoder = transport.newDecoder();
@@ -98,11 +98,7 @@ export function httpUpstream(given: HttpOptions): Upstream {
           const late = (): void => fail(noConnection(failing, timeouts.queue));
           return sharing(answer, {
             enter: (start) => shares.enter(tenant, start, late),
-            send() {
-              const handler =
-                tap === undefined ? answer : tapped(answer, tap.request(name, request));
-              sendSigned(request, { sign, base, transport, answer: handler, fail, closed });
-            },
+            send: () => sendSigned(request, { ...signing, answer, fail, closed, tap }),
           });
         };
         return retrying(attempt, retriesOf(options, retry));

@@ -1,5 +1,6 @@
 import { Fault } from "../../turn/fault.ts";
 import type { Failure } from "../retry.ts";
+import { tappedBy, type WireTap } from "../tap.ts";
 import type { HttpRequest, ResponseHandler, Transport } from "./transport.ts";
 
 /** What is signed: a request as it is about to be sent. */
@@ -20,6 +21,8 @@ export type SignRequest = (
 ) => Promise<Readonly<Record<string, string>>> | Readonly<Record<string, string>>;
 
 type Sending = {
+  /** The upstream's. */
+  readonly name: string;
   readonly sign: SignRequest | undefined;
   readonly base: URL;
   readonly transport: Pick<Transport, "send">;
@@ -27,11 +30,13 @@ type Sending = {
   readonly fail: (failure: Failure) => void;
   /** The connection is not needed after all. */
   readonly closed: () => void;
+  readonly tap: WireTap | undefined;
 };
 
 /** Sends a request, signed first where there is somebody to do so. */
 export function sendSigned(request: HttpRequest, to: Sending): void {
-  const { sign, transport, answer } = to;
+  const { sign, transport } = to;
+  const answer = tappedBy(to.tap, to.name, request, to.answer);
   if (sign === undefined) return transport.send(request, answer);
   const { method, path, headers, body } = request;
   const unsigned = { method, url: new URL(path, to.base).href, headers: named(headers), body };
