@@ -126,7 +126,7 @@ export function planBytes({ tools, parameters, rules, decisions }: PlanRecord): 
   return bytes + rules.length * ENTRY_BYTES;
 }
 
-function reportPlan(of: PlanRecord): PlanReport {
+export function reportPlan(of: PlanRecord): PlanReport {
   return { ...reportRest(of), tools: of.tools.map(toolReport) };
 }
 
