@@ -21,7 +21,7 @@ export const keyring = (keys: readonly ServerKey[], sha256: Sha256): Keyring => 
   }),
 });
 
-const hex = (bytes: Uint8Array): string =>
+export const hex = (bytes: Uint8Array): string =>
   Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /** Looks at every byte, wherever the first difference is. */

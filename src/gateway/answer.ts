@@ -25,6 +25,7 @@ import type { GatewayState } from "./state.ts";
 import { keepThoughts, type ThoughtKeeper } from "./thoughts.ts";
 import { estimateUsage, sequencesFor } from "./stop-sequences.ts";
 import { tally, type Tally } from "./tally.ts";
+import type { TurnProgress } from "./turn-progress.ts";
 import type { Job } from "./turn-run.ts";
 
 /** The answer to a turn on its way to the client. */
@@ -61,6 +62,7 @@ export type RoundResult = {
 
 export type AnswerOptions = RoundsOwner & {
   readonly first: Round;
+  readonly progress: TurnProgress;
   /** What the round's upstream will say. */
   open(round: Round): Source<TurnEvent<UpstreamName>>;
   /** It failed and the client has been sent nothing. */
@@ -78,13 +80,15 @@ export type AnswerOptions = RoundsOwner & {
 export function answerTurn(state: GatewayState, job: Job, options: AnswerOptions): Answer {
   const { clock, newId } = state;
   const { rules } = job;
-  const counted = tally(clock);
+  const counted = tally(clock, options.progress);
   const repairs = repairList();
   /** The upstream's time: it stands still while a full reply holds the upstream up. */
   const time = new PausableClock(clock, options.crashed);
   const [{ report }, figures] = [repairs, counted.seen.calls];
   const stopsAt = stopsOf(job, () => rounds.round.link);
-  const staging: StageOptions = { rules, clock: time, newId, figures, report, stopsAt };
+  const { leftOut } = options.progress.calls;
+  const watched = { figures, leftOut, report };
+  const staging: StageOptions = { rules, clock: time, newId, ...watched, stopsAt };
   const limits = ruleStages(job.turn, staging);
   const rounds = new Rounds(options.first, {
     open: (round) => openRound(round, options.open(round), { job, staging, limits }),

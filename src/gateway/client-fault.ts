@@ -122,3 +122,9 @@ const written = (steps: Steps): string =>
   steps
     .map((step, at) => (/^\d+$/.test(step) ? `[${step}]` : at === 0 ? step : `.${step}`))
     .join("");
+
+export const notRead = (): Fault =>
+  new Fault(
+    "client.slow",
+    "The client read nothing of the answer for as long as `server.stall_timeout_ms` allows.",
+  );

@@ -13,6 +13,7 @@ import { disclosureSchema } from "./disclosure/settings.ts";
 import type { Extensions } from "./extensions.ts";
 import { keysSchema } from "./keys.ts";
 import { tenantLimitsSchema } from "./limits/settings.ts";
+import { pricesSchema } from "./prices.ts";
 import { findProblems } from "./problems.ts";
 import { apiKey, baseUrlFor, headers } from "./http-fields.ts";
 import { recordingSchema } from "./recording-settings.ts";
@@ -174,6 +175,11 @@ const telemetrySchema = z.strictObject({
   recording: z.enum(["off", "failures", "all"]).default("off"),
 });
 
+const consoleSchema = z.strictObject({
+  /** How many turns that are over can be looked at; 0: none. They take 16 MB at most. */
+  keep: count.max(20_000).default(2_000),
+});
+
 const upstreamsSchema = (dialects: DialectRegistry) =>
   z.record(z.string(), upstreamSchema(dialects)).default({});
 
@@ -201,6 +207,10 @@ export const configSchema = z.strictObject({
   telemetry: telemetrySchema.prefault({}),
   /** How turns are recorded, where they are. */
   recording: recordingSchema.prefault({}),
+  /** What tokens cost, by `upstream/model` or by a name in `models`. */
+  prices: pricesSchema,
+  /** What operators can see of turns. */
+  console: consoleSchema.prefault({}),
   /** What tenants may take by the minute and at once. */
   limits: tenantLimitsSchema.prefault({}),
 });

@@ -38,7 +38,7 @@ export function openEntry({ state, isStopping }: EntryOptions): Entry {
   function refuse(exchange: Exchange, error: unknown, id = requestIdFor(state(), exchange)): void {
     const { report, routes, clock } = state();
     const fault = toFault(error, report, id);
-    report(refusalOf(fault, exchange, id));
+    report(refusalOf(fault, exchange, { id, at: clock.date() }));
     const door = doorAt(routes, exchange.path);
     sendFault(exchange.reply, fault, { requestId: id, door, date: clock.date() });
   }
@@ -90,9 +90,14 @@ export function openEntry({ state, isStopping }: EntryOptions): Entry {
   };
 }
 
-const refusalOf = (fault: Fault, { path }: Exchange, requestId: string): Refusal => ({
+const refusalOf = (
+  fault: Fault,
+  { path }: Exchange,
+  { id, at }: { readonly id: string; readonly at: number },
+): Refusal => ({
   type: "refusal",
-  requestId,
+  at,
+  requestId: id,
   route: path.slice(0, 200),
   status: fault.status,
   fault: fault.code,

@@ -1,9 +1,12 @@
 import { bodyReader } from "../dialects/shared/body.ts";
-import { createBus, type Bus } from "../telemetry/bus.ts";
+import { createBus, type SubscribeOptions } from "../telemetry/bus.ts";
 import type { Report } from "../telemetry/happening.ts";
 import { createMetrics } from "../telemetry/metrics.ts";
+import { RecentTurns } from "../telemetry/recent-turns.ts";
 import { until } from "../turn/clock.ts";
 import type { Fault } from "../turn/fault.ts";
+import type { Tenant } from "../turn/tenant.ts";
+import type { Fields } from "../turn/turn.ts";
 import { authorize, keyring } from "./admission.ts";
 import { BodyBudget } from "./body-budget.ts";
 import { BackgroundRuns } from "./background/runs.ts";
@@ -20,6 +23,8 @@ import { sealBox } from "./seal-box.ts";
 import { RunningTurns, type RunningTurnView } from "./running-turns.ts";
 import { callRules } from "./rules.ts";
 import { findRoute, routeTable } from "./routes.ts";
+import { findPlan } from "./plan-report.ts";
+import { priceOf, type Price } from "./prices.ts";
 import { openUpstreams } from "./upstreams.ts";
 import { TenantLimits, type TenantLimitsOptions } from "./limits/tenant-limits.ts";
 import { workWatch } from "./work-watch.ts";
@@ -46,9 +51,15 @@ export type Gateway = {
   /** The same, for `await using`. */
   [Symbol.asyncDispose](): Promise<void>;
   /** Reports everything that happens from now on, until the returned function is called. */
-  subscribe(listener: Report): () => void;
+  subscribe(listener: Report, options?: SubscribeOptions): () => void;
   /** The turns under way. */
   running(): readonly RunningTurnView[];
+  /** The latest turns that are over, and requests that were refused. */
+  readonly recent: RecentTurns;
+  /** What tokens of a place cost, or of a name that clients ask for. */
+  priceOf(upstream: string, model: string): Price | undefined;
+  /** The plan of a past turn, by the id of its answer or of its request. */
+  findPlan(tenant: Tenant, id: string): Promise<Fields | undefined>;
   /** What it serves and how it fares. */
   status(): Promise<GatewayStatus>;
   readonly bodyLimit: number;
@@ -107,8 +118,11 @@ export function openGateway(config: Config, platform: Platform): Gateway {
     get graceMs() {
       return state.config.server.shutdown_grace_ms;
     },
-    subscribe: (listener) => bus.subscribe(listener),
+    subscribe: (listener, options) => bus.subscribe(listener, options),
     running: () => state.running.list(),
+    recent: made.recent,
+    priceOf: (upstream, model) => priceOf(state.config.prices, upstream, model),
+    findPlan: (tenant, id) => findPlan(state, tenant, id),
     status: () => gatewayStatus(state),
     originPolicy: (origin) => originPolicyOf(origin, state.config.server),
     foreignIn: (host) => foreignHostOf(host, state.config.server),
@@ -131,22 +145,25 @@ function takesSocket({ config, routes, keys }: GatewayState, request: SocketRequ
   }
 }
 
-type Lasting = OpenPlatform & Pick<GatewayState, "metrics" | "routes"> & { readonly bus: Bus };
+type Lasting = OpenPlatform & Pick<GatewayState, "metrics" | "routes" | "bus" | "recent">;
 
 /** What no configuration changes. */
 function lasting(platform: Platform): Lasting {
   const metrics = createMetrics();
   const bus = createBus();
+  const recent = new RecentTurns();
   bus.subscribe((happening) => metrics.hear(happening));
+  bus.subscribe((happening) => recent.hear(happening));
   bus.subscribe(platform.report);
   const { report } = bus;
   const open = openPlatform(platform);
-  return { ...open, report, bus, metrics, routes: routeTable(open.dialects) };
+  return { ...open, report, bus, recent, metrics, routes: routeTable(open.dialects) };
 }
 
 /** All that requests need from now on; what outlives a configuration is taken over. */
 function buildState(config: Config, made: Lasting, before?: GatewayState): GatewayState {
   const store = before?.store ?? openStore(config.store, made);
+  made.recent.resize(config.console.keep);
   return {
     ...made,
     config,

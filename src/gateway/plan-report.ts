@@ -2,8 +2,10 @@ import { listParams } from "../dialects/shared/params.ts";
 import { countVerdicts, type ToolVerdict, type Verdict } from "../tools/plan/plan.ts";
 import { boundDecisions, isLossy, type Action, type Decision } from "../turn/decision.ts";
 import { memoizeByIdentity } from "../turn/memoize.ts";
+import type { StoredPlan } from "../store/store.ts";
 import type { CallRules, StopMode } from "../turn/rules.ts";
-import type { Turn } from "../turn/turn.ts";
+import type { Tenant } from "../turn/tenant.ts";
+import type { Fields, Turn } from "../turn/turn.ts";
 import { modelProfile } from "../profiles/models.ts";
 import type { DisclosureSettings } from "./disclosure/settings.ts";
 import { disclosureStage } from "./disclosure/stage.ts";
@@ -131,7 +133,7 @@ export function reportPlan(of: PlanRecord): PlanReport {
 }
 
 /** The report as JSON. That of its tools is written once for as long as their list comes back. */
-export const planText = (of: PlanRecord): string =>
+const planText = (of: PlanRecord): string =>
   `${JSON.stringify(reportRest(of)).slice(0, -1)},"tools":${toolsText(of.tools)}}`;
 
 const toolsText = memoizeByIdentity((tools: readonly ToolVerdict[]): string =>
@@ -179,6 +181,26 @@ function parameterReport(
   // What has no word there and no decision asks for nothing that would not happen anyway.
   const reason = target === undefined ? "asks for what happens anyway" : "the upstream takes it";
   return { path, verdict: "native", upstream_name: target ?? null, reason };
+}
+
+/** A plan that is written out only where somebody asks for it. */
+export function keptPlan(round: Round, asked: Parameters<typeof planRecord>[1]): StoredPlan {
+  const plan = planRecord(round, asked);
+  return { bytes: planBytes(plan), json: () => planText(plan) };
+}
+
+/** The plan of a past turn of a tenant's: by the id of its answer or, while it is recent, of its request. */
+export async function findPlan(
+  { store, recent }: Pick<GatewayState, "store" | "recent">,
+  tenant: Tenant,
+  id: string,
+): Promise<Fields | undefined> {
+  const stored = await store.findPlan(tenant, id);
+  if (stored !== undefined) return stored;
+  const found = recent.find(id, tenant);
+  if (found?.plan !== undefined) return JSON.parse(found.plan.json()) as Fields;
+  const answerId = found?.turn.type === "turn" ? found.turn.answerId : undefined;
+  return answerId === undefined ? undefined : store.findPlan(tenant, answerId);
 }
 
 /** A plan that is made before anyone is called also tells how much of the request its tools are. */

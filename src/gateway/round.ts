@@ -35,10 +35,10 @@ export type Round = {
 };
 
 /** Plans a turn for an upstream and writes its request. Nobody is called. `first`: the first link of its chain. */
-export function prepareRound(
+export function planRound(
   whole: Turn,
   link: Link,
-  { strict, rules, sealOwner, stage, referring }: Asked,
+  { rules, sealOwner, stage, referring }: Omit<Asked, "strict">,
   first = link,
 ): Round {
   const profile = modelProfile(link.upstream.profile, link.model);
@@ -67,9 +67,20 @@ export function prepareRound(
   const prepared = link.upstream.prepare(sent, { model: link.model, profile, straight: alike });
   const decisions =
     prepared.decisions.length === 0 ? plan.decisions : [...plan.decisions, ...prepared.decisions];
-  if (strict && decisions.some(isLossy)) throw lossy(decisions.filter(isLossy));
   const straight = alike && link.upstream.emitsFrames === true && !shaped && stage === undefined;
   return { link, profile, plan, prepared, shaped, straight, readsText, decisions, refers: isKept };
+}
+
+/** The same, unless strictness is on and anything would be lost. */
+export function prepareRound(whole: Turn, link: Link, asked: Asked, first = link): Round {
+  const round = planRound(whole, link, asked, first);
+  if (asked.strict) requireWhole(round);
+  return round;
+}
+
+/** Throws where anything of the request would not arrive. */
+export function requireWhole({ decisions }: Pick<Round, "decisions">): void {
+  if (decisions.some(isLossy)) throw lossy(decisions.filter(isLossy));
 }
 
 /** The same round with an upstream that is not asked and says nothing. */

@@ -21,13 +21,14 @@ import { completionRoutes } from "./completion-routes.ts";
 import { listRoute } from "./list-route.ts";
 import { conversationRoutes } from "./conversation-routes.ts";
 import { openSeals } from "./open-seals.ts";
-import { planTurn } from "./plan-report.ts";
+import { findPlan, planTurn } from "./plan-report.ts";
 import { afterRecall } from "./after-recall.ts";
 import { startInBackground } from "./background/start.ts";
 import { recall, type ReadBody, type Recalled } from "./recall.ts";
 import { selectChain, type Link } from "./select.ts";
 import { readUsageQuery, usageBody } from "./usage-report.ts";
-import { runTurn, turnAhead, type Job } from "./turn-run.ts";
+import { turnAhead } from "./turn-account.ts";
+import { runTurn, type Job } from "./turn-run.ts";
 import {
   cancelResponse,
   deleteResponse,
@@ -39,6 +40,7 @@ import { serveMetrics, serveReadiness } from "./status-routes.ts";
 import { serveTokenCount } from "./token-count.ts";
 import { withOwnId } from "./thread.ts";
 import { disclosureSettings, isStrict, rulesFor, turnHeaders } from "./turn-headers.ts";
+import { turnSource } from "./turn-source.ts";
 import { stageOf } from "./turn-stage.ts";
 import { startSpan } from "../telemetry/spans.ts";
 
@@ -290,6 +292,7 @@ function startTurn(
   const job: Job = {
     requestId,
     tenant,
+    source: turnSource(exchange, { tenant, turn, sha256: state.runtime.sha256 }),
     dialect,
     route: context.route.path,
     turn,
@@ -366,7 +369,7 @@ function servePlan(context: RequestContext): void | Promise<void> {
 
 async function servePastPlan(context: RequestContext): Promise<void> {
   const id = decoded(context.rest);
-  const plan = await context.state.store.findPlan(context.tenant, id);
+  const plan = await findPlan(context.state, context.tenant, id);
   // Somebody else's plan is as unknown as one that never was.
   if (plan === undefined)
     throw new Fault(

@@ -13,6 +13,11 @@ const view = {
   stream: true,
   rounds: 1,
   startedAt: 0,
+  step: "asked" as const,
+  plan: "",
+  ms: 1,
+  calls: 0,
+  attempts: 1,
 };
 const turn = (halt = (): void => {}): RunningTurn => ({ place: -1, halt, view: () => view });
 

@@ -1,3 +1,5 @@
+import type { AgentName } from "../telemetry/agent.ts";
+import type { TurnStep } from "../telemetry/happening.ts";
 import type { Clock } from "../turn/clock.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { DialectName } from "../turn/turn.ts";
@@ -15,6 +17,17 @@ export type RunningTurnView = {
   readonly rounds: number;
   /** In milliseconds since the epoch. */
   readonly startedAt: number;
+  readonly agent?: AgentName | undefined;
+  readonly run?: string | undefined;
+  readonly step: TurnStep;
+  /** What became of its tools; empty before it is planned. */
+  readonly plan: string;
+  /** How long it has run. */
+  readonly ms: number;
+  /** Calls that have begun. */
+  readonly calls: number;
+  readonly attempts: number;
+  readonly firstEventMs?: number | undefined;
 };
 
 /** A stream is silent for twice this at most. Proxies close connections after a minute of silence, some after half of one. */

@@ -1,11 +1,11 @@
 import { noStore } from "../store/none.ts";
-import type { ResponseRecord, SealOwner, StoredItem, StoredPlan } from "../store/store.ts";
+import type { ResponseRecord, SealOwner, StoredItem } from "../store/store.ts";
 import type { Report, TurnDone } from "../telemetry/happening.ts";
 import type { Decision } from "../turn/decision.ts";
 import { Fault } from "../turn/fault.ts";
 import type { CallRules } from "../turn/rules.ts";
 import type { Tenant } from "../turn/tenant.ts";
-import { planBytes, planRecord, planText } from "./plan-report.ts";
+import { keptPlan } from "./plan-report.ts";
 import type { Round } from "./round.ts";
 import { ownSealKey } from "./seals.ts";
 import type { GatewayState } from "./state.ts";
@@ -64,7 +64,7 @@ export function saveTurn(
           isNewId: answer.isNewId,
           items: answer.items,
           response: answer.response,
-          plan: storedPlan(answer),
+          plan: keptPlan(answer.round, answer),
           seals: sealOwners(answer),
           isPrivate: answer.isPrivate,
           usage,
@@ -112,11 +112,6 @@ function reportLost(error: unknown, report: Report, requestId: string): void {
   if (!(error instanceof Fault)) return reportTrouble(error, report, requestId);
   const { code: fault, message: problem } = error;
   report({ type: "store", event: "lost", requestId, fault, problem });
-}
-
-function storedPlan({ round, rules, repairs }: AnswerLeft): StoredPlan {
-  const plan = planRecord(round, { rules, repairs });
-  return { bytes: planBytes(plan), json: () => planText(plan) };
 }
 
 /** Where the plan marks reasoning, it says itself whose it is. */

@@ -15,7 +15,7 @@ import { textCalls } from "../tools/text-calls/text-calls.ts";
 import { showUseTool } from "../tools/text-calls/use-tool/show.ts";
 import type { Clock, NewId } from "../turn/clock.ts";
 import type { OnDecision } from "../turn/decision.ts";
-import type { TurnEvent } from "../turn/event.ts";
+import type { OnLeftOut, TurnEvent } from "../turn/event.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
 import type { CallRules } from "../turn/rules.ts";
 import type { Extra, Turn } from "../turn/turn.ts";
@@ -32,6 +32,8 @@ export type StageOptions = {
   readonly newId: NewId;
   /** Where it is counted what became of the calls. */
   readonly figures: Tally["seen"]["calls"];
+  /** Is told of each call that the client is not given. */
+  readonly leftOut: OnLeftOut;
   readonly report: OnDecision;
   /** The stop sequences that the gateway sees to itself, for the round under way; none: for no round of this turn. */
   readonly stopsAt?: (() => readonly string[]) | undefined;
@@ -49,10 +51,7 @@ export const roundStages = (
   options: StageOptions,
   isStopped?: IsStopped,
 ): Stage<Upstream, Client> =>
-  chain(
-    normalized(round, options, isStopped),
-    restoreAnswer(round.plan, options.report, options.figures),
-  );
+  chain(normalized(round, options, isStopped), restoreAnswer(round.plan, options.report, options));
 
 /** How long a call that looks complete must be silent before a stop may count on it. */
 const QUIET_MS = 100;
@@ -98,18 +97,18 @@ function needsEnds(rules: CallRules, { plan, link, shaped }: Round): boolean {
  */
 export function ruleStages(
   asked: Turn,
-  { rules, clock, figures, report, stopsAt }: StageOptions,
+  { rules, clock, figures, leftOut, report, stopsAt }: StageOptions,
 ): PerChoice<ClientName> | undefined {
   if (!mayShape(rules, asked) && stopsAt === undefined) return undefined;
   const { stopAfter: stops, stopMode, graceMs, max } = rules;
   const limited = (limit: StopRules): Stage<Client, Client> =>
-    createStopAfterToolsController({ rules: limit, clock, figures, report });
+    createStopAfterToolsController({ rules: limit, clock, figures, leftOut, report });
   const make = (): Stage<Client, Client> => {
     const stages: Stage<Client, Client>[] = [];
     if (stopsAt !== undefined)
       stages.push(stopSequences({ sequences: stopsAt, ending: endingOf(asked) }));
     if (stops) stages.push(limited({ limit: stopMode === "first" ? 1 : Infinity, stops, graceMs }));
-    if (rules.dedup) stages.push(dedup({ figures, report }));
+    if (rules.dedup) stages.push(dedup({ figures, leftOut, report }));
     if (max > 0) stages.push(limited({ limit: max, stops }));
     if (rules.suppressTail) stages.push(suppressTail(report));
     if (leavesOutText(rules, asked)) stages.push(callsAlone(report));

@@ -1,6 +1,8 @@
 import type { bodyReader } from "../dialects/shared/body.ts";
 import type { Store } from "../store/store.ts";
+import type { Bus } from "../telemetry/bus.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
+import type { RecentTurns } from "../telemetry/recent-turns.ts";
 import type { Report } from "../telemetry/happening.ts";
 import type { Clock, NewId } from "../turn/clock.ts";
 import type { CallRules } from "../turn/rules.ts";
@@ -43,6 +45,8 @@ export type GatewayState = OpenPlatform & {
   readonly keys: Keyring;
   readonly upstreams: ReadonlyMap<string, Upstream>;
   readonly metrics: Metrics;
+  /** Where `report` goes; asked whether anybody follows the steps of turns. */
+  readonly bus: Bus;
   readonly readBody: ReturnType<typeof bodyReader>;
   /** Is told of work on a request that ran without a break. */
   readonly watch: WorkWatch;
@@ -54,6 +58,8 @@ export type GatewayState = OpenPlatform & {
   readonly seals: SealBox;
   /** The answers that are made in the background. */
   readonly background: BackgroundRuns;
+  /** The latest turns that are over. */
+  readonly recent: RecentTurns;
   /** The turns under way, for a stop that waits. */
   readonly running: RunningTurns;
 };

@@ -10,6 +10,7 @@ import {
 } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { ClientName } from "../turn/names.ts";
+import type { TurnProgress } from "./turn-progress.ts";
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
@@ -30,7 +31,8 @@ export type Tally = Stage<TurnEvent<ClientName>, TurnEvent<ClientName>> & {
   };
 };
 
-export function tally(clock: Pick<Clock, "now">): Tally {
+export function tally(clock: Pick<Clock, "now">, progress: TurnProgress): Tally {
+  const { calls } = progress;
   const seen: Tally["seen"] = {
     calls: { ...noCalls },
     callsByChoice: [],
@@ -48,9 +50,17 @@ export function tally(clock: Pick<Clock, "now">): Tally {
       switch (event.type) {
         case "turn-start":
           seen.firstEvent = clock.now();
+          progress.reach("first", seen.firstEvent - progress.startedMs);
           seen.start = event;
           break;
+        case "call-start":
+          calls.started(event);
+          break;
+        case "call-delta":
+          calls.grew(event);
+          break;
         case "call-end":
+          calls.ended(event);
           if (!event.complete) break;
           seen.calls.given++;
           seen.callsByChoice[event.choice] = (seen.callsByChoice[event.choice] ?? 0) + 1;

@@ -2,15 +2,18 @@
 
 import {
   noCalls,
+  type CallDetail,
   type DisclosureFigures,
   type Outcome,
   type TurnDone,
 } from "../telemetry/happening.ts";
+import type { TurnAhead } from "../telemetry/spans.ts";
 import { summary } from "../tools/plan/plan.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { Answer } from "./answer.ts";
 import type { Round } from "./round.ts";
-import { linkName, providerOf } from "./select.ts";
+import { linkName, providerOf, type Link } from "./select.ts";
+import type { TurnProgress } from "./turn-progress.ts";
 import type { Job } from "./turn-run.ts";
 
 type Ended = {
@@ -21,26 +24,34 @@ type Ended = {
     readonly status: number;
     readonly fault: Fault | undefined;
   };
+  readonly progress: TurnProgress;
   /** By the clock that never goes back. */
-  readonly startedMs: number;
   readonly nowMs: number;
   /** The date. */
   readonly at: number;
 };
 
 export function turnDone(
-  { requestId, route, turn, chain, rules, disclosure }: Job,
-  { round, answer, ended: { outcome, status, fault }, startedMs, nowMs, at }: Ended,
+  { requestId, source, route, turn, chain, rules, disclosure }: Job,
+  { round, answer, ended: { outcome, status, fault }, progress, nowMs, at }: Ended,
 ): TurnDone {
   const link = round?.link ?? chain[0];
   const seen = answer?.seen;
   // Of a whole answer that failed or that nobody waited for, nothing was given.
   const isGiven = turn.stream || outcome === "completed" || outcome === "incomplete";
   const calls = seen?.calls ?? noCalls;
+  const { plannedMs, askedMs, headersMs, attempts, calls: list } = progress;
+  const folded = disclosedBy(disclosure);
   return {
     type: "turn",
     at,
     requestId,
+    tenant: source.tenant,
+    agent: source.agent,
+    run: source.run,
+    requestBytes: source.requestBytes,
+    toolBytes: folded?.eagerBytes ?? source.toolBytes,
+    toolBytesSent: folded?.sentBytes ?? source.toolBytes,
     door: turn.dialect,
     route,
     model: turn.model,
@@ -61,12 +72,36 @@ export function turnDone(
     answerId: seen?.start === undefined ? undefined : answer?.id(),
     answerModel: seen?.start?.model,
     plan: round === undefined ? "" : summary(round.plan),
-    disclosure: disclosedBy(disclosure),
+    disclosure: folded,
     decisions: (round?.decisions.length ?? 0) + (answer?.repairs().length ?? 0),
-    ms: nowMs - startedMs,
-    firstEventMs: seen?.firstEvent === undefined ? undefined : seen.firstEvent - startedMs,
+    attempts,
+    callDetails: isGiven ? list.details : list.details.map(notGiven),
+    ms: nowMs - progress.startedMs,
+    plannedMs: reached(plannedMs),
+    askedMs: reached(askedMs),
+    headersMs: reached(headersMs),
+    firstEventMs: sinceStart(seen?.firstEvent, progress),
+    firstCallMs: reached(list.firstMs),
   };
 }
 
+const reached = (ms: number): number | undefined => (ms < 0 ? undefined : ms);
+
+/** A moment of the clock as milliseconds from the turn's beginning. */
+export const sinceStart = (
+  moment: number | undefined,
+  { startedMs }: Pick<TurnProgress, "startedMs">,
+): number | undefined => (moment === undefined ? undefined : moment - startedMs);
+
+const notGiven = (call: CallDetail): CallDetail =>
+  call.outcome === "given" ? { ...call, outcome: "cut" } : call;
+
 const disclosedBy = (figures: DisclosureFigures | undefined): DisclosureFigures | undefined =>
   figures === undefined || figures.strategy === "" ? undefined : { ...figures };
+
+/** What is known of a turn, or of one of its rounds, before it runs. */
+export const turnAhead = (link: Link, stream: boolean): TurnAhead => ({
+  upstream: linkName(link),
+  provider: providerOf(link),
+  stream,
+});

@@ -1,15 +1,14 @@
 import type { CompletionForm, DoorDialect } from "../dialects/dialect.ts";
 import { dropSource } from "../dialects/shared/source-text.ts";
-import type { Metrics } from "../telemetry/metrics.ts";
-import { kindOf } from "../tools/kinds/kinds.ts";
-import type { Plan } from "../tools/plan/plan.ts";
+import { summary } from "../tools/plan/plan.ts";
 import {
   type DisclosureFigures,
   type Outcome,
   type RoundDone,
   type TurnDone,
+  type TurnSource,
 } from "../telemetry/happening.ts";
-import type { RoundSpan, TurnAhead, TurnSpan } from "../telemetry/spans.ts";
+import type { RoundSpan, TurnSpan } from "../telemetry/spans.ts";
 import { Fault } from "../turn/fault.ts";
 import type { CallRules } from "../turn/rules.ts";
 import type { Tenant } from "../turn/tenant.ts";
@@ -21,19 +20,22 @@ import type { HeldConversation } from "./conversation.ts";
 import type { Reply } from "./exchange.ts";
 import { answerLeft } from "./answer-left.ts";
 import { answerTurn, type Answer, type RoundResult } from "./answer.ts";
-import { faultForClient } from "./client-fault.ts";
+import { countTools } from "./count-tools.ts";
+import { faultForClient, notRead } from "./client-fault.ts";
 import type { GatewayState } from "./state.ts";
 import { isForgotten } from "./origin.ts";
 import type { Added, ReferringTurn } from "./recall.ts";
 import type { TurnPermit } from "./limits/tenant-limits.ts";
+import { keptPlan } from "./plan-report.ts";
 import { goingOn, mayGoOn } from "./go-on.ts";
-import { prepareRound, withoutAnswer, type Round } from "./round.ts";
+import { planRound, requireWhole, withoutAnswer, type Round } from "./round.ts";
 import type { RunningTurn, RunningTurnView } from "./running-turns.ts";
 import { withinWait, type AnswerLeft, type Saving } from "./save-turn.ts";
 import { linkName, providerOf, type Link } from "./select.ts";
 import { outcomeOf } from "./tally.ts";
 import type { ThreadEntry } from "./thread.ts";
-import { turnDone } from "./turn-account.ts";
+import { sinceStart, turnAhead, turnDone } from "./turn-account.ts";
+import { TurnProgress } from "./turn-progress.ts";
 import type { TurnStage } from "./turn-stage.ts";
 import { toFault } from "./to-fault.ts";
 
@@ -41,6 +43,8 @@ import { toFault } from "./to-fault.ts";
 export type Job = {
   readonly requestId: string;
   readonly tenant: Tenant;
+  /** Where it comes from. */
+  readonly source: TurnSource;
   readonly dialect: DoorDialect;
   /** The path that took the request. */
   readonly route: string;
@@ -97,14 +101,13 @@ class TurnRun implements RunningTurn {
   place = -1;
   readonly #state: GatewayState;
   readonly #job: Job;
-  readonly #started: number;
+  readonly #progress: TurnProgress;
   readonly #startedAt: number;
   /** Which link of the chain is asked. */
   #link = 0;
   /** The round that was made ready last, and the answer. */
   #round: Round | undefined;
   #answer: Answer | undefined;
-  #roundStarted = 0;
   #roundSpan: RoundSpan | undefined;
   #halted = false;
   /** What an upstream that broke off had said, where another goes on with it. */
@@ -116,13 +119,13 @@ class TurnRun implements RunningTurn {
   constructor(state: GatewayState, job: Job) {
     this.#state = state;
     this.#job = job;
-    this.#started = state.clock.now();
+    this.#progress = new TurnProgress(job.requestId, state.clock, state.bus);
     this.#startedAt = state.clock.date();
   }
 
   begin(): void {
     const { running, metrics, report } = this.#state;
-    const { requestId, route, turn, reply, recording, chain } = this.#job;
+    const { requestId, source, route, turn, reply, recording, chain } = this.#job;
     running.add(this);
     recording?.begun({ model: turn.model, chain: chain.map(linkName) });
     metrics.running(1);
@@ -132,7 +135,9 @@ class TurnRun implements RunningTurn {
       door: turn.dialect,
       route,
       model: turn.model,
+      upstream: linkName(this.#current()),
       stream: turn.stream,
+      ...source,
     });
     reply.onDrain(() => this.#answer?.resume());
     reply.onLeave((why) => {
@@ -148,16 +153,23 @@ class TurnRun implements RunningTurn {
   }
 
   view(): RunningTurnView {
-    const { requestId, tenant, turn } = this.#job;
+    const { requestId, source, turn } = this.#job;
+    const progress = this.#progress;
     return {
       requestId,
-      tenant,
+      ...source,
       door: turn.dialect,
       model: turn.model,
       upstream: linkName(this.#current()),
       stream: turn.stream,
       rounds: this.#answer?.rounds.count ?? 1,
       startedAt: this.#startedAt,
+      step: progress.step,
+      plan: this.#round === undefined ? "" : summary(this.#round.plan),
+      ms: progress.now(),
+      calls: progress.calls.details.length,
+      attempts: progress.attempts.length,
+      firstEventMs: sinceStart(this.#answer?.seen.firstEvent, progress),
     };
   }
 
@@ -187,6 +199,7 @@ class TurnRun implements RunningTurn {
     const { stage } = this.#job;
     this.#answer = answerTurn(this.#state, this.#job, {
       first,
+      progress: this.#progress,
       open: (round) => this.#open(round),
       faultForClient,
       instead: (fault) => this.#instead(fault),
@@ -215,10 +228,13 @@ class TurnRun implements RunningTurn {
         const whole = this.#mustSendWhole ? { ...this.#job, referring: undefined } : this.#job;
         const said = this.#said;
         const asked = said === undefined ? whole : { ...whole, stage: goingOn(whole.stage, said) };
-        const planned = prepareRound(turn, this.#current(), asked, chain[0]);
+        const planned = planRound(turn, this.#current(), asked, chain[0]);
+        this.#round = planned;
+        if (this.#job.strict) requireWhole(planned);
         const round = this.#job.generates ? planned : withoutAnswer(planned);
         countTools(this.#state.metrics, round.plan);
         this.#round = round;
+        this.#progress.planned();
         if (chain[this.#link + 1] === undefined) dropSource(turn.body);
         return round;
       } catch (error) {
@@ -235,15 +251,18 @@ class TurnRun implements RunningTurn {
     const { link } = round;
     const { requestId, tenant, span, turn, chain, recording } = this.#job;
     const isLast = chain[this.#link + 1] === undefined;
-    this.#roundStarted = this.#state.clock.now();
+    this.#progress.asked(linkName(link));
     this.#roundSpan = span?.startRound(turnAhead(link, turn.stream));
     const worked = (ms: number): void => this.#state.watch("answer", requestId, ms);
     const headers = this.#roundSpan?.headers;
-    return openTapped(round, { retry: isLast, requestId, tenant, headers, worked }, recording);
+    const watch = this.#progress;
+    const options = { retry: isLast, requestId, tenant, headers, worked, watch };
+    return openTapped(round, options, recording);
   }
 
   #roundEnded({ link }: Round, { usage, fault }: RoundResult): void {
     if (fault?.code === "client.left") return;
+    this.#progress.attemptEnded(fault?.code);
     const done: RoundDone = {
       type: "round",
       requestId: this.#job.requestId,
@@ -252,7 +271,7 @@ class TurnRun implements RunningTurn {
       provider: providerOf(link),
       fault: fault?.code,
       usage,
-      ms: this.#state.clock.now() - this.#roundStarted,
+      ms: this.#progress.roundMs(),
     };
     this.#state.report(done);
     this.#roundSpan?.end(done);
@@ -329,6 +348,8 @@ class TurnRun implements RunningTurn {
 
   /** All that is ever told of a turn is made of this one account of it. */
   #tell(done: TurnDone): void {
+    if (this.#round !== undefined && done.answerId === undefined)
+      this.#state.recent.keepPlan(done.requestId, keptPlan(this.#round, this.#job));
     this.#state.report(done);
     endRecording(this.#job, done, { round: this.#round, answer: this.#answer });
     if (!this.#isSaved) void this.#save(done);
@@ -370,27 +391,9 @@ class TurnRun implements RunningTurn {
       round: this.#round,
       answer: this.#answer,
       ended: { outcome, status, fault },
-      startedMs: this.#started,
+      progress: this.#progress,
       nowMs: clock.now(),
       at: clock.date(),
     });
   }
-}
-
-const notRead = (): Fault =>
-  new Fault(
-    "client.slow",
-    "The client read nothing of the answer for as long as `server.stall_timeout_ms` allows.",
-  );
-
-/** What is known of a turn, or of one of its rounds, before it runs. */
-export const turnAhead = (link: Link, stream: boolean): TurnAhead => ({
-  upstream: linkName(link),
-  provider: providerOf(link),
-  stream,
-});
-
-/** Kinds we do not know are a client's words, and metrics have no room for all of them. */
-function countTools(metrics: Metrics, { verdicts }: Plan): void {
-  for (const { verdict, kind } of verdicts) metrics.tool(verdict, kindOf(kind)?.kind ?? "other");
 }

@@ -4,12 +4,20 @@ import type { Happening, Report } from "./happening.ts";
 export type Bus = {
   readonly report: Report;
   /** Hears every happening from now on, until the returned function is called. */
-  subscribe(listener: Report): () => void;
+  subscribe(listener: Report, options?: SubscribeOptions): () => void;
+  /** Whether anybody hears of steps, attempts and calls: else none are made. */
+  readonly followsSteps: boolean;
+};
+
+export type SubscribeOptions = {
+  /** Whether to hear also of each step, attempt and call of a turn. */
+  readonly steps?: boolean | undefined;
 };
 
 /** Listeners are called in the order they came, and none can keep a happening from another. */
 export function createBus(): Bus {
   let listeners: readonly Report[] = [];
+  let followers = 0;
   return {
     report(happening: Happening): void {
       for (const listener of listeners)
@@ -19,13 +27,23 @@ export function createBus(): Bus {
           // Whoever only follows a turn must not end it.
         }
     },
-    subscribe(listener) {
+    get followsSteps() {
+      return followers > 0;
+    },
+    subscribe(listener, { steps = false } = {}) {
       // Everybody has an entry of their own, also who subscribes twice.
-      const entry: Report = (happening) => listener(happening);
+      const entry: Report = (happening) => {
+        if (steps || !isStep(happening)) listener(happening);
+      };
       listeners = [...listeners, entry];
+      if (steps) followers++;
       return () => {
+        if (steps && listeners.includes(entry)) followers--;
         listeners = listeners.filter((other) => other !== entry);
       };
     },
   };
 }
+
+const isStep = ({ type }: Happening): boolean =>
+  type === "step" || type === "attempt" || type === "call";

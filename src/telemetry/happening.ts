@@ -1,7 +1,9 @@
 import type { StopReason, Usage } from "../turn/event.ts";
 import type { FaultCode } from "../turn/fault.ts";
 import type { CallRules } from "../turn/rules.ts";
+import type { Tenant } from "../turn/tenant.ts";
 import type { DialectName } from "../turn/turn.ts";
+import type { AgentName } from "./agent.ts";
 
 /**
  * What the gateway reports. The core never logs: it reports, and the host
@@ -11,6 +13,9 @@ export type Happening =
   | TurnBegun
   | TurnDone
   | RoundDone
+  | StepReached
+  | AttemptDone
+  | CallDone
   | Fallback
   | Refusal
   | InternalError
@@ -39,10 +44,81 @@ export type TurnBegun = {
   /** The path that took the request. */
   readonly route: string;
   readonly model: string;
+  /** `upstream/model` that is asked first. */
+  readonly upstream: string;
   readonly stream: boolean;
+} & TurnSource;
+
+/** Where a turn comes from, and how large its request is. */
+export type TurnSource = {
+  readonly tenant: Tenant;
+  /** The program that asks, by its `user-agent`; none: one that is not known. */
+  readonly agent?: AgentName | undefined;
+  /** Tells the requests of one run of an agent from others: a digest of the id that it sends. */
+  readonly run?: string | undefined;
+  /** Of the request's body, as it was sent where that is known. */
+  readonly requestBytes: number;
+  /** Of the tools that the client declares. */
+  readonly toolBytes: number;
 };
 
-export type TurnDone = {
+/** How far a turn has come: `headers` and `first` are the upstream's, `call` the latest that began. */
+export type TurnStep = "read" | "planned" | "asked" | "headers" | "first" | "call" | "end";
+
+/** A turn has come so far. Reported only to those who follow steps. */
+export type StepReached = {
+  readonly type: "step";
+  readonly requestId: string;
+  readonly step: TurnStep;
+  /** From the turn's beginning. */
+  readonly ms: number;
+};
+
+/** One request to an upstream. */
+export type AttemptReport = {
+  /** `upstream/model` */
+  readonly upstream: string;
+  /** Of its answer; none where none came, or where there are no statuses. */
+  readonly status?: number | undefined;
+  readonly fault?: FaultCode | undefined;
+  /** How long it was waited before the next, where the same upstream was asked again. */
+  readonly waitMs?: number | undefined;
+  /** When it was sent, from the turn's beginning, and how long it took. */
+  readonly atMs: number;
+  readonly ms: number;
+};
+
+/** A request to an upstream is over. Reported only to those who follow steps. */
+export type AttemptDone = AttemptReport & {
+  readonly type: "attempt";
+  readonly requestId: string;
+  /** Which of the turn's, from 1. */
+  readonly attempt: number;
+};
+
+/** What became of a call: `withheld` by a rule or the request, `repeated` of an earlier one, `cut` before its end. */
+export type CallOutcome = "given" | "withheld" | "repeated" | "cut";
+
+/** One call of a turn. */
+export type CallDetail = {
+  readonly choice: number;
+  /** Which of the choice's calls that the client is given, from 0; -1 for others. */
+  readonly call: number;
+  /** As the client declared it, behind its namespace. */
+  readonly name: string;
+  readonly kind: string;
+  /** When it began, from the turn's beginning, and how long it took. */
+  readonly atMs: number;
+  readonly ms: number;
+  /** As far as they were read. */
+  readonly argumentChars: number;
+  readonly outcome: CallOutcome;
+};
+
+/** A call is over. Reported only to those who follow steps. */
+export type CallDone = CallDetail & { readonly type: "call"; readonly requestId: string };
+
+export type TurnDone = TurnSource & {
   readonly type: "turn";
   /** When it was over, in milliseconds since the epoch. */
   readonly at: number;
@@ -82,8 +158,19 @@ export type TurnDone = {
   /** What folding its tools came to; none where they were sent as they are. */
   readonly disclosure?: DisclosureFigures | undefined;
   readonly decisions: number;
+  /** Of the tools as they were sent: less than declared where they were folded. */
+  readonly toolBytesSent: number;
+  /** The requests to upstreams, retries among them; the first 32. */
+  readonly attempts: readonly AttemptReport[];
+  /** The calls one by one; the first 64. */
+  readonly callDetails: readonly CallDetail[];
   readonly ms: number;
+  /** When it came so far, from its beginning; none where it did not. */
+  readonly plannedMs?: number | undefined;
+  readonly askedMs?: number | undefined;
+  readonly headersMs?: number | undefined;
   readonly firstEventMs?: number | undefined;
+  readonly firstCallMs?: number | undefined;
 };
 
 /** One upstream call of a turn is over. */
@@ -165,6 +252,8 @@ export type Fallback = {
 /** A request that never became a turn. */
 export type Refusal = {
   readonly type: "refusal";
+  /** In milliseconds since the epoch. */
+  readonly at: number;
   readonly requestId: string;
   readonly route: string;
   readonly status: number;

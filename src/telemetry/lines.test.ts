@@ -74,6 +74,10 @@ describe("the event lines", () => {
       requestId: "req_1",
       door: "responses",
       route: "/v1/responses",
+      upstream: "a/x",
+      tenant: "local",
+      requestBytes: 9,
+      toolBytes: 0,
     } as const;
     const lines = [
       ...eventLines({ ...begun, model: "gpt", stream: false }, 0),

@@ -105,6 +105,9 @@ export function eventLines(happening: Happening, at: number): readonly Line[] {
     case "turn":
       return [summaryLine(happening), endLine(happening)];
     case "round":
+    case "step":
+    case "attempt":
+    case "call":
     case "trouble":
     case "reload":
     case "unwritable":

@@ -19,6 +19,7 @@ function heard() {
   metrics.hear(turnDone({ outcome: "failed", status: 502, fault: "upstream.cut" }));
   metrics.hear({
     type: "refusal",
+    at: 0,
     requestId: "r",
     route: "/v1/x",
     status: 404,

@@ -37,6 +37,9 @@ export function createMetrics(): Metrics {
           return numbers.blockedSeconds.add(happening.ms / 1000, happening.work);
         case "begun":
         case "round":
+        case "step":
+        case "attempt":
+        case "call":
         case "trouble":
         case "reload":
         case "unwritable":

@@ -185,6 +185,13 @@ export type CallEnd = {
   readonly complete: boolean;
 };
 
+/** Is told of a call that is left out of an answer, and of how many characters its arguments had, where they were read. */
+export type OnLeftOut = (
+  event: CallStart<AnyName>,
+  why: "withheld" | "repeated",
+  chars?: number,
+) => void;
+
 /** An output item of a kind we do not know, as first seen. `item` counts them from 0. */
 export type ItemStart = {
   readonly type: "item-start";

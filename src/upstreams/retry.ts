@@ -3,6 +3,7 @@
 import type { Flow, Sink, Source } from "../stream/flow.ts";
 import type { Clock } from "../turn/clock.ts";
 import type { Fault } from "../turn/fault.ts";
+import type { AttemptWatch } from "./upstream.ts";
 
 /** Why an attempt failed before its first event. */
 export type Failure = {
@@ -28,6 +29,7 @@ export type RetryOptions<T> = {
   readonly random: () => number;
   /** The only event of a source whose attempts all failed. */
   readonly failed: (fault: Fault) => T;
+  readonly watch?: Pick<AttemptWatch, "retrying" | "sentAgain"> | undefined;
 };
 
 const FIRST_WAIT = 500;
@@ -50,6 +52,7 @@ export function retrying<T>(attempt: Attempt<T>, options: RetryOptions<T>): Sour
 
     const begin = (): void => {
       cancelTimer = undefined;
+      if (tried > 0) options.watch?.sentAgain();
       flow = attempt(sink, failed);
       if (paused) flow.pause();
     };
@@ -57,6 +60,7 @@ export function retrying<T>(attempt: Attempt<T>, options: RetryOptions<T>): Sour
       const wait = tried < retries ? waitFor(failure, tried, options.random) : undefined;
       tried++;
       if (wait !== undefined) {
+        options.watch?.retrying(failure.fault.code, wait);
         cancelTimer = clock.at(clock.now() + wait, begin);
         return;
       }

@@ -3,7 +3,7 @@ import type { Source } from "../stream/flow.ts";
 import type { Decision } from "../turn/decision.ts";
 import type { DialectTraits } from "../turn/dialect-traits.ts";
 import type { TurnEvent } from "../turn/event.ts";
-import type { Fault } from "../turn/fault.ts";
+import type { Fault, FaultCode } from "../turn/fault.ts";
 import type { UpstreamName } from "../turn/names.ts";
 import type { Profile } from "../turn/profile.ts";
 import type { Turn } from "../turn/turn.ts";
@@ -46,10 +46,21 @@ export type OpenOptions = {
   readonly tenant: string;
   /** Is told how long work on a piece of the answer held the event loop, in milliseconds. */
   readonly worked?: ((ms: number) => void) | undefined;
+  /** Is told how the requests fare that are sent for it. */
+  readonly watch?: AttemptWatch | undefined;
   /** More headers for an upstream over HTTP, such as the trace's. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Sees what is sent and received, where the turn is recorded. */
   readonly tap?: WireTap | undefined;
   /** The same for upstreams that speak in messages. */
   readonly onMessage?: AnswerTap["message"] | undefined;
+};
+
+/** Is told how the requests to an upstream fare; the first is known to be sent. */
+export type AttemptWatch = {
+  /** The head of an answer has come. */
+  answered(status: number): void;
+  /** A request failed before its first event, and is sent again after so long. */
+  retrying(fault: FaultCode, waitMs: number): void;
+  sentAgain(): void;
 };

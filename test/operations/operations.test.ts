@@ -83,6 +83,10 @@ const happenings: readonly Happening[] = [
     door: "chat",
     route: "/v1/chat/completions",
     model: "m",
+    upstream: "u/m",
+    tenant: "local",
+    requestBytes: 9,
+    toolBytes: 0,
     stream: true,
   },
   turn,
@@ -99,6 +103,7 @@ const happenings: readonly Happening[] = [
   { type: "fallback", requestId: "r", from: "a/m", to: "b/m", fault: "upstream.refused" },
   {
     type: "refusal",
+    at: 0,
     requestId: "r",
     route: "/v1/x",
     status: 404,

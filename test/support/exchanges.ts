@@ -3,6 +3,7 @@ import { faultBody } from "../../src/dialects/errors/fault-body.ts";
 import { BodyBudget } from "../../src/gateway/body-budget.ts";
 import { LOCAL_TENANT } from "../../src/turn/tenant.ts";
 import type { Exchange } from "../../src/gateway/exchange.ts";
+import { RecentTurns } from "../../src/telemetry/recent-turns.ts";
 import type { Gateway } from "../../src/gateway/gateway.ts";
 import { openServer, type Server } from "../../src/host/server/server.ts";
 
@@ -35,6 +36,9 @@ export function gatewayThat(handle: (exchange: Exchange) => void, bodyLimit = 1_
     subscribe: () => () => {},
     running: () => [],
     status: () => Promise.reject(new Error("not asked for")),
+    recent: new RecentTurns(),
+    priceOf: () => undefined,
+    findPlan: () => Promise.resolve(undefined),
     close: () => Promise.resolve(),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };

@@ -50,6 +50,9 @@ function levelOf(happening: Happening): LogLevel {
   switch (happening.type) {
     case "begun":
     case "round":
+    case "step":
+    case "attempt":
+    case "call":
       return "debug";
     case "turn":
       return happening.outcome === "failed" ? "warn" : "info";

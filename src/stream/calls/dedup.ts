@@ -1,5 +1,5 @@
 import type { OnDecision } from "../../turn/decision.ts";
-import type { CallEnd, CallStart, TurnEvent } from "../../turn/event.ts";
+import type { CallEnd, CallStart, OnLeftOut, TurnEvent } from "../../turn/event.ts";
 import type { AnyName } from "../../turn/names.ts";
 import { callPath } from "../../turn/path.ts";
 import type { Emit, Stage } from "../stage.ts";
@@ -7,6 +7,7 @@ import type { Emit, Stage } from "../stage.ts";
 type DedupOptions = {
   /** Where the calls left out are counted. */
   readonly figures: { repeated: number };
+  readonly leftOut?: OnLeftOut | undefined;
   readonly report: OnDecision;
 };
 
@@ -35,6 +36,7 @@ export function dedup<Name extends AnyName>(
     const key = callKey(start, text);
     if (end.complete && made.has(key)) {
       options.figures.repeated++;
+      options.leftOut?.(start, "repeated", text.length);
       const reason = `a call of \`${start.name}\` is left out: it repeats an earlier one`;
       return options.report({ path: callPath(start), action: "dropped", reason });
     }

@@ -1,6 +1,6 @@
 import type { Clock } from "../../turn/clock.ts";
 import type { OnDecision } from "../../turn/decision.ts";
-import type { CallStart, ItemStart, TurnEvent } from "../../turn/event.ts";
+import type { CallStart, ItemStart, OnLeftOut, TurnEvent } from "../../turn/event.ts";
 import type { AnyName } from "../../turn/names.ts";
 import { callPath } from "../../turn/path.ts";
 import type { Emit, Stage } from "../stage.ts";
@@ -19,6 +19,7 @@ export type StopOptions = {
   readonly clock: Pick<Clock, "now">;
   /** Where it is counted what a cap or a stop withheld. */
   readonly figures: { withheld: number; truncated: boolean; stopped: boolean };
+  readonly leftOut?: OnLeftOut | undefined;
   readonly report: OnDecision;
 };
 
@@ -121,8 +122,9 @@ class StopAfterTools<Name extends AnyName> implements Stage<TurnEvent<Name>, Tur
   }
 
   #withhold(event: CallStart<Name>, emit: Emit<TurnEvent<Name>>): void {
-    const { figures, report, rules } = this.#options;
+    const { figures, leftOut, report, rules } = this.#options;
     figures.withheld++;
+    leftOut?.(event, "withheld");
     figures.truncated = true;
     const why =
       rules.limit === Infinity

@@ -2,7 +2,14 @@
 
 import type { Emit, Stage } from "../../stream/stage.ts";
 import type { Action, OnDecision } from "../../turn/decision.ts";
-import type { CallDelta, CallEnd, CallStart, TurnEnd, TurnEvent } from "../../turn/event.ts";
+import type {
+  CallDelta,
+  CallEnd,
+  CallStart,
+  TurnEnd,
+  TurnEvent,
+  OnLeftOut,
+} from "../../turn/event.ts";
 import { clientName, type ClientName, type UpstreamName } from "../../turn/names.ts";
 import { callPath } from "../../turn/path.ts";
 import type { Bound, Identities } from "./declare.ts";
@@ -15,6 +22,9 @@ type Event = TurnEvent<ClientName>;
 
 /** Where it is counted what the client was not given. */
 export type Figures = { withheld: number };
+
+/** Where it is counted and told what is withheld. */
+export type Withholding = { readonly figures: Figures; readonly leftOut?: OnLeftOut | undefined };
 
 /** A call on its way back. */
 type Passing = {
@@ -34,10 +44,10 @@ type Calls = { readonly passing: (Passing | undefined)[]; given: number; withhel
 export function restoreCalls(
   plan: Plan,
   report: OnDecision = () => {},
-  figures: Figures = { withheld: 0 },
+  withholding: Withholding = { figures: { withheld: 0 } },
 ): Stage<TurnEvent<UpstreamName>, Event> {
   const choices: (Calls | undefined)[] = [];
-  const admit = admission(plan, report, figures);
+  const admit = admission(plan, report, withholding);
   /** Whether the client got other events than those of the last frame. */
   let changed = false;
 
@@ -109,7 +119,7 @@ type Admitted = { readonly started: CallStart<ClientName> | undefined; readonly 
 function admission(
   plan: Plan,
   report: OnDecision,
-  figures: Figures,
+  { figures, leftOut }: Withholding,
 ): (event: CallStart<UpstreamName>, calls: Calls) => Admitted {
   const { limits, identity } = plan;
   const newId = idsBeside(plan);
@@ -131,6 +141,7 @@ function admission(
     if (why !== undefined) {
       calls.withheld++;
       figures.withheld++;
+      leftOut?.(event, "withheld");
       note("dropped", `a call of \`${event.name}\` is withheld: ${why}`);
       return { started: undefined, passing: { call: undefined, decoder: undefined } };
     }

@@ -64,7 +64,7 @@ type Shared = {
   readonly threads: Map<Thread, Worker>;
 };
 
-type Asked = Pick<OpenOptions, "retry" | "tenant"> & { readonly request: CodexRequest };
+type Asked = Pick<OpenOptions, "retry" | "tenant" | "watch"> & { readonly request: CodexRequest };
 
 /** The models that Codex can reach, by way of its app-server. */
 export function codexUpstream(options: CodexOptions): Upstream {
@@ -80,7 +80,7 @@ export function codexUpstream(options: CodexOptions): Upstream {
       const request = writeCodexRequest(turn, model, modelProfile);
       return {
         decisions: request.decisions,
-        open: ({ retry, tenant }) => answer(shared, { request, retry, tenant }),
+        open: ({ retry, tenant, watch }) => answer(shared, { request, retry, tenant, watch }),
       };
     },
     async models() {
@@ -155,7 +155,7 @@ const answer =
       return openAttempt(shared, { ...asked, parked: first })(to, onFailure);
     };
     const failed = (fault: Fault): Event => ({ type: "turn-fail", fault });
-    return retrying(attempt, { retries, clock, random, failed })(sink);
+    return retrying(attempt, { retries, clock, random, failed, watch: asked.watch })(sink);
   };
 
 /** One attempt: in the parked thread if there is one and it can go on, else in a fresh one. */

@@ -17,6 +17,7 @@ import {
   type Failing,
 } from "./fault.ts";
 import { headerValue, type Failure, type Headers } from "../retry.ts";
+import type { AttemptWatch } from "../upstream.ts";
 import type { ResponseController, ResponseHandler, Utf8Decoder } from "./transport.ts";
 
 type Event = TurnEvent<UpstreamName>;
@@ -32,6 +33,7 @@ export type AnswerOptions = {
   readonly worked?: ((ms: number) => void) | undefined;
   /** The exchange itself is over, and its connection free for another. */
   readonly closed: () => void;
+  readonly watch?: Pick<AttemptWatch, "answered"> | undefined;
 };
 
 const LONGEST_ERROR = 64 * 1024;
@@ -105,6 +107,7 @@ export class HttpAnswer implements ResponseHandler, Flow {
   onResponseStart(_: ResponseController, status: number, headers: Headers): void {
     if (status < 200) return;
     this.#started = true;
+    this.#to.watch?.answered(status);
     this.#status = status;
     this.#headers = headers;
     if (status >= 300) this.#form = "refusal";

@@ -86,14 +86,14 @@ export function httpUpstream(given: HttpOptions): Upstream {
       const sending = { transport, failing, clock, base, headers: common };
       return { decisions, open, ...tokenCounter(wire.tokenCount, to.profile, body, sending) };
 
-      function open({ retry, requestId, tenant, worked, headers: more, tap }: OpenOptions) {
+      function open({ retry, requestId, tenant, worked, watch, headers: more, tap }: OpenOptions) {
         const fields = [...common, "accept", accept, "x-request-id", requestId, ...flat(more)];
         const request: HttpRequest = { method: "POST", path, headers: fields, body };
         const signing = { name, sign, base, transport };
         const attempt: Attempt<Event> = (sink, fail) => {
           const closed = (): void => shares.leave(tenant);
           const decoder = transport.newDecoder();
-          const to = { sink, fail, failing, clock, decoder, closed, worked };
+          const to = { sink, fail, failing, clock, decoder, closed, worked, watch };
           const answer = new HttpAnswer({ ...to, reader: wire.readEvents(reading) });
           const late = (): void => fail(noConnection(failing, timeouts.queue));
           return sharing(answer, {
@@ -101,7 +101,7 @@ export function httpUpstream(given: HttpOptions): Upstream {
             send: () => sendSigned(request, { ...signing, answer, fail, closed, tap }),
           });
         };
-        return retrying(attempt, retriesOf(options, retry));
+        return retrying(attempt, retriesOf(options, retry, watch));
       }
     },
     async models() {
@@ -115,7 +115,9 @@ export function httpUpstream(given: HttpOptions): Upstream {
 const retriesOf = (
   { retries = 2, clock, random }: HttpOptions,
   retry: boolean,
+  watch: OpenOptions["watch"],
 ): RetryOptions<Event> => ({
+  watch,
   retries: retry ? retries : 0,
   clock,
   random,

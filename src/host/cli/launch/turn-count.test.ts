@@ -12,7 +12,14 @@ it("adds up turns, calls and tokens, and says how often what went wrong", () => 
   report(turn({ usage, calls }));
   report(turn({ usage, fault: "upstream.auth" }));
   report(turn({ fault: "upstream.auth" }));
-  report({ type: "refusal", requestId: "r", route: "", status: 404, fault: "request.invalid" });
+  report({
+    type: "refusal",
+    at: 0,
+    requestId: "r",
+    route: "",
+    status: 404,
+    fault: "request.invalid",
+  });
   report({ type: "reload", ok: true, problems: [] });
   expect(countLine(count())).toBe(
     "3 turns, 2 tool calls, 2,400 tokens in, 10 out, 2x upstream.auth, 1x request.invalid",

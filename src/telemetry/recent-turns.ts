@@ -1,0 +1,151 @@
+import type { Tenant } from "../turn/tenant.ts";
+import type { Happening, Refusal, TurnDone } from "./happening.ts";
+
+/** A turn that is over, or a request that never became one. */
+export type RecentTurn = TurnDone | Refusal;
+
+/** The plan of a turn that left no answer to find it by; written out when it is asked for. */
+export type KeptPlan = {
+  json(): string;
+  /** About how much memory it holds on to. */
+  readonly bytes: number;
+};
+
+type Entry = { readonly turn: RecentTurn; readonly plan: KeptPlan | undefined };
+
+/** The turns behind a number, in their order, and how many there were that are gone. */
+export type TurnsSince = {
+  readonly turns: readonly RecentTurn[];
+  /** The number of the last of them. */
+  readonly last: number;
+  readonly lost: number;
+};
+
+/** What a turn takes beside its texts and lists. */
+const TURN_BYTES = 1_200;
+const CALL_BYTES = 400;
+const ATTEMPT_BYTES = 150;
+
+/**
+ * The latest turns, numbered from 1: bounded in number and in bytes, whatever
+ * clients put into names. Nothing is copied or written out before somebody asks.
+ */
+export class RecentTurns {
+  readonly #maxBytes: number;
+  #most: number;
+  /** A ring once it is full: the entry of number `n` stands at `(n - 1) % most`. */
+  #entries: (Entry | undefined)[] = [];
+  #last = 0;
+  #count = 0;
+  #bytes = 0;
+  /** Plans that came before their turns. */
+  #plan: { readonly requestId: string; readonly plan: KeptPlan } | undefined;
+
+  constructor(most = 2_000, maxBytes = 16 * 1024 * 1024) {
+    this.#most = most;
+    this.#maxBytes = maxBytes;
+  }
+
+  /** The number of the latest. */
+  get last(): number {
+    return this.#last;
+  }
+
+  /** How many are kept. */
+  get count(): number {
+    return this.#count;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  hear(happening: Happening): void {
+    if (happening.type === "turn" || happening.type === "refusal") this.#add(happening);
+  }
+
+  /** Keeps the plan of the turn that is reported next. */
+  keepPlan(requestId: string, plan: KeptPlan): void {
+    if (this.#most > 0) this.#plan = { requestId, plan };
+  }
+
+  /** Keeps so many from now on. */
+  resize(most: number): void {
+    if (most === this.#most) return;
+    const kept = this.since(Math.max(0, this.#last - most)).turns.length;
+    const entries = Array.from({ length: kept }, (_, at) => this.#at(this.#last - kept + 1 + at));
+    this.#most = most;
+    this.#entries = [];
+    this.#count = kept;
+    this.#bytes = 0;
+    for (const [at, entry] of entries.entries()) {
+      this.#entries[(this.#last - kept + at) % most] = entry;
+      this.#bytes += weightOf(entry);
+    }
+  }
+
+  /** The turns behind the one of this number. */
+  since(number: number): TurnsSince {
+    const first = this.#last - this.#count + 1;
+    // Whoever knows a number that was never given out has seen another gateway's.
+    const seen = number > this.#last ? 0 : number;
+    const turns: RecentTurn[] = [];
+    for (let at = Math.max(seen + 1, first); at <= this.#last; at++) {
+      const entry = this.#at(at);
+      if (entry !== undefined) turns.push(entry.turn);
+    }
+    return { turns, last: this.#last, lost: Math.max(0, first - seen - 1) };
+  }
+
+  /** The latest of this id, which clients may give to several; of one tenant, where that is said. */
+  find(
+    requestId: string,
+    tenant?: Tenant,
+  ): { readonly turn: RecentTurn; readonly plan: KeptPlan | undefined } | undefined {
+    for (let at = this.#last; at > this.#last - this.#count; at--) {
+      const entry = this.#at(at);
+      if (entry?.turn.requestId !== requestId) continue;
+      const isOwn = entry.turn.type === "turn" && entry.turn.tenant === tenant;
+      if (tenant === undefined || isOwn) return entry;
+    }
+    return undefined;
+  }
+
+  #at(number: number): Entry | undefined {
+    return this.#entries[(number - 1) % this.#most];
+  }
+
+  #add(turn: RecentTurn): void {
+    if (this.#most === 0) return;
+    const plan = this.#plan?.requestId === turn.requestId ? this.#plan.plan : undefined;
+    this.#plan = undefined;
+    const entry = { turn, plan };
+    if (this.#count === this.#most) this.#dropFirst();
+    this.#entries[this.#last % this.#most] = entry;
+    this.#last++;
+    this.#count++;
+    this.#bytes += weightOf(entry);
+    while (this.#bytes > this.#maxBytes && this.#count > 1) this.#dropFirst();
+  }
+
+  #dropFirst(): void {
+    const at = (this.#last - this.#count) % this.#most;
+    this.#bytes -= weightOf(this.#entries[at]);
+    this.#entries[at] = undefined;
+    this.#count--;
+  }
+}
+
+/** About how much memory an entry holds on to: the same whenever it is asked for. */
+function weightOf(entry: Entry | undefined): number {
+  if (entry === undefined) return 0;
+  const { turn, plan } = entry;
+  if (turn.type === "refusal") return TURN_BYTES / 4 + 2 * turn.route.length;
+  return (
+    TURN_BYTES +
+    2 * (turn.model.length + turn.upstream.length + (turn.answerModel?.length ?? 0)) +
+    turn.callDetails.length * CALL_BYTES +
+    turn.attempts.length * ATTEMPT_BYTES +
+    (plan?.bytes ?? 0)
+  );
+}
