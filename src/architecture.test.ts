@@ -65,6 +65,7 @@ const rooms: Record<string, readonly string[]> = {
     "dialects",
     "disclosure",
     "upstreams",
+    "adapters",
     "store",
     "telemetry",
     "gateway",

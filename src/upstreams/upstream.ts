@@ -25,8 +25,30 @@ export type Upstream = {
   models?(): Promise<readonly string[]>;
   /** Why it cannot serve just now, where that can be known without asking a model. */
   trouble?(): Promise<Fault | undefined>;
+  /** Sends a request that nobody can answer: how it is refused tells whether route and key are right. Throws a Fault where nobody answers. */
+  tryRoute?(trial: RouteTrial): Promise<RouteReply>;
+  /** Whether requests carry anything that signs in; not said where nobody can know. */
+  readonly hasKey?: boolean | undefined;
   /** Lets running turns end, then closes connections and processes. */
   close(): Promise<void>;
+};
+
+export type RouteTrial = {
+  /** Below the base URL; without it, that of the upstream's own dialect. */
+  readonly route?: string | undefined;
+  /** Whether what signs in goes along. */
+  readonly isSignedIn: boolean;
+  /** The one field of the body; without it the body is empty. */
+  readonly model?: string | undefined;
+};
+
+/** A refusal, without secrets. */
+export type RouteReply = {
+  readonly status: number;
+  readonly message?: string | undefined;
+  readonly code?: string | undefined;
+  /** When it was, by the upstream's clock; empty where it does not say. */
+  readonly date: string;
 };
 
 /** A request ready to send. */

@@ -1,3 +1,4 @@
+import type { ErrorWords } from "../../dialects/errors/error-words.ts";
 import {
   faultOfStatus,
   faultText,
@@ -40,8 +41,7 @@ export function refusal(failing: Failing, answered: Answered): Failure {
   const isError = status >= 400;
   const code = isError ? faultOfStatus(status) : "upstream.failed";
   const { did, remedy } = isError ? faultWords[code] : elsewhere;
-  // Before it is cut to length, or a part of a secret might be left.
-  const error = readError(redact(failing, answered.body));
+  const error = safeError(failing, answered.body);
   const after = retryAfterOf(headers, answered.now);
   const location = headerValue(headers.location);
   const reason = error.message ?? (location === "" ? "" : `to ${location}`);
@@ -224,6 +224,10 @@ export const tooLong = (failing: Failing, longest: number): Failure => ({
   ),
   again: false,
 });
+
+/** What the body of a refusal says, without secrets. Before it is cut to length, or a part of one might be left. */
+export const safeError = (failing: Failing, body: string): ErrorWords =>
+  readError(redact(failing, body));
 
 /** Upstreams have been seen to echo the key they reject. */
 function redact(failing: Failing, text: string): string {

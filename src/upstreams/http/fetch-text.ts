@@ -8,7 +8,11 @@ const LONGEST = 16 * 1024 * 1024;
 /** All of it must be there by then, however steadily it trickles. */
 const WHOLE_MS = 60_000;
 
-type Response = { readonly status: number; readonly headers: Headers; readonly body: string };
+export type WholeResponse = {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: string;
+};
 
 /** The whole body of a response, such as a list of models. Throws the Fault of any other than a success. */
 export async function fetchText(
@@ -27,28 +31,30 @@ export async function fetchText(
   }
 }
 
-function receive(
+/** A response of whatever status, once all of it is there. */
+export function receive(
   transport: Transport,
   request: HttpRequest,
   failing: Failing,
   clock: Clock,
-): Promise<Response> {
-  const { promise, resolve, reject } = Promise.withResolvers<Response>();
+  mostMs = WHOLE_MS,
+): Promise<WholeResponse> {
+  const { promise, resolve, reject } = Promise.withResolvers<WholeResponse>();
   const decoder = transport.newDecoder();
   let status = 0;
   let headers: Headers = {};
   let body = "";
   let controller: ResponseController | undefined;
   let isLate = false;
-  const callOff = clock.at(clock.now() + WHOLE_MS, () => {
+  const callOff = clock.at(clock.now() + mostMs, () => {
     isLate = true;
-    controller?.abort(late(failing));
-    reject(late(failing));
+    controller?.abort(late(failing, mostMs));
+    reject(late(failing, mostMs));
   });
   transport.send(request, {
     onRequestStart(started) {
       controller = started;
-      if (isLate) controller.abort(late(failing));
+      if (isLate) controller.abort(late(failing, mostMs));
     },
     onResponseStart(_, code, fields) {
       status = code;
@@ -70,9 +76,9 @@ function receive(
   return promise;
 }
 
-const late = ({ name }: Failing): Fault =>
+const late = ({ name }: Failing, mostMs: number): Fault =>
   new Fault(
     "upstream.idle_timeout",
-    `Upstream \`${name}\` took longer than ${WHOLE_MS} ms to send a list. Try again, or name its models in \`models\`.`,
+    `Upstream \`${name}\` took longer than ${mostMs} ms to send a list. Try again, or name its models in \`models\`.`,
     { log: { upstream: name } },
   );

@@ -13,6 +13,7 @@ import { pathsUnder } from "./path.ts";
 import { fetchText } from "./fetch-text.ts";
 import { readModels } from "./model-list.ts";
 import { tokenCounter } from "./token-count.ts";
+import { tryRoute, type Trying } from "./route-trial.ts";
 import { secretsOf } from "./secrets.ts";
 import { sendSigned, type SignRequest } from "./sign.ts";
 import type { Connect, HttpRequest, Timeouts } from "./transport.ts";
@@ -108,7 +109,24 @@ export function httpUpstream(given: HttpOptions): Upstream {
       const list: HttpRequest = { method: "GET", path: pathTo("/models"), headers };
       return readModels(await fetchText(transport, list, failing, clock));
     },
+    ...routeTrials(options, { transport, failing, clock, pathTo, headers }),
     close: () => (closing ??= transport.close()),
+  };
+}
+
+/** None where somebody else signs: what is sent without that is always refused. */
+function routeTrials(
+  { sign, apiKey, profile, dialect }: HttpOptions,
+  trying: Omit<Trying, "ownPath">,
+): Pick<Upstream, "tryRoute" | "hasKey"> {
+  if (sign !== undefined) return {};
+  const ownPath = (model: string): string => {
+    const line = { model, stream: false };
+    return trying.pathTo(routeOf(profile, line) ?? dialect.upstream.path(line));
+  };
+  return {
+    hasKey: trying.failing.secrets.length > 0 || apiKey !== undefined,
+    tryRoute: (trial) => tryRoute({ ...trying, ownPath }, trial),
   };
 }
 

@@ -21,10 +21,14 @@ function querySecrets({ search, searchParams }: URL): string[] {
   return [...new Set([...secret, ...raw, ...secret.map(encodeURIComponent)])];
 }
 
+/** Whether a header of this name is like a key. */
+export const isCredential = (name: string): boolean =>
+  /key|token|auth|secret|cookie|pass|cred|session|sign/i.test(name);
+
 /** What no message may hold: keys, and the headers and parts of the address that are like keys. */
 export function secretsOf({ apiKey, headers = {} }: Holding, base: URL): string[] {
   const secrets = Object.entries(headers)
-    .filter(([name]) => /key|token|auth|secret|cookie|pass|cred|session|sign/i.test(name))
+    .filter(([name]) => isCredential(name))
     .map(([, value]) => value.replace(/^\w+ (?=\S)/, ""));
   if (apiKey) secrets.push(apiKey);
   append(secrets, querySecrets(base));

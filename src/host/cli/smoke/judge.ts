@@ -43,7 +43,8 @@ function* countFlaws(
   yield `${found} where ${least} were expected; ${why}`;
 }
 
-function* callFlaws(calls: readonly SeenCall[]): Generator<string> {
+/** What is wrong with calls of the tool that was declared. */
+export function* callFlaws(calls: readonly SeenCall[]): Generator<string> {
   const ids = new Set<string>();
   for (const [at, { id, name, arguments: input }] of calls.entries()) {
     if (id === "") yield `call ${at} has no id`;

@@ -47,15 +47,17 @@ export const schema: Fields = {
   additionalProperties: false,
 };
 
-const tool = {
+/** What every burst is asked with. */
+export const tool = {
   name: "get_weather",
   description: "The weather of one city, now. For several cities call it several times at once.",
   parameters: schema,
 };
 
 /** Asks for so many things that any model which can will make as many calls in one turn. */
-function prompt(count: number): string {
+export function prompt(count: number): string {
   const asked = cities.slice(0, count).map((city) => `in ${city}`);
+  if (count === 1) return `What is the weather ${asked[0]}? Call the tool before you answer.`;
   const list = `${asked.slice(0, -1).join(", ")} and ${asked.at(-1)}`;
   return `What is the weather ${list}? Call the tool once for each city, with all ${count} calls at once and before you answer.`;
 }

@@ -1,0 +1,64 @@
+/** All checks that go by the environment of the process that runs the gateway. */
+
+import type { Config } from "../../gateway/config.ts";
+import type { UpstreamEntry } from "../../dialects/registry.ts";
+import type { Clock } from "../../turn/clock.ts";
+import type { Upstream } from "../../upstreams/upstream.ts";
+import type { Origin } from "../config/load.ts";
+import type { Check } from "./check.ts";
+import { examineConfig } from "./config-checks.ts";
+import { machineChecks } from "./machine-checks.ts";
+import { modelChecks } from "./model-checks.ts";
+import { examineUpstream } from "./upstream-checks.ts";
+import { digestVariables, type VariableDigests } from "./variables.ts";
+
+/** What a gateway shows of itself to whoever examines it. */
+export type Examined = {
+  readonly config: Config;
+  readonly upstreams: ReadonlyMap<string, Upstream>;
+  /** Those that upstreams over HTTP may speak. */
+  readonly dialects: readonly UpstreamEntry[];
+};
+
+export type Examination = {
+  readonly checks: readonly Check[];
+  readonly variables: VariableDigests;
+  /** What the configuration was read from. */
+  readonly file?: string | undefined;
+};
+
+export type ExamineOptions = {
+  readonly origin: Origin;
+  /** None where the configuration is too wrong for a gateway. */
+  readonly examined?: Examined | undefined;
+  /** Whether it runs by itself, so that its file may have changed since. */
+  readonly isRunning: boolean;
+  readonly clock: Clock;
+};
+
+export async function examine(options: ExamineOptions): Promise<Examination> {
+  const { origin, examined, isRunning, clock } = options;
+  const configuration = examineConfig(origin, isRunning ? examined?.config : undefined);
+  const states =
+    examined === undefined
+      ? []
+      : await Promise.all(
+          [...examined.upstreams].map(async ([name, upstream]) => ({
+            name,
+            ...(await examineUpstream(upstream, examined.dialects)),
+          })),
+        );
+  const usable = new Set(states.flatMap(({ name, isUsable }) => (isUsable ? [name] : [])));
+  const dates = new Map(states.map(({ name, date = "" }) => [name, date]));
+  const config = examined?.config ?? configuration.config;
+  return {
+    file: configuration.file,
+    variables: digestVariables(origin.env, configuration.variables),
+    checks: [
+      ...configuration.checks,
+      ...states.flatMap(({ checks }) => checks),
+      ...(examined === undefined ? [] : await modelChecks({ ...examined, usable })),
+      ...machineChecks({ env: origin.env, config, dates, now: clock.date() }),
+    ],
+  };
+}
