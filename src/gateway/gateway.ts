@@ -62,6 +62,8 @@ export type Gateway = {
   findPlan(tenant: Tenant, id: string): Promise<Fields | undefined>;
   /** What it serves and how it fares. */
   status(): Promise<GatewayStatus>;
+  /** Its configuration and upstreams as they are now, for whoever looks for what is wrong with them. */
+  examined(): Pick<GatewayState, "config" | "upstreams" | "dialects">;
   readonly bodyLimit: number;
   /** What the bytes of all bodies are taken from. */
   readonly bodyBudget: BodyBudget;
@@ -124,6 +126,7 @@ export function openGateway(config: Config, platform: Platform): Gateway {
     priceOf: (upstream, model) => priceOf(state.config.prices, upstream, model),
     findPlan: (tenant, id) => findPlan(state, tenant, id),
     status: () => gatewayStatus(state),
+    examined: () => state,
     originPolicy: (origin) => originPolicyOf(origin, state.config.server),
     foreignIn: (host) => foreignHostOf(host, state.config.server),
   };

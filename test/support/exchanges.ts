@@ -39,6 +39,9 @@ export function gatewayThat(handle: (exchange: Exchange) => void, bodyLimit = 1_
     recent: new RecentTurns(),
     priceOf: () => undefined,
     findPlan: () => Promise.resolve(undefined),
+    examined() {
+      throw new Error("not asked for");
+    },
     close: () => Promise.resolve(),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };

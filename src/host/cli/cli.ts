@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { Fault } from "../../turn/fault.ts";
 import type { CheckOptions } from "./commands/check.ts";
+import type { DoctorOptions } from "./commands/doctor.ts";
 import type { HealthOptions } from "./commands/health.ts";
 import type { InitOptions } from "./commands/init.ts";
 import type { LaunchOptions } from "./commands/launch.ts";
@@ -134,6 +135,34 @@ program
   .addOption(configOption())
   .option("--json", "print the outcome as JSON")
   .action(async (options: CheckOptions) => (await import("./commands/check.ts")).check(options));
+
+program
+  .command("doctor")
+  .description(
+    "look for what is wrong: gateway, configuration, upstreams, models, agents, machine; exit code 0: nothing, 1: something, 3: nobody at --url",
+  )
+  .addOption(configOption())
+  .option("--url <address>", "a gateway elsewhere; default: yours here, if one runs", readAddress)
+  .option("--key <key>", "its key; default: PATCHBAY_API_KEY or PROXY_API_KEY, if set")
+  .option("--probe [model]", "make real calls to a model, and say what it can do")
+  .addOption(
+    new Option("--fix", "write what --probe has shown to the configuration file").implies({
+      probe: true,
+    }),
+  )
+  .option("--json", "print what was found as JSON")
+  .addHelpText(
+    "after",
+    `
+Outcomes are ok, note, wrong and unknown: what could not be found out is never called ok.
+A running gateway makes the checks itself, in its own environment.
+
+Examples:
+  patchbay doctor                              keys are tried by requests that no model answers
+  patchbay doctor --probe qwen3:8b             nine requests: calls, forced calls, results, schemas
+  patchbay doctor --probe qwen3:8b --fix       the file keeps its comments, and a copy is kept of it`,
+  )
+  .action(async (options: DoctorOptions) => (await import("./commands/doctor.ts")).doctor(options));
 
 program
   .command("plan")

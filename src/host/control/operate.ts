@@ -1,3 +1,4 @@
+import type { ConsoleRoute } from "../../console/route.ts";
 import { openConsole } from "../../console/console.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import { openControl, type Control, type ControlOptions } from "./listener.ts";
@@ -11,12 +12,14 @@ type Operated = Pick<ControlOptions, "env" | "report"> & {
   readonly group: number;
   /** The agent that it was started for. */
   readonly agent?: string | undefined;
+  /** What else can be asked of it. */
+  readonly routes?: readonly ConsoleRoute[] | undefined;
 };
 
 /** Opens the console of a gateway on a private socket. */
 export function operate(
   gateway: Gateway,
-  { url, files, group, agent, env, report }: Operated,
+  { url, files, group, agent, env, report, routes: more = [] }: Operated,
 ): Promise<Control> {
   const startedAt = Date.now();
   const { routes } = openConsole(gateway, {
@@ -25,5 +28,5 @@ export function operate(
     startedAt,
     files: [...files],
   });
-  return openControl({ routes, env, report, details: { url, startedAt, group, agent } });
+  return openControl({ routes: [...routes, ...more], env, report, details: { url, startedAt, group, agent } });
 }

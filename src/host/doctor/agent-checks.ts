@@ -5,7 +5,7 @@ import { onPath } from "../../upstreams/codex/command.ts";
 import { agents } from "../cli/launch/agents.ts";
 import type { Environment } from "../config/env.ts";
 import { addressesOf, type NamedAddress } from "./agent-settings.ts";
-import type { Check } from "./check.ts";
+import type { Check } from "../../console/wire-checks.ts";
 
 export type AgentPlace = {
   readonly env: Environment;

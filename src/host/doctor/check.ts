@@ -1,36 +1,7 @@
-/** What `patchbay doctor` finds: one check each, with its evidence and one remedy. */
+/** Orders and counts checks, and takes their words from messages. */
 
-import { z } from "zod";
+import { groups, outcomes, type Check, type Outcome } from "../../console/wire-checks.ts";
 import type { Fault } from "../../turn/fault.ts";
-
-/** In the order in which they are shown. */
-export const groups = [
-  "gateway",
-  "configuration",
-  "upstreams",
-  "models",
-  "agents",
-  "machine",
-] as const;
-
-/** The worst first. `unknown`: it could not be found out, which is neither well nor wrong. */
-export const outcomes = ["wrong", "unknown", "note", "ok"] as const;
-
-export type Outcome = (typeof outcomes)[number];
-
-export const checkSchema = z.object({
-  group: z.enum(groups),
-  /** Which check it is, such as `upstream.key`; these words stay the same. */
-  id: z.string(),
-  /** What was looked at: the name of an upstream, a model, an agent or a file. */
-  subject: z.string(),
-  outcome: z.enum(outcomes),
-  evidence: z.string(),
-  /** What to do; none where nothing has to be done. */
-  remedy: z.string().optional(),
-});
-
-export type Check = Readonly<z.output<typeof checkSchema>>;
 
 /** The worst first, and among equals in the order of the groups. */
 export const problemsFirst = (checks: readonly Check[]): readonly Check[] =>

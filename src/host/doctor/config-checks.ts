@@ -5,7 +5,8 @@ import type { Config } from "../../gateway/config.ts";
 import { findingLine, readConfigFile } from "../config/config-file.ts";
 import { loadConfig, type Origin } from "../config/load.ts";
 import { isFields } from "../../turn/json.ts";
-import { wordsOfFinding, type Check } from "./check.ts";
+import type { Check } from "../../console/wire-checks.ts";
+import { wordsOfFinding } from "./check.ts";
 
 type Made = Omit<Check, "group">;
 

@@ -1,31 +1,17 @@
 /** All checks that go by the environment of the process that runs the gateway. */
 
-import type { Config } from "../../gateway/config.ts";
-import type { UpstreamEntry } from "../../dialects/registry.ts";
+import type { Gateway } from "../../gateway/gateway.ts";
 import type { Clock } from "../../turn/clock.ts";
-import type { Upstream } from "../../upstreams/upstream.ts";
 import type { Origin } from "../config/load.ts";
-import type { Check } from "./check.ts";
+import type { Examination } from "../../console/wire-checks.ts";
 import { examineConfig } from "./config-checks.ts";
 import { machineChecks } from "./machine-checks.ts";
 import { modelChecks } from "./model-checks.ts";
 import { examineUpstream } from "./upstream-checks.ts";
-import { digestVariables, type VariableDigests } from "./variables.ts";
+import { digestVariables } from "./variables.ts";
 
 /** What a gateway shows of itself to whoever examines it. */
-export type Examined = {
-  readonly config: Config;
-  readonly upstreams: ReadonlyMap<string, Upstream>;
-  /** Those that upstreams over HTTP may speak. */
-  readonly dialects: readonly UpstreamEntry[];
-};
-
-export type Examination = {
-  readonly checks: readonly Check[];
-  readonly variables: VariableDigests;
-  /** What the configuration was read from. */
-  readonly file?: string | undefined;
-};
+export type Examined = ReturnType<Gateway["examined"]>;
 
 export type ExamineOptions = {
   readonly origin: Origin;
@@ -45,7 +31,7 @@ export async function examine(options: ExamineOptions): Promise<Examination> {
       : await Promise.all(
           [...examined.upstreams].map(async ([name, upstream]) => ({
             name,
-            ...(await examineUpstream(upstream, examined.dialects)),
+            ...(await examineUpstream(upstream, examined.dialects.upstreams)),
           })),
         );
   const usable = new Set(states.flatMap(({ name, isUsable }) => (isUsable ? [name] : [])));

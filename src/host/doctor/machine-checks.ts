@@ -5,7 +5,7 @@ import { dirname } from "node:path";
 import type { Config } from "../../gateway/config.ts";
 import { proxyFor } from "../../upstreams/http/proxy.ts";
 import type { Environment } from "../config/env.ts";
-import type { Check } from "./check.ts";
+import type { Check } from "../../console/wire-checks.ts";
 
 type Made = Omit<Check, "group" | "id"> & { readonly id: string };
 

@@ -3,7 +3,7 @@
 import { nearest } from "../../diagnostics/nearest.ts";
 import type { Config } from "../../gateway/config.ts";
 import type { Upstream } from "../../upstreams/upstream.ts";
-import type { Check } from "./check.ts";
+import type { Check } from "../../console/wire-checks.ts";
 
 export type ModelSources = {
   readonly config: Config;

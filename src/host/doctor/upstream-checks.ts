@@ -3,7 +3,8 @@
 import type { UpstreamEntry } from "../../dialects/registry.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { RouteReply, Upstream } from "../../upstreams/upstream.ts";
-import { wordsOfFault, type Check } from "./check.ts";
+import type { Check } from "../../console/wire-checks.ts";
+import { wordsOfFault } from "./check.ts";
 
 export type UpstreamState = {
   readonly checks: readonly Check[];

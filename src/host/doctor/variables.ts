@@ -3,13 +3,9 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { Environment } from "../config/env.ts";
 import { providers } from "../config/providers.ts";
-import type { Check } from "./check.ts";
+import type { Check, Examination } from "../../console/wire-checks.ts";
 
-/** A digest of each variable that bears on upstreams; the salt is another one every time. */
-export type VariableDigests = {
-  readonly salt: string;
-  readonly digests: Readonly<Record<string, string>>;
-};
+type VariableDigests = Examination["variables"];
 
 const others = [
   ...["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"].flatMap((name) => [

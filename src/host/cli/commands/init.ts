@@ -1,8 +1,9 @@
-import { existsSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { Fault } from "../../../turn/fault.ts";
 import { environment } from "../../config/env.ts";
+import { replaceFile } from "../../config/replace-file.ts";
 import { configText } from "../found/config-text.ts";
 import { findAll, foundLines } from "../found/found.ts";
 
@@ -42,12 +43,11 @@ async function isWanted(): Promise<boolean> {
 /** What was there before is kept beside it. */
 function write(file: string, text: string, force: boolean): void {
   if (existsSync(file)) {
-    if (!force)
-      throw new Fault(
-        "request.invalid",
-        `${file} is there already; \`--force\` replaces it and keeps the old one beside it.`,
-      );
-    renameSync(file, freeName(file));
+    if (force) return void replaceFile(file, text);
+    throw new Fault(
+      "request.invalid",
+      `${file} is there already; \`--force\` replaces it and keeps the old one beside it.`,
+    );
   }
   try {
     writeFileSync(file, text, { flag: "wx" });
@@ -59,12 +59,5 @@ function write(file: string, text: string, force: boolean): void {
       {},
       error,
     );
-  }
-}
-
-function freeName(file: string): string {
-  for (let at = 1; ; at++) {
-    const name = `${file}.${at}.bak`;
-    if (!existsSync(name)) return name;
   }
 }

@@ -10,6 +10,7 @@ import { operate } from "../../control/operate.ts";
 import { openLog, type Log } from "../../server/log.ts";
 import { nodePlatform } from "../../platform/node.ts";
 import { reloader, watchFile } from "../../config/reload.ts";
+import { doctorRoutes } from "../../doctor/routes.ts";
 import { isWorker, runWorkers, workersProblem } from "../workers.ts";
 import { openServer, type Server } from "../../server/server.ts";
 import { openRecorded } from "../../server/turn-files.ts";
@@ -61,6 +62,7 @@ export async function serve(options: ServeOptions): Promise<void> {
     group,
     env,
     report: log.report,
+    routes: doctorRoutes(gateway, { ...origin, file: loaded.file }),
   });
   if (control.problem !== undefined) console.error(control.problem);
   const stop = stopper(server, log);

@@ -1,32 +1,18 @@
 /** Makes real calls to a model and says what it and its server can do. */
 
 import type { AdapterParts } from "../../../adapters/upstream.ts";
-import type { Capabilities } from "../../../gateway/capabilities.ts";
 import { selectChain } from "../../../gateway/select.ts";
 import { modelProfile } from "../../../profiles/models.ts";
 import { Fault } from "../../../turn/fault.ts";
 import type { Profile } from "../../../turn/profile.ts";
 import type { Upstream } from "../../../upstreams/upstream.ts";
-import { wordsOfFault, type Check } from "../check.ts";
+import type { Check, Probe, ProbePlan } from "../../../console/wire-checks.ts";
+import { wordsOfFault } from "../check.ts";
 import type { Examined } from "../examine.ts";
 import { askModel, type ProbeAnswer } from "./ask-model.ts";
 import { trueCapabilities } from "./capabilities.ts";
 import { leftInText, remedyFor, type LeftInText } from "./left-in-text.ts";
 import { questions, type Question, type QuestionName, type Shown } from "./questions.ts";
-
-/** Where the questions of a probe go. */
-export type ProbePlace = {
-  readonly upstream: string;
-  readonly model: string;
-  /** How many requests it takes at most. */
-  readonly requests: number;
-};
-
-export type Probe = ProbePlace & {
-  readonly checks: readonly Check[];
-  /** What would make the profile true. */
-  readonly capabilities: Capabilities;
-};
 
 type Reached = { readonly upstream: Upstream; readonly model: string };
 
@@ -41,7 +27,7 @@ function placeOf({ config, upstreams }: Examined, name: string | undefined): Rea
   );
 }
 
-export function planProbe(examined: Examined, name: string | undefined): ProbePlace {
+export function planProbe(examined: Examined, name: string | undefined): ProbePlan {
   const { upstream, model } = placeOf(examined, name);
   return { upstream: upstream.name, model, requests: questions.length };
 }

@@ -8,7 +8,7 @@ import type { Profile, ToolChoiceForm } from "../../../turn/profile.ts";
 import type { Fields, FunctionTool, Item, ToolChoice } from "../../../turn/turn.ts";
 import { callFlaws } from "../../cli/smoke/judge.ts";
 import { prompt, tool } from "../../cli/smoke/scene.ts";
-import type { Outcome } from "../check.ts";
+import type { Outcome } from "../../../console/wire-checks.ts";
 import type { ProbeAnswer } from "./ask-model.ts";
 import { leftInText } from "./left-in-text.ts";
 

@@ -1,0 +1,81 @@
+/** Writes capabilities into a configuration file, by changing its text and nothing around it. */
+
+import { readFileSync } from "node:fs";
+import { isDeepStrictEqual } from "node:util";
+import type { Path } from "../../diagnostics/problem.ts";
+import type { Capabilities } from "../../gateway/capabilities.ts";
+import { Fault } from "../../turn/fault.ts";
+import { isFields } from "../../turn/json.ts";
+import { readConfigFile } from "../config/config-file.ts";
+import { replaceFile } from "../config/replace-file.ts";
+import { setInText } from "./edit-text.ts";
+
+export type Fix = {
+  readonly upstream: string;
+  readonly model: string;
+  readonly capabilities: Capabilities;
+};
+
+/** Returns the path of the copy that is kept of the file. */
+export function writeFix(file: string, fix: Fix): string {
+  return replaceFile(file, fixedText(readFileSync(file, "utf8"), fix));
+}
+
+/** For this model alone: what was shown of one need not hold for another. */
+export function fixedText(text: string, { upstream, model, capabilities }: Fix): string {
+  const before = valueOf(text);
+  const place = ["upstreams", upstream, "capabilities", "models"];
+  const entries = at(before, place);
+  const list: readonly unknown[] = Array.isArray(entries) ? entries : [];
+  const known = list.findIndex((entry) => isFields(entry) && entry.match === model);
+  const changes: readonly Change[] =
+    known === -1
+      ? [{ path: [...place, list.length], value: { match: model, ...capabilities } }]
+      : leaves(capabilities).map(({ path, value }) => ({ path: [...place, known, ...path], value }));
+  let after = text;
+  let expected = before;
+  for (const { path, value } of changes) {
+    expected = withValue(expected, path, value);
+    const next = setInText(after, path, value);
+    if (next === undefined) throw noPlace(upstream);
+    after = next;
+  }
+  // Aliases and merges share places: what is written for one must not change another.
+  if (!isDeepStrictEqual(valueOf(after), expected)) throw noPlace(upstream);
+  return after;
+}
+
+const noPlace = (upstream: string): Fault =>
+  new Fault(
+    "request.invalid",
+    `The file has no place of its own for \`upstreams.${upstream}.capabilities\`, so nothing is written; add the lines above by hand.`,
+  );
+
+type Change = { readonly path: Path; readonly value: unknown };
+
+/** Variables stand for themselves here: what they hold does not matter. */
+const valueOf = (text: string): unknown =>
+  readConfigFile(text, "", (name) => `\${${name}}`).value;
+
+function at(value: unknown, path: Path): unknown {
+  let inner = value;
+  for (const step of path) inner = (inner as Record<string | number, unknown> | undefined)?.[step];
+  return inner;
+}
+
+/** Every value below a group; lists are replaced as a whole. */
+function leaves(group: object, path: Path = []): readonly Change[] {
+  return Object.entries(group).flatMap(([key, value]): readonly Change[] =>
+    isFields(value) ? leaves(value, [...path, key]) : [{ path: [...path, key], value }],
+  );
+}
+
+function withValue(group: unknown, [step, ...rest]: Path, value: unknown): unknown {
+  if (step === undefined) return value;
+  if (typeof step === "number") {
+    const list: readonly unknown[] = Array.isArray(group) ? group : [];
+    return list.toSpliced(step, 1, withValue(list[step], rest, value));
+  }
+  const fields = isFields(group) ? group : {};
+  return { ...fields, [step]: withValue(fields[step], rest, value) };
+}

@@ -1,0 +1,47 @@
+/** What `patchbay doctor` asks of a running gateway, by its private socket. */
+
+import { sendConsoleJson, type ConsoleRequest, type ConsoleRoute } from "../../console/route.ts";
+import { fieldsIn, filledText } from "../../dialects/shared/loose.ts";
+import type { Gateway } from "../../gateway/gateway.ts";
+import type { Origin } from "../config/load.ts";
+import { systemClock } from "../platform/clock.ts";
+import { newId } from "../platform/ids.ts";
+
+/** What is asked seldom is loaded when it is asked. */
+export function doctorRoutes(
+  gateway: Pick<Gateway, "examined">,
+  origin: Origin,
+): readonly ConsoleRoute[] {
+  return [
+    {
+      method: "GET",
+      path: "/checks",
+      async serve({ exchange }) {
+        const { examine } = await import("./examine.ts");
+        const options = { origin, examined: gateway.examined(), isRunning: true };
+        sendConsoleJson(exchange, 200, await examine({ ...options, clock: systemClock }));
+      },
+    },
+    {
+      method: "POST",
+      path: "/probe/plan",
+      async serve(request) {
+        const { planProbe } = await import("./probe/probe.ts");
+        sendConsoleJson(request.exchange, 200, planProbe(gateway.examined(), modelIn(request)));
+      },
+    },
+    {
+      method: "POST",
+      path: "/probe",
+      async serve(request) {
+        const { runProbe } = await import("./probe/probe.ts");
+        const parts = { clock: systemClock, newId };
+        const probe = await runProbe(gateway.examined(), modelIn(request), parts);
+        sendConsoleJson(request.exchange, 200, probe);
+      },
+    },
+  ];
+}
+
+const modelIn = ({ exchange }: ConsoleRequest): string | undefined =>
+  filledText(fieldsIn(exchange.body)?.model);
