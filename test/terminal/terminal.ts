@@ -33,6 +33,8 @@ export type Terminal = AsyncDisposable & {
   start(args: readonly string[], env?: Readonly<Record<string, string>>): Child;
   /** Runs a command to its end. */
   patchbay(...args: string[]): Promise<Output>;
+  /** The same with more in its environment. */
+  patchbayWith(env: Readonly<Record<string, string>>, ...args: string[]): Promise<Output>;
   serve(args?: readonly string[], env?: Readonly<Record<string, string>>): Promise<ServedGateway>;
 };
 
@@ -66,21 +68,23 @@ export function openTerminal(): Terminal {
       writeFileSync(join(work, name), content);
       return join(work, name);
     },
-    async patchbay(...args) {
-      const child = start(args);
-      const [out, errors, [code]] = await Promise.all([
-        text(child.stdout),
-        text(child.stderr),
-        once(child, "close") as Promise<[number]>,
-      ]);
-      return { code, out, errors };
-    },
+    patchbay: (...args) => outputOf(start(args)),
+    patchbayWith: (env, ...args) => outputOf(start(args, env)),
     serve: async (args = [], env = {}) => served(start(["serve", "--port", "0", ...args], env)),
     async [Symbol.asyncDispose]() {
       await Promise.all([...children].map((child) => ended(child, "SIGKILL")));
       rmSync(home, { recursive: true, force: true, maxRetries: 5 });
     },
   };
+}
+
+async function outputOf(child: Child): Promise<Output> {
+  const [out, errors, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, "close") as Promise<[number]>,
+  ]);
+  return { code, out, errors };
 }
 
 async function served(child: Child): Promise<ServedGateway> {

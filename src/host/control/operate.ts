@@ -28,5 +28,10 @@ export function operate(
     startedAt,
     files: [...files],
   });
-  return openControl({ routes: [...routes, ...more], env, report, details: { url, startedAt, group, agent } });
+  return openControl({
+    routes: [...routes, ...more],
+    env,
+    report,
+    details: { url, startedAt, group, agent },
+  });
 }

@@ -16,11 +16,11 @@ export type AgentPlace = {
 /** One check for each address that an agent is sent to, or one that says that there is none. */
 export async function agentChecks(place: AgentPlace): Promise<readonly Check[]> {
   const path = place.env["PATH"] ?? place.env["Path"] ?? "";
-  const found = agents.filter(({ commands }) =>
+  const there = agents.filter(({ commands }) =>
     commands.some((command) => onPath(command, path) !== undefined),
   );
   const checks = await Promise.all(
-    found.map(async ({ name, title }): Promise<Check[]> => {
+    there.map(async ({ name, title }): Promise<Check[]> => {
       const addresses = addressesOf(name, place);
       const subject = title;
       if (addresses.length === 0) {
@@ -35,48 +35,36 @@ export async function agentChecks(place: AgentPlace): Promise<readonly Check[]> 
   return checks.flat();
 }
 
+type Who = "somebody" | "nobody" | "silence";
+
+const found: Readonly<Record<Who, Pick<Check, "outcome" | "evidence">>> = {
+  somebody: { outcome: "ok", evidence: "where somebody listens" },
+  nobody: { outcome: "wrong", evidence: "where nothing listens" },
+  silence: { outcome: "unknown", evidence: "which neither answers nor refuses" },
+};
+
 async function addressCheck(subject: string, address: NamedAddress): Promise<Check> {
   const { place, origin, undo } = address;
-  const check = { group: "agents", id: "agent.address", subject } as const;
-  switch (await whoAnswers(new URL(origin))) {
-    case "somebody":
-      return {
-        ...check,
-        outcome: "ok",
-        evidence: `${place} sends it to ${origin}, where somebody listens`,
-      };
-    case "nobody":
-      return {
-        ...check,
-        outcome: "wrong",
-        evidence: `${place} sends it to ${origin}, where nothing listens`,
-        remedy:
-          undo === undefined
-            ? `Start the gateway there, or take the address out of ${place}.`
-            : `Start the gateway there, or undo it: ${undo}`,
-      };
-    case "silence":
-      return {
-        ...check,
-        outcome: "unknown",
-        evidence: `${place} sends it to ${origin}, which neither answers nor refuses`,
-        remedy: "See what runs there.",
-      };
-  }
+  const { outcome, evidence } = found[await whoAnswers(new URL(origin))];
+  const undoing = undo === undefined ? `take the address out of ${place}.` : `undo it: ${undo}`;
+  return {
+    group: "agents",
+    id: "agent.address",
+    subject,
+    outcome,
+    evidence: `${place} sends it to ${origin}, ${evidence}`,
+    remedy: outcome === "ok" ? undefined : `Start the gateway there, or ${undoing}`,
+  };
 }
 
 /** On loopback an answer is there at once. */
 const PATIENCE_MS = 500;
 
-function whoAnswers({
-  hostname,
-  port,
-  protocol,
-}: URL): Promise<"somebody" | "nobody" | "silence"> {
+function whoAnswers({ hostname, port, protocol }: URL): Promise<Who> {
   return new Promise((resolve) => {
     const host = hostname.replace(/^\[|\]$/g, "");
     const socket = connect({ host, port: Number(port) || (protocol === "https:" ? 443 : 80) });
-    const settle = (who: "somebody" | "nobody" | "silence"): void => {
+    const settle = (who: Who): void => {
       socket.destroy();
       resolve(who);
     };

@@ -41,12 +41,11 @@ const sources: Readonly<Record<string, Sources>> = {
     variables: ["ANTHROPIC_BASE_URL"],
   },
   opencode: {
-    files: (place) => [
-      ...["opencode.json", "opencode.jsonc"].flatMap((name) => [
+    files: (place) =>
+      ["opencode.json", "opencode.jsonc"].flatMap((name) => [
         config(place, "opencode", name),
         join(place.directory, name),
       ]),
-    ],
     variables: [],
   },
   qwen: {

@@ -8,8 +8,6 @@ import { isFields } from "../../turn/json.ts";
 import type { Check } from "../../console/wire-checks.ts";
 import { wordsOfFinding } from "./check.ts";
 
-type Made = Omit<Check, "group">;
-
 export type ConfigState = {
   readonly checks: readonly Check[];
   readonly file: string | undefined;
@@ -25,28 +23,36 @@ export function examineConfig(origin: Origin, running?: Config): ConfigState {
   const { file } = loaded;
   const subject = file ?? "the environment";
   const findings = [...(loaded.ok ? [] : loaded.findings), ...loaded.doubts];
-  const checks: Made[] = findings.map((finding) => ({
+  const checks: Check[] = findings.map((finding) => ({
+    group: "configuration",
     id: "configuration.problem",
     subject: finding.path === "" ? subject : finding.path,
     outcome: "wrong",
     ...wordsOfFinding(findingLine(finding)),
   }));
-  for (const note of loaded.notes) checks.push({ ...said("note", subject, note) });
+  for (const note of loaded.notes) checks.push(said("note", subject, note));
   if (findings.length === 0)
-    checks.push({ id: "configuration.valid", subject, outcome: "ok", evidence: validText(file) });
+    checks.push({
+      group: "configuration",
+      id: "configuration.valid",
+      subject,
+      outcome: "ok",
+      evidence: validText(file),
+    });
   const config = loaded.ok ? loaded.config : undefined;
   if (running !== undefined && file !== undefined) checks.push(...takenUp(file, config, running));
   const read = file === undefined ? undefined : readable(file);
   if (file !== undefined && read !== undefined) checks.push(...permissionChecks(file, read));
   return {
-    checks: checks.map((check) => ({ group: "configuration", ...check })),
+    checks,
     file,
     variables: read === undefined ? new Set() : variablesIn(file ?? "", read),
     config,
   };
 }
 
-const said = (outcome: Check["outcome"], subject: string, note: string): Made => ({
+const said = (outcome: Check["outcome"], subject: string, note: string): Check => ({
+  group: "configuration",
   id: "configuration.note",
   subject,
   outcome,
@@ -59,11 +65,12 @@ const validText = (file: string | undefined): string =>
     : "the file has no problems";
 
 /** A gateway goes on with what it has where a changed file is wrong, or cannot be taken up at once. */
-function takenUp(file: string, config: Config | undefined, running: Config): Made[] {
+function takenUp(file: string, config: Config | undefined, running: Config): Check[] {
   const id = "configuration.taken_up";
   if (config === undefined)
     return [
       {
+        group: "configuration",
         id,
         subject: file,
         outcome: "wrong",
@@ -77,9 +84,19 @@ function takenUp(file: string, config: Config | undefined, running: Config): Mad
   const same =
     JSON.stringify(rest) === JSON.stringify(runningRest) &&
     JSON.stringify({ ...server, port: 0 }) === JSON.stringify({ ...runningServer, port: 0 });
-  if (same) return [{ id, subject: file, outcome: "ok", evidence: "the gateway runs on it" }];
+  if (same)
+    return [
+      {
+        group: "configuration",
+        id,
+        subject: file,
+        outcome: "ok",
+        evidence: "the gateway runs on it",
+      },
+    ];
   return [
     {
+      group: "configuration",
       id,
       subject: file,
       outcome: "note",
@@ -105,7 +122,7 @@ const variablesIn = (file: string, text: string): ReadonlySet<string> =>
 const READABLE = 0o044;
 const WRITABLE = 0o022;
 
-function permissionChecks(file: string, text: string): Made[] {
+function permissionChecks(file: string, text: string): Check[] {
   // Windows has no such bits, and Node makes some up.
   if (process.platform === "win32") return [];
   const { mode } = statSync(file);
@@ -114,6 +131,7 @@ function permissionChecks(file: string, text: string): Made[] {
   if ((mode & WRITABLE) !== 0)
     return [
       {
+        group: "configuration",
         id,
         subject: file,
         outcome: "wrong",
@@ -125,6 +143,7 @@ function permissionChecks(file: string, text: string): Made[] {
   if ((mode & READABLE) === 0 || literal.length === 0) return [];
   return [
     {
+      group: "configuration",
       id,
       subject: file,
       outcome: "wrong",

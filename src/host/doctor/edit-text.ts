@@ -21,9 +21,17 @@ export function setInText(text: string, path: Path, value: unknown): string | un
     if (next === undefined) return insert(text, hidden, node, path.slice(depth), value);
     node = next;
   }
-  if (node === null) return undefined;
-  const [start, end] = node.range;
-  return text.slice(0, start) + JSON.stringify(value) + text.slice(end);
+  return node === null ? undefined : replace(text, node, value);
+}
+
+function replace(text: string, node: ParsedNode, value: unknown): string {
+  const [start] = node.range;
+  const isBlock = (isMap(node) || isSeq(node)) && node.flow !== true;
+  const end = lastNode(node)?.range?.[1] ?? node.range[1];
+  // A list may begin right below its key, where a value in brackets must stand farther in.
+  const written = `${isBlock ? "  " : ""}${JSON.stringify(value)}`;
+  const isLine = text[end - 1] === "\n";
+  return `${text.slice(0, start)}${written}${isLine ? "\n" : ""}${text.slice(end)}`;
 }
 
 function childOf(node: YAMLMap.Parsed | YAMLSeq.Parsed, step: string | number) {

@@ -29,20 +29,20 @@ export async function examine(options: ExamineOptions): Promise<Examination> {
     examined === undefined
       ? []
       : await Promise.all(
-          [...examined.upstreams].map(async ([name, upstream]) => ({
+          Array.from(examined.upstreams, async ([name, upstream]) => ({
             name,
-            ...(await examineUpstream(upstream, examined.dialects.upstreams)),
+            state: await examineUpstream(upstream, examined.dialects.upstreams),
           })),
         );
-  const usable = new Set(states.flatMap(({ name, isUsable }) => (isUsable ? [name] : [])));
-  const dates = new Map(states.map(({ name, date = "" }) => [name, date]));
+  const usable = new Set(states.flatMap(({ name, state }) => (state.isUsable ? [name] : [])));
+  const dates = new Map(states.map(({ name, state }) => [name, state.date ?? ""]));
   const config = examined?.config ?? configuration.config;
   return {
     file: configuration.file,
     variables: digestVariables(origin.env, configuration.variables),
     checks: [
       ...configuration.checks,
-      ...states.flatMap(({ checks }) => checks),
+      ...states.flatMap(({ state }) => state.checks),
       ...(examined === undefined ? [] : await modelChecks({ ...examined, usable })),
       ...machineChecks({ env: origin.env, config, dates, now: clock.date() }),
     ],

@@ -24,6 +24,7 @@ export function writeFix(file: string, fix: Fix): string {
 /** For this model alone: what was shown of one need not hold for another. */
 export function fixedText(text: string, { upstream, model, capabilities }: Fix): string {
   const before = valueOf(text);
+  if (!isFields(at(before, ["upstreams", upstream]))) throw noPlace(upstream);
   const place = ["upstreams", upstream, "capabilities", "models"];
   const entries = at(before, place);
   const list: readonly unknown[] = Array.isArray(entries) ? entries : [];
@@ -31,7 +32,10 @@ export function fixedText(text: string, { upstream, model, capabilities }: Fix):
   const changes: readonly Change[] =
     known === -1
       ? [{ path: [...place, list.length], value: { match: model, ...capabilities } }]
-      : leaves(capabilities).map(({ path, value }) => ({ path: [...place, known, ...path], value }));
+      : leaves(capabilities).map(({ path, value }) => ({
+          path: [...place, known, ...path],
+          value,
+        }));
   let after = text;
   let expected = before;
   for (const { path, value } of changes) {
@@ -54,8 +58,7 @@ const noPlace = (upstream: string): Fault =>
 type Change = { readonly path: Path; readonly value: unknown };
 
 /** Variables stand for themselves here: what they hold does not matter. */
-const valueOf = (text: string): unknown =>
-  readConfigFile(text, "", (name) => `\${${name}}`).value;
+const valueOf = (text: string): unknown => readConfigFile(text, "", (name) => `\${${name}}`).value;
 
 function at(value: unknown, path: Path): unknown {
   let inner = value;

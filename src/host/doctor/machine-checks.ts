@@ -7,8 +7,6 @@ import { proxyFor } from "../../upstreams/http/proxy.ts";
 import type { Environment } from "../config/env.ts";
 import type { Check } from "../../console/wire-checks.ts";
 
-type Made = Omit<Check, "group" | "id"> & { readonly id: string };
-
 export type MachineState = {
   readonly env: Environment;
   readonly config: Config | undefined;
@@ -18,8 +16,9 @@ export type MachineState = {
 };
 
 export function machineChecks(state: MachineState): readonly Check[] {
-  const checks: Made[] = [
+  return [
     {
+      group: "machine",
       id: "machine.node",
       subject: "Node",
       outcome: "ok",
@@ -30,14 +29,13 @@ export function machineChecks(state: MachineState): readonly Check[] {
     ...proxyChecks(state),
     ...storeChecks(state.config),
   ];
-  return checks.map((check) => ({ group: "machine", ...check }));
 }
 
 /** Beyond this certificates, signatures and one-time keys fail. */
 const MOST_SKEW_MS = 300_000;
 
 /** One upstream may have a wrong clock; the one that differs least is believed. */
-function clockCheck({ dates, now }: MachineState): Made[] {
+function clockCheck({ dates, now }: MachineState): Check[] {
   const skews = [...dates]
     .map(([name, date]) => ({ name, skew: Date.parse(date) - now }))
     .filter(({ skew }) => Number.isFinite(skew))
@@ -49,6 +47,7 @@ function clockCheck({ dates, now }: MachineState): Made[] {
   if (Math.abs(skew) <= MOST_SKEW_MS)
     return [
       {
+        group: "machine",
         id: "machine.clock",
         subject: "clock",
         outcome: "ok",
@@ -57,6 +56,7 @@ function clockCheck({ dates, now }: MachineState): Made[] {
     ];
   return [
     {
+      group: "machine",
       id: "machine.clock",
       subject: "clock",
       outcome: "wrong",
@@ -66,10 +66,11 @@ function clockCheck({ dates, now }: MachineState): Made[] {
   ];
 }
 
-function certificateChecks(env: Environment): Made[] {
-  const checks: Made[] = [];
+function certificateChecks(env: Environment): Check[] {
+  const checks: Check[] = [];
   if (env["NODE_TLS_REJECT_UNAUTHORIZED"] === "0")
     checks.push({
+      group: "machine",
       id: "machine.certificates",
       subject: "NODE_TLS_REJECT_UNAUTHORIZED",
       outcome: "wrong",
@@ -79,6 +80,7 @@ function certificateChecks(env: Environment): Made[] {
   const file = env["NODE_EXTRA_CA_CERTS"] ?? "";
   if (file !== "" && !isReadable(file))
     checks.push({
+      group: "machine",
       id: "machine.certificates",
       subject: "NODE_EXTRA_CA_CERTS",
       outcome: "wrong",
@@ -98,14 +100,15 @@ function isReadable(file: string): boolean {
 }
 
 /** By the host alone: the address of a proxy may hold a password. */
-function proxyChecks({ env, config }: MachineState): Made[] {
+function proxyChecks({ env, config }: MachineState): Check[] {
   const through = new Map<string, string[]>();
   for (const [name, upstream] of Object.entries(config?.upstreams ?? {})) {
     const base = "base_url" in upstream ? URL.parse(upstream.base_url ?? "") : null;
     const proxy = base === null ? undefined : proxyFor(base, env);
     if (proxy !== undefined) through.set(proxy.host, [...(through.get(proxy.host) ?? []), name]);
   }
-  return [...through].map(([host, names]) => ({
+  return Array.from(through, ([host, names]): Check => ({
+    group: "machine",
     id: "machine.proxy",
     subject: host,
     outcome: "note",
@@ -116,16 +119,17 @@ function proxyChecks({ env, config }: MachineState): Made[] {
 
 const LEAST_FREE = 100 * 1024 * 1024;
 
-function storeChecks(config: Config | undefined): Made[] {
+function storeChecks(config: Config | undefined): Check[] {
   if (config?.store.kind !== "sqlite") return [];
   const { path } = config.store;
   const free = freeBytes(path);
   if (free === undefined) return [];
   const text = `${Math.floor(free / (1024 * 1024))} MB are free where past answers are kept`;
   if (free >= LEAST_FREE)
-    return [{ id: "machine.disk", subject: path, outcome: "ok", evidence: text }];
+    return [{ group: "machine", id: "machine.disk", subject: path, outcome: "ok", evidence: text }];
   return [
     {
+      group: "machine",
       id: "machine.disk",
       subject: path,
       outcome: "wrong",

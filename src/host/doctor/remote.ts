@@ -85,18 +85,14 @@ async function keyCheck(target: Parameters<typeof firstModel>[0]): Promise<Check
 /** The calls of `patchbay smoke`: through every door, streamed and whole. */
 async function remoteProbe(url: string, model: string, key: string | undefined): Promise<Probe> {
   const { answers, problems } = await look({ url, key, model, expect: 2, timeout: 60 });
-  const checks = answers.map(({ scene, seen, problems: flaws }): Check => {
-    const about = { group: "models", id: "probe.burst", subject: model } as const;
-    const [flaw] = flaws;
-    if (flaw === undefined)
-      return {
-        ...about,
-        outcome: "ok",
-        evidence: `${sceneName(scene)}: ${seen.calls.length} calls came`,
-      };
-    const remedy = "Run patchbay doctor --probe where the gateway runs.";
-    return { ...about, outcome: "wrong", evidence: `${sceneName(scene)}: ${flaw}`, remedy };
-  });
+  const checks = answers.map(({ scene, seen, problems: [flaw] }): Check => ({
+    group: "models",
+    id: "probe.burst",
+    subject: model,
+    outcome: flaw === undefined ? "ok" : "wrong",
+    evidence: `${sceneName(scene)}: ${flaw ?? `${seen.calls.length} calls came`}`,
+    remedy: flaw === undefined ? undefined : "Run patchbay doctor --probe where it runs.",
+  }));
   const between = problems.map((evidence): Check => ({
     group: "models",
     id: "probe.agree",

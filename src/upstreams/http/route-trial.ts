@@ -31,7 +31,11 @@ export async function tryRoute(
   const request: HttpRequest = {
     method: "POST",
     path: route === undefined ? ownPath(model ?? "") : pathTo(route),
-    headers: [...(isSignedIn ? headers : withoutCredentials(headers)), "accept", "application/json"],
+    headers: [
+      ...(isSignedIn ? headers : withoutCredentials(headers)),
+      "accept",
+      "application/json",
+    ],
     body: transport.encode(JSON.stringify(model === undefined ? {} : { model })),
   };
   try {

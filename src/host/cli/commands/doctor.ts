@@ -138,7 +138,7 @@ function* probeLines(done: Probed | undefined): Generator<string> {
     : `It is written to ${written.file}; what was there is kept as ${written.backup}.`;
 }
 
-const probeJson = ({ probe: { checks: _, ...probe }, written }: Probed): object => ({
-  ...probe,
-  written: written ?? null,
-});
+function probeJson({ probe, written }: Probed): object {
+  const { upstream, model, requests, capabilities } = probe;
+  return { upstream, model, requests, capabilities, written: written ?? null };
+}

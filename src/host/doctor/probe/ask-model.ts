@@ -3,6 +3,7 @@
 import { upstreamAdapter, type AdapterParts } from "../../../adapters/upstream.ts";
 import type { ModelRequest } from "../../../disclosure/adapter.ts";
 import { folding } from "../../../stream/fold.ts";
+import type { Decision } from "../../../turn/decision.ts";
 import type { Usage } from "../../../turn/event.ts";
 import { Fault } from "../../../turn/fault.ts";
 import type { ClientName } from "../../../turn/names.ts";
@@ -18,8 +19,10 @@ export type ProbeAnswer = {
   readonly usage?: Usage | undefined;
   /** Why there is no answer. */
   readonly fault?: Fault | undefined;
-  /** Something of the question could not be written for this upstream. */
-  readonly isChanged: boolean;
+  /** Its tools could not be written as they are for this upstream. */
+  readonly isAskedOtherwise: boolean;
+  /** Something of the answer was not let through. */
+  readonly isWithheld: boolean;
 };
 
 export type Asked = AdapterParts & {
@@ -35,18 +38,23 @@ const PATIENCE_MS = 180_000;
 
 export async function askModel(asked: Asked): Promise<ProbeAnswer> {
   const { upstream, model, profile, request, clock, newId } = asked;
-  const adapter = upstreamAdapter(once(upstream, profile), model, { clock, newId });
+  let isSent = false;
+  const asking = once(upstream, profile, () => (isSent = true));
+  const adapter = upstreamAdapter(asking, model, { clock, newId });
   const folded = folding<ClientName>();
-  let isChanged = false;
-  const report = ({ action }: { readonly action: string }): void => {
-    isChanged ||= action === "dropped" || action === "changed" || action === "reshaped";
+  let isAskedOtherwise = false;
+  let isWithheld = false;
+  const report = ({ action, path }: Decision): void => {
+    if (isSent) isWithheld ||= action === "dropped" || action === "changed";
+    else if (path.startsWith("tools"))
+      isAskedOtherwise ||= ["dropped", "changed", "reshaped"].includes(action);
   };
   const signal = AbortSignal.timeout(PATIENCE_MS);
   try {
     for await (const event of adapter.call(request, { signal, report })) folded.each(event);
   } catch (error) {
     const fault = error instanceof Fault ? error : late(upstream, error);
-    return { calls: [], text: "", items: [], fault, isChanged };
+    return { calls: [], text: "", items: [], fault, isAskedOtherwise, isWithheld };
   }
   const { choices, usage, fault } = folded.answer();
   const items = choices[0]?.items ?? [];
@@ -56,7 +64,8 @@ export async function askModel(asked: Asked): Promise<ProbeAnswer> {
     items,
     usage,
     fault,
-    isChanged,
+    isAskedOtherwise,
+    isWithheld,
   };
 }
 
@@ -66,12 +75,18 @@ const textOf = (item: Item): string =>
     : item.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
 
 /** The upstream under another profile, asked without trying again: so many questions are so many requests. */
-const once = (upstream: Upstream, profile: Profile): Upstream => ({
+const once = (upstream: Upstream, profile: Profile, onSend: () => void): Upstream => ({
   ...upstream,
   profile,
   prepare(turn, to) {
     const prepared = upstream.prepare(turn, to);
-    return { ...prepared, open: (options) => prepared.open({ ...options, retry: false }) };
+    return {
+      ...prepared,
+      open(options) {
+        onSend();
+        return prepared.open({ ...options, retry: false });
+      },
+    };
   },
 });
 

@@ -15,7 +15,11 @@ const forms: readonly Form[] = [
   { sign: /<tool_call>[^<{]*<arg_key>/, vllm: "glm45", sglang: "glm" },
   { sign: /<minimax:tool_call>/, vllm: "minimax_m2", sglang: "minimax-m2" },
   { sign: /<\|tool_calls_section_begin\|>/, vllm: "kimi_k2", sglang: "kimi_k2" },
-  { sign: /<｜tool▁calls▁begin｜>|<\|tool▁calls▁begin\|>/, vllm: "deepseek_v3", sglang: "deepseekv3" },
+  {
+    sign: /<｜tool▁calls▁begin｜>|<\|tool▁calls▁begin\|>/,
+    vllm: "deepseek_v3",
+    sglang: "deepseekv3",
+  },
   { sign: /to=functions\./, vllm: "openai", sglang: "gpt-oss" },
   { sign: /\[TOOL_CALLS\]/, vllm: "mistral", sglang: "mistral" },
   { sign: /<\|python_tag\|>/, vllm: "llama3_json", sglang: "llama3" },
@@ -53,7 +57,10 @@ const jsonIn = (text: string): unknown =>
 function namesTool(value: unknown, tool: string): boolean {
   const [first] = [value].flat();
   if (typeof first !== "object" || first === null) return false;
-  const { name, function: inner } = first as { readonly name?: unknown; readonly function?: unknown };
+  const { name, function: inner } = first as {
+    readonly name?: unknown;
+    readonly function?: unknown;
+  };
   return name === tool || inner === tool || namesTool(inner, tool);
 }
 

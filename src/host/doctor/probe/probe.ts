@@ -100,7 +100,8 @@ function checkOf(question: Question, shown: Shown, { subject, profile, left }: A
     can: new Map(can === undefined ? [] : [[question.name, can]]),
   });
   // What a profile says it cannot do is never asked of it, so nothing is wrong there.
-  const isKnown = can === false && Object.keys(claimed).length === 0 && question.name !== "one_call";
+  const isKnown =
+    can === false && Object.keys(claimed).length === 0 && question.name !== "one_call";
   const remedy =
     question.name === "one_call" && left !== undefined
       ? remedyFor(left, profile.name)

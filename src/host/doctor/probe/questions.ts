@@ -149,8 +149,9 @@ export const questions: readonly [Question, ...Question[]] = [
     title: "no call where none is allowed",
     request: () => asking(prompt(1), { toolChoice: { type: "none" } }),
     open: choosing("none"),
-    judge: ({ calls, text }) =>
-      calls.length === 0 && leftInText(text, tool.name) === undefined
+    // A call that nobody may make is withheld like any other, and only told of.
+    judge: ({ calls, text, isWithheld }) =>
+      calls.length === 0 && !isWithheld && leftInText(text, tool.name) === undefined
         ? { outcome: "ok", evidence: "no call came", can: true }
         : { outcome: "wrong", evidence: "a call came all the same", can: false },
   },
@@ -169,8 +170,12 @@ export const questions: readonly [Question, ...Question[]] = [
     }),
     judge(answer) {
       const [call] = answer.calls;
-      if (answer.isChanged)
-        return { outcome: "note", evidence: "its dialect has none; functions stand in", can: false };
+      if (answer.isAskedOtherwise)
+        return {
+          outcome: "note",
+          evidence: "its dialect has none; functions stand in",
+          can: false,
+        };
       if (call === undefined) return { outcome: "unknown", evidence: inWords(answer) };
       const evidence = `a call came with ${quoted(call.input)}`;
       return call.kind === "custom"
