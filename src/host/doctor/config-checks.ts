@@ -4,6 +4,7 @@ import { readFileSync, statSync } from "node:fs";
 import type { Config } from "../../gateway/config.ts";
 import { findingLine, readConfigFile } from "../config/config-file.ts";
 import { loadConfig, type Origin } from "../config/load.ts";
+import { append } from "../../turn/append.ts";
 import { isFields } from "../../turn/json.ts";
 import type { Check } from "../../console/wire-checks.ts";
 import { wordsOfFinding } from "./check.ts";
@@ -40,9 +41,9 @@ export function examineConfig(origin: Origin, running?: Config): ConfigState {
       evidence: validText(file),
     });
   const config = loaded.ok ? loaded.config : undefined;
-  if (running !== undefined && file !== undefined) checks.push(...takenUp(file, config, running));
+  if (running !== undefined && file !== undefined) append(checks, takenUp(file, config, running));
   const read = file === undefined ? undefined : readable(file);
-  if (file !== undefined && read !== undefined) checks.push(...permissionChecks(file, read));
+  if (file !== undefined && read !== undefined) append(checks, permissionChecks(file, read));
   return {
     checks,
     file,
