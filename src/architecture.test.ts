@@ -126,7 +126,8 @@ const spreadArguments = (file: string, text: string): string[] =>
 /** Data that says who speaks which dialect. */
 const declaresDialects = /^(?:dialects|profiles)\/|^host\/config\/providers\.ts$/;
 /** The same words where others mean something else by them. */
-const notDialects = /"gen_ai\.operation\.name": "\w+"|\bwire_api: "\w+"/g;
+const notDialects =
+  /"gen_ai\.operation\.name": "\w+"|\bwire_api: "\w+"|\bCOPILOT_PROVIDER_WIRE_API: "\w+"/g;
 
 /** Where a file outside `dialects` names a dialect: whoever must know something of one asks its traits. */
 function namedDialects(file: string, text: string): string[] {

@@ -25,6 +25,10 @@ type Home = Disposable & {
   left(): readonly string[];
 };
 
+/** Answers `--version`. */
+const version = (number: string): string =>
+  `if (process.argv[2] === "--version") { console.log("${number}"); process.exit(0); }\n`;
+
 function homeFolder(): Home {
   const path = mkdtempSync(join(tmpdir(), "patchbay-launch-test-"));
   for (const folder of ["work", "bin", "tmp"]) mkdirSync(join(path, folder));
@@ -37,15 +41,20 @@ function homeFolder(): Home {
   return {
     path,
     write,
-    program: (name, source) => void write(`bin/${name}`, `#!${process.execPath}\n${source}`),
+    program: (name, source) =>
+      void write(`bin/${name}`, `#!${process.execPath}\n${version("1.35.0")}${source}`),
     left: () => readdirSync(join(path, "tmp")).filter((name) => name.startsWith("patchbay-launch")),
     [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true, maxRetries: 5 }),
   };
 }
 
-/** Runs `patchbay launch` in a home, with its own programs and those of the project on PATH. */
-function launching({ path }: Home, args: readonly string[]) {
-  const child = spawn(process.execPath, [cli, "launch", ...args], {
+/** Runs `patchbay launch` in a home. */
+const launching = (home: Home, args: readonly string[]) =>
+  running(home, [process.execPath, cli, "launch", ...args]);
+
+/** Runs a program in a home, with its own programs and those of the project on PATH. */
+function running({ path }: Home, [program = "", ...args]: readonly string[]) {
+  const child = spawn(program, args, {
     cwd: join(path, "work"),
     env: {
       ...compileCache,
@@ -57,11 +66,11 @@ function launching({ path }: Home, args: readonly string[]) {
     },
     stdio: ["ignore", "pipe", "pipe"],
   });
-  const ended = async (): Promise<{ code: number; out: string; errors: string }> => {
+  const ended = async (): Promise<{ code: number | null; out: string; errors: string }> => {
     const [out, errors, [code]] = await Promise.all([
       text(child.stdout),
       text(child.stderr),
-      once(child, "close") as Promise<[number]>,
+      once(child, "close") as Promise<[number | null]>,
     ]);
     return { code, out, errors };
   };
@@ -132,10 +141,78 @@ describe("an agent that is launched", () => {
   });
 });
 
+describe("a launch that is ended by force", () => {
+  const idle = `setInterval(() => {}, 1000); console.log(process.pid)`;
+
+  it("leaves nothing where the agent is killed", async () => {
+    using home = homeFolder();
+    home.program("goose", idle);
+    const { child, ended } = launching(home, ["goose"]);
+    const [pid] = (await once(child.stdout, "data")) as [Buffer];
+    process.kill(Number(String(pid)), "SIGKILL");
+    expect((await ended).code).toBe(137);
+    expect(home.left()).toEqual([]);
+  });
+
+  it("has its folder removed by the next one where the gateway is killed", async () => {
+    using home = homeFolder();
+    home.program("cn", idle);
+    const { child, ended } = launching(home, ["continue"]);
+    const [pid] = (await once(child.stdout, "data")) as [Buffer];
+    child.kill("SIGKILL");
+    process.kill(Number(String(pid)), "SIGKILL");
+    await ended;
+    expect(home.left()).toHaveLength(1);
+    home.program("goose", asking);
+    expect((await launch(home, "goose")).code).toBe(7);
+    expect(home.left()).toEqual([]);
+  });
+});
+
+describe("an agent of another version", () => {
+  it("is launched with a note", async () => {
+    using home = homeFolder();
+    home.write(
+      "bin/goose",
+      `#!${process.execPath}
+${version("99.1.0")}${asking}`,
+    );
+    const { code, errors } = await launch(home, "goose");
+    expect(code).toBe(7);
+    expect(errors).toContain("goose 99.1.0 is newer than 1.35.0");
+  });
+});
+
+describe("--keep and --restore", () => {
+  const settings = `model = "gpt-9"\n[model_providers.other]\nname = "Other"\n`;
+
+  it("change the agent's settings and put them back, with no gateway there", async () => {
+    using home = homeFolder();
+    const now = home.write(".codex/config.toml", settings);
+    const unheard = await launch(home, "codex", "--keep", "--url", "http://127.0.0.1:9");
+    expect([unheard.code, now()]).toEqual([1, settings]);
+    const kept = await launch(
+      home,
+      "codex",
+      "--keep",
+      "--url",
+      "http://127.0.0.1:9",
+      "--model",
+      "m",
+    );
+    expect(kept).toMatchObject({ code: 0, out: expect.stringContaining("codex --restore") });
+    expect(now()).toContain('base_url = "http://127.0.0.1:9/v1"');
+    const restored = await launch(home, "codex", "--restore");
+    expect(restored).toMatchObject({ code: 0, out: expect.stringContaining("byte for byte") });
+    expect(now()).toBe(settings);
+  });
+});
+
 describe.skipIf(noCodex)("Codex CLI whose own settings name another place", () => {
   it("answers from the gateway, and its settings stay as they are", async () => {
     using home = homeFolder();
-    const settings = `model = "gpt-9"\nmodel_provider = "other"\n[model_providers.other]\nname = "Other"\nbase_url = "http://127.0.0.1:9/v1"\n`;
+    const settings = `model = "gpt-9"\nmodel_provider = "other"\n[model_providers.other]\nname = "Other"\nbase_url = "http://127.0.0.1:9/v1"\n[model_providers.patchbay]\nname = "Mine"\nbase_url = "http://127.0.0.1:9/v1"\n`;
+    const signIn = home.write(".codex/auth.json", `{"OPENAI_API_KEY":"sk-mine"}`);
     const now = home.write(".codex/config.toml", settings);
     const exec = ["exec", "--skip-git-repo-check", "Say hello"];
     const { code, out, errors } = await launch(home, "codex", "--", ...exec);
@@ -144,14 +221,34 @@ describe.skipIf(noCodex)("Codex CLI whose own settings name another place", () =
     expect(errors).toMatch(/1 turn, .*To go on: patchbay launch codex -- resume/);
     expect(errors).not.toMatch(/metadata/i);
     expect(now()).toBe(settings);
+    expect(signIn()).toContain("sk-mine");
     expect(home.left()).toEqual([]);
+  });
+
+  it("goes there by itself while its settings are kept, and they are put back", async () => {
+    using home = homeFolder();
+    const settings = `# mine\nmodel = "gpt-9"\nmodel_provider = "other"\n[model_providers.other]\nname = "Other"\nbase_url = "http://127.0.0.1:9/v1"\n`;
+    const now = home.write(".codex/config.toml", settings);
+    await using served = await serve({});
+    expect((await launch(home, "codex", "--keep", "--url", served.url)).code).toBe(0);
+    const { code, out, errors } = await running(home, [
+      join(programs, "codex"),
+      "exec",
+      "--skip-git-repo-check",
+      "Say hello",
+    ]).ended;
+    expect({ code, errors }).toMatchObject({ code: 0 });
+    expect(out).toContain("Patchbay's built-in demo model");
+    expect(errors).not.toMatch(/metadata/i);
+    expect((await launch(home, "codex", "--restore")).code).toBe(0);
+    expect(now()).toBe(settings);
   });
 });
 
 describe.skipIf(noClaude)("Claude Code whose own settings name another place", () => {
   it("answers from the gateway, and its settings stay as they are", async () => {
     using home = homeFolder();
-    const settings = `{"env":{"ANTHROPIC_BASE_URL":"http://127.0.0.1:9","ANTHROPIC_AUTH_TOKEN":"x"}}`;
+    const settings = `{"model":"claude-opus-9","apiKeyHelper":"echo sk-mine","env":{"ANTHROPIC_BASE_URL":"http://127.0.0.1:9","ANTHROPIC_AUTH_TOKEN":"x","CLAUDE_CODE_USE_BEDROCK":"1"}}`;
     const now = home.write(".claude/settings.json", settings);
     const { code, out, errors } = await launch(home, "claude", "--", "-p", "Say hello");
     expect({ code, errors }).toMatchObject({ code: 0 });
@@ -159,5 +256,18 @@ describe.skipIf(noClaude)("Claude Code whose own settings name another place", (
     expect(errors).toMatch(/1 turn, /);
     expect(now()).toBe(settings);
     expect(home.left()).toEqual([]);
+  });
+
+  it("goes there by itself while its settings are kept, and they are put back", async () => {
+    using home = homeFolder();
+    const settings = `{\n  "env": {"ANTHROPIC_BASE_URL": "http://127.0.0.1:9"},\n  "cleanupPeriodDays": 30\n}\n`;
+    const now = home.write(".claude/settings.json", settings);
+    await using served = await serve({});
+    expect((await launch(home, "claude", "--keep", "--url", served.url)).code).toBe(0);
+    const { code, out } = await running(home, [join(programs, "claude"), "-p", "Say hello"]).ended;
+    expect(code).toBe(0);
+    expect(out).toContain("Patchbay's built-in demo model");
+    expect((await launch(home, "claude", "--restore")).code).toBe(0);
+    expect(JSON.parse(now())).toEqual(JSON.parse(settings));
   });
 });

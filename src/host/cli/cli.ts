@@ -206,7 +206,7 @@ Examples:
 program
   .command("launch")
   .description(
-    "run an agent on a model behind this gateway: codex, claude, opencode, qwen, cline, continue, aider, goose or crush; none of its files are changed",
+    "run an agent on a model behind this gateway: codex, claude, opencode, qwen, cline, continue, aider, goose, crush or copilot; none of its files are changed without --keep",
   )
   .argument("<agent>", "the agent, which must be on PATH")
   .argument("[args...]", "passed on to it; write -- before them")
@@ -220,6 +220,12 @@ program
   .option("-m, --model <name>", "the model to ask; default: the first that GET /v1/models lists")
   .option("--small <name>", "the model for small work; default: the same")
   .option("--context <tokens>", "how much a conversation may hold", readTokens, 200_000)
+  .option("--strict", "refuse what would not arrive whole, as `tools.strict` does")
+  .option(
+    "--keep",
+    "run nothing, and point the agent's own settings at a gateway, for desktop apps and editors",
+  )
+  .option("--restore", "undo --keep; no gateway need be there")
   .option("--json", "at the end, print what was done as JSON on standard error")
   .addHelpText(
     "after",
@@ -227,7 +233,9 @@ program
 Examples:
   patchbay launch codex
   patchbay launch claude --model glm-5 -- -p "List the files here"
-  patchbay launch codex --url https://patchbay.example.com -- exec "Run the tests"`,
+  patchbay launch codex --url https://patchbay.example.com -- exec "Run the tests"
+  patchbay launch codex --keep --model gpt-5.5    its desktop app and editors too, until
+  patchbay launch codex --restore                 the settings are as they were`,
   )
   .action(async (agent: string, args: string[], options: LaunchOptions) =>
     (await import("./commands/launch.ts")).launch(agent, args, options),

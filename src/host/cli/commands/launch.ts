@@ -1,14 +1,15 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { fieldsIn, fieldsOf, filledText, listOf } from "../../../dialects/shared/loose.ts";
 import { Fault } from "../../../turn/fault.ts";
 import { onPath } from "../../../upstreams/codex/command.ts";
 import { environment, type Environment } from "../../config/env.ts";
-import type { Agent, Destination, Pointing } from "../launch/agent.ts";
+import { exitCode } from "../exit-code.ts";
+import type { Agent, Destination, Lasting } from "../launch/agent.ts";
 import { findAgent } from "../launch/agents.ts";
+import { keepAgent, restoreAgent, restoredLines } from "../launch/keep/command.ts";
+import { modelsAt } from "../launch/models-at.ts";
 import { openOwnGateway } from "../launch/own-gateway.ts";
+import { privateFolder } from "../launch/private-folder.ts";
 import { outputOf, runAgent } from "../launch/run-agent.ts";
+import { versionNote } from "../launch/version-note.ts";
 import { countLine, countTurns, type TurnCount } from "../launch/turn-count.ts";
 
 export type LaunchOptions = {
@@ -18,6 +19,9 @@ export type LaunchOptions = {
   readonly model?: string | undefined;
   readonly small?: string | undefined;
   readonly context: number;
+  readonly strict?: boolean | undefined;
+  readonly keep?: boolean | undefined;
+  readonly restore?: boolean | undefined;
   readonly json?: boolean | undefined;
 };
 
@@ -32,23 +36,90 @@ export async function launch(
 ): Promise<void> {
   const env = environment();
   const agent = findAgent(name);
-  const path = env["PATH"] ?? env["Path"] ?? "";
-  const [file] = agent.commands.flatMap((command) => onPath(command, path) ?? []);
+  if (options.restore === true) return restore(agent, env, options);
+  const file = programOf(agent, env);
+  if (options.keep === true) return keep(agent, file, args, options);
   if (file === undefined)
     throw new Fault(
       "request.invalid",
       `${agent.title} is not on PATH: there is no \`${agent.commands.join("` or `")}\`. To get it: ${agent.install}`,
     );
+  const output = outputOf(file, env);
+  const version = versionNote(agent, file, output);
   await using gateway = await gatewayFor(agent, options, env);
   using folder = privateFolder();
   const to = await destination(gateway, options, folder.path);
-  const pointing = await agent.point(to, outputOf(file, env));
-  writeFiles(folder.path, pointing);
+  const pointing = await agent.point(to, output);
+  folder.write(pointing.files ?? {});
+  const note = await version;
   if (options.json !== true)
-    process.stderr.write(`${agent.title} on ${to.model} through ${gateway.url}\n`);
+    for (const line of [note ?? [], `${agent.title} on ${to.model} through ${gateway.url}`].flat())
+      process.stderr.write(`${line}\n`);
   const all = [...(pointing.args ?? []), ...args];
   process.exitCode = await runAgent(file, all, { ...env, ...pointing.env });
   tell(agent, gateway.count(), options);
+}
+
+function programOf({ commands }: Agent, env: Environment): string | undefined {
+  const path = env["PATH"] ?? env["Path"] ?? "";
+  return commands.flatMap((command) => onPath(command, path) ?? [])[0];
+}
+
+/** `--keep`: nothing is run, since it is meant for what others start. */
+async function keep(
+  agent: Agent,
+  file: string | undefined,
+  args: readonly string[],
+  options: LaunchOptions,
+): Promise<void> {
+  if (args.length > 0)
+    throw new Fault("request.invalid", "`--keep` runs nothing; leave out what follows the agent.");
+  const env = environment();
+  const { PATCHBAY_API_KEY = "", PROXY_API_KEY = "" } = env;
+  const key = options.key ?? (PATCHBAY_API_KEY || PROXY_API_KEY || undefined);
+  const url = rootOf(options.url ?? DEFAULT_URL);
+  const { models, notes: missing } = await modelsKept(url, key, options.model);
+  const [first] = models;
+  const model = options.model ?? first;
+  if (model === undefined)
+    throw new Fault("request.invalid", `${url} lists no model; name one with \`--model\`.`);
+  const { small = model, context } = options;
+  const all = models.includes(model) ? models : [model, ...models];
+  const to: Lasting = { url, key, model, small, models: all, context };
+  const output = file === undefined ? () => Promise.resolve("") : outputOf(file, env);
+  const kept = await keepAgent(agent, to, { env, output });
+  const notes = [...missing, ...kept.notes];
+  if (options.json === true)
+    console.log(JSON.stringify({ agent: agent.name, ...kept, notes, url }));
+  else
+    for (const line of [`${kept.file} points at ${model} through ${url}.`, ...notes])
+      console.log(line);
+}
+
+const DEFAULT_URL = "http://127.0.0.1:11435";
+
+/** Without the path of the API, whichever way it was written. */
+const rootOf = (url: string): string => url.replace(/\/+(?:v1\/*)?$/, "");
+
+/** A gateway that is not running yet will do where the model is named. */
+async function modelsKept(
+  url: string,
+  key: string | undefined,
+  model: string | undefined,
+): Promise<{ readonly models: readonly string[]; readonly notes: readonly string[] }> {
+  try {
+    return { models: await modelsAt(url, key ?? "unused"), notes: [] };
+  } catch (error) {
+    if (model === undefined || !(error instanceof Fault)) throw error;
+    return { models: [model], notes: [error.message] };
+  }
+}
+
+function restore(agent: Agent, env: Environment, { json = false }: LaunchOptions): void {
+  const restored = restoreAgent(agent, env);
+  if (restored.outcome === "by hand") process.exitCode = exitCode.wrong;
+  if (json) console.log(JSON.stringify({ agent: agent.name, ...restored }));
+  else for (const line of restoredLines(agent, restored)) console.log(line);
 }
 
 type Reached = AsyncDisposable & {
@@ -60,13 +131,18 @@ type Reached = AsyncDisposable & {
 
 async function gatewayFor(
   { name: agent }: Agent,
-  { url, key, config }: LaunchOptions,
+  { url, key, config, strict = false }: LaunchOptions,
   env: Environment,
 ): Promise<Reached> {
   if (url !== undefined) {
+    if (strict)
+      throw new Fault(
+        "request.invalid",
+        "`--strict` is for a gateway of the launch's own; that at `--url` has `tools.strict` in its configuration.",
+      );
     const { PATCHBAY_API_KEY = "", PROXY_API_KEY = "" } = env;
     return {
-      url: url.replace(/\/+(?:v1\/*)?$/, ""),
+      url: rootOf(url),
       key: key ?? (PATCHBAY_API_KEY || PROXY_API_KEY || "unused"),
       count: () => undefined,
       [Symbol.asyncDispose]: () => Promise.resolve(),
@@ -75,7 +151,7 @@ async function gatewayFor(
   const counted = countTurns();
   const directory = process.cwd();
   const { report } = counted;
-  const own = await openOwnGateway({ agent, file: config, env, directory, report });
+  const own = await openOwnGateway({ agent, strict, file: config, env, directory, report });
   for (const note of own.notes) process.stderr.write(`${note}\n`);
   return { ...own, count: counted.count, [Symbol.asyncDispose]: () => own[Symbol.asyncDispose]() };
 }
@@ -90,44 +166,6 @@ async function destination(
   if (chosen === undefined)
     throw new Fault("request.invalid", `${url} lists no model; name one with \`--model\`.`);
   return { url, key, model: chosen, small: small ?? chosen, models, context, folder };
-}
-
-async function modelsAt(url: string, key: string): Promise<readonly string[]> {
-  let response: Response;
-  try {
-    const headers = { authorization: `Bearer ${key}` };
-    const signal = AbortSignal.timeout(10_000);
-    response = await fetch(`${url}/v1/models`, { headers, signal });
-  } catch (error) {
-    throw new Fault(
-      "request.invalid",
-      `Nobody answers at ${url}; start it with \`patchbay serve\`, or leave \`--url\` out.`,
-      {},
-      error,
-    );
-  }
-  const body = fieldsIn(await response.text());
-  if (response.ok)
-    return (listOf(body?.data) ?? []).flatMap((one) => filledText(fieldsOf(one)?.id) ?? []);
-  const why = filledText(fieldsOf(body?.error)?.message) ?? `it answers ${response.status}`;
-  throw new Fault("request.invalid", `${url} does not list its models: ${why}`);
-}
-
-/** Readable by this user alone, and gone with the launch. */
-function privateFolder(): Disposable & { readonly path: string } {
-  const path = mkdtempSync(join(tmpdir(), "patchbay-launch-"));
-  return {
-    path,
-    [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true, maxRetries: 5 }),
-  };
-}
-
-function writeFiles(folder: string, { files = {} }: Pointing): void {
-  for (const [name, text] of Object.entries(files)) {
-    const path = join(folder, name);
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    writeFileSync(path, text, { mode: 0o600 });
-  }
 }
 
 /** On standard error: the other is the agent's. */

@@ -1,5 +1,9 @@
 /** What `patchbay launch` knows of an agent: how one process of it is pointed at a gateway. */
 
+import type { Environment } from "../../config/env.ts";
+import type { SettingsFormatName } from "./keep/formats.ts";
+import type { Entry } from "./keep/settings-text.ts";
+
 /** Where an agent is sent, and what it is told of the models there. */
 export type Destination = {
   /** The gateway's address, without `/v1`. */
@@ -26,8 +30,28 @@ export type Pointing = {
   readonly files?: Readonly<Record<string, string>> | undefined;
 };
 
-/** Runs the agent with some arguments to its end and gives what it printed. */
-export type Output = (args: readonly string[]) => Promise<string>;
+/** What settings that last say: there is no folder of a launch, and a key only where the gateway has any. */
+export type Lasting = Omit<Destination, "key" | "folder"> & {
+  readonly key?: string | undefined;
+};
+
+/** Where a user's settings are. */
+export type Place = { readonly home: string; readonly env: Environment };
+
+/** The settings file of an agent, for `--keep`. */
+export type Keeping = {
+  readonly format: SettingsFormatName;
+  file(place: Place): string;
+  /** Files of ours that the settings name, for the folder that the settings are in: text by name. */
+  beside?(to: Lasting, output: Output): Promise<Readonly<Record<string, string>>>;
+  /** `beside`: the paths of these files by their names. */
+  entries(to: Lasting, beside: Readonly<Record<string, string>>): readonly Entry[];
+  /** What else the user must do. */
+  note?(to: Lasting): string | undefined;
+};
+
+/** Runs the agent with some arguments to its end, for a while at most, and gives what it printed. */
+export type Output = (args: readonly string[], limitMs?: number) => Promise<string>;
 
 export type Agent = {
   /** As it is typed behind `patchbay launch`. */
@@ -40,6 +64,8 @@ export type Agent = {
   /** The version whose flags and settings were tried, or read of where it says so. */
   readonly tried: string;
   point(to: Destination, output: Output): Pointing | Promise<Pointing>;
+  /** None where it has no settings file that was tried. */
+  readonly keeping?: Keeping | undefined;
   /** How a conversation goes on later, where the agent would go elsewhere by itself. */
   readonly resume?: string | undefined;
 };

@@ -54,6 +54,11 @@ it("names the agents there are, and the one that was meant", () => {
   expect(() => findAgent("codx")).toThrow(/there are codex, claude, .*Did you mean `codex`\?/);
 });
 
+it("knows of agents that cannot be launched, and why", () => {
+  expect(() => findAgent("amp")).toThrow("asked by its own server");
+  expect(() => findAgent("Gemini")).toThrow("Gemini's own dialect");
+});
+
 describe("the catalog for Codex", () => {
   it("has our models before its own, each with an own name and the prompt of a plain one", () => {
     const { models } = JSON.parse(catalogWith(bundled, ["m", "a"], 1000) ?? "") as {

@@ -1,9 +1,22 @@
 /** Agents that speak Chat Completions, and how each is pointed at a gateway without an edit. */
 
 import { join } from "node:path";
-import type { Agent, Destination } from "./agent.ts";
+import { existsSync } from "node:fs";
+import type { Agent, Destination, Lasting, Place } from "./agent.ts";
 
-const v1 = ({ url }: Destination): string => `${url}/v1`;
+const v1 = ({ url }: Pick<Destination, "url">): string => `${url}/v1`;
+
+const openCodeProvider = (to: Lasting, key: string) => {
+  const limit = { context: to.context, output: Math.min(32_000, to.context) };
+  const names = [...new Set([to.model, to.small, ...to.models])];
+  const models = Object.fromEntries(names.map((name) => [name, { name, tool_call: true, limit }]));
+  const options = { baseURL: v1(to), apiKey: key };
+  return { npm: "@ai-sdk/openai-compatible", name: "Patchbay", options, models };
+};
+
+/** Where programs keep their configuration. */
+const configHome = ({ home, env }: Place): string =>
+  env["XDG_CONFIG_HOME"] || join(home, ".config");
 
 export const openCode: Agent = {
   name: "opencode",
@@ -11,16 +24,29 @@ export const openCode: Agent = {
   commands: ["opencode"],
   install: "npm install -g opencode-ai",
   tried: "1.18.33",
+  keeping: {
+    format: "jsonc",
+    file(place) {
+      const files = ["opencode.jsonc", "opencode.json"].map((name) =>
+        join(configHome(place), "opencode", name),
+      );
+      return (
+        files.find((file) => existsSync(file)) ??
+        join(configHome(place), "opencode", "opencode.json")
+      );
+    },
+    entries: (to) => [
+      {
+        path: ["provider", "patchbay"],
+        value: openCodeProvider(to, to.key ?? "none"),
+        owned: true,
+      },
+      { path: ["model"], value: `patchbay/${to.model}` },
+      { path: ["small_model"], value: `patchbay/${to.small}` },
+    ],
+  },
   point(to) {
-    const limit = { context: to.context, output: Math.min(32_000, to.context) };
-    const models = Object.fromEntries(
-      [...new Set([to.model, to.small, ...to.models])].map((name) => [
-        name,
-        { name, tool_call: true, limit },
-      ]),
-    );
-    const options = { baseURL: v1(to), apiKey: "{env:PATCHBAY_API_KEY}" };
-    const provider = { npm: "@ai-sdk/openai-compatible", name: "Patchbay", options, models };
+    const provider = openCodeProvider(to, "{env:PATCHBAY_API_KEY}");
     const config = {
       provider: { patchbay: provider },
       model: `patchbay/${to.model}`,
@@ -37,11 +63,33 @@ export const qwenCode: Agent = {
   commands: ["qwen"],
   install: "npm install -g @qwen-code/qwen-code",
   tried: "0.24.4",
+  keeping: {
+    format: "jsonc",
+    file: ({ home }) => join(home, ".qwen", "settings.json"),
+    entries: (to) => [
+      { path: ["security", "auth", "selectedType"], value: "openai" },
+      { path: ["model", "name"], value: to.model },
+      // These count before what `security.auth` says.
+      { path: ["env", "OPENAI_BASE_URL"], value: v1(to) },
+      { path: ["env", "OPENAI_API_KEY"], value: to.key ?? "none" },
+      { path: ["env", "OPENAI_MODEL"], value: to.model },
+    ],
+  },
   point: (to) => ({
     args: ["--auth-type", "openai", "--openai-base-url", v1(to), "-m", to.model],
     env: { OPENAI_API_KEY: to.key },
   }),
 };
+
+const continueModel = (to: Lasting, name: string) => ({
+  name,
+  provider: "openai",
+  model: to.model,
+  apiBase: v1(to),
+  apiKey: to.key ?? "none",
+  capabilities: ["tool_use"],
+  contextLength: to.context,
+});
 
 export const continueCli: Agent = {
   name: "continue",
@@ -49,18 +97,17 @@ export const continueCli: Agent = {
   commands: ["cn"],
   install: "npm install -g @continuedev/cli",
   tried: "1.5.47",
+  keeping: {
+    format: "yaml-list",
+    file: ({ home, env }) =>
+      join(env["CONTINUE_GLOBAL_DIR"] || join(home, ".continue"), "config.yaml"),
+    entries: (to) => [{ path: ["models"], value: continueModel(to, `Patchbay: ${to.model}`) }],
+    note: () => "In an editor, choose the model in Continue's list.",
+  },
   point(to) {
-    const model = {
-      name: to.model,
-      provider: "openai",
-      model: to.model,
-      apiBase: v1(to),
-      apiKey: to.key,
-      capabilities: ["tool_use"],
-      contextLength: to.context,
-    };
+    const models = [continueModel(to, to.model)];
     // JSON is YAML too.
-    const config = { name: "Patchbay", version: "1.0.0", schema: "v1", models: [model] };
+    const config = { name: "Patchbay", version: "1.0.0", schema: "v1", models };
     return {
       args: ["--config", join(to.folder, "config.yaml")],
       files: { "config.yaml": JSON.stringify(config) },
@@ -74,6 +121,16 @@ export const aider: Agent = {
   commands: ["aider"],
   install: "pip install aider-chat",
   tried: "0.86.2",
+  keeping: {
+    format: "yaml",
+    file: ({ home }) => join(home, ".aider.conf.yml"),
+    entries: (to) => [
+      { path: ["model"], value: `openai/${to.model}` },
+      { path: ["weak-model"], value: `openai/${to.small}` },
+      { path: ["openai-api-base"], value: v1(to) },
+      { path: ["openai-api-key"], value: to.key ?? "none" },
+    ],
+  },
   point(to) {
     const about = { max_input_tokens: to.context, max_tokens: to.context };
     const metadata = Object.fromEntries(
@@ -87,11 +144,26 @@ export const aider: Agent = {
         `--model-metadata-file=${file}`,
         "--no-show-model-warnings",
       ],
-      env: { OPENAI_API_BASE: v1(to), OPENAI_API_KEY: to.key },
+      // Under these names: what its own files say counts before OPENAI_API_BASE.
+      env: { AIDER_OPENAI_API_BASE: v1(to), AIDER_OPENAI_API_KEY: to.key },
       files: { "models.json": JSON.stringify(metadata) },
     };
   },
 };
+
+const clineProvider = "openai-compatible";
+
+/** In the form that Cline writes it in itself. */
+const clineEntry = (to: Lasting) => ({
+  settings: {
+    provider: clineProvider,
+    apiKey: to.key ?? "none",
+    model: to.model,
+    baseUrl: v1(to),
+  },
+  updatedAt: new Date(0).toISOString(),
+  tokenSource: "manual",
+});
 
 export const cline: Agent = {
   name: "cline",
@@ -99,14 +171,30 @@ export const cline: Agent = {
   commands: ["cline"],
   install: "npm install -g cline",
   tried: "3.0.65",
+  keeping: {
+    format: "json",
+    file: ({ home, env }) =>
+      env["CLINE_PROVIDER_SETTINGS_PATH"] ||
+      join(home, ".cline", "data", "settings", "providers.json"),
+    entries: (to) => [
+      { path: ["version"], value: 1 },
+      { path: ["lastUsedProvider"], value: clineProvider },
+      {
+        path: ["providers", clineProvider],
+        value: clineEntry(to),
+        // It writes the moment of its last use into the entry.
+        known: { settings: { baseUrl: v1(to) } },
+      },
+    ],
+  },
   point(to) {
-    const provider = "openai-compatible";
-    const settings = { provider, apiKey: to.key, model: to.model, baseUrl: v1(to) };
-    // In the form that Cline writes it in itself.
-    const entry = { settings, updatedAt: new Date(0).toISOString(), tokenSource: "manual" };
-    const file = { version: 1, lastUsedProvider: provider, providers: { [provider]: entry } };
+    const file = {
+      version: 1,
+      lastUsedProvider: clineProvider,
+      providers: { [clineProvider]: clineEntry(to) },
+    };
     return {
-      args: ["--data-dir", to.folder, "-P", provider, "-m", to.model],
+      args: ["--data-dir", to.folder, "-P", clineProvider, "-m", to.model],
       files: { "settings/providers.json": JSON.stringify(file) },
     };
   },

@@ -1,9 +1,42 @@
 import { join } from "node:path";
 import { fieldsIn, fieldsOf, listOf } from "../../../dialects/shared/loose.ts";
 import type { Fields } from "../../../turn/turn.ts";
-import type { Agent } from "./agent.ts";
+import type { Agent, Keeping, Lasting } from "./agent.ts";
 
 const CATALOG = "models.json";
+
+const providerOf = ({ url, key }: Lasting) => ({
+  name: "Patchbay",
+  base_url: `${url}/v1`,
+  wire_api: "responses",
+  ...(key === undefined ? {} : { env_key: "PATCHBAY_API_KEY" }),
+});
+
+/** Its own folder has the catalog too: Codex does not start where one is named that is gone. */
+const KEPT_CATALOG = "patchbay-models.json";
+
+/** For the desktop app and editors, which are not started with our flags. */
+const keeping: Keeping = {
+  format: "toml",
+  file: ({ home, env }) => join(env["CODEX_HOME"] || join(home, ".codex"), "config.toml"),
+  async beside({ models, context }, output) {
+    const catalog = catalogWith(await output(["debug", "models", "--bundled"]), models, context);
+    return catalog === undefined ? {} : { [KEPT_CATALOG]: catalog };
+  },
+  entries(to, { [KEPT_CATALOG]: catalog }) {
+    const provider = { path: ["model_providers", "patchbay"], value: providerOf(to), owned: true };
+    return [
+      { path: ["model_provider"], value: "patchbay" },
+      { path: ["model"], value: to.model },
+      ...(catalog === undefined ? [] : [{ path: ["model_catalog_json"], value: catalog }]),
+      provider,
+    ];
+  },
+  note: ({ key }) =>
+    key === undefined
+      ? undefined
+      : "Codex takes the key from PATCHBAY_API_KEY: set it where Codex is started.",
+};
 
 /**
  * Codex by `-c`, which counts before every file. One provider id for ever:
@@ -17,13 +50,10 @@ export const codex: Agent = {
   install: "npm install -g @openai/codex",
   tried: "0.166.0",
   resume: "patchbay launch codex -- resume",
-  async point({ url, key, model, models, context, folder }, output) {
-    const provider = {
-      name: "Patchbay",
-      base_url: `${url}/v1`,
-      wire_api: "responses",
-      env_key: "PATCHBAY_API_KEY",
-    };
+  keeping,
+  async point(to, output) {
+    const { key, model, models, context, folder } = to;
+    const provider = providerOf(to);
     const catalog = catalogWith(await output(["debug", "models", "--bundled"]), models, context);
     const settings = [
       'model_provider="patchbay"',

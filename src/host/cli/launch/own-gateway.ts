@@ -19,6 +19,8 @@ export type OwnGateway = AsyncDisposable & {
 type Wanted = {
   /** Who it is for. */
   readonly agent: string;
+  /** Refuse what would not arrive whole, whatever the configuration says. */
+  readonly strict: boolean;
   /** `--config` */
   readonly file?: string | undefined;
   readonly env: Environment;
@@ -31,7 +33,7 @@ type Wanted = {
  * nobody else has: other users of the machine can reach loopback too. What it
  * stores is the local tenant's, as with a gateway without keys.
  */
-export async function openOwnGateway({ report, ...origin }: Wanted): Promise<OwnGateway> {
+export async function openOwnGateway({ report, strict, ...origin }: Wanted): Promise<OwnGateway> {
   const loaded = loadConfig({ ...origin, host: "127.0.0.1", port: 0 });
   if (!loaded.ok)
     throw new Fault(
@@ -39,8 +41,12 @@ export async function openOwnGateway({ report, ...origin }: Wanted): Promise<Own
       [...loaded.findings, ...loaded.doubts].map(findingLine).join("\n"),
     );
   const key = randomBytes(24).toString("base64url");
-  const { server } = loaded.config;
-  const config = { ...loaded.config, server: { ...server, keys: [{ name: "local", key }] } };
+  const { server, tools } = loaded.config;
+  const config = {
+    ...loaded.config,
+    server: { ...server, keys: [{ name: "local", key }] },
+    tools: { ...tools, strict: strict || tools.strict },
+  };
   const gateway = openRecorded(config, nodePlatform(report));
   const listening = await openServer(gateway, config.server);
   gateway.start();

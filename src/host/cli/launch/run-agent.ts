@@ -7,9 +7,15 @@ import type { Output } from "./agent.ts";
 /** What an agent prints, for questions that it answers by itself; nothing where it does not. */
 export const outputOf =
   (file: string, env: Environment): Output =>
-  (args) =>
+  (args, limitMs = 10_000) =>
     new Promise((resolve) => {
-      const options = { env, timeout: 10_000, maxBuffer: 32 * 1024 * 1024, shell: onWindows };
+      const options = {
+        env,
+        timeout: limitMs,
+        killSignal: "SIGKILL",
+        maxBuffer: 32 * 1024 * 1024,
+        shell: onWindows,
+      } as const;
       execFile(file, [...args], options, (error, stdout) => resolve(error === null ? stdout : ""));
     });
 
