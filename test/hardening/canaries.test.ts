@@ -1,6 +1,12 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { trace } from "@opentelemetry/api";
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  SimpleSpanProcessor,
+} from "@opentelemetry/sdk-trace-base";
 import { expect, it, onTestFinished } from "vitest";
 import { ask, doors } from "../support/client.ts";
 import { answerInChat } from "../support/fake-model.ts";
@@ -20,7 +26,17 @@ const known = [secrets.upstream, secrets.header, secrets.query];
 const found = (text: string): string[] =>
   Object.values(secrets).filter((secret) => text.includes(secret));
 
-it("no kind of secret is stored, also where an upstream quotes it", async () => {
+/** Gathers the spans of all turns until the test is over. */
+function traced(): InMemorySpanExporter {
+  const exporter = new InMemorySpanExporter();
+  const spanProcessors = [new SimpleSpanProcessor(exporter)];
+  trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors }));
+  onTestFinished(() => trace.disable());
+  return exporter;
+}
+
+it("no kind of secret is stored, traced or counted, also where an upstream quotes it", async () => {
+  const spans = traced();
   const folder = mkdtempSync(join(tmpdir(), "patchbay-canary-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   let quotes = false;
@@ -49,11 +65,19 @@ it("no kind of secret is stored, also where an upstream quotes it", async () => 
     for (const door of doors)
       shown += await (await ask(served, door, { store: true }, { headers })).text();
   await until(() => served.turns().length === 2 * doors.length);
+  const metrics = await (await fetch(`${served.url}/metrics`)).text();
   await served[Symbol.asyncDispose]();
   const stored = readdirSync(folder).map((name) => readFileSync(join(folder, name), "latin1"));
   expect(stored.join("")).toContain("Stored.");
   expect(found(stored.join(""))).toEqual([]);
-  const told = shown + JSON.stringify(served.happenings);
+  // A span refers to its resource and context; what is exported of it is told here.
+  const exported = spans
+    .getFinishedSpans()
+    .map(({ name, attributes, events, status }) => ({ name, attributes, events, status }));
+  // One for each turn and one for each of its rounds.
+  expect(exported).toHaveLength(4 * doors.length);
+  expect(metrics).toContain("patchbay_turns_total");
+  const told = shown + metrics + JSON.stringify([served.happenings, exported]);
   expect(found(told)).toEqual([]);
 });
 
