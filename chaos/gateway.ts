@@ -25,6 +25,8 @@ export type GatewayOptions = {
   readonly heap: number | undefined;
   /** Descriptors that it may have open. */
   readonly descriptors: number;
+  /** Megabytes that a file may have: to its writer, the disk is full then. */
+  readonly disk: number;
 };
 
 const root = join(import.meta.dirname, "..");
@@ -34,6 +36,7 @@ export function gatewayProcess({
   port,
   heap,
   descriptors,
+  disk,
 }: GatewayOptions): GatewayProcess {
   let child: ChildProcess | undefined;
   let deaths = 0;
@@ -72,7 +75,12 @@ export function gatewayProcess({
     async start() {
       const started = spawn(
         "bash",
-        ["-c", `ulimit -n ${descriptors}; exec "$0" "$@"`, process.execPath, ...flags],
+        [
+          "-c",
+          `ulimit -n ${descriptors} -f ${disk * 1024}; exec "$0" "$@"`,
+          process.execPath,
+          ...flags,
+        ],
         {
           stdio: ["ignore", "ignore", "inherit"],
         },

@@ -1,8 +1,10 @@
 /**
  * Runs a gateway under load and makes its life hard: kills and stops it, lets it
- * stand still, cuts its upstreams, steps its clock, has its logs on a full disk,
- * leaves it few descriptors and, with `--heap 256`, little memory. Every client
- * knows what it must be told. `npm run chaos -- --seconds 60 --clients 40`.
+ * stand still, cuts its upstreams and has them fall silent, steps its clock, has
+ * its logs on a full disk and its store on one that fills, leaves it few
+ * descriptors and, with `--heap 256`, little memory. Every client knows what it
+ * must be told. `npm run chaos -- --seconds 60 --clients 40`. To see whether its
+ * memory grows it must live on: `--without kill,stop`.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,10 +21,15 @@ const { values } = parseArgs({
     heap: { type: "string" },
     port: { type: "string", default: "18435" },
     descriptors: { type: "string", default: "160" },
+    disk: { type: "string", default: "8" },
+    without: { type: "string", default: "" },
   },
 });
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** How long an upstream may be silent: some fall silent for good. */
+const SILENCE_MS = 3000;
 
 const folder = mkdtempSync(join(tmpdir(), "patchbay-chaos-"));
 const [first, second] = [await openUpstream(0.5), await openUpstream(0.2)];
@@ -36,8 +43,8 @@ writeFileSync(
       shutdown_grace_ms: 5000,
     },
     upstreams: {
-      a: { dialect: "chat", base_url: first.url, retries: 0 },
-      b: { dialect: "chat", base_url: second.url, retries: 0 },
+      a: { dialect: "chat", base_url: first.url, retries: 0, timeouts: { idle: SILENCE_MS } },
+      b: { dialect: "chat", base_url: second.url, retries: 0, timeouts: { idle: SILENCE_MS } },
     },
     models: { m: ["a/m", "b/m"] },
     store: { kind: "sqlite", path: join(folder, "store.db"), max_bytes: 20_000_000 },
@@ -48,7 +55,13 @@ writeFileSync(
 const port = Number(values.port);
 const url = `http://127.0.0.1:${port}`;
 const heap = values.heap === undefined ? undefined : Number(values.heap);
-const gateway = gatewayProcess({ config, port, heap, descriptors: Number(values.descriptors) });
+const gateway = gatewayProcess({
+  config,
+  port,
+  heap,
+  descriptors: Number(values.descriptors),
+  disk: Number(values.disk),
+});
 await gateway.start();
 
 const counts = new Map<string, number>();
@@ -101,7 +114,8 @@ const deeds: Readonly<Record<string, () => Promise<void>>> = {
 };
 
 async function trouble(): Promise<void> {
-  const names = Object.keys(deeds);
+  const left = values.without.split(",");
+  const names = Object.keys(deeds).filter((name) => !left.includes(name));
   for (let at = 0; Date.now() < until; at++) {
     await pause(500 + Math.random() * 1500);
     memory.push(gateway.rss());
@@ -118,7 +132,12 @@ second.close();
 rmSync(folder, { recursive: true, force: true });
 
 for (const [type, count] of counts) say(`${type}: ${count}`);
-say(`deaths: ${gateway.deaths}, resident memory at most ${Math.max(...memory).toFixed(0)} MB`);
+const third = Math.ceil(memory.length / 3);
+const median = (sizes: readonly number[]): string =>
+  (sizes.toSorted((a, b) => a - b)[Math.floor(sizes.length / 2)] ?? 0).toFixed(0);
+say(
+  `deaths: ${gateway.deaths}; resident memory at most ${Math.max(...memory).toFixed(0)} MB, median of the first third ${median(memory.slice(0, third))} MB, of the last ${median(memory.slice(-third))} MB`,
+);
 for (const line of wrong.slice(0, 20)) say(`WRONG ${line}`);
 if (wrong.length > 0) {
   say(`${wrong.length} wrong`);

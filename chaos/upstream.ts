@@ -50,7 +50,8 @@ async function answer(body: string, response: ServerResponse, badness: number): 
   const breaksAt = mood < badness * 0.7 ? Math.floor(Math.random() * words.length) : Infinity;
   for (const [at, content] of words.entries()) {
     if (response.destroyed) return;
-    if (at === breaksAt) return void response.destroy();
+    // Some break off there, and some just say no more.
+    if (at === breaksAt) return void (mood < badness * 0.6 && response.destroy());
     response.write(frame({ content }));
     if (at % 10 === 0) await pause(Math.random() * 30);
   }
