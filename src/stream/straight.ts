@@ -44,7 +44,9 @@ class StraightLane<Name extends AnyName> implements Stage<TurnEvent<Name>, strin
   readonly #closingComment: LaneOptions["closingComment"];
   readonly #endMarker: string;
   /** The events since the last frame, while it is open whether that frame is forwarded. */
-  readonly #pending: TurnEvent<Name>[] = [];
+  readonly #pending: (TurnEvent<Name> | undefined)[] = [];
+  /** How many these are: a list that is emptied by its length would be made anew for every frame. */
+  #waiting = 0;
   /** What the writer has to say before the end. */
   #text = "";
   #forwarding = true;
@@ -86,11 +88,11 @@ class StraightLane<Name extends AnyName> implements Stage<TurnEvent<Name>, strin
       case "turn-fail":
         this.#tellUsage();
         this.#owing = true;
-        this.#pending.push(event);
+        this.#wait(event);
         return this.#takeOver(emit);
       default:
     }
-    if (this.#forwarding) this.#pending.push(event);
+    if (this.#forwarding) this.#wait(event);
     else this.#writer.each(event, emit);
   }
 
@@ -115,18 +117,27 @@ class StraightLane<Name extends AnyName> implements Stage<TurnEvent<Name>, strin
   #tellUsage(): void {
     if (this.#usage === undefined) return;
     this.#owing = true;
-    if (this.#forwarding) this.#pending.push(this.#usage);
+    if (this.#forwarding) this.#wait(this.#usage);
     else this.#writer.each(this.#usage, this.#gather);
     this.#usage = undefined;
   }
 
+  #wait(event: TurnEvent<Name>): void {
+    this.#pending[this.#waiting++] = event;
+  }
+
   #write(emit: Emit<string>): void {
-    for (const event of this.#pending) this.#writer.each(event, emit);
-    this.#pending.length = 0;
+    const pending = this.#pending;
+    for (let at = 0; at < this.#waiting; at++) {
+      const event = pending[at];
+      pending[at] = undefined;
+      if (event !== undefined) this.#writer.each(event, emit);
+    }
+    this.#waiting = 0;
   }
 
   #forward(frame: Frame, emit: Emit<string>): void {
-    for (const choice of frame.stops ?? []) this.#stopped.add(choice);
+    if (frame.stops !== undefined) for (const choice of frame.stops) this.#stopped.add(choice);
     this.#write(discard);
     if (frame.sequence !== undefined) this.#writer.resumeAt?.(frame.sequence + 1);
     if (frame.usageOnly === true) this.#count = frame;

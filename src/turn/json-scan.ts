@@ -59,6 +59,14 @@ export class JsonScanner {
     for (let at = 0; at !== -1;) at = this.scan(piece, at);
   }
 
+  /** Forgets what it followed. */
+  reset(): void {
+    this.#depth = 0;
+    this.#opened = false;
+    this.#quoted = false;
+    this.#escaped = false;
+  }
+
   /** Whether a bracket is open. */
   isOpen(): boolean {
     return this.#depth > 0;
@@ -112,11 +120,15 @@ export function skipBlanks(text: string, at: number): number {
 
 // What follows walks text that is known to be JSON.
 
+/** One for all walks: each is over before the next begins. */
+const scanner = new JsonScanner();
+
 /** Behind the value that begins at `from`. */
 export function valueEnd(text: string, from: number): number {
   const code = text.charCodeAt(from);
   if (code === QUOTE || code === OPEN_LIST || code === OPEN_OBJECT) {
-    const end = new JsonScanner().scan(text, from);
+    scanner.reset();
+    const end = scanner.scan(text, from);
     return end === -1 ? text.length : end;
   }
   let end = from;
@@ -133,21 +145,30 @@ export type Span = { readonly from: number; readonly end: number };
 /** A value of an object, and its key with the place where that begins. */
 export type Member = Span & { readonly key: string; readonly at: number };
 
-/**
- * The members of the object that begins at `from`, in their order and as often
- * as they are there. `known` is the span of a value that is not walked again.
- */
-export function* membersOf(text: string, from = 0, known?: Span): Generator<Member> {
-  let at = skipBlanks(text, from);
-  if (text.charCodeAt(at) !== OPEN_OBJECT) return;
-  for (at = skipBlanks(text, at + 1); text.charCodeAt(at) === QUOTE;) {
-    const keyEnd = valueEnd(text, at);
-    const start = skipBlanks(text, skipBlanks(text, keyEnd) + 1);
-    const end = start === known?.from ? known.end : valueEnd(text, start);
-    yield { key: keyOf(text.slice(at, keyEnd)), at, from: start, end };
-    // Behind the comma, or behind the object.
-    at = skipBlanks(text, skipBlanks(text, end) + 1);
-  }
+/** The first member of the object that begins at `from`. `known` is the span of a value that is not walked again. */
+export function firstMember(text: string, from = 0, known?: Span): Member | undefined {
+  const start = skipBlanks(text, from);
+  return text.charCodeAt(start) === OPEN_OBJECT
+    ? memberFrom(text, skipBlanks(text, start + 1), known)
+    : undefined;
+}
+
+/** The member behind one that ends there; none behind the last. */
+export const nextMember = (text: string, end: number, known?: Span): Member | undefined =>
+  // Behind the comma, or behind the object.
+  memberFrom(text, skipBlanks(text, skipBlanks(text, end) + 1), known);
+
+function memberFrom(text: string, at: number, known: Span | undefined): Member | undefined {
+  if (text.charCodeAt(at) !== QUOTE) return undefined;
+  const keyEnd = valueEnd(text, at);
+  const from = skipBlanks(text, skipBlanks(text, keyEnd) + 1);
+  const end = from === known?.from ? known.end : valueEnd(text, from);
+  return { key: keyOf(text.slice(at, keyEnd)), at, from, end };
+}
+
+/** The members of the object that begins at `from`, in their order and as often as they are there. */
+export function* membersOf(text: string, from = 0): Generator<Member> {
+  for (let one = firstMember(text, from); one; one = nextMember(text, one.end)) yield one;
 }
 
 const keyOf = (literal: string): string =>
@@ -182,7 +203,8 @@ export function spanAt(text: string, path: readonly string[]): Span | undefined 
 
 export function memberAt(text: string, from: number, key: string): Span | undefined {
   let found: Span | undefined;
-  for (const member of membersOf(text, from)) if (member.key === key) found = member;
+  for (let one = firstMember(text, from); one; one = nextMember(text, one.end))
+    if (one.key === key) found = one;
   return found;
 }
 

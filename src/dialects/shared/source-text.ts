@@ -1,4 +1,4 @@
-import { membersOf, type Member, type Span } from "../../turn/json-scan.ts";
+import { firstMember, nextMember, type Span } from "../../turn/json-scan.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { addFields } from "./params.ts";
@@ -57,8 +57,9 @@ export function withFields(body: Fields, { text, tools }: SourceText, changes: F
   let written = "";
   let copied = 0;
   const more = keys.filter((key) => !Object.hasOwn(body, key));
-  const members = more.length === keys.length ? noMembers : membersOf(text, 0, tools);
-  for (const { key, from, end } of members) {
+  let member = more.length === keys.length ? undefined : firstMember(text, 0, tools);
+  for (; member !== undefined; member = nextMember(text, member.end, tools)) {
+    const { key, from, end } = member;
     if (!Object.hasOwn(changes, key)) continue;
     written += text.slice(copied, from) + JSON.stringify(changes[key]);
     copied = end;
@@ -71,8 +72,6 @@ export function withFields(body: Fields, { text, tools }: SourceText, changes: F
   const comma = Object.keys(body).length === 0 ? "" : ",";
   return `${written}${text.slice(copied, closing)}${comma}${added.join(",")}${text.slice(closing)}`;
 }
-
-const noMembers: readonly Member[] = [];
 
 /** Whether one of these keys may stand behind a place; an escape may spell any of them. */
 const mayFollow = (text: string, from: number, keys: readonly string[]): boolean =>
