@@ -41,6 +41,24 @@ it("writes a turn at once, and those that follow it together", async () => {
   expect(batches).toEqual(["a", "b c"]);
 });
 
+it("lets what nobody waits for gather for longer, until something comes that is waited for", async () => {
+  const { clock, batches, queue: made } = queue();
+  const usage = (answerId: string) => recordOf(turn({ answerId }), 1000);
+  await made.add(record("a"));
+  const more = [made.add(usage("b"))];
+  clock.move(10);
+  await ticks();
+  more.push(made.add(usage("c")));
+  expect(batches).toEqual(["a"]);
+  clock.move(40);
+  await Promise.all(more);
+  const last = [made.add(usage("d"))];
+  clock.move(10);
+  last.push(made.add(record("e")));
+  await Promise.all(last);
+  expect(batches).toEqual(["a", "b c", "d e"]);
+});
+
 it("does not let a reader wait for others to gather", async () => {
   const { batches, queue: made } = queue();
   await made.add(record("a"));

@@ -17,7 +17,10 @@ type QueuedBatch = { readonly id: string; readonly entries: readonly Queued[] };
 export type QueueOptions = {
   readonly clock: Clock;
   readonly write: (batch: Batch) => Promise<void>;
-  /** Writes begin at least this far apart, so that under load many turns share one transaction. */
+  /**
+   * Writes begin at least this far apart, so that under load many turns share one
+   * transaction; those that only count usage and keep plans are further apart.
+   */
   readonly gatherMs: number;
   /** The database cannot be written, or can again (undefined). */
   readonly onState: (fault: Fault | undefined) => void;
@@ -29,6 +32,9 @@ const BATCH_BYTES = 4 * 1024 * 1024;
 const QUEUE_BYTES = 32 * 1024 * 1024;
 /** What a queued turn takes beside its texts. */
 const ENTRY_BYTES = 512;
+
+/** How many times as far apart writes are that nobody waits for. */
+const LEISURELY = 5;
 
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 5000;
@@ -55,6 +61,8 @@ export class WriteQueue {
   #isClosed = false;
   /** Somebody waits for what is queued. */
   #isUrgent = false;
+  /** Part of what is queued may be waited for or asked for soon. */
+  #isPressing = false;
   #cancelWait: (() => void) | undefined;
 
   constructor(options: QueueOptions) {
@@ -78,6 +86,7 @@ export class WriteQueue {
       this.#queued.push({ record, bytes, resolve, reject });
     });
     this.#remember(record.tenant, saving);
+    if (isPressing(record)) this.#press();
     this.#schedule();
     return saving;
   }
@@ -123,13 +132,22 @@ export class WriteQueue {
     this.#last.set(tenant, over);
   }
 
+  /** Something is queued that must not wait for long. */
+  #press(): void {
+    if (this.#isPressing) return;
+    this.#isPressing = true;
+    this.#cancelWait?.();
+    this.#cancelWait = undefined;
+  }
+
   #schedule(): void {
     if (this.#isWriting || this.#cancelWait !== undefined || this.#isEmpty()) return;
     const { clock, gatherMs } = this.#options;
     const now = clock.now();
     // A clock that was set back must not hold writes up.
     const sinceLast = Math.abs(now - this.#lastBegan);
-    const wait = this.#fault === undefined ? gatherMs - sinceLast : this.#retryMs;
+    const gather = this.#isPressing ? gatherMs : LEISURELY * gatherMs;
+    const wait = this.#fault === undefined ? gather - sinceLast : this.#retryMs;
     if (wait > 0) this.#cancelWait = clock.at(now + wait, () => this.#wake());
     else this.#wakeSoon();
   }
@@ -157,6 +175,7 @@ export class WriteQueue {
     this.#lastBegan = this.#options.clock.now();
     const batch = this.#failed ?? batchOf(this.#queued.splice(0, this.#batchLength()));
     this.#failed = undefined;
+    this.#isPressing = this.#queued.some(({ record }) => isPressing(record));
     void this.#write(batch).then(() => {
       this.#isWriting = false;
       if (this.#isClosed && this.#fault !== undefined) this.#giveUp(this.#fault);
@@ -228,6 +247,10 @@ export class WriteQueue {
     }
   }
 }
+
+/** The client waits for the end of an answer that is stored, and the next request may refer to items and seals. */
+const isPressing = ({ items, response, seals }: TurnRecord): boolean =>
+  items.length > 0 || response !== null || seals.length > 0;
 
 const batchOf = (entries: readonly Queued[]): QueuedBatch => ({ id: randomUUID(), entries });
 

@@ -31,7 +31,7 @@ export type ResponseWriter = {
   /** As its client is shown it. */
   shown(progress: Progress): string;
   /** As it is kept: without its items, and with its tools apart if they are long. */
-  kept(progress: Omit<Progress, "output">): Omit<KeptAnswer, "items">;
+  kept(progress: Progress): Omit<KeptAnswer, "items">;
 };
 
 /** Writes what stays the same once. */
@@ -52,6 +52,7 @@ export function resource(
   });
   const head = fixed.slice(0, -1);
   const tools = echoText(turn.tools);
+  const progressText = lastText(textOf);
   return {
     shown: (progress) =>
       `${head},"tools":${tools.text},"status":"${progress.status}","output":[${(progress.output ?? []).join(",")}],${progressText(progress)}`,
@@ -64,10 +65,20 @@ export function resource(
   };
 }
 
+/** Writes the same progress once: the last is both shown and kept. */
+function lastText(write: (progress: Progress) => string): (progress: Progress) => string {
+  let last: Progress | undefined;
+  let text = "";
+  return (progress) => {
+    if (progress !== last) text = write((last = progress));
+    return text;
+  };
+}
+
 /** Tools whose text is shorter are cheaper to store with every answer than to look up. */
 export const SHARED_LENGTH = 1024;
 
-const progressText = (progress: Progress): string =>
+const textOf = (progress: Progress): string =>
   JSON.stringify({
     completed_at: progress.completedAt ?? null,
     incomplete_details: incompleteDetails(progress),
@@ -210,11 +221,11 @@ export function writeAnswer(answer: Answer<ClientName>, turn: Turn, context: Wri
   }
   const completedAt = status === "completed" ? context.now() : undefined;
   const { usage, fault } = answer;
-  const progress: Progress = { status, stop, usage, fault, completedAt };
+  const progress: Progress = { status, output, stop, usage, fault, completedAt };
   const write = resource(turn, answer, context);
   if (context.record !== undefined) {
     const { json, shared } = write.kept(progress);
     context.record(json, shared);
   }
-  return write.shown({ ...progress, output });
+  return write.shown(progress);
 }

@@ -11,7 +11,7 @@ it("gives every item of the input an id, and leaves those that have one", () => 
     { type: "function_call_output", call_id: "c", output: "done" },
   ];
   const kept = storage.inputOf({ input }, newId);
-  expect(kept.map(({ id }) => id)).toEqual(["msg_new", "fc_1", "rs_new", "item_new"]);
+  expect(kept.map(({ id }) => id)).toEqual(["msg_new0000", "fc_1", "rs_new0001", "item_new0002"]);
   expect(kept.map(({ json }) => JSON.parse(json) as unknown)).toMatchObject(input);
   expect(storage.inputOf({ input: "Hi" }, newId)).toHaveLength(1);
   expect(storage.inputOf({}, newId)).toEqual([]);

@@ -16,8 +16,9 @@ export const storage: StorageForm = {
   isWanted: ({ params }) => params.store !== false,
   previousIn: ({ previous_response_id: id }) => (typeof id === "string" ? id : undefined),
   inputOf({ input }, newId) {
-    if (typeof input === "string") return [keptItem(userMessage(input), newId)];
-    return Array.isArray(input) ? input.filter(isFields).map((item) => keptItem(item, newId)) : [];
+    const nextId = idsOf(newId);
+    if (typeof input === "string") return [keptItem(userMessage(input), nextId)];
+    return Array.isArray(input) ? input.filter(isFields).map((item) => keptItem(item, nextId)) : [];
   },
   readItems: (items) => items.map(readKept),
   answerIn(text) {
@@ -41,6 +42,16 @@ const userMessage = (text: string): Fields => ({
   role: "user",
   content: [{ type: "input_text", text }],
 });
+
+/**
+ * Ids of one request that nobody can guess, and that begin alike: side by side in
+ * the index of a database, they are written on one page and not on one each.
+ */
+function idsOf(newId: NewId): NewId {
+  const [, random = ""] = newId("item").split("_");
+  let count = 0;
+  return (prefix) => `${prefix}_${random.slice(0, 20)}${String(count++).padStart(4, "0")}`;
+}
 
 const isMessage = ({ type, role }: Fields): boolean =>
   type === "message" || (type == null && role !== undefined);
