@@ -1,0 +1,105 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { systemClock } from "../../src/host/platform/clock.ts";
+import { DatabaseStore } from "../../src/store/database-store.ts";
+import { MemoryStore } from "../../src/store/memory.ts";
+import { openSqlite } from "../../src/store/sqlite/database.ts";
+import type { Store, StoredItem, StoredTurn } from "../../src/store/store.ts";
+import { LOCAL_TENANT } from "../../src/turn/tenant.ts";
+import { cpuTime } from "../support/cpu-time.ts";
+import type { Body } from "../support/fake-upstream.ts";
+import { serve } from "../support/serve.ts";
+
+const ITEMS = 20_000;
+const retention = { maxBytes: 1e9, maxAgeMs: 1e9 };
+
+const message = (id: string, role: "user" | "assistant"): StoredItem => {
+  const type = role === "user" ? "input_text" : "output_text";
+  const content = [{ type, text: "Some words that were said before. " }];
+  return { id, json: JSON.stringify({ id, type: "message", role, content, status: "completed" }) };
+};
+
+/** One of so many turns that have all items between them. */
+function turnOf(turns: number, at: number): StoredTurn {
+  const id = `resp_${turns}of${at}`;
+  const previous = at === 0 ? undefined : `resp_${turns}of${at - 1}`;
+  const half = ITEMS / turns / 2;
+  const messages = (role: "user" | "assistant"): StoredItem[] =>
+    Array.from({ length: half }, (_, n) => message(`msg_${turns}of${at}${role}${n}`, role));
+  const json = JSON.stringify({ id, object: "response", status: "completed" });
+  return {
+    tenant: LOCAL_TENANT,
+    at: systemClock.date(),
+    answerId: id,
+    items: messages("assistant"),
+    seals: [],
+    response: { previous, input: messages("user"), json },
+  };
+}
+
+/** Stores a chain; the id of its last response. */
+async function fill(store: Store, turns: number): Promise<string> {
+  for (let at = 0; at < turns; at += 100) {
+    const many = Array.from({ length: Math.min(100, turns - at) }, (_, n) =>
+      store.saveTurn(turnOf(turns, at + n)),
+    );
+    await Promise.all(many.filter((saving) => saving !== undefined));
+  }
+  return `resp_${turns}of${turns - 1}`;
+}
+
+const least = async (count: number, measure: () => Promise<number>): Promise<number> => {
+  let most = Infinity;
+  for (let at = 0; at < count; at++) most = Math.min(most, await measure());
+  return most;
+};
+
+it("continues 10,000 responses within twice what ten with the same items cost, with SQLite", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "patchbay-chain-"));
+  const path = join(folder, "store.db");
+  const store = new DatabaseStore(openSqlite(path), { clock: systemClock, retention, gatherMs: 0 });
+  const long = await fill(store, ITEMS / 2);
+  const short = await fill(store, 10);
+  await store.close();
+  await using served = await serve({ store: { kind: "sqlite", path } });
+  // All of the process: the thread of the store is part of what it costs.
+  const continuing = async (previous: string): Promise<number> => {
+    const began = process.cpuUsage();
+    const response = await fetch(`${served.url}/v1/responses`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({
+        model: "demo",
+        input: "Hi",
+        store: false,
+        previous_response_id: previous,
+      }),
+    });
+    expect(((await response.json()) as Body)["status"]).toBe("completed");
+    const { user, system } = process.cpuUsage(began);
+    return user + system;
+  };
+  const times = { long: Infinity, short: Infinity };
+  for (let round = 0; round < 5; round++) {
+    times.long = Math.min(times.long, await continuing(long));
+    times.short = Math.min(times.short, await continuing(short));
+  }
+  expect(times.long).toBeLessThan(2 * times.short);
+  rmSync(folder, { recursive: true });
+}, 60_000);
+
+it("loads them within twice what ten with the same items cost, in memory", async () => {
+  const store = new MemoryStore(systemClock, retention);
+  const long = await fill(store, ITEMS / 2);
+  const short = await fill(store, 10);
+  const load = (id: string) => async (): Promise<number> => {
+    const began = cpuTime();
+    const chain = await store.loadChain(LOCAL_TENANT, id, 1e9);
+    if (chain.type === "found") JSON.parse(`[${chain.before}]`);
+    expect(chain.type).toBe("found");
+    return cpuTime() - began;
+  };
+  expect(await least(6, load(long))).toBeLessThan(2 * (await least(6, load(short))));
+});
