@@ -81,7 +81,13 @@ export async function askOnce(
     return { nonce, verdict: judge({ nonce, stream, text, status: response.status, end }) };
   } catch (error) {
     if (error instanceof Error && error.name === "TimeoutError")
-      return { nonce, verdict: { type: "wrong", why: `no end within a minute: ${door.name}${stream ? ", a stream" : ""}` } };
+      return {
+        nonce,
+        verdict: {
+          type: "wrong",
+          why: `no end within a minute: ${door.name}${stream ? ", a stream" : ""}`,
+        },
+      };
     return { nonce, verdict: { type: leaves ? "left" : "cut" } };
   }
 }

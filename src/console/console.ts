@@ -1,15 +1,30 @@
 import type { Gateway } from "../gateway/gateway.ts";
+import { turnRow } from "../gateway/turn-row.ts";
+import type { Clock } from "../turn/clock.ts";
+import { Fault } from "../turn/fault.ts";
 import { version } from "../upstreams/version.ts";
-import { sendConsoleJson, type ConsoleRoute } from "./route.ts";
+import { Feed } from "./feed.ts";
+import { Notices } from "./notices.ts";
+import { sendConsoleJson, type ConsoleRequest, type ConsoleRoute } from "./route.ts";
+import { recentProblems } from "./recent-problems.ts";
 import type { Status } from "./wire.ts";
 
 /** What the host knows of the process that runs the gateway. */
 export type ProcessDetails = Pick<Status, "pid" | "url" | "startedAt" | "files">;
 
 /** What operators can ask of a running gateway. It holds no content and no secrets. */
-export type Console = { readonly routes: readonly ConsoleRoute[] };
+export type Console = {
+  readonly routes: readonly ConsoleRoute[];
+  readonly close: () => void;
+};
 
-export function openConsole(gateway: Pick<Gateway, "status">, details: ProcessDetails): Console {
+export type ConsoleOptions = { readonly details: ProcessDetails; readonly clock: Clock };
+
+export function openConsole(gateway: Gateway, { details, clock }: ConsoleOptions): Console {
+  const notices = new Notices(() => clock.date());
+  const feed = new Feed({ gateway, notices, clock });
+  const close = gateway.subscribe(notices.hear);
+
   const status = async (): Promise<Status> => {
     const { upstreams, models, store, ...others } = await gateway.status();
     return {
@@ -20,15 +35,35 @@ export function openConsole(gateway: Pick<Gateway, "status">, details: ProcessDe
       models: Object.fromEntries(Object.entries(models).map(([name, to]) => [name, [...to]])),
       store,
       ...others,
+      kept: gateway.recent.count,
+      turns: gateway.recent.last,
+      watchers: feed.watchers,
+      wrong: recentProblems(gateway.recent, notices, clock.date()),
     };
   };
-  return {
-    routes: [
-      {
-        method: "GET",
-        path: "/status",
-        serve: async ({ exchange }) => sendConsoleJson(exchange, 200, await status()),
-      },
-    ],
-  };
+  const routes: readonly ConsoleRoute[] = [
+    {
+      method: "GET",
+      path: "/status",
+      serve: async ({ exchange }) => sendConsoleJson(exchange, 200, await status()),
+    },
+    { method: "GET", path: "/feed", serve: ({ exchange }) => feed.serve(exchange) },
+    { method: "GET", path: "/turns/{id}", serve: (request) => serveTurn(gateway, request) },
+  ];
+  return { routes, close };
+}
+
+/** All that is known of one turn, running or over. */
+async function serveTurn(gateway: Gateway, { exchange, params }: ConsoleRequest): Promise<void> {
+  const { id = "" } = params;
+  const found = gateway.recent.find(id)?.turn;
+  const running = gateway.running().find(({ requestId }) => requestId === id);
+  if (found === undefined && running === undefined)
+    throw new Fault(
+      "request.route",
+      `No turn \`${id.slice(0, 100)}\` is kept; those of the last minutes are, up to \`console.keep\`.`,
+    );
+  const plan = found?.type === "turn" ? await gateway.findPlan(found.tenant, id) : undefined;
+  const turn = found === undefined ? undefined : turnRow(found, gateway.priceOf);
+  sendConsoleJson(exchange, 200, { turn, running, plan });
 }

@@ -27,6 +27,7 @@ import { startInBackground } from "./background/start.ts";
 import { recall, type ReadBody, type Recalled } from "./recall.ts";
 import { selectChain, type Link } from "./select.ts";
 import { readUsageQuery, usageBody } from "./usage-report.ts";
+import { serveOneTurn, serveTurns } from "./turn-routes.ts";
 import { turnAhead } from "./turn-account.ts";
 import { runTurn, type Job } from "./turn-run.ts";
 import {
@@ -77,6 +78,8 @@ const ownRoutes: readonly Route[] = [
   { method: "POST", path: "/v1/plan", serve: servePlan },
   { method: "GET", path: "/v1/plans/*", serve: servePastPlan },
   { method: "GET", path: "/v1/usage", serve: serveUsage },
+  { method: "GET", path: "/v1/turns", serve: serveTurns },
+  { method: "GET", path: "/v1/turns/*", serve: serveOneTurn },
   { method: "GET", path: "/v1/models", serve: serveModels },
   { method: "GET", path: "/v1/models/*", serve: serveModel },
   {

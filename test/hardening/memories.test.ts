@@ -48,7 +48,11 @@ it.each(Object.entries(shapes))(
       nodePlatform(),
     );
     const send = async (at: number): Promise<void> => {
-      const body = { model: "demo/demo", messages: [{ role: "user", content: "Hi" }], ...shape(at) };
+      const body = {
+        model: "demo/demo",
+        messages: [{ role: "user", content: "Hi" }],
+        ...shape(at),
+      };
       const response = await gateway.fetch(
         new Request("http://here/v1/chat/completions", {
           method: "POST",

@@ -9,10 +9,12 @@ import type { DoctorOptions } from "./commands/doctor.ts";
 import type { HealthOptions } from "./commands/health.ts";
 import type { InitOptions } from "./commands/init.ts";
 import type { LaunchOptions } from "./commands/launch.ts";
+import type { LogsOptions } from "./commands/logs.ts";
 import type { PlanOptions } from "./commands/plan.ts";
 import type { ServeOptions } from "./commands/serve.ts";
 import type { SmokeOptions } from "./commands/smoke.ts";
 import type { StatusOptions } from "./commands/status.ts";
+import type { TopOptions } from "./commands/top.ts";
 import { logLevels } from "../config/log-level.ts";
 import { nodeProblem } from "./node-version.ts";
 import { mostAsked } from "./smoke/scene.ts";
@@ -60,6 +62,12 @@ function readTokens(text: string): number {
   const tokens = Number(text.replaceAll("_", ""));
   if (Number.isInteger(tokens) && tokens >= 1000) return tokens;
   throw new InvalidArgumentError("Give a number of tokens, such as 128000.");
+}
+
+function readCount(text: string): number {
+  const count = Number(text);
+  if (/^\d+$/.test(text) && count <= 20_000) return count;
+  throw new InvalidArgumentError("Give a number from 0 to 20000.");
 }
 
 function readCalls(text: string): number {
@@ -111,7 +119,32 @@ program
     "the gateways of this user and what is wrong with them; exit code 0: all is well, 1: something is wrong, 3: nobody there",
   )
   .option("--json", "print what they tell as JSON")
+  .option("--url <address>", "one of them, or one elsewhere", readAddress)
+  .option("--key <key>", "the key of one elsewhere; default: PATCHBAY_API_KEY or PROXY_API_KEY")
   .action(async (options: StatusOptions) => (await import("./commands/status.ts")).status(options));
+
+program
+  .command("top")
+  .description(
+    "the turns of a running gateway as they come: a table at a terminal (keys: s sort, f filter, Enter one turn, q end), else lines; exit code 3: nobody there",
+  )
+  .option("--json", "print batches as JSON lines")
+  .option("--url <address>", "which one, where several run; or one elsewhere", readAddress)
+  .option("--key <key>", "the key of one elsewhere, whose own turns are shown")
+  .action(async (options: TopOptions) => (await import("./commands/top.ts")).top(options));
+
+program
+  .command("logs")
+  .description(
+    "the latest turns of a running gateway, and what else happened; exit code 1: the turn failed, 3: nobody there",
+  )
+  .option("-f, --follow", "go on with what comes")
+  .option("--turn <id>", "one turn in full, by the id of its request (`x-request-id`)")
+  .option("--last <count>", "how many past turns", readCount, 100)
+  .option("--json", "print each as a JSON line")
+  .option("--url <address>", "which one, where several run; or one elsewhere", readAddress)
+  .option("--key <key>", "the key of one elsewhere, whose own turns are shown")
+  .action(async (options: LogsOptions) => (await import("./commands/logs.ts")).logs(options));
 
 program
   .command("serve")

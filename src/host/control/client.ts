@@ -33,7 +33,7 @@ export async function askGateway<Schema extends z.ZodType>(
 }
 
 /** The answer while it comes; what is no success is thrown. */
-async function openAnswer(socket: string, asking: Asking): Promise<IncomingMessage> {
+export async function openAnswer(socket: string, asking: Asking): Promise<IncomingMessage> {
   const { method = "GET", path, body, signal } = asking;
   const headers = { "content-type": "application/json", ...asking.headers };
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {

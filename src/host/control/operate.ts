@@ -1,6 +1,7 @@
 import type { ConsoleRoute } from "../../console/route.ts";
 import { openConsole } from "../../console/console.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
+import { systemClock } from "../platform/clock.ts";
 import { openControl, type Control, type ControlOptions } from "./listener.ts";
 
 type Operated = Pick<ControlOptions, "env" | "report"> & {
@@ -17,21 +18,21 @@ type Operated = Pick<ControlOptions, "env" | "report"> & {
 };
 
 /** Opens the console of a gateway on a private socket. */
-export function operate(
+export async function operate(
   gateway: Gateway,
   { url, files, group, agent, env, report, routes: more = [] }: Operated,
 ): Promise<Control> {
   const startedAt = Date.now();
-  const { routes } = openConsole(gateway, {
-    pid: process.pid,
-    url,
-    startedAt,
-    files: [...files],
-  });
-  return openControl({
-    routes: [...routes, ...more],
-    env,
-    report,
-    details: { url, startedAt, group, agent },
-  });
+  const details = { pid: process.pid, url, startedAt, files: [...files] };
+  const opened = openConsole(gateway, { details, clock: systemClock });
+  const routes = [...opened.routes, ...more];
+  const told = { url, startedAt, group, agent };
+  const control = await openControl({ routes, env, report, details: told });
+  return {
+    problem: control.problem,
+    close() {
+      control.close();
+      opened.close();
+    },
+  };
 }

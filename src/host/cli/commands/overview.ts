@@ -1,29 +1,23 @@
-import { fieldsOf } from "../../../dialects/shared/loose.ts";
 import { environment } from "../../config/env.ts";
 import { findAll, foundLines } from "../found/found.ts";
-import { askLocal } from "../found/local-servers.ts";
-
-const DEFAULT = "http://127.0.0.1:11435";
+import { localStatuses, statusLines } from "./status.ts";
 
 /** `patchbay` alone: what is there and what to do next. It starts nothing. */
 export async function overview(): Promise<void> {
-  const [found, ready] = await Promise.all([findAll(environment()), askLocal(`${DEFAULT}/readyz`)]);
-  const upstreams = fieldsOf(ready?.upstreams);
-  const isRunning = upstreams !== undefined;
+  const [found, running] = await Promise.all([findAll(environment()), localStatuses()]);
+  const isRunning = running.length > 0;
   const agent = found.agents[0]?.name ?? "codex";
   console.log(
     [
-      isRunning
-        ? `A gateway listens on ${DEFAULT} (${stateText(upstreams)}).`
-        : `No gateway listens on ${DEFAULT}.`,
+      ...(isRunning ? running.flatMap(statusLines) : ["No gateway of yours runs here."]),
       "",
       ...foundLines(found),
       "",
       ...(isRunning
         ? [
+            "  patchbay top                its turns as they come",
             "  patchbay smoke              whether tool calls come through it",
             `  patchbay launch ${agent.padEnd(12)}an agent on one of its models`,
-            "  patchbay health             whether it is ready, as an exit code",
           ]
         : [
             "  patchbay init               write patchbay.yaml from what was found",
@@ -35,8 +29,3 @@ export async function overview(): Promise<void> {
     ].join("\n"),
   );
 }
-
-const stateText = (upstreams: Readonly<Record<string, unknown>>): string =>
-  Object.entries(upstreams)
-    .map(([name, state]) => `${name}: ${String(state)}`)
-    .join(", ");

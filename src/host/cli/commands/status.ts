@@ -1,58 +1,132 @@
 import { statusSchema, type Status } from "../../../console/wire.ts";
+import { fieldsOf, listOf } from "../../../dialects/shared/loose.ts";
 import { environment } from "../../config/env.ts";
 import { askGateway } from "../../control/client.ts";
 import { findGateways, type LocalGateway } from "../../control/gateways.ts";
 import { exitCode } from "../exit-code.ts";
+import {
+  askRemote,
+  chooseGateway,
+  type GatewayOptions,
+  type RemoteGateway,
+} from "../gateway-choice.ts";
 import { aligned } from "../table.ts";
 
-export type StatusOptions = { readonly json?: boolean | undefined };
+export type StatusOptions = GatewayOptions & { readonly json?: boolean | undefined };
 
-/** What is wrong with a gateway, and what to do about it. */
+/** What is wrong with a gateway. */
 type StatusProblem = { readonly about: string; readonly problem: string };
 
-type Answered = {
+export type AskedStatus = {
   readonly gateway: LocalGateway;
   readonly status: Status;
   readonly problems: readonly StatusProblem[];
 };
 
 /** `patchbay status`: every gateway of this user, problems first. */
-export async function status({ json = false }: StatusOptions): Promise<void> {
-  const gateways = await findGateways(environment());
-  const answered = await Promise.all(gateways.map(ask));
-  const isWell = answered.every(({ problems }) => problems.length === 0);
-  process.exitCode =
-    answered.length === 0 ? exitCode.nobody : isWell ? exitCode.well : exitCode.wrong;
-  if (json)
-    console.log(JSON.stringify(answered.map((one) => ({ problems: one.problems, ...one.status }))));
-  else if (answered.length === 0) console.log("No gateway runs here. To start one: patchbay serve");
-  else console.log(answered.map((one) => linesOf(one).join("\n")).join("\n\n"));
+export async function status(options: StatusOptions): Promise<void> {
+  const chosen = options.url === undefined ? undefined : await chooseGateway(options);
+  if (chosen !== undefined && "remote" in chosen) return remoteStatus(chosen.remote, options);
+  const asked = await localStatuses(
+    chosen !== undefined && "local" in chosen ? chosen.local : undefined,
+  );
+  const isWell = asked.every(({ problems }) => problems.length === 0);
+  process.exitCode = asked.length === 0 ? exitCode.nobody : isWell ? exitCode.well : exitCode.wrong;
+  if (options.json === true)
+    console.log(JSON.stringify(asked.map((one) => ({ problems: one.problems, ...one.status }))));
+  else if (asked.length === 0) console.log("No gateway runs here. To start one: patchbay serve");
+  else console.log(asked.map((one) => statusLines(one).join("\n")).join("\n\n"));
 }
 
-async function ask(gateway: LocalGateway): Promise<Answered> {
-  const [socket = ""] = gateway.sockets;
-  const found = await askGateway(socket, statusSchema, { path: "/status" });
-  return { gateway, status: found, problems: problemsOf(found) };
+/** What the gateways of this user say of themselves; those that end meanwhile are left out. */
+export async function localStatuses(only?: LocalGateway): Promise<readonly AskedStatus[]> {
+  const gateways = only === undefined ? await findGateways(environment()) : [only];
+  return (await Promise.all(gateways.map(ask))).flat();
 }
 
-const problemsOf = ({ upstreams, store }: Status): StatusProblem[] => [
+async function ask(gateway: LocalGateway): Promise<AskedStatus[]> {
+  const asked = gateway.sockets.map((socket) =>
+    askGateway(socket, statusSchema, { path: "/status" }),
+  );
+  const told = (await Promise.allSettled(asked)).flatMap((one) =>
+    one.status === "fulfilled" ? one.value : [],
+  );
+  const [first, ...others] = told;
+  if (first === undefined) return [];
+  const found = others.reduce(together, first);
+  return [{ gateway, status: found, problems: problemsOf(found) }];
+}
+
+/** Workers are one gateway: what they count adds up. */
+const together = (a: Status, b: Status): Status => ({
+  ...a,
+  running: a.running + b.running,
+  kept: a.kept + b.kept,
+  turns: a.turns + b.turns,
+  watchers: a.watchers + b.watchers,
+  wrong: [...a.wrong, ...b.wrong],
+});
+
+const problemsOf = ({ upstreams, store, wrong }: Status): StatusProblem[] => [
   ...upstreams.flatMap(({ name, fault, problem = fault }) =>
     problem === undefined ? [] : { about: `upstream ${name}`, problem },
   ),
   ...(store.problem === undefined ? [] : [{ about: "store", problem: store.problem }]),
+  ...wrong.map(({ about, problem }) => ({ about, problem })),
 ];
 
-function linesOf({ gateway, status: found, problems }: Answered): string[] {
+/** Of one gateway, problems first. */
+export function statusLines({ gateway, status: found, problems }: AskedStatus): string[] {
   const { version, url, startedAt, upstreams, files } = found;
   const workers = gateway.sockets.length;
+  const own = gateway.agent === undefined ? "" : ` for ${gateway.agent}`;
   return [
-    `Patchbay ${version} on ${url}, process ${gateway.pid}${workers > 1 ? ` with ${workers} workers` : ""}, since ${new Date(startedAt).toLocaleString()}`,
+    `Patchbay ${version} on ${url}${own}, process ${gateway.pid}${workers > 1 ? ` with ${workers} workers` : ""}, since ${new Date(startedAt).toLocaleString()}`,
     ...problems.map(({ about, problem }) => `  WRONG  ${about}: ${problem}`),
     ...aligned([
       ["configuration", files.join(", ") || "the environment alone"],
-      ["upstreams", upstreams.map(({ name }) => name).join(", ")],
-      ["models", Object.keys(found.models).join(", ")],
-      ["running turns", String(found.running)],
+      [
+        "upstreams",
+        upstreams
+          .map(({ name, fault }) => (fault === undefined ? name : `${name} (${fault})`))
+          .join(", "),
+      ],
+      ["models", Object.keys(found.models).join(", ") || "upstream/model"],
+      ["store", found.store.kind],
+      ["key", found.keyed ? "needed" : "none needed"],
+      [
+        "turns",
+        `${found.running} running, ${found.turns} since the start, the latest ${found.kept} kept`,
+      ],
     ]),
   ];
+}
+
+/** One elsewhere is asked what it tells everybody who has its key. */
+async function remoteStatus(remote: RemoteGateway, { json = false }: StatusOptions): Promise<void> {
+  let ready: unknown;
+  try {
+    ready = await askRemote(remote, "/readyz");
+  } catch (error) {
+    console.error((error as Error).message);
+    process.exitCode = / answers \d/.test((error as Error).message)
+      ? exitCode.wrong
+      : exitCode.nobody;
+    return;
+  }
+  const models = listOf(fieldsOf(await askRemote(remote, "/v1/models"))?.data) ?? [];
+  const names = models.map((one) => String(fieldsOf(one)?.id));
+  const upstreams = fieldsOf(fieldsOf(ready)?.upstreams) ?? {};
+  const problems = Object.entries(upstreams).filter(([, state]) => state !== "ready");
+  process.exitCode = problems.length === 0 ? exitCode.well : exitCode.wrong;
+  if (json) return console.log(JSON.stringify([{ url: remote.url, upstreams, models: names }]));
+  const lines = [
+    `Patchbay on ${remote.url}`,
+    ...problems.map(([name, state]) => `  WRONG  upstream ${name}: ${String(state)}`),
+    ...aligned([
+      ["upstreams", Object.keys(upstreams).join(", ")],
+      ["models", names.join(", ")],
+    ]),
+  ];
+  console.log(lines.join("\n"));
 }

@@ -1,0 +1,63 @@
+import type { Happening } from "../telemetry/happening.ts";
+import type { RecentTurns } from "../telemetry/recent-turns.ts";
+import type { Notices } from "./notices.ts";
+import type { Status } from "./wire.ts";
+
+/** What is longer ago is history, and no problem any more. */
+const LATELY_MS = 10 * 60_000;
+const LOOKED_AT = 200;
+
+type Wrong = Status["wrong"][number];
+
+/** What has gone wrong in the last minutes: by upstream and fault, with how often, the latest last. */
+export function recentProblems(
+  recent: Pick<RecentTurns, "since" | "last">,
+  notices: Pick<Notices, "since">,
+  now: number,
+): Wrong[] {
+  const since = now - LATELY_MS;
+  const wrong: Wrong[] = notices
+    .since(0)
+    .filter(({ at }) => at >= since)
+    .flatMap(({ at, happening }) => wrongIn(happening).map((one) => Object.assign(one, { at })));
+  const failed = new Map<string, { at: number; count: number; about: string; fault: string }>();
+  for (const turn of recent.since(Math.max(0, recent.last - LOOKED_AT)).turns) {
+    if (turn.type !== "turn" || turn.outcome !== "failed" || turn.at < since) continue;
+    const fault = turn.fault ?? "failed";
+    // What a client asked wrongly is the client's to mend.
+    if (!/^(?:upstream|gateway|store)\./.test(fault)) continue;
+    const key = `${turn.upstream} ${fault}`;
+    const before = failed.get(key);
+    failed.set(key, { at: turn.at, count: (before?.count ?? 0) + 1, about: turn.upstream, fault });
+  }
+  for (const { at, count, about, fault } of failed.values())
+    wrong.push({
+      at,
+      about,
+      problem: `${count} ${count === 1 ? "turn" : "turns"} failed with ${fault}`,
+    });
+  return wrong.toSorted((a, b) => a.at - b.at);
+}
+
+type Told = { readonly about: string; readonly problem: string };
+
+function wrongIn(happening: Happening): Told[] {
+  switch (happening.type) {
+    case "unwritable":
+      return [{ about: happening.setting, problem: `${happening.path} ${happening.problem}` }];
+    case "reload":
+      return happening.ok
+        ? []
+        : [{ about: "configuration", problem: `not taken up: ${happening.problems.join("; ")}` }];
+    case "trouble":
+      return [
+        { about: "gateway", problem: `an error of its own (${happening.error}); its log has more` },
+      ];
+    case "store":
+      return happening.event === "available"
+        ? []
+        : [{ about: "store", problem: happening.problem ?? happening.event }];
+    default:
+      return [];
+  }
+}

@@ -1,0 +1,95 @@
+import { turnSchema, type Batch } from "../../../console/wire.ts";
+import { Fault } from "../../../turn/fault.ts";
+import { askGateway } from "../../control/client.ts";
+import type { LocalGateway } from "../../control/gateways.ts";
+import { watchGateway } from "../../control/watch.ts";
+import { exitCode } from "../exit-code.ts";
+import {
+  askRemote,
+  chooseGateway,
+  type GatewayOptions,
+  type RemoteGateway,
+} from "../gateway-choice.ts";
+import { watchRemote } from "../top/watch-remote.ts";
+import { noticeLine, rowLine, turnLines } from "../turn-lines.ts";
+
+export type LogsOptions = GatewayOptions & {
+  readonly follow?: boolean | undefined;
+  readonly turn?: string | undefined;
+  readonly last: number;
+  readonly json?: boolean | undefined;
+};
+
+/** `patchbay logs`: turns and notices of a running gateway, the latest last. */
+export async function logs(options: LogsOptions): Promise<void> {
+  const chosen = await chooseGateway(options);
+  if ("problem" in chosen) {
+    console.error(chosen.problem);
+    process.exitCode = chosen.code;
+  } else if (options.turn !== undefined) await showTurn(chosen, options.turn, options);
+  else if ("remote" in chosen) await remoteLogs(chosen.remote, options);
+  else await localLogs(chosen.local, options);
+}
+
+async function showTurn(
+  chosen: { readonly local: LocalGateway } | { readonly remote: RemoteGateway },
+  id: string,
+  { json = false }: LogsOptions,
+): Promise<void> {
+  const path = `/turns/${encodeURIComponent(id)}`;
+  const view =
+    "local" in chosen
+      ? await firstKnown(chosen.local.sockets, path)
+      : turnSchema.parse(await askRemote(chosen.remote, `/v1${path}`));
+  if (json) console.log(JSON.stringify(view));
+  else console.log(turnLines(view).join("\n"));
+  if (view.turn?.type === "refusal" || view.turn?.outcome === "failed")
+    process.exitCode = exitCode.wrong;
+}
+
+/** Each process of a gateway knows its own turns. */
+async function firstKnown(sockets: readonly string[], path: string) {
+  let last: unknown;
+  for (const socket of sockets)
+    try {
+      return await askGateway(socket, turnSchema, { path });
+    } catch (error) {
+      last = error;
+    }
+  throw last ?? new Fault("request.invalid", "The gateway has gone.");
+}
+
+async function localLogs(gateway: LocalGateway, options: LogsOptions): Promise<void> {
+  const ending = new AbortController();
+  const { last, follow = false } = options;
+  let open = gateway.sockets.length;
+  process.once("SIGINT", () => ending.abort());
+  for await (const batch of watchGateway(gateway, { last, signal: ending.signal })) {
+    print(batch, options);
+    // The first batch of each process is all that there was.
+    if (!follow && --open === 0) ending.abort();
+  }
+  if (follow && !ending.signal.aborted) console.error("The gateway has gone.");
+}
+
+async function remoteLogs(remote: RemoteGateway, options: LogsOptions): Promise<void> {
+  const ending = new AbortController();
+  process.once("SIGINT", () => ending.abort());
+  for await (const batch of watchRemote(remote).watch(ending.signal, options.last)) {
+    print(batch, options);
+    if (options.follow !== true) break;
+  }
+}
+
+function print(
+  { turns, notices, lost, unsent }: Batch,
+  { json = false, follow }: LogsOptions,
+): void {
+  const entries = [
+    ...turns.map((turn) => ({ at: turn.at, value: turn, line: () => rowLine(turn) })),
+    ...notices.map((notice) => ({ at: notice.at, value: notice, line: () => noticeLine(notice) })),
+  ].toSorted((a, b) => a.at - b.at);
+  const skipped = (follow === true ? lost : 0) + unsent;
+  if (skipped > 0 && !json) console.log(`… ${skipped} more turns`);
+  for (const { value, line } of entries) console.log(json ? JSON.stringify(value) : line());
+}

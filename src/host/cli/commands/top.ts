@@ -1,0 +1,102 @@
+import { turnSchema } from "../../../console/wire.ts";
+import { askGateway } from "../../control/client.ts";
+import type { LocalGateway } from "../../control/gateways.ts";
+import { watchGateway, type WatchedBatch } from "../../control/watch.ts";
+import { chooseGateway, type GatewayOptions } from "../gateway-choice.ts";
+import { TopModel } from "../top/model.ts";
+import { openScreen } from "../top/screen.ts";
+import { watchRemote } from "../top/watch-remote.ts";
+import { noticeLine, rowLine, turnLines } from "../turn-lines.ts";
+
+export type TopOptions = GatewayOptions & { readonly json?: boolean | undefined };
+
+/** How a gateway is followed, wherever it runs. */
+type Followed = {
+  readonly url: string;
+  watch(signal: AbortSignal): AsyncIterable<WatchedBatch>;
+  /** One turn in full. */
+  turn(requestId: string): Promise<readonly string[]>;
+};
+
+/** `patchbay top`: the turns of a running gateway as they come; a table at a terminal, else lines. */
+export async function top(options: TopOptions): Promise<void> {
+  const chosen = await chooseGateway(options);
+  if ("problem" in chosen) {
+    console.error(chosen.problem);
+    process.exitCode = chosen.code;
+    return;
+  }
+  const followed = "local" in chosen ? localTop(chosen.local) : watchRemote(chosen.remote);
+  const ending = new AbortController();
+  process.once("SIGINT", () => ending.abort());
+  const isTerminal = process.stdin.isTTY && process.stdout.isTTY;
+  if (isTerminal && options.json !== true) await showTable(followed, ending);
+  else for await (const batch of followed.watch(ending.signal)) print(batch, options.json === true);
+}
+
+const localTop = (gateway: LocalGateway): Followed => ({
+  url: gateway.url,
+  watch: (signal) => watchGateway(gateway, { signal }),
+  async turn(requestId) {
+    const path = `/turns/${encodeURIComponent(requestId)}`;
+    const asked = gateway.sockets.map((socket) => askGateway(socket, turnSchema, { path }));
+    const views = await Promise.allSettled(asked);
+    const found = views.find((view) => view.status === "fulfilled");
+    return found === undefined ? ["It is not kept any more."] : turnLines(found.value);
+  },
+});
+
+function print({ socket: _, ...batch }: WatchedBatch, json: boolean): void {
+  if (json) return console.log(JSON.stringify(batch));
+  for (const turn of batch.turns) console.log(rowLine(turn));
+  for (const notice of batch.notices) console.log(noticeLine(notice));
+}
+
+async function showTable(followed: Followed, ending: AbortController): Promise<void> {
+  const model = new TopModel();
+  /** What is shown in place of the table: one turn. */
+  let detail: readonly string[] | undefined;
+  let isTyping = false;
+  const draw = (): void => {
+    const title = `Patchbay ${followed.url}`;
+    const lines = detail ?? model.lines(title, screen.columns, screen.height);
+    screen.show(lines.slice(0, screen.height).map((line) => line.slice(0, screen.columns)));
+  };
+  const open = async (): Promise<void> => {
+    const row = model.chosen();
+    if (row === undefined) return;
+    detail = [...(await followed.turn(row.requestId)), "", "Esc: back"];
+    draw();
+  };
+  const type = (key: string, text: string): void => {
+    if (key === "return" || key === "escape") isTyping = false;
+    else if (key === "backspace") model.filter = model.filter.slice(0, -1);
+    else if (/^[\x20-\x7E]+$/.test(text)) model.filter += text;
+  };
+  const act = (key: string): void => {
+    if (key === "q" || key === "ctrl-c") ending.abort();
+    else if (key === "escape") detail = undefined;
+    else if (key === "s") model.nextSort();
+    else if (key === "f") isTyping = true;
+    else if (key === "down" || key === "j") model.move(1);
+    else if (key === "up" || key === "k") model.move(-1);
+    else if (key === "return") void open();
+  };
+  using screen = openScreen(process.stdin, process.stdout, (key, text) => {
+    if (isTyping && key !== "ctrl-c") type(key, text);
+    else act(key);
+    draw();
+  });
+  process.stdout.on("resize", draw);
+  draw();
+  for await (const batch of followed.watch(ending.signal)) {
+    model.add(batch);
+    draw();
+  }
+  process.stdout.off("resize", draw);
+  if (ending.signal.aborted) return;
+  // What was seen stays to be looked at until a key ends it.
+  model.isLive = false;
+  draw();
+  await new Promise((resolve) => ending.signal.addEventListener("abort", resolve, { once: true }));
+}

@@ -1,0 +1,52 @@
+/** A terminal that shows one screen of lines and hears keys. */
+
+import { emitKeypressEvents, type Key } from "node:readline";
+import type { ReadStream, WriteStream } from "node:tty";
+
+export type Screen = Disposable & {
+  readonly columns: number;
+  readonly height: number;
+  show(lines: readonly string[]): void;
+};
+
+const ENTER_SCREEN = "\u001B[?1049h\u001B[?25l";
+const LEAVE_SCREEN = "\u001B[?25h\u001B[?1049l";
+const HOME = "\u001B[H";
+const REST_OF_LINE = "\u001B[K";
+const REST_OF_SCREEN = "\u001B[J";
+
+/** Takes over the terminal until it is disposed of, which gives it back as it was. */
+export function openScreen(
+  input: ReadStream,
+  output: WriteStream,
+  onKey: (key: string, text: string) => void,
+): Screen {
+  const heard = (text: string | undefined, key: Key): void =>
+    onKey(key.ctrl === true ? `ctrl-${key.name ?? ""}` : (key.name ?? text ?? ""), text ?? "");
+  const restore = (): void => void output.write(LEAVE_SCREEN);
+  emitKeypressEvents(input);
+  input.setRawMode(true);
+  input.on("keypress", heard);
+  input.resume();
+  output.write(ENTER_SCREEN);
+  process.once("exit", restore);
+  return {
+    get columns() {
+      return output.columns;
+    },
+    get height() {
+      return output.rows;
+    },
+    show(lines) {
+      const text = lines.map((line) => `${line}${REST_OF_LINE}`).join("\r\n");
+      output.write(`${HOME}${text}${REST_OF_SCREEN}`);
+    },
+    [Symbol.dispose]() {
+      process.off("exit", restore);
+      restore();
+      input.off("keypress", heard);
+      input.setRawMode(false);
+      input.pause();
+    },
+  };
+}
