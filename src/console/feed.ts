@@ -117,7 +117,7 @@ export class Feed {
       unsent: turns.length - shown.length,
       turns: shown.map((turn) => turnRow(turn, gateway.priceOf)),
       running: running.slice(-MOST_RUNNING),
-      notices: notices.since(noticed).map(({ at, happening }) => ({ at, ...happening })),
+      notices: notices.since(noticed).map(({ at, happening }) => Object.assign({ at }, happening)),
     };
     return `id: ${last}\n${sseFrame(JSON.stringify(batch))}`;
   }

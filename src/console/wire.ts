@@ -149,7 +149,13 @@ export const batchSchema = z.looseObject({
 export const turnSchema = z.looseObject({
   turn: row.optional(),
   running: runningTurn.optional(),
-  plan: z.looseObject({}).optional(),
+  plan: z
+    .looseObject({
+      tools: z.array(
+        z.looseObject({ name: z.string(), verdict: z.string(), reason: z.string().default("") }),
+      ),
+    })
+    .optional(),
 });
 
 export type Batch = z.output<typeof batchSchema>;

@@ -57,7 +57,7 @@ export type Gateway = {
   /** The latest turns that are over, and requests that were refused. */
   readonly recent: RecentTurns;
   /** What tokens of a place cost, or of a name that clients ask for. */
-  priceOf(upstream: string, model: string): Price | undefined;
+  readonly priceOf: (upstream: string, model: string) => Price | undefined;
   /** The plan of a past turn, by the id of its answer or of its request. */
   findPlan(tenant: Tenant, id: string): Promise<Fields | undefined>;
   /** What it serves and how it fares. */

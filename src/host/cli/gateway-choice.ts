@@ -1,3 +1,4 @@
+import { fieldsOf, filledText } from "../../dialects/shared/loose.ts";
 import { Fault } from "../../turn/fault.ts";
 import { environment, type Environment } from "../config/env.ts";
 import { findGateways, type LocalGateway } from "../control/gateways.ts";
@@ -57,6 +58,6 @@ export async function askRemote({ url, key }: RemoteGateway, path: string): Prom
   }
   const body: unknown = await response.json().catch(() => undefined);
   if (response.ok) return body;
-  const said = (body as { error?: { message?: unknown } } | undefined)?.error?.message;
-  throw new Fault("request.invalid", `${url} answers ${response.status}: ${String(said ?? "")}`);
+  const said = filledText(fieldsOf(fieldsOf(body)?.error)?.message) ?? "no reason is given";
+  throw new Fault("request.invalid", `${url} answers ${response.status}: ${said}`);
 }

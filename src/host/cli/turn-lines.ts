@@ -82,7 +82,7 @@ export function turnLines({ turn, running, plan }: TurnView): string[] {
   ];
 }
 
-export const runningLine = (row: RunningRow): string =>
+const runningLine = (row: RunningRow): string =>
   `${clockTime(row.startedAt)} running   ${row.agent ?? "-"} ${plain(row.model)} -> ${plain(row.upstream)} ${planSigns(row.plan)} calls ${row.calls} at ${row.step} after ${seconds(row.ms)} ${row.requestId}`;
 
 function sizeLines(turn: DoneRow): string[] {
@@ -134,13 +134,12 @@ const callLines = (turn: DoneRow): string[] =>
   );
 
 function toolLines(plan: TurnView["plan"]): string[] {
-  const tools = (plan?.["tools"] ?? []) as readonly Readonly<Record<string, unknown>>[];
   return aligned(
-    tools.map((tool) => [
-      signs[String(tool["verdict"])] ?? "?",
-      plain(String(tool["name"])),
-      String(tool["verdict"]),
-      plain(String(tool["reason"] ?? ""), 200),
+    (plan?.tools ?? []).map(({ name, verdict, reason }) => [
+      signs[verdict] ?? "?",
+      plain(name),
+      verdict,
+      plain(reason, 200),
     ]),
   );
 }

@@ -46,8 +46,8 @@ const localTop = (gateway: LocalGateway): Followed => ({
   },
 });
 
-function print({ socket: _, ...batch }: WatchedBatch, json: boolean): void {
-  if (json) return console.log(JSON.stringify(batch));
+function print(batch: WatchedBatch, json: boolean): void {
+  if (json) return console.log(JSON.stringify({ ...batch, socket: undefined }));
   for (const turn of batch.turns) console.log(rowLine(turn));
   for (const notice of batch.notices) console.log(noticeLine(notice));
 }

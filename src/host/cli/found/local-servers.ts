@@ -97,7 +97,7 @@ async function lookAt(sign: Sign, address: string): Promise<LocalServer | undefi
 }
 
 /** A JSON object from this machine, if one comes soon. */
-export async function askLocal(url: string, headers = {}): Promise<Fields | undefined> {
+async function askLocal(url: string, headers = {}): Promise<Fields | undefined> {
   try {
     const signal = AbortSignal.timeout(PATIENCE_MS);
     const response = await fetch(url, { headers, signal, redirect: "error" });
