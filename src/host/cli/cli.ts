@@ -2,7 +2,7 @@
 /** The `patchbay` command and its sub-commands. */
 
 import { readFileSync } from "node:fs";
-import { Command, InvalidArgumentError, Option } from "commander";
+import { Argument, Command, InvalidArgumentError, Option } from "commander";
 import { Fault } from "../../turn/fault.ts";
 import type { CheckOptions } from "./commands/check.ts";
 import type { DoctorOptions } from "./commands/doctor.ts";
@@ -16,6 +16,7 @@ import type { SmokeOptions } from "./commands/smoke.ts";
 import type { StatusOptions } from "./commands/status.ts";
 import type { TopOptions } from "./commands/top.ts";
 import { logLevels } from "../config/log-level.ts";
+import { shells, type Shell } from "./completion/shells.ts";
 import { nodeProblem } from "./node-version.ts";
 import { mostAsked } from "./smoke/scene.ts";
 
@@ -273,6 +274,27 @@ Examples:
   .action(async (agent: string, args: string[], options: LaunchOptions) =>
     (await import("./commands/launch.ts")).launch(agent, args, options),
   );
+
+program
+  .command("completion")
+  .description("print a script by which a shell completes commands, options and names of models")
+  .addArgument(new Argument("<shell>", "the shell").choices(shells))
+  .addHelpText(
+    "after",
+    `
+Examples:
+  source <(patchbay completion bash)           in ~/.bashrc
+  source <(patchbay completion zsh)            in ~/.zshrc, behind compinit
+  patchbay completion fish > ~/.config/fish/completions/patchbay.fish
+  patchbay completion powershell | Out-String | Invoke-Expression`,
+  )
+  .action(async (shell: Shell) =>
+    (await import("./commands/completion.ts")).completion(shell, program),
+  );
+// What the scripts ask for the names of models.
+program
+  .command("complete-models", { hidden: true })
+  .action(async () => (await import("./commands/completion.ts")).completeModels());
 
 try {
   if (process.argv.length > 2) await program.parseAsync();

@@ -1,0 +1,41 @@
+/** `patchbay completion`: a script by which a shell completes commands, options and names. */
+
+import type { Command } from "commander";
+import { statusSchema } from "../../../console/wire.ts";
+import { environment } from "../../config/env.ts";
+import { loadConfig } from "../../config/load.ts";
+import { askGateway } from "../../control/client.ts";
+import { findGateways } from "../../control/gateways.ts";
+import { bashScript } from "../completion/bash.ts";
+import { fishScript } from "../completion/fish.ts";
+import { powershellScript } from "../completion/powershell.ts";
+import type { Shell } from "../completion/shells.ts";
+import { commandTree, optionsOf } from "../completion/tree.ts";
+import { zshScript } from "../completion/zsh.ts";
+
+const scripts = {
+  bash: bashScript,
+  zsh: zshScript,
+  fish: fishScript,
+  powershell: powershellScript,
+} as const satisfies Record<Shell, typeof bashScript>;
+
+export function completion(shell: Shell, program: Command): void {
+  process.stdout.write(scripts[shell](commandTree(program), optionsOf(program)));
+}
+
+/** The names of models, one a line: those of running gateways, or what the configuration here has. */
+export async function completeModels(): Promise<void> {
+  const env = environment();
+  const gateways = await findGateways(env);
+  const named = await Promise.all(
+    gateways.map(async ({ sockets: [socket = ""] }) => {
+      const { models } = await askGateway(socket, statusSchema, { path: "/status" });
+      return Object.keys(models);
+    }),
+  );
+  const loaded = gateways.length > 0 ? undefined : loadConfig({ env, directory: process.cwd() });
+  const own = loaded?.ok === true ? Object.keys(loaded.config.models) : [];
+  const names = new Set([...named.flat(), ...own].filter((name) => name !== "*"));
+  if (names.size > 0) console.log([...names].join("\n"));
+}
