@@ -3,15 +3,8 @@
 import { connect } from "node:net";
 import { onPath } from "../../upstreams/codex/command.ts";
 import { agents } from "../cli/launch/agents.ts";
-import type { Environment } from "../config/env.ts";
-import { addressesOf, type NamedAddress } from "./agent-settings.ts";
+import { addressesOf, type AgentPlace, type NamedAddress } from "./agent-settings.ts";
 import type { Check } from "../../console/wire-checks.ts";
-
-export type AgentPlace = {
-  readonly env: Environment;
-  readonly home: string;
-  readonly directory: string;
-};
 
 /** One check for each address that an agent is sent to, or one that says that there is none. */
 export async function agentChecks(place: AgentPlace): Promise<readonly Check[]> {
@@ -20,8 +13,9 @@ export async function agentChecks(place: AgentPlace): Promise<readonly Check[]> 
     commands.some((command) => onPath(command, path) !== undefined),
   );
   const checks = await Promise.all(
-    there.map(async ({ name, title }): Promise<Check[]> => {
-      const addresses = addressesOf(name, place);
+    there.map(async (agent): Promise<Check[]> => {
+      const { name, title } = agent;
+      const addresses = addressesOf(agent, place);
       const subject = title;
       if (addresses.length === 0) {
         const evidence = "is on PATH, and its settings name no address of this machine";

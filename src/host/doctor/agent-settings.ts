@@ -3,7 +3,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isLoopback } from "../../upstreams/loopback.ts";
+import type { Agent } from "../cli/launch/agent.ts";
+import { journalFolder, readJournal, type Journal } from "../cli/launch/keep/journal.ts";
 import type { Environment } from "../config/env.ts";
+import { stateFolder } from "../config/user-folders.ts";
 
 /** One place where an agent is told an address of this machine. */
 export type NamedAddress = {
@@ -15,26 +18,29 @@ export type NamedAddress = {
   readonly undo?: string | undefined;
 };
 
-type Place = { readonly env: Environment; readonly home: string; readonly directory: string };
+export type AgentPlace = {
+  readonly env: Environment;
+  readonly home: string;
+  readonly directory: string;
+};
 
-/** Where an agent reads settings from, in its user's home and in a project, and by which variables. */
+/** Where an agent reads settings from beside the file that `launch --keep` knows of, and by which variables. */
 type Sources = {
-  readonly files: (place: Place) => readonly string[];
+  readonly files: (place: AgentPlace) => readonly string[];
   readonly variables: readonly string[];
 };
 
-const config = ({ env, home }: Place, ...path: readonly string[]): string =>
+const config = ({ env, home }: AgentPlace, ...path: readonly string[]): string =>
   join(env["XDG_CONFIG_HOME"] || join(home, ".config"), ...path);
 
 /** By the names that `launch` has for them. From their documentation and sources, read 2026-11. */
 const sources: Readonly<Record<string, Sources>> = {
   codex: {
-    files: ({ env, home }) => [join(env["CODEX_HOME"] || join(home, ".codex"), "config.toml")],
+    files: () => [],
     variables: ["OPENAI_BASE_URL"],
   },
   claude: {
-    files: ({ env, home, directory }) => [
-      join(env["CLAUDE_CONFIG_DIR"] || join(home, ".claude"), "settings.json"),
+    files: ({ directory }) => [
       join(directory, ".claude", "settings.json"),
       join(directory, ".claude", "settings.local.json"),
     ],
@@ -93,14 +99,22 @@ const sources: Readonly<Record<string, Sources>> = {
 };
 
 /** Every address of this machine that an agent is told to ask models at. */
-export function addressesOf(agent: string, place: Place): readonly NamedAddress[] {
-  const { files, variables } = sources[agent] ?? { files: () => [], variables: [] };
+export function addressesOf(agent: Agent, place: AgentPlace): readonly NamedAddress[] {
+  const { files, variables } = sources[agent.name] ?? { files: () => [], variables: [] };
+  const kept = agent.keeping?.file(place);
+  const all = new Set([...(kept === undefined ? [] : [kept]), ...files(place)]);
+  const keptBy = stateFolder(place.env) === undefined ? undefined : journalOf(agent, place);
+  const undoIn = (file: string): string | undefined =>
+    keptBy?.file === file ? `patchbay launch ${agent.name} --restore` : undefined;
   const named = variables.flatMap((name) => {
     const origin = localOrigin(place.env[name] ?? "");
     return origin === undefined ? [] : [{ place: name, origin }];
   });
-  return [...files(place).flatMap(addressesIn), ...named];
+  return [...[...all].flatMap((file) => addressesIn(file, undoIn(file))), ...named];
 }
+
+const journalOf = ({ name }: Agent, { env }: AgentPlace): Journal | undefined =>
+  readJournal(journalFolder(name, env));
 
 const LONGEST = 1_000_000;
 
@@ -109,9 +123,8 @@ const setting =
   /(?:base[_-]?ur[li]|api[_-]?base|base[_-]?path|endpoint|OPENAI_HOST)["']?\s*[:=]\s*["']?(https?:\/\/[^\s"',}]+)/gi;
 
 /** Line by line: whether such a file is JSON, TOML or YAML, an address stands in one line with its name. */
-function addressesIn(file: string): readonly NamedAddress[] {
+function addressesIn(file: string, undo: string | undefined): readonly NamedAddress[] {
   const text = textOf(file);
-  const undo = /patchbay launch \S+ --restore/.exec(text)?.[0];
   return text.split("\n").flatMap((line, at) => {
     if (/^\s*(?:#|\/\/)/.test(line)) return [];
     return [...line.matchAll(setting)].flatMap(([, address = ""]) => {

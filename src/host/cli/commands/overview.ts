@@ -16,7 +16,7 @@ export async function overview(): Promise<void> {
       ...(isRunning
         ? [
             "  patchbay top                its turns as they come",
-            "  patchbay smoke              whether tool calls come through it",
+            "  patchbay doctor             whether its keys, upstreams and models are well",
             `  patchbay launch ${agent.padEnd(12)}an agent on one of its models`,
           ]
         : [
