@@ -24,7 +24,7 @@ const MODELS = String.raw`printf 'qwen3:8b\nqwen3:32b\ngpt/x\n'`;
 /** What is typed, and all that it may become. */
 const typed: readonly (readonly [string, readonly string[]])[] = [
   ["patchbay ser", ["serve"]],
-  ["patchbay launch co", ["codex", "continue"]],
+  ["patchbay launch con", ["continue"]],
   ["patchbay doctor --probe q", ["qwen3:8b", "qwen3:32b"]],
   ["patchbay doctor --fi", ["--fix"]],
   ["patchbay launch codex --model g", ["gpt/x"]],
