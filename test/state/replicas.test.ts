@@ -28,6 +28,15 @@ const heardIn = (body: Body): { readonly calls: string[]; readonly results: stri
   };
 };
 
+const ask = async (to: Replica, path: string, body: unknown): Promise<[number, Body]> => {
+  const response = await fetch(`${to.url}/v1${path}`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  return [response.status, (await response.json()) as Body];
+};
+
 describe.skipIf(missing !== undefined)(`two replicas on one PostgreSQL${missing ?? ""}`, () => {
   let server: PostgresServer;
   beforeAll(async () => {
@@ -120,14 +129,6 @@ describe.skipIf(missing !== undefined)(`two replicas on one PostgreSQL${missing 
     } as const;
     await using first = await replica(config);
     await using second = await replica(config);
-    const ask = async (to: Replica, path: string, body: unknown): Promise<[number, Body]> => {
-      const response = await fetch(`${to.url}/v1${path}`, {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify(body),
-      });
-      return [response.status, (await response.json()) as Body];
-    };
     const [, { id }] = await ask(first, "/conversations", {});
     const request = { model: "m", conversation: id, input: "Hi" };
     const held = ask(first, "/responses", request);
@@ -141,4 +142,61 @@ describe.skipIf(missing !== undefined)(`two replicas on one PostgreSQL${missing 
     const next = { model: "m", input: [...compacted["output"], { role: "user", content: "On" }] };
     expect((await ask(second, "/responses", next))[0]).toBe(200);
   });
+
+  it("follow and cancel what the other makes in the background", async () => {
+    const { promise: never, resolve } = Promise.withResolvers<void>();
+    await using upstream = await fakeUpstream(({ body }) => {
+      const answer = answerInChat(body, { text: "Hello there, and good day." });
+      const steps = [...(answer.steps as string[])];
+      return { ...answer, steps: [...steps.slice(0, 2), never, ...steps.slice(2)] };
+    });
+    const config = {
+      upstreams: { fake: { dialect: "chat", base_url: upstream.url, retries: 0 } },
+      models: { "*": "fake/m" },
+      store: { kind: "postgres", url: await server.createDatabase() },
+    } as const;
+    await using first = await replica(config);
+    await using second = await replica(config);
+    const [status, { id }] = await ask(first, "/responses", {
+      model: "m",
+      input: "Hi",
+      background: true,
+    });
+    expect(status).toBe(200);
+    const following = fetch(`${second.url}/v1/responses/${id}?stream=true&starting_after=0`);
+    const followed = following.then((response) => response.text());
+    while (upstream.requests.length === 0) await new Promise((done) => setTimeout(done, 5));
+    const [, cancelled] = await ask(second, `/responses/${id}/cancel`, {});
+    expect(cancelled["status"]).toBe("cancelled");
+    const events = (await followed).match(/(?<=^event: ).*/gm) ?? [];
+    expect([events[0], events.at(-1)]).toEqual(["response.in_progress", "response.failed"]);
+    const kept = await fetch(`${first.url}/v1/responses/${id}`);
+    expect(((await kept.json()) as Body)["status"]).toBe("cancelled");
+    resolve();
+  }, 60_000);
+
+  it("continue each other's threads of Messages", async () => {
+    await using upstream = await fakeUpstream(({ body }, at) =>
+      answerInChat(body, { text: `Answer ${at}.` }),
+    );
+    const config = {
+      upstreams: { fake: { dialect: "chat", base_url: upstream.url, retries: 0 } },
+      models: { "*": "fake/m" },
+      store: { kind: "postgres", url: await server.createDatabase() },
+    } as const;
+    await using first = await replica(config);
+    await using second = await replica(config);
+    const say = (text: string, thread: Body) => ({
+      model: "m",
+      max_tokens: 100,
+      messages: [{ role: "user", content: text }],
+      thread,
+    });
+    const [, begun] = await ask(first, "/messages", say("One", { type: "create" }));
+    const thread = { type: "continue", previous_message_id: begun["id"] };
+    const [status] = await ask(second, "/messages", say("Two", thread));
+    expect(status).toBe(200);
+    const heard = (upstream.requests[1]?.body["messages"] as Body[]).map(({ content }) => content);
+    expect(heard).toEqual(["One", "Answer 0.", "Two"]);
+  }, 60_000);
 });

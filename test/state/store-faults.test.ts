@@ -1,7 +1,8 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import postgres from "postgres";
 import { describe, expect, it } from "vitest";
 import { answerInChat } from "../support/fake-model.ts";
 import { fakeUpstream, type Body, type FakeUpstream } from "../support/fake-upstream.ts";
@@ -20,6 +21,9 @@ const ask = (served: Served, more: Body = {}): Promise<Response> =>
 
 const get = async (served: Served, id: string): Promise<number> =>
   (await fetch(`${served.url}/v1/responses/${id}`)).status;
+
+/** Whether an answer is stored, as its client is told. */
+const stored = (response: Response): boolean => response.headers.get("x-patchbay-store") === null;
 
 /** A gateway with a store in a file of its own. */
 async function onFile(upstream: FakeUpstream) {
@@ -87,6 +91,24 @@ describe("an answer that cannot be stored", () => {
       expect.objectContaining({ type: "store", event: "unavailable", fault: "store.unusable" }),
     );
   });
+
+  it("is given while the file is damaged, and stored again when that was moved away", async () => {
+    await using upstream = await greeting();
+    await using at = await onFile(upstream);
+    const { id } = (await (await ask(at.served)).json()) as Body;
+    await at.served[Symbol.asyncDispose]();
+    writeFileSync(at.path, readFileSync(at.path).fill(7, 100));
+    await using again = await serve({
+      store: { kind: "sqlite", path: at.path },
+      ...onto("chat", upstream.url),
+    });
+    const response = await ask(again);
+    expect(response.headers.get("x-patchbay-store")).toBe("unconfirmed");
+    expect(JSON.stringify(await response.json())).toContain("Hello.");
+    expect(await get(again, String(id))).toBe(500);
+    renameSync(at.path, `${at.path}.damaged`);
+    await expect.poll(async () => stored(await ask(again)), { timeout: 20_000 }).toBe(true);
+  }, 40_000);
 });
 
 describe.skipIf(missing !== undefined)(`an answer while PostgreSQL is away${missing ?? ""}`, () => {
@@ -112,5 +134,30 @@ describe.skipIf(missing !== undefined)(`an answer while PostgreSQL is away${miss
     await expect.poll(() => get(served, String(second["id"])), { timeout: 30_000 }).toBe(200);
     expect((await ask(served, { previous_response_id: second["id"] })).status).toBe(200);
     expect(served.happenings.filter(({ type }) => type === "store")).not.toEqual([]);
+  }, 90_000);
+
+  it("is given while the server is slow, and found later", async () => {
+    await using server = await postgresServer();
+    const url = await server.createDatabase();
+    await using upstream = await greeting();
+    const store = { kind: "postgres", url } as const;
+    await using served = await serve({ store, ...onto("chat", upstream.url) });
+    await (await ask(served)).text();
+    const locking = postgres(url, { max: 1, onnotice: () => {} });
+    const { promise: held, resolve: release } = Promise.withResolvers<void>();
+    const isLocked = Promise.withResolvers<void>();
+    const lock = locking.begin(async (sql) => {
+      await sql`LOCK TABLE patchbay.turns IN ACCESS EXCLUSIVE MODE`;
+      isLocked.resolve();
+      await held;
+    });
+    await isLocked.promise;
+    const response = await ask(served);
+    expect(stored(response)).toBe(false);
+    const { id } = (await response.json()) as Body;
+    release();
+    await lock;
+    await expect.poll(() => get(served, String(id)), { timeout: 30_000 }).toBe(200);
+    await locking.end();
   }, 90_000);
 });
