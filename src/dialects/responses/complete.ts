@@ -64,18 +64,18 @@ const has = (fields: Fields, keys: readonly string[]): boolean =>
   keys.every((key) => fields[key] !== undefined);
 
 /** What the items that every client knows always have. */
-const ofItems: Readonly<Record<string, readonly string[]>> = {
-  message: ["id", "status", "role", "content"],
-  reasoning: ["id", "summary"],
-  function_call: ["id", "call_id", "name", "arguments", "status"],
-  custom_tool_call: ["id", "call_id", "name", "input"],
-};
+const ofItems: ReadonlyMap<unknown, readonly string[]> = new Map([
+  ["message", ["id", "status", "role", "content"]],
+  ["reasoning", ["id", "summary"]],
+  ["function_call", ["id", "call_id", "name", "arguments", "status"]],
+  ["custom_tool_call", ["id", "call_id", "name", "input"]],
+]);
 /** What of them must not change while they are made. */
 const lasting = ["id", "role", "call_id", "name"];
 
 /** Whether an item could be shown; `first` is how it was announced. */
 export function isOwnItem(item: Fields, first: Fields = item): boolean {
-  const keys = ofItems[String(item.type)];
+  const keys = ofItems.get(item.type);
   if (keys === undefined) return true;
   return (
     keys.every((key) => isFilled(key, item[key])) &&
@@ -100,7 +100,7 @@ function isOwnPart(part: unknown): boolean {
 
 /** Whether the whole answer repeats an item as it was when it was done. Sealed text differs each time. */
 export const agrees = (item: Fields, done: Fields): boolean =>
-  ofItems[String(item.type)] === undefined ||
+  !ofItems.has(item.type) ||
   item.type === "reasoning" ||
   (["status", "arguments", "input"].every((key) => item[key] === done[key]) &&
     textOfParts(item) === textOfParts(done));

@@ -356,3 +356,17 @@ describe("a whole Responses body", () => {
     expect(readWhole(queued).at(-1)).toMatchObject({ type: "frame", forwardable: true });
   });
 });
+
+it.each(["__proto__", "constructor", "toString"])("takes %s for no name of its own", (type) => {
+  const item = { ...openMessage, type };
+  const reasoning = { id: "rs_1", type: "reasoning", summary: [] };
+  const events = read(
+    created,
+    added(item),
+    done(item),
+    added(reasoning, 1),
+    { type, item_id: "rs_1", output_index: 1 },
+    completed(item, reasoning),
+  );
+  expect(events.map((event) => event.type)).toContain("turn-end");
+});

@@ -55,7 +55,7 @@ export class ReasoningReader implements ItemReader {
   }
 
   each(type: string, raw: Fields): void {
-    const step = steps[type];
+    const step = Object.hasOwn(steps, type) ? steps[type] : undefined;
     if (step === undefined) return;
     const { of, does } = step;
     const index = numberOf(of === "summary" ? raw.summary_index : raw.content_index);

@@ -30,7 +30,8 @@ export function hostedWriter(line: NumberedFrames, items: OutputItems): HostedWr
   const note = (item: number, raw: Fields): void => {
     const found = open.get(item);
     if (found === undefined || typeof raw.type !== "string") return;
-    if (noteTypes[String(found.raw.type)]?.includes(raw.type) !== true) return;
+    const kind = String(found.raw.type);
+    if (!Object.hasOwn(noteTypes, kind) || noteTypes[kind]?.includes(raw.type) !== true) return;
     const { type, sequence_number: _, ...fields } = raw;
     const { id, index } = found.place;
     const place = { ...("item_id" in fields && { item_id: id }), output_index: index };
