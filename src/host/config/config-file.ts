@@ -26,6 +26,8 @@ export type ConfigFile = {
   readonly findings: readonly Finding[];
   /** The variables of the environment that it asks for. */
   readonly variables: ReadonlySet<string>;
+  /** The files whose text it asks for, as their paths are written. */
+  readonly files: ReadonlySet<string>;
   /** Whether the value at the path came from the environment, and so is text whatever it means. */
   refers(path: Path): boolean;
   find(problem: Problem): Finding;
@@ -43,12 +45,20 @@ export function readConfigFile(
   text: string,
   file: string,
   lookUp: (name: string) => string | undefined,
+  readFile: (path: string) => string = () => "",
 ): ConfigFile {
   const lines = new LineCounter();
   const variables = new Set<string>();
-  const masked = maskReferences(text, (name) => {
-    variables.add(name);
-    return lookUp(name);
+  const files = new Set<string>();
+  const masked = maskReferences(text, {
+    lookUp(name) {
+      variables.add(name);
+      return lookUp(name);
+    },
+    readFile(path) {
+      files.add(path);
+      return readFile(path);
+    },
   });
   const document = parseDocument(masked.text, {
     lineCounter: lines,
@@ -79,6 +89,7 @@ export function readConfigFile(
     value,
     findings,
     variables,
+    files,
     refers: (path) => reading.referring.has(JSON.stringify(path)),
     find: ({ path, message }) => ({
       file,

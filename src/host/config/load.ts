@@ -54,7 +54,12 @@ export function loadConfig(origin: Origin): Loaded {
   if (file === undefined) return assemble(origin, undefined, undefined);
   const read = readText(file);
   if (!read.ok) return unread(origin, file, [read.finding]);
-  const source = readConfigFile(read.text, file, (name) => ownOf(origin.env, name));
+  const source = readConfigFile(
+    read.text,
+    file,
+    (name) => ownOf(origin.env, name),
+    (path) => readFileSync(resolve(dirname(file), path), "utf8"),
+  );
   // Where the syntax is broken, whatever else could be parsed of the file is guesswork.
   if (source.value === undefined) return unread(origin, file, source.findings);
   return assemble(origin, file, source);
@@ -98,7 +103,8 @@ function assemble(
   append(notes, settled?.notes ?? []);
   if (settled === undefined || findings.length > 0)
     return { ok: false, file, notes, doubts, findings: findings.toSorted(byPlace(file)) };
-  const files = [...(file === undefined ? [] : [file]), ...scripts.files];
+  const secrets = [...(source?.files ?? [])].map((path) => resolve(directory, path));
+  const files = [...(file === undefined ? [] : [file]), ...scripts.files, ...secrets];
   const settledPaths = settlePaths(settled.config, directory);
   const kept = isFields(raw) && "store" in raw ? undefined : defaultStore(origin.env);
   append(notes, kept?.notes ?? []);

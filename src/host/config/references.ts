@@ -1,4 +1,8 @@
-/** `${NAME}` and `${NAME:-default}`; a default may hold one more reference. `$${` is a plain `${`. */
+/**
+ * `${NAME}` and `${NAME:-default}`; a default may hold one more reference.
+ * `${file:PATH}` is what a file holds, and its path may hold one more reference.
+ * `$${` is a plain `${`.
+ */
 const reference = /\$\$\{|\$\{(?:[^{}\n]|\{[^{}\n]*\})*\}/g;
 
 // A reference is hidden from the YAML parser behind private-use characters of
@@ -20,8 +24,16 @@ export type Masked = {
   unmask(value: string): string;
 };
 
-/** Hides the references of a text from its parser. `lookUp` answers for a variable. */
-export function maskReferences(text: string, lookUp: (name: string) => string | undefined): Masked {
+/** What references stand for. */
+export type References = {
+  /** A variable; undefined: it is not set. */
+  readonly lookUp: (name: string) => string | undefined;
+  /** The text of a file; throws what the system says where it cannot be read. */
+  readonly readFile: (path: string) => string;
+};
+
+/** Hides the references of a text from its parser. */
+export function maskReferences(text: string, references: References): Masked {
   const written: string[] = [];
   const masked = text.replaceAll(reference, (original) => {
     const index = written.push(original) - 1;
@@ -42,7 +54,7 @@ export function maskReferences(text: string, lookUp: (name: string) => string | 
     expand: (value, wrong) => {
       if (value.includes("${"))
         wrong("a `${` is not closed; write `${NAME}`, or `$${` for the characters themselves");
-      return replace(value, (original) => resolve(original, lookUp, wrong));
+      return replace(value, (original) => resolve(original, references, wrong));
     },
     unmask: (value) => replace(value, (original) => original),
   };
@@ -50,19 +62,38 @@ export function maskReferences(text: string, lookUp: (name: string) => string | 
 
 function resolve(
   original: string,
-  lookUp: (name: string) => string | undefined,
+  references: References,
   wrong: (message: string) => void,
 ): string {
   if (original === "$${") return "${";
+  const [, path] = /^\$\{file:(.+)\}$/.exec(original) ?? [];
+  if (path !== undefined) return fileText(path, references, wrong);
+  const { lookUp } = references;
   const [, name, preset] = /^\$\{([A-Za-z_]\w*)(?::-(.*))?\}$/.exec(original) ?? [];
   if (name === undefined) {
-    wrong(`\`${original}\` is not a reference; write \`\${NAME}\` or \`\${NAME:-default}\``);
+    wrong(`\`${original}\` is not a reference; write \`\${NAME}\`, \`\${NAME:-default}\` or \`\${file:PATH}\``);
     return "";
   }
   const value = lookUp(name);
   if (preset !== undefined && (value === undefined || value === ""))
-    return preset.replaceAll(reference, (inner) => resolve(inner, lookUp, wrong));
+    return preset.replaceAll(reference, (inner) => resolve(inner, references, wrong));
   if (value === undefined)
     wrong(`\`${name}\` is not set; export it, or give a default: \`\${${name}:-default}\``);
   return value ?? "";
+}
+
+/** A secret as service managers and containers hand it over: the file's text, without the end of its last line. */
+function fileText(
+  written: string,
+  references: References,
+  wrong: (message: string) => void,
+): string {
+  const path = written.replaceAll(reference, (inner) => resolve(inner, references, wrong));
+  try {
+    return references.readFile(path).replace(/\r?\n$/, "");
+  } catch (error) {
+    const { code = "unknown" } = error as NodeJS.ErrnoException;
+    wrong(`\`${path}\` cannot be read (${code}); check the path and who may read it`);
+    return "";
+  }
 }

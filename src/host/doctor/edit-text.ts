@@ -11,7 +11,7 @@ import { maskReferences } from "../config/references.ts";
  * signs of the same length, so that places in the one text are places in the other.
  */
 export function setInText(text: string, path: Path, value: unknown): string | undefined {
-  const hidden = maskReferences(text, () => "").text;
+  const hidden = maskReferences(text, { lookUp: () => "", readFile: () => "" }).text;
   const document = parseDocument(hidden, { uniqueKeys: false });
   if (document.errors.length > 0) return undefined;
   let node: ParsedNode | null = document.contents;
