@@ -1,8 +1,19 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  cp,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -10,15 +21,29 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const run = promisify(execFile);
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const parts = ["package.json", "tsconfig.json", "tsconfig.build.json", "src", "docs", "README.md"];
+const parts = [
+  "package.json",
+  "tsconfig.json",
+  "tsconfig.build.json",
+  "src",
+  "docs",
+  "scripts/trim-declarations.ts",
+  "README.md",
+];
+
+/** The limits of docs/decisions/0026-the-package.md. */
+const MOST_BYTES = 700_000;
+const MOST_PACKAGES = 9;
 
 type Manifest = {
   version: string;
   dependencies: Record<string, string>;
+  scripts: Record<string, string>;
   bin: { patchbay: string };
 };
 
 let folder = "";
+let packedBytes = 0;
 let installed = "";
 let manifest: Manifest;
 
@@ -40,6 +65,7 @@ beforeAll(async () => {
   ]);
   await run("npm", ["pack", "--pack-destination", folder], { cwd: copy }).catch(tell);
   const tarball = (await readdir(folder)).find((name) => name.endsWith(".tgz"));
+  packedBytes = (await stat(join(folder, tarball ?? ""))).size;
   await run("tar", ["-xzf", tarball ?? ""], { cwd: folder });
 
   installed = join(folder, "elsewhere", "node_modules", "patchbay");
@@ -51,7 +77,8 @@ beforeAll(async () => {
     await mkdir(dirname(place), { recursive: true });
     await symlink(join(root, "node_modules", name), place);
   }
-});
+  // All of it is compiled, which takes its time on a busy machine.
+}, 240_000);
 afterAll(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
 
 const bin = (): string => join(installed, manifest.bin.patchbay);
@@ -61,6 +88,39 @@ describe("the package", () => {
     const files = await readdir(installed, { recursive: true });
     expect(files).toEqual(expect.arrayContaining(["LICENSE", "README.md", "dist/index.d.ts"]));
     expect(files.filter((file) => /\.test\.|(?<!\.d)\.ts$/.test(file))).toEqual([]);
+  });
+
+  it("is small, brings few packages, and runs nothing when it is installed", () => {
+    expect(packedBytes).toBeLessThan(MOST_BYTES);
+    expect(Object.keys(manifest.dependencies).length).toBeLessThanOrEqual(MOST_PACKAGES);
+    for (const [name, version] of Object.entries(manifest.dependencies))
+      expect(version, name).toMatch(/^\d+\.\d+\.\d+$/);
+    expect(Object.keys(manifest.scripts)).not.toEqual(
+      expect.arrayContaining([expect.stringMatching(/^(?:pre|post)?install$|^prepare$/)]),
+    );
+  });
+
+  it("has no file of another kind than those it is made of", async () => {
+    const files = await readdir(installed, { recursive: true, withFileTypes: true });
+    const paths = files
+      .filter((file) => file.isFile())
+      .map((file) => relative(installed, join(file.parentPath, file.name)));
+    const known =
+      /^(?:package\.json|LICENSE|README\.md|dist\/.+\.(?:js|d\.ts)|docs\/[\w-]+\.md|docs\/operations\/.+\.(?:ya?ml|json|conf|service|Containerfile|md))$|\/Containerfile$/;
+    expect(paths.filter((path) => !known.test(path))).toEqual([]);
+  });
+
+  it("has every declaration that another leads to", async () => {
+    const files = await readdir(installed, { recursive: true });
+    const there = new Set(files);
+    const missing: string[] = [];
+    for (const file of files.filter((name) => name.endsWith(".d.ts"))) {
+      const text = await readFile(join(installed, file), "utf8");
+      for (const [, name = ""] of text.matchAll(/"(\.{1,2}\/[^"]+)\.js"/g))
+        if (!there.has(join(dirname(file), `${name}.d.ts`))) missing.push(`${file}: ${name}`);
+    }
+    expect(missing).toEqual([]);
+    expect(files).toEqual(expect.arrayContaining(["dist/core.d.ts", "dist/agent.d.ts"]));
   });
 
   it("starts wherever there is a Node: BusyBox knows no `env -S`", async () => {
@@ -86,6 +146,58 @@ describe("the package", () => {
     expect(await answer.json()).toMatchObject({ object: "chat.completion" });
     child.kill("SIGTERM");
     expect(await once(child, "exit")).toEqual([0, null]);
+  });
+
+  it("refuses a public address without a key", async () => {
+    const args = [bin(), "serve", "--host", "0.0.0.0", "--port", "0"];
+    const options = { cwd: folder, env: { PATH: process.env["PATH"], HOME: folder } };
+    await expect(run(process.execPath, args, options)).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("without a key would let anyone"),
+    });
+  });
+
+  it("serves as a user who may write nothing, by a key in a file, and lets a turn end at SIGTERM", async () => {
+    const place = join(folder, "read-only");
+    await mkdir(place);
+    await writeFile(join(place, "key"), "sk-of-a-file\n");
+    const script = "[[before, { delay: 300 }, behind]]";
+    await writeFile(
+      join(place, "patchbay.yaml"),
+      `server: { keys: ["\${file:\${CREDENTIALS_DIRECTORY}/key}"] }\nupstreams: { actor: { dialect: scripted, script: ${script} } }\nmodels: { "*": actor/scripted }\n`,
+    );
+    await chmod(place, 0o555);
+    await chmod(folder, 0o755);
+    const env = {
+      PATH: process.env["PATH"],
+      HOME: "/nonexistent",
+      TMPDIR: place,
+      CREDENTIALS_DIRECTORY: place,
+    };
+    const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+    const child = spawn(process.execPath, [bin(), "serve", "--port", "0"], {
+      cwd: place,
+      env,
+      ...nobody,
+    });
+    const [line] = (await once(createInterface(child.stdout), "line")) as [string];
+    const url = /http:\/\/127\.0\.0\.1:\d+/.exec(line)?.[0] ?? "";
+    await run(process.execPath, [bin(), "health", "--url", url]);
+    const answer = await fetch(`${url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: "Bearer sk-of-a-file" },
+      body: JSON.stringify({
+        model: "m",
+        stream: true,
+        messages: [{ role: "user", content: "Hi" }],
+      }),
+    });
+    expect(answer.status).toBe(200);
+    const exited = once(child, "exit");
+    child.kill("SIGTERM");
+    expect(await answer.text()).toMatch(/behind[^]*\[DONE\]/);
+    expect(await exited).toEqual([0, null]);
+    await chmod(place, 0o755);
   });
 
   it("is a library, with and without Node, a Fastify plugin, and runs agents", async () => {

@@ -71,7 +71,9 @@ function resolve(
   const { lookUp } = references;
   const [, name, preset] = /^\$\{([A-Za-z_]\w*)(?::-(.*))?\}$/.exec(original) ?? [];
   if (name === undefined) {
-    wrong(`\`${original}\` is not a reference; write \`\${NAME}\`, \`\${NAME:-default}\` or \`\${file:PATH}\``);
+    wrong(
+      `\`${original}\` is not a reference; write \`\${NAME}\`, \`\${NAME:-default}\` or \`\${file:PATH}\``,
+    );
     return "";
   }
   const value = lookUp(name);
