@@ -39,9 +39,22 @@ export async function* watchGateway(
   }
 }
 
+/** All turns of one process behind the one of this number; undefined if it has gone. */
+export async function batchSince(socket: string, number: number): Promise<Batch | undefined> {
+  const ending = new AbortController();
+  let batch: Batch | undefined;
+  await readFeed(socket, { after: number, signal: ending.signal }, (first) => {
+    batch ??= first;
+    ending.abort();
+  });
+  return batch;
+}
+
+type Reading = WatchOptions & { readonly after?: number | undefined };
+
 async function readFeed(
   socket: string,
-  { last, signal }: WatchOptions,
+  { last, after, signal }: Reading,
   push: (batch: WatchedBatch) => void,
 ): Promise<void> {
   const reader = sseReader((data) => {
@@ -49,7 +62,11 @@ async function readFeed(
     if (batch.success) push({ ...batch.data, socket });
   });
   try {
-    const answer = await openAnswer(socket, { path: `/feed?last=${last}`, signal });
+    const asking =
+      after === undefined
+        ? { path: `/feed?last=${last}` }
+        : { path: "/feed", headers: { "last-event-id": String(after) } };
+    const answer = await openAnswer(socket, { ...asking, signal });
     for await (const piece of answer.setEncoding("utf8")) reader.feed(String(piece));
   } catch {
     // The gateway has gone, or nobody wants to hear more: either way this is the end.

@@ -10,7 +10,8 @@ import { openOwnGateway } from "../launch/own-gateway.ts";
 import { privateFolder } from "../launch/private-folder.ts";
 import { outputOf, runAgent } from "../launch/run-agent.ts";
 import { versionNote } from "../launch/version-note.ts";
-import { countLine, countTurns, type TurnCount } from "../launch/turn-count.ts";
+import { countLine, countTurns } from "../launch/turn-count.ts";
+import { watchArrivals, type Arrivals } from "../launch/arrivals.ts";
 
 export type LaunchOptions = {
   readonly config?: string | undefined;
@@ -56,8 +57,9 @@ export async function launch(
     for (const line of [note ?? [], `${agent.title} on ${to.model} through ${gateway.url}`].flat())
       process.stderr.write(`${line}\n`);
   const all = [...(pointing.args ?? []), ...args];
+  const arrivals = await watchArrivals(gateway.url, env);
   process.exitCode = await runAgent(file, all, { ...env, ...pointing.env });
-  tell(agent, gateway.count(), options);
+  tell(agent, { arrived: await arrivals(), isOwn: gateway.isOwn }, options);
 }
 
 function programOf({ commands }: Agent, env: Environment): string | undefined {
@@ -125,8 +127,8 @@ function restore(agent: Agent, env: Environment, { json = false }: LaunchOptions
 type Reached = AsyncDisposable & {
   readonly url: string;
   readonly key: string;
-  /** Undefined where others count. */
-  readonly count: () => TurnCount | undefined;
+  /** Whether nobody else asks it. */
+  readonly isOwn: boolean;
 };
 
 async function gatewayFor(
@@ -144,16 +146,14 @@ async function gatewayFor(
     return {
       url: rootOf(url),
       key: key ?? (PATCHBAY_API_KEY || PROXY_API_KEY || "unused"),
-      count: () => undefined,
+      isOwn: false,
       [Symbol.asyncDispose]: () => Promise.resolve(),
     };
   }
-  const counted = countTurns();
   const directory = process.cwd();
-  const { report } = counted;
-  const own = await openOwnGateway({ agent, strict, file: config, env, directory, report });
+  const own = await openOwnGateway({ agent, strict, file: config, env, directory });
   for (const note of own.notes) process.stderr.write(`${note}\n`);
-  return { ...own, count: counted.count, [Symbol.asyncDispose]: () => own[Symbol.asyncDispose]() };
+  return { ...own, isOwn: true, [Symbol.asyncDispose]: () => own[Symbol.asyncDispose]() };
 }
 
 async function destination(
@@ -169,9 +169,17 @@ async function destination(
 }
 
 /** On standard error: the other is the agent's. */
-function tell(agent: Agent, count: TurnCount | undefined, { json = false }: LaunchOptions): void {
+function tell(
+  agent: Agent,
+  { arrived, isOwn }: { readonly arrived: Awaited<ReturnType<Arrivals>>; readonly isOwn: boolean },
+  { json = false }: LaunchOptions,
+): void {
+  const all = arrived === undefined ? undefined : countTurns(arrived);
+  const isIdle = all?.turns === 0 && Object.keys(all.faults).length === 0;
+  // At a gateway that others ask too, only that nobody asked it is this agent's for certain.
+  const count = isOwn || isIdle ? all : undefined;
   if (json) process.stderr.write(`${JSON.stringify({ agent: agent.name, ...count })}\n`);
-  else if (count?.turns === 0 && Object.keys(count.faults).length === 0)
+  else if (isIdle)
     process.stderr.write(
       `${agent.title} asked this gateway nothing. If it answered, its answers came from elsewhere: see whether its own settings or arguments name another address.\n`,
     );

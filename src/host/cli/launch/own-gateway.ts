@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 import { Fault } from "../../../turn/fault.ts";
-import type { Report } from "../../../telemetry/happening.ts";
 import { findingLine } from "../../config/config-file.ts";
 import type { Environment } from "../../config/env.ts";
 import { loadConfig } from "../../config/load.ts";
@@ -25,7 +24,6 @@ type Wanted = {
   readonly file?: string | undefined;
   readonly env: Environment;
   readonly directory: string;
-  readonly report: Report;
 };
 
 /**
@@ -33,7 +31,7 @@ type Wanted = {
  * nobody else has: other users of the machine can reach loopback too. What it
  * stores is the local tenant's, as with a gateway without keys.
  */
-export async function openOwnGateway({ report, strict, ...origin }: Wanted): Promise<OwnGateway> {
+export async function openOwnGateway({ strict, ...origin }: Wanted): Promise<OwnGateway> {
   const loaded = loadConfig({ ...origin, host: "127.0.0.1", port: 0 });
   if (!loaded.ok)
     throw new Fault(
@@ -47,12 +45,18 @@ export async function openOwnGateway({ report, strict, ...origin }: Wanted): Pro
     server: { ...server, keys: [{ name: "local", key }] },
     tools: { ...tools, strict: strict || tools.strict },
   };
-  const gateway = openRecorded(config, nodePlatform(report));
+  const gateway = openRecorded(config, nodePlatform());
   const listening = await openServer(gateway, config.server);
   gateway.start();
   const { url } = listening;
   const { files } = loaded;
-  const control = await operate(gateway, { url, files, group: process.pid, report, ...origin });
+  const control = await operate(gateway, {
+    url,
+    files,
+    group: process.pid,
+    report: () => {},
+    ...origin,
+  });
   const notes = control.problem === undefined ? [] : [control.problem];
   return {
     url,
