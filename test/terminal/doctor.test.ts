@@ -59,6 +59,7 @@ describe("patchbay doctor", { timeout: 120_000 }, () => {
     await using terminal = openTerminal();
     const fake = await service("canary-good");
     terminal.write("patchbay.yaml", configFor(fake));
+    await (await terminal.serve([], { IT_KEY: "x" })).stop("SIGKILL");
     await terminal.serve([], { IT_KEY: "canary-dead" });
     const found = await report(terminal, [], { IT_KEY: "canary-good", GROQ_API_KEY: "canary" });
     expect([found.code, found.ok, found.by]).toEqual([1, false, "gateway"]);
@@ -68,6 +69,7 @@ describe("patchbay doctor", { timeout: 120_000 }, () => {
     expect(environment?.evidence).toBe(
       "GROQ_API_KEY set here and not for the gateway; IT_KEY set to something else here",
     );
+    expect(outcome(found, "machine.sockets")).toBe("note");
     // What is wrong comes first.
     expect(found.checks[0]?.outcome).toBe("wrong");
   });

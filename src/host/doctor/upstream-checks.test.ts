@@ -80,7 +80,7 @@ describe("the key of an upstream", () => {
       "model.known": "ok",
     });
     expect(all[1]?.evidence).toBe(
-      "is taken: an empty request gets HTTP 400 with it, and 401 without",
+      "takes its key: an empty request gets HTTP 400 with it, and 401 without",
     );
     // Nothing that a model could answer was sent.
     const posted = requests.filter(({ method }) => method === "POST");

@@ -178,8 +178,12 @@ async function keyCheck(upstream: Trying, reply: RouteReply): Promise<Check> {
   if (status === 402 || code === "insufficient_quota")
     return check("wrong", `takes the key, and has no credit for it (${said(reply)})`, "Top it up.");
   if (status < 400 || isAbsent(status) || isDown(status))
-    return check("unknown", `could not be tried (HTTP ${status})`, "See what else is said of it.");
-  if (!hasKey) return check("note", `none is configured, and none was asked for (HTTP ${status})`);
+    return check(
+      "unknown",
+      `its key could not be tried (HTTP ${status})`,
+      "See what else is said of it.",
+    );
+  if (!hasKey) return check("note", `has no key configured, and asked for none (HTTP ${status})`);
   return await comparedWithNone(upstream, reply, check);
 }
 
@@ -193,12 +197,12 @@ async function comparedWithNone(
   if (bare !== undefined && isAuth(bare.status))
     return check(
       "ok",
-      `is taken: an empty request gets HTTP ${status} with it, and ${bare.status} without`,
+      `takes its key: an empty request gets HTTP ${status} with it, and ${bare.status} without`,
     );
   const without = bare === undefined ? "no answer" : `HTTP ${bare.status}`;
   return check(
     "unknown",
-    `an empty request gets HTTP ${status} with the key, and ${without} without it`,
+    `may take its key: an empty request gets HTTP ${status} with it, and ${without} without`,
     PROBE,
   );
 }

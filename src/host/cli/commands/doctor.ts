@@ -5,10 +5,11 @@ import type { Check, Probe } from "../../../console/wire-checks.ts";
 import { Fault } from "../../../turn/fault.ts";
 import { environment } from "../../config/env.ts";
 import { homeFolder } from "../../config/user-folders.ts";
-import { findGateways } from "../../control/gateways.ts";
+import type { LocalGateway } from "../../control/gateways.ts";
 import { agentChecks } from "../../doctor/agent-checks.ts";
 import { countOutcomes, problemsFirst, wordsOfFault } from "../../doctor/check.ts";
 import { ownExaminer, runningExaminer, type Examiner } from "../../doctor/examiner.ts";
+import { findWithLeftovers } from "../../doctor/find-gateways.ts";
 import { writeFix } from "../../doctor/fix.ts";
 import { remoteExaminer } from "../../doctor/remote.ts";
 import { exitCode } from "../exit-code.ts";
@@ -31,7 +32,8 @@ type Probed = {
 
 export async function doctor(options: DoctorOptions): Promise<void> {
   const { json = false } = options;
-  await using examiner = await examinerFor(options);
+  const { gateways, checks: leftovers } = await findWithLeftovers(environment());
+  await using examiner = await examinerFor(options, gateways);
   if (examiner === undefined) {
     process.exitCode = exitCode.nobody;
     const said = `no gateway answers at ${options.url ?? ""}; start it there: patchbay serve`;
@@ -41,7 +43,7 @@ export async function doctor(options: DoctorOptions): Promise<void> {
   const place = { env: environment(), home: homeFolder() ?? "/", directory: process.cwd() };
   const [found, agents] = await Promise.all([examiner.examine(), agentChecks(place)]);
   const probed = await probing(examiner, options, found.file);
-  const checks = problemsFirst([...found.checks, ...agents, ...probed.checks]);
+  const checks = problemsFirst([...found.checks, ...agents, ...leftovers, ...probed.checks]);
   const counts = countOutcomes(checks);
   process.exitCode = counts.wrong > 0 ? exitCode.wrong : exitCode.well;
   if (json) {
@@ -53,13 +55,16 @@ export async function doctor(options: DoctorOptions): Promise<void> {
 }
 
 /** A file that is named is looked at by itself; else whoever runs is asked. */
-async function examinerFor({ config, url, key }: DoctorOptions): Promise<Examiner | undefined> {
+async function examinerFor(
+  { config, url, key }: DoctorOptions,
+  gateways: readonly LocalGateway[],
+): Promise<Examiner | undefined> {
   const env = environment();
   const directory = process.cwd();
   if (config !== undefined) return ownExaminer({ file: config, env, directory }, true);
   const address = url?.replace(/\/+(?:v1\/*)?$/, "");
   // Those of `launch` live as long as their agent, on its own configuration.
-  const local = (await findGateways(env)).filter(({ agent }) => agent === undefined);
+  const local = gateways.filter(({ agent }) => agent === undefined);
   const wanted = local.filter((one) => address === undefined || one.url === address);
   const [first, ...others] = wanted;
   if (first !== undefined) return runningExaminer(first, others.length, env);
