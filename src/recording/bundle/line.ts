@@ -112,3 +112,4 @@ export const bundleLine = z.discriminatedUnion("line", [
 
 export type BundleLine = z.output<typeof bundleLine>;
 export type Settings = Omit<z.output<typeof settingsLine>, "line">;
+export type LineOf<Type extends BundleLine["line"]> = Extract<BundleLine, { readonly line: Type }>;

@@ -1,0 +1,127 @@
+/** Tells a recorded turn in sentences. */
+
+import { fieldsIn, fieldsOf, filledText, listOf } from "../../dialects/shared/loose.ts";
+import type { Fields } from "../../turn/turn.ts";
+import type { Bundle, BundleTry } from "../bundle/read-bundle.ts";
+import { wireFrames } from "../replay/wire-frames.ts";
+import { judge, type Verdict } from "./judge.ts";
+
+export type Explanation = {
+  readonly id: string;
+  readonly recorded: string;
+  readonly content: "masked" | "full";
+  readonly sentences: readonly string[];
+  readonly verdict: Verdict;
+};
+
+export function explain(bundle: Bundle): Explanation {
+  const { head } = bundle;
+  const verdict = judge(bundle);
+  const sentences = [
+    askedSentence(bundle),
+    ...planSentences(bundle),
+    ...bundle.tries.map(trySentence),
+    endSentence(bundle),
+    verdictSentence(verdict),
+  ];
+  return { id: head.id, recorded: head.recorded, content: head.content, sentences, verdict };
+}
+
+const count = (number: number, word: string): string =>
+  `${number} ${word}${number === 1 ? "" : "s"}`;
+
+function askedSentence({ request, done }: Bundle): string {
+  const body = fieldsIn(request.body);
+  if (body === undefined)
+    return `The client sent ${request.method} ${request.path} with a body that is no JSON object.`;
+  const items = listOf(body.input) ?? listOf(body.messages) ?? [];
+  const model = filledText(body.model) ?? filledText(done?.["model"]) ?? "no model";
+  const how = body.stream === true ? "as a stream" : "as a whole";
+  return `The client asked for ${model} (${request.method} ${request.path}, ${how}) with ${count(listOf(body.tools)?.length ?? 0, "tool")} and ${count(items.length, "item")} of conversation.`;
+}
+
+const rowsIn = (value: unknown): readonly Fields[] =>
+  (listOf(value) ?? []).flatMap((one): Fields[] => {
+    const fields = fieldsOf(one);
+    return fields === undefined ? [] : [fields];
+  });
+
+function planSentences({ plan }: Bundle): string[] {
+  if (plan === undefined) return ["No plan was made: the request was refused before."];
+  const tools = rowsIn(plan["tools"]);
+  const changed = tools.filter(({ verdict }) => verdict !== "native");
+  const decisions = rowsIn(plan["decisions"]);
+  const rules = rowsIn(plan["rules"]);
+  return [
+    `It went to ${String(plan["upstream"])} (profile ${String(plan["profile"])})${plan["straight"] === true ? ", whose frames were forwarded as they came" : ""}.`,
+    ...(tools.length === 0
+      ? []
+      : [
+          changed.length === 0
+            ? `All ${count(tools.length, "tool")} arrived as declared.`
+            : `Of ${count(tools.length, "tool")}, ${changed.length} did not arrive as declared:`,
+        ]),
+    ...changed.map(
+      ({ name, verdict, upstream_name, reason }) =>
+        `  ${String(name)}: ${String(verdict)}${filledText(upstream_name) === undefined || upstream_name === name ? "" : ` as ${String(upstream_name)}`}: ${String(reason)}`,
+    ),
+    ...decisions
+      .filter(({ path }) => !changed.some((tool) => tool.path === path))
+      .map(
+        ({ path, action, reason }) => `  ${String(path)} was ${String(action)}: ${String(reason)}`,
+      ),
+    ...rules.map(
+      ({ path, value, reason }) => `  ${String(path)} is ${String(value)}: ${String(reason)}`,
+    ),
+  ];
+}
+
+function trySentence({ nth, upstream, request, head, chunks, events, end }: BundleTry): string {
+  const came =
+    request === undefined
+      ? count(events.length, "event")
+      : `${count(wireFrames(chunks.map(({ bytes }) => bytes)).filter(({ type }) => type !== "comment").length, "frame")} in ${count(chunks.length, "piece")}`;
+  const status = head === undefined ? "" : ` answered ${head.status} and`;
+  const ended =
+    end?.error === undefined
+      ? ""
+      : end.error === "stopped"
+        ? "; the gateway hung up"
+        : `; the connection failed (${end.error})`;
+  return `Call ${nth}: ${upstream}${status} sent ${came}${ended}.`;
+}
+
+function endSentence({ done, reply }: Bundle): string {
+  const frames = wireFrames(reply.chunks.map(({ bytes }) => bytes));
+  const sent = count(frames.filter(({ type }) => type !== "comment").length, "frame");
+  if (reply.end?.left === true) return `The client left after ${sent}.`;
+  const outcome = String(done?.["outcome"] ?? "refused");
+  const calls = Number(fieldsOf(done?.["calls"])?.given ?? 0);
+  const fault = done?.["fault"] === undefined ? "" : ` (${String(done["fault"])})`;
+  const said = messageIn(frames);
+  return `It ended as ${outcome}${fault}: the client was sent ${reply.head?.status ?? "nothing"}, ${sent} and ${count(calls, "call")}${said === undefined ? "" : `: ${said}`}.`;
+}
+
+/** What an error said to the client. */
+function messageIn(frames: ReturnType<typeof wireFrames>): string | undefined {
+  const [frame] = frames;
+  return frame?.type === "body"
+    ? filledText(fieldsOf(fieldsOf(frame.data)?.error)?.message)
+    : undefined;
+}
+
+function verdictSentence({ fault, frame, reason = "" }: Verdict): string {
+  const where = frame === undefined || frame === 0 ? "" : `, frame ${frame}`;
+  switch (fault) {
+    case "none":
+      return "Nothing is unlawful on either side.";
+    case "client":
+      return `The fault is the client's: ${reason}.`;
+    case "upstream":
+      return `The fault is the upstream's${where}: ${reason}`.replace(/\.?$/, ".");
+    case "gateway":
+      return `The fault is the gateway's${where}: ${reason}`.replace(/\.?$/, ".");
+    default:
+      return fault satisfies never;
+  }
+}

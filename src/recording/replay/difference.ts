@@ -1,0 +1,64 @@
+/** Compares values of two turns, with what differs between any two turns set aside. */
+
+import { shapeOf } from "../masking/word-mask.ts";
+
+export type Difference = {
+  /** Where, such as `choices[0].delta.content`. */
+  readonly path: string;
+  readonly recorded: unknown;
+  readonly replayed: unknown;
+};
+
+export type ComparisonOptions = {
+  /** In a masked bundle, words of the gateway's own are masked too: then they need only have the same shape. */
+  readonly masked: boolean;
+};
+
+/** Times of the clock. */
+const CLOCK = /^(?:created|created_at|completed_at|expires_at|started_at|at|system_fingerprint)$/;
+const ID = /(?:^id|_id|Id)$/;
+
+/** One comparison of two turns: an id of one stands for the same id of the other all along. */
+export class Comparison {
+  readonly #masked: boolean;
+  readonly #ids = new Map<string, string>();
+  readonly #taken = new Set<string>();
+
+  constructor({ masked }: ComparisonOptions) {
+    this.#masked = masked;
+  }
+
+  /** The first difference; undefined where there is none. */
+  first(recorded: unknown, replayed: unknown, path = "", key = ""): Difference | undefined {
+    if (Object.is(recorded, replayed) || CLOCK.test(key)) return undefined;
+    const differs = { path, recorded, replayed };
+    if (typeof recorded === "string" && typeof replayed === "string")
+      return this.#isSame(recorded, replayed, key) ? undefined : differs;
+    if (typeof recorded !== "object" || typeof replayed !== "object") return differs;
+    if (recorded === null || replayed === null) return differs;
+    if (Array.isArray(recorded) !== Array.isArray(replayed)) return differs;
+    const [a, b] = [recorded as Fields, replayed as Fields];
+    for (const name of new Set([...Object.keys(a), ...Object.keys(b)])) {
+      const at = Array.isArray(recorded)
+        ? `${path}[${name}]`
+        : path === ""
+          ? name
+          : `${path}.${name}`;
+      const found = this.first(a[name], b[name], at, Array.isArray(recorded) ? key : name);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  #isSame(recorded: string, replayed: string, key: string): boolean {
+    if (this.#ids.has(recorded)) return this.#ids.get(recorded) === replayed;
+    if (ID.test(key) && !this.#taken.has(replayed)) {
+      this.#ids.set(recorded, replayed);
+      this.#taken.add(replayed);
+      return true;
+    }
+    return this.#masked && shapeOf(recorded) === shapeOf(replayed);
+  }
+}
+
+type Fields = Readonly<Record<string, unknown>>;
