@@ -163,3 +163,13 @@ export type Row = z.output<typeof row>;
 export type DoneRow = z.output<typeof doneTurn>;
 export type RunningRow = z.output<typeof runningTurn>;
 export type TurnView = z.output<typeof turnSchema>;
+
+/** `GET`, `POST` and `DELETE /recording` */
+export const recordingStateSchema = z.looseObject({
+  object: z.literal("recording"),
+  mode: z.enum(["off", "failures", "all"]),
+  content: z.enum(["masked", "full"]),
+  folder: z.string(),
+  written: z.number(),
+  missed: z.number(),
+});

@@ -46,3 +46,13 @@ export async function prune(
     if (isOld || turns > keep.turns || bytes > keep.bytes) await rm(path, { force: true });
   }
 }
+
+/** The file of a turn by its id, the newest of them. */
+export async function findBundle(folder: string, id: string): Promise<string | undefined> {
+  const names = await readdir(folder).catch(() => []);
+  const found = names
+    .filter((name) => name.endsWith(`-${safeId(id)}${BUNDLE_SUFFIX}`))
+    .toSorted()
+    .at(-1);
+  return found === undefined ? undefined : join(folder, found);
+}

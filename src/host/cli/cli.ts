@@ -18,6 +18,7 @@ import type { TopOptions } from "./commands/top.ts";
 import { logLevels } from "../config/log-level.ts";
 import { shells, type Shell } from "./completion/shells.ts";
 import { nodeProblem } from "./node-version.ts";
+import { addRecordingCommands } from "./recording-commands.ts";
 import { mostAsked } from "./smoke/scene.ts";
 
 const { version, engines } = ownManifest();
@@ -260,6 +261,7 @@ program
     "run nothing, and point the agent's own settings at a gateway, for desktop apps and editors",
   )
   .option("--restore", "undo --keep; no gateway need be there")
+  .option("--record", "record its turns, as `patchbay record` does")
   .option("--json", "at the end, print what was done as JSON on standard error")
   .addHelpText(
     "after",
@@ -274,6 +276,8 @@ Examples:
   .action(async (agent: string, args: string[], options: LaunchOptions) =>
     (await import("./commands/launch.ts")).launch(agent, args, options),
   );
+
+addRecordingCommands(program, configOption);
 
 program
   .command("completion")

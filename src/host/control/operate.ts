@@ -1,7 +1,8 @@
 import type { ConsoleRoute } from "../../console/route.ts";
 import { openConsole } from "../../console/console.ts";
-import type { Gateway } from "../../gateway/gateway.ts";
+import { recordingRoutes } from "../../console/recording-routes.ts";
 import { systemClock } from "../platform/clock.ts";
+import type { RecordedGateway } from "../server/turn-files.ts";
 import { openControl, type Control, type ControlOptions } from "./listener.ts";
 
 type Operated = Pick<ControlOptions, "env" | "report"> & {
@@ -19,13 +20,13 @@ type Operated = Pick<ControlOptions, "env" | "report"> & {
 
 /** Opens the console of a gateway on a private socket. */
 export async function operate(
-  gateway: Gateway,
+  gateway: RecordedGateway,
   { url, files, group, agent, env, report, routes: more = [] }: Operated,
 ): Promise<Control> {
   const startedAt = Date.now();
   const details = { pid: process.pid, url, startedAt, files: [...files] };
   const opened = openConsole(gateway, { details, clock: systemClock });
-  const routes = [...opened.routes, ...more];
+  const routes = [...opened.routes, ...recordingRoutes(gateway.recorder), ...more];
   const told = { url, startedAt, group, agent };
   const control = await openControl({ routes, env, report, details: told });
   return {

@@ -46,7 +46,9 @@ export function readSide(
       continue;
     }
     if (reader.done()) {
-      if (!END_MARKER.test(text)) side.blame("it comes after the end of the answer");
+      // A failure may be told twice, for clients that read only one of its forms.
+      if (!side.hasFailed && !END_MARKER.test(text))
+        side.blame("it comes after the end of the answer");
       continue;
     }
     if (typeof data === "string" && !END_MARKER.test(text) && !partial)
@@ -70,6 +72,10 @@ class SideReader {
   #ends = 0;
   #error: ReadSide["error"];
   #unlawful: ReadSide["unlawful"];
+
+  get hasFailed(): boolean {
+    return this.#error !== undefined;
+  }
 
   blame(reason: string): void {
     this.#unlawful ??= { frame: this.frame, reason };

@@ -6,7 +6,7 @@ import type { Agent, Destination, Lasting } from "../launch/agent.ts";
 import { findAgent } from "../launch/agents.ts";
 import { keepAgent, restoreAgent, restoredLines } from "../launch/keep/command.ts";
 import { modelsAt } from "../launch/models-at.ts";
-import { openOwnGateway } from "../launch/own-gateway.ts";
+import { openOwnGateway, type OwnGateway } from "../launch/own-gateway.ts";
 import { privateFolder } from "../launch/private-folder.ts";
 import { outputOf, runAgent } from "../launch/run-agent.ts";
 import { versionNote } from "../launch/version-note.ts";
@@ -24,6 +24,8 @@ export type LaunchOptions = {
   readonly keep?: boolean | undefined;
   readonly restore?: boolean | undefined;
   readonly json?: boolean | undefined;
+  /** Records the turns of a gateway of the launch's own: all of them, or those that fail. */
+  readonly record?: true | "failures" | undefined;
 };
 
 /**
@@ -60,6 +62,7 @@ export async function launch(
   const arrivals = await watchArrivals(gateway.url, env);
   process.exitCode = await runAgent(file, all, { ...env, ...pointing.env });
   tell(agent, { arrived: await arrivals(), isOwn: gateway.isOwn }, options);
+  await gateway.tellRecorded();
 }
 
 function programOf({ commands }: Agent, env: Environment): string | undefined {
@@ -129,11 +132,13 @@ type Reached = AsyncDisposable & {
   readonly key: string;
   /** Whether nobody else asks it. */
   readonly isOwn: boolean;
+  /** Says what was recorded, where that was asked for. */
+  readonly tellRecorded: () => Promise<void>;
 };
 
 async function gatewayFor(
   { name: agent }: Agent,
-  { url, key, config, strict = false }: LaunchOptions,
+  { url, key, config, strict = false, record }: LaunchOptions,
   env: Environment,
 ): Promise<Reached> {
   if (url !== undefined) {
@@ -147,13 +152,20 @@ async function gatewayFor(
       url: rootOf(url),
       key: key ?? (PATCHBAY_API_KEY || PROXY_API_KEY || "unused"),
       isOwn: false,
+      tellRecorded: () => Promise.resolve(),
       [Symbol.asyncDispose]: () => Promise.resolve(),
     };
   }
   const directory = process.cwd();
-  const own = await openOwnGateway({ agent, strict, file: config, env, directory });
+  const recording = record === true ? "all" : record;
+  const own = await openOwnGateway({ agent, strict, recording, file: config, env, directory });
   for (const note of own.notes) process.stderr.write(`${note}\n`);
-  return { ...own, isOwn: true, [Symbol.asyncDispose]: () => own[Symbol.asyncDispose]() };
+  return {
+    ...own,
+    isOwn: true,
+    tellRecorded: () => (record === undefined ? Promise.resolve() : tellRecorded(own)),
+    [Symbol.asyncDispose]: () => own[Symbol.asyncDispose](),
+  };
 }
 
 async function destination(
@@ -187,4 +199,11 @@ function tell(
     const resume = agent.resume === undefined ? "" : `. To go on: ${agent.resume}`;
     process.stderr.write(`${countLine(count)}${resume}\n`);
   }
+}
+
+async function tellRecorded({ recorder }: OwnGateway): Promise<void> {
+  await recorder.settled();
+  const { written, missed, folder } = recorder.state();
+  const rest = missed === 0 ? "" : `; ${missed} could not be written`;
+  process.stderr.write(`${written} turns recorded in ${folder}${rest}\n`);
 }

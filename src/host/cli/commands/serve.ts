@@ -3,7 +3,8 @@ import { setFlagsFromString } from "node:v8";
 import type { Config } from "../../../gateway/config.ts";
 import { systemClock } from "../../platform/clock.ts";
 import { findingLine } from "../../config/config-file.ts";
-import { environment, isByNpx } from "../../config/env.ts";
+import { environment, isByNpx, type Environment } from "../../config/env.ts";
+import { recordingsFolder } from "../../config/user-folders.ts";
 import { loadConfig, type Origin } from "../../config/load.ts";
 import type { LogLevel } from "../../config/log-level.ts";
 import { operate } from "../../control/operate.ts";
@@ -45,10 +46,13 @@ export async function serve(options: ServeOptions): Promise<void> {
   }
   const { config } = loaded;
   const log = openLog(logLevel);
-  const say = (url: string): void =>
+  const say = (url: string): void => {
     console.log(
       `Patchbay listens on ${url} (upstreams: ${Object.keys(config.upstreams).join(", ")})`,
     );
+    const recording = recordingLine(config, env);
+    if (recording !== undefined) console.log(recording);
+  };
   if (workers > 1 && !isWorker()) return serveByWorkers(workers, config, log, say);
   const gateway = openRecorded(config, nodePlatform(log.report));
   const server = await openServer(gateway, config.server);
@@ -76,6 +80,16 @@ export async function serve(options: ServeOptions): Promise<void> {
   const isService = ![0, 1, 2].some(isatty);
   process.on("SIGHUP", isService ? takeUp : stop.heed);
   if (!isWorker()) say(server.url);
+}
+
+/** Whoever starts a gateway is told that it records. */
+function recordingLine(
+  { telemetry, recording: { content, folder } }: Config,
+  env: Environment,
+): string | undefined {
+  const turns = { off: undefined, failures: "turns that fail", all: "every turn" };
+  const recorded = turns[telemetry.recording];
+  return recorded && `Recording ${recorded}, ${content}, to ${folder ?? recordingsFolder(env)}`;
 }
 
 function serveByWorkers(

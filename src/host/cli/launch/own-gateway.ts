@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import type { Config } from "../../../gateway/config.ts";
 import { Fault } from "../../../turn/fault.ts";
 import { findingLine } from "../../config/config-file.ts";
 import type { Environment } from "../../config/env.ts";
@@ -6,13 +7,15 @@ import { loadConfig } from "../../config/load.ts";
 import { operate } from "../../control/operate.ts";
 import { nodePlatform } from "../../platform/node.ts";
 import { openServer } from "../../server/server.ts";
-import { openRecorded } from "../../server/turn-files.ts";
+import { openRecorded, type RecordedGateway } from "../../server/turn-files.ts";
 
 export type OwnGateway = AsyncDisposable & {
   readonly url: string;
   readonly key: string;
   /** What a user should know of the configuration. */
   readonly notes: readonly string[];
+  /** What was recorded of its turns. */
+  readonly recorder: Pick<RecordedGateway["recorder"], "state" | "settled">;
 };
 
 type Wanted = {
@@ -24,6 +27,8 @@ type Wanted = {
   readonly file?: string | undefined;
   readonly env: Environment;
   readonly directory: string;
+  /** Record its turns, whatever the configuration says. */
+  readonly recording?: Config["telemetry"]["recording"] | undefined;
 };
 
 /**
@@ -31,7 +36,11 @@ type Wanted = {
  * nobody else has: other users of the machine can reach loopback too. What it
  * stores is the local tenant's, as with a gateway without keys.
  */
-export async function openOwnGateway({ strict, ...origin }: Wanted): Promise<OwnGateway> {
+export async function openOwnGateway({
+  strict,
+  recording,
+  ...origin
+}: Wanted): Promise<OwnGateway> {
   const loaded = loadConfig({ ...origin, host: "127.0.0.1", port: 0 });
   if (!loaded.ok)
     throw new Fault(
@@ -39,11 +48,12 @@ export async function openOwnGateway({ strict, ...origin }: Wanted): Promise<Own
       [...loaded.findings, ...loaded.doubts].map(findingLine).join("\n"),
     );
   const key = randomBytes(24).toString("base64url");
-  const { server, tools } = loaded.config;
+  const { server, tools, telemetry } = loaded.config;
   const config = {
     ...loaded.config,
     server: { ...server, keys: [{ name: "local", key }] },
     tools: { ...tools, strict: strict || tools.strict },
+    telemetry: { ...telemetry, recording: recording ?? telemetry.recording },
   };
   const gateway = openRecorded(config, nodePlatform());
   const listening = await openServer(gateway, config.server);
@@ -61,6 +71,7 @@ export async function openOwnGateway({ strict, ...origin }: Wanted): Promise<Own
   return {
     url,
     key,
+    recorder: gateway.recorder,
     notes: [...loaded.notes, ...notes],
     async [Symbol.asyncDispose]() {
       control.close();

@@ -1,0 +1,20 @@
+import { readBundle } from "../../../recording/bundle/read-bundle.ts";
+import { explain } from "../../../recording/explain/explain.ts";
+import { exitCode } from "../exit-code.ts";
+import { openBundleFile } from "./bundle-file.ts";
+
+export type ExplainOptions = {
+  readonly config?: string | undefined;
+  readonly json?: boolean | undefined;
+};
+
+/** `patchbay explain`: a recorded turn in sentences, and whose fault it is. */
+export async function explainBundle(name: string, options: ExplainOptions): Promise<void> {
+  const { text } = await openBundleFile(name, options.config);
+  const explanation = explain(readBundle(text));
+  const { id, recorded, content, sentences, verdict } = explanation;
+  process.exitCode = verdict.fault === "gateway" ? exitCode.wrong : exitCode.well;
+  if (options.json === true) return console.log(JSON.stringify(explanation));
+  console.log(`Turn ${id}, recorded ${recorded}, content ${content}`);
+  for (const sentence of sentences) console.log(sentence);
+}

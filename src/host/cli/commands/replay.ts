@@ -1,0 +1,80 @@
+import { readBundle, type Bundle } from "../../../recording/bundle/read-bundle.ts";
+import type { TurnDifference } from "../../../recording/replay/compare-turns.ts";
+import { replayBundle } from "../../../recording/replay/replay.ts";
+import { replayAgainst } from "../../../recording/replay/replay-against.ts";
+import { Fault } from "../../../turn/fault.ts";
+import { findingLine } from "../../config/config-file.ts";
+import { environment } from "../../config/env.ts";
+import { loadConfig } from "../../config/load.ts";
+import { nodePlatform } from "../../platform/node.ts";
+import { exitCode } from "../exit-code.ts";
+import { openBundleFile } from "./bundle-file.ts";
+
+export type ReplayCommandOptions = {
+  readonly config?: string | undefined;
+  readonly paced?: boolean | undefined;
+  readonly against?: string | undefined;
+  readonly anyway?: boolean | undefined;
+  readonly json?: boolean | undefined;
+};
+
+/** `patchbay replay`: a recorded request through this gateway, and the first thing that differs. */
+export async function replay(name: string, options: ReplayCommandOptions): Promise<void> {
+  const { text } = await openBundleFile(name, options.config);
+  const bundle = readBundle(text);
+  if (options.against !== undefined) return askLive(bundle, options.against, options);
+  const { paced = false } = options;
+  const { difference } = await replayBundle(bundle, { platform: nodePlatform(), paced });
+  process.exitCode = difference === undefined ? exitCode.well : exitCode.wrong;
+  if (options.json === true)
+    return console.log(
+      JSON.stringify({ id: bundle.head.id, same: difference === undefined, difference }),
+    );
+  if (difference === undefined) return console.log(`Turn ${bundle.head.id} replays the same.`);
+  for (const line of differenceLines(difference)) console.log(line);
+}
+
+function differenceLines(difference: TurnDifference): string[] {
+  const { what, at } = difference;
+  const where =
+    difference.side === "upstream"
+      ? `Request ${difference.nth} to an upstream differs`
+      : difference.frame === 0
+        ? "The reply to the client differs"
+        : `Frame ${difference.frame} to the client differs${difference.after === undefined ? "" : ` (written after ${difference.after} pieces of the upstream)`}`;
+  return [
+    `${where}: ${what}.`,
+    ...(at === undefined
+      ? []
+      : [`  recorded: ${shown(at.recorded)}`, `  replayed: ${shown(at.replayed)}`]),
+  ];
+}
+
+const shown = (value: unknown): string => {
+  const text = value === undefined ? "nothing" : JSON.stringify(value);
+  return text.length > 500 ? `${text.slice(0, 500)}…` : text;
+};
+
+/** Asks a live upstream of the configuration; words that are masked would be asked as they are. */
+async function askLive(
+  bundle: Bundle,
+  against: string,
+  { config: file, anyway = false, json = false }: ReplayCommandOptions,
+): Promise<void> {
+  if (bundle.head.content === "masked" && !anyway)
+    throw new Fault(
+      "request.invalid",
+      "The bundle is masked, so a model would be asked nonsense. Add `--anyway` to ask it all the same, or record with `recording.content: full`.",
+    );
+  const loaded = loadConfig({ file, env: environment(), directory: process.cwd() });
+  if (!loaded.ok) throw new Fault("config.invalid", loaded.findings.map(findingLine).join("\n"));
+  const { config } = loaded;
+  const { same, lines, status } = await replayAgainst(bundle, {
+    against,
+    config,
+    platform: nodePlatform(),
+  });
+  process.exitCode = same ? exitCode.well : exitCode.wrong;
+  if (json) console.log(JSON.stringify({ id: bundle.head.id, against, same, status, lines }));
+  else for (const line of lines) console.log(line);
+}
