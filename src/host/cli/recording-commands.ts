@@ -1,6 +1,6 @@
 /** `record`, `explain`, `replay` and `bundle` on the command line. */
 
-import { InvalidArgumentError, Option, type Command } from "commander";
+import { InvalidArgumentError, type Command, type Option } from "commander";
 import { Fault } from "../../turn/fault.ts";
 import type { BundleOptions } from "./commands/bundle.ts";
 import type { ExplainOptions } from "./commands/explain.ts";
@@ -31,6 +31,11 @@ async function unlessMisused(run: () => Promise<void>): Promise<void> {
 const NAMED = "a .bundle.jsonl file, or the id of a recorded turn";
 
 export function addRecordingCommands(program: Command, configOption: () => Option): void {
+  addRecord(program, configOption);
+  addReaders(program, configOption);
+}
+
+function addRecord(program: Command, configOption: () => Option): void {
   program
     .command("record")
     .description(
@@ -52,6 +57,10 @@ Examples:
     .action(async (command: string[], options: RecordOptions) =>
       (await import("./commands/record.ts")).record(command, options),
     );
+}
+
+/** What is done with a bundle. */
+function addReaders(program: Command, configOption: () => Option): void {
   program
     .command("explain")
     .description("a recorded turn in sentences; exit code 1 if the gateway is at fault")

@@ -149,7 +149,9 @@ function doorProblems(raw: unknown): Problem[] {
 function fileProblems(raw: unknown, directory: string): Problem[] {
   const { telemetry, store } = isFields(raw) ? raw : {};
   const named: [Problem["path"], unknown][] = isFields(telemetry)
-    ? ["usage_log", "event_log"].map((key) => [["telemetry", key], telemetry[key]])
+    ? Object.entries(telemetry)
+        .filter(([key]) => key !== "recording")
+        .map(([key, path]) => [["telemetry", key], path])
     : [];
   if (isFields(store)) named.push([["store", "path"], store.path]);
   return named.flatMap(([at, path]) => {
