@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Tried } from "./catalog.ts";
 
@@ -19,9 +19,10 @@ export function install({ npm, pypi }: Tried, cache: string): string | undefined
     void execFileSync(program, [...args], { stdio: ["ignore", "ignore", "pipe"] });
   try {
     if (npm !== undefined) {
-      const plain = ["--no-audit", "--no-fund", "--prefix", part];
-      // Some fetch their binary by a script; the folder is the agent's alone.
-      run("npm", ["install", ...plain, "--allow-scripts", npm]);
+      // Some put their binary in place by a script, which newer npm runs only where it is allowed.
+      const manifest = { private: true, allowScripts: { [npm.replace(/@[^@]+$/, "")]: true } };
+      writeFileSync(join(part, "package.json"), JSON.stringify(manifest));
+      run("npm", ["install", "--no-audit", "--no-fund", "--prefix", part, npm]);
       renameSync(part, folder);
       return programs;
     }
