@@ -51,15 +51,11 @@ describe("completion", { timeout: 60_000 }, () => {
       ...lines.map(([line]) => replies(line)),
     ];
     const out = printed("bash", ["--norc", "-c"], script.join("\n")).split("\n").slice(0, -1);
-    const offered = out.map((words) => words.split(" ").filter((word) => word !== ""));
-    const wanted = lines.map(([, expected], at) => [
-      ...expected,
-      // Files of the machine are whatever they are.
-      ...(offered[at] ?? []).filter((word) => word.startsWith("/") && !expected.includes(word)),
-    ]);
-    expect(offered.map((words) => words.toSorted())).toEqual(
-      wanted.map((words) => words.toSorted()),
+    // Files of the machine are whatever they are.
+    const offered = out.map((words) =>
+      words.split(" ").filter((word) => word !== "" && !/^\/etc\/host(?!s$)/.test(word)),
     );
+    expect(offered).toEqual(lines.map(([, expected]) => expected));
   });
 
   it.skipIf(!has("fish"))("completes the same in fish", async () => {
