@@ -54,6 +54,12 @@ export async function startServer(server: Command): Promise<number> {
   throw new Error(`did not start: ${why}`);
 }
 
+/** Starts what only runs beside a server, its output thrown away. */
+export function startCommand({ command, args, folder }: Omit<Command, "port">): void {
+  const env = { PATH: process.env["PATH"] ?? "", HOME: folder };
+  keep(spawn(command, args, { cwd: folder, env, stdio: "ignore" }));
+}
+
 export async function freePort(): Promise<number> {
   const server = createServer();
   const { promise, resolve } = Promise.withResolvers<number>();

@@ -13,6 +13,7 @@ import { linear } from "./parts/linear.ts";
 import { planning } from "./parts/planning.ts";
 import { soak } from "./parts/soak.ts";
 import { store } from "./parts/store.ts";
+import { watch } from "./parts/watch.ts";
 import { endAll, startWorker } from "./processes.ts";
 import { printChecks, printSection } from "./report.ts";
 import { scenarios } from "./scenarios.ts";
@@ -31,6 +32,7 @@ const parts: readonly Part[] = [
   before,
   latency,
   store,
+  watch,
   codex,
   linear,
   soak,

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { freePort, startServer, temporaryFolder } from "../processes.ts";
+import { freePort, startCommand, startServer, temporaryFolder } from "../processes.ts";
 import { MESSAGES_PREFIX, models } from "../scenarios.ts";
 import { Absent, type OpenSubject, type Subject } from "./subject.ts";
 
@@ -43,6 +43,26 @@ export const openStored = (
     faces.filter((each) => each.costOnly !== true),
   );
 
+/** Patchbay that keeps so many turns to be looked at. */
+export const openKeeping = (
+  upstream: Pick<Upstream, "port">,
+  name: string,
+  keep: number,
+): ReturnType<OpenSubject> =>
+  start(root, name, upstream, { keep }).then((faces) =>
+    faces.filter((each) => each.costOnly !== true),
+  );
+
+/** Has `patchbay top` follow a gateway that the bench has started, until the bench ends. */
+export function startTop(folder: string, { port }: Pick<Subject, "port">): void {
+  const cli = join(root, "dist/host/cli/cli.js");
+  startCommand({
+    command: process.execPath,
+    args: [cli, "top", "--url", `http://127.0.0.1:${port}`],
+    folder,
+  });
+}
+
 type Upstream = Parameters<OpenSubject>[0];
 
 function build(checkout: string): void {
@@ -54,6 +74,8 @@ type Settings = {
   readonly store?: string;
   /** Whether it knows the Messages dialect. */
   readonly messages?: boolean;
+  /** How many turns are kept to be looked at. */
+  readonly keep?: number;
 };
 
 /** Without a setting, a store in memory: what it costs to keep turns is a part of its own. */
@@ -61,7 +83,7 @@ async function start(
   checkout: string,
   name: string,
   upstream: Pick<Upstream, "port">,
-  { store = "{ kind: memory }", messages = true }: Settings = {},
+  { store = "{ kind: memory }", messages = true, keep }: Settings = {},
 ): ReturnType<OpenSubject> {
   const manifest = JSON.parse(readFileSync(join(checkout, "package.json"), "utf8")) as {
     readonly bin: { readonly patchbay: string };
@@ -70,10 +92,11 @@ async function start(
   const port = await freePort();
   const folder = temporaryFolder();
   const config = join(folder, "patchbay.yaml");
-  writeFileSync(config, `${configuration(port, upstream.port, messages)}store: ${store}\n`);
+  const kept = keep === undefined ? "" : `console: { keep: ${keep} }\n`;
+  writeFileSync(config, `${configuration(port, upstream.port, messages)}store: ${store}\n${kept}`);
   const args = ["--max-semi-space-size=8", cli, "serve", "--config", config];
   const pid = await startServer({ command: process.execPath, args, folder, port });
-  const face = { port, pid, headers: {} };
+  const face = { port, pid, folder, headers: {} };
   const openai: Subject[] = [
     { ...face, name: `${name} chat`, door: "chat" },
     { ...face, name: `${name} responses`, door: "responses" },

@@ -12,12 +12,16 @@ export type Subject = {
   readonly costOnly?: boolean;
   /** Its process, whose children count too. */
   readonly pid: number;
+  /** Its home, where it has one of its own. */
+  readonly folder?: string | undefined;
 };
 
 /** Starts a subject in front of the upstream on that port; several if it has several faces. */
 export type OpenSubject = (upstream: {
   readonly port: number;
   readonly pid: number;
+  /** Its home, where it has one of its own. */
+  readonly folder?: string | undefined;
 }) => Promise<readonly Subject[]>;
 
 /** Why a subject cannot take part on this machine: its rows say so and the run goes on. */

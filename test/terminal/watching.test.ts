@@ -1,0 +1,119 @@
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { describe, expect, it } from "vitest";
+import type { Batch } from "../../src/console/wire.ts";
+import { openTerminal } from "./terminal.ts";
+
+const CANARY = "canary-7f3a91";
+
+const ask = (url: string, headers: Readonly<Record<string, string>> = {}) =>
+  fetch(`${url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...headers },
+    body: JSON.stringify({
+      model: "demo",
+      messages: [{ role: "user", content: `What is the weather in ${CANARY}?` }],
+      tools: [
+        {
+          type: "function",
+          function: {
+            name: "get_weather",
+            parameters: { type: "object", properties: { city: { type: "string" } } },
+          },
+        },
+      ],
+    }),
+  });
+
+/** An answer without what differs from one to the next. */
+const steady = (text: string): string =>
+  text.replaceAll(/(?:chatcmpl|call)[-_]\w+/g, "ID").replaceAll(/"created":\d+/g, "");
+
+describe.skipIf(process.platform === "win32")("watching a gateway", { timeout: 120_000 }, () => {
+  it("shows turns as they come and changes no byte of them, and no secret is told", async () => {
+    await using terminal = openTerminal();
+    const key = `key-${CANARY}`;
+    const { url } = await terminal.serve([], { PATCHBAY_API_KEY: key });
+    const headers = { authorization: `Bearer ${key}`, "session-id": CANARY };
+    const unwatched = await (await ask(url, headers)).text();
+    const top = terminal.start(["top", "--json"]);
+    const lines = createInterface({ input: top.stdout })[Symbol.asyncIterator]();
+    const next = async (): Promise<Batch> =>
+      JSON.parse(String((await lines.next()).value)) as Batch;
+    const first = await next();
+    expect(first.turns).toMatchObject([{ type: "turn", outcome: "completed", status: 200 }]);
+    const watched = await (await ask(url, { ...headers, "x-request-id": "req-2" })).text();
+    let second = await next();
+    while (second.turns.length === 0) second = await next();
+    expect(second.turns).toMatchObject([{ requestId: "req-2", calls: { given: 1 } }]);
+    expect(steady(watched)).toBe(steady(unwatched));
+    const told = await terminal.patchbay("logs", "--turn", "req-2", "--json");
+    const all = await terminal.patchbay("logs", "--json");
+    const status = await terminal.patchbay("status", "--json");
+    const said = [first, second, told.out, all.out, status.out].map((one) => JSON.stringify(one));
+    expect(said.join("")).not.toContain(CANARY);
+    expect(told.out).toContain("get_weather");
+    top.kill("SIGINT");
+    expect((await once(top, "exit"))[0]).toBe(0);
+  });
+
+  it("ends by its codes: nobody there, misuse, something wrong", async () => {
+    await using terminal = openTerminal();
+    const codes = async (...args: string[]): Promise<number> =>
+      (await terminal.patchbay(...args)).code;
+    expect(await Promise.all([codes("top"), codes("logs"), codes("status")])).toEqual([3, 3, 3]);
+    terminal.write(
+      "patchbay.yaml",
+      "upstreams: { gone: { dialect: chat, base_url: 'http://127.0.0.1:9/v1', retries: 0 } }\nmodels: { '*': gone/m }\n",
+    );
+    const { url } = await terminal.serve();
+    expect((await ask(url, { "x-request-id": "bad-1" })).ok).toBe(false);
+    const status = await terminal.patchbay("status");
+    expect([status.code, status.out]).toEqual([
+      1,
+      expect.stringMatching(/^Patchbay .*\n {2}WRONG {2}gone\/m: 1 turn failed with upstream\./),
+    ]);
+    expect(await codes("logs", "--turn", "bad-1")).toBe(1);
+    expect(await codes("logs", "--last", "many")).toBe(2);
+    await terminal.serve();
+    const several = await terminal.patchbay("logs");
+    expect([several.code, several.errors]).toEqual([2, expect.stringContaining(`--url ${url}`)]);
+  });
+
+  it("shows a gateway elsewhere by its key, and to a key only its own turns", async () => {
+    await using terminal = openTerminal();
+    terminal.write(
+      "patchbay.yaml",
+      "server: { keys: [{ name: ann, key: ann-key }, { name: ben, key: ben-key }] }\n",
+    );
+    const { url } = await terminal.serve();
+    await (await ask(url, { authorization: "Bearer ann-key", "x-request-id": "anns" })).text();
+    await (await ask(url, { authorization: "Bearer ben-key", "x-request-id": "bens" })).text();
+    const seen = await terminal.patchbay("logs", "--url", url, "--key", "ann-key");
+    expect([seen.code, seen.out.includes("anns"), seen.out.includes("bens")]).toEqual([
+      0,
+      true,
+      false,
+    ]);
+    const wrong = await terminal.patchbay("logs", "--url", url, "--key", "no-key");
+    expect([wrong.code, wrong.errors]).toEqual([1, expect.stringContaining("answers 401")]);
+  });
+
+  it("adds up the workers of one gateway", async () => {
+    await using terminal = openTerminal();
+    terminal.write("patchbay.yaml", "store: off\n");
+    const { url } = await terminal.serve(["--workers", "2"]);
+    await expect.poll(() => terminal.files().length, { timeout: 60_000 }).toBe(4);
+    for (let at = 0; at < 4; at++) await (await ask(url)).text();
+    const { code, out } = await terminal.patchbay("status", "--json");
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toMatchObject([{ url, turns: 4 }]);
+    const { out: lines } = await terminal.patchbay("logs");
+    expect(
+      lines
+        .trim()
+        .split("\n")
+        .filter((line) => line.includes("completed")),
+    ).toHaveLength(4);
+  });
+});
