@@ -6,7 +6,7 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -82,9 +82,21 @@ async function tryAgent(agent: Tried, programs: string): Promise<string[]> {
       must(includes(parse(now), parse(agent.settings)), "something of the user's is lost", now);
     } else must(now === agent.settings, "the settings are not as they were", now);
   } finally {
+    endThose(home);
     rmSync(home, { recursive: true, force: true, maxRetries: 5 });
   }
   return problems;
+}
+
+/** Ends what works in a home and has left its group, such as Cline's hub, which stays by itself. */
+function endThose(home: string): void {
+  for (const file of globSync("/proc/[0-9]*/cmdline")) {
+    try {
+      if (readFileSync(file, "utf8").includes(home)) process.kill(Number(file.split("/")[2]));
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
 }
 
 /** Whether a value has all that another has. */
