@@ -3,7 +3,7 @@ import { askOf } from "../ask.ts";
 import { ownCpuSeconds } from "../cpu.ts";
 import { quantile, shuffled } from "../figures.ts";
 import type { Check, Part, Section, Stand } from "../part.ts";
-import { showRatio, verdict } from "../report.ts";
+import { verdict } from "../report.ts";
 import { type Scenario, scenario } from "../scenarios.ts";
 import { openKeeping, startTop } from "../subjects/patchbay.ts";
 import type { Subject } from "../subjects/subject.ts";
@@ -121,7 +121,7 @@ function checksOf({ scenario: id, door, by, timesOff }: Row): Check[] {
     {
       what: `${by} watches, ${door}, ${id}: CPU of the same with no turn kept`,
       target: `<= ${most}x`,
-      measured: showRatio(timesOff),
+      measured: `${timesOff.toFixed(3)}x`,
       verdict: verdict(timesOff, timesOff <= most),
     },
   ];
