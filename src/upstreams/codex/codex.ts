@@ -64,7 +64,9 @@ type Shared = {
   readonly threads: Map<Thread, Worker>;
 };
 
-type Asked = Pick<OpenOptions, "retry" | "tenant" | "watch"> & { readonly request: CodexRequest };
+type Asked = Pick<OpenOptions, "retry" | "tenant" | "watch" | "onMessage"> & {
+  readonly request: CodexRequest;
+};
 
 /** The models that Codex can reach, by way of its app-server. */
 export function codexUpstream(options: CodexOptions): Upstream {
@@ -80,7 +82,8 @@ export function codexUpstream(options: CodexOptions): Upstream {
       const request = writeCodexRequest(turn, model, modelProfile);
       return {
         decisions: request.decisions,
-        open: ({ retry, tenant, watch }) => answer(shared, { request, retry, tenant, watch }),
+        open: ({ retry, tenant, watch, onMessage }) =>
+          answer(shared, { request, retry, tenant, watch, onMessage }),
       };
     },
     async models() {
@@ -162,7 +165,7 @@ const answer =
 const openAttempt =
   (
     shared: Shared,
-    { request, tenant, parked }: Asked & { readonly parked: Parked | undefined },
+    { request, tenant, onMessage, parked }: Asked & { readonly parked: Parked | undefined },
   ): Attempt<Event> =>
   (sink, onFailure) => {
     const { codex, pool, threads } = shared;
@@ -180,7 +183,7 @@ const openAttempt =
         if (parked && (await parked.thread.proceed(parked, request, out, leave))) return;
         const server = out.stopped ? undefined : await worker.server();
         if (server === undefined || out.stopped) return leave();
-        thread = newThread(shared, server, { request, tenant });
+        thread = newThread(shared, server, { request, tenant, onMessage });
         threads.set(thread, worker);
         await thread.answer(out, leave);
       } catch (error) {
@@ -199,11 +202,12 @@ const openAttempt =
 function newThread(
   { options, codex, parked, threads }: Shared,
   { rpc }: AppServer,
-  { request, tenant }: Pick<Asked, "request" | "tenant">,
+  { request, tenant, onMessage }: Pick<Asked, "request" | "tenant" | "onMessage">,
 ): Thread {
   return new Thread({
     rpc,
     request,
+    onMessage,
     codex,
     clock: options.clock,
     idle: options.timeouts.idle,

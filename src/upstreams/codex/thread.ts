@@ -1,6 +1,7 @@
 import { fieldsOf, filledText } from "../../dialects/shared/loose.ts";
 import type { Clock } from "../../turn/clock.ts";
 import type { Fields } from "../../turn/turn.ts";
+import type { AnswerTap } from "../tap.ts";
 import { AnswerReader, RAW_ITEM, type ModelOutput } from "./answer-reader.ts";
 import type { BufferedSink } from "./buffered-sink.ts";
 import { awaitsResults, type Continuation } from "./continuation.ts";
@@ -15,6 +16,8 @@ export type ThreadOptions = {
   readonly rpc: Rpc;
   readonly request: CodexRequest;
   readonly codex: CodexContext;
+  /** Sees what starts the thread and what comes of it, where its first turn is recorded. */
+  readonly onMessage?: AnswerTap["message"] | undefined;
   readonly clock: Clock;
   /** How long it may be silent in mid-answer, in milliseconds. */
   readonly idle: number;
@@ -70,7 +73,7 @@ export class Thread implements Listener {
 
   async #start(): Promise<void> {
     const { rpc, codex, request } = this.#options;
-    const { thread } = await rpc.request("thread/start", {
+    const { thread } = await this.#ask("thread/start", {
       cwd: codex.home,
       environments: [],
       approvalPolicy: "never",
@@ -83,11 +86,16 @@ export class Thread implements Listener {
     this.#unsubscribe = rpc.subscribe(threadId, this);
     const { items, options } = request;
     if (items.length > 0 && !this.#released)
-      await rpc.request("thread/inject_items", { threadId, items });
+      await this.#ask("thread/inject_items", { threadId, items });
     if (this.#isReleased()) return;
     this.#watchSilence();
-    const { turn } = await rpc.request("turn/start", { threadId, input: [], ...options });
+    const { turn } = await this.#ask("turn/start", { threadId, input: [], ...options });
     this.#turn = filledText(fieldsOf(turn)?.id);
+  }
+
+  #ask(method: string, params: Fields): Promise<Fields> {
+    this.#options.onMessage?.("sent", { method, params });
+    return this.#options.rpc.request(method, params);
   }
 
   /**
@@ -138,6 +146,7 @@ export class Thread implements Listener {
   onNotification(method: string, params: Fields): void {
     const out = this.#out;
     if (out === undefined) return;
+    this.#options.onMessage?.("received", { method, params });
     this.#lastReceived = this.#options.clock.now();
     try {
       // Codex waits for its network without end, because streams are not resumed.
