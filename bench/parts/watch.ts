@@ -30,7 +30,8 @@ type Row = {
 
 /**
  * What it costs the gateway that its turns can be looked at: no turn is kept
- * (`off`), turns are kept and nobody looks, and `patchbay top` follows them. In
+ * (`off`), turns are kept and nobody looks, `patchbay top` follows them, and every
+ * turn is recorded, masked (those beyond what the disk takes are left out). In
  * short slices by turns, the lower quartile of each; `off` is there twice, so
  * that the run shows how far the same build differs from itself.
  */
@@ -60,10 +61,17 @@ export const watch: Part = {
 };
 
 async function openAll({ direct }: Stand): Promise<Seen[]> {
-  const kept: Readonly<Record<string, number>> = { off: 0, again: 0, nobody: 2000, top: 2000 };
+  const kept: Readonly<Record<string, number>> = {
+    off: 0,
+    again: 0,
+    nobody: 2000,
+    top: 2000,
+    recorded: 0,
+  };
   const opened: Seen[] = [];
   for (const [by, keep] of Object.entries(kept)) {
-    const faces = await openKeeping(direct, by, keep);
+    const recording = by === "recorded" ? "all" : undefined;
+    const faces = await openKeeping(direct, by, keep, recording);
     for (const subject of faces) opened.push({ by, subject });
     const [face] = faces;
     if (by === "top" && face?.folder !== undefined) startTop(face.folder, face);

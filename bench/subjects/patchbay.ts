@@ -48,8 +48,9 @@ export const openKeeping = (
   upstream: Pick<Upstream, "port">,
   name: string,
   keep: number,
+  recording?: string,
 ): ReturnType<OpenSubject> =>
-  start(root, name, upstream, { keep }).then((faces) =>
+  start(root, name, upstream, { keep, recording }).then((faces) =>
     faces.filter((each) => each.costOnly !== true),
   );
 
@@ -76,6 +77,8 @@ type Settings = {
   readonly messages?: boolean;
   /** How many turns are kept to be looked at. */
   readonly keep?: number;
+  /** Which turns are recorded. */
+  readonly recording?: string | undefined;
 };
 
 /** Without a setting, a store in memory: what it costs to keep turns is a part of its own. */
@@ -83,7 +86,7 @@ async function start(
   checkout: string,
   name: string,
   upstream: Pick<Upstream, "port">,
-  { store = "{ kind: memory }", messages = true, keep }: Settings = {},
+  { store = "{ kind: memory }", messages = true, keep, recording }: Settings = {},
 ): ReturnType<OpenSubject> {
   const manifest = JSON.parse(readFileSync(join(checkout, "package.json"), "utf8")) as {
     readonly bin: { readonly patchbay: string };
@@ -92,7 +95,9 @@ async function start(
   const port = await freePort();
   const folder = temporaryFolder();
   const config = join(folder, "patchbay.yaml");
-  const kept = keep === undefined ? "" : `console: { keep: ${keep} }\n`;
+  const kept =
+    (keep === undefined ? "" : `console: { keep: ${keep} }\n`) +
+    (recording === undefined ? "" : `telemetry: { recording: ${recording} }\n`);
   writeFileSync(config, `${configuration(port, upstream.port, messages)}store: ${store}\n${kept}`);
   const args = ["--max-semi-space-size=8", cli, "serve", "--config", config];
   const pid = await startServer({ command: process.execPath, args, folder, port });
