@@ -95,9 +95,9 @@ function endSentence({ done, reply }: Bundle): string {
   const frames = wireFrames(reply.chunks.map(({ bytes }) => bytes));
   const sent = count(frames.filter(({ type }) => type !== "comment").length, "frame");
   if (reply.end?.left === true) return `The client left after ${sent}.`;
-  const outcome = String(done?.["outcome"] ?? "refused");
+  const outcome = filledText(done?.["outcome"]) ?? "refused";
   const calls = Number(fieldsOf(done?.["calls"])?.given ?? 0);
-  const fault = done?.["fault"] === undefined ? "" : ` (${String(done["fault"])})`;
+  const fault = done?.["fault"] === undefined ? "" : ` (${filledText(done["fault"]) ?? ""})`;
   const said = messageIn(frames);
   return `It ended as ${outcome}${fault}: the client was sent ${reply.head?.status ?? "nothing"}, ${sent} and ${count(calls, "call")}${said === undefined ? "" : `: ${said}`}.`;
 }

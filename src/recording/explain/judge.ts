@@ -1,5 +1,6 @@
 /** Finds whose fault it is that a recorded turn went wrong, and in which frame it shows. */
 
+import { filledText } from "../../dialects/shared/loose.ts";
 import type { Bundle, BundleTry } from "../bundle/read-bundle.ts";
 import { shapeOf } from "../masking/word-mask.ts";
 import { readSide, type ReadSide } from "./read-answer.ts";
@@ -150,7 +151,7 @@ function failureOf(
   tried: BundleTry | undefined,
   upstream: ReadSide | undefined,
 ): Verdict {
-  const fault = String(done?.["fault"] ?? "");
+  const fault = filledText(done?.["fault"]) ?? "";
   const status = reply.head?.status ?? 0;
   if (done?.["outcome"] === "failed" || (done === undefined && status >= 400)) {
     if (fault.startsWith("upstream.") || (tried?.head?.status ?? 0) >= 300)

@@ -1,5 +1,6 @@
 /** Sends a recorded request to a live upstream, and compares what kind of answer comes. */
 
+import { filledText } from "../../dialects/shared/loose.ts";
 import type { Config } from "../../gateway/config.ts";
 import { openGateway } from "../../gateway/gateway.ts";
 import type { Platform } from "../../gateway/state.ts";
@@ -50,7 +51,7 @@ export async function replayAgainst(
     }),
   );
   const bytes = new Uint8Array(await response.arrayBuffer());
-  const door = String(done?.["door"] ?? "");
+  const door = filledText(done?.["door"]) ?? "";
   const then = readSide(
     door,
     reply.chunks.map((one) => one.bytes),

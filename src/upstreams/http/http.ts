@@ -55,7 +55,7 @@ const CONNECTIONS = 256;
 export function httpUpstream(given: HttpOptions): Upstream {
   // Keys are pasted and read from files, and no header takes their line end.
   const options = { ...given, apiKey: given.apiKey?.trim() };
-  const { name, dialect, profile, clock, newId, sign } = options;
+  const { name, dialect, profile, clock, newId } = options;
   const base = new URL(options.baseUrl);
   const pathTo = pathsUnder(base);
   const timeouts = { ...defaults, ...options.timeouts };
@@ -90,7 +90,6 @@ export function httpUpstream(given: HttpOptions): Upstream {
       function open({ retry, requestId, tenant, worked, watch, headers: more, tap }: OpenOptions) {
         const fields = [...common, "accept", accept, "x-request-id", requestId, ...flat(more)];
         const request: HttpRequest = { method: "POST", path, headers: fields, body };
-        const signing = { name, sign, base, transport };
         const attempt: Attempt<Event> = (sink, fail) => {
           const closed = (): void => shares.leave(tenant);
           const decoder = transport.newDecoder();
@@ -99,7 +98,8 @@ export function httpUpstream(given: HttpOptions): Upstream {
           const late = (): void => fail(noConnection(failing, timeouts.queue));
           return sharing(answer, {
             enter: (start) => shares.enter(tenant, start, late),
-            send: () => sendSigned(request, { ...signing, answer, fail, closed, tap }),
+            send: () =>
+              sendSigned(request, { ...options, base, transport, answer, fail, closed, tap }),
           });
         };
         return retrying(attempt, retriesOf(options, retry, watch));

@@ -23,7 +23,7 @@ export type SignRequest = (
 type Sending = {
   /** The upstream's. */
   readonly name: string;
-  readonly sign: SignRequest | undefined;
+  readonly sign?: SignRequest | undefined;
   readonly base: URL;
   readonly transport: Pick<Transport, "send">;
   readonly answer: ResponseHandler;

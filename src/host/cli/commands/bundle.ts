@@ -52,6 +52,7 @@ const previewOf = (text: string): string =>
     .map((line) => {
       const { line: type, text: said, body, ...rest } = JSON.parse(line) as Record<string, unknown>;
       const head = `-- ${String(type)} ${JSON.stringify(rest)}`;
-      return [head, said, body].filter((one) => one !== undefined).join("\n");
+      const texts = [said, body].filter((one) => typeof one === "string");
+      return [head, ...texts].join("\n");
     })
     .join("\n");
