@@ -98,8 +98,7 @@ export function httpUpstream(given: HttpOptions): Upstream {
           const late = (): void => fail(noConnection(failing, timeouts.queue));
           return sharing(answer, {
             enter: (start) => shares.enter(tenant, start, late),
-            send: () =>
-              sendSigned(request, { ...options, base, transport, answer, fail, closed, tap }),
+            send: () => sendSigned(request, { ...options, ...sending, answer, fail, closed, tap }),
           });
         };
         return retrying(attempt, retriesOf(options, retry, watch));
