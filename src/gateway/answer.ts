@@ -102,13 +102,8 @@ export function answerTurn(state: GatewayState, job: Job, options: AnswerOptions
   const limited = limitedBy(limits, counted, staging, job.turn);
   const ruled = chain(rounds, thoughts === undefined ? limited : chain(thoughts, limited));
   const isHidden = (): boolean => rounds.count > 1;
-  const stages =
-    options.next === undefined
-      ? ruled
-      : chain(
-          ruled,
-          keepAlive<TurnEvent<ClientName>>(time, isHidden, () => door.keepAlive()),
-        );
+  const alive = (): ClientStage => keepAlive(time, isHidden, () => door.keepAlive());
+  const stages = options.next === undefined ? ruled : chain(ruled, alive());
   const record = isStored(state, job) ? recordAnswer(job.dialect) : undefined;
   const context = writeContext(state, job, {
     report,
