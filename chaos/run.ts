@@ -28,8 +28,8 @@ const { values } = parseArgs({
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** How long an upstream may be silent: some fall silent for good. */
-const SILENCE_MS = 3000;
+/** How long an upstream may be silent: some fall silent for good, also before they begin. */
+const timeouts = { headers: 3000, idle: 3000 };
 
 const folder = mkdtempSync(join(tmpdir(), "patchbay-chaos-"));
 const [first, second] = [await openUpstream(0.5), await openUpstream(0.2)];
@@ -43,8 +43,8 @@ writeFileSync(
       shutdown_grace_ms: 5000,
     },
     upstreams: {
-      a: { dialect: "chat", base_url: first.url, retries: 0, timeouts: { idle: SILENCE_MS } },
-      b: { dialect: "chat", base_url: second.url, retries: 0, timeouts: { idle: SILENCE_MS } },
+      a: { dialect: "chat", base_url: first.url, retries: 0, timeouts },
+      b: { dialect: "chat", base_url: second.url, retries: 0, timeouts },
     },
     models: { m: ["a/m", "b/m"] },
     store: { kind: "sqlite", path: join(folder, "store.db"), max_bytes: 20_000_000 },

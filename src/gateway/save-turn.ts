@@ -9,7 +9,7 @@ import { keptPlan } from "./plan-report.ts";
 import type { Round } from "./round.ts";
 import { ownSealKey } from "./seals.ts";
 import type { GatewayState } from "./state.ts";
-import { reportTrouble } from "./to-fault.ts";
+import { reportTrouble, toFault } from "./to-fault.ts";
 import { usageEntry } from "./usage-report.ts";
 
 /** What an answer leaves behind. */
@@ -106,6 +106,14 @@ export function withinWait(
 }
 
 const none: readonly never[] = [];
+
+/**
+ * What is done where a turn could not be stored: it is reported, and its answer
+ * is none the worse. A write may wait for long, and keeps only this meanwhile.
+ */
+export const unsaved =
+  (report: Report, requestId: string) =>
+  (error: unknown): false => (toFault(error, report, requestId), false);
 
 /** A Fault of a store names its database and the remedy; what else is thrown may quote what it choked on. */
 function reportLost(error: unknown, report: Report, requestId: string): void {

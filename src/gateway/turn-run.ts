@@ -30,7 +30,7 @@ import { keptPlan } from "./plan-report.ts";
 import { goingOn, mayGoOn } from "./go-on.ts";
 import { planRound, requireWhole, withoutAnswer, type Round } from "./round.ts";
 import type { RunningTurn, RunningTurnView } from "./running-turns.ts";
-import { withinWait, type AnswerLeft, type Saving } from "./save-turn.ts";
+import { unsaved, withinWait, type AnswerLeft, type Saving } from "./save-turn.ts";
 import { linkName, providerOf, type Link } from "./select.ts";
 import { outcomeOf } from "./tally.ts";
 import type { ThreadEntry } from "./thread.ts";
@@ -368,8 +368,7 @@ class TurnRun implements RunningTurn {
 
   #save(done: TurnDone): Saving {
     this.#isSaved = true;
-    // It is reported, and the answer is none the worse for it.
-    const failed = (error: unknown): false => (this.#faultOf(error), false);
+    const failed = unsaved(this.#state.report, this.#job.requestId);
     try {
       const ended = { answer: this.#answer, done, left: this.#answerLeft(done) };
       const saving = saveAnswer(this.#state, this.#job, ended);

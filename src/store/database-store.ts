@@ -80,8 +80,9 @@ export class DatabaseStore implements Store {
     return this.#queue.fault;
   }
 
-  async saveTurn(turn: StoredTurn): Promise<void> {
-    await this.#queue.add(recordOf(turn, this.#maxPlanBytes));
+  /** Not async: a write may wait for long, and would keep all of the turn meanwhile. */
+  saveTurn(turn: StoredTurn): Promise<void> {
+    return this.#queue.add(recordOf(turn, this.#maxPlanBytes));
   }
 
   findItems(tenant: Tenant, ids: readonly string[], maxBytes: number): Promise<FoundItems> {

@@ -30,8 +30,8 @@ const BATCH_TURNS = 256;
 const BATCH_BYTES = 4 * 1024 * 1024;
 /** What may wait while the database is away. */
 const QUEUE_BYTES = 32 * 1024 * 1024;
-/** What a queued turn takes beside its texts. */
-const ENTRY_BYTES = 512;
+/** What a queued turn takes beside its texts: its record, its promises and who waits for them. */
+const ENTRY_BYTES = 8 * 1024;
 
 /** How many times as far apart writes are that nobody waits for. */
 const LEISURELY = 5;
