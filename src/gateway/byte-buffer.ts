@@ -3,6 +3,8 @@ const FIRST = 64 * 1024;
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
+const none: Bytes = new Uint8Array(0);
+
 /**
  * Joins chunks as they come. A chunk of one byte would otherwise cost an object
  * of a hundred, and keep the whole network read in memory that it was a part of.
@@ -10,7 +12,7 @@ type Bytes = Uint8Array<ArrayBuffer>;
  */
 export class ByteBuffer {
   readonly #grow: (bytes: number) => void;
-  #bytes: Bytes = new Uint8Array(0);
+  #bytes: Bytes = none;
   #length = 0;
 
   /** `grow` is told how many bytes more are held, before they are, and may throw. */
@@ -36,8 +38,9 @@ export class ByteBuffer {
 
   /** All of it; the buffer is empty afterwards. */
   takeAll(): Bytes {
-    const all = this.#bytes.subarray(0, this.#length);
-    this.#bytes = new Uint8Array(0);
+    const bytes = this.#bytes;
+    const all = bytes.length === this.#length ? bytes : bytes.subarray(0, this.#length);
+    this.#bytes = none;
     this.#length = 0;
     return all;
   }

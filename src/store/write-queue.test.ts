@@ -124,3 +124,16 @@ it("writes what is queued before it closes, and takes nothing after", async () =
   expect(batches).toEqual(["a", "b"]);
   await expect(made.add(record("c"))).rejects.toMatchObject({ code: "store.unavailable" });
 });
+
+it("takes no more turns than it has room for while the database is away, however small they are", async () => {
+  const { queue: made } = queue(() => Promise.reject(away));
+  let refused = 0;
+  const all = Array.from({ length: 10_000 }, async (_, at) => {
+    await made.add(record(`r${at}`)).catch(() => refused++);
+  });
+  await ticks();
+  expect(10_000 - refused).toBeLessThan(5000);
+  await made.close();
+  await Promise.all(all);
+  expect(refused).toBe(10_000);
+});
