@@ -108,7 +108,7 @@ describe("the core entry where there is nothing of Node", () => {
     const refused = lines.flatMap((line) => line.refused ?? []);
     expect(refused).toEqual([
       expect.stringMatching(/^`upstreams\.c`: Codex is a program that the gateway starts/),
-      expect.stringMatching(/^`telemetry\.usage_log` names a file, and there are none here\./),
+      expect.stringMatching(/^`telemetry\.usage_log` is kept in files, and there are none here\./),
     ]);
     expect(lines.at(-1)).toEqual({ turns: 7 });
   });
