@@ -18,9 +18,17 @@ export type Console = {
   readonly close: () => void;
 };
 
-export type ConsoleOptions = { readonly details: ProcessDetails; readonly clock: Clock };
+export type ConsoleOptions = {
+  readonly details: ProcessDetails;
+  readonly clock: Clock;
+  /** What is recorded just now; not given where nothing can be. */
+  readonly recording?: (() => NonNullable<Status["recording"]>) | undefined;
+};
 
-export function openConsole(gateway: Gateway, { details, clock }: ConsoleOptions): Console {
+export function openConsole(
+  gateway: Gateway,
+  { details, clock, recording }: ConsoleOptions,
+): Console {
   const notices = new Notices(() => clock.date());
   const feed = new Feed({ gateway, notices, clock });
   const close = gateway.subscribe(notices.hear);
@@ -35,6 +43,7 @@ export function openConsole(gateway: Gateway, { details, clock }: ConsoleOptions
       models: Object.fromEntries(Object.entries(models).map(([name, to]) => [name, [...to]])),
       store,
       ...others,
+      recording: recording?.(),
       kept: gateway.recent.count,
       turns: gateway.recent.last,
       watchers: feed.watchers,

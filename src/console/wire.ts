@@ -13,6 +13,14 @@ const upstreamStatus = z.looseObject({
   problem: z.string().optional(),
 });
 
+const recording = z.looseObject({
+  mode: z.enum(["off", "failures", "all"]),
+  content: z.enum(["masked", "full"]),
+  folder: z.string(),
+  written: z.number(),
+  missed: z.number(),
+});
+
 /** `GET /status` */
 export const statusSchema = z.looseObject({
   object: z.literal("status"),
@@ -32,6 +40,8 @@ export const statusSchema = z.looseObject({
     problem: z.string().optional(),
   }),
   keyed: z.boolean(),
+  /** None from a gateway of an older version. */
+  recording: recording.optional(),
   running: z.number(),
   /** How many turns that are over can be looked at, and how many were counted since the start. */
   kept: z.number().default(0),
@@ -165,11 +175,4 @@ export type RunningRow = z.output<typeof runningTurn>;
 export type TurnView = z.output<typeof turnSchema>;
 
 /** `GET`, `POST` and `DELETE /recording` */
-export const recordingStateSchema = z.looseObject({
-  object: z.literal("recording"),
-  mode: z.enum(["off", "failures", "all"]),
-  content: z.enum(["masked", "full"]),
-  folder: z.string(),
-  written: z.number(),
-  missed: z.number(),
-});
+export const recordingStateSchema = recording.extend({ object: z.literal("recording") });

@@ -57,6 +57,15 @@ describe.skipIf(process.platform === "win32")("watching a gateway", { timeout: 1
     expect((await once(top, "exit"))[0]).toBe(0);
   });
 
+  it("tells in its status that turns are recorded, and where", async () => {
+    await using terminal = openTerminal();
+    const upstreams = "upstreams: { demo: { dialect: scripted } }";
+    const config = terminal.write("p.yaml", `telemetry: { recording: failures }\n${upstreams}\n`);
+    await terminal.serve(["--config", config]);
+    const { out } = await terminal.patchbay("status");
+    expect(out).toMatch(/recording +turns that fail, masked, to /);
+  });
+
   it("ends by its codes: nobody there, misuse, something wrong", async () => {
     await using terminal = openTerminal();
     const codes = async (...args: string[]): Promise<number> =>

@@ -25,7 +25,8 @@ export async function operate(
 ): Promise<Control> {
   const startedAt = Date.now();
   const details = { pid: process.pid, url, startedAt, files: [...files] };
-  const opened = openConsole(gateway, { details, clock: systemClock });
+  const recording = () => ({ ...gateway.recorder.state() });
+  const opened = openConsole(gateway, { details, clock: systemClock, recording });
   const routes = [...opened.routes, ...recordingRoutes(gateway.recorder), ...more];
   const told = { url, startedAt, group, agent };
   const control = await openControl({ routes, env, report, details: told });

@@ -94,12 +94,22 @@ export function statusLines({ gateway, status: found, problems }: AskedStatus): 
       ["models", Object.keys(found.models).join(", ") || "upstream/model"],
       ["store", found.store.kind],
       ["key", found.keyed ? "needed" : "none needed"],
+      ...recordingLine(found),
       [
         "turns",
         `${found.running} running, ${found.turns} since the start, the latest ${found.kept} kept`,
       ],
     ]),
   ];
+}
+
+const recordedTurns = { failures: "turns that fail", all: "every turn" };
+
+/** Said only while turns are recorded. */
+function recordingLine({ recording }: Status): string[][] {
+  if (recording === undefined || recording.mode === "off") return [];
+  const { mode, content, folder } = recording;
+  return [["recording", `${recordedTurns[mode]}, ${content}, to ${folder}`]];
 }
 
 /** One elsewhere is asked what it tells everybody who has its key. */
