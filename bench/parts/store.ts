@@ -3,7 +3,7 @@ import {
   postgresServer,
   type PostgresServer,
 } from "../../test/support/postgres-server.ts";
-import { askOf } from "../ask.ts";
+import { cpuPerRequest, type Slice } from "../cpu-per-request.ts";
 import { cpuSeconds } from "../cpu.ts";
 import { quantile, shuffled } from "../figures.ts";
 import type { Check, Part, Section, Stand } from "../part.ts";
@@ -13,7 +13,6 @@ import { openStored } from "../subjects/patchbay.ts";
 import type { Subject } from "../subjects/subject.ts";
 
 const measured = [scenario("one-tool"), scenario("text-stream"), scenario("large-request")];
-const connections = 16;
 /** How many slices are measured for every round of the bench, and how long each lasts. */
 const SLICES = 4;
 const SLICE_SECONDS = 0.5;
@@ -85,18 +84,8 @@ async function sample(
   return samples;
 }
 
-async function load(
-  stand: Stand,
-  subject: Subject,
-  each: Scenario,
-  how: { readonly requests?: number; readonly seconds: number; readonly rate?: number },
-): Promise<number> {
-  const before = cpuSeconds(subject.pid);
-  const asks = [askOf(subject, each)];
-  const outcome = await stand.run({ port: subject.port, asks, connections, ...how });
-  if (outcome.fault) throw new Error(`${subject.name}, ${each.title}: ${outcome.fault}`);
-  return ((cpuSeconds(subject.pid) - before) / outcome.answered) * 1e6;
-}
+const load = (stand: Stand, subject: Subject, each: Scenario, how: Slice): Promise<number> =>
+  cpuPerRequest(stand, subject, { each, how }, cpuSeconds);
 
 function rowsOf(
   subjects: readonly Stored[],

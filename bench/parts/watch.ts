@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { askOf } from "../ask.ts";
+import { cpuPerRequest, type Slice } from "../cpu-per-request.ts";
 import { ownCpuSeconds } from "../cpu.ts";
 import { quantile, shuffled } from "../figures.ts";
 import type { Check, Part, Section, Stand } from "../part.ts";
@@ -9,7 +9,6 @@ import { openKeeping, startTop } from "../subjects/patchbay.ts";
 import type { Subject } from "../subjects/subject.ts";
 
 const measured = [scenario("one-tool"), scenario("text-stream")];
-const connections = 16;
 const SLICES = 8;
 const SLICE_SECONDS = 0.5;
 /** Longer than `top` takes to start on a busy machine. */
@@ -80,18 +79,8 @@ async function openAll({ direct }: Stand): Promise<Seen[]> {
   return opened;
 }
 
-async function load(
-  stand: Stand,
-  subject: Subject,
-  each: Scenario,
-  how: { readonly requests?: number; readonly seconds: number; readonly rate?: number },
-): Promise<number> {
-  const before = ownCpuSeconds(subject.pid);
-  const asks = [askOf(subject, each)];
-  const outcome = await stand.run({ port: subject.port, asks, connections, ...how });
-  if (outcome.fault) throw new Error(`${subject.name}, ${each.title}: ${outcome.fault}`);
-  return ((ownCpuSeconds(subject.pid) - before) / outcome.answered) * 1e6;
-}
+const load = (stand: Stand, subject: Subject, each: Scenario, how: Slice): Promise<number> =>
+  cpuPerRequest(stand, subject, { each, how }, ownCpuSeconds);
 
 const rowsOf = (
   subjects: readonly Seen[],

@@ -37,6 +37,14 @@ const ask = async (to: Replica, path: string, body: unknown): Promise<[number, B
   return [response.status, (await response.json()) as Body];
 };
 
+/** Replicas on one upstream and one database. */
+const configOf = (upstream: string, url: string) =>
+  ({
+    upstreams: { fake: { dialect: "chat", base_url: upstream, retries: 0 } },
+    models: { "*": "fake/m" },
+    store: { kind: "postgres", url },
+  }) as const;
+
 describe.skipIf(missing !== undefined)(`two replicas on one PostgreSQL${missing ?? ""}`, () => {
   let server: PostgresServer;
   beforeAll(async () => {
@@ -58,11 +66,7 @@ describe.skipIf(missing !== undefined)(`two replicas on one PostgreSQL${missing 
         : { ...answer, steps: [kill(), ...(answer.steps as string[])] };
     });
     const url = await server.createDatabase();
-    const config = {
-      upstreams: { fake: { dialect: "chat", base_url: upstream.url, retries: 0 } },
-      models: { "*": "fake/m" },
-      store: { kind: "postgres", url },
-    } as const;
+    const config = configOf(upstream.url, url);
     await using first = await replica(config);
     await using second = await replica(config);
     const replicas: readonly [Replica, Replica] = [first, second];
@@ -122,11 +126,7 @@ describe.skipIf(missing !== undefined)(`two replicas on one PostgreSQL${missing 
       const answer = answerInChat(body, { text: `Answer ${at}.` });
       return at === 0 ? { ...answer, steps: [go, ...(answer.steps as string[])] } : answer;
     });
-    const config = {
-      upstreams: { fake: { dialect: "chat", base_url: upstream.url, retries: 0 } },
-      models: { "*": "fake/m" },
-      store: { kind: "postgres", url: await server.createDatabase() },
-    } as const;
+    const config = configOf(upstream.url, await server.createDatabase());
     await using first = await replica(config);
     await using second = await replica(config);
     const [, { id }] = await ask(first, "/conversations", {});
@@ -150,11 +150,7 @@ describe.skipIf(missing !== undefined)(`two replicas on one PostgreSQL${missing 
       const steps = [...(answer.steps as string[])];
       return { ...answer, steps: [...steps.slice(0, 2), never, ...steps.slice(2)] };
     });
-    const config = {
-      upstreams: { fake: { dialect: "chat", base_url: upstream.url, retries: 0 } },
-      models: { "*": "fake/m" },
-      store: { kind: "postgres", url: await server.createDatabase() },
-    } as const;
+    const config = configOf(upstream.url, await server.createDatabase());
     await using first = await replica(config);
     await using second = await replica(config);
     const [status, { id }] = await ask(first, "/responses", {
@@ -179,11 +175,7 @@ describe.skipIf(missing !== undefined)(`two replicas on one PostgreSQL${missing 
     await using upstream = await fakeUpstream(({ body }, at) =>
       answerInChat(body, { text: `Answer ${at}.` }),
     );
-    const config = {
-      upstreams: { fake: { dialect: "chat", base_url: upstream.url, retries: 0 } },
-      models: { "*": "fake/m" },
-      store: { kind: "postgres", url: await server.createDatabase() },
-    } as const;
+    const config = configOf(upstream.url, await server.createDatabase());
     await using first = await replica(config);
     await using second = await replica(config);
     const say = (text: string, thread: Body) => ({
