@@ -1,5 +1,6 @@
 import type { Tenant } from "../turn/tenant.ts";
 import type { Happening, Refusal, TurnDone } from "./happening.ts";
+import { TurnSlot } from "./turn-slot.ts";
 
 /** A turn that is over, or a request that never became one. */
 export type RecentTurn = TurnDone | Refusal;
@@ -10,8 +11,6 @@ export type KeptPlan = {
   /** About how much memory it holds on to. */
   readonly bytes: number;
 };
-
-type Entry = { readonly turn: RecentTurn; readonly plan: KeptPlan | undefined };
 
 /** The turns behind a number, in their order, and how many there were that are gone. */
 export type TurnsSince = {
@@ -26,9 +25,40 @@ const TURN_BYTES = 1_200;
 const CALL_BYTES = 400;
 const ATTEMPT_BYTES = 150;
 
+/** A place of the ring, used again and again. */
+class Entry {
+  #slot: TurnSlot | undefined;
+  #refusal: Refusal | undefined;
+  plan: KeptPlan | undefined;
+  /** About how much memory it holds on to. */
+  bytes = 0;
+
+  put(turn: RecentTurn, plan: KeptPlan | undefined): void {
+    this.plan = plan;
+    this.bytes = weightOf(turn, plan);
+    this.#refusal = turn.type === "refusal" ? turn : undefined;
+    if (turn.type === "refusal") return;
+    if (this.#slot === undefined) this.#slot = new TurnSlot(turn);
+    else this.#slot.put(turn);
+  }
+
+  read(): RecentTurn | undefined {
+    return this.#refusal ?? this.#slot?.read();
+  }
+
+  /** Whether it is of this id; of one tenant, where that is said. */
+  isOf(requestId: string, tenant: Tenant | undefined): boolean {
+    if (this.#refusal !== undefined)
+      return tenant === undefined && this.#refusal.requestId === requestId;
+    const slot = this.#slot;
+    if (slot?.requestId !== requestId) return false;
+    return tenant === undefined || slot.tenant === tenant;
+  }
+}
+
 /**
  * The latest turns, numbered from 1: bounded in number and in bytes, whatever
- * clients put into names. Nothing is copied or written out before somebody asks.
+ * clients put into names. Nothing is written out before somebody asks.
  */
 export class RecentTurns {
   readonly #maxBytes: number;
@@ -72,7 +102,7 @@ export class RecentTurns {
   /** Keeps so many from now on. */
   resize(most: number): void {
     if (most === this.#most) return;
-    const kept = this.since(Math.max(0, this.#last - most)).turns.length;
+    const kept = Math.min(this.#count, most);
     const entries = Array.from({ length: kept }, (_, at) => this.#at(this.#last - kept + 1 + at));
     this.#most = most;
     this.#entries = [];
@@ -80,7 +110,7 @@ export class RecentTurns {
     this.#bytes = 0;
     for (const [at, entry] of entries.entries()) {
       this.#entries[(this.#last - kept + at) % most] = entry;
-      this.#bytes += weightOf(entry);
+      this.#bytes += entry?.bytes ?? 0;
     }
   }
 
@@ -91,8 +121,8 @@ export class RecentTurns {
     const seen = number > this.#last ? 0 : number;
     const turns: RecentTurn[] = [];
     for (let at = Math.max(seen + 1, first); at <= this.#last; at++) {
-      const entry = this.#at(at);
-      if (entry !== undefined) turns.push(entry.turn);
+      const turn = this.#at(at)?.read();
+      if (turn !== undefined) turns.push(turn);
     }
     return { turns, last: this.#last, lost: Math.max(0, first - seen - 1) };
   }
@@ -104,9 +134,9 @@ export class RecentTurns {
   ): { readonly turn: RecentTurn; readonly plan: KeptPlan | undefined } | undefined {
     for (let at = this.#last; at > this.#last - this.#count; at--) {
       const entry = this.#at(at);
-      if (entry?.turn.requestId !== requestId) continue;
-      const isOwn = entry.turn.type === "turn" && entry.turn.tenant === tenant;
-      if (tenant === undefined || isOwn) return entry;
+      if (entry?.isOf(requestId, tenant) !== true) continue;
+      const turn = entry.read();
+      return turn && { turn, plan: entry.plan };
     }
     return undefined;
   }
@@ -119,33 +149,35 @@ export class RecentTurns {
     if (this.#most === 0) return;
     const plan = this.#plan?.requestId === turn.requestId ? this.#plan.plan : undefined;
     this.#plan = undefined;
-    const entry = { turn, plan };
+    const at = this.#last % this.#most;
+    // In a full ring that is the place of the first.
+    const entry = this.#entries[at] ?? new Entry();
     if (this.#count === this.#most) this.#dropFirst();
-    this.#entries[this.#last % this.#most] = entry;
+    entry.put(turn, plan);
+    this.#entries[at] = entry;
     this.#last++;
     this.#count++;
-    this.#bytes += weightOf(entry);
+    this.#bytes += entry.bytes;
     while (this.#bytes > this.#maxBytes && this.#count > 1) this.#dropFirst();
   }
 
   #dropFirst(): void {
     const at = (this.#last - this.#count) % this.#most;
-    this.#bytes -= weightOf(this.#entries[at]);
+    this.#bytes -= this.#entries[at]?.bytes ?? 0;
     this.#entries[at] = undefined;
     this.#count--;
   }
 }
 
-/** About how much memory an entry holds on to: the same whenever it is asked for. */
-function weightOf(entry: Entry | undefined): number {
-  if (entry === undefined) return 0;
-  const { turn, plan } = entry;
+/** About how much memory a turn takes. */
+function weightOf(turn: RecentTurn, plan: KeptPlan | undefined): number {
   if (turn.type === "refusal") return TURN_BYTES / 4 + 2 * turn.route.length;
   return (
     TURN_BYTES +
     2 * (turn.model.length + turn.upstream.length + (turn.answerModel?.length ?? 0)) +
     turn.callDetails.length * CALL_BYTES +
     turn.attempts.length * ATTEMPT_BYTES +
+    (turn.usage?.extra === undefined ? 0 : 2 * JSON.stringify(turn.usage.extra).length) +
     (plan?.bytes ?? 0)
   );
 }
