@@ -95,7 +95,30 @@ describe("a body that arrives", () => {
     payload.emit("data", Buffer.from("ab"));
     payload.emit("error", new Error("aborted"));
     expect((await ended).fault?.code).toBe("request.invalid");
-    expect([budget.held, clock.waiting()]).toEqual([0, 0]);
+    expect(budget.held).toBe(0);
+    clock.move(15_000);
+    expect(clock.waiting()).toBe(0);
+  });
+
+  it("is looked at in its own time, by one timer for all", async () => {
+    const clock = stillClock();
+    const budget = new BodyBudget(() => 100 * MB);
+    const [first, second, third] = Array.from({ length: 3 }, () => {
+      const begun = begin(budget, { clock });
+      clock.move(5_000);
+      return begun;
+    });
+    second?.payload.emit("data", Buffer.alloc(MB));
+    expect(clock.waiting()).toBe(1);
+    expect((await first?.ended)?.fault?.code).toBe("request.timeout");
+    clock.move(5_000);
+    expect(budget.held).toBe(MB);
+    clock.move(5_000);
+    expect((await third?.ended)?.fault?.code).toBe("request.timeout");
+    second?.payload.emit("end");
+    expect((await second?.ended)?.fault).toBeNull();
+    clock.move(15_000);
+    expect(clock.waiting()).toBe(0);
   });
 });
 

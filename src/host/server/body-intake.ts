@@ -30,17 +30,19 @@ export function collectBody(payload: Payload, share: BodyShare, clock: Clock, do
 class Intake {
   readonly #payload: Payload;
   readonly #share: BodyShare;
-  readonly #clock: Clock;
   readonly #done: Done;
   readonly #held: HeldBytes;
   readonly #bytes: ByteBuffer;
+  readonly #watch: SlowBodies;
   #isOver = false;
-  #callOff = (): void => {};
+  /** When it is looked at next, and how much had come by the time of the look before. */
+  dueMs = 0;
+  #before = 0;
 
   constructor(payload: Payload, share: BodyShare, clock: Clock, done: Done) {
     this.#payload = payload;
     this.#share = share;
-    this.#clock = clock;
+    this.#watch = slowBodiesBy(clock);
     this.#done = done;
     this.#held = new HeldBytes(share);
     this.#bytes = new ByteBuffer((bytes) => this.#held.take(bytes));
@@ -54,9 +56,17 @@ class Intake {
     if (encoding !== undefined && !isKnownEncoding(encoding, decompressors))
       return this.#end(unknownEncoding(encoding, decompressors));
     payload.on("data", (chunk: Buffer<ArrayBuffer>) => this.#add(chunk));
-    payload.on("end", () => void this.#whole(encoding));
+    payload.on("end", () => this.#whole(encoding));
     payload.on("error", (error) => this.#end(cutOff(error)));
-    this.#lookLater(0);
+    this.#watch.add(this);
+  }
+
+  /** Ends it where it came too slowly since the look before. */
+  look(): void {
+    const { length } = this.#bytes;
+    if (length - this.#before < LEAST_BYTES) return this.#end(tooSlow());
+    this.#before = length;
+    this.#watch.add(this);
   }
 
   #add(chunk: Buffer<ArrayBuffer>): void {
@@ -70,25 +80,15 @@ class Intake {
     }
   }
 
-  #lookLater(before: number): void {
-    this.#callOff = this.#clock.at(this.#clock.now() + LOOK_MS, () => {
-      const { length } = this.#bytes;
-      if (length - before < LEAST_BYTES) this.#end(tooSlow());
-      else this.#lookLater(length);
-    });
-  }
-
-  async #whole(encoding: string | undefined): Promise<void> {
+  #whole(encoding: string | undefined): void {
     if (this.#isOver) return;
-    this.#callOff();
+    this.#watch.delete(this);
     const bytes = this.#bytes.takeAll();
     if (encoding === undefined) return this.#read(bytes);
     const { limit } = this.#share;
-    try {
-      this.#read(await decompress(bytes, { encoding, limit, decompressors, held: this.#held }));
-    } catch (error) {
-      this.#end(error as Fault);
-    }
+    decompress(bytes, { encoding, limit, decompressors, held: this.#held })
+      .then((unpacked) => this.#read(unpacked))
+      .catch((error: Fault) => this.#end(error));
   }
 
   #read({ buffer, byteOffset, byteLength }: Uint8Array<ArrayBuffer>): void {
@@ -101,11 +101,58 @@ class Intake {
   #end(fault: Fault | null, body?: string): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#callOff();
+    this.#watch.delete(this);
     this.#bytes.takeAll();
     this.#held.release();
     this.#done(fault, body);
   }
+}
+
+/**
+ * The bodies under way, the one to be looked at next first. One timer serves them
+ * all, and goes on after a body is there: nearly every one is, long before its look.
+ */
+class SlowBodies {
+  readonly #clock: Clock;
+  readonly #bodies = new Set<Intake>();
+  #isTimed = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  add(body: Intake): void {
+    body.dueMs = this.#clock.now() + LOOK_MS;
+    this.#bodies.add(body);
+    if (!this.#isTimed) this.#time(body.dueMs);
+  }
+
+  delete(body: Intake): void {
+    this.#bodies.delete(body);
+  }
+
+  #time(moment: number): void {
+    this.#isTimed = true;
+    this.#clock.at(moment, () => this.#look(), "background");
+  }
+
+  #look(): void {
+    const now = this.#clock.now();
+    for (const body of this.#bodies) {
+      if (body.dueMs > now) return this.#time(body.dueMs);
+      this.#bodies.delete(body);
+      body.look();
+    }
+    this.#isTimed = false;
+  }
+}
+
+const watches = new WeakMap<Clock, SlowBodies>();
+
+function slowBodiesBy(clock: Clock): SlowBodies {
+  const known = watches.get(clock) ?? new SlowBodies(clock);
+  watches.set(clock, known);
+  return known;
 }
 
 /** How long its body is, as far as it says so. */
