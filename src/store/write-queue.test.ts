@@ -50,7 +50,7 @@ it("lets what nobody waits for gather for longer, until something comes that is 
   await ticks();
   more.push(made.add(usage("c")));
   expect(batches).toEqual(["a"]);
-  clock.move(40);
+  clock.move(190);
   await Promise.all(more);
   const last = [made.add(usage("d"))];
   clock.move(10);

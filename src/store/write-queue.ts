@@ -34,7 +34,7 @@ const QUEUE_BYTES = 32 * 1024 * 1024;
 const ENTRY_BYTES = 8 * 1024;
 
 /** How many times as far apart writes are that nobody waits for. */
-const LEISURELY = 5;
+const LEISURELY = 20;
 
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 5000;
