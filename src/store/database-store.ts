@@ -29,8 +29,8 @@ export type StoreOptions = {
   readonly onState?: ((fault: Fault | undefined) => void) | undefined;
 };
 
-/** Stored answers end by so much later, and a gateway at full load writes two hundred transactions a second at most. */
-const GATHER_MS = 5;
+/** Stored answers end by so much later at most. */
+const GATHER_MS = 20;
 /** How long a request waits for the store. */
 const READ_MS = 10_000;
 const SWEEP_MS = 10 * 60_000;

@@ -50,13 +50,20 @@ it("lets what nobody waits for gather for longer, until something comes that is 
   await ticks();
   more.push(made.add(usage("c")));
   expect(batches).toEqual(["a"]);
-  clock.move(190);
+  clock.move(40);
   await Promise.all(more);
   const last = [made.add(usage("d"))];
   clock.move(10);
   last.push(made.add(record("e")));
   await Promise.all(last);
   expect(batches).toEqual(["a", "b c", "d e"]);
+});
+
+it("writes at once where enough turns wait that share a write", async () => {
+  const { batches, queue: made } = queue();
+  await made.add(record("a"));
+  await Promise.all(["b", "c", "d", "e", "f", "g", "h", "i"].map((id) => made.add(record(id))));
+  expect(batches).toEqual(["a", "b c d e f g h i"]);
 });
 
 it("does not let a reader wait for others to gather", async () => {

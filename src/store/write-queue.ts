@@ -18,7 +18,7 @@ export type QueueOptions = {
   readonly clock: Clock;
   readonly write: (batch: Batch) => Promise<void>;
   /**
-   * Writes begin at least this far apart, so that under load many turns share one
+   * Writes begin at least this far apart, unless enough turns wait that share one
    * transaction; those that only count usage and keep plans are further apart.
    */
   readonly gatherMs: number;
@@ -26,6 +26,8 @@ export type QueueOptions = {
   readonly onState: (fault: Fault | undefined) => void;
 };
 
+/** So many that are waited for are written at once: more would save little, and clients wait. */
+const ENOUGH_TURNS = 8;
 const BATCH_TURNS = 256;
 const BATCH_BYTES = 4 * 1024 * 1024;
 /** What may wait while the database is away. */
@@ -34,7 +36,7 @@ const QUEUE_BYTES = 32 * 1024 * 1024;
 const ENTRY_BYTES = 8 * 1024;
 
 /** How many times as far apart writes are that nobody waits for. */
-const LEISURELY = 20;
+const LEISURELY = 5;
 
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 5000;
@@ -61,8 +63,8 @@ export class WriteQueue {
   #isClosed = false;
   /** Somebody waits for what is queued. */
   #isUrgent = false;
-  /** Part of what is queued may be waited for or asked for soon. */
-  #isPressing = false;
+  /** How many of those queued may be waited for or asked for soon. */
+  #pressing = 0;
   #cancelWait: (() => void) | undefined;
 
   constructor(options: QueueOptions) {
@@ -134,22 +136,29 @@ export class WriteQueue {
 
   /** Something is queued that must not wait for long. */
   #press(): void {
-    if (this.#isPressing) return;
-    this.#isPressing = true;
+    this.#pressing++;
+    // What was to wait for longer, or for more.
+    if (this.#pressing !== 1 && this.#pressing !== ENOUGH_TURNS) return;
     this.#cancelWait?.();
     this.#cancelWait = undefined;
   }
 
   #schedule(): void {
     if (this.#isWriting || this.#cancelWait !== undefined || this.#isEmpty()) return;
-    const { clock, gatherMs } = this.#options;
+    const { clock } = this.#options;
     const now = clock.now();
     // A clock that was set back must not hold writes up.
     const sinceLast = Math.abs(now - this.#lastBegan);
-    const gather = this.#isPressing ? gatherMs : LEISURELY * gatherMs;
+    const gather = this.#gatherMs();
     const wait = this.#fault === undefined ? gather - sinceLast : this.#retryMs;
     if (wait > 0) this.#cancelWait = clock.at(now + wait, () => this.#wake());
     else this.#wakeSoon();
+  }
+
+  #gatherMs(): number {
+    const { gatherMs } = this.#options;
+    if (this.#pressing >= ENOUGH_TURNS) return 0;
+    return this.#pressing > 0 ? gatherMs : LEISURELY * gatherMs;
   }
 
   /** After all that is ready to run has run: turns that end together are written together. */
@@ -175,7 +184,7 @@ export class WriteQueue {
     this.#lastBegan = this.#options.clock.now();
     const batch = this.#failed ?? batchOf(this.#queued.splice(0, this.#batchLength()));
     this.#failed = undefined;
-    this.#isPressing = this.#queued.some(({ record }) => isPressing(record));
+    this.#pressing = this.#queued.filter(({ record }) => isPressing(record)).length;
     void this.#write(batch).then(() => {
       this.#isWriting = false;
       if (this.#isClosed && this.#fault !== undefined) this.#giveUp(this.#fault);
