@@ -240,7 +240,12 @@ export type BackgroundForm = {
   isLast(frame: string): boolean;
 };
 
-export type KeptItem = { readonly id: string; readonly json: string };
+export type KeptItem = {
+  readonly id: string;
+  readonly json: string;
+  /** Of an item of a request whose id was made for it: the group of `itemIds`. Its JSON begins with the id and has no line break. */
+  readonly group?: string | undefined;
+};
 
 /** An answer: its items, what it shares with others, and the rest of it as JSON. */
 export type KeptAnswer = {

@@ -1,3 +1,4 @@
+import { splitRow } from "./item-groups.ts";
 import type { FoundChain, StoredItem, StoredResponse } from "./store.ts";
 
 /** One row of a chain. */
@@ -55,11 +56,11 @@ export function responseIn(
 ): StoredResponse | undefined {
   const row = rows.find(({ place }) => place === RESPONSE_PLACE);
   if (row === undefined) return undefined;
-  const items = rows.flatMap(({ place, id: itemId, json: text }) =>
-    place >= FIRST_ITEM_PLACE && text !== null ? [{ place, item: { id: itemId, json: text } }] : [],
-  );
   const { id, at, previous, json, inputs, origin } = row;
-  const inOrder = items.toSorted((a, b) => a.place - b.place).map(({ item }) => item);
+  const inOrder = rows
+    .filter(({ place }) => place >= FIRST_ITEM_PLACE)
+    .toSorted((a, b) => a.place - b.place)
+    .flatMap((item) => splitRow({ id: item.id, json: item.json ?? "" }));
   return {
     id,
     at: at ?? 0,

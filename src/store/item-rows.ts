@@ -1,3 +1,4 @@
+import { itemIn } from "./item-groups.ts";
 import type { FoundItem } from "./store.ts";
 
 /** A row of a query for items. */
@@ -13,13 +14,13 @@ export function itemsInOrder(
   ids: readonly string[],
   rows: readonly ItemRow[],
 ): ReadonlyMap<string, FoundItem> {
-  const byId = new Map(rows.map((row) => [row.id, row]));
+  const byId = new Map(rows.map((row) => [row.id, { ...row, json: row.json ?? "" }]));
   const items = new Map<string, FoundItem>();
   for (const id of ids) {
-    const row = byId.get(id);
-    if (row === undefined || row.json === null) continue;
-    const { json, origin, at } = row;
-    items.set(id, { id, json, at, ...(origin !== null && { origin }) });
+    const found = itemIn(byId, id);
+    if (found === undefined) continue;
+    const { origin, at } = found.row;
+    items.set(id, { id, json: found.json, at, ...(origin !== null && { origin }) });
   }
   return items;
 }

@@ -1,4 +1,5 @@
 import type { Clock } from "../turn/clock.ts";
+import { groupOf } from "../turn/item-ids.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Fields } from "../turn/turn.ts";
 import type { ConversationStore } from "./conversations.ts";
@@ -37,7 +38,7 @@ type KeptTurn = {
 /** Turns by the ids of their answers and items, and seals. */
 type Answers = {
   readonly responses: Map<string, KeptTurn>;
-  /** By the id of an item, the turn that it is in. */
+  /** By the id of an item, or by its group, the turn that it is in. */
   readonly items: Map<string, KeptTurn>;
   /** The items of turns without a response, by the id of the answer that they are about. */
   readonly others: Map<string, string[]>;
@@ -125,7 +126,7 @@ export class MemoryStore implements Store {
     for (const { seal, upstream } of seals) content.seals.set(seal, upstream);
     if (id === undefined) return;
     if (response === undefined) return addTo(content.others, id, items);
-    for (const item of input) content.items.set(item.id, kept);
+    addInput(content.items, input, kept);
     const { previous } = response;
     if (previous !== undefined) kept.parent = this.#find(tenant, previous);
     const replaced = turn.isNewId === true ? undefined : this.#find(tenant, id);
@@ -137,7 +138,11 @@ export class MemoryStore implements Store {
     const items = new Map<string, FoundItem>();
     let bytes = 0;
     for (const id of new Set(ids)) {
-      const kept = this.#answers.find(tenant, (content) => content.items.get(id));
+      const group = groupOf(id) ?? id;
+      const kept = this.#answers.find(
+        tenant,
+        ({ items: turns }) => turns.get(id) ?? turns.get(group),
+      );
       const item = kept === undefined || !this.#isFresh(kept) ? undefined : itemIn(kept, id);
       if (item === undefined) continue;
       bytes += item.json.length;
@@ -194,7 +199,7 @@ export class MemoryStore implements Store {
       for (const other of content.others.get(id) ?? []) content.items.delete(other);
       content.others.delete(id);
       for (const item of response.items) content.items.delete(item.id);
-      for (const item of response.input) content.items.delete(item.id);
+      for (const { id: item, group = item } of response.input) content.items.delete(group);
     }
     for (const plans of this.#plans.contents(tenant)) plans.delete(id);
     return Promise.resolve(true);
@@ -239,6 +244,19 @@ function lengthOf(items: readonly StoredItem[]): number {
   let length = 0;
   for (const { json } of items) length += json.length;
   return length;
+}
+
+/** One entry for all items of a group, which mostly are all of them. */
+function addInput(
+  turns: Map<string, KeptTurn>,
+  input: readonly StoredItem[],
+  kept: KeptTurn,
+): void {
+  let last: string | undefined;
+  for (const { id, group = id } of input) {
+    if (group !== last) turns.set(group, kept);
+    last = group;
+  }
 }
 
 function idsLength(items: readonly StoredItem[]): number {

@@ -3,6 +3,7 @@ import { Fault } from "../turn/fault.ts";
 import { memoizeByIdentity } from "../turn/memoize.ts";
 import type { SharedText } from "../turn/shared-text.ts";
 import type { Tenant } from "../turn/tenant.ts";
+import { joinGroups } from "./item-groups.ts";
 import type { StoredItem, StoredTurn, UsageEntry } from "./store.ts";
 
 /** What a turn leaves behind, as the rows of a database: texts and numbers, and nothing that has to be called. */
@@ -15,7 +16,7 @@ export type TurnRecord = {
   /** The response without its items, as JSON; null where it cannot be retrieved. */
   readonly response: string | null;
   readonly shared: SharedRecord | null;
-  /** Input and answer, in this order. */
+  /** Input and answer, in this order; some of these rows are several items. */
   readonly items: readonly StoredItem[];
   /** How many of the items are input. */
   readonly inputs: number;
@@ -60,9 +61,10 @@ export function recordOf(turn: StoredTurn, maxPlanBytes: number): TurnRecord {
   const input = response?.input ?? [];
   const items = input.length === 0 ? turn.items : [...input, ...turn.items];
   check(turn, items);
+  const itemRows = joinGroups(items);
   let itemBytes = 0;
-  for (const { json } of items) itemBytes += Buffer.byteLength(json);
-  const rows = items.length + seals.length + Number(response !== undefined);
+  for (const { json } of itemRows) itemBytes += Buffer.byteLength(json);
+  const rows = itemRows.length + seals.length + Number(response !== undefined);
   const bytes = itemBytes + ROW_BYTES * rows + Buffer.byteLength(response?.json ?? "");
   const plan = answerId === null ? undefined : planOf(turn, maxPlanBytes);
   return {
@@ -74,7 +76,7 @@ export function recordOf(turn: StoredTurn, maxPlanBytes: number): TurnRecord {
     response: (answerId !== null && response?.json) || null,
     shared:
       answerId === null || response?.shared === undefined ? null : sharedRecord(response.shared),
-    items,
+    items: itemRows,
     inputs: input.length,
     itemBytes,
     bytes,

@@ -86,7 +86,12 @@ export type StoredTurn = {
 };
 
 /** An item as its dialect wrote it. As text: it has a weight then, and most are never read again. */
-export type StoredItem = { readonly id: string; readonly json: string };
+export type StoredItem = {
+  readonly id: string;
+  readonly json: string;
+  /** Where its id was made for it: the group of `itemIds`. Its JSON begins with the id and has no line break. */
+  readonly group?: string | undefined;
+};
 
 export type ResponseRecord = {
   /** The id of the response that it continues. */

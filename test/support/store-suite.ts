@@ -6,7 +6,9 @@ import type {
   StoredItem,
   StoredTurn,
 } from "../../src/store/store.ts";
+import { newId } from "../../src/host/platform/ids.ts";
 import type { Clock } from "../../src/turn/clock.ts";
+import { itemIds } from "../../src/turn/item-ids.ts";
 import { stillClock } from "./still-clock.ts";
 
 const HOUR_MS = 3_600_000;
@@ -39,9 +41,17 @@ export const answer = (
   return turn({ answerId: id, items: [item(`${id}-out`)], response, ...rest });
 };
 
-const itemIds = async (store: Store, tenant: string, ...ids: string[]): Promise<string[]> => {
+const idsFound = async (store: Store, tenant: string, ...ids: string[]): Promise<string[]> => {
   const found = await store.findItems(tenant, ids, 1_000_000);
   return found.type === "found" ? [...found.items.keys()] : [found.type];
+};
+
+const pairsOf = (items: readonly StoredItem[] = []): StoredItem[] =>
+  items.map(({ id, json }) => ({ id, json }));
+
+const foundItems = async (store: Store, ids: readonly string[]): Promise<StoredItem[]> => {
+  const found = await store.findItems("ann", ids, 1_000_000);
+  return found.type === "found" ? pairsOf([...found.items.values()]) : [];
 };
 
 /** The responses of a chain, by their answers' items. */
@@ -76,7 +86,7 @@ export function describeStore(kind: string, open: OpenStore): void {
       await store.saveTurn(answer("a", { plan, seals }));
       expect(await store.findPlan("ann", "a")).toEqual({ object: "plan" });
       expect(await store.findSealOwners("ann", ["s", "t"])).toEqual(new Map([["s", "up"]]));
-      expect(await itemIds(store, "ann", "a-out", "a-in", "b")).toEqual(["a-out", "a-in"]);
+      expect(await idsFound(store, "ann", "a-out", "a-in", "b")).toEqual(["a-out", "a-in"]);
       expect(await store.findResponse("ann", "a")).toEqual({
         id: "a",
         at: 0,
@@ -96,7 +106,7 @@ export function describeStore(kind: string, open: OpenStore): void {
       for (const tenant of ["bob", "", "an", "ann ", "__proto__"]) {
         expect(await store.findPlan(tenant, "a")).toBeUndefined();
         expect(await store.findSealOwners(tenant, ["s"])).toEqual(new Map());
-        expect(await itemIds(store, tenant, "a-out")).toEqual([]);
+        expect(await idsFound(store, tenant, "a-out")).toEqual([]);
         expect(await store.findResponse(tenant, "a")).toBeUndefined();
         expect(await chainOf(store, "a", tenant)).toBe("missing a");
         expect(await store.deleteResponse(tenant, "a")).toBe(false);
@@ -152,7 +162,7 @@ export function describeStore(kind: string, open: OpenStore): void {
         expect(await store.findResponse("ann", id)).toBeUndefined();
         expect(await store.findPlan("ann", id)).toBeUndefined();
         expect(await store.deleteResponse("ann", id)).toBe(false);
-        expect(await itemIds(store, "ann", id, "a-in")).toEqual(["a-in"]);
+        expect(await idsFound(store, "ann", id, "a-in")).toEqual(["a-in"]);
         expect(await store.findSealOwners("ann", [id])).toEqual(new Map());
         expect(await store.loadChain("ann", id, 1000)).toEqual({ type: "missing", id });
       }
@@ -211,6 +221,42 @@ export function describeStore(kind: string, open: OpenStore): void {
         truncated: 2,
       });
       expect(await store.sumUsage("ann", HOUR_MS, 2 * HOUR_MS)).toEqual([]);
+      await store.close();
+    });
+
+    it("keeps items whose ids were made together as if each were kept by itself", async () => {
+      const store = await open(stillClock(), roomy);
+      const { group, next } = itemIds(newId);
+      const made = (text: string): StoredItem => ({ ...item(next("msg"), text), group });
+      const [first, second] = [made("a,\n{"), made('b"},\n{"id":"x')];
+      const input = [
+        first,
+        second,
+        item("own", ",\n"),
+        made("c"),
+        item("other"),
+        made("d"),
+        made(""),
+      ];
+      const response = { input, json: "{}" };
+      await store.saveTurn(answer("r1", { response }));
+      const plain = input.map(({ id, json }) => ({ id, json }));
+      expect(pairsOf((await store.findResponse("ann", "r1"))?.input)).toEqual(plain);
+      const ids = [...input.map(({ id }) => id), `msg_${group}9999`, "r1-out"];
+      expect(await foundItems(store, ids)).toEqual([...plain, item("r1-out")]);
+      // What a client sends again under its id is later than what it was.
+      const again = { input: [item(first.id, "again"), item(second.id)], json: "{}" };
+      await store.saveTurn(answer("r2", { response: { ...again, previous: "r1" } }));
+      expect(await foundItems(store, [first.id, plain[3]?.id ?? ""])).toEqual([
+        again.input[0],
+        plain[3],
+      ]);
+      const chain = await store.loadChain("ann", "r2", 1_000_000);
+      expect(chain.type === "found" && JSON.parse(`[${chain.before}]`)).toEqual(
+        [...plain, item("r1-out")].map(({ json }): unknown => JSON.parse(json)),
+      );
+      expect(await store.deleteResponse("ann", "r1")).toBe(true);
+      expect(await foundItems(store, ids)).toEqual([again.input[0], again.input[1]]);
       await store.close();
     });
 
@@ -296,7 +342,7 @@ export function describeStore(kind: string, open: OpenStore): void {
       expect(await store.deleteResponse("ann", "a")).toBe(true);
       expect(await store.deleteResponse("ann", "a")).toBe(false);
       expect(await store.findResponse("ann", "a")).toBeUndefined();
-      expect(await itemIds(store, "ann", "a-in", "a-out", "b-out")).toEqual(["b-out"]);
+      expect(await idsFound(store, "ann", "a-in", "a-out", "b-out")).toEqual(["b-out"]);
       expect(await store.findPlan("ann", "a")).toBeUndefined();
       expect(await store.findPlan("ann", "b")).toEqual({ object: "plan" });
       expect(await requests(store, "ann")).toEqual([3]);
@@ -343,7 +389,7 @@ export function describeStore(kind: string, open: OpenStore): void {
       clock.move(1);
       expect(await store.findResponse("ann", "a")).toBeUndefined();
       expect(await store.findPlan("ann", "a")).toBeUndefined();
-      expect(await itemIds(store, "ann", "a-out", "b-out")).toEqual(["b-out"]);
+      expect(await idsFound(store, "ann", "a-out", "b-out")).toEqual(["b-out"]);
       expect(await chainOf(store, "b")).toBe("missing a");
       await store.close();
     });

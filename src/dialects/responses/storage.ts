@@ -1,7 +1,7 @@
 /** Answers of the Responses API as they are kept, to be retrieved and continued. */
 
 import { isFields, jsonOf } from "../../turn/json.ts";
-import type { NewId } from "../../turn/clock.ts";
+import { itemIds, type ItemIds } from "../../turn/item-ids.ts";
 import type { Fields, Item } from "../../turn/turn.ts";
 import type { KeptAnswer, KeptItem, StorageForm } from "../dialect.ts";
 import { conversations } from "./conversations.ts";
@@ -16,9 +16,9 @@ export const storage: StorageForm = {
   isWanted: ({ params }) => params.store !== false,
   previousIn: ({ previous_response_id: id }) => (typeof id === "string" ? id : undefined),
   inputOf({ input }, newId) {
-    const nextId = idsOf(newId);
-    if (typeof input === "string") return [keptItem(userMessage(input), nextId)];
-    return Array.isArray(input) ? input.filter(isFields).map((item) => keptItem(item, nextId)) : [];
+    const ids = itemIds(newId);
+    if (typeof input === "string") return [keptItem(userMessage(input), ids)];
+    return Array.isArray(input) ? input.filter(isFields).map((item) => keptItem(item, ids)) : [];
   },
   readItems: (items) => items.map(readKept),
   answerIn(text) {
@@ -43,16 +43,6 @@ const userMessage = (text: string): Fields => ({
   content: [{ type: "input_text", text }],
 });
 
-/**
- * Ids of one request that nobody can guess, and that begin alike: side by side in
- * the index of a database, they are written on one page and not on one each.
- */
-function idsOf(newId: NewId): NewId {
-  const [, random = ""] = newId("item").split("_");
-  let count = 0;
-  return (prefix) => `${prefix}_${random.slice(0, 20)}${String(count++).padStart(4, "0")}`;
-}
-
 const isMessage = ({ type, role }: Fields): boolean =>
   type === "message" || (type == null && role !== undefined);
 
@@ -65,21 +55,23 @@ function partsOf({ role, content }: Fields): unknown {
 }
 
 /** Items of the input have ids too, so that they can be listed and referred to. */
-function keptItem(item: Fields, newId: NewId): KeptItem {
-  const { id: own, ...rest } = item;
-  const isNamed = typeof own === "string" && own !== "";
-  const id = isNamed ? own : newId(prefixOf(item));
-  const type = item.type ?? (isMessage(item) ? "message" : undefined);
-  const status = item.status ?? (isMessage(item) ? "completed" : undefined);
-  return {
+function keptItem(item: Fields, ids: ItemIds): KeptItem {
+  const { id: own } = item;
+  if (typeof own === "string" && own !== "") return { id: own, json: itemText(own, item) };
+  const id = ids.next(prefixOf(item));
+  return { id, json: itemText(id, item), group: ids.group };
+}
+
+function itemText(id: string, item: Fields): string {
+  const { id: _id, type: ownType, ...rest } = item;
+  const isText = isMessage(item);
+  const type = ownType ?? (isText ? "message" : undefined);
+  return JSON.stringify({
     id,
-    json: JSON.stringify({
-      id,
-      ...(type !== undefined && { type }),
-      ...rest,
-      ...(status !== undefined && { status }),
-    }),
-  };
+    ...(type !== undefined && { type }),
+    ...rest,
+    ...(isText && rest.status == null && { status: "completed" }),
+  });
 }
 
 const readPlace = { path: "previous_response_id", repair: () => {} };

@@ -124,6 +124,8 @@ CREATE TABLE patchbay.shared_texts (
 ALTER TABLE patchbay.turns ADD COLUMN shared text;
 CREATE INDEX turns_by_shared ON patchbay.turns (tenant, shared) WHERE shared IS NOT NULL;
 `,
+  // From here on a row may be several items, which an older version would take for one.
+  "SELECT 1",
 ];
 
 /** The advisory lock of those who bring the schema on: "Patchbay" in ASCII. */

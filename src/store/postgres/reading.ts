@@ -12,6 +12,7 @@ import {
 } from "../chain-rows.ts";
 import type { ChainQuery, IdQuery, ItemsQuery, SealsQuery, UsageQuery } from "../database.ts";
 import type { FoundChain, FoundItems, StoredResponse } from "../store.ts";
+import { rowIds } from "../item-groups.ts";
 import { itemsInOrder, type ItemRow } from "../item-rows.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { usageColumn, usageCounts, type UsageRow, type UsageSum } from "../usage-sums.ts";
@@ -109,7 +110,8 @@ export async function findItems(
   { tenant, ids, since, maxBytes }: ItemsQuery,
 ): Promise<FoundItems> {
   const asked = [...new Set(ids)];
-  const found = await ask(sql, itemsSql, [tenant, arrayText(asked), since, Math.floor(maxBytes)]);
+  const keys = arrayText(rowIds(asked));
+  const found = await ask(sql, itemsSql, [tenant, keys, since, Math.floor(maxBytes)]);
   if (found.some(({ json }) => json === null)) return { type: "too-large" };
   return { type: "found", items: itemsInOrder(asked, found as ItemRow[]) };
 }

@@ -108,6 +108,8 @@ CREATE TABLE shared_texts (
 ALTER TABLE turns ADD COLUMN shared TEXT;
 CREATE INDEX turns_by_shared ON turns (tenant, shared) WHERE shared IS NOT NULL;
 `,
+  // From here on a row may be several items, which an older version would take for one.
+  "SELECT 1",
 ];
 
 /** Marks a file as ours: "PBay". */

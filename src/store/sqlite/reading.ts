@@ -8,6 +8,7 @@ import {
   RESPONSE_PLACE,
 } from "../chain-rows.ts";
 import type { ChainRow } from "../chain-rows.ts";
+import { rowIds } from "../item-groups.ts";
 import { itemsInOrder, type ItemRow } from "../item-rows.ts";
 import type { ConversationOperations, Operations } from "../database.ts";
 import { usageColumn, usageCounts, type UsageRow, type UsageSum } from "../usage-sums.ts";
@@ -82,7 +83,7 @@ export function sqliteReading(database: DatabaseSync): Reading {
   return {
     findItems({ tenant, ids, since, maxBytes }) {
       const asked = [...new Set(ids)];
-      const found = items.all(tenant, JSON.stringify(asked), since, maxBytes);
+      const found = items.all(tenant, JSON.stringify(rowIds(asked)), since, maxBytes);
       if (found.some(({ json }) => json === null)) return { type: "too-large" };
       return { type: "found", items: itemsInOrder(asked, found as ItemRow[]) };
     },

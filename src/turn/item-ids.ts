@@ -1,0 +1,25 @@
+/** Ids that are made together for the items of one request: a store can keep them, and find them, as one. */
+
+import type { NewId } from "./clock.ts";
+
+export type ItemIds = {
+  readonly next: NewId;
+  /** What they have in common, and no other request's. */
+  readonly group: string;
+};
+
+const GROUP_LENGTH = 20;
+const ID = new RegExp(`^[a-z]+_([a-z2-7]{${GROUP_LENGTH}})[0-9]{4,}$`);
+
+/**
+ * Ids that nobody can guess, and that begin alike: side by side in the index of a
+ * database, they are written on one page and not on one each.
+ */
+export function itemIds(newId: NewId): ItemIds {
+  const group = newId("item").slice("item_".length).slice(0, GROUP_LENGTH);
+  let count = 0;
+  return { group, next: (prefix) => `${prefix}_${group}${String(count++).padStart(4, "0")}` };
+}
+
+/** The group that an id was made in, if it was. */
+export const groupOf = (id: string): string | undefined => ID.exec(id)?.[1];
