@@ -38,8 +38,8 @@ export type Gateway = {
   serve(admitted: Admitted, body: string): void;
   /** Answers an exchange whose body the host could not read. */
   refuse(exchange: Exchange, fault: Fault): void;
-  /** Whether a request to open a WebSocket is one to grant; what `handle` answers it with says why not. */
-  takesSocket(request: SocketRequest): boolean;
+  /** Whose a WebSocket is that a request asks for. None where it is not granted: what `handle` answers it with says why. */
+  socketTenant(request: SocketRequest): Tenant | undefined;
   /** The same for hosts that speak `fetch`. */
   fetch(request: Request): Promise<Response>;
   /** Connects to the store, so that what is wrong with it shows before the first request that needs it. */
@@ -102,7 +102,7 @@ export function openGateway(config: Config, platform: Platform): Gateway {
       const admitted = admit(exchange);
       if (admitted !== undefined) serve(admitted, exchange.body);
     },
-    takesSocket: (request) => !stopping && takesSocket(state, request),
+    socketTenant: (request) => (stopping ? undefined : socketTenant(state, request)),
     fetch: (request) => serveFetch(request, { ...state, ...entry, bodyBudget }),
     start: () => state.store.start(),
     reconfigure(next) {
@@ -136,15 +136,17 @@ export function openGateway(config: Config, platform: Platform): Gateway {
 const bodiesLimit = ({ server: { bodies_limit, body_limit } }: Config): number =>
   bodies_limit ?? 8 * body_limit;
 
-function takesSocket({ config, routes, keys }: GatewayState, request: SocketRequest): boolean {
-  if (!config.server.websocket) return false;
+function socketTenant(
+  { config, routes, keys }: GatewayState,
+  request: SocketRequest,
+): Tenant | undefined {
+  if (!config.server.websocket) return undefined;
   try {
     const { route } = findRoute(routes, request.method, request.path);
-    if (route.door?.socket === undefined || route.refuses !== true) return false;
-    authorize(request, keys);
-    return true;
+    if (route.door?.socket === undefined || route.refuses !== true) return undefined;
+    return authorize(request, keys);
   } catch {
-    return false; // `handle` throws the same, and answers with it.
+    return undefined; // `handle` throws the same, and answers with it.
   }
 }
 

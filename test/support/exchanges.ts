@@ -19,7 +19,7 @@ export function gatewayThat(handle: (exchange: Exchange) => void, bodyLimit = 1_
     handle,
     admit: (exchange) => ({ exchange, requestId: "req", tenant: LOCAL_TENANT, found }),
     serve: ({ exchange }, body) => handle({ ...exchange, body }),
-    takesSocket: () => false,
+    socketTenant: () => undefined,
     refuse({ reply }, fault) {
       reply.head(fault.status, { "content-type": "application/json" });
       reply.end(JSON.stringify(faultBody(fault)));

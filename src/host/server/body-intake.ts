@@ -14,10 +14,13 @@ import { ByteBuffer } from "../../gateway/byte-buffer.ts";
 import type { Clock } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
 import { nodeDecompressors as decompressors } from "../platform/node-runtime.ts";
-
-/** In this time so many bytes must come, or the rest. A connection of 40 kbit/s manages that. */
-const LOOK_MS = 15_000;
-const LEAST_BYTES = 64 * 1024;
+import {
+  LEAST_BYTES,
+  slowBodiesBy,
+  tooSlow,
+  type SlowBodies,
+  type SlowBody,
+} from "./slow-bodies.ts";
 
 type Done = (fault: Fault | null, body?: string) => void;
 type Payload = Pick<IncomingMessage, "headers" | "on">;
@@ -27,7 +30,7 @@ export function collectBody(payload: Payload, share: BodyShare, clock: Clock, do
   new Intake(payload, share, clock, done).begin();
 }
 
-class Intake {
+class Intake implements SlowBody {
   readonly #payload: Payload;
   readonly #share: BodyShare;
   readonly #done: Done;
@@ -35,8 +38,8 @@ class Intake {
   readonly #bytes: ByteBuffer;
   readonly #watch: SlowBodies;
   #isOver = false;
-  /** When it is looked at next, and how much had come by the time of the look before. */
   dueMs = 0;
+  /** How much had come by the time of the look before. */
   #before = 0;
 
   constructor(payload: Payload, share: BodyShare, clock: Clock, done: Done) {
@@ -64,7 +67,7 @@ class Intake {
   /** Ends it where it came too slowly since the look before. */
   look(): void {
     const { length } = this.#bytes;
-    if (length - this.#before < LEAST_BYTES) return this.#end(tooSlow());
+    if (length - this.#before < LEAST_BYTES) return this.#end(tooSlow("body"));
     this.#before = length;
     this.#watch.add(this);
   }
@@ -108,53 +111,6 @@ class Intake {
   }
 }
 
-/**
- * The bodies under way, the one to be looked at next first. One timer serves them
- * all, and goes on after a body is there: nearly every one is, long before its look.
- */
-class SlowBodies {
-  readonly #clock: Clock;
-  readonly #bodies = new Set<Intake>();
-  #isTimed = false;
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  add(body: Intake): void {
-    body.dueMs = this.#clock.now() + LOOK_MS;
-    this.#bodies.add(body);
-    if (!this.#isTimed) this.#time(body.dueMs);
-  }
-
-  delete(body: Intake): void {
-    this.#bodies.delete(body);
-  }
-
-  #time(moment: number): void {
-    this.#isTimed = true;
-    this.#clock.at(moment, () => this.#look(), "background");
-  }
-
-  #look(): void {
-    const now = this.#clock.now();
-    for (const body of this.#bodies) {
-      if (body.dueMs > now) return this.#time(body.dueMs);
-      this.#bodies.delete(body);
-      body.look();
-    }
-    this.#isTimed = false;
-  }
-}
-
-const watches = new WeakMap<Clock, SlowBodies>();
-
-function slowBodiesBy(clock: Clock): SlowBodies {
-  const known = watches.get(clock) ?? new SlowBodies(clock);
-  watches.set(clock, known);
-  return known;
-}
-
 /** How long its body is, as far as it says so. */
 export const announcedOf = ({ headers }: Pick<IncomingMessage, "headers">): number =>
   Number(headers["content-length"] ?? 0);
@@ -165,10 +121,4 @@ const cutOff = (error: Error): Fault =>
     "The body did not arrive as announced; check `content-length` and the encoding.",
     {},
     error,
-  );
-
-const tooSlow = (): Fault =>
-  new Fault(
-    "request.timeout",
-    `The body came slower than ${LEAST_BYTES} bytes in ${LOOK_MS / 1000} seconds; send it again.`,
   );

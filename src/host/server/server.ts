@@ -19,6 +19,7 @@ import { allow, foreign, isPreflight, allowOrigin } from "./cors.ts";
 import { openSockets, type Sockets } from "./sockets.ts";
 import { announcedOf, collectBody } from "./body-intake.ts";
 import { exchangeOf, isSpeaking } from "./node.ts";
+import { LONGEST_MS } from "./slow-bodies.ts";
 
 export type Address = { readonly host: string; readonly port: number };
 
@@ -43,7 +44,7 @@ export type Patience = {
 export async function openServer(
   gateway: Gateway,
   { host, port }: Address,
-  { requestMs, checkMs }: Patience = { requestMs: 300_000, checkMs: 30_000 },
+  { requestMs, checkMs }: Patience = { requestMs: LONGEST_MS, checkMs: 30_000 },
 ): Promise<Server> {
   const webSockets = openSockets(gateway, systemClock);
   const state: State = {

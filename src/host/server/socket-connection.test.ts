@@ -3,8 +3,11 @@ import type { Duplex } from "node:stream";
 import { describe, expect, it } from "vitest";
 import type { WebSocket } from "ws";
 import { stillClock } from "../../../test/support/still-clock.ts";
+import { BodyBudget } from "../../gateway/body-budget.ts";
 import type { Exchange } from "../../gateway/exchange.ts";
 import { LIFETIME_MS, PING_MS, SocketConnection } from "./socket-connection.ts";
+
+const MB = 1024 * 1024;
 
 /** A connection whose other side does what the test says. */
 function connected() {
@@ -23,20 +26,24 @@ function connected() {
       socket.emit("close");
     },
   });
+  const bodyBudget = new BodyBudget(() => 8 * MB);
+  const wire = Object.assign(new EventEmitter(), { resume() {}, end() {} });
   const connection = new SocketConnection(
     socket as unknown as WebSocket,
-    new EventEmitter() as unknown as Duplex,
+    wire as unknown as Duplex,
     {
       gateway: {
         handle: (exchange) => void exchanges.push(exchange),
-        refuse: () => {},
-        bodyLimit: 1000,
+        refuse: ({ reply }, fault) => reply.refuse?.(fault, {}),
+        bodyLimit: MB,
+        bodyBudget,
       },
+      tenant: "ann",
       request: { path: "/v1/responses", query: "", headers: {}, foreign: undefined },
       clock,
     },
   );
-  return { clock, heard, exchanges, socket, connection };
+  return { clock, heard, exchanges, socket, wire, bodyBudget, connection };
 }
 
 describe("a WebSocket's connection", () => {
@@ -78,5 +85,43 @@ describe("a WebSocket's connection", () => {
       error: { code: "websocket_connection_limit_reached" },
     });
     expect(closing).toBe("close 1001");
+  });
+
+  /** What a client sends of a message of so many bytes that is not its last frame. */
+  const fragment = (length: number): Buffer =>
+    Buffer.from([0x01, 0xff, 0, 0, 0, 0, 0, length >> 16, length >> 8, length]);
+
+  it("is refused a message that comes too slowly, and closed", async () => {
+    const { clock, heard, wire, bodyBudget } = connected();
+    wire.emit("data", fragment(MB));
+    wire.emit("data", Buffer.alloc(70_000));
+    clock.move(15_000);
+    expect(heard).toEqual([]);
+    expect(bodyBudget.held).toBeGreaterThan(70_000);
+    wire.emit("data", Buffer.alloc(1000));
+    clock.move(15_000);
+    await Promise.resolve();
+    const [refusal, closing] = heard.filter((one) => one !== "ping");
+    expect(JSON.parse(refusal ?? "")).toMatchObject({
+      type: "error",
+      status: 408,
+      error: { code: "request.timeout" },
+    });
+    expect(closing).toBe("close 1008");
+    expect(bodyBudget.held).toBe(0);
+    expect(clock.waiting()).toBe(0);
+  });
+
+  it("has five minutes for a message in all", async () => {
+    const { clock, heard, socket, wire } = connected();
+    wire.emit("data", fragment(0xff_ffff));
+    for (let at = 0; at < 300; at += 15) {
+      expect(heard.filter((one) => one !== "ping")).toEqual([]);
+      wire.emit("data", Buffer.alloc(66_000));
+      socket.emit("pong");
+      clock.move(15_000);
+    }
+    await Promise.resolve();
+    expect(heard.at(-1)).toBe("close 1008");
   });
 });

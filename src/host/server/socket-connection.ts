@@ -2,13 +2,18 @@ import type { Duplex } from "node:stream";
 import type { WebSocket } from "ws";
 import type { Exchange } from "../../gateway/exchange.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
+import { HeldBytes, type BodyShare } from "../../gateway/body-budget.ts";
 import { Session } from "../../gateway/session.ts";
 import type { Clock } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
+import type { Tenant } from "../../turn/tenant.ts";
+import { MessageArrival } from "./message-arrival.ts";
 import { SocketReply } from "./socket-reply.ts";
 
 export type ConnectionOptions = {
-  readonly gateway: Pick<Gateway, "handle" | "refuse" | "bodyLimit">;
+  readonly gateway: Pick<Gateway, "handle" | "refuse" | "bodyLimit" | "bodyBudget">;
+  /** Whose bytes are those that arrive. */
+  readonly tenant: Tenant;
   /** What the request that opened it said; each message is a request with the same. */
   readonly request: Pick<Exchange, "path" | "query" | "headers" | "foreign">;
   readonly clock: Clock;
@@ -23,8 +28,18 @@ const MOST_WAITING = 32;
 
 const GOING_AWAY = 1001;
 const POLICY_VIOLATION = 1008;
+const TRY_AGAIN_LATER = 1013;
 
-type Message = { readonly text: string; readonly isBinary: boolean };
+type Message =
+  | {
+      readonly type: "whole";
+      readonly text: string;
+      readonly isBinary: boolean;
+      readonly bytes: number;
+      readonly held: HeldBytes;
+    }
+  /** One that could not be taken in. It is answered when those before it were, and nothing behind it is read. */
+  | { readonly type: "refused"; readonly fault: Fault };
 
 /**
  * One WebSocket. A message is an exchange; one at a time has its turn, as at
@@ -37,6 +52,9 @@ export class SocketConnection {
   #waiting: Message[] = [];
   #waitingBytes = 0;
   readonly #session = new Session();
+  readonly #share: BodyShare;
+  readonly #arrival: MessageArrival;
+  #isReadPast = false;
   #reply: SocketReply | undefined;
   /** Why it is to be closed once its turn is over. */
   #ending: (() => void) | undefined;
@@ -47,16 +65,18 @@ export class SocketConnection {
     this.#socket = socket;
     this.#wire = wire;
     this.#options = options;
-    socket.on("message", (data, isBinary) => {
-      this.#isHeard = true;
-      // oxlint-disable-next-line typescript/no-base-to-string -- one Buffer, as `binaryType` is by default
-      this.#take({ text: data.toString(), isBinary });
-    });
+    const { gateway, tenant, clock } = options;
+    this.#share = { budget: gateway.bodyBudget, tenant, limit: gateway.bodyLimit };
+    this.#arrival = new MessageArrival(this.#share, clock, (fault) => this.#refuseArrival(fault));
+    // As `binaryType` is by default, a message is one Buffer.
+    socket.on("message", (data, isBinary) => this.#hear(data as Buffer, isBinary));
     socket.on("pong", () => (this.#isHeard = true));
     socket.on("ping", () => (this.#isHeard = true));
     // What is wrong with a message or the connection closes it; `close` follows.
-    socket.on("error", () => {});
+    socket.on("error", () => this.#readPast());
     socket.on("close", () => this.#closed());
+    // Behind the listener of the socket: it has taken the messages out of a chunk by then.
+    wire.on("data", (chunk: Buffer) => this.#arrival.add(chunk));
     wire.on("drain", () => this.#reply?.drain());
     this.#watch();
     this.#expire();
@@ -64,7 +84,7 @@ export class SocketConnection {
 
   /** Closes it when it has no turn under way. */
   stop(): void {
-    this.#endWith(() => this.#socket.close(GOING_AWAY, "The gateway is shutting down."));
+    this.#endWith(() => this.#close(GOING_AWAY, "The gateway is shutting down."));
   }
 
   #endWith(ending: () => void): void {
@@ -92,7 +112,7 @@ export class SocketConnection {
     const expire = (): void =>
       this.#endWith(() => {
         this.#refuse(tooOld());
-        this.#socket.close(GOING_AWAY, "An hour is over.");
+        this.#close(GOING_AWAY, "An hour is over.");
       });
     this.#timers[1] = clock.at(clock.now() + LIFETIME_MS, expire, "background");
   }
@@ -105,15 +125,56 @@ export class SocketConnection {
     );
   }
 
-  #take(message: Message): void {
+  #hear(data: Buffer, isBinary: boolean): void {
+    this.#isHeard = true;
+    if (this.#isReadPast) return;
+    // What held it while it arrived is free for its time of waiting.
+    this.#arrival.release();
+    const held = new HeldBytes(this.#share);
+    const bytes = data.length;
+    const message: Message = { type: "whole", text: data.toString(), isBinary, bytes, held };
     if (this.#reply === undefined) return this.#serve(message);
-    this.#waitingBytes += message.text.length;
+    try {
+      held.take(bytes);
+    } catch (error) {
+      return this.#refuseArrival(error as Fault);
+    }
+    this.#waitingBytes += bytes;
     this.#waiting.push(message);
-    if (this.#waiting.length > MOST_WAITING || this.#waitingBytes > this.#options.gateway.bodyLimit)
-      this.#socket.close(POLICY_VIOLATION, "Too many messages wait for their turn.");
+    if (
+      this.#waiting.length <= MOST_WAITING &&
+      this.#waitingBytes <= this.#options.gateway.bodyLimit
+    )
+      return;
+    this.#readPast();
+    this.#close(POLICY_VIOLATION, "Too many messages wait for their turn.");
   }
 
-  #serve({ text, isBinary }: Message): void {
+  /** What there is of the message stays in the library until the connection closes, so the connection cannot go on. */
+  #refuseArrival(fault: Fault): void {
+    if (this.#isReadPast) return;
+    this.#readPast();
+    const refused: Message = { type: "refused", fault };
+    if (this.#reply === undefined) this.#serve(refused);
+    else this.#waiting.push(refused);
+  }
+
+  /** What still comes is read and dropped: a client that is sending reads nothing before it is through. */
+  #readPast(): void {
+    if (this.#isReadPast) return;
+    this.#isReadPast = true;
+    this.#wire.removeAllListeners("data");
+    this.#wire.on("data", () => (this.#isHeard = true));
+    this.#wire.resume();
+  }
+
+  #close(code: number, reason: string): void {
+    this.#socket.close(code, reason);
+    // The closing frame of the other side is read past too, and the library would wait for it.
+    if (this.#isReadPast) this.#wire.end();
+  }
+
+  #serve(message: Message): void {
     const { gateway, request } = this.#options;
     const reply = new SocketReply({
       send: (json) => this.#socket.send(json),
@@ -125,11 +186,18 @@ export class SocketConnection {
     const exchange: Exchange = {
       ...request,
       method: "POST",
-      body: text,
+      body: message.type === "whole" ? message.text : "",
       session: this.#session,
       reply,
     };
-    if (isBinary) gateway.refuse(exchange, notText());
+    if (message.type === "refused") {
+      const isBusy = message.fault.code === "gateway.busy";
+      this.#ending = () =>
+        this.#close(isBusy ? TRY_AGAIN_LATER : POLICY_VIOLATION, "A message was refused.");
+      return gateway.refuse(exchange, message.fault);
+    }
+    message.held.release();
+    if (message.isBinary) gateway.refuse(exchange, notText());
     else gateway.handle(exchange);
   }
 
@@ -140,13 +208,15 @@ export class SocketConnection {
       if (this.#ending !== undefined) return this.#ending();
       const next = this.#waiting.shift();
       if (next === undefined) return;
-      this.#waitingBytes -= next.text.length;
+      if (next.type === "whole") this.#waitingBytes -= next.bytes;
       this.#serve(next);
     });
   }
 
   #closed(): void {
     for (const callOff of this.#timers) callOff();
+    this.#arrival.release();
+    for (const message of this.#waiting) if (message.type === "whole") message.held.release();
     this.#waiting = [];
     this.#reply?.leave();
   }

@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import { WebSocketServer } from "ws";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { Clock } from "../../turn/clock.ts";
+import type { Tenant } from "../../turn/tenant.ts";
 import { SocketConnection } from "./socket-connection.ts";
 
 export type Sockets = {
@@ -25,13 +26,19 @@ export function openSockets(gateway: Gateway, clock: Clock): Sockets {
       if (request.url?.startsWith("/") !== true) return false;
       if (headers.origin !== undefined && gateway.originPolicy(headers.origin) === "refused")
         return false;
-      return gateway.takesSocket({ ...requestOf(gateway, request), method: request.method ?? "" });
+      return tenantOf(gateway, request) !== undefined;
     },
     open(request, wire, head) {
+      const tenant = tenantOf(gateway, request);
+      if (tenant === undefined) {
+        wire.destroy();
+        return;
+      }
       // The limit is asked for each time: a new configuration may have moved it.
       if (server.limit !== gateway.bodyLimit) server = serverFor(gateway.bodyLimit);
       server.upgrade(request, wire, head, (socket) => {
-        const options = { gateway, request: withoutId(requestOf(gateway, request)), clock };
+        const asked = withoutId(requestOf(gateway, request));
+        const options = { gateway, tenant, request: asked, clock };
         const connection = new SocketConnection(socket, wire, options);
         connections.add(connection);
         socket.on("close", () => connections.delete(connection));
@@ -60,6 +67,9 @@ function requestOf(gateway: Gateway, { url = "/", headers }: IncomingMessage) {
   const query = mark < 0 ? "" : url.slice(mark + 1);
   return { path, query, headers, foreign: gateway.foreignIn(headers.host ?? "") };
 }
+
+const tenantOf = (gateway: Gateway, request: IncomingMessage): Tenant | undefined =>
+  gateway.socketTenant({ ...requestOf(gateway, request), method: request.method ?? "" });
 
 /** The id was that of the request that opened the connection; each of its turns has one of its own. */
 const withoutId = <Request extends { readonly headers: IncomingMessage["headers"] }>(
