@@ -42,10 +42,10 @@ export class TurnSlot {
     const { calls, usage, attempts, callDetails, callsByChoice, stops } = this.#turn;
     return {
       ...this.#turn,
-      calls: { ...calls },
-      usage: usage && { ...usage },
-      attempts: attempts.map((attempt) => ({ ...attempt })),
-      callDetails: callDetails.map((call) => ({ ...call })),
+      calls: copyOf(calls),
+      usage: usage && copyOf(usage),
+      attempts: attempts.map(copyOf),
+      callDetails: callDetails.map(copyOf),
       callsByChoice: [...callsByChoice],
       stops: [...stops],
     };
@@ -144,6 +144,8 @@ export class TurnSlot {
     return this.#callDetails;
   }
 }
+
+const copyOf = <One extends object>(one: One): One => ({ ...one });
 
 function putOne<Item>(kept: [Item], list: readonly Item[]): readonly Item[] {
   const [item] = list;
