@@ -1,6 +1,6 @@
 /** `record`, `explain`, `replay` and `bundle` on the command line. */
 
-import { InvalidArgumentError, type Command, type Option } from "commander";
+import { InvalidArgumentError, Option, type Command } from "commander";
 import { Fault } from "../../turn/fault.ts";
 import type { BundleOptions } from "./commands/bundle.ts";
 import type { ExplainOptions } from "./commands/explain.ts";
@@ -75,11 +75,13 @@ function addReaders(program: Command, configOption: () => Option): void {
   program
     .command("replay")
     .description(
-      "send a recorded request through this gateway against what its upstream said then; exit code 1 if anything differs",
+      "send a recorded request through this gateway against what its upstream said then; exit code 1 if anything differs, 3 if the upstream of --against does not answer",
     )
     .argument("<bundle>", NAMED)
     .addOption(configOption())
-    .option("--paced", "keep the times between the pieces of the answer")
+    .addOption(
+      new Option("--paced", "keep the times between the pieces of the answer").conflicts("against"),
+    )
     .option("--against <upstream>", "ask a live upstream, or upstream/model, instead")
     .option("--anyway", "with --against: also where the bundle is masked")
     .option("--json", "print the outcome as JSON")

@@ -5,6 +5,7 @@ import type { Fields } from "../../turn/turn.ts";
 import type { Bundle, BundleTry } from "../bundle/read-bundle.ts";
 import { wireFrames } from "../replay/wire-frames.ts";
 import { judge, type Verdict } from "./judge.ts";
+import { errorMessageIn } from "./read-answer.ts";
 
 export type Explanation = {
   readonly id: string;
@@ -34,10 +35,11 @@ function askedSentence({ request, done }: Bundle): string {
   const body = fieldsIn(request.body);
   if (body === undefined)
     return `The client sent ${request.method} ${request.path} with a body that is no JSON object.`;
-  const items = listOf(body.input) ?? listOf(body.messages) ?? [];
+  const said = body.input ?? body.messages;
+  const items = listOf(said)?.length ?? (filledText(said) === undefined ? 0 : 1);
   const model = filledText(body.model) ?? filledText(done?.["model"]) ?? "no model";
   const how = body.stream === true ? "as a stream" : "as a whole";
-  return `The client asked for ${model} (${request.method} ${request.path}, ${how}) with ${count(listOf(body.tools)?.length ?? 0, "tool")} and ${count(items.length, "item")} of conversation.`;
+  return `The client asked for ${model} (${request.method} ${request.path}, ${how}) with ${count(listOf(body.tools)?.length ?? 0, "tool")} and ${count(items, "item")} of conversation.`;
 }
 
 const rowsIn = (value: unknown): readonly Fields[] =>
@@ -98,16 +100,8 @@ function endSentence({ done, reply }: Bundle): string {
   const outcome = filledText(done?.["outcome"]) ?? "refused";
   const calls = Number(fieldsOf(done?.["calls"])?.given ?? 0);
   const fault = done?.["fault"] === undefined ? "" : ` (${filledText(done["fault"]) ?? ""})`;
-  const said = messageIn(frames);
+  const said = errorMessageIn(frames);
   return `It ended as ${outcome}${fault}: the client was sent ${reply.head?.status ?? "nothing"}, ${sent} and ${count(calls, "call")}${said === undefined ? "" : `: ${said}`}.`;
-}
-
-/** What an error said to the client. */
-function messageIn(frames: ReturnType<typeof wireFrames>): string | undefined {
-  const [frame] = frames;
-  return frame?.type === "body"
-    ? filledText(fieldsOf(fieldsOf(frame.data)?.error)?.message)
-    : undefined;
 }
 
 function verdictSentence({ fault, frame, reason = "" }: Verdict): string {

@@ -1,10 +1,11 @@
 /** Reads the frames of one side as events, with the frame that each event came in. */
 
+import { fieldsOf, filledText } from "../../dialects/shared/loose.ts";
 import { builtinDialects } from "../../dialects/registry.ts";
 import { normalizeStream } from "../../stream/normalize.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";
-import { wireFrames } from "../replay/wire-frames.ts";
+import { wireFrames, type WireFrame } from "../replay/wire-frames.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
@@ -126,3 +127,10 @@ class SideReader {
 
 const keyOf = ({ choice, call }: { readonly choice: number; readonly call: number }): string =>
   `${choice} ${call}`;
+
+/** What a reply that is an error says. */
+export function errorMessageIn([frame]: readonly WireFrame[]): string | undefined {
+  return frame?.type === "body"
+    ? filledText(fieldsOf(fieldsOf(frame.data)?.error)?.message)
+    : undefined;
+}

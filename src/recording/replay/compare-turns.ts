@@ -41,7 +41,7 @@ function compareSent(
   }
   const expected = tries.filter(({ request }) => request !== undefined).length;
   if (sent.length >= expected) return undefined;
-  const what = `${expected} requests were sent to upstreams, and ${sent.length} this time`;
+  const what = `${expected} ${expected === 1 ? "request was" : "requests were"} sent to upstreams, and ${sent.length} this time`;
   return { side: "upstream", nth: sent.length + 1, what };
 }
 

@@ -1,12 +1,21 @@
 /** Sends a recorded request to a live upstream, and compares what kind of answer comes. */
 
-import { filledText } from "../../dialects/shared/loose.ts";
+import { filledText, listOf } from "../../dialects/shared/loose.ts";
 import type { Config } from "../../gateway/config.ts";
 import { openGateway } from "../../gateway/gateway.ts";
 import type { Platform } from "../../gateway/state.ts";
+import type { Happening } from "../../telemetry/happening.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { Bundle } from "../bundle/read-bundle.ts";
-import { readSide, type ReadSide } from "../explain/read-answer.ts";
+import { errorMessageIn, readSide } from "../explain/read-answer.ts";
+import { askAgain, type SeenReply } from "./ask-again.ts";
+import {
+  compareAnswers,
+  compareValues,
+  type AnswerDifference,
+  type GivenAnswer,
+} from "./compare-answers.ts";
+import { refuseUnstored } from "./stored-parts.ts";
 import { wireFrames } from "./wire-frames.ts";
 
 export type AgainstOptions = {
@@ -16,65 +25,139 @@ export type AgainstOptions = {
   readonly platform: Platform;
 };
 
-export type AgainstResult = {
-  /** Whether the same calls were made and both answers ended alike: no two answers have the same words. */
-  readonly same: boolean;
+/** What an answer comes to, for people and as JSON. */
+export type AnswerSummary = {
   readonly status: number;
-  readonly lines: readonly string[];
+  readonly text: boolean;
+  readonly calls: readonly string[];
+  readonly problem?: string | undefined;
+};
+
+export type AgainstResult = {
+  /** `upstream/model` that was asked. */
+  readonly target: string;
+  /** `unreachable`: nobody answered there, so that nothing was compared. */
+  readonly outcome: "same" | "different" | "unreachable";
+  readonly recorded: AnswerSummary;
+  readonly live: AnswerSummary;
+  readonly difference?: AnswerDifference | undefined;
+  /** A value of a call that differs, which does not count. */
+  readonly value?: AnswerDifference | undefined;
 };
 
 export async function replayAgainst(
-  { settings, request, done, reply }: Bundle,
-  { against, config, platform }: AgainstOptions,
+  bundle: Bundle,
+  options: AgainstOptions,
 ): Promise<AgainstResult> {
-  const [asked = ""] = Object.keys(settings.models);
-  const recordedModel = Object.values(settings.models)[0]?.[0]?.replace(/^[^/]*\//, "") ?? asked;
-  const target = against.includes("/") ? against : `${against}/${recordedModel}`;
-  if (config.upstreams[target.slice(0, target.indexOf("/"))] === undefined)
+  const { asked, target } = targetOf(bundle, options);
+  const { reply, happenings } = await askLive(bundle, options, {
+    ...options.config.models,
+    [asked]: [target],
+  });
+  refuseUnstored(
+    bundle,
+    happenings.some(({ type }) => type === "begun"),
+  );
+  const done = happenings.findLast((one) => one.type === "turn" || one.type === "refusal");
+  const door = filledText(bundle.done?.["door"]) ?? "";
+  const recorded = recordedAnswer(door, bundle);
+  const live = liveAnswer(door, reply, done);
+  const found = {
+    target,
+    recorded: summaryOf(recorded),
+    live: summaryOf(live),
+  };
+  if (UNREACHABLE.test(done?.fault ?? "")) return { ...found, outcome: "unreachable" };
+  const difference = compareAnswers(recorded, live);
+  if (difference !== undefined) return { ...found, outcome: "different", difference };
+  const value = bundle.head.content === "full" ? compareValues(recorded, live) : undefined;
+  return { ...found, outcome: "same", value };
+}
+
+const UNREACHABLE = /^upstream\.(?:unreachable|connect_timeout)$/;
+
+function targetOf(
+  { settings }: Bundle,
+  { against, config }: AgainstOptions,
+): { readonly asked: string; readonly target: string } {
+  const [asked] = Object.keys(settings.models);
+  if (asked === undefined)
     throw new Fault(
       "request.invalid",
-      `There is no upstream \`${target.slice(0, target.indexOf("/"))}\` in the configuration; there are ${Object.keys(config.upstreams).join(", ")}.`,
+      "The recorded request was refused before a model was chosen, so there is nothing to ask an upstream; `patchbay explain` says why.",
     );
+  const [upstream = "", ...named] = against.split("/");
+  const recordedModel = settings.models[asked]?.[0]?.replace(/^[^/]*\//, "") ?? asked;
+  const model = named.length === 0 ? recordedModel : named.join("/");
+  if (!Object.hasOwn(config.upstreams, upstream))
+    throw new Fault(
+      "request.invalid",
+      `There is no upstream \`${upstream}\` in the configuration; name one of ${Object.keys(config.upstreams).join(", ")}.`,
+    );
+  if (model === "")
+    throw new Fault(
+      "request.invalid",
+      `\`${against}\` names no model; write \`${upstream}\` for the recorded one, ${recordedModel}, or \`${upstream}/MODEL\`.`,
+    );
+  return { asked, target: `${upstream}/${model}` };
+}
+
+type LiveTurn = { readonly reply: SeenReply; readonly happenings: readonly Happening[] };
+
+/** One turn of a gateway that keeps, counts and records nothing of it. */
+async function askLive(
+  bundle: Bundle,
+  { config, platform }: AgainstOptions,
+  models: Config["models"],
+): Promise<LiveTurn> {
+  const happenings: Happening[] = [];
   const live: Config = {
     ...config,
     server: { ...config.server, keys: [] },
-    models: { ...config.models, [asked]: [target] },
+    models,
     store: { kind: "memory" },
     telemetry: { usage_log: undefined, event_log: undefined, recording: "off" },
   };
-  await using gateway = openGateway(live, { ...platform, recorder: undefined });
-  const response = await gateway.fetch(
-    new Request(`http://127.0.0.1${request.path}`, {
-      method: request.method,
-      headers: { "content-type": "application/json", ...request.headers },
-      body: request.body,
-    }),
-  );
-  const bytes = new Uint8Array(await response.arrayBuffer());
-  const door = filledText(done?.["door"]) ?? "";
-  const then = readSide(
-    door,
-    reply.chunks.map((one) => one.bytes),
-    { closed: true },
-  );
-  const now = response.ok ? readSide(door, [bytes], { closed: true }) : undefined;
-  return {
-    same: now !== undefined && summaryOf(then) === summaryOf(now),
-    status: response.status,
-    lines: [
-      `Recorded: ${reply.head?.status ?? 0}, ${summaryOf(then)}`,
-      `${target}: ${response.status}, ${now === undefined ? messageIn(bytes) : summaryOf(now)}`,
-    ],
-  };
+  await using gateway = openGateway(live, {
+    ...platform,
+    recorder: undefined,
+    report: (happening) => void happenings.push(happening),
+  });
+  const turn = askAgain(gateway, bundle);
+  await turn.ended;
+  await gateway.close();
+  return { reply: turn.seen(), happenings };
 }
 
-const messageIn = (bytes: Uint8Array): string =>
-  wireFrames([bytes])[0]?.text.slice(0, 500) ?? "no answer";
-
-function summaryOf(side: ReadSide | undefined): string {
-  if (side === undefined) return "no answer";
-  const calls = side.calls.map(({ name }) => name).join(", ");
-  const text = side.text.length === 0 ? "no text" : "text";
-  const problem = side.unlawful?.reason ?? side.error?.message;
-  return `${text}, ${calls === "" ? "no calls" : `calls of ${calls}`}${problem === undefined ? "" : `; ${problem}`}`;
+function recordedAnswer(door: string, { reply, done }: Bundle): GivenAnswer {
+  const chunks = reply.chunks.map(({ bytes }) => bytes);
+  const left = reply.end?.left === true;
+  const stops = (listOf(done?.["stops"]) ?? []).map(String);
+  return answerOf(door, { status: reply.head?.status ?? 0, headers: {}, chunks }, { left, stops });
 }
+
+function liveAnswer(door: string, reply: SeenReply, done: Happening | undefined): GivenAnswer {
+  const stops = done?.type === "turn" ? done.stops : [];
+  return answerOf(door, reply, { left: false, stops });
+}
+
+function answerOf(
+  door: string,
+  { status, chunks, fault }: SeenReply,
+  more: Pick<GivenAnswer, "left" | "stops">,
+): GivenAnswer {
+  const side = status === 200 ? readSide(door, chunks, { closed: !more.left }) : undefined;
+  const failed = status === 200 || (status === 0 && more.left) ? undefined : `status ${status}`;
+  const problem =
+    side?.unlawful?.reason ??
+    side?.error?.message ??
+    (failed && (fault?.message ?? errorMessageIn(wireFrames(chunks)) ?? failed));
+  return { status, side, problem, ...more };
+}
+
+const summaryOf = ({ status, side, problem }: GivenAnswer): AnswerSummary => ({
+  status,
+  text: (side?.text.length ?? 0) > 0,
+  calls: side?.calls.map(({ name }) => name) ?? [],
+  problem,
+});

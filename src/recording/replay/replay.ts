@@ -1,21 +1,20 @@
 /** Sends a recorded request through this gateway against what its upstreams said then. */
 
 import { parseConfig, type ConfigInput } from "../../gateway/config.ts";
-import type { Exchange, ReplyData } from "../../gateway/exchange.ts";
-import { openGateway, type Gateway } from "../../gateway/gateway.ts";
-import { Session } from "../../gateway/session.ts";
+import { openGateway } from "../../gateway/gateway.ts";
 import type { Platform } from "../../gateway/state.ts";
 import { profileFor } from "../../profiles/profiles.ts";
 import { scripted } from "../../profiles/scripted.ts";
-import type { Fault } from "../../turn/fault.ts";
 import type { Upstream } from "../../upstreams/upstream.ts";
 import type { Bundle } from "../bundle/read-bundle.ts";
+import { askAgain, type SeenReply } from "./ask-again.ts";
 import { compareTurns, type TurnDifference } from "./compare-turns.ts";
 import {
   recordedUpstreams,
   type RecordedUpstreams,
   type SentRequest,
 } from "./recorded-upstreams.ts";
+import { refuseUnstored } from "./stored-parts.ts";
 import { simulatedTime } from "./simulated-time.ts";
 
 export type ReplayOptions = {
@@ -26,11 +25,8 @@ export type ReplayOptions = {
 };
 
 /** What left the gateway this time. */
-export type ReplayedTurn = {
+export type ReplayedTurn = SeenReply & {
   readonly sent: readonly SentRequest[];
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly chunks: readonly Buffer[];
   /** False: the gateway waits for something that the bundle does not have. */
   readonly isOver: boolean;
 };
@@ -42,6 +38,7 @@ export type Replay = {
 
 export async function replayBundle(bundle: Bundle, options: ReplayOptions): Promise<Replay> {
   const turn = await replayTurn(bundle, options);
+  refuseUnstored(bundle, turn.sent.length > 0);
   return { turn, difference: compareTurns(bundle, turn) };
 }
 
@@ -61,7 +58,11 @@ async function replayTurn(
     recorder: undefined,
     runtime: { ...platform.runtime, connect: upstreams.connect },
   });
-  const reply = askAgain(gateway, bundle, (moment, then) => clock.at(clock.now() + moment, then));
+  const { end } = bundle.reply;
+  // A client that left does so again at its time.
+  const reply = askAgain(gateway, bundle, (leave) => {
+    if (end?.left === true) clock.at(clock.now() + end.at, leave);
+  });
   const isOver =
     time === undefined ? await reply.ended.then(() => true) : await time.run(reply.isOver);
   return { sent: upstreams.sent, ...reply.seen(), isOver };
@@ -86,61 +87,4 @@ function replayConfig(
   const { models, tools } = settings;
   const config = { upstreams: configured, models, tools, store: { kind: "memory" } };
   return { config: config as ConfigInput, given };
-}
-
-type Asked = {
-  readonly isOver: () => boolean;
-  readonly ended: Promise<void>;
-  readonly seen: () => Pick<ReplayedTurn, "status" | "headers" | "chunks">;
-};
-
-/** Serves the recorded request; a client that left does so again at its time. */
-function askAgain(
-  gateway: Gateway,
-  { request, reply }: Bundle,
-  later: (ms: number, then: () => void) => void,
-): Asked {
-  const { promise: ended, resolve } = Promise.withResolvers<void>();
-  let [status, isOver] = [0, false];
-  let headers: Readonly<Record<string, string>> = {};
-  const chunks: Buffer[] = [];
-  const end = (): void => {
-    isOver = true;
-    resolve();
-  };
-  const keep = (data: ReplyData | undefined): void => {
-    if (data !== undefined && data.length > 0) chunks.push(Buffer.from(data as string));
-  };
-  const refuse = (fault: Fault, fields: Readonly<Record<string, string>>): void => {
-    [status, headers] = [fault.status, fields];
-    end();
-  };
-  const exchange: Exchange = {
-    method: request.method,
-    path: request.path,
-    query: "",
-    headers: { "content-type": "application/json", ...request.headers },
-    body: request.body,
-    ...(request.socket === true && { session: new Session() }),
-    reply: {
-      head: (code, fields) => void ([status, headers] = [code, fields]),
-      write: (data) => (keep(data), true),
-      end(data) {
-        keep(data);
-        end();
-      },
-      ...(request.socket === true && { refuse }),
-      onDrain() {},
-      onLeave(then) {
-        if (reply.end?.left !== true) return;
-        later(reply.end.at, () => {
-          if (isOver) return;
-          then();
-          end();
-        });
-      },
-    },
-  };
-  gateway.handle(exchange);
-  return { isOver: () => isOver, ended, seen: () => ({ status, headers, chunks }) };
 }

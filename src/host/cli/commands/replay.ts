@@ -1,7 +1,12 @@
 import { readBundle, type Bundle } from "../../../recording/bundle/read-bundle.ts";
 import type { TurnDifference } from "../../../recording/replay/compare-turns.ts";
 import { replayBundle } from "../../../recording/replay/replay.ts";
-import { replayAgainst } from "../../../recording/replay/replay-against.ts";
+import type { AnswerDifference } from "../../../recording/replay/compare-answers.ts";
+import {
+  replayAgainst,
+  type AgainstResult,
+  type AnswerSummary,
+} from "../../../recording/replay/replay-against.ts";
 import { Fault } from "../../../turn/fault.ts";
 import { findingLine } from "../../config/config-file.ts";
 import { environment } from "../../config/env.ts";
@@ -64,17 +69,52 @@ async function askLive(
   if (bundle.head.content === "masked" && !anyway)
     throw new Fault(
       "request.invalid",
-      "The bundle is masked, so a model would be asked nonsense. Add `--anyway` to ask it all the same, or record with `recording.content: full`.",
+      "The bundle is masked, so a model would be asked nonsense. Record the turn again with `recording.content: full`, or add `--anyway` to ask it all the same.",
     );
   const loaded = loadConfig({ file, env: environment(), directory: process.cwd() });
   if (!loaded.ok) throw new Fault("config.invalid", loaded.findings.map(findingLine).join("\n"));
   const { config } = loaded;
-  const { same, lines, status } = await replayAgainst(bundle, {
-    against,
-    config,
-    platform: nodePlatform(),
-  });
-  process.exitCode = same ? exitCode.well : exitCode.wrong;
-  if (json) console.log(JSON.stringify({ id: bundle.head.id, against, same, status, lines }));
-  else for (const line of lines) console.log(line);
+  const result = await replayAgainst(bundle, { against, config, platform: nodePlatform() });
+  process.exitCode = {
+    same: exitCode.well,
+    different: exitCode.wrong,
+    unreachable: exitCode.nobody,
+  }[result.outcome];
+  const { id } = bundle.head;
+  if (json)
+    console.log(JSON.stringify({ id, against, same: result.outcome === "same", ...result }));
+  else for (const line of againstLines(result)) console.log(line);
+}
+
+function againstLines({
+  target,
+  outcome,
+  recorded,
+  live,
+  difference,
+  value,
+}: AgainstResult): string[] {
+  const lines = [`Recorded: ${summaryLine(recorded)}`, `${target}: ${summaryLine(live)}`];
+  if (outcome === "unreachable")
+    return [...lines, "Nothing was compared, since the upstream did not answer."];
+  if (difference !== undefined)
+    return [...lines, `The answers differ: ${difference.what}.`, ...sidesOf(difference)];
+  if (value === undefined) return [...lines, "The answers are the same; words are not compared."];
+  return [
+    ...lines,
+    `The answers are the same; words and values are not compared, such as those of ${value.what}:`,
+    ...sidesOf(value),
+  ];
+}
+
+const sidesOf = (difference: AnswerDifference): string[] =>
+  "live" in difference
+    ? [`  recorded: ${shown(difference.recorded)}`, `  now: ${shown(difference.live)}`]
+    : [];
+
+function summaryLine({ status, text, calls, problem }: AnswerSummary): string {
+  if (problem !== undefined && status !== 200) return `${status}, ${problem}`;
+  const called = calls.length === 0 ? "no calls" : `calls of ${calls.join(", ")}`;
+  const failed = problem === undefined ? "" : `; it failed: ${problem}`;
+  return `${status}, ${text ? "text" : "no text"}, ${called}${failed}`;
 }
