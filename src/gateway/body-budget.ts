@@ -46,9 +46,17 @@ export type BodyShare = {
   readonly tenant: Tenant;
   /** Bytes that the body may have, packed and unpacked. */
   readonly limit: number;
+  /** What the bodies on its connection hold together, where it has one that others come on. */
+  readonly connection?: ConnectionBytes | undefined;
 };
 
-/** The bytes that one body holds. */
+/**
+ * The bytes of one connection. Its bodies come one after the other, but packed
+ * ones are unpacked beside each other when a client does not wait for answers.
+ */
+export type ConnectionBytes = { held: number };
+
+/** The bytes that one body holds. It may go on as long as the others of its connection hold no more than one may have. */
 export class HeldBytes {
   readonly #share: BodyShare;
   #bytes = 0;
@@ -59,15 +67,18 @@ export class HeldBytes {
 
   /** Takes so many more. Throws a Fault where there is no room for them. */
   take(bytes: number): void {
-    const { budget, tenant } = this.#share;
+    const { budget, tenant, limit, connection } = this.#share;
+    if (connection !== undefined && connection.held - this.#bytes > limit) throw tooManyAtOnce();
     if (!budget.take(tenant, bytes)) throw noRoom();
     this.#bytes += bytes;
+    if (connection !== undefined) connection.held += bytes;
   }
 
   /** Gives all of them back. */
   release(): void {
-    const { budget, tenant } = this.#share;
+    const { budget, tenant, connection } = this.#share;
     budget.give(tenant, this.#bytes);
+    if (connection !== undefined) connection.held -= this.#bytes;
     this.#bytes = 0;
   }
 }
@@ -76,5 +87,12 @@ const noRoom = (): Fault =>
   new Fault(
     "gateway.busy",
     "The gateway holds as many bytes of arriving requests as `server.bodies_limit` allows; send this one again in a moment.",
+    { retryAfter: "1" },
+  );
+
+const tooManyAtOnce = (): Fault =>
+  new Fault(
+    "gateway.busy",
+    "The requests on this connection hold more bytes than one body may have; send this one again when those are answered.",
     { retryAfter: "1" },
   );

@@ -58,6 +58,55 @@ describe("who has no key", () => {
   });
 });
 
+describe("who sends many packed bodies at once on one connection", () => {
+  const MB = 1024 * 1024;
+  const packed = gzipSync(JSON.stringify({ model: "m", messages: "x".repeat(MB - 100) }));
+  const bodies = (count: number): Buffer =>
+    Buffer.concat(
+      Array.from({ length: count }, () => [
+        Buffer.from(head(packed.length, "content-encoding: gzip\r\n")),
+        packed,
+      ]).flat(),
+    );
+  /** The statuses of so many answers. */
+  async function statuses(socket: Socket, count: number): Promise<readonly string[]> {
+    let heard = "";
+    socket.on("data", (data) => (heard += data.toString()));
+    const found = (): string[] =>
+      [...heard.matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status = ""]) => status);
+    await until(() => found().length === count);
+    return found();
+  }
+
+  it("holds one of them and as much as one may be besides", async () => {
+    await using served = await serve({ server: { body_limit: MB, bodies_limit: 64 * MB } });
+    const { bodyBudget } = served.gateway;
+    let most = 0;
+    const take = bodyBudget.take.bind(bodyBudget);
+    bodyBudget.take = (tenant, bytes) => {
+      const isTaken = take(tenant, bytes);
+      most = Math.max(most, bodyBudget.held);
+      return isTaken;
+    };
+    await using socket = open(served.url);
+    socket.write(bodies(40));
+    const all = await statuses(socket, 40);
+    expect(all).toContain("503");
+    expect(all).toContain("400");
+    expect(most).toBeLessThan(4 * MB);
+    expect(bodyBudget.held).toBe(0);
+  });
+
+  it("has each of them read where they come one after the other", async () => {
+    await using served = await serve({ server: { body_limit: MB, bodies_limit: 64 * MB } });
+    await using socket = open(served.url);
+    for (let sent = 0; sent < 4; sent++) {
+      socket.write(bodies(1));
+      expect(await statuses(socket, 1)).toEqual(["400"]);
+    }
+  });
+});
+
 describe("who reads nothing of an answer", () => {
   it("is cut off after a while, and its upstream let go", async () => {
     const word = chunk(0, { content: "word ".repeat(20_000) });

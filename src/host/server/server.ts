@@ -10,6 +10,7 @@ import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import { faultBody } from "../../dialects/errors/fault-body.ts";
+import type { ConnectionBytes } from "../../gateway/body-budget.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import { until } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
@@ -135,7 +136,8 @@ const listenerFor =
       if (standing === "welcome") allowOrigin(response, origin);
       if (standing === "welcome" && isPreflight(request)) return allow(request, response);
     }
-    latest.set(request.socket, response);
+    const connection = connectionOf(request.socket);
+    connection.latest = response;
     const exchange = exchangeOf(request, response, "", arrival);
     const admitted = gateway.admit(exchange);
     if (isAsking) answerAsking(request, response, gateway, admitted !== undefined);
@@ -145,7 +147,8 @@ const listenerFor =
     // The limit is asked for each time: a new configuration may have moved it.
     const { bodyLimit: limit, bodyBudget: budget } = gateway;
     state.arriving++;
-    collectBody(request, { limit, budget, tenant: admitted.tenant }, systemClock, (fault, body) => {
+    const share = { limit, budget, tenant: admitted.tenant, connection };
+    collectBody(request, share, systemClock, (fault, body) => {
       state.arriving--;
       if (fault === null) return gateway.serve(admitted, body ?? "");
       // What is too slow would be read past for as long as it takes.
@@ -171,15 +174,27 @@ function quiet(socket: Duplex): Duplex {
   return socket;
 }
 
-/** The response that a connection was asked for last. */
-const latest = new WeakMap<Socket, ServerResponse>();
+type Connection = ConnectionBytes & {
+  /** The response that it was asked for last. */
+  latest: ServerResponse | undefined;
+};
+
+const connections = new WeakMap<Socket, Connection>();
+
+function connectionOf(socket: Socket): Connection {
+  const known = connections.get(socket);
+  if (known !== undefined) return known;
+  const made: Connection = { held: 0, latest: undefined };
+  connections.set(socket, made);
+  return made;
+}
 
 /**
  * A connection on which nothing has moved for a while. Its answer may be a long
  * time coming; but one that waits to be read holds an upstream for nobody.
  */
 function endIdle(socket: Socket): void {
-  const response = latest.get(socket);
+  const response = connections.get(socket)?.latest;
   const isAwaited = response !== undefined && !response.writableFinished;
   if (socket.writableLength === 0 && isAwaited) return;
   if (socket.writableLength > 0) tellStalled(socket);
