@@ -4,6 +4,7 @@ import { boundDecisions, isLossy, type Action, type Decision } from "../turn/dec
 import { memoizeByIdentity } from "../turn/memoize.ts";
 import type { StoredPlan } from "../store/store.ts";
 import type { CallRules, StopMode } from "../turn/rules.ts";
+import type { SharedText } from "../turn/shared-text.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Fields, Turn } from "../turn/turn.ts";
 import { modelProfile } from "../profiles/models.ts";
@@ -132,13 +133,17 @@ export function reportPlan(of: PlanRecord): PlanReport {
   return { ...reportRest(of), tools: of.tools.map(toolReport) };
 }
 
-/** The report as JSON. That of its tools is written once for as long as their list comes back. */
-const planText = (of: PlanRecord): string =>
-  `${JSON.stringify(reportRest(of)).slice(0, -1)},"tools":${toolsText(of.tools)}}`;
+/** The report as JSON without its tools, which come last. */
+const planHead = (of: PlanRecord): string =>
+  `${JSON.stringify(reportRest(of)).slice(0, -1)},"tools":`;
 
-const toolsText = memoizeByIdentity((tools: readonly ToolVerdict[]): string =>
-  JSON.stringify(tools.map(toolReport)),
-);
+/** Written once for as long as a list of tools comes back. */
+const toolsText = memoizeByIdentity((tools: readonly ToolVerdict[]): SharedText => ({
+  text: JSON.stringify(tools.map(toolReport)),
+}));
+
+/** Tools whose text is shorter are cheaper to store with every plan than to look up. */
+const SHARED_LENGTH = 1024;
 
 function reportRest(of: PlanRecord): Omit<PlanReport, "tools"> {
   const { link, profile, tools, straight, decisions } = of;
@@ -186,7 +191,14 @@ function parameterReport(
 /** A plan that is written out only where somebody asks for it. */
 export function keptPlan(round: Round, asked: Parameters<typeof planRecord>[1]): StoredPlan {
   const plan = planRecord(round, asked);
-  return { bytes: planBytes(plan), json: () => planText(plan) };
+  return {
+    bytes: planBytes(plan),
+    json: () => `${planHead(plan)}${toolsText(plan.tools).text}}`,
+    parts() {
+      const shared = toolsText(plan.tools);
+      return shared.text.length < SHARED_LENGTH ? undefined : { head: planHead(plan), shared };
+    },
+  };
 }
 
 /** The plan of a past turn of a tenant's: by the id of its answer or, while it is recent, of its request. */

@@ -171,10 +171,8 @@ export class DatabaseStore implements Store {
 
   async #write(batch: Batch): Promise<void> {
     await this.#database.write(batch);
-    for (const { bytes, planBytes, shared } of batch.turns) {
-      const isNew = shared !== null && !this.#sharedBefore.has(shared);
-      if (isNew) this.#sharedBefore.add(shared);
-      this.#written.bytes += bytes + (isNew ? shared.text.length : 0);
+    for (const { bytes, planBytes, shared, planShared } of batch.turns) {
+      this.#written.bytes += bytes + this.#newBytes(shared) + this.#newBytes(planShared);
       this.#written.planBytes += planBytes;
     }
     const { maxBytes } = this.#bounds();
@@ -183,6 +181,12 @@ export class DatabaseStore implements Store {
       this.#written.planBytes > this.#maxPlanBytes * SWEEP_SHARE;
     if (isMuch) this.#sweepQuietly();
     else this.#sweepLater();
+  }
+
+  #newBytes(shared: SharedRecord | null): number {
+    if (shared === null || this.#sharedBefore.has(shared)) return 0;
+    this.#sharedBefore.add(shared);
+    return shared.text.length;
   }
 
   #bounds(): { readonly maxBytes: number; readonly maxPlanBytes: number } {

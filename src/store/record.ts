@@ -3,6 +3,7 @@ import { Fault } from "../turn/fault.ts";
 import { memoizeByIdentity } from "../turn/memoize.ts";
 import type { SharedText } from "../turn/shared-text.ts";
 import type { Tenant } from "../turn/tenant.ts";
+import type { Fields } from "../turn/turn.ts";
 import { joinGroups } from "./item-groups.ts";
 import type { StoredItem, StoredTurn, UsageEntry } from "./store.ts";
 
@@ -24,7 +25,9 @@ export type TurnRecord = {
   readonly itemBytes: number;
   /** All that is kept but the plan. */
   readonly bytes: number;
+  /** As JSON; where `planShared` is given, without that and the closing brace behind it. */
   readonly plan: string | null;
+  readonly planShared: SharedRecord | null;
   readonly planBytes: number;
   /** Pairs of seal and upstream. */
   readonly seals: readonly (readonly [string, string])[];
@@ -81,21 +84,34 @@ export function recordOf(turn: StoredTurn, maxPlanBytes: number): TurnRecord {
     itemBytes,
     bytes,
     plan: plan?.json ?? null,
+    planShared: plan?.shared ?? null,
     planBytes: plan?.bytes ?? 0,
     seals: seals.map(({ seal, upstream }) => [seal, upstream]),
     usage: usage && { ...usage, model: storableText(usage.model) },
   };
 }
 
+type PlanText = {
+  readonly json: string;
+  readonly shared?: SharedRecord;
+  readonly bytes: number;
+};
+
 /** The plan as text, unless it is too heavy to be kept at all. */
-function planOf(
-  { plan }: StoredTurn,
-  maxBytes: number,
-): { readonly json: string; readonly bytes: number } | undefined {
+function planOf({ plan }: StoredTurn, maxBytes: number): PlanText | undefined {
   if (plan === undefined || plan.bytes > maxBytes) return undefined;
+  const parts = plan.parts?.();
+  if (parts !== undefined) {
+    const { head: json, shared } = parts;
+    return { json, shared: sharedRecord(shared), bytes: json.length + ROW_BYTES };
+  }
   const json = plan.json();
   return { json, bytes: Math.max(plan.bytes, json.length) + ROW_BYTES };
 }
+
+/** A plan as it was before it was stored in parts. */
+export const wholePlan = (json: string, shared: string | null): Fields =>
+  JSON.parse(shared === null ? json : `${json}${shared}}`);
 
 function check({ answerId, response, seals }: StoredTurn, items: readonly StoredItem[]): void {
   if (items.length > MAX_ITEMS)
@@ -118,7 +134,8 @@ export function sharedTexts(
   turns: readonly TurnRecord[],
 ): Iterable<SharedRecord & { readonly tenant: Tenant }> {
   const texts = new Map<string, SharedRecord & { readonly tenant: Tenant }>();
-  for (const { tenant, shared } of turns)
-    if (shared !== null) texts.set(`${shared.digest} ${tenant}`, { ...shared, tenant });
+  for (const { tenant, shared, planShared } of turns)
+    for (const one of [shared, planShared])
+      if (one !== null) texts.set(`${one.digest} ${tenant}`, { ...one, tenant });
   return texts.values();
 }

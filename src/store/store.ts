@@ -115,6 +115,8 @@ export type StoredResponse = ResponseRecord & {
 /** A plan is written out only where it is stored as text or asked for: few are. */
 export type StoredPlan = {
   json(): string;
+  /** Where it ends in what many plans have word for word. The whole is `head`, that text and a closing brace. */
+  parts?(): { readonly head: string; readonly shared: SharedText } | undefined;
   /** About how much memory it holds on to. */
   readonly bytes: number;
 };

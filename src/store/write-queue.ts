@@ -78,7 +78,7 @@ export class WriteQueue {
 
   /** Resolves when the turn is committed. */
   add(record: TurnRecord): Promise<void> {
-    const shared = record.shared?.text.length ?? 0;
+    const shared = (record.shared?.text.length ?? 0) + (record.planShared?.text.length ?? 0);
     const bytes = record.bytes + record.planBytes + shared + ENTRY_BYTES;
     if (this.#isClosed) return Promise.reject(closed());
     if (this.#bytes + bytes > QUEUE_BYTES && this.#bytes > 0)

@@ -4,6 +4,7 @@ import type {
   Retention,
   Store,
   StoredItem,
+  StoredPlan,
   StoredTurn,
 } from "../../src/store/store.ts";
 import { newId } from "../../src/host/platform/ids.ts";
@@ -367,6 +368,29 @@ export function describeStore(kind: string, open: OpenStore): void {
       expect(await store.findResponse("bob", "a")).toBeUndefined();
       await store.saveTurn(sharing("d", "bob"));
       expect((await store.findResponse("bob", "d"))?.shared).toEqual(shared);
+      await store.close();
+    });
+
+    it("keeps what plans share, with each other and with responses, until none of them is left", async () => {
+      const { store } = await opened();
+      const shared = { text: JSON.stringify(["t\u00f6ol ".repeat(500)]) };
+      const plan = (name: string): StoredPlan => {
+        const head = `{"name":"${name}","tools":`;
+        return { json: () => `${head}${shared.text}}`, parts: () => ({ head, shared }), bytes: 10 };
+      };
+      const whole = (name: string) => ({ name, tools: JSON.parse(shared.text) as unknown });
+      const response = { input: [], json: "{}", shared };
+      for (const id of ["a", "b"]) await store.saveTurn(answer(id, { plan: plan(id) }));
+      await store.saveTurn(answer("c", { plan: plan("c"), response }));
+      await store.saveTurn(answer("a", { tenant: "bob", plan: plan("bob's") }));
+      expect(await store.findPlan("ann", "a")).toEqual(whole("a"));
+      for (const id of ["a", "c"]) await store.deleteResponse("ann", id);
+      expect(await store.findPlan("ann", "a")).toBeUndefined();
+      expect(await store.findPlan("ann", "b")).toEqual(whole("b"));
+      await store.deleteResponse("ann", "b");
+      expect(await store.findPlan("bob", "a")).toEqual(whole("bob's"));
+      await store.saveTurn(answer("d", { plan: plan("d") }));
+      expect(await store.findPlan("ann", "d")).toEqual(whole("d"));
       await store.close();
     });
 

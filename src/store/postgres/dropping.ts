@@ -99,7 +99,7 @@ async function dropHalf(sql: Pick<Sql, "unsafe">, column: Column, turns: string)
     await sql.unsafe(`DELETE FROM patchbay.seals WHERE turn = ${these}`, [turns]);
   }
   const emptied = isPlan
-    ? "plan_bytes = 0"
+    ? "plan_bytes = 0, plan_shared = NULL"
     : "bytes = 0, item_bytes = 0, stored = false, shared = NULL";
   await sql.unsafe(`UPDATE patchbay.turns SET ${emptied} WHERE seq = ${these}`, [turns]);
   await sql.unsafe(

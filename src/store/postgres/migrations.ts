@@ -125,7 +125,10 @@ ALTER TABLE patchbay.turns ADD COLUMN shared text;
 CREATE INDEX turns_by_shared ON patchbay.turns (tenant, shared) WHERE shared IS NOT NULL;
 `,
   // From here on a row may be several items, which an older version would take for one.
-  "SELECT 1",
+  `
+ALTER TABLE patchbay.turns ADD COLUMN plan_shared text;
+CREATE INDEX turns_by_plan_shared ON patchbay.turns (tenant, plan_shared) WHERE plan_shared IS NOT NULL;
+`,
 ];
 
 /** The advisory lock of those who bring the schema on: "Patchbay" in ASCII. */

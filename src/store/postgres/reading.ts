@@ -13,6 +13,7 @@ import {
 import type { ChainQuery, IdQuery, ItemsQuery, SealsQuery, UsageQuery } from "../database.ts";
 import type { FoundChain, FoundItems, StoredResponse } from "../store.ts";
 import { rowIds } from "../item-groups.ts";
+import { wholePlan } from "../record.ts";
 import { itemsInOrder, type ItemRow } from "../item-rows.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { usageColumn, usageCounts, type UsageRow, type UsageSum } from "../usage-sums.ts";
@@ -117,15 +118,17 @@ export async function findItems(
 }
 
 const planSql = `
-SELECT json FROM patchbay.turns JOIN patchbay.parts ON turn = seq AND place = ${PLAN_PLACE}
-WHERE turns.tenant = $1 AND answer_id = $2 AND at >= $3::text::bigint ORDER BY seq DESC LIMIT 1`;
+SELECT json, text FROM patchbay.turns JOIN patchbay.parts ON turn = seq AND place = ${PLAN_PLACE}
+LEFT JOIN patchbay.shared_texts ON shared_texts.tenant = turns.tenant AND digest = plan_shared
+WHERE turns.tenant = $1 AND answer_id = $2 AND turns.at >= $3::text::bigint
+  AND (plan_shared IS NULL OR text IS NOT NULL) ORDER BY seq DESC LIMIT 1`;
 
 export async function findPlan(
   sql: Sql,
   { tenant, id, since }: IdQuery,
 ): Promise<Fields | undefined> {
   const [row] = await ask(sql, planSql, [tenant, id, since]);
-  return row === undefined ? undefined : JSON.parse(String(row["json"]));
+  return row && wholePlan(String(row["json"]), row["text"] as string | null);
 }
 
 export async function findSealOwners(

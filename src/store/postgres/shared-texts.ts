@@ -14,6 +14,8 @@ const dropSql = `
 DELETE FROM patchbay.shared_texts AS old
 WHERE at < clock_timestamp() - interval '${2 * SHARED_FRESH_SECONDS} seconds' AND NOT EXISTS (
   SELECT FROM patchbay.turns WHERE turns.tenant = old.tenant AND turns.shared = old.digest
+) AND NOT EXISTS (
+  SELECT FROM patchbay.turns WHERE turns.tenant = old.tenant AND turns.plan_shared = old.digest
 )`;
 
 export async function dropSharedTexts(sql: Pick<Sql, "unsafe">): Promise<void> {

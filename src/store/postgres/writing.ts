@@ -31,6 +31,7 @@ const turnColumns: Columns = {
   behind: "text",
   tail: "integer",
   shared: "text",
+  plan_shared: "text",
 };
 const partColumns: Columns = {
   n: "integer",
@@ -110,6 +111,7 @@ function turnRow(n: number, turn: TurnRecord, { offset, tail }: Placed): Cell[] 
     tail?.behind ?? null,
     tail?.length ?? 0,
     turn.shared?.digest ?? null,
+    turn.planShared?.digest ?? null,
   ];
 }
 
@@ -147,7 +149,7 @@ WITH batch AS (
       SELECT CASE WHEN before.segment IS NULL THEN before.tail ELSE 0 END FROM patchbay.turns AS before
       WHERE before.tenant = turn.tenant AND before.stored AND before.answer_id = turn.behind
       ORDER BY before.seq DESC LIMIT 1
-    ), 0) END, NULL, NULL, shared
+    ), 0) END, NULL, NULL, shared, plan_shared
   FROM turn
 ), shared AS (
   INSERT INTO patchbay.shared_texts AS old

@@ -88,37 +88,51 @@ function turnDropping(database: DatabaseSync): {
   const dropEmpty = database.prepare(
     "DELETE FROM turns WHERE seq = ? AND bytes = 0 AND plan_bytes = 0",
   );
-  const sharedOf = database.prepare("SELECT tenant, shared FROM turns WHERE seq = ?");
-  const leaveShared = database.prepare("UPDATE turns SET shared = NULL WHERE seq = ?");
-  const dropShared = database.prepare(`DELETE FROM shared_texts WHERE tenant = ?1 AND digest = ?2
-    AND NOT EXISTS (SELECT 1 FROM turns WHERE tenant = ?1 AND shared = ?2)`);
-  /** A text goes with the last turn that has it. */
-  const unshare = (seq: number): void => {
-    const { tenant = null, shared = null } = sharedOf.get(seq) ?? {};
-    if (shared === null) return;
-    leaveShared.run(seq);
-    dropShared.run(tenant, shared);
-  };
+  const unshare = textDropping(database);
   return {
     drop(seq) {
       segments.drop(seq);
-      unshare(seq);
+      unshare("shared", seq);
+      unshare("plan_shared", seq);
       dropParts.run(seq * PARTS, seq * PARTS + PARTS - 1);
       dropSeals.run(seq);
       dropTurn.run(seq);
     },
     dropHalf(column, seq) {
       const plan = seq * PARTS + PLAN_PLACE;
-      if (column === "plan_bytes") dropParts.run(plan, plan);
-      else {
+      if (column === "plan_bytes") {
+        unshare("plan_shared", seq);
+        dropParts.run(plan, plan);
+      } else {
         segments.drop(seq);
-        unshare(seq);
+        unshare("shared", seq);
         dropParts.run(plan + 1, seq * PARTS + PARTS - 1);
         dropSeals.run(seq);
       }
       empty[column].run(seq);
       dropEmpty.run(seq);
     },
+  };
+}
+
+/** Has a turn let go of a text, which goes with the last turn that has it. */
+function textDropping(
+  database: DatabaseSync,
+): (column: "shared" | "plan_shared", seq: number) => void {
+  const prepare = (column: string) => ({
+    find: database.prepare(`SELECT tenant, ${column} AS digest FROM turns WHERE seq = ?`),
+    leave: database.prepare(`UPDATE turns SET ${column} = NULL WHERE seq = ?`),
+  });
+  const columns = { shared: prepare("shared"), plan_shared: prepare("plan_shared") };
+  const drop = database.prepare(`DELETE FROM shared_texts WHERE tenant = ?1 AND digest = ?2
+    AND NOT EXISTS (SELECT 1 FROM turns WHERE tenant = ?1 AND shared = ?2)
+    AND NOT EXISTS (SELECT 1 FROM turns WHERE tenant = ?1 AND plan_shared = ?2)`);
+  return (column, seq) => {
+    const { find, leave } = columns[column];
+    const { tenant = null, digest = null } = find.get(seq) ?? {};
+    if (digest === null) return;
+    leave.run(seq);
+    drop.run(tenant, digest);
   };
 }
 

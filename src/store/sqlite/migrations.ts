@@ -109,7 +109,10 @@ ALTER TABLE turns ADD COLUMN shared TEXT;
 CREATE INDEX turns_by_shared ON turns (tenant, shared) WHERE shared IS NOT NULL;
 `,
   // From here on a row may be several items, which an older version would take for one.
-  "SELECT 1",
+  `
+ALTER TABLE turns ADD COLUMN plan_shared TEXT;
+CREATE INDEX turns_by_plan_shared ON turns (tenant, plan_shared) WHERE plan_shared IS NOT NULL;
+`,
 ];
 
 /** Marks a file as ours: "PBay". */

@@ -9,6 +9,7 @@ import {
 } from "../chain-rows.ts";
 import type { ChainRow } from "../chain-rows.ts";
 import { rowIds } from "../item-groups.ts";
+import { wholePlan } from "../record.ts";
 import { itemsInOrder, type ItemRow } from "../item-rows.ts";
 import type { ConversationOperations, Operations } from "../database.ts";
 import { usageColumn, usageCounts, type UsageRow, type UsageSum } from "../usage-sums.ts";
@@ -68,8 +69,10 @@ export function sqliteReading(database: DatabaseSync): Reading {
     SELECT fresh.id, origin, at, CASE WHEN (SELECT sum(bytes) FROM fresh) <= ?4 THEN json END AS json
     FROM fresh JOIN parts ON part = last`);
   const plan = database.prepare(`
-    SELECT json FROM turns JOIN parts ON part = seq * ${PARTS} + ${PLAN_PLACE}
-    WHERE turns.tenant = ? AND answer_id = ? AND at >= ? ORDER BY seq DESC LIMIT 1`);
+    SELECT json, text FROM turns JOIN parts ON part = seq * ${PARTS} + ${PLAN_PLACE}
+    LEFT JOIN shared_texts ON shared_texts.tenant = turns.tenant AND digest = plan_shared
+    WHERE turns.tenant = ? AND answer_id = ? AND at >= ? AND (plan_shared IS NULL OR text IS NOT NULL)
+    ORDER BY seq DESC LIMIT 1`);
   const seals = database.prepare(
     "SELECT seal, upstream FROM json_each(?2) JOIN seals ON tenant = ?1 AND seal = value",
   );
@@ -89,7 +92,7 @@ export function sqliteReading(database: DatabaseSync): Reading {
     },
     findPlan({ tenant, id, since }) {
       const found = plan.get(tenant, id, since);
-      return found === undefined ? undefined : JSON.parse(String(found["json"]));
+      return found === undefined ? undefined : wholePlan(String(found["json"]), textIn(found));
     },
     findSealOwners({ tenant, seals: asked }) {
       const found = seals.all(tenant, JSON.stringify(asked));
@@ -112,6 +115,9 @@ export function sqliteReading(database: DatabaseSync): Reading {
     sumUsage: ({ tenant, start, end }) => usage.all(tenant, start, end).map(usageRow),
   };
 }
+
+const textIn = ({ text }: Readonly<Record<string, unknown>>): string | null =>
+  text === null ? null : String(text);
 
 const usageRow = (row: Readonly<Record<string, unknown>>): UsageRow => ({
   hour: Number(row["hour"]),

@@ -9,8 +9,8 @@ import { batchUsage, MODELS_KEPT, OTHER, usageColumn, usageCounts } from "../usa
 /** Writes batches of turns, with statements that are prepared once. */
 export function sqliteWriting(database: DatabaseSync): Pick<Operations, "write"> {
   const insertTurn = database.prepare(
-    `INSERT INTO turns (tenant, at, answer_id, previous, stored, inputs, item_bytes, bytes, plan_bytes, origin, tail, shared)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO turns (tenant, at, answer_id, previous, stored, inputs, item_bytes, bytes, plan_bytes, origin, tail, shared, plan_shared)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const insertPart = database.prepare(
     "INSERT INTO parts (part, tenant, id, bytes, json) VALUES (?, ?, ?, ?, ?)",
@@ -26,7 +26,8 @@ export function sqliteWriting(database: DatabaseSync): Pick<Operations, "write">
     const stored = Number(response !== null);
     const head = [tenant, turn.at, answerId, turn.previous, stored];
     const tail = stored === 1 ? segments.tailBehind(tenant, turn.previous, turn.itemBytes) : 0;
-    const row = insertTurn.run(...head, ...sizes, turn.origin, tail, turn.shared?.digest ?? null);
+    const shared = [turn.shared?.digest ?? null, turn.planShared?.digest ?? null];
+    const row = insertTurn.run(...head, ...sizes, turn.origin, tail, ...shared);
     const seq = Number(row.lastInsertRowid);
     const first = seq * PARTS;
     if (plan !== null) insertPart.run(first + PLAN_PLACE, null, null, plan.length, plan);
