@@ -92,7 +92,7 @@ export function sqliteReading(database: DatabaseSync): Reading {
     },
     findPlan({ tenant, id, since }) {
       const found = plan.get(tenant, id, since);
-      return found === undefined ? undefined : wholePlan(String(found["json"]), textIn(found));
+      return found && wholePlan(String(found["json"]), found["text"] as string | null);
     },
     findSealOwners({ tenant, seals: asked }) {
       const found = seals.all(tenant, JSON.stringify(asked));
@@ -115,9 +115,6 @@ export function sqliteReading(database: DatabaseSync): Reading {
     sumUsage: ({ tenant, start, end }) => usage.all(tenant, start, end).map(usageRow),
   };
 }
-
-const textIn = ({ text }: Readonly<Record<string, unknown>>): string | null =>
-  text === null ? null : String(text);
 
 const usageRow = (row: Readonly<Record<string, unknown>>): UsageRow => ({
   hour: Number(row["hour"]),
