@@ -12,6 +12,10 @@ const cli = join(import.meta.dirname, "../../src/host/cli/cli.ts");
 export type Replica = AsyncDisposable & {
   readonly url: string;
   readonly process: ChildProcess;
+  /** What its process has for an environment, so that commands find it. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** What it has written to its log; that is nothing where no `--log-level` is given. */
+  log(): string;
   /** Ends it at once, in the middle of whatever it does. */
   kill(): Promise<void>;
   /** The same once more, on another port. */
@@ -22,8 +26,17 @@ export async function replica(config: ConfigInput, ...options: string[]): Promis
   const folder = mkdtempSync(join(tmpdir(), "patchbay-replica-"));
   const file = join(folder, "patchbay.json");
   writeFileSync(file, JSON.stringify(config));
-  let running = await started(file, options);
+  const environment = { PATH: process.env["PATH"], HOME: folder };
+  let log = "";
+  const start = async () => {
+    const made = await started(file, options, environment);
+    made.child.stderr?.on("data", (piece: Buffer) => (log += piece.toString()));
+    return made;
+  };
+  let running = await start();
   return {
+    environment,
+    log: () => log,
     get url() {
       return running.url;
     },
@@ -32,7 +45,7 @@ export async function replica(config: ConfigInput, ...options: string[]): Promis
     },
     kill: () => ended(running.child, "SIGKILL"),
     async restart() {
-      running = await started(file, options);
+      running = await start();
     },
     async [Symbol.asyncDispose]() {
       await ended(running.child, "SIGTERM");
@@ -44,12 +57,14 @@ export async function replica(config: ConfigInput, ...options: string[]): Promis
 async function started(
   file: string,
   options: readonly string[],
+  environment: Replica["environment"],
 ): Promise<{ readonly child: ChildProcess; readonly url: string }> {
   const command = [cli, "serve", "--config", file, "--port", "0", "--log-level", "silent"];
   const child = spawn(process.execPath, [...command, ...options], {
-    env: { PATH: process.env["PATH"], HOME: join(file, "..") },
-    stdio: ["ignore", "pipe", "inherit"],
+    env: environment,
+    stdio: ["ignore", "pipe", options.includes("--log-level") ? "pipe" : "inherit"],
   });
+  if (child.stdout === null) throw new Error("its output is not piped");
   for await (const line of createInterface({ input: child.stdout })) {
     const [url] = /http:\/\/[\d.]+:\d+/.exec(line) ?? [];
     if (url !== undefined) return { child, url };

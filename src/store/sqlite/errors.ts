@@ -12,6 +12,22 @@ const byResult: Readonly<Record<number, readonly [FaultCode, string]>> = {
   26: ["store.unusable", "is no database; move it away, and a new one is made"],
 };
 
+const noMore = [
+  "store.full",
+  "cannot be written any further; look whether its disk is full or fails, its quota is used up or files may not grow, and make room",
+] as const;
+
+/**
+ * Writes, the wait for the disk and the growth of the shared index that fail.
+ * SQLite says that a disk is full for ENOSPC alone; a quota and a limit on the
+ * size of files end here.
+ */
+const byExtendedResult: Readonly<Record<number, readonly [FaultCode, string]>> = {
+  778: noMore,
+  1034: noMore,
+  4874: noMore,
+};
+
 const byErrno: Readonly<Record<string, readonly [FaultCode, string]>> = {
   ENOSPC: ["store.full", "is on a disk that is full; make room"],
   EDQUOT: ["store.full", "is beyond the quota of its disk; make room"],
@@ -28,7 +44,8 @@ export function toStoreFault(error: unknown, path: string): Fault {
   if (error instanceof Fault) return error;
   const { errcode, code = "", message } = error as NodeJS.ErrnoException & { errcode?: number };
   const result = (errcode ?? 0) & 0xff;
-  const [fault, what] = byResult[result] ?? byErrno[code] ?? unknown;
+  const [fault, what] =
+    byExtendedResult[errcode ?? 0] ?? byResult[result] ?? byErrno[code] ?? unknown;
   return new Fault(fault, `The store ${path} ${what} (${message}).`, {}, error);
 }
 
