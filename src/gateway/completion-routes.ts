@@ -6,7 +6,8 @@ import { Fault } from "../turn/fault.ts";
 import { isFields, jsonOf } from "../turn/json.ts";
 import type { Fields } from "../turn/turn.ts";
 import { readJsonBody, readMetadata } from "./metadata.ts";
-import { page, readPageQuery } from "./page.ts";
+import { completionPage } from "./completion-list.ts";
+import { page, readPageQuery, unknownAfter } from "./page.ts";
 import type { RequestContext, Route } from "./routes.ts";
 import { sendJson } from "./send-json.ts";
 import { shownId } from "./shown-id.ts";
@@ -32,7 +33,7 @@ export function completionRoutes(door: DoorDialect): Route[] {
   }));
 }
 
-/** The latest of them; `model` and `metadata[key]` choose among them. */
+/** `model` and `metadata[key]` choose among them. */
 export async function serveCompletions(
   context: RequestContext,
   { prefix }: CompletionForm,
@@ -41,23 +42,24 @@ export async function serveCompletions(
   const fields = new URLSearchParams(exchange.query);
   if (!fields.has("order")) fields.set("order", "asc");
   const query = readPageQuery(fields.toString());
-  const kept = await state.store.conversations.listConversations(tenant, prefix);
+  if (query.after !== undefined && !query.after.startsWith(prefix)) throw unknownAfter(query.after);
+  const { conversations } = state.store;
+  const chooses = chooserOf(fields);
+  const maxBytes = state.config.server.body_limit;
+  const options = { conversations, tenant, prefix, query, chooses, maxBytes };
+  sendJson(context, 200, await completionPage(options));
+}
+
+function chooserOf(fields: URLSearchParams): ((one: Fields) => boolean) | undefined {
   const wanted = [...fields].flatMap(([name, value]) => {
     const [, key] = /^metadata\[(.*)\]$/.exec(name) ?? [];
     return key === undefined ? [] : [[key, value] as const];
   });
   const model = fields.get("model");
-  const completions = kept.map(({ json }) => jsonOf(json)).filter(isFields);
-  const chosen = completions.filter(
-    (one) =>
-      (model === null || one.model === model) &&
-      wanted.every(([key, value]) => isFields(one.metadata) && one.metadata[key] === value),
-  );
-  sendJson(
-    context,
-    200,
-    page(chosen, query, (one) => one),
-  );
+  if (model === null && wanted.length === 0) return undefined;
+  return (one) =>
+    (model === null || one.model === model) &&
+    wanted.every(([key, value]) => isFields(one.metadata) && one.metadata[key] === value);
 }
 
 async function serveCompletion(context: RequestContext, form: CompletionForm): Promise<void> {

@@ -32,17 +32,21 @@ export function page(
 ): Fields {
   const all = order === "asc" ? items : items.toReversed();
   const at = after === undefined ? -1 : all.findIndex(({ id }) => id === after);
-  if (after !== undefined && at === -1)
-    throw wrong("after", `must be the id of an item of the list, and '${shownId(after)}' is none`);
+  if (after !== undefined && at === -1) throw unknownAfter(after);
   const data = all.slice(at + 1, at + 1 + limit).map(show);
-  return {
-    object: "list",
-    data,
-    first_id: data[0]?.id ?? null,
-    last_id: data.at(-1)?.id ?? null,
-    has_more: at + 1 + limit < all.length,
-  };
+  return listOf(data, at + 1 + limit < all.length);
 }
+
+export const listOf = (data: readonly Fields[], hasMore: boolean): Fields => ({
+  object: "list",
+  data,
+  first_id: data[0]?.id ?? null,
+  last_id: data.at(-1)?.id ?? null,
+  has_more: hasMore,
+});
+
+export const unknownAfter = (after: string): Fault =>
+  wrong("after", `must be the id of an item of the list, and '${shownId(after)}' is none`);
 
 const wrong = (param: string, problem: string): Fault =>
   new Fault("request.invalid", `\`${param}\` ${problem}.`, { param });

@@ -9,8 +9,8 @@ export type ConversationStore = {
   /** False if there is none. */
   updateConversation(tenant: Tenant, id: string, json: string): Promise<boolean>;
   deleteConversation(tenant: Tenant, id: string): Promise<boolean>;
-  /** The latest whose ids begin so, oldest first; at most a thousand. */
-  listConversations(tenant: Tenant, prefix: string): Promise<readonly StoredConversation[]>;
+  /** Some of those whose ids begin so, in the order in which they were made; work for that of these alone. */
+  listConversations(tenant: Tenant, query: ListQuery): Promise<FoundList>;
   /** Behind all others; false if there is no such conversation. */
   addConversationItems(tenant: Tenant, id: string, items: readonly StoredItem[]): Promise<boolean>;
   /** With all of its items, in one query; `maxBytes` bounds their JSON in sum. */
@@ -41,6 +41,30 @@ export type FoundConversation =
   | ({ readonly type: "found"; readonly items: readonly StoredItem[] } & StoredConversation)
   | { readonly type: "missing" }
   | { readonly type: "too-large" };
+
+export type ListQuery = {
+  /** How their ids begin: at least as many characters as `KIND_LENGTH`. */
+  readonly prefix: string;
+  readonly order: "asc" | "desc";
+  /** The id of the last one of the list before. */
+  readonly after?: string | undefined;
+  readonly limit: number;
+  /** The list ends with the one that reaches this, its items included. */
+  readonly maxBytes: number;
+};
+
+/** What is kept under different ids differs in so many first characters: they are in an index with the order. */
+export const KIND_LENGTH = 4;
+
+export type FoundList =
+  | {
+      readonly type: "found";
+      readonly list: readonly StoredConversation[];
+      /** Whether none is behind the last. */
+      readonly isWhole: boolean;
+    }
+  /** There is nothing with the id `after`. */
+  | { readonly type: "missing" };
 
 export type Lease = { readonly owner: string; readonly ms: number };
 export type LeaseState = "held" | "locked" | "missing";

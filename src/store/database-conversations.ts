@@ -4,8 +4,10 @@ import type { Tenant } from "../turn/tenant.ts";
 import type {
   ConversationStore,
   FoundConversation,
+  FoundList,
   Lease,
   LeaseState,
+  ListQuery,
   NewConversation,
   StoredConversation,
 } from "./conversations.ts";
@@ -60,10 +62,10 @@ export class DatabaseConversations implements ConversationStore {
     return this.#ask(tenant, id, false, (database, key) => database.deleteConversation(key));
   }
 
-  /** The prefix goes where a query has the id. */
-  listConversations(tenant: Tenant, prefix: string): Promise<readonly StoredConversation[]> {
-    return this.#ask<readonly StoredConversation[]>(tenant, prefix, [], (database, key) =>
-      database.listConversations(key),
+  listConversations(tenant: Tenant, query: ListQuery): Promise<FoundList> {
+    const missing: FoundList = { type: "missing" };
+    return this.#ask(tenant, query.after ?? query.prefix, missing, (database, { since }) =>
+      database.listConversations({ ...query, tenant, since }),
     );
   }
 

@@ -3,7 +3,9 @@ import type { Fields } from "../turn/turn.ts";
 import type { TurnRecord } from "./record.ts";
 import type {
   FoundConversation,
+  FoundList,
   LeaseState,
+  ListQuery,
   NewConversation,
   StoredConversation,
 } from "./conversations.ts";
@@ -35,6 +37,7 @@ export type AddItemsQuery = IdQuery & {
 };
 export type LoadConversationQuery = IdQuery & { readonly maxBytes: number };
 export type ConversationItemQuery = IdQuery & { readonly item: string };
+export type ListConversationsQuery = Scope & ListQuery;
 export type LeaseQuery = IdQuery & {
   readonly owner: string;
   readonly now: number;
@@ -59,7 +62,7 @@ export type ConversationOperations = {
   findConversation(query: IdQuery): StoredConversation | undefined;
   updateConversation(query: UpdateConversationQuery): boolean;
   deleteConversation(query: IdQuery): boolean;
-  listConversations(query: IdQuery): readonly StoredConversation[];
+  listConversations(query: ListConversationsQuery): FoundList;
   addConversationItems(query: AddItemsQuery): boolean;
   loadConversation(query: LoadConversationQuery): FoundConversation;
   deleteConversationItem(query: ConversationItemQuery): boolean;

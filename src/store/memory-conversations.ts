@@ -1,14 +1,17 @@
 import type { Clock } from "../turn/clock.ts";
 import type { Tenant } from "../turn/tenant.ts";
-import type {
-  ConversationStore,
-  FoundConversation,
-  Lease,
-  LeaseState,
-  NewConversation,
-  StoredConversation,
+import {
+  KIND_LENGTH,
+  type ConversationStore,
+  type FoundConversation,
+  type FoundList,
+  type Lease,
+  type LeaseState,
+  type ListQuery,
+  type NewConversation,
+  type StoredConversation,
 } from "./conversations.ts";
-import { MOST_LISTED } from "./listed.ts";
+import { CreationOrder } from "./creation-order.ts";
 import type { Retention, StoredItem } from "./store.ts";
 
 type Kept = {
@@ -32,6 +35,8 @@ export class MemoryConversations implements ConversationStore {
   readonly #retention: Retention;
   /** Those last written to are at the end. */
   readonly #kept = new Map<string, Kept>();
+  /** The ids of each tenant and kind. */
+  readonly #inOrder = new Map<string, CreationOrder>();
   #bytes = 0;
   #made = 0;
 
@@ -41,7 +46,14 @@ export class MemoryConversations implements ConversationStore {
   }
 
   async createConversation({ tenant, id, json, items }: NewConversation): Promise<void> {
-    this.#put({ tenant, id, json, items, bytes: 0, at: 0, order: this.#made++ });
+    const order = this.#made++;
+    this.#drop(this.#kept.get(keyOf(tenant, id)));
+    this.#put({ tenant, id, json, items, bytes: 0, at: 0, order });
+    if (!this.#kept.has(keyOf(tenant, id))) return;
+    const kind = kindOf(tenant, id);
+    const inOrder = this.#inOrder.get(kind) ?? new CreationOrder();
+    this.#inOrder.set(kind, inOrder);
+    inOrder.add(order, id);
   }
 
   async findConversation(tenant: Tenant, id: string): Promise<StoredConversation | undefined> {
@@ -61,13 +73,21 @@ export class MemoryConversations implements ConversationStore {
     return kept !== undefined;
   }
 
-  async listConversations(tenant: Tenant, prefix: string): Promise<readonly StoredConversation[]> {
-    return [...this.#kept.values()]
-      .filter((one) => one.tenant === tenant && one.id.startsWith(prefix))
-      .filter(({ id }) => this.#find(tenant, id) !== undefined)
-      .toSorted((a, b) => a.order - b.order)
-      .slice(-MOST_LISTED)
-      .map(({ id, json }) => ({ id, json }));
+  async listConversations(tenant: Tenant, query: ListQuery): Promise<FoundList> {
+    const { prefix, order, after, limit, maxBytes } = query;
+    const last = after === undefined ? undefined : this.#find(tenant, after);
+    if (after !== undefined && last === undefined) return { type: "missing" };
+    const list: StoredConversation[] = [];
+    let bytes = 0;
+    for (const id of this.#inOrder.get(kindOf(tenant, prefix))?.walk(order, last?.order) ?? []) {
+      const kept = id.startsWith(prefix) ? this.#find(tenant, id) : undefined;
+      if (kept === undefined) continue;
+      if (list.length === limit || bytes >= maxBytes)
+        return { type: "found", list, isWhole: false };
+      bytes += kept.bytes;
+      list.push({ id, json: kept.json });
+    }
+    return { type: "found", list, isWhole: true };
   }
 
   async addConversationItems(
@@ -118,12 +138,22 @@ export class MemoryConversations implements ConversationStore {
     return undefined;
   }
 
-  #drop({ tenant, id, bytes }: Kept): void {
-    if (this.#kept.delete(keyOf(tenant, id))) this.#bytes -= bytes;
+  #drop(kept: Kept | undefined): void {
+    if (kept === undefined || !this.#remove(kept)) return;
+    const kind = kindOf(kept.tenant, kept.id);
+    const inOrder = this.#inOrder.get(kind);
+    inOrder?.delete(kept.order);
+    if (inOrder?.size === 0) this.#inOrder.delete(kind);
+  }
+
+  #remove({ tenant, id, bytes }: Kept): boolean {
+    const isKept = this.#kept.delete(keyOf(tenant, id));
+    if (isKept) this.#bytes -= bytes;
+    return isKept;
   }
 
   #put(kept: Kept): void {
-    this.#drop(this.#kept.get(keyOf(kept.tenant, kept.id)) ?? kept);
+    this.#remove(this.#kept.get(keyOf(kept.tenant, kept.id)) ?? kept);
     const bytes = kept.items.reduce(
       (sum, { id, json }) => sum + 2 * (id.length + json.length) + ENTRY_BYTES,
       2 * kept.json.length + ENTRY_BYTES,
@@ -147,3 +177,4 @@ export class MemoryConversations implements ConversationStore {
 }
 
 const keyOf = (tenant: Tenant, id: string): string => JSON.stringify([tenant, id]);
+const kindOf = (tenant: Tenant, id: string): string => keyOf(tenant, id.slice(0, KIND_LENGTH));

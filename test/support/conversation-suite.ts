@@ -112,14 +112,55 @@ export function describeConversations(kind: string, open: OpenStore): void {
       await store.close();
     });
 
+    const all = { prefix: "made-", order: "asc", limit: 100, maxBytes: 1_000_000 } as const;
+
     it("are listed by how their ids begin, in the order in which they were made", async () => {
       const { store, create, conversations } = await opened();
-      for (const id of ["b-2", "a-1", "b-1", "b_3"]) await create(id);
-      await create("b-4", "bob");
-      await conversations.addConversationItems("ann", "b-2", [item("x")]);
-      const listed = await conversations.listConversations("ann", "b-");
-      expect(listed).toEqual(["b-2", "b-1"].map((id) => ({ id, json: JSON.stringify({ id }) })));
-      expect(await conversations.listConversations("eve", "b-")).toEqual([]);
+      for (const id of ["made-2", "a-1", "made-1", "made_3"]) await create(id);
+      await create("made-4", "bob");
+      await conversations.addConversationItems("ann", "made-2", [item("x")]);
+      const list = ["made-2", "made-1"].map((id) => ({ id, json: JSON.stringify({ id }) }));
+      const whole = { type: "found", isWhole: true };
+      expect(await conversations.listConversations("ann", all)).toEqual({ ...whole, list });
+      expect(await conversations.listConversations("eve", all)).toEqual({ ...whole, list: [] });
+      await store.close();
+    });
+
+    it("are all reached page by page, in either order", async () => {
+      const { store, create, conversations } = await opened();
+      const ids = Array.from({ length: 25 }, (_, at) => `made-${at}`);
+      for (const id of ids) await create(id);
+      await create("conv_1");
+      const page = async (order: "asc" | "desc", after?: string) => {
+        const found = await conversations.listConversations("ann", {
+          ...all,
+          limit: 10,
+          order,
+          after,
+        });
+        return found.type === "found" ? [found.list.map(({ id }) => id), found.isWhole] : found;
+      };
+      expect(await page("asc")).toEqual([ids.slice(0, 10), false]);
+      expect(await page("asc", "made-9")).toEqual([ids.slice(10, 20), false]);
+      expect(await page("asc", "made-19")).toEqual([ids.slice(20), true]);
+      expect(await page("desc")).toEqual([ids.toReversed().slice(0, 10), false]);
+      expect(await page("desc", "made-10")).toEqual([ids.slice(0, 10).toReversed(), true]);
+      expect(await page("asc", "made-24")).toEqual([[], true]);
+      for (const id of ids.slice(3, 20)) await conversations.deleteConversation("ann", id);
+      expect(await page("asc", "made-1")).toEqual([["made-2", ...ids.slice(20)], true]);
+      expect(await page("desc", "made-20")).toEqual([["made-2", "made-1", "made-0"], true]);
+      for (const after of ["made-5", "made-99", "\0"])
+        expect(await page("asc", after)).toEqual({ type: "missing" });
+      await store.close();
+    });
+
+    it("are listed up to so many bytes, and one at least", async () => {
+      const { store, create, conversations } = await opened();
+      for (const id of ["made-1", "made-2", "made-3"]) await create(id);
+      const listed = (maxBytes: number) =>
+        conversations.listConversations("ann", { ...all, maxBytes });
+      expect(await listed(1)).toMatchObject({ list: [{ id: "made-1" }], isWhole: false });
+      expect(await listed(10_000)).toMatchObject({ isWhole: true });
       await store.close();
     });
 

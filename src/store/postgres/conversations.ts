@@ -4,7 +4,9 @@ import type { Sql } from "postgres";
 import {
   conversationBytes,
   conversationItemsBytes,
+  KIND_LENGTH,
   type FoundConversation,
+  type FoundList,
   type NewConversation,
   type StoredConversation,
 } from "../conversations.ts";
@@ -13,6 +15,7 @@ import type {
   ConversationItemQuery,
   IdQuery,
   LeaseQuery,
+  ListConversationsQuery,
   LoadConversationQuery,
   ReleaseQuery,
   SecretQuery,
@@ -21,7 +24,6 @@ import type {
 import { fairShares } from "../fair-share.ts";
 import type { LeaseState } from "../conversations.ts";
 import type { StoredItem } from "../store.ts";
-import { MOST_LISTED } from "../listed.ts";
 import { arrayText } from "./array-text.ts";
 
 type Row = Readonly<Record<string, unknown>>;
@@ -74,14 +76,37 @@ export async function findConversation(
   return row === undefined ? undefined : { id, json: String(row["json"]) };
 }
 
+/** One more is looked for than are given, to know whether there is one. */
+const listSql = (bound: ">" | "<", order: "ASC" | "DESC"): string => `
+SELECT id, CASE WHEN is_given THEN json END AS json, is_given FROM (
+  SELECT seq, id, json, n <= $5::text::bigint AND before < $6::text::bigint AS is_given FROM (
+    SELECT seq, id, json, row_number() OVER page AS n, sum(bytes) OVER page - bytes AS before FROM (
+      SELECT seq, id, json, bytes FROM patchbay.conversations
+      WHERE tenant = $1 AND left(id, ${KIND_LENGTH}) = left($2, ${KIND_LENGTH}) AND starts_with(id, $2)
+        AND at >= $3::text::bigint AND seq ${bound} $4::text::bigint
+      ORDER BY seq ${order} LIMIT $5::text::bigint + 1
+    ) AS listed WINDOW page AS (ORDER BY seq ${order})
+  ) AS counted
+) AS marked ORDER BY seq ${order}`;
+const listing = { asc: listSql(">", "ASC"), desc: listSql("<", "DESC") };
+const ends = { asc: "0", desc: "9223372036854775807" };
+
 export async function listConversations(
   sql: Sql,
-  { tenant, id: prefix, since }: IdQuery,
-): Promise<readonly StoredConversation[]> {
-  const text = `SELECT id, json FROM patchbay.conversations WHERE tenant = $1
-    AND starts_with(id, $2) AND at >= $3::text::bigint ORDER BY seq DESC LIMIT ${MOST_LISTED}`;
-  const rows = await ask(sql, text, [tenant, prefix, since]);
-  return rows.map((row) => ({ id: String(row["id"]), json: String(row["json"]) })).toReversed();
+  { tenant, since, prefix, order, after, limit, maxBytes }: ListConversationsQuery,
+): Promise<FoundList> {
+  let start = ends[order];
+  if (after !== undefined) {
+    const text = `SELECT seq FROM patchbay.conversations WHERE ${own}`;
+    const [row] = await ask(sql, text, [tenant, after, since]);
+    if (row === undefined) return { type: "missing" };
+    start = String(row["seq"]);
+  }
+  const values = [tenant, prefix, since, start, limit, maxBytes];
+  const rows = await ask(sql, listing[order], values);
+  const given = rows.filter((row) => row["is_given"] === true);
+  const list = given.map((row) => ({ id: String(row["id"]), json: String(row["json"]) }));
+  return { type: "found", list, isWhole: list.length === rows.length };
 }
 
 export async function updateConversation(

@@ -129,6 +129,7 @@ CREATE INDEX turns_by_shared ON patchbay.turns (tenant, shared) WHERE shared IS 
 ALTER TABLE patchbay.turns ADD COLUMN plan_shared text;
 CREATE INDEX turns_by_plan_shared ON patchbay.turns (tenant, plan_shared) WHERE plan_shared IS NOT NULL;
 `,
+  "CREATE INDEX conversations_in_order ON patchbay.conversations (tenant, left(id, 4), seq)",
 ];
 
 /** The advisory lock of those who bring the schema on: "Patchbay" in ASCII. */

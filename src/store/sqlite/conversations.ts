@@ -2,11 +2,12 @@ import type { DatabaseSync } from "node:sqlite";
 import {
   conversationBytes,
   conversationItemsBytes,
+  KIND_LENGTH,
   type FoundConversation,
+  type FoundList,
 } from "../conversations.ts";
 import type { ConversationOperations } from "../database.ts";
 import { fairShares } from "../fair-share.ts";
-import { MOST_LISTED } from "../listed.ts";
 import type { StoredItem } from "../store.ts";
 import { inTransaction } from "./transaction.ts";
 
@@ -19,9 +20,6 @@ export function sqliteConversations(database: DatabaseSync): ConversationOperati
   );
   const find = database.prepare(
     "SELECT seq, json FROM conversations WHERE tenant = ? AND id = ? AND at >= ?",
-  );
-  const list = database.prepare(
-    `SELECT id, json FROM conversations WHERE tenant = ? AND id >= ? AND id < ? AND at >= ? ORDER BY seq DESC LIMIT ${MOST_LISTED}`,
   );
   const update = database.prepare("UPDATE conversations SET json = ? WHERE seq = ?");
   const { addItems, touch, ...parts } = itemStatements(database);
@@ -66,10 +64,36 @@ export function sqliteConversations(database: DatabaseSync): ConversationOperati
     },
     deleteConversationItem: ({ item, ...key }) =>
       change(key, (seq) => Number(parts.remove.run(seq, item).changes) > 0),
-    listConversations: ({ tenant, id, since }) =>
-      list.all(tenant, id, `${id}\u{10FFFF}`, since).map(itemOf).toReversed(),
+    listConversations: lister(database, seqOf),
     ...leases(database, seqOf),
     ...secrets(database),
+  };
+}
+
+function lister(
+  database: DatabaseSync,
+  seqOf: (key: Key) => number | undefined,
+): ConversationOperations["listConversations"] {
+  const prepared = (bound: ">" | "<", order: "ASC" | "DESC") =>
+    database.prepare(`SELECT id, json, bytes FROM conversations
+    WHERE tenant = ?1 AND substr(id, 1, ${KIND_LENGTH}) = substr(?2, 1, ${KIND_LENGTH}) AND seq ${bound} ?3
+      AND substr(id, 1, length(?2)) = ?2 AND at >= ?4 ORDER BY seq ${order}`);
+  const rising = prepared(">", "ASC");
+  const falling = prepared("<", "DESC");
+  return ({ tenant, since, prefix, order, after, limit, maxBytes }): FoundList => {
+    const first = order === "asc" ? 0 : Number.MAX_SAFE_INTEGER;
+    const start = after === undefined ? first : seqOf({ tenant, id: after, since });
+    if (start === undefined) return { type: "missing" };
+    const list: StoredItem[] = [];
+    let bytes = 0;
+    // Read row by row: what is behind the last is never looked at.
+    for (const row of (order === "asc" ? rising : falling).iterate(tenant, prefix, start, since)) {
+      if (list.length === limit || bytes >= maxBytes)
+        return { type: "found", list, isWhole: false };
+      bytes += Number(row["bytes"]);
+      list.push(itemOf(row));
+    }
+    return { type: "found", list, isWhole: true };
   };
 }
 

@@ -113,6 +113,7 @@ CREATE INDEX turns_by_shared ON turns (tenant, shared) WHERE shared IS NOT NULL;
 ALTER TABLE turns ADD COLUMN plan_shared TEXT;
 CREATE INDEX turns_by_plan_shared ON turns (tenant, plan_shared) WHERE plan_shared IS NOT NULL;
 `,
+  "CREATE INDEX conversations_in_order ON conversations (tenant, substr(id, 1, 4), seq)",
 ];
 
 /** Marks a file as ours: "PBay". */

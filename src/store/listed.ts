@@ -1,2 +1,0 @@
-/** How many conversations or completions are listed at most. */
-export const MOST_LISTED = 1000;
