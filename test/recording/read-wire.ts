@@ -4,6 +4,7 @@ import { sseReader } from "../../src/stream/sse.ts";
 import { runStage } from "../../src/stream/stage.ts";
 import type { TurnEvent } from "../../src/turn/event.ts";
 import type { UpstreamName } from "../../src/turn/names.ts";
+import { isName } from "../../src/recording/masking/leaf-policy.ts";
 import { shapeOf } from "../../src/recording/masking/word-mask.ts";
 
 /** The events that an answer of a dialect is read as, whole or streamed. */
@@ -31,10 +32,15 @@ export function eventsOf(dialect: string, chunks: readonly Uint8Array[]): unknow
   );
 }
 
-/** Events with every word as its shape: what a mask keeps of them. */
-export const shapes = (events: readonly unknown[]): unknown =>
-  JSON.parse(
-    JSON.stringify(events, (_, value: unknown) =>
-      typeof value === "string" ? shapeOf(value) : typeof value === "number" ? 0 : value,
-    ),
+/** Events with every word as its shape: what a mask keeps of them. Keys that are no names are words. */
+export const shapes = (events: readonly unknown[]): unknown => events.map(shapeWithin);
+
+function shapeWithin(value: unknown): unknown {
+  if (typeof value === "string") return shapeOf(value);
+  if (typeof value === "number") return 0;
+  if (Array.isArray(value)) return value.map(shapeWithin);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.entries(value).flatMap(([key, inner]): unknown[] =>
+    inner === undefined ? [] : [[isName(key) ? key : shapeOf(key), shapeWithin(inner)]],
   );
+}

@@ -48,11 +48,11 @@ export const anyWireForm = fc.record({
   fields: fc.constantFrom("none", "id", "event", "retry"),
   split: fc.integer({ min: 1, max: 64 }),
 });
-type Wiring = typeof anyWireForm extends fc.Arbitrary<infer T> ? T : never;
+export type WireForm = typeof anyWireForm extends fc.Arbitrary<infer T> ? T : never;
 export type Named = { readonly name?: string | undefined; readonly value: unknown };
 
 /** The bytes of a stream, as they come over the wire. */
-export function wireBytes(frames: readonly Named[], how: Wiring): Uint8Array[] {
+export function wireBytes(frames: readonly Named[], how: WireForm): Uint8Array[] {
   const { eol, split } = how;
   const field = (name: string, value: string): string =>
     `${name}:${how.space ? " " : ""}${value}${eol}`;

@@ -79,6 +79,8 @@ type MessageWriter = {
 };
 
 const TEXT_TAIL = `,"logprobs":[]${DELTA_TAIL}`;
+const tailWith = (logprobs: NonNullable<TextDelta["logprobs"]>): string =>
+  `,"logprobs":${JSON.stringify(writeLogprobs(logprobs))}${DELTA_TAIL}`;
 
 function messageWriter(line: NumberedFrames, items: OutputItems, message: Message): MessageWriter {
   const place = items.add(message.id, "msg", (id) => opened({ ...message, parts: [] }, id));
@@ -110,18 +112,17 @@ function messageWriter(line: NumberedFrames, items: OutputItems, message: Messag
     line.write("response.content_part.added", `${where},"part":${fields}`);
   };
   const follow = (): void => {
-    const last = message.parts.at(-1);
-    if (last === undefined || part === message.parts.length - 1) return;
-    closePart();
-    openPart(last);
+    // A part may have begun without a frame: with an annotation that this API has no form for.
+    for (const next of message.parts.slice(part + 1)) {
+      closePart();
+      openPart(next);
+    }
   };
 
   return {
     text({ text, logprobs }) {
       follow();
-      if (logprobs === undefined) return line.writeDelta(head, text, TEXT_TAIL);
-      const tail = `,"logprobs":${JSON.stringify(writeLogprobs(logprobs))}${DELTA_TAIL}`;
-      line.writeDelta(head, text, tail);
+      line.writeDelta(head, text, logprobs === undefined ? TEXT_TAIL : tailWith(logprobs));
     },
     refusal(text) {
       follow();
@@ -135,6 +136,7 @@ function messageWriter(line: NumberedFrames, items: OutputItems, message: Messag
       line.write("response.output_text.annotation.added", `${where},${fields}`);
     },
     end() {
+      follow();
       closePart();
       items.done(place, writeOutputItem(message, place.id) ?? {});
     },

@@ -68,6 +68,21 @@ describe("a Responses stream", () => {
     });
   });
 
+  it("shows a part that has nothing but an annotation without a form here", () => {
+    const note = { type: "text-note", choice, annotation: { type: "char_location" } } as const;
+    const said = write([start, note, { type: "text-break", choice }, text("a"), end]);
+    const places = named(said, "response.content_part.done").map(
+      ({ content_index }) => content_index,
+    );
+    expect(places).toEqual([0, 1]);
+    expect(named(said, "response.output_text.delta")).toMatchObject([{ content_index: 1 }]);
+    expect(responseOf(said)).toMatchObject({
+      output: [{ content: [{ text: "" }, { text: "a" }] }],
+    });
+    const alone = write([start, note, end]);
+    expect(named(alone, "response.content_part.done")).toMatchObject([{ content_index: 0 }]);
+  });
+
   it("numbers its events from 0 without gaps, or from where it is told to go on", () => {
     const said = write([start, text("a"), call(), end]);
     expect(said.map((event) => event.sequence_number)).toEqual([...said.keys()]);

@@ -102,6 +102,8 @@ function lostContent(
   for (const [at, call] of upstream.calls.entries()) {
     const own = client.calls[at];
     const [first] = call.stretches;
+    // One that the upstream did not finish need not be begun at the client.
+    if (own === undefined && !call.complete) continue;
     if (own === undefined)
       return {
         frame: first?.frame ?? 0,
@@ -123,13 +125,16 @@ function firstMissing(
   sent: string,
   shown: (text: string) => string,
 ): ReadSide["text"][number] | undefined {
+  // As one text: a stretch may end within a character.
+  const said = shown(textOf(stretches));
+  if (said === sent) return undefined;
   let at = 0;
   for (const stretch of stretches) {
-    const text = shown(stretch.text);
-    if (!sent.startsWith(text, at)) return stretch;
-    at += text.length;
+    const end = at + stretch.text.length;
+    if (!sent.startsWith(said.slice(at, end), at)) return stretch;
+    at = end;
   }
-  return at === sent.length ? undefined : stretches.at(-1);
+  return stretches.at(-1);
 }
 
 /** Whether the plan itself changes the text of answers. */

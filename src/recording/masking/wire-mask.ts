@@ -71,9 +71,11 @@ export class WireMask {
 
   /** Chunks of one stream, split where they were. */
   chunks(chunks: readonly Buffer[]): readonly Buffer[] {
-    const bytes = Buffer.concat(chunks);
-    const text = textOf(bytes);
-    const masked = bytesOf(/^[\s\ufeff]*[{[]/.test(text) ? this.body(text) : this.#frames(text));
+    const whole = textOf(Buffer.concat(chunks));
+    // A byte order mark belongs to no line.
+    const text = whole.replace(/^\ufeff/, "");
+    const mark = whole.slice(0, whole.length - text.length);
+    const masked = bytesOf(mark + (/^\s*[{[]/.test(text) ? this.body(text) : this.#frames(text)));
     let at = 0;
     return chunks.map(({ length }) => masked.subarray(at, (at += length)));
   }
@@ -94,7 +96,7 @@ export class WireMask {
     for (let at = 0; at < lines.length; at += 2) {
       const line = lines[at] ?? "";
       if (line === "") close();
-      else if (/^\ufeff?data:/.test(line)) open.push(at);
+      else if (line.startsWith("data:")) open.push(at);
       else lines[at] = this.#field(line);
     }
     close();
@@ -226,4 +228,4 @@ const rawOf = ({ text, leaves }: Document, at: number): string =>
   text.slice(leaves[at]?.start, leaves[at]?.end);
 
 /** The data of a line, behind its field name and the blank that belongs to it. */
-const dataOf = (line: string): string => line.replace(/^\ufeff?data: ?/, "");
+const dataOf = (line: string): string => line.replace(/^data: ?/, "");

@@ -3,8 +3,14 @@
 /** From 0 up to 1. */
 export type Random = () => number;
 
-/** One way that a word may begin; `seed` decides what its last character becomes. */
-type Prefix = { readonly seed: number; readonly next: Map<string, Prefix> };
+/** One way that a word may begin, and what its last character becomes. */
+type Prefix = {
+  readonly letter: string;
+  readonly seed: number;
+  readonly next: Map<string, Prefix>;
+  /** What characters behind it have become: others become others, so that keys stay apart. */
+  readonly taken: Set<string>;
+};
 
 /** Letters by their case and the bytes they take in UTF-8, so that no size changes. */
 const alphabets = {
@@ -36,7 +42,7 @@ export class WordMask {
 
   constructor(random: Random) {
     this.#random = random;
-    this.#root = this.#prefix();
+    this.#root = this.#prefix("", 0);
   }
 
   text(text: string): string {
@@ -52,40 +58,93 @@ export class WordMask {
         depth = 0;
         continue;
       }
-      if (depth < DEEPEST) {
-        at = this.#after(at, char);
+      if (depth++ < DEEPEST) {
+        at = this.#after(at, char, alphabet);
         sum = at.seed;
-      } else sum = (Math.imul(sum ^ (char.codePointAt(0) ?? 0), 0x9e3779b1) >>> 0) ^ (sum >>> 13);
-      depth++;
+        masked += at.letter;
+        continue;
+      }
+      sum = (Math.imul(sum ^ (char.codePointAt(0) ?? 0), 0x9e3779b1) >>> 0) ^ (sum >>> 13);
       masked += alphabet[(sum >>> 0) % alphabet.length] ?? char;
     }
     return masked;
   }
 
-  /** A number of JSON: it stays one, with as many digits, and its exponent stays. */
+  /**
+   * A number of JSON: it stays one, with as many digits, and its exponent stays. One
+   * that is written as JavaScript writes it still is, so that whoever reads and
+   * writes it leaves it as it is; zeros at the end of a fraction stay for the same reason.
+   */
   number(text: string): string {
-    const [digits = "", ...exponent] = text.split(/(?=e)/i);
-    let isFirst = true;
-    const masked = this.text(digits).replaceAll(/\d/g, (digit, place: number) => {
-      const was = digits[place] ?? digit;
-      const isLeading = isFirst;
-      isFirst = false;
-      return isLeading ? (was === "0" ? "0" : digit === "0" ? "1" : digit) : digit;
+    const [, core = text, zeros = "", exponent = ""] = NUMBER_PARTS.exec(text) ?? [];
+    const masked = this.#digits(core);
+    const isShort = core.length <= SAFE_DIGITS && exponent === "";
+    const written = `${core}${exponent}`;
+    if (isShort || String(Number(written)) !== written) return masked + zeros + exponent;
+    const shape = shapeOf(written);
+    for (const candidate of withOtherEnds(masked)) {
+      const own = String(Number(`${candidate}${exponent}`));
+      if (shapeOf(own) === shape && own.endsWith(exponent))
+        return own.slice(0, own.length - exponent.length) + zeros + exponent;
+    }
+    // Only the largest and the smallest there are: no others can be written at such a length.
+    return text;
+  }
+
+  /** A leading zero stays one; the first digit of others, and the last of a fraction, become none. */
+  #digits(digits: string): string {
+    const first = digits.startsWith("-") ? 1 : 0;
+    const last = digits.includes(".") ? digits.length - 1 : first;
+    return this.text(digits).replaceAll(/\d/g, (digit, place: number) => {
+      if (place === first && digits[first] === "0") return "0";
+      return digit === "0" && (place === first || place === last) ? "1" : digit;
     });
-    return masked + exponent.join("");
   }
 
-  #prefix(): Prefix {
-    return { seed: Math.floor(this.#random() * 0x1_0000_0000), next: new Map() };
+  #prefix(letter: string, seed: number): Prefix {
+    return { letter, seed, next: new Map(), taken: new Set() };
   }
 
-  #after(prefix: Prefix, char: string): Prefix {
+  #after(prefix: Prefix, char: string, alphabet: readonly string[]): Prefix {
     const known = prefix.next.get(char);
     if (known !== undefined) return known;
-    const made = this.#prefix();
+    const seed = Math.floor(this.#random() * 0x1_0000_0000);
+    let letter = char;
+    for (let step = 0; step < MOST_STEPS; step++) {
+      letter = alphabet[(seed + step) % alphabet.length] ?? char;
+      if (!prefix.taken.has(letter)) break;
+    }
+    const made = this.#prefix(letter, seed);
+    prefix.taken.add(letter);
     prefix.next.set(char, made);
     return made;
   }
+}
+
+/** As many letters as are looked at for one that is free: all of those of ASCII. */
+const MOST_STEPS = 26;
+
+/** Digits that count, zeros behind them that do not, and the exponent. */
+const NUMBER_PARTS = /^(-?\d+(?:\.\d*[1-9])?)(\.?0*)((?:[eE][+-]?\d*)?)$/;
+
+/** A number of so many characters is read and written as it is. */
+const SAFE_DIGITS = 15;
+
+/**
+ * A number, and it with other digits in its first and last place. Of those with 17
+ * digits few are written with all of them, most where the first is small.
+ */
+function* withOtherEnds(digits: string): Generator<string> {
+  const last = Number(digits.at(-1));
+  const first = digits.search(/[1-9]/);
+  for (const lead of [digits[first] ?? "", 1, 2, 3, 4, 5, 6, 7, 8, 9])
+    for (let step = 0; step < 10; step++) {
+      const end = String((last + step) % 10);
+      const inner = digits.slice(first + 1, -1);
+      yield first === digits.length - 1 || first === -1
+        ? digits
+        : `${digits.slice(0, first)}${lead}${inner}${end}`;
+    }
 }
 
 function alphabetOf(char: string): readonly string[] | undefined {
@@ -108,6 +167,13 @@ export const blotOut = (text: string): string =>
     return code < 0x800 ? "é" : code < 0x10000 ? "一" : "𠀀";
   });
 
-/** A text with every letter and digit as its class alone: what a mask keeps of it. */
+/**
+ * A text with every letter and digit as its class alone: what a mask keeps of it. A
+ * delta may end within a pair of UTF-16, and its half may be that of a letter.
+ */
 export const shapeOf = (text: string): string =>
-  text.replaceAll(/[\p{L}\p{N}\p{M}]/gu, (char) => alphabetOf(char)?.[0] ?? char);
+  text.replaceAll(/[\p{L}\p{N}\p{M}\p{Cs}]/gu, (char) => {
+    const code = char.codePointAt(0) ?? 0;
+    if (code >= 0xd800 && code <= 0xdfff) return code < 0xdc00 ? "\ud840" : "\udc00";
+    return alphabetOf(char)?.[0] ?? char;
+  });
