@@ -92,7 +92,7 @@ export function gatewayProcess({
         process.exitCode = 1;
         isUp = false;
       });
-      for (let tried = 0; tried < 200; tried++) {
+      for (let tried = 0; tried < 1200; tried++) {
         await new Promise((resolve) => setTimeout(resolve, 50));
         const health = await fetch(`http://127.0.0.1:${port}/healthz`).catch(() => undefined);
         if (health?.ok === true) {
