@@ -108,4 +108,28 @@ describe("a message that arrives over a WebSocket", () => {
     await client.turn();
     expect(served.gateway.bodyBudget.held).toBe(0);
   });
+
+  it("leaves nothing counted once it is whole, however it was split", async () => {
+    await using served = await serve({ server });
+    await using client = await opened(served, "ann");
+    const lengths = [1, 125, 126, 4000, 65_535, 65_536, 300_000];
+    for (const [at, length] of lengths.entries()) {
+      const message = JSON.stringify({
+        type: "response.create",
+        model: "demo",
+        input: "x".repeat(length),
+      });
+      const size = Math.ceil(message.length / (1 + 3 * at));
+      for (let from = 0; from < message.length; from += size) {
+        client.socket.send(message.slice(from, from + size), {
+          fin: from + size >= message.length,
+        });
+        client.socket.ping("between");
+      }
+      expect((await client.turn()).at(-1)).toMatchObject({ type: "response.completed" });
+      client.socket.ping();
+      await new Promise((heard) => client.socket.once("pong", heard));
+      expect(served.gateway.bodyBudget.held).toBe(0);
+    }
+  });
 });
