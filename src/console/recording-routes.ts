@@ -11,7 +11,9 @@ const orderSchema = z.object({
 });
 
 /** The switch of the recorder: what is configured holds again when an order ends or is taken back. */
-export function recordingRoutes(recorder: Pick<OpenRecorder, "order" | "state">): ConsoleRoute[] {
+export function recordingRoutes(
+  recorder: Pick<OpenRecorder, "order" | "state" | "settled">,
+): ConsoleRoute[] {
   const path = "/recording";
   const tell = ({ exchange }: ConsoleRequest, state = recorder.state()): void =>
     sendConsoleJson(exchange, 200, { object: "recording", ...state });
@@ -31,6 +33,15 @@ export function recordingRoutes(recorder: Pick<OpenRecorder, "order" | "state">)
         tell(request, recorder.order({ mode, forMs }));
       },
     },
-    { method: "DELETE", path, serve: (request) => tell(request, recorder.order(undefined)) },
+    {
+      method: "DELETE",
+      path,
+      async serve(request) {
+        recorder.order(undefined);
+        // Turns that are over may still be on their way to the disk, and are counted when they are there.
+        await recorder.settled();
+        tell(request);
+      },
+    },
   ];
 }

@@ -31,7 +31,7 @@ it.skipIf(missing)(
       });
     try {
       const recorded = run("record", "--", "codex", "exec", "--skip-git-repo-check", "Say hello");
-      expect(recorded.stderr).toContain("1 turns recorded in");
+      expect(recorded.stderr).toContain("1 turn recorded in");
       const [name = ""] = readdirSync(join(root, "patchbay", "recordings"));
       const file = join(root, "patchbay", "recordings", name);
       const explained = run("explain", file);

@@ -43,7 +43,7 @@ export function readBundle(text: string): Bundle {
     lines.find((line): line is LineOf<Type> => line.line === type);
   const [head, settings, request] = [first("bundle"), first("settings"), first("client-request")];
   if (head === undefined || settings === undefined || request === undefined)
-    throw bad("lacks its first lines; get the whole file again");
+    throw bad("lacks its first lines; get the whole file, or record the turn again");
   const chunks = lines.flatMap((line) =>
     line.line === "client-bytes" ? [{ at: line.at, after: line.after, bytes: bytesIn(line) }] : [],
   );
@@ -80,7 +80,9 @@ function checkedLines(text: string): readonly BundleLine[] {
 function lineIn(row: string, number: number): BundleLine {
   const value = jsonOf(row);
   if (value === undefined)
-    throw bad(`is cut off or damaged in line ${number}; get the whole file again`);
+    throw bad(
+      `is cut off or damaged in line ${number}; get the whole file, or record the turn again`,
+    );
   const line = bundleLine.safeParse(value);
   if (line.success) return line.data;
   const [problem] = line.error.issues;
@@ -94,7 +96,7 @@ function checkSeal(text: string, lines: readonly BundleLine[]): void {
   const seal = lines[at];
   if (seal?.line !== "seal")
     throw bad(
-      "has no seal: it was cut off while it was written or copied; get the whole file again",
+      "has no seal: it was cut off while it was written or copied; get the whole file, or record the turn again",
     );
   const sealedText = `${text.split("\n", at).join("\n")}\n`;
   const rest = lines.slice(at + 1);

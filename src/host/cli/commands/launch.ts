@@ -12,6 +12,7 @@ import { outputOf, runAgent } from "../launch/run-agent.ts";
 import { versionNote } from "../launch/version-note.ts";
 import { countLine, countTurns } from "../launch/turn-count.ts";
 import { watchArrivals, type Arrivals } from "../launch/arrivals.ts";
+import { recordedLine } from "../recorded-line.ts";
 
 export type LaunchOptions = {
   readonly config?: string | undefined;
@@ -203,7 +204,5 @@ function tell(
 
 async function tellRecorded({ recorder }: OwnGateway): Promise<void> {
   await recorder.settled();
-  const { written, missed, folder } = recorder.state();
-  const rest = missed === 0 ? "" : `; ${missed} could not be written`;
-  process.stderr.write(`${written} turns recorded in ${folder}${rest}\n`);
+  process.stderr.write(`${recordedLine(recorder.state())}\n`);
 }

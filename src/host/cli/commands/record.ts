@@ -5,6 +5,7 @@ import { askGateway } from "../../control/client.ts";
 import { findGateways } from "../../control/gateways.ts";
 import { onPath } from "../../../upstreams/codex/command.ts";
 import { exitCode } from "../exit-code.ts";
+import { recordedLine } from "../recorded-line.ts";
 import { agents } from "../launch/agents.ts";
 import { runAgent } from "../launch/run-agent.ts";
 import { launch } from "./launch.ts";
@@ -54,8 +55,28 @@ export async function record(command: readonly string[], options: RecordOptions)
     else process.exitCode = await runAgent(programAt(name, env), args, env);
   } finally {
     clearInterval(renewing);
-    tell(options, await switchBack(sockets), "", before.written);
+    await finish(sockets, before, options);
   }
+}
+
+/** Tells what was recorded by the gateways that are still there, and that others are not. */
+async function finish(
+  sockets: readonly string[],
+  before: State,
+  options: RecordOptions,
+): Promise<void> {
+  const answers = await Promise.allSettled(
+    sockets.map((socket) => askAll([socket], { method: "DELETE" })),
+  );
+  const states = answers.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+  if (states.length > 0) tell(options, summed(states), "", before.written);
+  const gone = answers.find((one) => one.status === "rejected");
+  if (gone === undefined) return;
+  if (gone.reason instanceof Fault) throw gone.reason;
+  process.stderr.write(
+    `The gateway has gone, and with it the turns that were under way. What was over by then is in ${before.folder}.\n`,
+  );
+  process.exitCode ??= exitCode.nobody;
 }
 
 const DEFAULT_CONTEXT = 200_000;
@@ -71,28 +92,29 @@ const askAll = async (
   const states = await Promise.all(
     sockets.map((socket) => askGateway(socket, recordingStateSchema, { path, ...asking })),
   );
+  return summed(states);
+};
+
+/** One state for several processes: their counts are added up. */
+function summed(states: readonly State[]): State {
   const [first] = states;
   if (first === undefined) throw new Fault("request.invalid", "The gateway has gone.");
   const sum = (of: (state: State) => number): number =>
     states.reduce((total, state) => total + of(state), 0);
   return { ...first, written: sum((one) => one.written), missed: sum((one) => one.missed) };
-};
+}
 
 const switchOn = ({ sockets, mode }: Order, forMs: number): Promise<State> =>
   askAll(sockets, { method: "POST", body: { mode, for_ms: forMs } });
 
-const switchBack = (sockets: readonly string[]): Promise<State> =>
-  askAll(sockets, { method: "DELETE" });
-
 function tell({ json = false }: RecordOptions, state: State, until: string, before?: number): void {
   if (json) return console.log(JSON.stringify(state));
-  const { mode, content, folder, written, missed } = state;
+  const { mode, content, folder, written } = state;
   if (until !== "")
     return void process.stderr.write(
       `Recording ${mode === "all" ? "every turn" : "turns that fail"}, content ${content}, to ${folder}${until}.\n`,
     );
-  const rest = missed === 0 ? "" : `; ${missed} could not be written`;
-  process.stderr.write(`${written - (before ?? 0)} turns recorded in ${folder}${rest}.\n`);
+  process.stderr.write(`${recordedLine({ ...state, written: written - (before ?? 0) })}\n`);
 }
 
 const interrupted = (): Promise<void> =>

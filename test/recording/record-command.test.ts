@@ -1,0 +1,170 @@
+import { once } from "node:events";
+import { readdirSync, readFileSync, statSync, truncateSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { answerInChat } from "../support/fake-model.ts";
+import { fakeUpstream, frame, sse, type Model } from "../support/fake-upstream.ts";
+import { until } from "../support/loopback.ts";
+import { openTerminal, type ServedGateway, type Terminal } from "../terminal/terminal.ts";
+
+const canaries = {
+  client: "canary-client-key-1f7e",
+  upstream: "canary-upstream-key-93ab",
+  lookalike: "sk-canary0123456789abcdef0123",
+  word: "Zanzibar",
+};
+const environment = { UPSTREAM_KEY: canaries.upstream, PATCHBAY_API_KEY: canaries.client };
+
+/** All files in a folder, by their paths. */
+const filesIn = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+
+const bundlesIn = (terminal: Terminal): string[] =>
+  filesIn(terminal.home)
+    .filter((file) => file.endsWith(".bundle.jsonl"))
+    .toSorted();
+
+const isSealed = (file: string): boolean => readFileSync(file, "utf8").includes('{"line":"seal"');
+
+/** A gateway in a process of its own, with keys that come from its environment. */
+async function served(
+  terminal: Terminal,
+  upstream: { readonly url: string },
+  content: "masked" | "full" = "masked",
+): Promise<ServedGateway> {
+  const config = {
+    upstreams: {
+      fake: { dialect: "chat", base_url: upstream.url, api_key: "${UPSTREAM_KEY}", retries: 0 },
+    },
+    models: { m: "fake/m" },
+    recording: { content },
+  };
+  return terminal.serve(
+    ["--config", terminal.write("patchbay.yaml", JSON.stringify(config))],
+    environment,
+  );
+}
+
+const ask = ({ url }: ServedGateway, id: string): Promise<Response> =>
+  fetch(`${url}/v1/chat/completions`, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      authorization: `Bearer ${canaries.client}`,
+      "x-request-id": id,
+    },
+    body: JSON.stringify({
+      model: "m",
+      stream: true,
+      messages: [{ role: "user", content: `Keys: ${Object.values(canaries).join(" and ")}` }],
+      tools: [{ type: "function", function: { name: "look", parameters: { type: "object" } } }],
+    }),
+  });
+
+/** Says back what it was asked, and calls with it. */
+const echo: Model = ({ body, headers }) => {
+  const text = `${String(body["messages"][0].content)} ${String(headers.authorization)}`;
+  const input = JSON.stringify({ text });
+  return answerInChat(body, { text, calls: [{ id: "call_1", name: "look", arguments: input }] });
+};
+
+/** Runs `patchbay record` while something is done, as if somebody pressed Ctrl-C behind it. */
+async function whileRecording(
+  terminal: Terminal,
+  run: () => Promise<void>,
+): Promise<{ readonly code: number | null; readonly errors: string }> {
+  const child = terminal.start(["record"]);
+  let errors = "";
+  const { promise: begun, resolve } = Promise.withResolvers<void>();
+  child.stderr.setEncoding("utf8").on("data", (piece: string) => {
+    errors += piece;
+    if (errors.includes("until this command ends")) resolve();
+  });
+  const over = once(child, "close") as Promise<[number | null]>;
+  await Promise.race([begun, over]);
+  await run();
+  child.kill("SIGINT");
+  const [code] = await over;
+  return { code, errors };
+}
+
+describe.skipIf(process.platform === "win32")("patchbay record", { timeout: 60_000 }, () => {
+  it.each(["masked", "full"] as const)(
+    "records the turns of a plain client while it runs, with no key in any file (%s)",
+    async (content) => {
+      await using upstream = await fakeUpstream(echo);
+      await using terminal = openTerminal();
+      const gateway = await served(terminal, upstream, content);
+      await (await ask(gateway, "before")).text();
+      const { code, errors } = await whileRecording(terminal, async () => {
+        expect(await (await ask(gateway, "during")).text()).toContain("[DONE]");
+      });
+      await (await ask(gateway, "behind")).text();
+      expect(errors).toContain(`Recording every turn, content ${content}, to ${terminal.home}`);
+      expect(errors).toContain("1 turn recorded in");
+      expect(code).toBe(0);
+      expect(bundlesIn(terminal)).toEqual([expect.stringContaining("-during.bundle.jsonl")]);
+      const secret = [canaries.client, canaries.upstream, canaries.lookalike];
+      const hidden = content === "masked" ? Object.values(canaries) : secret;
+      const leaks = filesIn(terminal.home).flatMap((file) =>
+        hidden.filter((one) => readFileSync(file).includes(one)).map((one) => `${one} in ${file}`),
+      );
+      expect(leaks).toEqual([]);
+      const [explained, replayed, checked] = await Promise.all([
+        terminal.patchbayWith(environment, "explain", "during"),
+        terminal.patchbayWith(environment, "replay", "during"),
+        terminal.patchbayWith(environment, "bundle", "during", "--check"),
+      ]);
+      expect(explained).toMatchObject({ code: 0, errors: "" });
+      expect(explained.out).toContain("Nothing is unlawful on either side.");
+      expect(replayed).toEqual({ code: 0, errors: "", out: "Turn during replays the same.\n" });
+      expect(checked).toMatchObject({ code: 0, errors: "" });
+      expect(checked.out).toContain("No key was found.");
+      expect(checked.out).toContain("authorization");
+    },
+  );
+
+  it("says that a gateway which was killed has gone, and what is cut off is told as such", async () => {
+    const { promise: never } = Promise.withResolvers<void>();
+    const half: Model = (request, at) =>
+      at === 0
+        ? echo(request, at)
+        : sse(frame({ choices: [{ index: 0, delta: { content: "Half an" } }] }), never);
+    await using upstream = await fakeUpstream(half);
+    await using terminal = openTerminal();
+    const gateway = await served(terminal, upstream);
+    const { code, errors } = await whileRecording(terminal, async () => {
+      await (await ask(gateway, "whole")).text();
+      await until(() => bundlesIn(terminal).some((file) => isSealed(file)));
+      const answer = await ask(gateway, "half");
+      await answer.body?.getReader().read();
+      await gateway.stop("SIGKILL");
+    });
+    expect(code).toBe(3);
+    expect(errors).toContain("The gateway has gone, and with it the turns that were under way.");
+    expect(bundlesIn(terminal)).toEqual([expect.stringContaining("-whole.bundle.jsonl")]);
+    const [whole, lost] = await Promise.all([
+      terminal.patchbay("explain", "whole"),
+      terminal.patchbay("explain", "half"),
+    ]);
+    expect(whole).toMatchObject({ code: 0, errors: "" });
+    expect(lost).toMatchObject({ code: 2, out: "" });
+    expect(lost.errors).toContain("no turn of that id in");
+    // As a gateway leaves one that is killed while it writes.
+    const [file = ""] = bundlesIn(terminal);
+    truncateSync(file, statSync(file).size - 20);
+    const cut =
+      /^The bundle is cut off or damaged in line \d+; get the whole file, or record the turn again\.\n$/;
+    const outputs = await Promise.all([
+      terminal.patchbay("explain", "whole"),
+      terminal.patchbay("replay", "whole", "--json"),
+      terminal.patchbay("bundle", "whole", "--check"),
+    ]);
+    for (const { code, out, errors } of outputs) {
+      expect({ code, out }).toEqual({ code: 2, out: "" });
+      expect(errors).toMatch(cut);
+    }
+  });
+});
