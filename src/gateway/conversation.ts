@@ -1,6 +1,6 @@
 import { itemsText } from "../store/chain-rows.ts";
 import { noStore } from "../store/none.ts";
-import type { StoredItem } from "../store/store.ts";
+import type { ConversationEntry } from "../store/store.ts";
 import type { TurnDone } from "../telemetry/happening.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Tenant } from "../turn/tenant.ts";
@@ -12,8 +12,9 @@ import type { Job } from "./turn-run.ts";
 
 /** A conversation that a turn has to itself. */
 export type HeldConversation = {
-  /** Adds what the turn added to it, if anything, and lets it go. */
-  readonly release: (items?: readonly StoredItem[]) => Promise<void>;
+  readonly id: string;
+  /** Lets others have it. */
+  readonly release: () => Promise<void>;
 };
 
 /** A lease lasts this long and is renewed at a third of it: one whose owner is gone ends soon. */
@@ -86,11 +87,11 @@ async function hold(
   renewLater();
   let isOver = false;
   return {
-    async release(items = []) {
+    id,
+    async release() {
       if (isOver) return;
       isOver = true;
       cancel();
-      if (items.length > 0) await conversations.addConversationItems(tenant, id, items);
       await conversations.releaseConversation(tenant, id, lease.owner);
     },
   };
@@ -105,17 +106,16 @@ export const storedPart = (
     ? left
     : { ...left, items: [], response: undefined };
 
-/** A conversation takes in turns that have ended, and no others. */
-export async function addTurn(
-  conversation: HeldConversation,
+/** What a turn adds to its conversation, which takes in turns that have ended, and no others. */
+export function conversationEntry(
+  { id }: HeldConversation,
   left: AnswerLeft | undefined,
   { outcome }: Pick<TurnDone, "outcome">,
-): Promise<void> {
+): ConversationEntry | undefined {
   const hasEnded = outcome === "completed" || outcome === "incomplete";
   const input = left?.response?.input;
-  await conversation.release(
-    hasEnded && left !== undefined && input !== undefined ? [...input, ...left.items] : [],
-  );
+  if (!hasEnded || left === undefined || input === undefined) return undefined;
+  return { id, items: [...input, ...left.items] };
 }
 
 /** The same words whether it is unknown, has expired, was deleted or is somebody else's. */

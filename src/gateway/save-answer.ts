@@ -1,7 +1,7 @@
 import type { TurnDone } from "../telemetry/happening.ts";
 import type { Answer } from "./answer.ts";
 import { saveCompletion } from "./completion.ts";
-import { addTurn, storedPart, type HeldConversation } from "./conversation.ts";
+import { conversationEntry, storedPart, type HeldConversation } from "./conversation.ts";
 import { saveTurn, type AnswerLeft, type Saving } from "./save-turn.ts";
 import type { GatewayState } from "./state.ts";
 import type { Job } from "./turn-run.ts";
@@ -28,7 +28,8 @@ async function saveInConversation(
   job: Job,
   { done, left, conversation }: Ended & { readonly conversation: HeldConversation },
 ): Promise<boolean> {
-  const stored = await saveTurn(state, job.tenant, done, storedPart(job, left));
-  await addTurn(conversation, left, done);
+  const entry = conversationEntry(conversation, left, done);
+  const stored = await saveTurn(state, job.tenant, done, storedPart(job, left), entry);
+  await conversation.release();
   return stored;
 }

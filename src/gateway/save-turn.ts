@@ -1,5 +1,5 @@
 import { noStore } from "../store/none.ts";
-import type { ResponseRecord, SealOwner, StoredItem } from "../store/store.ts";
+import type { ConversationEntry, ResponseRecord, SealOwner, StoredItem } from "../store/store.ts";
 import type { Report, TurnDone } from "../telemetry/happening.ts";
 import type { Decision } from "../turn/decision.ts";
 import { Fault } from "../turn/fault.ts";
@@ -46,6 +46,7 @@ export function saveTurn(
   tenant: Tenant,
   done: TurnDone,
   answer: AnswerLeft | undefined,
+  conversation?: ConversationEntry,
 ): Saving {
   if (store === noStore) return false;
   const failed = (error: unknown): false => {
@@ -67,6 +68,7 @@ export function saveTurn(
           plan: keptPlan(answer.round, answer),
           seals: sealOwners(answer),
           isPrivate: answer.isPrivate,
+          conversation,
           usage,
         };
   try {

@@ -106,6 +106,9 @@ export class MemoryStore implements Store {
     if (answerId !== undefined && plan !== undefined)
       this.#plans.open(tenant, plan.bytes + ENTRY_BYTES)?.set(answerId, { at, value: plan });
     this.#saveAnswer(turn);
+    const { conversation } = turn;
+    if (conversation !== undefined)
+      void this.conversations.addConversationItems(tenant, conversation.id, conversation.items);
     return undefined;
   }
 

@@ -5,7 +5,7 @@ import type { SharedText } from "../turn/shared-text.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Fields } from "../turn/turn.ts";
 import { joinGroups } from "./item-groups.ts";
-import type { StoredItem, StoredTurn, UsageEntry } from "./store.ts";
+import type { ConversationEntry, StoredItem, StoredTurn, UsageEntry } from "./store.ts";
 
 /** What a turn leaves behind, as the rows of a database: texts and numbers, and nothing that has to be called. */
 export type TurnRecord = {
@@ -31,6 +31,7 @@ export type TurnRecord = {
   readonly planBytes: number;
   /** Pairs of seal and upstream. */
   readonly seals: readonly (readonly [string, string])[];
+  readonly conversation: ConversationEntry | null;
   readonly usage: UsageEntry | undefined;
 };
 
@@ -60,10 +61,10 @@ const sharedRecord = memoizeByIdentity(({ text }: SharedText): SharedRecord => (
 
 /** The rows of a turn. Throws a Fault where a database could not take them. */
 export function recordOf(turn: StoredTurn, maxPlanBytes: number): TurnRecord {
-  const { tenant, at, answerId = null, response, seals, usage } = turn;
+  const { tenant, at, answerId = null, response, seals, conversation, usage } = turn;
   const input = response?.input ?? [];
   const items = input.length === 0 ? turn.items : [...input, ...turn.items];
-  check(turn, items);
+  check(turn, conversation === undefined ? items : [...items, ...conversation.items]);
   const itemRows = joinGroups(items);
   let itemBytes = 0;
   for (const { json } of itemRows) itemBytes += Buffer.byteLength(json);
@@ -87,6 +88,7 @@ export function recordOf(turn: StoredTurn, maxPlanBytes: number): TurnRecord {
     planShared: plan?.shared ?? null,
     planBytes: plan?.bytes ?? 0,
     seals: seals.map(({ seal, upstream }) => [seal, upstream]),
+    conversation: conversation ?? null,
     usage: usage && { ...usage, model: storableText(usage.model) },
   };
 }

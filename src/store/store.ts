@@ -79,11 +79,16 @@ export type StoredTurn = {
   readonly response?: ResponseRecord | undefined;
   readonly plan?: StoredPlan | undefined;
   readonly seals: readonly SealOwner[];
+  /** What its conversation takes in, in the same write. */
+  readonly conversation?: ConversationEntry | undefined;
   /** Whether answer and items may not leave the connection that they were asked for on. */
   readonly isPrivate?: boolean | undefined;
   /** None where another write of the same turn counts it. */
   readonly usage?: UsageEntry | undefined;
 };
+
+/** The items that a turn adds to a conversation; nothing is added where that is gone. */
+export type ConversationEntry = { readonly id: string; readonly items: readonly StoredItem[] };
 
 /** An item as its dialect wrote it. As text: it has a weight then, and most are never read again. */
 export type StoredItem = {

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Clock } from "../turn/clock.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Tenant } from "../turn/tenant.ts";
+import { conversationItemsBytes } from "./conversations.ts";
 import type { Batch } from "./database.ts";
 import type { TurnRecord } from "./record.ts";
 
@@ -79,7 +80,8 @@ export class WriteQueue {
   /** Resolves when the turn is committed. */
   add(record: TurnRecord): Promise<void> {
     const shared = (record.shared?.text.length ?? 0) + (record.planShared?.text.length ?? 0);
-    const bytes = record.bytes + record.planBytes + shared + ENTRY_BYTES;
+    const added = conversationItemsBytes(record.conversation?.items ?? []);
+    const bytes = record.bytes + record.planBytes + shared + added + ENTRY_BYTES;
     if (this.#isClosed) return Promise.reject(closed());
     if (this.#bytes + bytes > QUEUE_BYTES && this.#bytes > 0)
       return Promise.reject(this.#fault ?? overfull());
@@ -258,8 +260,8 @@ export class WriteQueue {
 }
 
 /** The client waits for the end of an answer that is stored, and the next request may refer to items and seals. */
-const isPressing = ({ items, response, seals }: TurnRecord): boolean =>
-  items.length > 0 || response !== null || seals.length > 0;
+const isPressing = ({ items, response, seals, conversation }: TurnRecord): boolean =>
+  items.length > 0 || response !== null || seals.length > 0 || conversation !== null;
 
 const batchOf = (entries: readonly Queued[]): QueuedBatch => ({ id: randomUUID(), entries });
 

@@ -394,6 +394,26 @@ export function describeStore(kind: string, open: OpenStore): void {
       await store.close();
     });
 
+    it("adds to a conversation what a turn brings to it, and stores the turn where that is gone", async () => {
+      const { store } = await opened();
+      const { conversations } = store;
+      const fresh = { tenant: "ann", id: "conv_1", at: 0, json: "{}", items: [item("first")] };
+      await conversations.createConversation(fresh);
+      const entry = (id: string, name: string) => ({ id, items: [item(`${name}-1`), item(name)] });
+      await Promise.all([
+        store.saveTurn(answer("a", { conversation: entry("conv_1", "a") })),
+        store.saveTurn(turn({ conversation: entry("conv_1", "b") })),
+        store.saveTurn(answer("c", { conversation: entry("conv_gone", "c") })),
+        store.saveTurn(answer("d", { tenant: "bob", conversation: entry("conv_1", "d") })),
+      ]);
+      const found = await conversations.loadConversation("ann", "conv_1", 1_000_000);
+      const ids = found.type === "found" ? found.items.map(({ id }) => id) : [];
+      expect(ids).toEqual(["first", "a-1", "a", "b-1", "b"]);
+      expect((await store.findResponse("ann", "c"))?.id).toBe("c");
+      expect((await store.findResponse("bob", "d"))?.id).toBe("d");
+      await store.close();
+    });
+
     it("keeps no response of a turn that is not to be stored", async () => {
       const { store } = await opened();
       await store.saveTurn(turn({ answerId: "a" }));

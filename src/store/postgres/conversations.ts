@@ -132,7 +132,7 @@ WITH gone AS (${conversations} RETURNING tenant, id), items AS (
 ) SELECT 1 FROM gone`;
 
 export async function addConversationItems(
-  sql: Sql,
+  sql: Asking,
   { tenant, id, since, items, at }: AddItemsQuery,
   offset: number,
 ): Promise<boolean> {

@@ -41,7 +41,7 @@ export function openPostgres(url: string, clock: Clock): Database {
     write: (batch) =>
       connection.ask(async ({ sql, offset }) => {
         try {
-          await writeBatch(sql, batch, offset);
+          await writeWithConversations(sql, batch, offset);
         } catch (error) {
           if (!isWrittenAlready(error)) throw error;
         }
@@ -85,6 +85,18 @@ export function openPostgres(url: string, clock: Clock): Database {
     secret: (query) => connection.ask(({ sql }) => secret(sql, query)),
     close: () => connection.close(),
   };
+}
+
+/** One statement, or one transaction where conversations take in turns. */
+async function writeWithConversations(sql: Sql, batch: Batch, offset: number): Promise<void> {
+  const inConversations = batch.turns.filter(({ conversation }) => conversation !== null);
+  if (inConversations.length === 0) return writeBatch(sql, batch, offset);
+  await sql.begin(async (transaction) => {
+    await writeBatch(transaction, batch, offset);
+    for (const { tenant, at, conversation } of inConversations)
+      if (conversation !== null)
+        await addConversationItems(transaction, { tenant, since: 0, at, ...conversation }, offset);
+  });
 }
 
 /** What fails here is done with a later turn of the same chain: the turns themselves are written. */

@@ -56,7 +56,11 @@ const tables = [turnColumns, partColumns, sealColumns, usageColumns, sharedColum
 const statement = writeSql();
 
 /** Writes a batch; the time of each turn is `offset` later by the database's clock. */
-export async function writeBatch(sql: Sql, { id, turns }: Batch, offset: number): Promise<void> {
+export async function writeBatch(
+  sql: Pick<Sql, "unsafe">,
+  { id, turns }: Batch,
+  offset: number,
+): Promise<void> {
   const turnRows: Cell[][] = [];
   const partRows: Cell[][] = [];
   const seals = new Map<string, Cell[]>();

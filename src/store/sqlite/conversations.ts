@@ -8,7 +8,8 @@ import {
 } from "../conversations.ts";
 import type { ConversationOperations } from "../database.ts";
 import { fairShares } from "../fair-share.ts";
-import type { StoredItem } from "../store.ts";
+import type { Tenant } from "../../turn/tenant.ts";
+import type { ConversationEntry, StoredItem } from "../store.ts";
 import { inTransaction } from "./transaction.ts";
 
 type Key = { readonly tenant: string; readonly id: string; readonly since: number };
@@ -94,6 +95,21 @@ function lister(
       list.push(itemOf(row));
     }
     return { type: "found", list, isWhole: true };
+  };
+}
+
+/** Adds what a turn brings to its conversation, within the transaction of the turn. */
+export function conversationWriting(
+  database: DatabaseSync,
+): (tenant: Tenant, entry: ConversationEntry, at: number) => void {
+  const find = database.prepare("SELECT seq FROM conversations WHERE tenant = ? AND id = ?");
+  const { addItems, touch } = itemStatements(database);
+  return (tenant, { id, items }, at) => {
+    const row = find.get(tenant, id);
+    if (row === undefined) return;
+    const seq = Number(row["seq"]);
+    addItems(seq, items);
+    touch.run(conversationItemsBytes(items), at, seq);
   };
 }
 

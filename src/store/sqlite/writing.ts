@@ -2,6 +2,7 @@ import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import { FIRST_ITEM_PLACE, PLAN_PLACE, RESPONSE_PLACE } from "../chain-rows.ts";
 import type { Operations } from "../database.ts";
 import { hasRows, sharedTexts, type TurnRecord } from "../record.ts";
+import { conversationWriting } from "./conversations.ts";
 import { PARTS, SqliteSegments } from "./segments.ts";
 import { inTransaction } from "./transaction.ts";
 import { batchUsage, MODELS_KEPT, OTHER, usageColumn, usageCounts } from "../usage-sums.ts";
@@ -19,6 +20,7 @@ export function sqliteWriting(database: DatabaseSync): Pick<Operations, "write">
   const insertShared = database.prepare("INSERT OR IGNORE INTO shared_texts VALUES (?, ?, ?, ?)");
   const segments = new SqliteSegments(database);
   const addUsage = database.prepare(usageSql());
+  const addToConversation = conversationWriting(database);
 
   function writeTurn(turn: TurnRecord): void {
     const { tenant, answerId, response, plan, items } = turn;
@@ -44,7 +46,11 @@ export function sqliteWriting(database: DatabaseSync): Pick<Operations, "write">
     // A commit either returns or is rolled back, so no batch comes twice.
     write: ({ turns }) =>
       inTransaction(database, () => {
-        for (const turn of turns) if (hasRows(turn)) writeTurn(turn);
+        for (const turn of turns) {
+          if (hasRows(turn)) writeTurn(turn);
+          if (turn.conversation !== null)
+            addToConversation(turn.tenant, turn.conversation, turn.at);
+        }
         for (const { tenant, digest, text } of sharedTexts(turns))
           insertShared.run(tenant, digest, Buffer.byteLength(text), text);
         for (const { tenant, hour, model, sum } of batchUsage(turns)) {
