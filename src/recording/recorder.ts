@@ -10,6 +10,7 @@ import { bundleName, prune, saveBundle } from "./bundle-folder.ts";
 import { writeBundle } from "./bundle/write-bundle.ts";
 import { secretsIn } from "./masking/secrets.ts";
 import type { Random } from "./masking/word-mask.ts";
+import { finishInSlices } from "./steps.ts";
 import { MAX_TURN_BYTES, TurnRecord, type SeenTurn } from "./turn-record.ts";
 
 export type RecordingMode = Config["telemetry"]["recording"];
@@ -158,7 +159,10 @@ class BundleQueue {
     const folder = this.#folder();
     try {
       const options = { content, names, secrets: this.#secrets, random: this.#random };
-      const text = writeBundle(turn, options);
+      const text = await finishInSlices(writeBundle(turn, options), {
+        now: () => this.#options.clock.now(),
+        pause: setImmediate,
+      });
       await saveBundle(folder, bundleName(turn.startedAt, turn.requestId), text);
       this.written++;
       this.#isTroubled = false;

@@ -1,7 +1,5 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { scrubber } from "../../src/recording/masking/secrets.ts";
-import { WireMask } from "../../src/recording/masking/wire-mask.ts";
 import { chatCalls } from "../quirks/chat-calls.ts";
 import { chatEndings } from "../quirks/chat-endings.ts";
 import { chatText } from "../quirks/chat-text.ts";
@@ -11,13 +9,8 @@ import { hostedItems } from "../quirks/hosted.ts";
 import { written, type Quirk } from "../quirks/quirk.ts";
 import { responsesEndings } from "../quirks/responses-endings.ts";
 import { responsesItems } from "../quirks/responses.ts";
-import { eventsOf, shapes } from "./read-wire.ts";
-
-const newMask = (content: "masked" | "full" = "masked"): WireMask => {
-  let state = 7;
-  const random = (): number => (state = (state * 48271) % 0x7fffffff) / 0x7fffffff;
-  return new WireMask({ content, names: "kept", scrub: scrubber([]), random });
-};
+import { growth, LINEAR } from "../support/growth.ts";
+import { eventsOf, maskChunks, shapes } from "./read-wire.ts";
 
 const rows = [
   ...[chatCalls, chatText, chatEndings, chatErrors, framing].flatMap((list) =>
@@ -42,7 +35,7 @@ const splitAt = (bytes: Buffer, size: number): Buffer[] =>
 describe("masked streams", () => {
   it.each(rows)("$dialect: $quirk is read as the same events", (row) => {
     const chunks = splitAt(bytesOf(row), 11);
-    const masked = newMask().chunks(chunks);
+    const masked = maskChunks(chunks);
     expect(masked.map(({ length }) => length)).toEqual(chunks.map(({ length }) => length));
     expect(shapes(eventsOf(row.dialect, masked))).toEqual(shapes(eventsOf(row.dialect, chunks)));
   });
@@ -55,8 +48,8 @@ describe("masked streams", () => {
         fc.constantFrom("masked", "full"),
         (row, size, content) => {
           const bytes = bytesOf(row);
-          const split = Buffer.concat(newMask(content).chunks(splitAt(bytes, size)));
-          expect(split).toEqual(Buffer.concat(newMask(content).chunks([bytes])));
+          const split = Buffer.concat(maskChunks(splitAt(bytes, size), content));
+          expect(split).toEqual(Buffer.concat(maskChunks([bytes], content)));
         },
       ),
       { numRuns: 300 },
@@ -66,7 +59,15 @@ describe("masked streams", () => {
   it("that hold no keys are as they were where content is full", () => {
     for (const row of rows) {
       const bytes = bytesOf(row);
-      expect(Buffer.concat(newMask("full").chunks([bytes]))).toEqual(bytes);
+      expect(Buffer.concat(maskChunks([bytes], "full"))).toEqual(bytes);
     }
+  });
+
+  it("take time in proportion to their length", async () => {
+    const frame = (at: number): string =>
+      `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: `word${at} and ${at}` } }] })}\n\n`;
+    const mask = (frames: number): unknown =>
+      maskChunks(Array.from({ length: frames }, (_, at) => Buffer.from(frame(at))));
+    expect(await growth(mask, 3000)).toBeLessThan(LINEAR);
   });
 });

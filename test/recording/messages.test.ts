@@ -4,8 +4,6 @@ import { nodePlatform } from "../../src/host/platform/node.ts";
 import { readBundle } from "../../src/recording/bundle/read-bundle.ts";
 import { explain } from "../../src/recording/explain/explain.ts";
 import { replayBundle } from "../../src/recording/replay/replay.ts";
-import { scrubber } from "../../src/recording/masking/secrets.ts";
-import { WireMask } from "../../src/recording/masking/wire-mask.ts";
 import { answerInChat, answerInResponses } from "../support/fake-model.ts";
 import { cut, fakeUpstream, sse, type Model, type Step } from "../support/fake-upstream.ts";
 import { anyAnswer, anyWireForm, wireBytes, type WireForm } from "../support/random-answers.ts";
@@ -13,13 +11,7 @@ import { onto } from "../support/serve.ts";
 import { messagesRecordings } from "../support/messages-recordings.ts";
 import { anyMessagesStream, namedFrames, type MessagesStream } from "./messages-streams.ts";
 import { recordedGateway } from "./recorded-gateway.ts";
-import { eventsOf, shapes } from "./read-wire.ts";
-
-const newMask = (content: "masked" | "full" = "masked"): WireMask => {
-  let state = 7;
-  const random = (): number => (state = (state * 48271) % 0x7fffffff) / 0x7fffffff;
-  return new WireMask({ content, names: "kept", scrub: scrubber([]), random });
-};
+import { eventsOf, maskChunks, shapes } from "./read-wire.ts";
 
 const bytesIn = (stream: MessagesStream, how: WireForm): Buffer[] =>
   wireBytes(namedFrames(stream), how).map((bytes) => Buffer.from(bytes));
@@ -29,7 +21,7 @@ describe("masked streams of Messages", () => {
     fc.assert(
       fc.property(anyMessagesStream, anyWireForm, (stream, how) => {
         const chunks = bytesIn(stream, how);
-        const masked = newMask().chunks(chunks);
+        const masked = maskChunks(chunks);
         expect(masked.map(({ length }) => length)).toEqual(chunks.map(({ length }) => length));
         expect(shapes(eventsOf("messages", masked))).toEqual(shapes(eventsOf("messages", chunks)));
       }),
@@ -41,7 +33,7 @@ describe("masked streams of Messages", () => {
     fc.assert(
       fc.property(anyMessagesStream, anyWireForm, (stream, how) => {
         const chunks = bytesIn(stream, how);
-        expect(newMask("full").chunks(chunks)).toEqual(chunks);
+        expect(maskChunks(chunks, "full")).toEqual(chunks);
       }),
       { numRuns: 100 },
     );
@@ -51,8 +43,8 @@ describe("masked streams of Messages", () => {
     fc.assert(
       fc.property(anyMessagesStream, anyWireForm, (stream, how) => {
         const chunks = bytesIn(stream, how);
-        const whole = newMask().chunks([Buffer.concat(chunks)]);
-        expect(Buffer.concat(newMask().chunks(chunks))).toEqual(Buffer.concat(whole));
+        const whole = maskChunks([Buffer.concat(chunks)]);
+        expect(Buffer.concat(maskChunks(chunks))).toEqual(Buffer.concat(whole));
       }),
       { numRuns: 100 },
     );
@@ -60,9 +52,9 @@ describe("masked streams of Messages", () => {
 
   it("keep what they are behind a byte order mark, streamed and whole", () => {
     const stream = Buffer.from("\ufeffevent: ping\ndata: {}\n\n");
-    expect(newMask().chunks([stream])).toEqual([stream]);
+    expect(maskChunks([stream])).toEqual([stream]);
     const whole = Buffer.from('\ufeff{"type":"message","role":"assistant","content":[]}');
-    expect(newMask().chunks([whole])).toEqual([whole]);
+    expect(maskChunks([whole])).toEqual([whole]);
   });
 
   it.skipIf(messagesRecordings.length === 0).each(messagesRecordings)(
@@ -70,7 +62,7 @@ describe("masked streams of Messages", () => {
     ({ streamed, data }) => {
       const text = streamed ? data.map((one) => `data: ${one}\n\n`).join("") : (data[0] ?? "");
       const bytes = Buffer.from(text);
-      const masked = newMask().chunks([bytes]);
+      const masked = maskChunks([bytes]);
       expect(shapes(eventsOf("messages", masked))).toEqual(shapes(eventsOf("messages", [bytes])));
     },
   );

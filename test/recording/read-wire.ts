@@ -5,6 +5,9 @@ import { runStage } from "../../src/stream/stage.ts";
 import type { TurnEvent } from "../../src/turn/event.ts";
 import type { UpstreamName } from "../../src/turn/names.ts";
 import { isName } from "../../src/recording/masking/leaf-policy.ts";
+import { scrubber } from "../../src/recording/masking/secrets.ts";
+import { WireMask } from "../../src/recording/masking/wire-mask.ts";
+import { finishSteps } from "../../src/recording/steps.ts";
 import { shapeOf } from "../../src/recording/masking/word-mask.ts";
 
 /** The events that an answer of a dialect is read as, whole or streamed. */
@@ -30,6 +33,17 @@ export function eventsOf(dialect: string, chunks: readonly Uint8Array[]): unknow
   return runStage(normalizeStream<UpstreamName>(), events).map((event) =>
     event.type === "turn-fail" ? { type: event.type, code: event.fault.code } : event,
   );
+}
+
+/** Chunks of a stream as a bundle has them, by a mask that is the same each time. */
+export function maskChunks(
+  chunks: readonly Buffer[],
+  content: "masked" | "full" = "masked",
+): readonly Buffer[] {
+  let state = 7;
+  const random = (): number => (state = (state * 48271) % 0x7fffffff) / 0x7fffffff;
+  const mask = new WireMask({ content, names: "kept", scrub: scrubber([]), random });
+  return finishSteps(mask.chunks(chunks));
 }
 
 /** Events with every word as its shape: what a mask keeps of them. Keys that are no names are words. */

@@ -8,6 +8,7 @@ import { version } from "../../upstreams/version.ts";
 import { scrubber, secretsIn } from "../masking/secrets.ts";
 import { WireMask } from "../masking/wire-mask.ts";
 import type { Random } from "../masking/word-mask.ts";
+import type { Steps } from "../steps.ts";
 import type { Entry, SeenTurn } from "../turn-record.ts";
 import { BUNDLE_VERSION, type BundleLine, type Settings } from "./line.ts";
 
@@ -17,7 +18,7 @@ export type WriteOptions = Pick<RecordingSettings, "content" | "names"> & {
   readonly random: Random;
 };
 
-export function writeBundle(turn: SeenTurn, options: WriteOptions): string {
+export function* writeBundle(turn: SeenTurn, options: WriteOptions): Steps<string> {
   const { content, names, random } = options;
   const secrets = [...new Set([...options.secrets, ...secretsIn(turn.config)])];
   const scrub = scrubber(secrets);
@@ -34,14 +35,16 @@ export function writeBundle(turn: SeenTurn, options: WriteOptions): string {
     path: scrub(request.path),
     headers: headers(request.headers),
     ...(request.socket && { socket: true }),
-    body: mask.body(request.body),
+    body: yield* mask.body(request.body),
   };
-  const wires = wireLines(turn.entries, { mask, headers, scrub });
+  const wires = yield* wireLines(turn.entries, { mask, headers, scrub });
   const lines: BundleLine[] = [
     { line: "settings", ...settingsOf(turn) },
     client,
     ...wires,
-    ...accountLines(turn, (json) => (names === "masked" ? mask.body(json) : scrub(json))),
+    ...(yield* accountLines(turn, function* (json) {
+      return names === "masked" ? yield* mask.body(json) : scrub(json);
+    })),
   ];
   const head: BundleLine = {
     line: "bundle",
@@ -55,24 +58,32 @@ export function writeBundle(turn: SeenTurn, options: WriteOptions): string {
     names,
     left_out: [...leftOut].toSorted(),
   };
-  return sealed([head, ...lines], secrets);
+  return yield* sealed([head, ...lines], secrets);
 }
 
-/** Lines with their seal. What a mask missed of known secrets is taken out of the whole at last. */
-function sealed(lines: readonly BundleLine[], secrets: readonly string[] = []): string {
-  const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
-  const clean = scrubber(secrets, [])(text);
+/** Lines with their seal. What a mask missed of known secrets is taken out of them at last. */
+function* sealed(lines: readonly BundleLine[], secrets: readonly string[]): Steps<string> {
+  const scrub = scrubber(secrets, []);
+  let clean = "";
+  for (const line of lines) {
+    clean += `${scrub(JSON.stringify(line))}\n`;
+    yield;
+  }
   const seal = { line: "seal", lines: lines.length, sha256: hash("sha256", clean) };
   return `${clean}${JSON.stringify(seal)}\n`;
 }
 
-function accountLines({ plan, done }: SeenTurn, clean: (json: string) => string): BundleLine[] {
-  const copy = (value: object): Record<string, unknown> =>
-    JSON.parse(clean(JSON.stringify(value))) as Record<string, unknown>;
-  return [
-    ...(plan === undefined ? [] : [{ line: "plan" as const, plan: copy(plan) }]),
-    ...(done === undefined ? [] : [{ line: "done" as const, done: copy(done) }]),
-  ];
+function* accountLines(
+  { plan, done }: SeenTurn,
+  clean: (json: string) => Steps<string>,
+): Steps<BundleLine[]> {
+  const lines: BundleLine[] = [];
+  const copy = function* (value: object): Steps<Record<string, unknown>> {
+    return JSON.parse(yield* clean(JSON.stringify(value))) as Record<string, unknown>;
+  };
+  if (plan !== undefined) lines.push({ line: "plan", plan: yield* copy(plan) });
+  if (done !== undefined) lines.push({ line: "done", done: yield* copy(done) });
+  return lines;
 }
 
 /** What decides how the turn goes, and nothing that is secret or says where anything is. */
@@ -122,19 +133,21 @@ type Writing = {
 };
 
 /** All entries as lines. The bytes of one stream are masked as one, and split as they were. */
-function wireLines(entries: readonly Entry[], writing: Writing): BundleLine[] {
+function* wireLines(entries: readonly Entry[], writing: Writing): Steps<BundleLine[]> {
   const { mask } = writing;
   const chunks = new Map<Entry, Buffer>();
   const texts = new Map<Entry, string>();
   for (const stream of Map.groupBy(entries, streamOf).values()) {
     const bytes = stream.flatMap((entry) => ("bytes" in entry ? [entry] : []));
-    const masked = mask.chunks(bytes.map((entry) => entry.bytes));
+    const masked = yield* mask.chunks(bytes.map((entry) => entry.bytes));
     for (const [at, entry] of bytes.entries()) chunks.set(entry, masked[at] ?? Buffer.alloc(0));
     const values = stream.flatMap((entry) => ("json" in entry ? [entry] : []));
-    const written = mask.values(values.map((entry) => entry.json));
+    const written = yield* mask.values(values.map((entry) => entry.json));
     for (const [at, entry] of values.entries()) texts.set(entry, written[at] ?? "null");
   }
-  return entries.map((entry) => lineOf(entry, writing, { chunks, texts }));
+  const lines: BundleLine[] = [];
+  for (const entry of entries) lines.push(yield* lineOf(entry, writing, { chunks, texts }));
+  return lines;
 }
 
 /** What is masked as one: what came of one try, sent messages apart from received ones, and the reply. */
@@ -143,18 +156,18 @@ const streamOf = (entry: Entry): string =>
     ? "client"
     : `${entry.try} ${entry.type === "upstream-message" ? entry.direction : entry.type}`;
 
-function lineOf(
+function* lineOf(
   entry: Entry,
   { mask, headers, scrub }: Writing,
   { chunks, texts }: { chunks: Map<Entry, Buffer>; texts: Map<Entry, string> },
-): BundleLine {
+): Steps<BundleLine> {
   const parsed = (): unknown => JSON.parse(texts.get(entry) ?? "null");
   switch (entry.type) {
     case "upstream-request": {
       const { type, body, ...rest } = entry;
       const text = Buffer.from(body ?? []).toString("utf8");
       const sent = { path: scrubQuery(scrub(rest.path)), headers: headers(rest.headers) };
-      return { line: type, ...rest, ...sent, body: mask.body(text) };
+      return { line: type, ...rest, ...sent, body: yield* mask.body(text) };
     }
     case "upstream-head":
     case "client-head": {

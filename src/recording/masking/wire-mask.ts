@@ -3,6 +3,7 @@
 import { maskContent, type ContentMaskOptions } from "./content-mask.ts";
 import { decodeJson, encodeLike, jsonLeaves, type Leaf } from "./json-leaves.ts";
 import { isKept, isMaskedNumber, isName, streamOf, zoneOf } from "./leaf-policy.ts";
+import type { Steps } from "../steps.ts";
 import type { Scrub } from "./secrets.ts";
 import { bytesOf, textOf } from "./wire-text.ts";
 import { WordMask, type Random } from "./word-mask.ts";
@@ -55,8 +56,8 @@ export class WireMask {
   }
 
   /** A body of JSON, or any text. */
-  body(text: string): string {
-    return this.#documents([text])[0] ?? "";
+  *body(text: string): Steps<string> {
+    return (yield* this.#documents([text]))[0] ?? "";
   }
 
   /** A text that is content as a whole. */
@@ -65,22 +66,23 @@ export class WireMask {
   }
 
   /** JSON values one after another, such as messages: pieces in them go on with each other. */
-  values(texts: readonly string[]): readonly string[] {
+  values(texts: readonly string[]): Steps<readonly string[]> {
     return this.#documents(texts);
   }
 
   /** Chunks of one stream, split where they were. */
-  chunks(chunks: readonly Buffer[]): readonly Buffer[] {
+  *chunks(chunks: readonly Buffer[]): Steps<readonly Buffer[]> {
     const whole = textOf(Buffer.concat(chunks));
     // A byte order mark belongs to no line.
     const text = whole.replace(/^\ufeff/, "");
     const mark = whole.slice(0, whole.length - text.length);
-    const masked = bytesOf(mark + (/^\s*[{[]/.test(text) ? this.body(text) : this.#frames(text)));
+    const isBody = /^\s*[{[]/.test(text);
+    const masked = bytesOf(mark + (yield* isBody ? this.body(text) : this.#frames(text)));
     let at = 0;
     return chunks.map(({ length }) => masked.subarray(at, (at += length)));
   }
 
-  #frames(text: string): string {
+  *#frames(text: string): Steps<string> {
     const lines = text.split(/(\r\n|\r|\n)/);
     const documents: string[] = [];
     /** The lines of each document, by their places. */
@@ -97,10 +99,10 @@ export class WireMask {
       const line = lines[at] ?? "";
       if (line === "") close();
       else if (line.startsWith("data:")) open.push(at);
-      else lines[at] = this.#field(line);
+      else lines[at] = yield* this.#field(line);
     }
     close();
-    for (const [index, masked] of this.#documents(documents).entries()) {
+    for (const [index, masked] of (yield* this.#documents(documents)).entries()) {
       const pieces = masked.split("\n");
       for (const [nth, at] of (places[index] ?? []).entries()) {
         const line = lines[at] ?? "";
@@ -111,43 +113,70 @@ export class WireMask {
   }
 
   /** A line beside the data: names of events and numbers stay, comments and others do not. */
-  #field(line: string): string {
+  *#field(line: string): Steps<string> {
     const { scrub } = this.#options;
     if (/^(?:event|id|retry):\s*[\w.:/-]*$/.test(line)) return scrub(line);
     // Some say in a field of that name what went wrong.
     const [name = ""] = /^error: ?/.exec(line) ?? [];
-    return name + this.body(line.slice(name.length));
+    return name + (yield* this.body(line.slice(name.length)));
   }
 
-  #documents(texts: readonly string[]): readonly string[] {
-    const documents = texts.map(documentOf);
-    const { groups, plain } = this.#sorted(documents);
-    const all = groups.map(({ text }) => text);
-    for (const { document, at } of plain) all.push(rawOf(document, at));
-    const whole = all.join("\0");
-    const scrub = this.#options.scrub(whole) === whole ? unchanged : this.#options.scrub;
-    for (const { document, at } of plain) document.results[at] = this.#plain(document, at, scrub);
+  *#documents(texts: readonly string[]): Steps<readonly string[]> {
+    const documents: Document[] = [];
+    for (const text of texts) {
+      documents.push(documentOf(text));
+      yield;
+    }
+    const { groups, plain } = yield* this.#sorted(documents);
+    const scrub = (yield* this.#holdsKeys(textsIn(groups, plain)))
+      ? this.#options.scrub
+      : unchanged;
+    let done = 0;
+    for (const { document, at } of plain) {
+      document.results[at] = this.#plain(document, at, scrub);
+      if (++done % LEAVES_IN_STEP === 0) yield;
+    }
     for (const { text, pieces } of groups) {
       const masked = this.#conceal(text, scrub);
       let from = 0;
-      for (const { document, at, length } of pieces)
-        document.results[at] = encodeLike(
-          rawOf(document, at),
-          masked.slice(from, (from += length)),
-        );
+      for (const { document, at, length } of pieces) {
+        const piece = masked.slice(from, (from += length));
+        document.results[at] = encodeLike(rawOf(document, at), piece);
+        if (++done % LEAVES_IN_STEP === 0) yield;
+      }
+      yield;
     }
-    return documents.map((document) => this.#written(document));
+    const written: string[] = [];
+    for (const document of documents) {
+      written.push(this.#written(document));
+      yield;
+    }
+    return written;
+  }
+
+  /** Whether there is anything in texts to take out: nearly always not, so that many are looked at as one. */
+  *#holdsKeys(texts: Iterable<string>): Steps<boolean> {
+    let batch = "";
+    for (const text of texts) {
+      batch += `\0${text}`;
+      if (batch.length < SCRUBBED_TOGETHER) continue;
+      if (this.#options.scrub(batch) !== batch) return true;
+      batch = "";
+      yield;
+    }
+    return this.#options.scrub(batch) !== batch;
   }
 
   /** What is content, in groups that are masked as one text, and what is not. */
-  #sorted(documents: readonly Document[]): {
+  *#sorted(documents: readonly Document[]): Steps<{
     readonly groups: readonly Group[];
     readonly plain: readonly Omit<Piece, "length">[];
-  } {
+  }> {
     const streams = new Map<string, Group>();
     const groups: Group[] = [];
     const plain: Omit<Piece, "length">[] = [];
-    for (const document of documents)
+    for (const document of documents) {
+      yield;
       for (const [at, leaf] of document.leaves.entries()) {
         const text = decodeJson(rawOf(document, at));
         if (leaf.type !== "string" || this.#isKept(leaf, text)) {
@@ -166,6 +195,7 @@ export class WireMask {
         groups.push(group);
         if (label !== undefined) streams.set(label, group);
       }
+    }
     return { groups, plain };
   }
 
@@ -212,6 +242,20 @@ export class WireMask {
     return this.#options.content === "full" ? scrubbed : maskContent(scrubbed, this.#content);
   }
 }
+
+/** Every text of a stream, such as it came. */
+function* textsIn(
+  groups: readonly Group[],
+  plain: readonly Omit<Piece, "length">[],
+): Generator<string> {
+  for (const { text } of groups) yield text;
+  for (const { document, at } of plain) yield rawOf(document, at);
+}
+
+/** Strings and numbers that are masked before others may work. */
+const LEAVES_IN_STEP = 64;
+/** Characters that are looked through for keys at once, which takes about a millisecond. */
+const SCRUBBED_TOGETHER = 32_768;
 
 /** What ends a stream, which is no JSON though it begins like it. */
 const DONE = "[DONE]";

@@ -3,13 +3,18 @@
 /** From 0 up to 1. */
 export type Random = () => number;
 
-/** One way that a word may begin, and what its last character becomes. */
+/**
+ * One way that a word may begin, and what its last character becomes. Most have one
+ * way on at most, so that the first stands in the object itself.
+ */
 type Prefix = {
   readonly letter: string;
   readonly seed: number;
-  readonly next: Map<string, Prefix>;
+  nextChar: string;
+  next: Prefix | undefined;
+  others: Map<string, Prefix> | undefined;
   /** What characters behind it have become: others become others, so that keys stay apart. */
-  readonly taken: Set<string>;
+  taken: Set<string> | undefined;
 };
 
 /** Letters by their case and the bytes they take in UTF-8, so that no size changes. */
@@ -102,21 +107,27 @@ export class WordMask {
   }
 
   #prefix(letter: string, seed: number): Prefix {
-    return { letter, seed, next: new Map(), taken: new Set() };
+    const [next, others, taken] = [undefined, undefined, undefined];
+    return { letter, seed, nextChar: "", next, others, taken };
   }
 
   #after(prefix: Prefix, char: string, alphabet: readonly string[]): Prefix {
-    const known = prefix.next.get(char);
+    const known = prefix.nextChar === char ? prefix.next : prefix.others?.get(char);
     if (known !== undefined) return known;
     const seed = Math.floor(this.#random() * 0x1_0000_0000);
+    if (prefix.next === undefined) {
+      prefix.nextChar = char;
+      return (prefix.next = this.#prefix(alphabet[seed % alphabet.length] ?? char, seed));
+    }
+    const taken = (prefix.taken ??= new Set([prefix.next.letter]));
     let letter = char;
     for (let step = 0; step < MOST_STEPS; step++) {
       letter = alphabet[(seed + step) % alphabet.length] ?? char;
-      if (!prefix.taken.has(letter)) break;
+      if (!taken.has(letter)) break;
     }
     const made = this.#prefix(letter, seed);
-    prefix.taken.add(letter);
-    prefix.next.set(char, made);
+    taken.add(letter);
+    (prefix.others ??= new Map()).set(char, made);
     return made;
   }
 }
