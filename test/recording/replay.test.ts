@@ -5,6 +5,7 @@ import { replayBundle } from "../../src/recording/replay/replay.ts";
 import { nodePlatform } from "../../src/host/platform/node.ts";
 import type { MakeTurnStage } from "../../src/gateway/turn-stage.ts";
 import type { Platform } from "../../src/gateway/state.ts";
+import { answerInMessages } from "../support/fake-messages.ts";
 import { answerInChat, answerInResponses } from "../support/fake-model.ts";
 import { cut, fakeUpstream, frame, json, sse, type Model } from "../support/fake-upstream.ts";
 import { onto } from "../support/serve.ts";
@@ -16,25 +17,30 @@ const weather = {
   description: "The weather of a city",
   parameters: { type: "object", properties: { city: { type: "string" } } },
 };
-const paths = { chat: "/v1/chat/completions", responses: "/v1/responses" } as const;
-const asked = (door: keyof typeof paths, stream: boolean): object => ({
-  model: "m",
-  stream,
-  ...(door === "chat"
-    ? { messages: [{ role: "user", content: "How is it in Paris?" }] }
-    : { input: "How is it in Paris?" }),
-  tools: [
-    door === "chat" ? { type: "function", function: { ...weather, type: undefined } } : weather,
-    ...(door === "chat" ? [] : [{ type: "custom", name: "write_note" }]),
-  ],
-});
+const paths = {
+  chat: "/v1/chat/completions",
+  responses: "/v1/responses",
+  messages: "/v1/messages",
+} as const;
+const messages = [{ role: "user", content: "How is it in Paris?" }];
+const { name, description, parameters } = weather;
+const requests = {
+  chat: { messages, tools: [{ type: "function", function: { name, description, parameters } }] },
+  responses: {
+    input: "How is it in Paris?",
+    tools: [weather, { type: "custom", name: "write_note" }],
+  },
+  messages: { messages, max_tokens: 999, tools: [{ name, description, input_schema: parameters }] },
+} as const;
+const asked = (door: Door, stream: boolean): object => ({ model: "m", stream, ...requests[door] });
 const says = {
   text: "Let me look at the weather.",
   calls: [{ id: "call_7", name: "get_weather", arguments: '{"city":"Paris","days":12}' }],
 };
-const models: Readonly<Record<"chat" | "responses", Model>> = {
+const models: Readonly<Record<Door, Model>> = {
   chat: ({ body }) => answerInChat(body, says),
   responses: ({ body }) => answerInResponses(body, says),
+  messages: ({ body }) => answerInMessages(body, { ...says, reasoning: "It asks for Paris." }),
 };
 
 /** A bundle of one turn. */
@@ -55,9 +61,11 @@ async function recorded(
   return test.bundles()[0] ?? "";
 }
 
+type Door = keyof typeof paths;
+
 type Scene = {
-  readonly door: "chat" | "responses";
-  readonly dialect: "chat" | "responses";
+  readonly door: Door;
+  readonly dialect: Door;
   readonly stream?: boolean;
   readonly content?: "masked" | "full";
   readonly model?: Model;
@@ -68,8 +76,9 @@ const replayed = async (text: string, more: Partial<Platform> = {}, paced = fals
     .difference;
 
 const scenes: Scene[] = [];
-for (const door of ["chat", "responses"] as const)
-  for (const dialect of ["chat", "responses"] as const)
+const doors = Object.keys(paths) as readonly Door[];
+for (const door of doors)
+  for (const dialect of doors)
     for (const stream of [true, false])
       for (const content of ["masked", "full"] as const)
         scenes.push({ door, dialect, stream, content });
