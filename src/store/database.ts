@@ -73,8 +73,8 @@ export type ConversationOperations = {
 
 /** Each takes one value, so that a call is a message. None retries; each error is a Fault. */
 export type Operations = ConversationOperations & {
-  /** All of the batch or nothing of it. */
-  write(batch: Batch): void;
+  /** All of the batch or nothing of it: false where a shared text of which only the digest is given is not there. */
+  write(batch: Batch): boolean;
   findItems(query: ItemsQuery): FoundItems;
   findPlan(query: IdQuery): Fields | undefined;
   findSealOwners(query: SealsQuery): ReadonlyMap<string, string>;

@@ -46,6 +46,7 @@ export function openPostgres(url: string, clock: Clock): Database {
           if (!isWrittenAlready(error)) throw error;
         }
         await joinLongTails(sql, batch);
+        return true;
       }),
     findItems: (query) =>
       connection.ask(async ({ sql, offset }) => {

@@ -1,6 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { Fault, type FaultCode } from "../../turn/fault.ts";
 import type { Database, Operations } from "../database.ts";
+import { KnownTexts } from "./known-texts.ts";
 
 /** What the thread of a store is asked. */
 export type Call = {
@@ -96,8 +97,11 @@ export function openSqlite(path: string): Database {
     ]),
   ) as unknown as Omit<Database, "close">;
 
+  const known = new KnownTexts();
+
   return {
     ...operations,
+    write: (batch) => known.write(batch, operations.write),
     async close() {
       const open = thread;
       if (open === undefined) return;

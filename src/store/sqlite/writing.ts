@@ -18,6 +18,7 @@ export function sqliteWriting(database: DatabaseSync): Pick<Operations, "write">
   );
   const insertSeal = database.prepare("INSERT OR REPLACE INTO seals VALUES (?, ?, ?, ?)");
   const insertShared = database.prepare("INSERT OR IGNORE INTO shared_texts VALUES (?, ?, ?, ?)");
+  const findShared = database.prepare("SELECT 1 FROM shared_texts WHERE tenant = ? AND digest = ?");
   const segments = new SqliteSegments(database);
   const addUsage = database.prepare(usageSql());
   const addToConversation = conversationWriting(database);
@@ -46,17 +47,22 @@ export function sqliteWriting(database: DatabaseSync): Pick<Operations, "write">
     // A commit either returns or is rolled back, so no batch comes twice.
     write: ({ turns }) =>
       inTransaction(database, () => {
+        const texts = [...sharedTexts(turns)];
+        const isThere = ({ tenant, digest, text }: (typeof texts)[number]): boolean =>
+          text !== "" || findShared.get(tenant, digest) !== undefined;
+        if (!texts.every(isThere)) return false;
         for (const turn of turns) {
           if (hasRows(turn)) writeTurn(turn);
           if (turn.conversation !== null)
             addToConversation(turn.tenant, turn.conversation, turn.at);
         }
-        for (const { tenant, digest, text } of sharedTexts(turns))
-          insertShared.run(tenant, digest, Buffer.byteLength(text), text);
+        for (const { tenant, digest, text } of texts)
+          if (text !== "") insertShared.run(tenant, digest, Buffer.byteLength(text), text);
         for (const { tenant, hour, model, sum } of batchUsage(turns)) {
           const counts: SQLInputValue[] = usageCounts.map((name) => sum[name]);
           addUsage.run(tenant, hour, model, ...counts);
         }
+        return true;
       }),
   };
 }
