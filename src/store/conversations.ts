@@ -68,10 +68,3 @@ export type FoundList =
 
 export type Lease = { readonly owner: string; readonly ms: number };
 export type LeaseState = "held" | "locked" | "missing";
-
-/** What a conversation and each of its items take beside their text. */
-const ROW_BYTES = 128;
-
-export const conversationBytes = (json: string): number => Buffer.byteLength(json) + ROW_BYTES;
-export const conversationItemsBytes = (items: readonly StoredItem[]): number =>
-  items.reduce((sum, { json }) => sum + Buffer.byteLength(json) + ROW_BYTES, 0);

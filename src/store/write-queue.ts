@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Clock } from "../turn/clock.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Tenant } from "../turn/tenant.ts";
-import { conversationItemsBytes } from "./conversations.ts";
+import { conversationItemsBytes } from "./conversation-bytes.ts";
 import type { Batch } from "./database.ts";
 import type { TurnRecord } from "./record.ts";
 

@@ -1,9 +1,8 @@
 /** Conversations and secrets of a PostgreSQL store, each call in one round trip. */
 
 import type { Sql } from "postgres";
+import { conversationBytes, conversationItemsBytes } from "../conversation-bytes.ts";
 import {
-  conversationBytes,
-  conversationItemsBytes,
   KIND_LENGTH,
   type FoundConversation,
   type FoundList,

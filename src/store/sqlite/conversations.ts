@@ -1,11 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
-import {
-  conversationBytes,
-  conversationItemsBytes,
-  KIND_LENGTH,
-  type FoundConversation,
-  type FoundList,
-} from "../conversations.ts";
+import { conversationBytes, conversationItemsBytes } from "../conversation-bytes.ts";
+import { KIND_LENGTH, type FoundConversation, type FoundList } from "../conversations.ts";
 import type { ConversationOperations } from "../database.ts";
 import { fairShares } from "../fair-share.ts";
 import type { Tenant } from "../../turn/tenant.ts";
