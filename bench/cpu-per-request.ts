@@ -7,7 +7,7 @@ const connections = 16;
 
 export type Slice = {
   readonly requests?: number;
-  readonly seconds: number;
+  readonly seconds?: number;
   readonly rate?: number;
 };
 

@@ -1,4 +1,4 @@
-import { askOf } from "../ask.ts";
+import { cpuPerRequest } from "../cpu-per-request.ts";
 import { cpuSeconds } from "../cpu.ts";
 import { quantile } from "../figures.ts";
 import type { Check, Part, Section, Stand } from "../part.ts";
@@ -6,7 +6,6 @@ import { showRatio, verdict } from "../report.ts";
 import { type Scenario, scenarios } from "../scenarios.ts";
 import type { Subject } from "../subjects/subject.ts";
 
-const connections = 16;
 const slices = 40;
 /** How long one slice lasts at the scenario's own rate; at full load it is over sooner. */
 const sliceSeconds = 0.5;
@@ -38,7 +37,8 @@ export const before: Part = {
     const pairs = pairsOf(stand.subjects.filter((each) => each.costOnly !== true));
     for (const { before: old, now } of pairs)
       for (const subject of [old, now])
-        for (const each of scenarios) await load(stand, subject, each, warm);
+        for (const each of scenarios)
+          await cpuPerRequest(stand, subject, { each, how: warm }, cpuSeconds);
     const rows: Row[] = [];
     for (const each of scenarios)
       for (const pair of pairs) {
@@ -62,24 +62,11 @@ async function compare(stand: Stand, each: Scenario, pair: Pair): Promise<Row> {
   const old: number[] = [];
   const now: number[] = [];
   for (let slice = 0; slice < slices; slice += 1) {
-    old.push(await load(stand, pair.before, each, how));
-    now.push(await load(stand, pair.now, each, how));
+    old.push(await cpuPerRequest(stand, pair.before, { each, how }, cpuSeconds));
+    now.push(await cpuPerRequest(stand, pair.now, { each, how }, cpuSeconds));
   }
   const [was, is] = [quantile(old, 0.25), quantile(now, 0.25)];
   return { scenario: each.id, door: pair.door, before: was, now: is, ratio: is / was };
-}
-
-async function load(
-  stand: Stand,
-  subject: Subject,
-  each: Scenario,
-  how: { readonly requests: number; readonly seconds?: number },
-): Promise<number> {
-  const start = cpuSeconds(subject.pid);
-  const asks = [askOf(subject, each)];
-  const outcome = await stand.run({ port: subject.port, asks, connections, ...how });
-  if (outcome.fault) throw new Error(`${subject.name}, ${each.title}: ${outcome.fault}`);
-  return ((cpuSeconds(subject.pid) - start) / outcome.answered) * 1e6;
 }
 
 function sectionOf(rows: readonly Row[]): Section {
