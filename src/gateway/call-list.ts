@@ -1,8 +1,7 @@
 import type { CallDetail, CallOutcome } from "../telemetry/happening.ts";
 import type { CallDelta, CallEnd, CallStart } from "../turn/event.ts";
 import type { AnyName } from "../turn/names.ts";
-
-type Writable<T> = { -readonly [K in keyof T]: T[K] };
+import type { Writable } from "../turn/writable.ts";
 
 /** What a list of calls needs of the turn it is about. */
 type CallOwner = {

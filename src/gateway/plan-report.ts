@@ -4,7 +4,7 @@ import { boundDecisions, isLossy, type Action, type Decision } from "../turn/dec
 import { memoizeByIdentity } from "../turn/memoize.ts";
 import type { StoredPlan } from "../store/store.ts";
 import type { CallRules, StopMode } from "../turn/rules.ts";
-import type { SharedText } from "../turn/shared-text.ts";
+import { SHARED_LENGTH, type SharedText } from "../turn/shared-text.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Fields, Turn } from "../turn/turn.ts";
 import { modelProfile } from "../profiles/models.ts";
@@ -141,9 +141,6 @@ const planHead = (of: PlanRecord): string =>
 const toolsText = memoizeByIdentity((tools: readonly ToolVerdict[]): SharedText => ({
   text: JSON.stringify(tools.map(toolReport)),
 }));
-
-/** Tools whose text is shorter are cheaper to store with every plan than to look up. */
-const SHARED_LENGTH = 1024;
 
 function reportRest(of: PlanRecord): Omit<PlanReport, "tools"> {
   const { link, profile, tools, straight, decisions } = of;

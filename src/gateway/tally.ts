@@ -11,8 +11,7 @@ import {
 import type { Fault } from "../turn/fault.ts";
 import type { ClientName } from "../turn/names.ts";
 import type { TurnProgress } from "./turn-progress.ts";
-
-type Writable<T> = { -readonly [K in keyof T]: T[K] };
+import type { Writable } from "../turn/writable.ts";
 
 /** What a turn came to, counted as it goes by. */
 export type Tally = Stage<TurnEvent<ClientName>, TurnEvent<ClientName>> & {

@@ -4,8 +4,8 @@ import type { Clock } from "../turn/clock.ts";
 import type { FaultCode } from "../turn/fault.ts";
 import type { AttemptWatch } from "../upstreams/upstream.ts";
 import { CallList } from "./call-list.ts";
+import type { Writable } from "../turn/writable.ts";
 
-type Writable<T> = { -readonly [K in keyof T]: T[K] };
 type Attempt = Writable<AttemptReport>;
 
 /** The first of a turn are kept; a turn of many rounds tells how many more there were by its `rounds`. */

@@ -1,8 +1,7 @@
 import type { Usage } from "../turn/event.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { AttemptReport, CallDetail, CallFigures, TurnDone } from "./happening.ts";
-
-type Writable<T> = { -readonly [K in keyof T]: T[K] };
+import type { Writable } from "../turn/writable.ts";
 
 /**
  * A place for a turn that is over, used again for a later one. What is kept of

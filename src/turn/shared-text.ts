@@ -4,3 +4,6 @@
  * that its digest is not made again.
  */
 export type SharedText = { readonly text: string };
+
+/** A shorter text is cheaper to store with everything that has it than to look up. */
+export const SHARED_LENGTH = 1024;

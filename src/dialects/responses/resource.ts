@@ -3,6 +3,7 @@ import { isCut, type StopReason, type TurnStart, type Usage } from "../../turn/e
 import type { Fault } from "../../turn/fault.ts";
 import { isInstructions } from "../../turn/item.ts";
 import type { ClientName } from "../../turn/names.ts";
+import { SHARED_LENGTH } from "../../turn/shared-text.ts";
 import type { Extra, Fields, Reasoning, Turn } from "../../turn/turn.ts";
 import type { KeptAnswer, WriteContext } from "../dialect.ts";
 import { faultBody } from "../errors/fault-body.ts";
@@ -74,9 +75,6 @@ function lastText(write: (progress: Progress) => string): (progress: Progress) =
     return text;
   };
 }
-
-/** Tools whose text is shorter are cheaper to store with every answer than to look up. */
-export const SHARED_LENGTH = 1024;
 
 const textOf = (progress: Progress): string =>
   JSON.stringify({

@@ -2,12 +2,12 @@
 
 import { isFields, jsonOf } from "../../turn/json.ts";
 import { itemIds, type ItemIds } from "../../turn/item-ids.ts";
+import { SHARED_LENGTH } from "../../turn/shared-text.ts";
 import type { Fields, Item } from "../../turn/turn.ts";
 import type { KeptAnswer, KeptItem, StorageForm } from "../dialect.ts";
 import { conversations } from "./conversations.ts";
 import { readItem } from "./items.ts";
 import { kindOfCall } from "./kinds.ts";
-import { SHARED_LENGTH } from "./resource.ts";
 import { responsesDoor } from "./route.ts";
 
 export const storage: StorageForm = {

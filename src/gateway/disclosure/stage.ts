@@ -18,8 +18,8 @@ import { entriesOf, readingOf, readingsIn, restoreLog, type LogEntry } from "./l
 import { mayFold } from "./needs-folding.ts";
 import { RoundAnswer } from "./round-answer.ts";
 import type { DisclosureSettings } from "./settings.ts";
+import type { Writable } from "../../turn/writable.ts";
 
-type Writable<T> = { -readonly [K in keyof T]: T[K] };
 type Event = TurnEvent<ClientName>;
 
 /** What the model said in a hidden round: items, and calls that were answered here. */
