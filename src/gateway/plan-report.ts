@@ -1,10 +1,7 @@
 import { listParams } from "../dialects/shared/params.ts";
 import { countVerdicts, type ToolVerdict, type Verdict } from "../tools/plan/plan.ts";
 import { boundDecisions, isLossy, type Action, type Decision } from "../turn/decision.ts";
-import { memoizeByIdentity } from "../turn/memoize.ts";
-import type { StoredPlan } from "../store/store.ts";
 import type { CallRules, StopMode } from "../turn/rules.ts";
-import { SHARED_LENGTH, type SharedText } from "../turn/shared-text.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Fields, Turn } from "../turn/turn.ts";
 import { modelProfile } from "../profiles/models.ts";
@@ -107,42 +104,12 @@ const stopReason = (mode: StopMode, graceMs: number): string =>
     ? "a choice is ended behind its first call"
     : `a choice is ended when no call has followed another for ${graceMs} ms`;
 
-/** An object and its slots, beside the characters of its text at up to two bytes each. */
-const ENTRY_BYTES = 128;
-const textBytes = (...texts: readonly (string | undefined)[]): number =>
-  texts.reduce((sum, text) => sum + 2 * (text?.length ?? 0), ENTRY_BYTES);
-
-/** The verdicts on a list of tools are made once for as long as the list comes back. */
-const verdictBytes = new WeakMap<readonly ToolVerdict[], number>();
-
-/** About how much memory a plan holds on to: names, kinds and paths are the client's words, of any length. */
-export function planBytes({ tools, parameters, rules, decisions }: PlanRecord): number {
-  let bytes = verdictBytes.get(tools);
-  if (bytes === undefined) {
-    bytes = 0;
-    for (const { path, kind, namespace, name, upstreamName, reason } of tools)
-      bytes += textBytes(path, kind, namespace, name, upstreamName, reason);
-    verdictBytes.set(tools, bytes);
-  }
-  for (const { path, target } of parameters) bytes += textBytes(path, target);
-  for (const { path, reason } of decisions) bytes += textBytes(path, reason);
-  return bytes + rules.length * ENTRY_BYTES;
-}
-
 export function reportPlan(of: PlanRecord): PlanReport {
   return { ...reportRest(of), tools: of.tools.map(toolReport) };
 }
 
-/** The report as JSON without its tools, which come last. */
-const planHead = (of: PlanRecord): string =>
-  `${JSON.stringify(reportRest(of)).slice(0, -1)},"tools":`;
-
-/** Written once for as long as a list of tools comes back. */
-const toolsText = memoizeByIdentity((tools: readonly ToolVerdict[]): SharedText => ({
-  text: JSON.stringify(tools.map(toolReport)),
-}));
-
-function reportRest(of: PlanRecord): Omit<PlanReport, "tools"> {
+/** The report without its tools, which come last. */
+export function reportRest(of: PlanRecord): Omit<PlanReport, "tools"> {
   const { link, profile, tools, straight, decisions } = of;
   return {
     object: "plan",
@@ -157,7 +124,7 @@ function reportRest(of: PlanRecord): Omit<PlanReport, "tools"> {
   };
 }
 
-const toolReport = (tool: ToolVerdict): ToolReport => ({
+export const toolReport = (tool: ToolVerdict): ToolReport => ({
   path: tool.path,
   kind: tool.kind,
   namespace: tool.namespace ?? null,
@@ -183,19 +150,6 @@ function parameterReport(
   // What has no word there and no decision asks for nothing that would not happen anyway.
   const reason = target === undefined ? "asks for what happens anyway" : "the upstream takes it";
   return { path, verdict: "native", upstream_name: target ?? null, reason };
-}
-
-/** A plan that is written out only where somebody asks for it. */
-export function keptPlan(round: Round, asked: Parameters<typeof planRecord>[1]): StoredPlan {
-  const plan = planRecord(round, asked);
-  return {
-    bytes: planBytes(plan),
-    json: () => `${planHead(plan)}${toolsText(plan.tools).text}}`,
-    parts() {
-      const shared = toolsText(plan.tools);
-      return shared.text.length < SHARED_LENGTH ? undefined : { head: planHead(plan), shared };
-    },
-  };
 }
 
 /** The plan of a past turn of a tenant's: by the id of its answer or, while it is recent, of its request. */

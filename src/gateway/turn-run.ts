@@ -26,7 +26,7 @@ import type { GatewayState } from "./state.ts";
 import { isForgotten } from "./origin.ts";
 import type { Added, ReferringTurn } from "./recall.ts";
 import type { TurnPermit } from "./limits/tenant-limits.ts";
-import { keptPlan } from "./plan-report.ts";
+import { keptPlan } from "./kept-plan.ts";
 import { goingOn, mayGoOn } from "./go-on.ts";
 import { planRound, requireWhole, withoutAnswer, type Round } from "./round.ts";
 import type { RunningTurn, RunningTurnView } from "./running-turns.ts";
