@@ -19,7 +19,7 @@ type Added = {
 type Kept<Content> = { bytes: number; readonly segments: Segment<Content>[] };
 
 /** What is kept is dropped in parts of this many. */
-const SEGMENTS = 32;
+export const SEGMENTS = 32;
 
 /**
  * Bounded memory of every tenant: at most `maxBytes` over all of them. What is
