@@ -18,7 +18,6 @@ const BUSY_MS = 2000;
  * change with every turn, and each is taken over once.
  */
 const pragmas = `
-PRAGMA journal_mode = WAL;
 PRAGMA synchronous = NORMAL;
 PRAGMA secure_delete = FAST;
 PRAGMA temp_store = MEMORY;
@@ -34,6 +33,7 @@ export function openFile(path: string): DatabaseSync {
   if ((statSync(path).mode & 0o077) !== 0) chmodSync(path, 0o600);
   const database = new DatabaseSync(path, { timeout: BUSY_MS });
   try {
+    enterWal(database);
     database.exec(pragmas);
     migrate(database, path);
     return database;
@@ -41,6 +41,27 @@ export function openFile(path: string): DatabaseSync {
     database.close();
     throw error;
   }
+}
+
+/** How long to wait before the mode is asked for again. */
+const RETRY_MS = 10;
+const SQLITE_BUSY = 5;
+
+/**
+ * SQLite takes a read lock to change the mode, and whoever holds one is not let wait for the
+ * write lock: where another process makes the same file at the same moment, as workers do that
+ * start together, it fails at once and not after BUSY_MS.
+ */
+function enterWal(database: DatabaseSync): void {
+  const last = performance.now() + BUSY_MS;
+  for (;;)
+    try {
+      return database.exec("PRAGMA journal_mode = WAL");
+    } catch (error) {
+      const { errcode = 0 } = error as { readonly errcode?: number };
+      if ((errcode & 0xff) !== SQLITE_BUSY || performance.now() >= last) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS);
+    }
 }
 
 /** Which file is at a path; undefined if there is none. */
