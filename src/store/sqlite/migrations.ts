@@ -124,7 +124,10 @@ const APPLICATION_ID = 0x50_42_61_79;
  * first to get the write lock does it, and the others find it done.
  */
 export function migrate(database: DatabaseSync, path: string): void {
-  if (versionOf(database, path) === migrations.length) return;
+  // Read at one moment: another process may bring the file on between two reads, and one that
+  // has tables but not our mark yet would be taken for the database of something else.
+  const version = inTransaction(database, () => versionOf(database, path), "DEFERRED");
+  if (version === migrations.length) return;
   inTransaction(database, () => {
     for (const sql of migrations.slice(versionOf(database, path))) database.exec(sql);
     database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);

@@ -1,8 +1,15 @@
 import type { DatabaseSync } from "node:sqlite";
 
-/** Runs all of it in one transaction, or undoes it. */
-export function inTransaction<Result>(database: DatabaseSync, run: () => Result): Result {
-  database.exec("BEGIN IMMEDIATE");
+/**
+ * Runs all of it in one transaction, or undoes it. One that only reads is `DEFERRED`: it waits
+ * for no writer, and all that it reads is of one moment.
+ */
+export function inTransaction<Result>(
+  database: DatabaseSync,
+  run: () => Result,
+  mode: "DEFERRED" | "IMMEDIATE" = "IMMEDIATE",
+): Result {
+  database.exec(`BEGIN ${mode}`);
   try {
     const result = run();
     database.exec("COMMIT");
