@@ -2,21 +2,31 @@ import { closeSync, write, writeSync } from "node:fs";
 
 /** Lines are gathered so long, or until there are so many: to write each by itself costs more than its turn. */
 const GATHER_MS = 200;
-const GATHER_TEXT = 65_536;
+const GATHER_BYTES = 65_536;
 /** What a reader that does not keep up may leave unread; beyond it lines are lost, and counted. */
-const MOST_TEXT = 8 * 1024 * 1024;
+const MOST_BYTES = 8 * 1024 * 1024;
+/** A line that is put into it fits beside as much as is gathered. */
+const MEMORY_BYTES = 2 * GATHER_BYTES;
 const NEWLINE = 0x0a;
+const empty = Buffer.alloc(0);
+const lineBreak = Buffer.from("\n");
 
 /**
  * Lines on their way to a file, a pipe or a terminal. Written in the background,
- * one write at a time, so that a slow reader holds up nobody.
+ * one write at a time, so that a slow reader holds up nobody. Gathered as bytes:
+ * as text each would live through several collections of garbage.
  */
 export class LineBuffer {
   readonly #descriptor: number;
   readonly #failed: (error: NodeJS.ErrnoException) => void;
   readonly #timer: NodeJS.Timeout;
-  #text = "";
-  #rest: Buffer = Buffer.alloc(0);
+  /** What is gathered, as far as `#length`. */
+  #memory: Buffer = Buffer.allocUnsafeSlow(MEMORY_BYTES);
+  #length = 0;
+  /** What is being written, or still to be. */
+  #rest: Buffer = empty;
+  /** The memory of what was written last. */
+  #spare: Buffer | undefined;
   #writing = false;
   #closing = false;
   #lost = 0;
@@ -30,24 +40,38 @@ export class LineBuffer {
   }
 
   add(line: string): void {
-    if (this.#text.length > MOST_TEXT) {
+    if (this.#length > MOST_BYTES) {
       this.#lost++;
       return;
     }
     if (this.#lost > 0)
-      this.#text += `{"level":"warn","msg":"log lines lost","lines":${this.#lost}}\n`;
+      this.#put(`{"level":"warn","msg":"log lines lost","lines":${this.#lost}}\n`);
     this.#lost = 0;
-    this.#text += line;
-    if (this.#text.length > GATHER_TEXT) this.#write();
+    this.#put(line);
+    if (this.#length > GATHER_BYTES) this.#write();
+  }
+
+  #put(line: string): void {
+    // A character takes up to three bytes.
+    if (this.#length + line.length * 3 > this.#memory.length) this.#grow(Buffer.byteLength(line));
+    this.#length += this.#memory.write(line, this.#length);
+  }
+
+  #grow(bytes: number): void {
+    const needed = this.#length + bytes;
+    if (needed <= this.#memory.length) return;
+    const memory = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.#memory.length));
+    this.#memory.copy(memory, 0, 0, this.#length);
+    this.#memory = memory;
   }
 
   /** Writes out what is still held, at once. */
   flush(): void {
     // What is being written is on its way, and how much of it is left shows afterwards.
     const rest = this.#writing ? [] : [this.#rest];
-    const held = Buffer.concat([...rest, Buffer.from(this.#text)]);
-    if (!this.#writing) this.#rest = Buffer.alloc(0);
-    this.#text = "";
+    const held = Buffer.concat([...rest, this.#memory.subarray(0, this.#length)]);
+    if (!this.#writing) this.#rest = empty;
+    this.#length = 0;
     try {
       writeSync(this.#descriptor, held);
     } catch {
@@ -71,13 +95,19 @@ export class LineBuffer {
   }
 
   #write(): void {
-    if (this.#writing || (this.#text === "" && this.#rest.length === 0)) return;
-    if (this.#rest.length === 0) {
-      this.#rest = Buffer.from(this.#text);
-      this.#text = "";
-    }
+    if (this.#writing || (this.#length === 0 && this.#rest.length === 0)) return;
+    if (this.#rest.length === 0) this.#takeGathered();
     this.#writing = true;
     write(this.#descriptor, this.#rest, (error, written) => this.#wrote(error, written));
+  }
+
+  #takeGathered(): void {
+    const memory = this.#memory;
+    this.#rest = memory.subarray(0, this.#length);
+    this.#memory = this.#spare ?? Buffer.allocUnsafeSlow(MEMORY_BYTES);
+    this.#length = 0;
+    // Nobody puts anything into it before all of it is written.
+    this.#spare = memory.length === MEMORY_BYTES ? memory : undefined;
   }
 
   #wrote(error: NodeJS.ErrnoException | null, written: number): void {
@@ -85,14 +115,13 @@ export class LineBuffer {
     // EAGAIN: a pipe that is full just now. Anything else: nobody reads it any more.
     if (error === null) this.#wroteUpTo(written);
     else if (error.code !== "EAGAIN") {
-      this.#rest = Buffer.alloc(0);
       // What comes once there is room again is no part of a line that was cut off.
-      if (this.#isTorn) this.#text = `\n${this.#text}`;
+      this.#rest = this.#isTorn ? lineBreak : empty;
       this.#isTorn = false;
       this.#failed(error);
     }
     if (this.#closing) this.#letGo();
-    else if (this.#rest.length === 0 && this.#text.length > GATHER_TEXT) this.#write();
+    else if (this.#rest.length === 0 && this.#length > GATHER_BYTES) this.#write();
   }
 
   #wroteUpTo(written: number): void {
