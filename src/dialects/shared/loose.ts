@@ -41,7 +41,9 @@ export function given<T extends Record<string, unknown>>(
   fields: T,
 ): { [K in keyof T]?: Exclude<T[K], null | undefined> } {
   const set: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(fields))
+  for (const key of Object.keys(fields)) {
+    const value = fields[key];
     if (value !== undefined && value !== null) set[key] = value;
+  }
   return set as { [K in keyof T]?: Exclude<T[K], null | undefined> };
 }
