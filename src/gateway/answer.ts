@@ -18,7 +18,6 @@ import { openDoor, type Door } from "./door.ts";
 import { keepAlive } from "./keep-alive.ts";
 import type { Round } from "./round.ts";
 import { Rounds, type OpenRound, type RoundEvent, type RoundsOwner } from "./rounds.ts";
-import { linkName } from "./select.ts";
 import { roundStages, ruleStages, type StageOptions } from "./stages.ts";
 import type { Link } from "./select.ts";
 import type { GatewayState } from "./state.ts";
@@ -241,7 +240,7 @@ function noting(owner: AnswerOptions, report: OnDecision): RoundsOwner {
         report({
           path: "model",
           action: "noticed",
-          reason: `the upstream broke off (${fault.code}) ${after}; ${linkName(next.link)} went on`,
+          reason: `the upstream broke off (${fault.code}) ${after}; ${next.link.name} went on`,
         });
       return next;
     },

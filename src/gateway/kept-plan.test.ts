@@ -4,6 +4,7 @@ import type { CallRules } from "../turn/rules.ts";
 import { keptPlan, planBytes } from "./kept-plan.ts";
 import type { PlanRecord } from "./plan-report.ts";
 import type { Round } from "./round.ts";
+import { linkOf } from "./select.ts";
 
 const plan = (over: Partial<PlanRecord>): PlanRecord =>
   ({ tools: [], parameters: [], rules: [], decisions: [], ...over }) as unknown as PlanRecord;
@@ -29,7 +30,7 @@ const rules = { parallel: true, max: 0 } as unknown as CallRules;
 const verdicts = [{ path: "tools[0]", kind: "function", name: "f", verdict: "native", reason: "" }];
 const round = (over: Partial<Round> = {}, model = "m"): Round =>
   ({
-    link: { upstream, model },
+    link: linkOf(upstream, model),
     profile,
     straight: false,
     decisions: [],
@@ -60,7 +61,7 @@ it("keeps one plan for all turns that have the same", () => {
 
 it("remembers no more plans for the same tools than a few, and no heavy one", () => {
   const tools = round({ plan: { ...round().plan, verdicts: [...verdicts] } as Round["plan"] });
-  const named = (model: string): Round => ({ ...tools, link: { upstream, model } });
+  const named = (model: string): Round => ({ ...tools, link: linkOf(upstream, model) });
   const first = keptPlan(named("0"), { rules });
   for (let at = 1; at < 8; at++) keptPlan(named(String(at)), { rules });
   expect(keptPlan(named("0"), { rules })).toBe(first);

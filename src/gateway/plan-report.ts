@@ -11,7 +11,7 @@ import { toolSizeOf, type ToolSize } from "./disclosure/tool-size.ts";
 import type { GatewayState } from "./state.ts";
 import { prepareRound, type Asked, type Round } from "./round.ts";
 import { leavesOutText } from "./rules.ts";
-import { linkName, selectChain } from "./select.ts";
+import { selectChain } from "./select.ts";
 
 /** A plan as clients and operators read it. It holds names and reasons, never content. */
 export type PlanReport = {
@@ -113,7 +113,7 @@ export function reportRest(of: PlanRecord): Omit<PlanReport, "tools"> {
   const { link, profile, tools, straight, decisions } = of;
   return {
     object: "plan",
-    upstream: linkName(link),
+    upstream: link.name,
     profile: profile.name,
     straight,
     lossy: decisions.some(isLossy),

@@ -7,6 +7,7 @@ import type { Upstream } from "../upstreams/upstream.ts";
 import { parseConfig } from "./config.ts";
 import { prepareRound } from "./round.ts";
 import { callRules } from "./rules.ts";
+import { linkOf } from "./select.ts";
 
 const asked = { strict: false, rules: callRules(parseConfig({})) };
 
@@ -24,7 +25,7 @@ const isStraight = (body: Fields, over: Partial<Profile> = {}, emitsFrames = tru
     messages: [{ role: "user", content: "Hi" }],
     ...body,
   });
-  return prepareRound(turn, { upstream, model: "m" }, asked).straight;
+  return prepareRound(turn, linkOf(upstream, "m"), asked).straight;
 };
 
 describe("the straight lane", () => {

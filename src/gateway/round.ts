@@ -13,7 +13,7 @@ import type { Prepared } from "../upstreams/upstream.ts";
 import { keepsAnswers } from "./origin.ts";
 import type { ReferringTurn } from "./recall.ts";
 import { mayShape } from "./rules.ts";
-import { linkName, type Link } from "./select.ts";
+import { type Link } from "./select.ts";
 import type { TurnStage } from "./turn-stage.ts";
 
 /** One call to one upstream, made ready: a turn has one or more. */
@@ -49,7 +49,7 @@ export function planRound(
   // Most likely the same upstream has answered before where nobody remembers it.
   const canDecrypt = (seal: string): boolean =>
     (sealOwner?.(seal) ?? first.upstream.name) === link.upstream.name;
-  const planned = planTools(turn, profile, { origin: linkName(link), canDecrypt });
+  const planned = planTools(turn, profile, { origin: link.name, canDecrypt });
   const plan = stage?.amend?.(planned) ?? planned;
   // The request may be forwarded as it is also where the answer is not, unless part of it was met here.
   const alike =

@@ -4,22 +4,58 @@ import type { Upstream } from "../upstreams/upstream.ts";
 import type { Config } from "./config.ts";
 
 /** One place where a model can be had. */
-export type Link = { readonly upstream: Upstream; readonly model: string };
+export type Link = {
+  readonly upstream: Upstream;
+  readonly model: string;
+  /** `upstream/model`: how it is written in the configuration, in headers and in the log. */
+  readonly name: string;
+};
 
-/** `upstream/model`: how a link is written in the configuration, in headers and in the log. */
-export const linkName = ({ upstream, model }: Link): string => `${upstream.name}/${model}`;
+export const linkOf = (upstream: Upstream, model: string): Link => ({
+  upstream,
+  model,
+  name: `${upstream.name}/${model}`,
+});
 
 /** Whose service it is; where nobody has said, the upstream's own name will do. */
 export const providerOf = ({ upstream }: Link): string =>
   upstream.profile.provider ?? upstream.name;
+
+type Chain = readonly [Link, ...Link[]];
+
+type NamedChains = { readonly config: Config; readonly chains: Map<string, Chain> };
+
+/** The chains of the names under `models`: made once for as long as a configuration stands. */
+const namedChains = new WeakMap<ReadonlyMap<string, Upstream>, NamedChains>();
 
 /** Where a model of this name is to be had, best first. */
 export function selectChain(
   name: string,
   config: Config,
   upstreams: ReadonlyMap<string, Upstream>,
-): readonly [Link, ...Link[]] {
-  const places = named(config, name) ?? (isDirect(name, upstreams) ? [name] : named(config, "*"));
+): Chain {
+  const places = named(config, name);
+  if (places === undefined)
+    return chainOf(
+      isDirect(name, upstreams) ? [name] : named(config, "*"),
+      name,
+      config,
+      upstreams,
+    );
+  let made = namedChains.get(upstreams);
+  if (made?.config !== config) namedChains.set(upstreams, (made = { config, chains: new Map() }));
+  let chain = made.chains.get(name);
+  if (chain === undefined)
+    made.chains.set(name, (chain = chainOf(places, name, config, upstreams)));
+  return chain;
+}
+
+function chainOf(
+  places: readonly string[] | undefined,
+  name: string,
+  config: Config,
+  upstreams: ReadonlyMap<string, Upstream>,
+): Chain {
   if (places === undefined) throw unknownModel(name, config, upstreams);
   const [first, ...rest] = places.map((place) => linkTo(place, name, upstreams));
   if (first === undefined) throw unknownModel(name, config, upstreams);
@@ -47,7 +83,7 @@ function linkTo(place: string, asked: string, upstreams: ReadonlyMap<string, Ups
         param: "model",
       },
     );
-  return { upstream, model: model === "*" ? asked : model };
+  return linkOf(upstream, model === "*" ? asked : model);
 }
 
 function unknownModel(

@@ -14,7 +14,7 @@ import { itemPath, itemPlace } from "../turn/path.ts";
 import type { Profile } from "../turn/profile.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Item, Reasoning, Turn } from "../turn/turn.ts";
-import { linkName, selectChain, type Link } from "./select.ts";
+import { selectChain, type Link } from "./select.ts";
 import type { GatewayState } from "./state.ts";
 
 /** A thought before a call, and whether words of the same answer stood before it. */
@@ -77,7 +77,7 @@ export function withThoughts(state: State, tenant: Tenant, turn: Turn): Turn | P
   return state.store.findItems(tenant, ids, state.config.server.body_limit).then(
     (found) =>
       found.type === "found"
-        ? putBack(turn, found.items, (item) => isOpenTo(item, linkName(link)))
+        ? putBack(turn, found.items, (item) => isOpenTo(item, link.name))
         : turn,
     // A model that has forgotten its thoughts still answers.
     () => turn,
@@ -278,7 +278,7 @@ class Keeper implements ThoughtKeeper {
     const summary = Array.from(this.#summary, (text) => text ?? "");
     const content = Array.from(this.#content, (text) => text ?? "");
     const thought: Reasoning = { type: "reasoning", summary, content, encrypted, details, extra };
-    const item = keptReasoning(thought, linkName(this.#link()));
+    const item = keptReasoning(thought, this.#link().name);
     this.#thoughts.push({ item, isBehindText: this.#texts > 0 });
   }
 }

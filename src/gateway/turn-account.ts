@@ -12,7 +12,7 @@ import { summary } from "../tools/plan/plan.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { Answer } from "./answer.ts";
 import type { Round } from "./round.ts";
-import { linkName, providerOf, type Link } from "./select.ts";
+import { providerOf, type Link } from "./select.ts";
 import type { TurnProgress } from "./turn-progress.ts";
 import type { Job } from "./turn-run.ts";
 
@@ -55,7 +55,7 @@ export function turnDone(
     door: turn.dialect,
     route,
     model: turn.model,
-    upstream: linkName(link),
+    upstream: link.name,
     provider: providerOf(link),
     stream: turn.stream,
     straight: round?.straight ?? false,
@@ -101,7 +101,7 @@ const disclosedBy = (figures: DisclosureFigures | undefined): DisclosureFigures 
 
 /** What is known of a turn, or of one of its rounds, before it runs. */
 export const turnAhead = (link: Link, stream: boolean): TurnAhead => ({
-  upstream: linkName(link),
+  upstream: link.name,
   provider: providerOf(link),
   stream,
 });

@@ -14,7 +14,6 @@ import {
 import type { Exchange } from "./exchange.ts";
 import type { Round } from "./round.ts";
 import { outputModes } from "./rules.ts";
-import { linkName } from "./select.ts";
 import type { GatewayState } from "./state.ts";
 
 type RequestContext = { readonly state: GatewayState; readonly exchange: Exchange };
@@ -32,8 +31,9 @@ export const disclosureSettings = (
 export function isStrict({ state, exchange }: RequestContext): boolean {
   const param = "x-patchbay-strict";
   const value = headerOf(exchange.headers, param) ?? "";
+  if (value === "") return state.config.tools.strict;
   if (/^(?:true|1|yes|on)$/i.test(value)) return true;
-  if (/^(?:false|0|no|off)?$/i.test(value)) return state.config.tools.strict;
+  if (/^(?:false|0|no|off)$/i.test(value)) return state.config.tools.strict;
   throw new Fault("request.invalid", `\`${param}\` must be \`true\` or \`false\`.`, { param });
 }
 
@@ -67,7 +67,7 @@ export function turnHeaders(
   if (output !== undefined) headers["x-proxy-output-mode"] = output;
   if (round === undefined) return headers;
   const { link, plan } = round;
-  headers["x-patchbay-upstream"] = headerText(linkName(link));
+  headers["x-patchbay-upstream"] = headerText(link.name);
   if (plan.verdicts.length > 0) headers["x-patchbay-plan"] = summary(plan);
   return headers;
 }

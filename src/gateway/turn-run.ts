@@ -31,7 +31,7 @@ import { goingOn, mayGoOn } from "./go-on.ts";
 import { planRound, requireWhole, withoutAnswer, type Round } from "./round.ts";
 import type { RunningTurn, RunningTurnView } from "./running-turns.ts";
 import { unsaved, withinWait, type AnswerLeft, type Saving } from "./save-turn.ts";
-import { linkName, providerOf, type Link } from "./select.ts";
+import { providerOf, type Link } from "./select.ts";
 import { outcomeOf } from "./tally.ts";
 import type { ThreadEntry } from "./thread.ts";
 import { sinceStart, turnAhead, turnDone } from "./turn-account.ts";
@@ -127,7 +127,7 @@ class TurnRun implements RunningTurn {
     const { running, metrics, report } = this.#state;
     const { requestId, source, route, turn, reply, recording, chain } = this.#job;
     running.add(this);
-    recording?.begun({ model: turn.model, chain: chain.map(linkName) });
+    recording?.begun({ model: turn.model, chain: chain.map(({ name }) => name) });
     metrics.running(1);
     report({
       type: "begun",
@@ -135,7 +135,7 @@ class TurnRun implements RunningTurn {
       door: turn.dialect,
       route,
       model: turn.model,
-      upstream: linkName(this.#current()),
+      upstream: this.#current().name,
       stream: turn.stream,
       ...source,
     });
@@ -160,7 +160,7 @@ class TurnRun implements RunningTurn {
       ...source,
       door: turn.dialect,
       model: turn.model,
-      upstream: linkName(this.#current()),
+      upstream: this.#current().name,
       stream: turn.stream,
       rounds: this.#answer?.rounds.count ?? 1,
       startedAt: this.#startedAt,
@@ -251,7 +251,7 @@ class TurnRun implements RunningTurn {
     const { link } = round;
     const { requestId, tenant, span, turn, chain, recording } = this.#job;
     const isLast = chain[this.#link + 1] === undefined;
-    this.#progress.asked(linkName(link));
+    this.#progress.asked(link.name);
     this.#roundSpan = span?.startRound(turnAhead(link, turn.stream));
     const worked = (ms: number): void => this.#state.watch("answer", requestId, ms);
     const headers = this.#roundSpan?.headers;
@@ -267,7 +267,7 @@ class TurnRun implements RunningTurn {
       type: "round",
       requestId: this.#job.requestId,
       round: this.#answer?.rounds.count ?? 1,
-      upstream: linkName(link),
+      upstream: link.name,
       provider: providerOf(link),
       fault: fault?.code,
       usage,
@@ -306,7 +306,7 @@ class TurnRun implements RunningTurn {
     const { requestId, chain } = this.#job;
     const next = chain[this.#link + 1];
     if (next === undefined || this.#halted || !fault.mayFallBack) return false;
-    const [from, to] = [linkName(this.#current()), linkName(next)];
+    const [from, to] = [this.#current().name, next.name];
     this.#link++;
     this.#state.report({ type: "fallback", requestId, from, to, fault: fault.code });
     return true;

@@ -2,6 +2,7 @@ import { builtinDialects } from "../../src/dialects/registry.ts";
 import { parseConfig } from "../../src/gateway/config.ts";
 import { prepareRound } from "../../src/gateway/round.ts";
 import { callRules } from "../../src/gateway/rules.ts";
+import { linkOf } from "../../src/gateway/select.ts";
 import type { Decision } from "../../src/turn/decision.ts";
 import type { Fields } from "../../src/turn/turn.ts";
 import { modelProfile } from "../../src/profiles/models.ts";
@@ -40,7 +41,10 @@ export function sending(
     },
     close: () => Promise.resolve(),
   };
-  const { decisions, straight } = prepareRound(turn, { upstream, model }, { strict: false, rules });
+  const { decisions, straight } = prepareRound(turn, linkOf(upstream, model), {
+    strict: false,
+    rules,
+  });
   return { body: JSON.parse(text) as Sent, decisions, straight };
 }
 

@@ -1,5 +1,6 @@
 import type { Decision } from "../../turn/decision.ts";
 import { Fault } from "../../turn/fault.ts";
+import { memoizeByIdentity } from "../../turn/memoize.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { ToolChoice, DialectName, Params, Turn } from "../../turn/turn.ts";
@@ -141,10 +142,12 @@ export function countVerdicts(verdicts: readonly ToolVerdict[]): Record<Verdict,
 }
 
 /** The plan's verdicts, counted, in the words and order of the `x-patchbay-plan` header. */
-export function summary({ verdicts }: Pick<Plan, "verdicts">): string {
+export const summary = ({ verdicts }: Pick<Plan, "verdicts">): string => summaryOf(verdicts);
+
+const summaryOf = memoizeByIdentity((verdicts: readonly ToolVerdict[]): string => {
   const { native, degraded, deferred, ignored } = countVerdicts(verdicts);
   return `native=${native} degraded=${degraded} deferred=${deferred} ignored=${ignored}`;
-}
+});
 
 /** How many different choices are remembered with one list of tools. */
 const MOST = 64;
