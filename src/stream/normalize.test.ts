@@ -259,6 +259,14 @@ describe("blocks", () => {
       expect(brief(run([call(0), callEnd(0, true), stop()]))).toContain("call-delta 0 {}");
     });
 
+    it("are {} for a function called with blanks", () => {
+      const events = brief(run([call(0), input(0, " "), input(0, "\n"), stop()]));
+      expect(events).toContain("call-delta 0 {}");
+      expect(brief(run([call(0), input(0, " "), input(0, "{}"), stop()]))).toHaveLength(
+        events.length - 1,
+      );
+    });
+
     it("stay empty for other kinds, and for a call that was cut off", () => {
       expect(brief(run([call(0, "custom"), stop()]))).not.toContain("call-delta 0 {}");
       expect(brief(run([call(0), stop("length")]))).toContain("call-end 0 cut");

@@ -260,7 +260,7 @@ function sayCall<Name extends AnyName>(
   if (call?.open !== true) return;
   if (event.type === "call-end") return closeCall(choice, event.call, event.complete, emit);
   if (event.text === "") return;
-  call.empty = false;
+  if (call.empty && event.text.trim() !== "") call.empty = false;
   choice.current = event.call;
   emit(event);
 }
@@ -315,7 +315,7 @@ function closeCall<Name extends AnyName>(
   const state = choice.calls.get(call);
   if (state?.open !== true) return;
   state.open = false;
-  // A function called with nothing is called with no arguments: readers parse what they get.
+  // A function called with nothing, or with blanks, has no arguments: readers parse what they get.
   if (complete && state.empty && state.kind === "function")
     emit({ type: "call-delta", choice: choice.index, call, text: "{}" });
   emit({ type: "call-end", choice: choice.index, call, complete });

@@ -220,6 +220,12 @@ export const chatCalls = [
     sees: { calls: [{ ...look, input: "{}" }] },
   },
   {
+    quirk: "arguments that are blanks for a call that takes none",
+    providers: "servers that stream by token",
+    wire: stream(head(0, "call_1", "look", " "), args(0, "\n")),
+    sees: { calls: [{ ...look, input: " \n{}" }] },
+  },
+  {
     quirk: "a name in pieces",
     providers: "servers that stream by token",
     wire: stream(

@@ -30,6 +30,7 @@ type Slot = {
   name: string;
   /** Held until it begins. */
   held: string;
+  /** Nothing has come as its input, or nothing but blanks as its arguments. */
   empty: boolean;
   extra: Fields | undefined;
   readonly extent: Extent;
@@ -210,7 +211,7 @@ export class CallAssembly {
   }
 
   #add(slot: Slot, text: string, emit: CallEvents): void {
-    slot.empty = false;
+    if (slot.empty && (slot.kind === "custom" || text.trim() !== "")) slot.empty = false;
     slot.extent.unread += text;
     // A string of a million pieces takes far more room than its text.
     if (slot.extent.unread.length > 4096) read(slot.extent);
