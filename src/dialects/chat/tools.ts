@@ -2,6 +2,7 @@ import type { Decision } from "../../turn/decision.ts";
 import { memoizeByIdentity } from "../../turn/memoize.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { CustomTool, Fields, FunctionTool, Tool } from "../../turn/turn.ts";
+import { reportForeign } from "../shared/foreign-fields.ts";
 import { parametersOf } from "../shared/json-schema.ts";
 import { fieldsOf } from "../shared/loose.ts";
 import { readOldFunction, readTool, type ToolForm } from "../shared/read-tool.ts";
@@ -52,10 +53,15 @@ export const writeTools = memoizeByIdentity(
   (tools: readonly Tool<UpstreamName>[]): WrittenTools => {
     const decisions: Decision[] = [];
     const list = tools.flatMap((tool, at) => {
+      const drop = (reason: string): void =>
+        void decisions.push({ path: `tools[${at}]`, action: "dropped", reason });
       const fields = writeTool(tool);
-      if (typeof fields !== "string") return [fields];
-      decisions.push({ path: `tools[${at}]`, action: "dropped", reason: fields });
-      return [];
+      if (typeof fields === "string") {
+        drop(fields);
+        return [];
+      }
+      if (tool.type !== "builtin") reportForeign(tool.extra, "chat", drop);
+      return [fields];
     });
     return { text: list.length === 0 ? undefined : JSON.stringify(list), decisions };
   },

@@ -1,6 +1,7 @@
 import { memoizeByIdentity } from "../../turn/memoize.ts";
 import { clientName, type UpstreamName } from "../../turn/names.ts";
 import type { Fields, FunctionTool, Tool } from "../../turn/turn.ts";
+import { reportForeign } from "../shared/foreign-fields.ts";
 import { parametersOf } from "../shared/json-schema.ts";
 import { given, filledText } from "../shared/loose.ts";
 import { invalid, shaped } from "../shared/shape.ts";
@@ -90,9 +91,13 @@ export const writeTools = memoizeByIdentity(
     const mayDefer = tools.some((tool) => tool.type !== "function" || tool.loaded !== true);
     const list = tools.flatMap((tool) => {
       const written = writeTool(tool, mayDefer);
-      if (typeof written !== "string") return [written];
-      reasons.push(written);
-      return [];
+      const report = (reason: string): void => void reasons.push(reason);
+      if (typeof written === "string") {
+        report(written);
+        return [];
+      }
+      if (tool.type !== "builtin") reportForeign(tool.extra, "messages", report);
+      return [written];
     });
     return { text: list.length === 0 ? undefined : JSON.stringify(list), reasons };
   },

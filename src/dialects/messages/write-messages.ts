@@ -6,6 +6,7 @@ import type { UpstreamName } from "../../turn/names.ts";
 import { itemPath } from "../../turn/path.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Call, Fields, Item, Message, Part, Result, Turn } from "../../turn/turn.ts";
+import { reportForeign } from "../shared/foreign-fields.ts";
 import { writePart } from "./content-parts.ts";
 import { ownExtra } from "./extra.ts";
 import { MessageList } from "./message-list.ts";
@@ -102,6 +103,8 @@ function writeBlocks(parts: readonly Part[], { own, note, profile }: Writing): F
       note("dropped", block, ".content");
       return [{ type: "text", text: `(Here was ${part.type} content that cannot be shown.)` }];
     }
+    if (part.type !== "refusal" && part.type !== "opaque")
+      reportForeign(part.extra, "messages", (reason) => note("dropped", reason, ".content"));
     return isBlank(block) ? [] : [block];
   });
 }

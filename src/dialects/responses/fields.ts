@@ -1,9 +1,10 @@
 /** Fields of items and parts beside those that a turn has, and their status. */
 
 import type { Extra, Fields, Status } from "../../turn/turn.ts";
+import { reportForeign } from "../shared/foreign-fields.ts";
 
-/** Called with the reason why part of a request has no form in this dialect. */
-export type Report = (reason: string) => void;
+/** Called with the reason why part of a request has no form in this dialect, or was repaired. */
+export type Report = (reason: string, action?: "repaired") => void;
 
 /** For answers: what they hold has been read in this dialect or made for it. */
 export const silently: Report = () => {};
@@ -23,8 +24,7 @@ export function extraOf(raw: Fields, known: readonly string[]): { extra?: Extra 
 export function ownExtra(extra: Extra | undefined, report: Report): Fields {
   if (extra === undefined) return {};
   if (extra.dialect === "responses") return extra.fields;
-  for (const key of Object.keys(extra.fields))
-    report(`\`${key}\` is a field of the ${extra.dialect} dialect`);
+  reportForeign(extra, "responses", report);
   return {};
 }
 
