@@ -89,6 +89,19 @@ describe("a Messages request on another dialect", () => {
     expect(JSON.stringify(toResponses.sent)).toContain('"input_image"');
   });
 
+  it.each(ways)(
+    "a PDF without a title has no file name, a 400 on %s (laravel/ai#324, openai-agents-python#1513)",
+    async (_, asking) => {
+      const source = { type: "base64", media_type: "application/pdf", data: "JVBERi0=" };
+      const pdf = { type: "document", source };
+      const body = loop([use("a")], [result("a", [pdf]), pdf]);
+      const { sent, status } = await askMessages(body, asking);
+      expect(status).toBe(200);
+      const names = [...JSON.stringify(sent).matchAll(/"filename":"(.*?)"/g)];
+      expect(names.map(([, name]) => name)).toEqual(["document.pdf", "document.pdf"]);
+    },
+  );
+
   it("media are moved between results, which are unpaired then (pi#2052, CLIProxyAPI#497)", async () => {
     const body = loop([use("a"), use("b")], [result("a", [png]), result("b", [png])]);
     const asked = await askMessages(body, { says: chat, profile: "openai" });

@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type { Fields, Part } from "../../turn/turn.ts";
+import { fileName } from "../shared/file-name.ts";
 import { fieldsOf } from "../shared/loose.ts";
 import type { Repair } from "../shared/repairs.ts";
 import { invalid, shaped } from "../shared/shape.ts";
@@ -86,9 +87,9 @@ export function writePart(part: Part): Fields | string {
       return merged(part, "input_audio", { data, format });
     }
     case "file": {
-      const { data, fileId, name } = part;
+      const { data, fileId } = part;
       if (data === undefined && fileId === undefined) return "chat has no files by URL";
-      return merged(part, "file", { file_data: data, file_id: fileId, filename: name });
+      return merged(part, "file", { file_data: data, file_id: fileId, filename: fileName(part) });
     }
     case "opaque":
       return part.dialect === "chat"

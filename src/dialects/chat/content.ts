@@ -1,5 +1,7 @@
 import type { Decision } from "../../turn/decision.ts";
 import type { Extra, Fields, Part, Result } from "../../turn/turn.ts";
+import { reportForeign } from "../shared/foreign-fields.ts";
+import { FILE_NAMED, fileName } from "../shared/file-name.ts";
 import { writePart } from "./content-parts.ts";
 import { ownExtra } from "./schema.ts";
 
@@ -23,13 +25,20 @@ export function writeContent(
   asParts: boolean,
   note: Note,
 ): string | Fields[] {
+  for (const part of parts)
+    if (part.type !== "refusal" && part.type !== "opaque")
+      reportForeign(part.extra, "chat", (reason) => note("dropped", reason, ".content"));
   if (parts.every(isPlain) && (parts.length < 2 || !asParts))
     return parts.map(plainText).join("\n\n");
   return parts.flatMap((part) => {
     const written = writePart(part);
-    if (typeof written !== "string") return [written];
-    note("dropped", written, ".content");
-    return [];
+    if (typeof written === "string") {
+      note("dropped", written, ".content");
+      return [];
+    }
+    if (part.type === "file" && fileName(part) !== part.name)
+      note("repaired", FILE_NAMED, ".content");
+    return [written];
   });
 }
 

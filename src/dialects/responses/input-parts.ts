@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { isFields } from "../../turn/json.ts";
 import type { Fields, Part, Role } from "../../turn/turn.ts";
+import { FILE_NAMED, fileName } from "../shared/file-name.ts";
 import { fieldsOf, given, numberOf } from "../shared/loose.ts";
 import type { Repair } from "../shared/repairs.ts";
 import { shaped } from "../shared/shape.ts";
@@ -126,7 +127,9 @@ function writePart(part: Part, role: Role, report: Report): Fields | undefined {
       };
     }
     case "file": {
-      const { data, url, fileId, name, extra } = part;
+      const { data, url, fileId, extra } = part;
+      const name = fileName(part);
+      if (name !== part.name) report(FILE_NAMED, "repaired");
       return {
         type: "input_file",
         ...given({ file_data: data, file_url: url, file_id: fileId, filename: name }),

@@ -10,13 +10,14 @@ import { addFields, writeExtra, writeParams } from "../shared/params.ts";
 import { bodyWith, forwardChanges } from "../shared/source-text.ts";
 import { withTools } from "../shared/tools-text.ts";
 import { writeToolChoice } from "./tool-choice.ts";
+import type { Report } from "./fields.ts";
 import { writeFormat } from "./format.ts";
 import { writeItem } from "./items.ts";
 import { LOGPROBS } from "./read-request.ts";
 import { responsesTraits } from "./traits.ts";
 import { othersToolsText, ownToolsText } from "./tools.ts";
 
-type Drop = (path: string, reason: string, action?: "dropped" | "reshaped") => void;
+type Drop = (path: string, reason: string, action?: "dropped" | "reshaped" | "repaired") => void;
 
 /** Writes a request: the client's own where nothing is to change, else one from the turn. */
 export function writeRequest(turn: Turn<UpstreamName>, to: Target): Written {
@@ -63,7 +64,7 @@ function writeItems(turn: Turn<UpstreamName>, profile: Profile, drop: Drop): Fie
       instructions = plainText(item);
       continue;
     }
-    const report = (reason: string): void => drop(itemPath(turn, at), reason);
+    const report: Report = (reason, action) => drop(itemPath(turn, at), reason, action);
     if (item.type === "reasoning" && turn.dialect !== "responses" && isNothing(item)) continue;
     if (item.type === "reasoning" && profile.reasoning === "none") {
       report(`the ${profile.name} profile takes no past reasoning`);
