@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { ConfigInput } from "../../src/gateway/config.ts";
+import { compileCache } from "./compile-cache.ts";
 
 const cli = join(import.meta.dirname, "../../src/host/cli/cli.ts");
 
@@ -12,6 +13,8 @@ const cli = join(import.meta.dirname, "../../src/host/cli/cli.ts");
 export type Replica = AsyncDisposable & {
   readonly url: string;
   readonly process: ChildProcess;
+  /** Its configuration. */
+  readonly file: string;
   /** What its process has for an environment, so that commands find it. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** What it has written to its log; that is nothing where no `--log-level` is given. */
@@ -26,7 +29,12 @@ export async function replica(config: ConfigInput, ...options: string[]): Promis
   const folder = mkdtempSync(join(tmpdir(), "patchbay-replica-"));
   const file = join(folder, "patchbay.json");
   writeFileSync(file, JSON.stringify(config));
-  const environment = { PATH: process.env["PATH"], HOME: folder };
+  const environment = {
+    ...compileCache,
+    PATH: process.env["PATH"],
+    HOME: folder,
+    PATCHBAY_RUNTIME_DIR: join(folder, "run"),
+  };
   let log = "";
   const start = async () => {
     const made = await started(file, options, environment);
@@ -35,6 +43,7 @@ export async function replica(config: ConfigInput, ...options: string[]): Promis
   };
   let running = await start();
   return {
+    file,
     environment,
     log: () => log,
     get url() {

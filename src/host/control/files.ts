@@ -12,6 +12,8 @@ const entrySchema = z.looseObject({
   pid: z.number(),
   /** The process that started it with others to share a port; its own where it is alone. */
   group: z.number(),
+  /** How many processes share the port; none from a gateway of an older version. */
+  workers: z.number().optional(),
   url: z.string(),
   version: z.string(),
   startedAt: z.number(),

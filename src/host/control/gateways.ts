@@ -11,7 +11,9 @@ export type LocalGateway = {
   readonly pid: number;
   readonly startedAt: number;
   readonly agent?: string | undefined;
-  /** The socket of each of its processes: one, or one for each worker. */
+  /** How many processes it is to have; one that has ended is started again. */
+  readonly workers: number;
+  /** The socket of each of its processes that is there: one, or one for each worker. */
   readonly sockets: readonly string[];
 };
 
@@ -25,6 +27,7 @@ export async function findGateways(env: Environment): Promise<readonly LocalGate
 function gatewayOf(entries: ControlEntry[]): LocalGateway {
   const [first] = entries;
   if (first === undefined) throw new RangeError("A group has a member.");
-  const { url, version, group: pid, startedAt, agent } = first;
-  return { url, version, pid, startedAt, agent, sockets: entries.map(({ socket }) => socket) };
+  const { url, version, group: pid, startedAt, agent, workers = entries.length } = first;
+  const sockets = entries.map(({ socket }) => socket);
+  return { url, version, pid, startedAt, agent, workers, sockets };
 }

@@ -19,7 +19,7 @@ export type ControlOptions = {
   readonly routes: readonly ConsoleRoute[];
   readonly env: Environment;
   readonly report: Report;
-  readonly details: Pick<ControlEntry, "url" | "startedAt" | "group" | "agent">;
+  readonly details: Pick<ControlEntry, "url" | "startedAt" | "group" | "workers" | "agent">;
 };
 
 export type Control = {

@@ -12,6 +12,8 @@ type Operated = Pick<ControlOptions, "env" | "report"> & {
   readonly files: readonly string[];
   /** The process to signal: that of the workers' parent where there are several. */
   readonly group: number;
+  /** How many processes share the port. */
+  readonly workers?: number | undefined;
   /** The agent that it was started for. */
   readonly agent?: string | undefined;
   /** What else can be asked of it. */
@@ -21,15 +23,15 @@ type Operated = Pick<ControlOptions, "env" | "report"> & {
 /** Opens the console of a gateway on a private socket. */
 export async function operate(
   gateway: RecordedGateway,
-  { url, files, group, agent, env, report, routes: more = [] }: Operated,
+  { url, files, group, workers, agent, env, report, routes: more = [] }: Operated,
 ): Promise<Control> {
   const startedAt = Date.now();
   const details = { pid: process.pid, url, startedAt, files: [...files] };
   const recording = () => ({ ...gateway.recorder.state() });
   const opened = openConsole(gateway, { details, clock: systemClock, recording });
   const routes = [...opened.routes, ...recordingRoutes(gateway.recorder), ...more];
-  const told = { url, startedAt, group, agent };
-  const control = await openControl({ routes, env, report, details: told });
+  const entry = { url, startedAt, group, workers, agent };
+  const control = await openControl({ routes, env, report, details: entry });
   return {
     problem: control.problem,
     close() {

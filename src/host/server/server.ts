@@ -1,4 +1,3 @@
-import { lookup } from "node:dns/promises";
 import { once } from "node:events";
 import {
   createServer,
@@ -17,12 +16,11 @@ import { Fault } from "../../turn/fault.ts";
 import { systemClock } from "../platform/clock.ts";
 import { askAfter, tellStalled } from "./half-closed.ts";
 import { allow, foreign, isPreflight, allowOrigin } from "./cors.ts";
+import { addressesOf, bindFault, portOf, urlOf, type Address } from "./address.ts";
 import { openSockets, type Sockets } from "./sockets.ts";
 import { announcedOf, collectBody } from "./body-intake.ts";
 import { exchangeOf, isSpeaking } from "./node.ts";
 import { LONGEST_MS } from "./slow-bodies.ts";
-
-export type Address = { readonly host: string; readonly port: number };
 
 export type Server = {
   /** Where it really listens, such as `http://127.0.0.1:11435`. */
@@ -89,14 +87,15 @@ export async function openServer(
     state.servers.push(server);
     return portOf(server);
   };
-  const name = bare(host);
   try {
-    const [first = name, ...others] = await addressesOf(name);
+    const [first, ...others] = await addressesOf(host);
     const taken = await listen(first, port);
     // Whether a machine really has the other loopback address shows only here.
     for (const other of others) await listen(other, taken).catch(() => {});
-    const url = `http://${name.includes(":") ? `[${name}]` : name}:${taken}`;
-    return { url, close: (graceMs = gateway.graceMs) => close(state, graceMs) };
+    return {
+      url: urlOf({ host, port: taken }),
+      close: (graceMs = gateway.graceMs) => close(state, graceMs),
+    };
   } catch (error) {
     throw bindFault(error, { host, port });
   }
@@ -114,10 +113,6 @@ type State = {
 
 /** Clients pause between requests; a connection kept over that saves a handshake. */
 const KEPT_MS = 72_000;
-
-/** `localhost` is two addresses on most machines, and clients try either. */
-const addressesOf = async (name: string): Promise<string[]> =>
-  name === "localhost" ? (await lookup(name, { all: true })).map(({ address }) => address) : [name];
 
 const listenerFor =
   (state: State) =>
@@ -247,26 +242,6 @@ async function close(state: State, graceMs: number): Promise<void> {
 
 /** How long the last words may take to reach a client when the grace is over. */
 const flushMs = 1000;
-
-const bare = (host: string): string => host.replaceAll(/^\[|\]$/g, "");
-
-function portOf(server: HttpServer): number {
-  const address = server.address();
-  return typeof address === "object" && address !== null ? address.port : 0;
-}
-
-function bindFault(error: unknown, { host, port }: Address): Fault {
-  const code = (error as NodeJS.ErrnoException).code ?? "";
-  const remedies: Readonly<Record<string, string>> = {
-    EADDRINUSE: "is taken by another process; stop that one or choose another with `--port`",
-    EACCES: "may not be used by this user; choose a port above 1023 with `--port`",
-    EADDRNOTAVAIL: "is no address of this machine; choose another with `--host`",
-    ENOTFOUND: "is no name this machine knows; choose another with `--host`",
-  };
-  const remedy =
-    remedies[code] ?? `cannot be listened on (${code}); check \`--host\` and \`--port\``;
-  return new Fault("config.invalid", `${host}:${port} ${remedy}.`, {}, error);
-}
 
 /** What is not HTTP never becomes a request, so it is answered on the bare socket. */
 function refuseGarbage(error: NodeJS.ErrnoException, socket: Socket): void {

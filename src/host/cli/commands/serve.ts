@@ -12,7 +12,13 @@ import { openLog, type Log } from "../../server/log.ts";
 import { nodePlatform } from "../../platform/node.ts";
 import { reloader, watchFile } from "../../config/reload.ts";
 import { doctorRoutes } from "../../doctor/routes.ts";
-import { isWorker, runWorkers, workersProblem } from "../workers.ts";
+import {
+  isWorker,
+  leaveChannel,
+  runWorkers,
+  workersProblem,
+  type WorkersOptions,
+} from "../workers.ts";
 import { openServer, type Server } from "../../server/server.ts";
 import { openRecorded } from "../../server/turn-files.ts";
 
@@ -28,6 +34,14 @@ export type ServeOptions = {
 
 /** `patchbay serve`: runs until it is told to stop. */
 export async function serve(options: ServeOptions): Promise<void> {
+  try {
+    await start(options);
+  } finally {
+    if (isWorker()) leaveChannel();
+  }
+}
+
+async function start(options: ServeOptions): Promise<void> {
   const env = environment();
   const { config: file, host, port, withParent = isByNpx(env), workers = 1, logLevel } = options;
   const parent = withParent ? process.ppid : undefined;
@@ -53,7 +67,8 @@ export async function serve(options: ServeOptions): Promise<void> {
     const recording = recordingLine(config, env);
     if (recording !== undefined) console.log(recording);
   };
-  if (workers > 1 && !isWorker()) return serveByWorkers(workers, config, log, say);
+  if (workers > 1 && !isWorker())
+    return serveByWorkers(config, { count: workers, log, listening: say });
   const gateway = openRecorded(config, nodePlatform(log.report));
   const server = await openServer(gateway, config.server);
   keepServing(log);
@@ -64,6 +79,7 @@ export async function serve(options: ServeOptions): Promise<void> {
     url: server.url,
     files,
     group,
+    workers,
     env,
     report: log.report,
     routes: doctorRoutes(gateway, { ...origin, file: loaded.file }),
@@ -92,14 +108,12 @@ function recordingLine(
   return recorded && `Recording ${recorded}, ${content}, to ${folder ?? recordingsFolder(env)}`;
 }
 
-function serveByWorkers(
-  workers: number,
-  { store }: Config,
-  log: Log,
-  listening: (url: string) => void,
-): void {
+async function serveByWorkers(
+  { store, server }: Config,
+  options: Omit<WorkersOptions, "address">,
+): Promise<void> {
   const problem = workersProblem(store);
-  if (problem === undefined) return runWorkers(workers, log, listening);
+  if (problem === undefined) return runWorkers({ ...options, address: server });
   console.error(problem);
   process.exitCode = 1;
 }

@@ -19,6 +19,8 @@ type StatusProblem = { readonly about: string; readonly problem: string };
 
 export type AskedStatus = {
   readonly gateway: LocalGateway;
+  /** How many of its processes have answered. */
+  readonly answering: number;
   readonly status: Status;
   readonly problems: readonly StatusProblem[];
 };
@@ -32,8 +34,7 @@ export async function status(options: StatusOptions): Promise<void> {
   );
   const isWell = asked.every(({ problems }) => problems.length === 0);
   process.exitCode = asked.length === 0 ? exitCode.nobody : isWell ? exitCode.well : exitCode.wrong;
-  if (options.json === true)
-    console.log(JSON.stringify(asked.map((one) => ({ problems: one.problems, ...one.status }))));
+  if (options.json === true) console.log(JSON.stringify(asked.map(statusFields)));
   else if (asked.length === 0) console.log("No gateway runs here. To start one: patchbay serve");
   else console.log(asked.map((one) => statusLines(one).join("\n")).join("\n\n"));
 }
@@ -44,9 +45,25 @@ export async function localStatuses(only?: LocalGateway): Promise<readonly Asked
   return (await Promise.all(gateways.map(ask))).flat();
 }
 
+/** For scripts: what the gateway says of itself, and what the processes say together. */
+const statusFields = ({
+  gateway: { workers },
+  answering,
+  problems,
+  status: found,
+}: AskedStatus) => ({
+  problems,
+  workers: { count: workers, answering },
+  ...found,
+});
+
+/** How long a process has to answer: one that hangs must not hide what the others say. */
+const ANSWER_MS = 10_000;
+
 async function ask(gateway: LocalGateway): Promise<AskedStatus[]> {
+  const signal = AbortSignal.timeout(ANSWER_MS);
   const asked = gateway.sockets.map((socket) =>
-    askGateway(socket, statusSchema, { path: "/status" }),
+    askGateway(socket, statusSchema, { path: "/status", signal }),
   );
   const told = (await Promise.allSettled(asked)).flatMap((one) =>
     one.status === "fulfilled" ? one.value : [],
@@ -54,8 +71,20 @@ async function ask(gateway: LocalGateway): Promise<AskedStatus[]> {
   const [first, ...others] = told;
   if (first === undefined) return [];
   const found = others.reduce(together, first);
-  return [{ gateway, status: found, problems: problemsOf(found) }];
+  const answering = told.length;
+  const problems = [...workerProblems(gateway.workers, answering), ...problemsOf(found)];
+  return [{ gateway, answering, status: found, problems }];
 }
+
+const workerProblems = (count: number, answering: number): StatusProblem[] =>
+  answering >= count
+    ? []
+    : [
+        {
+          about: "workers",
+          problem: `${answering} of ${count} answer; one that has ended is started again every second, and the log says why it ends`,
+        },
+      ];
 
 /** Workers are one gateway: what they count adds up. */
 const together = (a: Status, b: Status): Status => ({
@@ -76,12 +105,19 @@ const problemsOf = ({ upstreams, store, wrong }: Status): StatusProblem[] => [
 ];
 
 /** Of one gateway, problems first. */
-export function statusLines({ gateway, status: found, problems }: AskedStatus): string[] {
+export function statusLines({
+  gateway,
+  answering,
+  status: found,
+  problems,
+}: AskedStatus): string[] {
   const { version, url, startedAt, upstreams, files } = found;
-  const workers = gateway.sockets.length;
+  const { workers } = gateway;
+  const present = answering < workers ? `${answering} of ${workers}` : workers;
+  const shared = workers > 1 ? ` with ${present} workers` : "";
   const own = gateway.agent === undefined ? "" : ` for ${gateway.agent}`;
   return [
-    `Patchbay ${version} on ${url}${own}, process ${gateway.pid}${workers > 1 ? ` with ${workers} workers` : ""}, since ${new Date(startedAt).toLocaleString()}`,
+    `Patchbay ${version} on ${url}${own}, process ${gateway.pid}${shared}, since ${new Date(startedAt).toLocaleString()}`,
     ...problems.map(({ about, problem }) => `  WRONG  ${about}: ${problem}`),
     ...aligned([
       ["configuration", files.join(", ") || "the environment alone"],

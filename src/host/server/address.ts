@@ -1,0 +1,55 @@
+/** The address of a gateway: what a name stands for, whether it can be had, and how it is written. */
+
+import { lookup } from "node:dns/promises";
+import { once } from "node:events";
+import { createServer, type Server } from "node:net";
+import { Fault } from "../../turn/fault.ts";
+
+export type Address = { readonly host: string; readonly port: number };
+
+const bare = (host: string): string => host.replaceAll(/^\[|\]$/g, "");
+
+/** `localhost` is two addresses on most machines, and clients try either. */
+export async function addressesOf(host: string): Promise<readonly [string, ...string[]]> {
+  const name = bare(host);
+  if (name !== "localhost") return [name];
+  const [first, ...others] = await lookup(name, { all: true });
+  return [first?.address ?? name, ...others.map(({ address }) => address)];
+}
+
+export function urlOf({ host, port }: Address): string {
+  const name = bare(host);
+  return `http://${name.includes(":") ? `[${name}]` : name}:${port}`;
+}
+
+export function portOf(server: Server): number {
+  const address = server.address();
+  return typeof address === "object" && address !== null ? address.port : 0;
+}
+
+export function bindFault(error: unknown, { host, port }: Address): Fault {
+  const code = (error as NodeJS.ErrnoException).code ?? "";
+  const remedies: Readonly<Record<string, string>> = {
+    EADDRINUSE: "is taken by another process; stop that one or choose another with `--port`",
+    EACCES: "may not be used by this user; choose a port above 1023 with `--port`",
+    EADDRNOTAVAIL: "is no address of this machine; choose another with `--host`",
+    ENOTFOUND: "is no name this machine knows; choose another with `--host`",
+  };
+  const remedy =
+    remedies[code] ?? `cannot be listened on (${code}); check \`--host\` and \`--port\``;
+  return new Fault("config.invalid", `${host}:${port} ${remedy}.`, {}, error);
+}
+
+/** The port at which processes that share one will listen: where any will do, one that is free. */
+export async function sharedPort(address: Address): Promise<number> {
+  try {
+    const [first] = await addressesOf(address.host);
+    const server = createServer();
+    await once(server.listen(address.port, first), "listening");
+    const port = portOf(server);
+    await once(server.close(), "close");
+    return port;
+  } catch (error) {
+    throw bindFault(error, address);
+  }
+}
