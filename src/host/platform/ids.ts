@@ -1,11 +1,12 @@
-// 32 letters: five bits of each random byte name one, without a bias.
-const letters = Array.from("abcdefghijklmnopqrstuvwxyz234567", (one) => one.charCodeAt(0));
-const length = 24;
+const letters = [..."abcdefghijklmnopqrstuvwxyz234567"];
+// Two at a time: each addition to an id makes a string.
+const pairs = letters.flatMap((one) => letters.map((other) => one + other));
+// Ten bits of each random number name a pair, without a bias.
+const BITS = 0x3ff;
+const length = 12;
 // Asking the system for a few bytes at a time costs more than all the rest.
-const pool = new Uint8Array(length * 256);
+const pool = new Uint16Array(length * 256);
 let used = pool.length;
-// One string of 24 letters: to add them one by one makes as many strings.
-const codes = Array.from({ length }, () => 0);
 
 /** An id that no one can guess: the prefix, `_`, and 24 letters and digits. */
 export function newId(prefix: string): string {
@@ -13,7 +14,7 @@ export function newId(prefix: string): string {
     crypto.getRandomValues(pool);
     used = 0;
   }
-  for (let at = 0; at < length; at++) codes[at] = letters[(pool[used + at] ?? 0) & 31] ?? 0;
-  used += length;
-  return `${prefix}_${String.fromCharCode(...codes)}`;
+  let id = `${prefix}_`;
+  for (const end = used + length; used < end; used++) id += pairs[(pool[used] ?? 0) & BITS];
+  return id;
 }
