@@ -27,6 +27,8 @@ export type DialectTraits = {
   readonly nestsTools: boolean;
   /** Whether a function is strict unless it says that it is not. */
   readonly strictFunctions: boolean;
+  /** Whether `strict` holds for objects that may leave properties out; elsewhere those are refused. */
+  readonly openStrict?: boolean | undefined;
   /** Whether calls of built-in tools are written as calls of a function. */
   readonly builtinsAsFunctions: boolean;
   /** Whether a request with nothing but tools that the provider runs asks for just those to be run. */

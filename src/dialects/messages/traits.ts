@@ -24,6 +24,7 @@ export const messagesTraits: DialectTraits = {
   },
   nestsTools: false,
   strictFunctions: false,
+  openStrict: true,
   builtinsAsFunctions: true,
   // Clients search the web by a request of its own, and show its answer as what was found.
   asksForHosted: true,

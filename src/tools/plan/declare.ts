@@ -22,6 +22,7 @@ import { kindOf } from "../kinds/kinds.ts";
 import { memberDescription } from "../kinds/namespace.ts";
 import { jsonForm } from "../schema/form.ts";
 import { compileSchema } from "../schema/compile.ts";
+import { isStrict } from "../schema/strict.ts";
 import { wellFormed, type WellFormed } from "../../schema/well-formed.ts";
 import { fillTemplate } from "./template.ts";
 
@@ -95,8 +96,19 @@ function groupRuleFor(profile: Profile): KindRule {
 /** Whether tools stay in their namespaces on an upstream. */
 export const keepsGroups = (profile: Profile): boolean => groupRuleFor(profile) === "native";
 
+type Declaring = {
+  /** Whether it is the first of its namespace. */
+  readonly isFirst?: boolean;
+  /** Whether `strict` holds for more schemas in the client's dialect than in the upstream's. */
+  readonly openStrict?: boolean;
+};
+
 /** Decides what becomes of one tool on an upstream, and says why. */
-export function planToolDeclaration(entry: Entry, profile: Profile, isFirst = true): Declared {
+export function planToolDeclaration(
+  entry: Entry,
+  profile: Profile,
+  { isFirst = true, openStrict = false }: Declaring = {},
+): Declared {
   const { kind, namespace } = entry;
   const rule = ruleFor(kind, profile);
   const groupRule = namespace === undefined ? "native" : groupRuleFor(profile);
@@ -109,7 +121,7 @@ export function planToolDeclaration(entry: Entry, profile: Profile, isFirst = tr
   }
   if (isNotLoaded(entry, profile)) return { verdict: "deferred", reason: NOT_LOADED };
   const isNative = (rule === "native" && hasForm(entry, profile)) || isBetweenThem(entry, profile);
-  const own = isNative ? declareNative(entry, profile) : declareStandIn(entry, profile);
+  const own = isNative ? declareNative(entry, profile, openStrict) : declareStandIn(entry, profile);
   return described(grouped(own, entry, groupRule, isFirst), profile);
 }
 
@@ -178,8 +190,8 @@ function ignored(what: string, profile: Profile, kind: string): Declared {
 /** Whatever name it goes by there, and however much of its description. */
 const TAKEN = "the upstream takes it";
 
-function declareNative({ tool, kind }: Entry, profile: Profile): Declared {
-  if (tool.type === "function") return declareFunction(tool, profile);
+function declareNative({ tool, kind }: Entry, profile: Profile, openStrict: boolean): Declared {
+  if (tool.type === "function") return declareFunction(tool, profile, openStrict);
   if (tool.type === "builtin") return declareBuiltin(tool, profile);
   return { verdict: "native", reason: TAKEN, offer: { kind, tool, decisions: [] } };
 }
@@ -227,7 +239,10 @@ const asItIs = (schema: JsonSchema): WellFormed<JsonSchema> => ({ schema, mended
 const mendedWords = (words: readonly string[]): string =>
   `its schema has ${words.map((word) => `\`${word}\``).join(", ")} as JSON Schema 2020-12 does not, so it is written anew`;
 
-function declareFunction(tool: FunctionTool, profile: Profile): Declared {
+/** An object that may leave properties out is refused by who holds models to closed ones. */
+const OPEN_SCHEMA = "strict can be asked for only with closed objects that have all properties";
+
+function declareFunction(tool: FunctionTool, profile: Profile, openStrict = false): Declared {
   const { schema: rule } = profile.tools;
   const decisions: Pick<Decision, "action" | "reason">[] = [];
   let sent = tool;
@@ -248,6 +263,11 @@ function declareFunction(tool: FunctionTool, profile: Profile): Declared {
     for (const what of reshaped) decisions.push({ action: "reshaped", reason: `sends ${what}` });
     for (const what of describedOnly)
       decisions.push({ action: "changed", reason: `${what} is told in the description only` });
+  }
+  if (openStrict && sent.strict === true && !isStrict(sent.schema ?? {})) {
+    sent = { ...sent, strict: undefined };
+    original = tool.schema;
+    decisions.push({ action: "changed", reason: OPEN_SCHEMA });
   }
   let reason = TAKEN;
   if (sent !== tool) reason = "offered without `strict`";

@@ -5,6 +5,7 @@ import { fold } from "../../stream/fold.ts";
 import { runStage } from "../../stream/stage.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";
+import type { Profile } from "../../turn/profile.ts";
 import type { Format } from "../../turn/turn.ts";
 import { restoreAnswer } from "./restore-answer.ts";
 import { planTools } from "./plan.ts";
@@ -58,6 +59,36 @@ describe("a format", () => {
           "the upstream cannot keep to a schema; its model is told it, and the answer checked",
       },
     ]);
+  });
+
+  describe("of a dialect that is strict about more schemas", () => {
+    const asking = (format: Format, more: Partial<Profile> = {}) =>
+      planTools(ask({ dialect: "messages", format }), { ...plain, ...more });
+
+    it("is asked for without strictness where the upstream would refuse it, and checked", () => {
+      const { turn, check, decisions } = asking(asked);
+      expect(turn.format).toEqual({ ...asked, strict: false });
+      expect(check).toEqual({ schema, strict: true });
+      expect(decisions).toMatchObject([{ path: "output_config.format", action: "reshaped" }]);
+    });
+
+    it("is told to the model where the upstream is always strict, and checked", () => {
+      const { turn, check } = asking(asked, { formats: ["text", "strict"] });
+      expect(turn.format).toBeUndefined();
+      expect(check).toEqual({ schema, strict: true });
+    });
+
+    it("is asked for as it is where both are strict about it", () => {
+      const closed = { ...schema, additionalProperties: false };
+      const { turn, check } = asking({ ...asked, schema: closed });
+      expect(turn.format).toEqual({ ...asked, schema: closed });
+      expect(check).toBeUndefined();
+    });
+
+    it("is the upstream's own affair where both speak the same dialect", () => {
+      const { identical } = asking(asked, { dialect: "messages" });
+      expect(identical).toBe(true);
+    });
   });
 
   it("is told with the instructions there are", () => {

@@ -31,13 +31,22 @@ export type FormatCheck = {
   readonly strict: boolean;
 };
 
+type FormatContext = {
+  readonly path: string;
+  /** Whether the client speaks the upstream's dialect. */
+  readonly isOwn?: boolean | undefined;
+  /** Whether the client's dialect is strict about objects that may leave properties out. */
+  readonly openStrict?: boolean | undefined;
+};
+
 /** Asks for JSON as well as the upstream can be asked, and tells the model the rest. */
 export function planFormat(
   format: Format | undefined,
   profile: Profile,
-  { path, isOwn = false }: { readonly path: string; readonly isOwn?: boolean },
+  { path, isOwn = false, openStrict = false }: FormatContext,
 ): FormatPlan {
   if (format?.type !== "schema" && format?.type !== "json") return { format, decisions: [] };
+  if (openStrict && !isOwn && isOpen(format, profile)) return heldOpenly(format, profile, path);
   if (takesFormat(format, profile)) {
     // A client of the upstream's own dialect knows what it may ask for.
     const held = isOwn ? { format, decisions: [] } : heldStrictly(format, profile, path);
@@ -65,6 +74,27 @@ export function planFormat(
         "the upstream cannot keep to a schema; its model is told it, and the answer checked",
       ),
     ],
+  };
+}
+
+type SchemaFormat = Extract<Format, { type: "schema" }>;
+
+/** Whether a strict format would be refused for a schema that is not closed. */
+const isOpen = (format: Format, { strictSchema }: Profile): format is SchemaFormat =>
+  format.type === "schema" &&
+  format.strict === true &&
+  strictSchema === undefined &&
+  !isStrict(format.schema);
+
+/** Asks for such a format without strictness, and has the answer checked. */
+function heldOpenly(format: SchemaFormat, profile: Profile, path: string): FormatPlan {
+  const plan = planFormat({ ...format, strict: false }, profile, { path });
+  const reason =
+    "the upstream is strict about closed objects with all properties only; it is asked without `strict`, and the answer checked";
+  return {
+    ...plan,
+    check: { schema: format.schema, strict: true },
+    decisions: plan.decisions.length > 0 ? plan.decisions : [{ path, action: "reshaped", reason }],
   };
 }
 

@@ -16,7 +16,7 @@ import {
   withTools,
 } from "../../../test/support/turns.ts";
 import { clientName } from "../../turn/names.ts";
-import type { Tool } from "../../turn/turn.ts";
+import type { DialectName, JsonSchema, Tool } from "../../turn/turn.ts";
 import { planTools, summary } from "./plan.ts";
 
 describe("planTools", () => {
@@ -290,6 +290,20 @@ describe("planTools", () => {
       action: "changed",
       reason: "only one of 2 in `vector_store_ids` fits",
     });
+  });
+
+  it("is strict towards an upstream only where both dialects are strict about its schema", () => {
+    const open = { type: "object", properties: { a: { type: "string" } } };
+    const closed = { ...open, required: ["a"], additionalProperties: false };
+    const strictOf = (dialect: DialectName, schema: JsonSchema) => {
+      const tool = { ...fn("run", schema), strict: true };
+      const { turn, decisions } = planTools(ask({ dialect, tools: [tool] }), withTools({}));
+      const [sent] = turn.tools;
+      return [sent?.type === "function" && sent.strict === true, decisions.length];
+    };
+    expect(strictOf("messages", open)).toEqual([false, 1]);
+    expect(strictOf("messages", closed)).toEqual([true, 0]);
+    expect(strictOf("responses", open)).toEqual([true, 0]);
   });
 
   it("reaches the part of JSON Schema that the upstream takes, and takes arguments back from it", () => {

@@ -60,6 +60,7 @@ export function previewTools(
   const format = planFormat(turn.format, profile, {
     path: turn.traits.format.path,
     isOwn: turn.dialect === profile.dialect,
+    openStrict: turn.traits.openStrict,
   });
   const params = planParams(turn, set, profile);
   const instructions = addedInstructions(format.instructions, set, choice);

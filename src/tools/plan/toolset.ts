@@ -62,9 +62,13 @@ function planToolset(turn: Turn, profile: Profile): Toolset {
   const decisions: Decision[] = [];
   const verdicts: ToolVerdict[] = [];
   const { first, repeated } = distinct(catalog.entries, decisions);
+  const openStrict = turn.traits.openStrict === true && turn.dialect !== profile.dialect;
   const planned = first.map((entry) => ({
     entry,
-    declared: planToolDeclaration(entry, profile, entry.group?.tools[0] === entry.tool),
+    declared: planToolDeclaration(entry, profile, {
+      isFirst: entry.group?.tools[0] === entry.tool,
+      openStrict,
+    }),
   }));
   const allocate = createProviderNameAllocator(profile.tools.names, undefined, fixedNames(planned));
   const names = nameAll(planned, allocate);

@@ -23,7 +23,7 @@ describe("a schema", () => {
     ],
     ["refers to such", object({ a: { $ref: "#/$defs/a" } }, { $defs: { a: object({ b: text }) } })],
     ["refers to itself", object({ a: { anyOf: [{ $ref: "#" }, { type: "null" }] } })],
-    ["names its values", object({ a: { enum: ["x", "y"], description: "An a." } })],
+    ["names its values", object({ a: { ...text, enum: ["x", "y"], description: "An a." } })],
     ["has properties with the names of rules", object({ not: text, properties: text })],
   ])("can be kept to strictly that %s", (_, schema) => {
     expect(isStrict(schema)).toBe(true);
@@ -41,6 +41,12 @@ describe("a schema", () => {
     [
       "is open elsewhere",
       object({ a: { $ref: "#/$defs/a" } }, { $defs: { a: { type: "object" } } }),
+    ],
+    ["has a part of anything", object({ a: { description: "An a." } })],
+    ["names its values and no type", object({ a: { enum: ["x", "y"] } })],
+    [
+      "says more where it refers to another",
+      object({ a: { $ref: "#/$defs/a", description: "An a." } }, { $defs: { a: text } }),
     ],
     ["has rules that not everybody knows", object({ a: text }, { patternProperties: {} })],
   ])("cannot be kept to strictly that %s", (_, schema) => {

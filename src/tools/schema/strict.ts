@@ -10,14 +10,15 @@ const harmless: ReadonlySet<string> = new Set(
 
 /**
  * Whether models can be held to a schema strictly, as the API means it: objects
- * are closed and have all of their properties. What it may not know is not.
+ * are closed and have all of their properties, and every part has a type. What
+ * it may not know is not.
  */
 export function isStrict(schema: JsonSchema): boolean {
   return typeof schema === "object" && typesIn(schema).join() === "object" && isKept(schema);
 }
 
 function isKept(schema: unknown): boolean {
-  if (!isSchema(schema) || typeof schema === "boolean") return false;
+  if (!isSchema(schema) || typeof schema === "boolean" || !hasForm(schema)) return false;
   if (typesIn(schema).includes("object") && !isClosed(schema)) return false;
   return Object.entries(schema).every(([word, value]) => {
     if (word === "properties" || word === "$defs" || word === "definitions")
@@ -27,6 +28,12 @@ function isKept(schema: unknown): boolean {
     return harmless.has(word);
   });
 }
+
+/** Whether it says what it is of: by a type, as one of several, or elsewhere and then there alone. */
+const hasForm = (schema: Fields): boolean =>
+  schema.$ref === undefined
+    ? schema.type !== undefined || schema.anyOf !== undefined
+    : Object.keys(schema).length === 1;
 
 function isClosed({ properties = {}, required = [], additionalProperties }: Fields): boolean {
   if (!isFields(properties) || !Array.isArray(required) || additionalProperties !== false)
