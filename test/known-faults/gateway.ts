@@ -1,4 +1,5 @@
-import { ask, bodyFor, type DoorName } from "../support/client.ts";
+import type { BuiltinDialectName } from "../../src/dialects/registry.ts";
+import { ask, bodyFor } from "../support/client.ts";
 import {
   fakeUpstream,
   type Body,
@@ -15,7 +16,7 @@ export type FakeBackedGateway = AsyncDisposable & {
   readonly requests: readonly ReceivedRequest[];
 };
 
-type Setting = Readonly<Record<string, unknown>> & { readonly dialect?: DoorName };
+type Setting = Readonly<Record<string, unknown>> & { readonly dialect?: BuiltinDialectName };
 
 export async function fakeBackedGateway(
   model: Model,

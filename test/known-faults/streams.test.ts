@@ -307,3 +307,20 @@ it("patience has limits, and retries happen, though nothing is configured", () =
     retries: 2,
   });
 });
+
+describe.each(doors)("a conversation that is too long, at the %s door", (door) => {
+  const error = {
+    type: "invalid_request_error",
+    message: "prompt is too long: 208310 tokens > 200000 maximum",
+  };
+
+  it.each([
+    ["with a status", () => json({ type: "error", error }, 400)],
+    ["in a stream", () => sse(`event: error\n${frame({ type: "error", error })}`)],
+  ])("is told by the code that clients compact on, %s", async (_, model) => {
+    await using here = await fakeBackedGateway(model, { dialect: "messages" });
+    const answer = await readAnswer(door, await ask(here, door, { stream: true }));
+    expect(answer.status).toBe(400);
+    expect(answer.error).toMatchObject({ code: "context_length_exceeded" });
+  });
+});

@@ -1,5 +1,6 @@
 import { Fault, type FaultCode } from "../../turn/fault.ts";
 import type { Fields } from "../../turn/turn.ts";
+import { CONTEXT_LENGTH, isTooLong } from "./context-length.ts";
 import { errorWords, type ErrorWords } from "./error-words.ts";
 import { fieldsOf, listOf, numberOf, filledText } from "../shared/loose.ts";
 
@@ -174,15 +175,18 @@ const isFailure = (code: unknown): boolean =>
   (typeof code === "number" || typeof code === "string") &&
   !/^(?:0|200|ok|success|)$/i.test(`${code}`);
 
+/** The fault of an error that gives no cause. */
+const UNNAMED = "upstream.said_error";
+
 /** The fault that an error is which says this of itself. */
 export function errorFault({ message, code: own, type, param, status }: ErrorWords): Fault {
-  const code =
-    status === undefined
-      ? (causeOf(own) ?? causeOf(type) ?? "upstream.said_error")
-      : faultOfStatus(status);
+  const told =
+    status === undefined ? (causeOf(own) ?? causeOf(type) ?? UNNAMED) : faultOfStatus(status);
+  const tooLong = isTooLong(message) && (told === "upstream.refused" || told === UNNAMED);
+  const code = tooLong ? "upstream.refused" : told;
   return new Fault(code, faultText("The upstream", faultWords[code], message), {
     param,
-    upstreamCode: own ?? type,
+    upstreamCode: tooLong ? CONTEXT_LENGTH : (own ?? type),
     retry: mayRetry(own, type),
     status: code === "upstream.refused" ? status : undefined,
   });

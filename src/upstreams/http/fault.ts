@@ -1,3 +1,4 @@
+import { CONTEXT_LENGTH, isTooLong } from "../../dialects/errors/context-length.ts";
 import type { ErrorWords } from "../../dialects/errors/error-words.ts";
 import {
   faultOfStatus,
@@ -49,8 +50,7 @@ export function refusal(failing: Failing, answered: Answered): Failure {
   const advised = headerValue(headers["x-should-retry"]);
   const fault = new Fault(code, faultText(whoIs(failing), words, reason), {
     param: error.param,
-    // A type that every such error has says nothing more.
-    upstreamCode: error.code ?? (error.type === faults[code].type ? undefined : error.type),
+    upstreamCode: upstreamCodeOf(error, code),
     status: code === "upstream.refused" ? status : undefined,
     retry: isAdvice(advised) ? advised === "true" : mayRetry(error.code, error.type),
     retryAfter: after === undefined ? undefined : String(Math.ceil(after / 1_000)),
@@ -58,6 +58,12 @@ export function refusal(failing: Failing, answered: Answered): Failure {
   });
   const again = (status === 429 || status >= 500) && advised !== "false";
   return { fault: shown(failing, fault), again, after };
+}
+
+function upstreamCodeOf({ message, code, type }: ErrorWords, fault: FaultCode): string | undefined {
+  if (fault === "upstream.refused" && isTooLong(message)) return CONTEXT_LENGTH;
+  // A type that every such error has says nothing more.
+  return code ?? (type === faults[fault].type ? undefined : type);
 }
 
 const isAdvice = (header: string): boolean => header === "true" || header === "false";
