@@ -57,19 +57,20 @@ export function toolsetOf(turn: Turn, profile: Profile): Toolset {
 
 type Planned = { readonly entry: Entry; readonly declared: Declared };
 
+function declareAll(entries: readonly Entry[], turn: Turn, profile: Profile): Planned[] {
+  const openStrict = turn.traits.openStrict === true && turn.dialect !== profile.dialect;
+  return entries.map((entry) => {
+    const isFirst = entry.group?.tools[0] === entry.tool;
+    return { entry, declared: planToolDeclaration(entry, profile, { isFirst, openStrict }) };
+  });
+}
+
 function planToolset(turn: Turn, profile: Profile): Toolset {
   const catalog = buildToolCatalog(turn);
   const decisions: Decision[] = [];
   const verdicts: ToolVerdict[] = [];
   const { first, repeated } = distinct(catalog.entries, decisions);
-  const openStrict = turn.traits.openStrict === true && turn.dialect !== profile.dialect;
-  const planned = first.map((entry) => ({
-    entry,
-    declared: planToolDeclaration(entry, profile, {
-      isFirst: entry.group?.tools[0] === entry.tool,
-      openStrict,
-    }),
-  }));
+  const planned = declareAll(first, turn, profile);
   const allocate = createProviderNameAllocator(profile.tools.names, undefined, fixedNames(planned));
   const names = nameAll(planned, allocate);
   const kept = keptItems(planned, names, profile);
