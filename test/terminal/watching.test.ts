@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { describe, expect, it } from "vitest";
 import type { Batch } from "../../src/console/wire.ts";
+import type { WatchedBatch } from "../../src/host/control/watch.ts";
 import { openTerminal } from "./terminal.ts";
 
 const CANARY = "canary-7f3a91";
@@ -124,5 +125,34 @@ describe.skipIf(process.platform === "win32")("watching a gateway", { timeout: 1
         .split("\n")
         .filter((line) => line.includes("completed")),
     ).toHaveLength(4);
+  });
+
+  it("follows the workers that are started in the place of others, and ends with them", async () => {
+    await using terminal = openTerminal();
+    terminal.write("patchbay.yaml", "store: off\n");
+    const gateway = await terminal.serve(["--workers", "2"]);
+    const workers = (): Set<number> =>
+      new Set(terminal.files().map((name) => Number.parseInt(name, 10)));
+    await expect.poll(() => terminal.files().length, { timeout: 60_000 }).toBe(4);
+    const before = workers();
+    const top = terminal.start(["top", "--json"]);
+    const exit = once(top, "exit");
+    const lines = createInterface({ input: top.stdout })[Symbol.asyncIterator]();
+    // The first batch of each.
+    for (const _ of before) await lines.next();
+    for (const worker of before) process.kill(worker, "SIGKILL");
+    await expect
+      .poll(() => [...workers()].filter((one) => !before.has(one)).length, { timeout: 60_000 })
+      .toBe(2);
+    await (await ask(gateway.url, { "x-request-id": "later" })).text();
+    const answering: unknown[] = [];
+    for (let isOver = false; !isOver;) {
+      const batch = JSON.parse(String((await lines.next()).value)) as WatchedBatch;
+      answering.push(batch.answering);
+      isOver = batch.turns.some(({ requestId }) => requestId === "later");
+    }
+    expect(answering).toContain(0);
+    await gateway.stop();
+    expect((await exit)[0]).toBe(0);
   });
 });

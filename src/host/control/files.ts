@@ -108,7 +108,8 @@ function isListening(path: string): Promise<boolean> {
   });
 }
 
-function isAlive(pid: number): boolean {
+/** Whether a process is there, be it another user's. */
+export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;

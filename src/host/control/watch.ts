@@ -2,41 +2,89 @@ import { batchSchema, type Batch } from "../../console/wire.ts";
 import { sseReader } from "../../stream/sse.ts";
 import { jsonOf } from "../../turn/json.ts";
 import { openAnswer } from "./client.ts";
-import type { LocalGateway } from "./gateways.ts";
+import type { Environment } from "../config/env.ts";
+import { isAlive } from "./files.ts";
+import { findGateways, type LocalGateway } from "./gateways.ts";
 
 export type WatchOptions = {
   /** How many past turns come first. */
   readonly last?: number | undefined;
   /** Ends it. */
   readonly signal?: AbortSignal | undefined;
+  /** The sockets of its processes as they are now; undefined when the gateway has gone. */
+  readonly current?: (() => Promise<readonly string[] | undefined>) | undefined;
 };
 
 /** A batch of one process of a gateway. */
-export type WatchedBatch = Batch & { readonly socket: string };
+export type WatchedBatch = Batch & {
+  readonly socket: string;
+  /** How many processes of the gateway are watched as it comes; none of one elsewhere. */
+  readonly answering?: number | undefined;
+};
 
-/** What happens at a gateway, in batches, from all of its processes; it ends when the last of them has gone. */
+/** How often missing workers are looked for. */
+const LOOK_MS = 1000;
+
+const nothing = { lost: 0, unsent: 0, turns: [], running: [], notices: [] };
+
+/**
+ * What happens at a gateway, in batches, from all of its processes; it ends when the last of them
+ * has gone. With `current` also from workers that are started later, until that finds no gateway.
+ */
 export async function* watchGateway(
-  { sockets }: Pick<LocalGateway, "sockets">,
-  { last = 100, signal }: WatchOptions = {},
+  { sockets, workers }: Pick<LocalGateway, "sockets" | "workers">,
+  { last = 100, signal, current }: WatchOptions = {},
 ): AsyncGenerator<WatchedBatch> {
   const batches: WatchedBatch[] = [];
-  let open = sockets.length;
+  const known = new Set<string>();
+  let open = 0;
+  let mayReturn = current !== undefined && workers > 1;
   let wake = (): void => {};
   const push = (batch: WatchedBatch): void => {
-    batches.push(batch);
+    batches.push({ ...batch, answering: open });
     wake();
   };
-  for (const socket of sockets)
-    void readFeed(socket, { last, signal }, push).finally(() => {
+  const follow = (socket: string): void => {
+    if (known.has(socket)) return;
+    known.add(socket);
+    open++;
+    let latest: WatchedBatch | undefined;
+    const add = (batch: WatchedBatch): void => push((latest = batch));
+    void readFeed(socket, { last, signal }, add).finally(() => {
       open--;
+      // What it was at when it died is not under way any more.
+      if (mayReturn && latest !== undefined) push({ ...latest, ...nothing });
       wake();
     });
-  while (true) {
-    const next = batches.shift();
-    if (next !== undefined) yield next;
-    else if (open === 0) return;
-    else await new Promise<void>((resolve) => (wake = resolve));
+  };
+  sockets.forEach(follow);
+  const look = async (): Promise<void> => {
+    const found = open < workers ? await current?.() : [];
+    mayReturn = found !== undefined && signal?.aborted !== true;
+    found?.forEach(follow);
+    wake();
+  };
+  signal?.addEventListener("abort", () => wake(), { once: true });
+  const looking = mayReturn ? setInterval(() => void look(), LOOK_MS) : undefined;
+  try {
+    while (true) {
+      const next = batches.shift();
+      if (next !== undefined) yield next;
+      else if (open === 0 && (!mayReturn || signal?.aborted === true)) return;
+      else await new Promise<void>((resolve) => (wake = resolve));
+    }
+  } finally {
+    clearInterval(looking);
   }
+}
+
+/** The sockets of a gateway's processes as they are now; undefined when the gateway has gone. */
+export async function currentSockets(
+  { pid, url }: LocalGateway,
+  env: Environment,
+): Promise<readonly string[] | undefined> {
+  const found = (await findGateways(env)).find((one) => one.pid === pid && one.url === url);
+  return found?.sockets ?? (isAlive(pid) ? [] : undefined);
 }
 
 /** All turns of one process behind the one of this number; undefined if it has gone. */
@@ -50,7 +98,7 @@ export async function batchSince(socket: string, number: number): Promise<Batch 
   return batch;
 }
 
-type Reading = WatchOptions & { readonly after?: number | undefined };
+type Reading = Omit<WatchOptions, "current"> & { readonly after?: number | undefined };
 
 async function readFeed(
   socket: string,

@@ -1,8 +1,9 @@
 import { turnSchema, type Batch } from "../../../console/wire.ts";
 import { Fault } from "../../../turn/fault.ts";
+import { environment } from "../../config/env.ts";
 import { askGateway } from "../../control/client.ts";
 import type { LocalGateway } from "../../control/gateways.ts";
-import { watchGateway } from "../../control/watch.ts";
+import { currentSockets, watchGateway } from "../../control/watch.ts";
 import { exitCode } from "../exit-code.ts";
 import {
   askRemote,
@@ -64,7 +65,8 @@ async function localLogs(gateway: LocalGateway, options: LogsOptions): Promise<v
   const { last, follow = false } = options;
   let open = gateway.sockets.length;
   process.once("SIGINT", () => ending.abort());
-  for await (const batch of watchGateway(gateway, { last, signal: ending.signal })) {
+  const current = follow ? () => currentSockets(gateway, environment()) : undefined;
+  for await (const batch of watchGateway(gateway, { last, signal: ending.signal, current })) {
     print(batch, options);
     // The first batch of each process is all that there was.
     if (!follow && --open === 0) ending.abort();

@@ -1,7 +1,8 @@
 import { turnSchema } from "../../../console/wire.ts";
+import { environment } from "../../config/env.ts";
 import { askGateway } from "../../control/client.ts";
 import type { LocalGateway } from "../../control/gateways.ts";
-import { watchGateway, type WatchedBatch } from "../../control/watch.ts";
+import { currentSockets, watchGateway, type WatchedBatch } from "../../control/watch.ts";
 import { chooseGateway, type GatewayOptions } from "../gateway-choice.ts";
 import { TopModel } from "../top/model.ts";
 import { openScreen } from "../top/screen.ts";
@@ -13,6 +14,8 @@ export type TopOptions = GatewayOptions & { readonly json?: boolean | undefined 
 /** How a gateway is followed, wherever it runs. */
 type Followed = {
   readonly url: string;
+  /** How many processes it is to have, where that is known. */
+  readonly workers?: number | undefined;
   watch(signal: AbortSignal): AsyncIterable<WatchedBatch>;
   /** One turn in full. */
   turn(requestId: string): Promise<readonly string[]>;
@@ -34,17 +37,22 @@ export async function top(options: TopOptions): Promise<void> {
   else for await (const batch of followed.watch(ending.signal)) print(batch, options.json === true);
 }
 
-const localTop = (gateway: LocalGateway): Followed => ({
-  url: gateway.url,
-  watch: (signal) => watchGateway(gateway, { signal }),
-  async turn(requestId) {
-    const path = `/turns/${encodeURIComponent(requestId)}`;
-    const asked = gateway.sockets.map((socket) => askGateway(socket, turnSchema, { path }));
-    const views = await Promise.allSettled(asked);
-    const found = views.find((view) => view.status === "fulfilled");
-    return found === undefined ? ["It is not kept any more."] : turnLines(found.value);
-  },
-});
+function localTop(gateway: LocalGateway): Followed {
+  const current = () => currentSockets(gateway, environment());
+  return {
+    url: gateway.url,
+    workers: gateway.workers,
+    watch: (signal) => watchGateway(gateway, { signal, current }),
+    async turn(requestId) {
+      const path = `/turns/${encodeURIComponent(requestId)}`;
+      const sockets = (await current()) ?? [];
+      const asked = sockets.map((socket) => askGateway(socket, turnSchema, { path }));
+      const views = await Promise.allSettled(asked);
+      const found = views.find((view) => view.status === "fulfilled");
+      return found === undefined ? ["It is not kept any more."] : turnLines(found.value);
+    },
+  };
+}
 
 function print(batch: WatchedBatch, json: boolean): void {
   if (json) return console.log(JSON.stringify({ ...batch, socket: undefined }));
@@ -52,13 +60,17 @@ function print(batch: WatchedBatch, json: boolean): void {
   for (const notice of batch.notices) console.log(noticeLine(notice));
 }
 
+const missingWorkers = (workers = 1, answering = workers): string =>
+  answering < workers ? `  ${answering} of ${workers} workers` : "";
+
 async function showTable(followed: Followed, ending: AbortController): Promise<void> {
   const model = new TopModel();
   /** What is shown in place of the table: one turn. */
   let detail: readonly string[] | undefined;
   let isTyping = false;
+  let missing = "";
   const draw = (): void => {
-    const title = `Patchbay ${followed.url}`;
+    const title = `Patchbay ${followed.url}${missing}`;
     const lines = detail ?? model.lines(title, screen.columns, screen.height);
     screen.show(lines.slice(0, screen.height).map((line) => line.slice(0, screen.columns)));
   };
@@ -91,6 +103,7 @@ async function showTable(followed: Followed, ending: AbortController): Promise<v
   draw();
   for await (const batch of followed.watch(ending.signal)) {
     model.add(batch);
+    missing = missingWorkers(followed.workers, batch.answering);
     draw();
   }
   process.stdout.off("resize", draw);
