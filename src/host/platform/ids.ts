@@ -1,4 +1,4 @@
-const letters = [..."abcdefghijklmnopqrstuvwxyz234567"];
+const letters = Array.from("abcdefghijklmnopqrstuvwxyz234567");
 // Two at a time: each addition to an id makes a string.
 const pairs = letters.flatMap((one) => letters.map((other) => one + other));
 // Ten bits of each random number name a pair, without a bias.

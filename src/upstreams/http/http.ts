@@ -59,7 +59,7 @@ export function httpUpstream(given: HttpOptions): Upstream {
   const base = new URL(options.baseUrl);
   const pathTo = pathsUnder(base);
   const timeouts = { ...defaults, ...options.timeouts };
-  const { connections = CONNECTIONS, proxy } = options;
+  const { connections = CONNECTIONS, proxy, sign } = options;
   const transport = options.connect({ origin: base.origin, timeouts, connections, proxy, clock });
   const headers = headersFor(options);
   const failing = failingOf(options, base);
@@ -98,7 +98,7 @@ export function httpUpstream(given: HttpOptions): Upstream {
           const late = (): void => fail(noConnection(failing, timeouts.queue));
           return sharing(answer, {
             enter: (start) => shares.enter(tenant, start, late),
-            send: () => sendSigned(request, { ...options, ...sending, answer, fail, closed, tap }),
+            send: () => sendSigned(request, { ...sending, name, sign, answer, fail, closed, tap }),
           });
         };
         return retrying(attempt, retriesOf(options, retry, watch));
@@ -190,13 +190,13 @@ function withOwn(
 const flat = (headers: OpenOptions["headers"]): readonly string[] =>
   headers === undefined ? [] : Object.entries(headers).flat();
 
-/** Names and values in turn; what is configured wins. */
 /** Where a service is asked that has a path of its own for every model. */
 function routeOf({ route }: Profile, { model, stream }: RequestLine): string | undefined {
   const path = stream ? (route?.stream ?? route?.path) : route?.path;
   return path?.replace("{model}", () => encodeURIComponent(model));
 }
 
+/** Names and values in turn; what is configured wins. */
 function headersFor({ apiKey, headers = {}, dialect, profile }: HttpOptions): string[] {
   const own = dialect.upstream.headers(profile.bearer === true ? undefined : apiKey);
   const all = new Map([
