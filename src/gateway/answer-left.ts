@@ -2,7 +2,7 @@ import type { KeptAnswer } from "../dialects/dialect.ts";
 import type { ResponseRecord } from "../store/store.ts";
 import type { Outcome } from "../telemetry/happening.ts";
 import type { NewId } from "../turn/clock.ts";
-import type { Answer } from "./answer.ts";
+import type { Answer } from "./running-answer.ts";
 import { keepsAnswers, writeOrigin } from "./origin.ts";
 import type { Round } from "./round.ts";
 import type { AnswerLeft } from "./save-turn.ts";

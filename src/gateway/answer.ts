@@ -1,5 +1,5 @@
 import type { WriteContext } from "../dialects/dialect.ts";
-import type { Flow, Sink, Source } from "../stream/flow.ts";
+import type { Flow, Source } from "../stream/flow.ts";
 import { folding } from "../stream/fold.ts";
 import { PausableClock } from "../stream/pausable-clock.ts";
 import type { PerChoice } from "../stream/per-choice.ts";
@@ -9,49 +9,24 @@ import { chain, type Stage } from "../stream/stage.ts";
 import { callComment, callHeaders } from "../telemetry/figures.ts";
 import { noStore } from "../store/none.ts";
 import { boundDecisions, MAX_DECISIONS, type Decision, type OnDecision } from "../turn/decision.ts";
-import type { TurnEvent, TurnStart, Usage } from "../turn/event.ts";
+import type { TurnEvent, Usage } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
 import type { Turn } from "../turn/turn.ts";
 import { recordAnswer, type AnswerRecord } from "./answer-record.ts";
 import { openDoor, type Door } from "./door.ts";
+import { Answer, type KeptAnswer } from "./running-answer.ts";
 import { keepAlive } from "./keep-alive.ts";
 import type { Round } from "./round.ts";
-import { Rounds, type OpenRound, type RoundEvent, type RoundsOwner } from "./rounds.ts";
+import { Rounds, type OpenRound, type RoundsOwner } from "./rounds.ts";
 import { roundStages, ruleStages, type StageOptions } from "./stages.ts";
 import type { Link } from "./select.ts";
 import type { GatewayState } from "./state.ts";
-import { keepThoughts, type ThoughtKeeper } from "./thoughts.ts";
+import { keepThoughts } from "./thoughts.ts";
 import { estimateUsage, sequencesFor } from "./stop-sequences.ts";
 import { tally, type Tally } from "./tally.ts";
 import type { TurnProgress } from "./turn-progress.ts";
 import type { Job } from "./turn-run.ts";
-
-/** The answer to a turn on its way to the client. */
-export type Answer = Flow & {
-  readonly seen: Tally["seen"];
-  readonly rounds: Pick<Rounds, "round" | "count" | "answerId">;
-  /** What had to be done to the answer. */
-  repairs(): readonly Decision[];
-  /** What is kept of it; none where nothing is to be. */
-  readonly record: AnswerRecord | undefined;
-  /** The body of the whole answer, where it is to be kept; undefined if it failed. */
-  whole(): string | undefined;
-  /** The thoughts before its calls, where they are to be kept. */
-  readonly thoughts: Pick<ThoughtKeeper, "items"> | undefined;
-  /** The answer's id as the client sees it. */
-  id(): string;
-  /** Whether that was made here, and not by the upstream. */
-  hasOwnId(): boolean;
-  /** Whether the client has been sent anything. */
-  shown(): boolean;
-  /** Called at even times, so that a silent stream is not taken for a dead one. */
-  ping(): void;
-  /** Stops the upstream and ends the answer with a failure, as if the upstream had said it. */
-  interrupt(fault: Fault): void;
-  /** Stops the upstream since nobody waits for the answer any more; what was complete is recorded. */
-  abandon(fault: Fault): void;
-};
 
 /** What a round came to. */
 export type RoundResult = {
@@ -83,7 +58,8 @@ export function answerTurn(state: GatewayState, job: Job, options: AnswerOptions
   const repairs = repairList();
   /** The upstream's time: it stands still while a full reply holds the upstream up. */
   const time = new PausableClock(clock, options.crashed);
-  const [{ report }, figures] = [repairs, counted.seen.calls];
+  const { report } = repairs;
+  const figures = counted.seen.calls;
   const stopsAt = stopsOf(job, () => rounds.round.link);
   const { leftOut } = options.progress.calls;
   const watched = { figures, leftOut, report };
@@ -129,9 +105,9 @@ export function answerTurn(state: GatewayState, job: Job, options: AnswerOptions
   const running = pump(rounds.source, stages, sink, time);
   flow = running;
   const { seen } = counted;
-  const left = { repairs: repairs.all, record, thoughts, whole: () => kept?.whole() };
-  const ids = answerIds(seen, job, context);
-  return { ...running, seen, rounds, ...left, ...ids, ...handsOn(running, stages, { door, sink }) };
+  const left = { repairs, record, thoughts, kept };
+  const own = { dialect: job.turn.dialect, id: context.id };
+  return new Answer({ ...left, seen, rounds, running, stages, door, sink, own });
 }
 
 /** The stop sequences that the gateway sees to for the upstream under way; undefined where it need not for any. */
@@ -152,21 +128,6 @@ function limitedBy(
   if (stopsAt === undefined) return chain(limits, counted);
   return chain(limits, chain(estimateUsage(turn, limits.isDone, report), counted));
 }
-
-/** Ids of another dialect are not shown to a client. */
-function answerIds(
-  seen: { readonly start?: TurnStart | undefined },
-  { turn }: Job,
-  { id: own }: WriteContext,
-): Pick<Answer, "id" | "hasOwnId"> {
-  const id = (): string => {
-    const { start } = seen;
-    return (start?.dialect === turn.dialect ? start.id : undefined) ?? own;
-  };
-  return { id, hasOwnId: () => id() === own };
-}
-
-type KeptAnswer = Sink<TurnEvent<ClientName>> & Pick<Answer, "whole">;
 
 /** Folds what the client is told, where the answer is to be kept. */
 function keptAnswer(
@@ -190,41 +151,6 @@ function keptAnswer(
       return answer.fault === undefined ? dialect.writeAnswer(answer, turn, silent) : undefined;
     },
   };
-}
-
-/** How an answer is ended from outside. */
-const handsOn = (
-  running: Flow,
-  stages: TurnStages,
-  { door, sink }: { readonly door: Door; readonly sink: ClientSink },
-): Pick<Answer, "shown" | "ping" | "interrupt" | "abandon"> => ({
-  shown: () => door.shown(),
-  ping: () => door.ping(),
-  interrupt(fault) {
-    running.stop();
-    endWith(fault, stages, sink);
-  },
-  abandon(fault) {
-    running.stop();
-    sayFailure(fault, stages, sink);
-    door.abandon();
-  },
-});
-
-/** An answer that was over already is not spoiled, and has its end to tell. */
-function endWith(fault: Fault, stages: TurnStages, sink: ClientSink): void {
-  sayFailure(fault, stages, sink);
-  sink.flush();
-  sink.end();
-}
-
-type TurnStages = Stage<RoundEvent, TurnEvent<ClientName>>;
-type ClientSink = Sink<TurnEvent<ClientName>>;
-
-function sayFailure(fault: Fault, stages: TurnStages, sink: Pick<ClientSink, "each">): void {
-  const emit = (event: TurnEvent<ClientName>): void => sink.each(event);
-  stages.each({ type: "turn-fail", fault }, emit);
-  stages.end?.(emit);
 }
 
 /** That another upstream went on with an answer is told with all else that was done to it. */

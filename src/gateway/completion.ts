@@ -1,7 +1,7 @@
 import type { CompletionForm } from "../dialects/dialect.ts";
 import { noStore } from "../store/none.ts";
 import type { TurnDone } from "../telemetry/happening.ts";
-import type { Answer } from "./answer.ts";
+import type { Answer } from "./running-answer.ts";
 import type { GatewayState } from "./state.ts";
 import type { Job } from "./turn-run.ts";
 

@@ -16,8 +16,11 @@ export type DoorOptions = {
   readonly turn: Turn;
   readonly context: WriteContext;
   readonly reply: Reply;
-  /** Asked when the answer begins: which upstream gives it is known only then. */
-  readonly headers: () => Readonly<Record<string, string>>;
+  /**
+   * Asked when the answer begins: which upstream gives it is known only then. A
+   * new object each time, which is added to.
+   */
+  readonly headers: () => Record<string, string>;
   /** What the head of a whole answer says of its calls. */
   figures(): Readonly<Record<string, string>>;
   /** Whether the upstream's own frames go through untouched; asked when the answer begins. */
@@ -136,7 +139,7 @@ class StreamDoor implements Door {
     }
     const { reply, headers } = this.#options;
     this.#writer = streamWriter(this.#options);
-    reply.head(200, { ...headers(), ...STREAM_HEADERS });
+    reply.head(200, Object.assign(headers(), STREAM_HEADERS));
     this.#write(event);
   }
 
@@ -188,12 +191,9 @@ function wholeDoor(options: DoorOptions): Door {
   let isOver = false;
   let whole: Frame | undefined;
   const finish = (body: string, stored: boolean): void => {
-    reply.head(200, {
-      ...options.headers(),
-      ...options.figures(),
-      ...(!stored && NOT_STORED_HEADERS),
-      "content-type": "application/json; charset=utf-8",
-    });
+    const headers = Object.assign(options.headers(), options.figures());
+    headers["content-type"] = "application/json; charset=utf-8";
+    reply.head(200, stored ? headers : { ...headers, ...NOT_STORED_HEADERS });
     shown = true;
     reply.end(body);
     options.completed(200);

@@ -7,7 +7,7 @@ import type { UpstreamName } from "../turn/names.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import { tappedSource, type WireTap } from "../upstreams/tap.ts";
 import type { OpenOptions } from "../upstreams/upstream.ts";
-import type { Answer } from "./answer.ts";
+import type { Answer } from "./running-answer.ts";
 import type { Config } from "./config.ts";
 import type { Exchange } from "./exchange.ts";
 import { planRecord, reportPlan, type PlanReport } from "./plan-report.ts";

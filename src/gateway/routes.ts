@@ -11,6 +11,7 @@ import { requestIdOf, requireJson } from "./admission.ts";
 import { pausedStage } from "./paused.ts";
 import { disclosureStage, type DisclosureStage } from "./disclosure/stage.ts";
 import type { Exchange } from "./exchange.ts";
+import type { Session } from "./session.ts";
 import type { GatewayState } from "./state.ts";
 import { decoded, serveModel, serveModels } from "./model-routes.ts";
 import { matchPath } from "./match-path.ts";
@@ -222,7 +223,8 @@ export const doorAt = ({ routes }: RouteTable, path: string): DoorDialect | unde
   routes.find((route) => matchPath(route.path, path.replace(/(?<=.)\/$/, "")) !== undefined)?.door;
 
 function serveTurn(asked: RequestContext, dialect: DoorDialect): void | Promise<void> {
-  const context = { ...asked, state: stateFor(asked) };
+  const { session } = asked.exchange;
+  const context = session === undefined ? asked : { ...asked, state: stateOn(session, asked) };
   const { params } = context;
   const { body, generates } = readTurnBody(context, dialect);
   return recalled(context, { dialect, body, params }, (request) =>
@@ -247,8 +249,7 @@ function letGoOnError(
 }
 
 /** On a WebSocket, the store is seen through what the connection remembers. */
-function stateFor({ state, exchange: { session } }: RequestContext): GatewayState {
-  if (session === undefined) return state;
+function stateOn(session: Session, { state }: RequestContext): GatewayState {
   session.begin();
   return { ...state, store: session.over(state.store, state.config.server.body_limit) };
 }
@@ -323,10 +324,11 @@ function startTurn(
     conversation: request.conversation,
     completion,
     disclosure: disclosure?.figures,
-    headers: (round) => ({
-      ...turnHeaders({ requestId, door: dialect, rules }, round),
-      ...(permit !== undefined && dialect.rateLimitHeaders?.(permit.view(), state.clock.date())),
-    }),
+    headers: (round) =>
+      Object.assign(
+        turnHeaders({ requestId, door: dialect, rules }, round),
+        permit && dialect.rateLimitHeaders?.(permit.view(), state.clock.date()),
+      ),
     permit,
     refuse: context.refuse,
     ...over,

@@ -1,5 +1,5 @@
 import type { TurnDone } from "../telemetry/happening.ts";
-import type { Answer } from "./answer.ts";
+import type { Answer } from "./running-answer.ts";
 import { saveCompletion } from "./completion.ts";
 import { conversationEntry, storedPart, type HeldConversation } from "./conversation.ts";
 import { saveTurn, type AnswerLeft, type Saving } from "./save-turn.ts";

@@ -10,7 +10,7 @@ import {
 import type { TurnAhead } from "../telemetry/spans.ts";
 import { summary } from "../tools/plan/plan.ts";
 import type { Fault } from "../turn/fault.ts";
-import type { Answer } from "./answer.ts";
+import type { Answer } from "./running-answer.ts";
 import type { Round } from "./round.ts";
 import { providerOf, type Link } from "./select.ts";
 import type { TurnProgress } from "./turn-progress.ts";
