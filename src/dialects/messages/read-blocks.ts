@@ -33,6 +33,8 @@ export class BlocksReader {
   #blocks = 0;
   #calls = 0;
   #items = 0;
+  /** A call that was closed within its arguments: cut short, unless something follows it. */
+  #unfinished: CallBlock | undefined;
 
   constructor(to: BlockContext) {
     this.#to = to;
@@ -56,6 +58,7 @@ export class BlocksReader {
     if (filledText(block.type) === undefined) return this.#to.markRepaired();
     const place = index ?? this.#blocks;
     this.#open.get(place)?.stop();
+    this.#finish();
     this.#blocks++;
     this.#open.set(place, this.#read(block));
   }
@@ -76,15 +79,26 @@ export class BlocksReader {
   stop(index: number | undefined): void {
     const block = this.#find(index);
     if (block === undefined) return this.#to.markRepaired();
-    block.stop();
+    if (block instanceof CallBlock && block.isWithinArguments) this.#unfinished = block;
+    else block.stop();
     for (const [place, one] of this.#open) if (one === block) this.#open.delete(place);
   }
 
-  /** Reads a block that is all there. */
-  whole(block: Fields): void {
+  /** Reads a block that is all there, or the last one of an answer that was cut short. */
+  whole(block: Fields, isCut = false): void {
     const index = this.#blocks;
     this.start(index, block);
-    this.stop(index);
+    const read = this.#open.get(index);
+    if (isCut && read instanceof CallBlock) {
+      read.fill();
+      this.#open.delete(index);
+    } else this.stop(index);
+  }
+
+  /** An answer that goes on had finished the call before. */
+  #finish(): void {
+    this.#unfinished?.stop();
+    this.#unfinished = undefined;
   }
 
   /** The answer is over: blocks that nobody closed are, but for calls, of which nobody knows it. */
@@ -194,8 +208,8 @@ class CallBlock implements Block {
   readonly #call: number;
   readonly #to: BlockContext;
   /** Arguments that came with the start, which is no place for them in a stream. */
-  readonly #early: string;
-  #isSaid = false;
+  #early: string;
+  #input = "";
 
   constructor(block: Fields, call: number, to: BlockContext) {
     const { type: _, id, name, input, ...rest } = block;
@@ -220,16 +234,27 @@ class CallBlock implements Block {
   delta({ partial_json }: Fields): void {
     const text = typeof partial_json === "string" ? partial_json : "";
     if (text === "") return;
-    this.#isSaid = true;
+    this.#input += text;
     this.#to.emit({ type: "call-delta", choice, call: this.#call, text });
   }
 
+  /**
+   * Whether its arguments are no whole value: the API closes a block also where
+   * the limit of tokens cuts it short, with all or nothing of an argument.
+   */
+  get isWithinArguments(): boolean {
+    return this.#early === "" && jsonOf(this.#input) === undefined;
+  }
+
+  /** Says the arguments that came with the start, unless others came behind it. */
+  fill(): void {
+    if (this.#input === "" && this.#early !== "") this.delta({ partial_json: this.#early });
+    this.#early = "";
+  }
+
   stop(): void {
-    const { emit } = this.#to;
-    const call = this.#call;
-    if (!this.#isSaid && this.#early !== "")
-      emit({ type: "call-delta", choice, call, text: this.#early });
-    emit({ type: "call-end", choice, call, complete: true });
+    this.fill();
+    this.#to.emit({ type: "call-end", choice, call: this.#call, complete: true });
   }
 }
 

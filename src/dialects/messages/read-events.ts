@@ -145,7 +145,11 @@ class MessagesReader implements EventReader {
       return this.#fail(fault ?? malformed("answered with something that is no message"));
     }
     this.#start(raw);
-    for (const block of listOf(raw.content) ?? []) this.#blocks.whole(fieldsOf(block) ?? {});
+    const blocks = listOf(raw.content) ?? [];
+    const stop = readStop(filledText(raw.stop_reason) ?? "end_turn");
+    const isCutShort = stop === "length" || stop === "filter";
+    for (const [at, block] of blocks.entries())
+      this.#blocks.whole(fieldsOf(block) ?? {}, isCutShort && at === blocks.length - 1);
     this.#forwardable = filledText(raw.id) !== undefined;
     this.#count(raw.usage);
     this.#stop({ ...raw, stop_reason: filledText(raw.stop_reason) ?? "end_turn" });
