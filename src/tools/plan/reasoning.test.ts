@@ -187,4 +187,22 @@ describe("reasoning that a chat client gives back in details", () => {
       reason: "reasoning of claude/opus is not for another model (3 times)",
     });
   });
+
+  it("has its paragraphs set apart there as in its text", () => {
+    const said = (part: number, text: string): TurnEvent<UpstreamName> => ({
+      type: "reasoning-delta",
+      choice,
+      of: "summary",
+      part,
+      text,
+    });
+    const events = runStage(restoreAnswer(claude), [
+      { type: "reasoning-start", choice },
+      said(0, "First, "),
+      said(0, "this."),
+      said(1, "Then that."),
+      { type: "reasoning-end", choice, encrypted: "s1g" },
+    ]);
+    expect(events.at(-1)).toMatchObject({ details: [{ text: "First, this.\n\nThen that." }] });
+  });
 });

@@ -1,7 +1,7 @@
 /** Gives reasoning back only to the upstream that it came from. */
 
 import type { Emit, Stage } from "../../stream/stage.ts";
-import type { ReasoningEnd, TurnEvent } from "../../turn/event.ts";
+import type { ReasoningDelta, ReasoningEnd, TurnEvent } from "../../turn/event.ts";
 import { isFields, jsonOf } from "../../turn/json.ts";
 import type { AnyName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
@@ -186,7 +186,7 @@ class Sealing<Name extends AnyName> implements Stage<TurnEvent<Name>, TurnEvent<
         const state = this.#of(event.choice);
         if (reasoning && event.of === "content")
           state.contents[event.part] = (state.contents[event.part] ?? "") + event.text;
-        state.words += event.text;
+        state.words += isNextParagraph(state, event) ? `\n\n${event.text}` : event.text;
         return emit(event);
       }
       case "reasoning-end":
@@ -255,11 +255,21 @@ class Sealing<Name extends AnyName> implements Stage<TurnEvent<Name>, TurnEvent<
 type Answered = {
   /** The paragraphs of the thought that is open. */
   readonly contents: (string | undefined)[];
-  /** All of its words. */
+  /** All of its words, with its paragraphs set apart as the writers set them apart. */
   words: string;
+  /** The paragraph that the last of them are of. */
+  paragraph?: string;
   /** How many thoughts, texts and calls there were: their order is part of what is signed. */
   blocks: number;
 };
+
+/** Whether words begin another paragraph than the one before; notes that they did. */
+function isNextParagraph(state: Answered, { of, part }: ReasoningDelta): boolean {
+  const paragraph = `${of}${part}`;
+  const isNext = state.paragraph !== undefined && state.paragraph !== paragraph;
+  state.paragraph = paragraph;
+  return isNext;
+}
 
 /** An entry of `reasoning_details`; its index is the place of the thought in the answer. */
 const detailOf = (of: {
