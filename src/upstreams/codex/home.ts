@@ -1,11 +1,4 @@
-import {
-  existsSync,
-  lstatSync,
-  readFileSync,
-  renameSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { makeFolder } from "../folder.ts";
@@ -51,7 +44,12 @@ export const loginFile = (env: Environment): string =>
 function linkLogin(home: string, env: Environment): void {
   const link = join(home, "auth.json");
   const login = loginFile(env);
-  const isTaken = lstatSync(link, { throwIfNoEntry: false }) !== undefined;
-  // Not a copy: Codex renews the sign-in, which makes the other one invalid.
-  if (!isTaken && link !== login && existsSync(login)) symlinkSync(login, link);
+  if (link === login || !existsSync(login)) return;
+  try {
+    // Not a copy: Codex renews the sign-in, which makes the other one invalid.
+    symlinkSync(login, link);
+  } catch (error) {
+    // There is one, or another process has just made it.
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
 }
