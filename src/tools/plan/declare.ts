@@ -264,7 +264,9 @@ function declareFunction(tool: FunctionTool, profile: Profile, openStrict = fals
     for (const what of describedOnly)
       decisions.push({ action: "changed", reason: `${what} is told in the description only` });
   }
-  if (openStrict && sent.strict === true && !isStrict(sent.schema ?? {})) {
+  // Who sees its own schema refused for strictness can mend it, but not one that was made here.
+  const mayBeRefused = openStrict || sent.schema !== tool.schema;
+  if (mayBeRefused && sent.strict === true && !isStrict(sent.schema ?? {})) {
     sent = { ...sent, strict: undefined };
     original = tool.schema;
     decisions.push({ action: "changed", reason: OPEN_SCHEMA });

@@ -306,6 +306,18 @@ describe("planTools", () => {
     expect(strictOf("responses", open)).toEqual([true, 0]);
   });
 
+  it("is not strict where its schema had to be put into another that nobody could be held to", () => {
+    const closed = { type: "object", properties: {}, required: [], additionalProperties: false };
+    const tool = { ...fn("run", { anyOf: [closed, closed] }), strict: true };
+    const { turn, decisions } = planTools(
+      ask({ tools: [tool] }),
+      withTools({ schema: { anyRoot: false } }),
+    );
+    expect(turn.tools).toMatchObject([{ schema: { properties: { value: {} } } }]);
+    expect(turn.tools).not.toMatchObject([{ strict: true }]);
+    expect(decisions.map(({ action }) => action)).toEqual(["reshaped", "changed"]);
+  });
+
   it("reaches the part of JSON Schema that the upstream takes, and takes arguments back from it", () => {
     const profile = withTools({
       schema: { maps: false, formats: [], keywords: [], strict: false },
