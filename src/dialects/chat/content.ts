@@ -25,22 +25,38 @@ export function writeContent(
   asParts: boolean,
   note: Note,
 ): string | Fields[] {
-  for (const part of parts)
-    if (part.type !== "refusal" && part.type !== "opaque")
-      reportForeign(part.extra, "chat", (reason) => note("dropped", reason, ".content"));
-  if (parts.every(isPlain) && (parts.length < 2 || !asParts))
-    return parts.map(plainText).join("\n\n");
-  return parts.flatMap((part) => {
+  const shown = shownParts(parts, note, ".content");
+  if (shown.every(isPlain) && (shown.length < 2 || !asParts))
+    return shown.map(plainText).join("\n\n");
+  return writeParts(shown, note, ".content");
+}
+
+const writeParts = (parts: readonly Part[], note: Note, field: string): Fields[] =>
+  parts.flatMap((part) => {
     const written = writePart(part);
-    if (typeof written === "string") {
-      note("dropped", written, ".content");
-      return [];
-    }
-    if (part.type === "file" && fileName(part) !== part.name)
-      note("repaired", FILE_NAMED, ".content");
+    if (typeof written === "string") return [];
+    if (part.type === "file" && fileName(part) !== part.name) note("repaired", FILE_NAMED, field);
     return [written];
   });
+
+/** The parts that chat has a form for, and words in place of the others; `field` is where they stand. */
+function shownParts(parts: readonly Part[], note: Note, field: string): Part[] {
+  return parts.map((part) => {
+    if (part.type === "text" && part.extra === undefined) return part;
+    if (part.type !== "refusal" && part.type !== "opaque")
+      reportForeign(part.extra, "chat", (reason) => note("dropped", reason, field));
+    const written = writePart(part);
+    if (typeof written !== "string") return part;
+    note("dropped", written, field);
+    return leftOut(part);
+  });
 }
+
+/** What the model is told in place of a part that chat has no form for: it may be all there was. */
+const leftOut = ({ type }: Part): { readonly type: "text"; readonly text: string } => ({
+  type: "text",
+  text: `(Here was ${type === "opaque" ? "" : `${type} `}content that cannot be shown.)`,
+});
 
 /** Unknown fields of the client are sent to upstreams of its dialect only. */
 export function writeExtra(extra: Extra | undefined, note: Note): Fields {
@@ -51,11 +67,7 @@ export function writeExtra(extra: Extra | undefined, note: Note): Fields {
 
 /** `field` is where the client has what the result holds. */
 export function writeResult(item: Result, field: string, note: Note): Fields {
-  const parts = item.parts.filter((part) => {
-    const written = writePart(part);
-    if (typeof written === "string") note("dropped", written, field);
-    return typeof written !== "string";
-  });
+  const parts = shownParts(item.parts, note, field);
   return {
     ...writeExtra(item.extra, note),
     role: "tool",
@@ -63,6 +75,6 @@ export function writeResult(item: Result, field: string, note: Note): Fields {
     ...(item.name === undefined ? {} : { name: item.name }),
     content: parts.every(isPlain)
       ? parts.map(plainText).join("\n")
-      : writeContent(parts, true, note),
+      : writeParts(parts, note, field),
   };
 }

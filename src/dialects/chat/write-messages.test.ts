@@ -166,7 +166,15 @@ describe("a request of another dialect", () => {
       model: "up",
       messages: [
         { role: "system", content: "x" },
-        { role: "user", content: [{ type: "text", text: "a" }] },
+        {
+          role: "user",
+          content: [
+            "(Here was image content that cannot be shown.)",
+            "(Here was file content that cannot be shown.)",
+            "(Here was content that cannot be shown.)",
+            "a",
+          ].join("\n\n"),
+        },
       ],
     });
     expect(decisions.map(({ path, action }) => `${action} ${path}`)).toEqual([
