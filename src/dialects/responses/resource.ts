@@ -41,16 +41,17 @@ export function resource(
   start: Pick<TurnStart, "dialect" | "id" | "model" | "created" | "extra">,
   context: WriteContext,
 ): ResponseWriter {
-  const own = JSON.stringify({
+  const fixed = JSON.stringify({
     id: (start.dialect === "responses" && start.id) || context.id,
     object: "response",
     created_at:
       start.created !== undefined && isSeconds(start.created) ? start.created : context.created,
     model: start.model ?? turn.model,
+    ...echo(turn),
+    ...upstreamFields(start),
+    ...turn.gatewayFields,
   });
-  // Apart: to copy all of it behind other fields costs more than to write it.
-  const rest = JSON.stringify({ ...echo(turn), ...upstreamFields(start), ...turn.gatewayFields });
-  const head = `${own.slice(0, -1)},${rest.slice(1, -1)}`;
+  const head = fixed.slice(0, -1);
   const tools = echoText(turn.tools);
   const progressText = lastText(textOf);
   return {
