@@ -225,9 +225,7 @@ function itemsOf(turn: KeptTurn): ReadonlyMap<string, FoundItem> {
   const { at } = turn;
   const origin = response?.origin;
   const found = new Map<string, FoundItem>();
-  for (const item of response?.input ?? none)
-    found.set(item.id, { ...item, at, ...(origin !== undefined && { origin }) });
-  for (const item of items)
+  for (const item of [...(response?.input ?? none), ...items])
     found.set(item.id, { ...item, at, ...(origin !== undefined && { origin }) });
   return found;
 }
