@@ -2,6 +2,7 @@ import type { Decision } from "../../turn/decision.ts";
 import type { Extra, Fields, Part, Result } from "../../turn/turn.ts";
 import { reportForeign } from "../shared/foreign-fields.ts";
 import { FILE_NAMED, fileName } from "../shared/file-name.ts";
+import { leftOutText } from "../shared/left-out.ts";
 import { writePart } from "./content-parts.ts";
 import { ownExtra } from "./schema.ts";
 
@@ -48,15 +49,9 @@ function shownParts(parts: readonly Part[], note: Note, field: string): Part[] {
     const written = writePart(part);
     if (typeof written !== "string") return part;
     note("dropped", written, field);
-    return leftOut(part);
+    return { type: "text", text: leftOutText(part) };
   });
 }
-
-/** What the model is told in place of a part that chat has no form for: it may be all there was. */
-const leftOut = ({ type }: Part): { readonly type: "text"; readonly text: string } => ({
-  type: "text",
-  text: `(Here was ${type === "opaque" ? "" : `${type} `}content that cannot be shown.)`,
-});
 
 /** Unknown fields of the client are sent to upstreams of its dialect only. */
 export function writeExtra(extra: Extra | undefined, note: Note): Fields {

@@ -7,6 +7,7 @@ import { itemPath } from "../../turn/path.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Call, Fields, Item, Message, Part, Result, Turn } from "../../turn/turn.ts";
 import { reportForeign } from "../shared/foreign-fields.ts";
+import { leftOutText } from "../shared/left-out.ts";
 import { writePart } from "./content-parts.ts";
 import { ownExtra } from "./extra.ts";
 import { MessageList } from "./message-list.ts";
@@ -101,7 +102,7 @@ function writeBlocks(parts: readonly Part[], { own, note, profile }: Writing): F
     const block = writePart(part, own);
     if (typeof block === "string") {
       note("dropped", block, ".content");
-      return [{ type: "text", text: `(Here was ${part.type} content that cannot be shown.)` }];
+      return [{ type: "text", text: leftOutText(part) }];
     }
     if (part.type !== "refusal" && part.type !== "opaque")
       reportForeign(part.extra, "messages", (reason) => note("dropped", reason, ".content"));
