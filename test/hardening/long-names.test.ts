@@ -90,7 +90,7 @@ describe.each(builtinDialects.doors.map(({ name, door }) => [name, door.routes[0
       const { status, text, ms } = await post(path, body);
       expect([status, text.slice(0, 300)]).toEqual([400, expect.stringContaining("more than")]);
       expect(text.length).toBeLessThan(2_000);
-      expect(ms).toBeLessThan(500);
+      expect(ms).toBeLessThan(3_000);
     });
   },
 );

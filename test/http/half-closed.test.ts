@@ -15,7 +15,8 @@ import {
 import { until } from "../support/loopback.ts";
 import { onto, serve, type Served } from "../support/serve.ts";
 
-const SECOND = 1_000;
+/** Much less than any answer or connection is waited for, and enough on a busy machine. */
+const SOON = 5_000;
 
 type Wish = {
   readonly door: DoorName;
@@ -87,7 +88,7 @@ describe.each(doors)("a client of the %s door that is gone without a word", (doo
     await using served = await serve(onto("chat", upstream.url));
     const socket = asking(served, { door, stream, version });
     await until(() => upstream.requests.length === 1);
-    expect(await gone(upstream, socket)).toBeLessThan(SECOND);
+    expect(await gone(upstream, socket)).toBeLessThan(SOON);
     expect(served.turns()).toMatchObject([{ outcome: "left" }]);
   });
 
@@ -96,7 +97,7 @@ describe.each(doors)("a client of the %s door that is gone without a word", (doo
     await using served = await serve(onto("chat", upstream.url));
     const socket = asking(served, { door, stream: true, version });
     await once(socket, "data");
-    expect(await gone(upstream, socket)).toBeLessThan(SECOND);
+    expect(await gone(upstream, socket)).toBeLessThan(SOON);
     expect(served.turns()).toMatchObject([{ outcome: "left" }]);
   });
 
@@ -106,7 +107,7 @@ describe.each(doors)("a client of the %s door that is gone without a word", (doo
     const socket = asking(served, { door, stream: true, version: "1.1" });
     await once(socket, "data");
     await new Promise<void>((sent) => socket.end(sent));
-    expect(await gone(upstream, socket)).toBeLessThan(SECOND);
+    expect(await gone(upstream, socket)).toBeLessThan(SOON);
   });
 });
 
@@ -121,7 +122,7 @@ describe("a client that asked for several answers at once", () => {
     const left = performance.now();
     socket.destroy();
     await Promise.all(upstream.requests.map(({ closed }) => closed));
-    expect(performance.now() - left).toBeLessThan(SECOND);
+    expect(performance.now() - left).toBeLessThan(SOON);
     expect(served.turns()).toMatchObject([
       { outcome: "left" },
       { outcome: "left" },

@@ -8,7 +8,7 @@ import { MemoryStore } from "../../src/store/memory.ts";
 import { openSqlite } from "../../src/store/sqlite/database.ts";
 import type { Store, StoredItem, StoredTurn } from "../../src/store/store.ts";
 import { LOCAL_TENANT } from "../../src/turn/tenant.ts";
-import { cpuTime } from "../support/cpu-time.ts";
+import { timesAsLong } from "../support/growth.ts";
 import type { Body } from "../support/fake-upstream.ts";
 import { serve } from "../support/serve.ts";
 
@@ -50,12 +50,6 @@ async function fill(store: Store, turns: number): Promise<string> {
   return `resp_${turns}of${turns - 1}`;
 }
 
-const least = async (count: number, measure: () => Promise<number>): Promise<number> => {
-  let most = Infinity;
-  for (let at = 0; at < count; at++) most = Math.min(most, await measure());
-  return most;
-};
-
 it("continues 10,000 responses within twice what ten with the same items cost, with SQLite", async () => {
   const folder = mkdtempSync(join(tmpdir(), "patchbay-chain-"));
   const path = join(folder, "store.db");
@@ -64,9 +58,7 @@ it("continues 10,000 responses within twice what ten with the same items cost, w
   const short = await fill(store, 10);
   await store.close();
   await using served = await serve({ store: { kind: "sqlite", path } });
-  // All of the process: the thread of the store is part of what it costs.
-  const continuing = async (previous: string): Promise<number> => {
-    const began = process.cpuUsage();
+  const continuing = (previous: string) => async (): Promise<void> => {
     const response = await fetch(`${served.url}/v1/responses`, {
       method: "POST",
       headers: { "content-type": "application/json" },
@@ -78,15 +70,8 @@ it("continues 10,000 responses within twice what ten with the same items cost, w
       }),
     });
     expect(((await response.json()) as Body)["status"]).toBe("completed");
-    const { user, system } = process.cpuUsage(began);
-    return user + system;
   };
-  const times = { long: Infinity, short: Infinity };
-  for (let round = 0; round < 5; round++) {
-    times.long = Math.min(times.long, await continuing(long));
-    times.short = Math.min(times.short, await continuing(short));
-  }
-  expect(times.long).toBeLessThan(2 * times.short);
+  expect(await timesAsLong(continuing(long), continuing(short), 2)).toBeLessThan(2);
   rmSync(folder, { recursive: true });
 }, 60_000);
 
@@ -94,12 +79,10 @@ it("loads them within twice what ten with the same items cost, in memory", async
   const store = new MemoryStore(systemClock, retention);
   const long = await fill(store, ITEMS / 2);
   const short = await fill(store, 10);
-  const load = (id: string) => async (): Promise<number> => {
-    const began = cpuTime();
+  const load = (id: string) => async (): Promise<void> => {
     const chain = await store.loadChain(LOCAL_TENANT, id, 1e9);
     if (chain.type === "found") JSON.parse(`[${chain.before}]`);
     expect(chain.type).toBe("found");
-    return cpuTime() - began;
   };
-  expect(await least(6, load(long))).toBeLessThan(2 * (await least(6, load(short))));
+  expect(await timesAsLong(load(long), load(short), 2)).toBeLessThan(2);
 });

@@ -1,29 +1,39 @@
-import { cpuTime } from "./cpu-time.ts";
+type Work = () => unknown;
 
-/** The least CPU time of a few tries, in milliseconds: what else runs in the process only adds to it. */
-async function leastTime(work: () => unknown): Promise<number> {
-  let least = Infinity;
-  for (let tried = 0; tried < 3; tried++) {
-    const started = cpuTime();
-    await work();
-    least = Math.min(least, cpuTime() - started);
-  }
-  return least;
+async function timeOf(work: Work): Promise<number> {
+  const started = performance.now();
+  await work();
+  return performance.now() - started;
 }
 
-/** Less than this cannot be told from what the engine does besides: collecting garbage, compiling. */
-const NOISE_MS = 25;
+/** So many tries are enough for the least time of either to be that of its work alone. */
+const MOST_ROUNDS = 40;
+const LEAST_ROUNDS = 3;
 
 /**
- * How many times as long work takes at twice the size: about 2 where it grows
- * with its input, 4 where it is quadratic.
+ * How many times as long one work takes as another, by the least time of each.
+ * They are tried in turns until that lies below `enough`: what else the machine does
+ * only adds to a time, so on a busy one it takes more tries, and no number of tries
+ * brings down what really grows.
  */
-export async function growth(work: (size: number) => unknown, size: number): Promise<number> {
-  await work(Math.ceil(size / 8));
-  const once = await leastTime(() => work(size));
-  const twice = await leastTime(() => work(2 * size));
-  return Math.max(0, twice - NOISE_MS) / Math.max(once, NOISE_MS / 5);
+export async function timesAsLong(long: Work, short: Work, enough: number): Promise<number> {
+  let leastLong = Infinity;
+  let leastShort = Infinity;
+  for (let round = 0; round < MOST_ROUNDS; round++) {
+    leastLong = Math.min(leastLong, await timeOf(long));
+    leastShort = Math.min(leastShort, await timeOf(short));
+    if (round >= LEAST_ROUNDS && leastLong < enough * leastShort) break;
+  }
+  return leastLong / leastShort;
 }
 
-/** As much as linear work may seem to grow at twice the size on a busy machine. */
-export const LINEAR = 2.8;
+/** Between the 8 times of linear work at eight times its size and the 64 of quadratic work. */
+export const LINEAR = 24;
+
+/** How many times as long work takes at eight times the size. */
+export const growth = (work: (size: number) => unknown, size: number): Promise<number> =>
+  timesAsLong(
+    () => work(8 * size),
+    () => work(size),
+    LINEAR,
+  );
