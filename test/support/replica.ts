@@ -25,7 +25,15 @@ export type Replica = AsyncDisposable & {
   restart(): Promise<void>;
 };
 
-export async function replica(config: ConfigInput, ...options: string[]): Promise<Replica> {
+export const replica = (config: ConfigInput, ...options: string[]): Promise<Replica> =>
+  limitedReplica(undefined, config, ...options);
+
+/** One that may have only so many descriptors open. */
+export async function limitedReplica(
+  descriptors: number | undefined,
+  config: ConfigInput,
+  ...options: string[]
+): Promise<Replica> {
   const folder = mkdtempSync(join(tmpdir(), "patchbay-replica-"));
   const file = join(folder, "patchbay.json");
   writeFileSync(file, JSON.stringify(config));
@@ -37,7 +45,7 @@ export async function replica(config: ConfigInput, ...options: string[]): Promis
   };
   let log = "";
   const start = async () => {
-    const made = await started(file, options, environment);
+    const made = await started(file, options, environment, descriptors);
     made.child.stderr?.on("data", (piece: Buffer) => (log += piece.toString()));
     return made;
   };
@@ -67,9 +75,12 @@ async function started(
   file: string,
   options: readonly string[],
   environment: Replica["environment"],
+  descriptors: number | undefined,
 ): Promise<{ readonly child: ChildProcess; readonly url: string }> {
-  const command = [cli, "serve", "--config", file, "--port", "0", "--log-level", "silent"];
-  const child = spawn(process.execPath, [...command, ...options], {
+  const serve = [cli, "serve", "--config", file, "--port", "0", "--log-level", "silent"];
+  const limit = descriptors === undefined ? "" : `ulimit -n ${descriptors}; `;
+  const command = ["-c", `${limit}exec "$0" "$@"`, process.execPath, ...serve];
+  const child = spawn("sh", [...command, ...options], {
     env: environment,
     stdio: ["ignore", "pipe", options.includes("--log-level") ? "pipe" : "inherit"],
   });

@@ -13,6 +13,7 @@ import type { ConnectionBytes } from "../../gateway/body-budget.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import { until } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
+import { isInReserve } from "../../upstreams/http/descriptor-reserve.ts";
 import { systemClock } from "../platform/clock.ts";
 import { askAfter, tellStalled } from "./half-closed.ts";
 import { allow, foreign, isPreflight, allowOrigin } from "./cors.ts";
@@ -120,8 +121,10 @@ const listenerFor =
     const { gateway } = state;
     const { origin } = request.headers;
     const arrival = { foreign: gateway.foreignIn(takeHost(request)) };
+    const connection = connectionOf(request.socket);
+    connection.latest = response;
     // The gateway itself answers while it stops, in the caller's dialect.
-    if (state.closing) response.shouldKeepAlive = false;
+    if (state.closing || connection.isInReserve) response.shouldKeepAlive = false;
     const refuse = (fault: Fault): void => gateway.refuse(exchangeOf(request, response, ""), fault);
     if (!isDecodable(request.url ?? "/"))
       return refuse(new Fault("request.route", "The path is malformed; check its escapes."));
@@ -131,8 +134,6 @@ const listenerFor =
       if (standing === "welcome") allowOrigin(response, origin);
       if (standing === "welcome" && isPreflight(request)) return allow(request, response);
     }
-    const connection = connectionOf(request.socket);
-    connection.latest = response;
     const exchange = exchangeOf(request, response, "", arrival);
     const admitted = gateway.admit(exchange);
     if (isAsking) answerAsking(request, response, gateway, admitted !== undefined);
@@ -172,6 +173,8 @@ function quiet(socket: Duplex): Duplex {
 type Connection = ConnectionBytes & {
   /** The response that it was asked for last. */
   latest: ServerResponse | undefined;
+  /** It has one of the last descriptors, and gives it back with its first answer. */
+  readonly isInReserve: boolean;
 };
 
 const connections = new WeakMap<Socket, Connection>();
@@ -179,7 +182,7 @@ const connections = new WeakMap<Socket, Connection>();
 function connectionOf(socket: Socket): Connection {
   const known = connections.get(socket);
   if (known !== undefined) return known;
-  const made: Connection = { held: 0, latest: undefined };
+  const made: Connection = { held: 0, latest: undefined, isInReserve: isInReserve(socket) };
   connections.set(socket, made);
   return made;
 }

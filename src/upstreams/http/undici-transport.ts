@@ -1,6 +1,7 @@
 import { StringDecoder } from "node:string_decoder";
-import { errors, Pool, ProxyAgent, type Dispatcher } from "undici";
+import { buildConnector, errors, Pool, ProxyAgent, type Dispatcher } from "undici";
 import type { Clock } from "../../turn/clock.ts";
+import { keepReserve } from "./descriptor-reserve.ts";
 import { CLOSE_MS, type Connect, type ConnectOptions } from "./transport.ts";
 
 /** Agents pause between turns for tools; a connection kept over that saves a handshake. */
@@ -21,6 +22,7 @@ export const undiciTransport: Connect = (options) => {
 };
 
 function dispatcherFor({ origin, timeouts, connections, proxy }: ConnectOptions): Dispatcher {
+  const connect = keepReserve(buildConnector({ allowH2: false, timeout: timeouts.connect }));
   const options = {
     connections,
     pipelining: 1,
@@ -32,12 +34,12 @@ function dispatcherFor({ origin, timeouts, connections, proxy }: ConnectOptions)
     keepAliveTimeout: KEPT_MS,
   };
   return proxy === undefined
-    ? new Pool(origin, options)
+    ? new Pool(origin, { ...options, connect })
     : new ProxyAgent({
         ...options,
         uri: proxy.href,
         clientFactory: (to, more) =>
-          new TunnelPool(to, { ...more, headersTimeout: timeouts.connect }),
+          new TunnelPool(to, { ...more, connect, headersTimeout: timeouts.connect }),
       });
 }
 
