@@ -1,5 +1,6 @@
 import { clientName, type UpstreamName } from "../../turn/names.ts";
 import type { ToolChoice, Fields, ToolRef } from "../../turn/turn.ts";
+import { chooseTool } from "../shared/choose-tool.ts";
 import { filledText } from "../shared/loose.ts";
 import type { Repair } from "../shared/repairs.ts";
 import { invalid, shaped } from "../shared/shape.ts";
@@ -39,7 +40,7 @@ function readForm(choice: unknown, path: string, repair: () => void): ToolChoice
   }
   if (typeof choice !== "object" || choice === null) throw invalid(path, forms);
   const form = shaped(fieldsSchema, choice, path);
-  if (form.type !== "allowed_tools") return { type: "tool", tool: readRef(form, path, repair) };
+  if (form.type !== "allowed_tools") return chooseTool(readRef(form, path, repair));
   const isFlat = form.allowed_tools === undefined;
   if (isFlat) repair();
   const at = isFlat ? path : `${path}.allowed_tools`;

@@ -284,6 +284,14 @@ describe("a Responses request", () => {
       { type: "tool", tool: { kind: "mcp", name: "t", namespace: "s" } },
     ],
     [
+      { type: "namespace", name: "s" },
+      { type: "allowed", mode: "required", tools: [{ kind: "namespace", name: "s" }] },
+    ],
+    [
+      { type: "allowed_tools", mode: "auto", tools: [{ type: "namespace", name: "s" }] },
+      { type: "allowed", mode: "auto", tools: [{ kind: "namespace", name: "s" }] },
+    ],
+    [
       { type: "allowed_tools", mode: "required", tools: [{ type: "function", name: "f" }] },
       { type: "allowed", mode: "required", tools: [{ kind: "function", name: "f" }] },
     ],

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { clientName, type AnyName } from "../../turn/names.ts";
 import type { ToolChoice, Fields, ToolRef } from "../../turn/turn.ts";
+import { chooseTool } from "../shared/choose-tool.ts";
 import { given } from "../shared/loose.ts";
 import type { Repair } from "../shared/repairs.ts";
 import { invalid, shaped } from "../shared/shape.ts";
@@ -28,8 +29,7 @@ export function readToolChoice(raw: unknown, repair: Repair): ToolChoice | undef
     repairNested();
     return { type: word.data };
   }
-  if (read.type !== "allowed_tools")
-    return { type: "tool", tool: readRef(read, "tool_choice", repairNested) };
+  if (read.type !== "allowed_tools") return chooseTool(readRef(read, "tool_choice", repairNested));
   const isNested = typeof read.allowed_tools === "object" && read.allowed_tools !== null;
   if (isNested) repairNested();
   const path = isNested ? "tool_choice.allowed_tools" : "tool_choice";
@@ -52,6 +52,7 @@ function readRef(raw: Fields, path: string, repair: () => void): ToolRef {
       ? { kind, name: clientName(server) }
       : { kind, name: clientName(name), namespace: server };
   }
+  if (kind === "namespace") return { kind, name: clientName(shaped(named, raw, path).name) };
   if (kind !== "function" && kind !== "custom") return { kind, name: clientName(kind) };
   const inner = raw[kind];
   const isNested = typeof inner === "object" && inner !== null;

@@ -1,6 +1,6 @@
 import { buildToolCatalog, type Entry } from "../../tools/plan/catalog.ts";
 import { ruleFor } from "../../tools/plan/declare.ts";
-import { fullName, identityKey, isCalledByName } from "../../tools/names/identity.ts";
+import { identityKey, isCalledByName, joinedNames } from "../../tools/names/identity.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { ToolChoice, FunctionTool, ToolRef, Turn } from "../../turn/turn.ts";
 
@@ -34,9 +34,12 @@ export function candidatesIn(turn: Turn, rules: CandidateRules): Candidates {
   const deferrable: Candidate[] = [];
   const fixed: Entry[] = [];
   const forbidden: Entry[] = [];
-  const isAllowed = allowedIn(turn.toolChoice);
+  const { entries } = buildToolCatalog(turn);
+  const choice = turn.toolChoice;
+  const meant = finderOf(entries);
+  const isAllowed = allowedIn(choice, meant);
   const seen = new Set<string>();
-  for (const entry of buildToolCatalog(turn).entries) {
+  for (const entry of entries) {
     const key = identityKey(entry);
     const isNamed = isCalledByName(entry.kind);
     if (isNamed && seen.has(key)) continue;
@@ -46,7 +49,8 @@ export function candidatesIn(turn: Turn, rules: CandidateRules): Candidates {
       deferrable.push({ entry, tool: entry.tool, isMarked: isMarked(entry) });
     else fixed.push(entry);
   }
-  const forced = deferrable.find(({ entry }) => isForced(entry, turn.toolChoice));
+  const [chosen] = choice?.type === "tool" ? meant(choice.tool) : [];
+  const forced = deferrable.find(({ entry }) => entry === chosen);
   return { deferrable, fixed, forbidden, forced };
 }
 
@@ -65,14 +69,29 @@ const isMarked = ({ tool, group }: Entry): boolean =>
   ("extra" in tool && tool.extra?.fields["defer_loading"] === true) ||
   group?.extra?.fields["defer_loading"] === true;
 
-const isMeant = (ref: ToolRef, entry: Entry): boolean =>
-  (ref.name === entry.name && ref.namespace === entry.namespace) ||
-  (ref.namespace === undefined && String(ref.name) === fullName(entry));
+type Meant = (ref: ToolRef) => readonly Entry[];
 
-const isForced = (entry: Entry, choice: ToolChoice | undefined): boolean =>
-  choice?.type === "tool" && isMeant(choice.tool, entry);
+/** Finds the tools that a choice means: by the exact name, else by one that only one tool could have, else all of a namespace. */
+function finderOf(entries: readonly Entry[]): Meant {
+  const byName = new Map<string, Entry[]>();
+  for (const entry of entries)
+    for (const name of [entry.name, ...joinedNames(entry.name, entry.namespace)]) {
+      const named = byName.get(name);
+      if (named === undefined) byName.set(name, [entry]);
+      else named.push(entry);
+    }
+  const groups = Map.groupBy(entries, ({ namespace }) => namespace);
+  return ({ kind, name, namespace }) => {
+    if (kind === "namespace") return groups.get(name) ?? [];
+    const named = byName.get(name) ?? [];
+    const exact = named.filter((entry) => entry.name === name && entry.namespace === namespace);
+    if (exact.length > 0) return exact;
+    return namespace === undefined && named.length === 1 ? named : [];
+  };
+}
 
-function allowedIn(choice: ToolChoice | undefined): (entry: Entry) => boolean {
+function allowedIn(choice: ToolChoice | undefined, meant: Meant): (entry: Entry) => boolean {
   if (choice?.type !== "allowed") return () => true;
-  return (entry) => choice.tools.some((ref) => isMeant(ref, entry));
+  const allowed = new Set(choice.tools.flatMap(meant));
+  return (entry) => allowed.has(entry);
 }

@@ -101,11 +101,14 @@ function nicknamesOf<Bound extends Binding>(
     // Models trained on one client's tools write its namespace before every function.
     learn(`functions.${bound.upstream.name}`, bound);
     learn(name, bound);
-    if (namespace === undefined) continue;
-    for (const joint of [".", "__", "/", ":"]) learn(namespace + joint + name, bound);
+    for (const joined of joinedNames(name, namespace)) learn(joined, bound);
   }
   return found;
 }
+
+/** A tool of a namespace in one word, in each of the forms that there are. */
+export const joinedNames = (name: string, namespace: string | undefined): readonly string[] =>
+  namespace === undefined ? [] : [".", "__", "/", ":"].map((joint) => namespace + joint + name);
 
 const clash = (one: Identity, other: Identity, name: string): Fault =>
   new Fault(

@@ -258,6 +258,35 @@ describe("a choice", () => {
     expect(planned.turn.toolChoice).toBe(choice);
   });
 
+  it("that allows a namespace allows every tool in it", () => {
+    const git = ref("namespace", "mcp__git");
+    const choice: ToolChoice = { type: "allowed", mode: "auto", tools: [git] };
+    expect(namesOf(plan(choice).turn.tools)).toEqual(["mcp__git__status", "mcp__git__commit"]);
+    expect(plan(choice, whole).turn.toolChoice).toEqual({
+      ...choice,
+      tools: [ref("function", "status", "mcp__git"), ref("custom", "commit", "mcp__git")],
+    });
+  });
+
+  it("that allows a namespace of which no tool is offered says so", () => {
+    const searches = namespace("find", [builtin("web_search")]);
+    const toolChoice: ToolChoice = {
+      type: "allowed",
+      mode: "auto",
+      tools: [ref("namespace", "find")],
+    };
+    const { decisions } = planTools(ask({ tools: [fn("look"), searches], toolChoice }), plain);
+    expect(decisions).toContainEqual(
+      expect.objectContaining({ path: "tool_choice", action: "changed" }),
+    );
+  });
+
+  it("of a function by the name of a namespace is a fault that tells how to say it", () => {
+    expect(() => plan({ type: "tool", tool: ref("function", "mcp__git") })).toThrow(
+      'is a namespace and no tool; name one of its tools, such as `mcp__git.status`, or allow all of them with {"type":"namespace","name":"mcp__git"}',
+    );
+  });
+
   it("that allows something unknown drops that, and something declared stays", () => {
     const planned = plan({
       type: "allowed",

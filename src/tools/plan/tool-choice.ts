@@ -96,7 +96,7 @@ const callNothing = (
   can("none") ? { toolChoice: { type: "none" } } : { tools: [] };
 
 function planForced(ref: ToolRef, offer: Offered, { can, mode, plan }: Planner): ToolChoicePlan {
-  const bound = find(ref, offer);
+  const [bound] = find(ref, offer);
   if (bound === undefined) {
     const reason = `\`${fullName(ref)}\` is not offered, so it cannot be called`;
     return plan({ toolChoice: mode("auto") }, "changed", reason);
@@ -122,9 +122,9 @@ function planAllowed(
   { can, mode, plan }: Planner,
 ): ToolChoicePlan {
   const found = choice.tools.map((ref) => find(ref, offer));
-  const allowed = new Set(found.filter((bound) => bound !== undefined));
+  const allowed = new Set(found.flat());
   const lost = choice.tools
-    .filter((_, at) => found[at] === undefined)
+    .filter((_, at) => found[at]?.length === 0)
     .map((ref) => ({
       path: "tool_choice",
       action: "dropped" as const,
@@ -185,26 +185,39 @@ const isSame = (one: ToolRef<UpstreamName>, other: ToolRef | undefined): boolean
   String(one.name) === String(other.name) &&
   one.namespace === other.namespace;
 
-/** The tool a choice means; nothing if it was declared and is not offered. */
-function find(ref: ToolRef, { identity, offered, verdicts }: Offered): Bound | undefined {
+/** The tools that an entry of a choice means: several for a namespace, none if what it means is not offered. */
+function find(ref: ToolRef, { identity, offered, verdicts }: Offered): readonly Bound[] {
   const bound =
     identity.byIdentity(ref) ??
     builtin(ref, offered) ??
     identity.byName(ref.name, ref.namespace) ??
     (ref.namespace === undefined ? identity.byNickname(ref.name) : undefined);
-  if (bound !== undefined) return bound;
+  if (bound !== undefined) return [bound];
+  const members = offered.filter(({ client }) => isMember(client, ref));
+  if (members.length > 0) return members;
   const isDeclared = verdicts.some(
-    ({ kind, name, namespace }) =>
-      (name === String(ref.name) && namespace === ref.namespace) || isOneKind(kind, ref.kind),
+    (one) =>
+      (one.name === String(ref.name) && one.namespace === ref.namespace) ||
+      isOneKind(one.kind, ref.kind) ||
+      isMember(one, ref),
   );
-  if (isDeclared) return undefined;
-  const names = offered.map(({ client }) => `\`${fullName(client)}\``);
-  throw new Fault(
-    "tools.choice_unmet",
-    `\`tool_choice\` names \`${fullName(ref)}\`, which is not declared; it can be ${names.join(", ")}.`,
-    { param: "tool_choice" },
-  );
+  if (isDeclared) return [];
+  throw new Fault("tools.choice_unmet", unmetText(ref, offered), { param: "tool_choice" });
 }
+
+function unmetText(ref: ToolRef, offered: readonly Bound[]): string {
+  const asked = `\`tool_choice\` names \`${fullName(ref)}\``;
+  const names = offered.map(({ client }) => `\`${fullName(client)}\``);
+  const { name } = ref;
+  const member = offered.findIndex(({ client }) => client.namespace === String(name));
+  if (member === -1) return `${asked}, which is not declared; it can be ${names.join(", ")}.`;
+  const form = JSON.stringify({ type: "namespace", name });
+  return `${asked}, which is a namespace and no tool; name one of its tools, such as ${names[member]}, or allow all of them with ${form}.`;
+}
+
+/** Whether an entry of a choice means the whole namespace that a tool is in. */
+const isMember = ({ namespace }: Pick<ToolRef, "namespace">, { kind, name }: ToolRef): boolean =>
+  kind === "namespace" && namespace === String(name);
 
 /** Tools that have no name of their own are meant by their kind, be it by an older name of it. */
 function builtin(ref: ToolRef, offered: readonly Bound[]): Bound | undefined {
