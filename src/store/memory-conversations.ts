@@ -27,14 +27,22 @@ type Kept = {
   lease?: { readonly owner: string; readonly until: number } | undefined;
 };
 
+/** What one tenant has. Those last written to are at the end. */
+type Holding = { bytes: number; readonly byId: Map<string, Kept> };
+
 const ENTRY_BYTES = 256;
+
+/**
+ * Of what may be kept, how much is left where something has to go: the front of a
+ * map from which one was deleted with every write would be passed over with each.
+ */
+const LEFT = 63 / 64;
 
 /** Conversations that live as long as the process. */
 export class MemoryConversations implements ConversationStore {
   readonly #clock: Pick<Clock, "date">;
   readonly #retention: Retention;
-  /** Those last written to are at the end. */
-  readonly #kept = new Map<string, Kept>();
+  readonly #tenants = new Map<Tenant, Holding>();
   /** The ids of each tenant and kind. */
   readonly #inOrder = new Map<string, CreationOrder>();
   #bytes = 0;
@@ -47,9 +55,9 @@ export class MemoryConversations implements ConversationStore {
 
   async createConversation({ tenant, id, json, items }: NewConversation): Promise<void> {
     const order = this.#made++;
-    this.#drop(this.#kept.get(keyOf(tenant, id)));
+    this.#drop(this.#look(tenant, id));
     this.#put({ tenant, id, json, items, bytes: 0, at: 0, order });
-    if (!this.#kept.has(keyOf(tenant, id))) return;
+    if (this.#look(tenant, id) === undefined) return;
     const kind = kindOf(tenant, id);
     const inOrder = this.#inOrder.get(kind) ?? new CreationOrder();
     this.#inOrder.set(kind, inOrder);
@@ -131,48 +139,59 @@ export class MemoryConversations implements ConversationStore {
     if (kept?.lease?.owner === owner) kept.lease = undefined;
   }
 
+  #look(tenant: Tenant, id: string): Kept | undefined {
+    return this.#tenants.get(tenant)?.byId.get(id);
+  }
+
   #find(tenant: Tenant, id: string): Kept | undefined {
-    const kept = this.#kept.get(keyOf(tenant, id));
+    const kept = this.#look(tenant, id);
     if (kept === undefined || this.#clock.date() - kept.at <= this.#retention.maxAgeMs) return kept;
     this.#drop(kept);
     return undefined;
   }
 
   #drop(kept: Kept | undefined): void {
-    if (kept === undefined || !this.#remove(kept)) return;
+    if (kept === undefined) return;
+    this.#remove(kept);
     const kind = kindOf(kept.tenant, kept.id);
     const inOrder = this.#inOrder.get(kind);
     inOrder?.delete(kept.order);
     if (inOrder?.size === 0) this.#inOrder.delete(kind);
   }
 
-  #remove({ tenant, id, bytes }: Kept): boolean {
-    const isKept = this.#kept.delete(keyOf(tenant, id));
-    if (isKept) this.#bytes -= bytes;
-    return isKept;
+  #remove({ tenant, id, bytes }: Kept): void {
+    const holding = this.#tenants.get(tenant);
+    if (holding?.byId.delete(id) !== true) return;
+    holding.bytes -= bytes;
+    this.#bytes -= bytes;
+    if (holding.byId.size === 0) this.#tenants.delete(tenant);
   }
 
   #put(kept: Kept): void {
-    this.#remove(this.#kept.get(keyOf(kept.tenant, kept.id)) ?? kept);
+    const { tenant, id } = kept;
+    this.#remove(this.#look(tenant, id) ?? kept);
     const bytes = kept.items.reduce(
-      (sum, { id, json }) => sum + 2 * (id.length + json.length) + ENTRY_BYTES,
+      (sum, { id: item, json }) => sum + 2 * (item.length + json.length) + ENTRY_BYTES,
       2 * kept.json.length + ENTRY_BYTES,
     );
-    this.#kept.set(keyOf(kept.tenant, kept.id), { ...kept, bytes, at: this.#clock.date() });
+    const holding = this.#tenants.get(tenant) ?? { bytes: 0, byId: new Map<string, Kept>() };
+    this.#tenants.set(tenant, holding);
+    holding.byId.set(id, { ...kept, bytes, at: this.#clock.date() });
+    holding.bytes += bytes;
     this.#bytes += bytes;
-    while (this.#bytes > this.#retention.maxBytes) this.#drop(this.#mostDispensable());
+    const { maxBytes } = this.#retention;
+    if (this.#bytes > maxBytes) while (this.#bytes > maxBytes * LEFT) this.#dropFromHeaviest();
   }
 
-  /** The one of the tenant that holds most that was not written to for longest. */
-  #mostDispensable(): Kept {
-    const sums = new Map<Tenant, number>();
-    let heaviest: Tenant | undefined;
-    for (const { tenant, bytes } of this.#kept.values()) {
-      sums.set(tenant, (sums.get(tenant) ?? 0) + bytes);
-      if ((sums.get(tenant) ?? 0) > (sums.get(heaviest ?? "") ?? 0)) heaviest = tenant;
+  /** What the tenant that holds most has not written to for longest, until another holds more. */
+  #dropFromHeaviest(): void {
+    const [heaviest, next] = [...this.#tenants.values()].toSorted((a, b) => b.bytes - a.bytes);
+    if (heaviest === undefined) throw new Error("what is too much is somebody's");
+    for (const kept of heaviest.byId.values()) {
+      this.#drop(kept);
+      const isEnough = this.#bytes <= this.#retention.maxBytes * LEFT;
+      if (isEnough || heaviest.bytes < (next?.bytes ?? 0)) return;
     }
-    for (const kept of this.#kept.values()) if (kept.tenant === heaviest) return kept;
-    throw new Error("what is too much is somebody's");
   }
 }
 
