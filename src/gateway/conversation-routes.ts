@@ -10,6 +10,7 @@ import type { Fields } from "../turn/turn.ts";
 import { conversationNotFound, isConversationId } from "./conversation.ts";
 import { readJsonBody, readMetadata } from "./metadata.ts";
 import { page, readPageQuery } from "./page.ts";
+import { checkLengths } from "./request-lengths.ts";
 import type { RequestContext, Route } from "./routes.ts";
 import { sendJson } from "./send-json.ts";
 import { shownId } from "./shown-id.ts";
@@ -151,7 +152,7 @@ function readItems(
   if (!Array.isArray(items)) throw wrong("items", "must be a list of items");
   if (items.length > MAX_ITEMS) throw wrong("items", `can be ${MAX_ITEMS} at a time`);
   try {
-    door.readRequest({ model: "any", input: items });
+    checkLengths(door.readRequest({ model: "any", input: items }));
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     const param = error.detail.param?.replace(/^input/, "items");

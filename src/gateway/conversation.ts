@@ -9,6 +9,7 @@ import type { AnswerLeft } from "./save-turn.ts";
 import { shownId } from "./shown-id.ts";
 import type { GatewayState } from "./state.ts";
 import type { Job } from "./turn-run.ts";
+import { utf8Length } from "./utf8-length.ts";
 
 /** A conversation that a turn has to itself. */
 export type HeldConversation = {
@@ -49,16 +50,18 @@ async function recallConversation(
   const limit = state.config.server.body_limit;
   const conversation = await hold(state, tenant, id);
   try {
-    const [own, found] = await Promise.all([
-      recall(request),
-      state.store.conversations.loadConversation(tenant, id, limit - text.length),
-    ]);
+    const room = limit - utf8Length(text);
+    const found = await state.store.conversations.loadConversation(tenant, id, Math.max(0, room));
     if (found.type === "missing") throw conversationNotFound(id);
-    if (found.type === "too-large") throw tooLarge(id, limit);
-    const items = JSON.parse(`[${itemsText(found.items)}]`) as unknown[];
+    const itemText = found.type === "found" ? itemsText(found.items) : "";
+    const conversationBytes = utf8Length(itemText);
+    if (found.type === "too-large" || conversationBytes > room) throw tooLarge(id, limit);
+    const own = await recall({ ...request, conversationBytes });
+    const items = JSON.parse(`[${itemText}]`) as unknown[];
     const fields = { conversation: { id } };
     const turn = behindHistory(own.turn, dialect, { items, path: "conversation", fields });
-    const whole = await withReasoning(state, tenant, { ...own, turn, referring: undefined });
+    const bytes = conversationBytes + (own.bytes ?? 0);
+    const whole = await withReasoning(state, tenant, { ...own, turn, bytes, referring: undefined });
     return { ...whole, conversation };
   } catch (error) {
     await conversation.release();

@@ -13,6 +13,7 @@ import { readOrigin, type Origin } from "./origin.ts";
 import type { HeldConversation } from "./conversation.ts";
 import { sealKey } from "./seals.ts";
 import { shownId } from "./shown-id.ts";
+import { utf8Length } from "./utf8-length.ts";
 import type { GatewayState } from "./state.ts";
 import { withThoughts } from "./thoughts.ts";
 import { recallThread, type ThreadEntry, type ThreadRequest } from "./thread.ts";
@@ -31,6 +32,8 @@ export type Recalled = {
   readonly thread?: ThreadEntry | undefined;
   /** The conversation that it belongs to. */
   readonly conversation?: HeldConversation | undefined;
+  /** Bytes of what it refers to, beside those of its own body. */
+  readonly bytes?: number | undefined;
 };
 
 export type ReferringTurn = { readonly upstream: string; readonly turn: Turn };
@@ -55,6 +58,8 @@ export type ReadBody = {
   readonly headers?: RequestHeaders | undefined;
   /** The body as it came. */
   readonly text: string;
+  /** Bytes of the conversation that it belongs to. */
+  readonly conversationBytes?: number | undefined;
 };
 
 type State = Pick<GatewayState, "store" | "config" | "upstreams">;
@@ -114,7 +119,7 @@ const readTurn = ({ dialect, params, headers }: ReadBody, body: Fields): Turn =>
 
 /** A request that is part of a thread, with all that was said before; undefined for others. */
 function threadOf(state: State, request: ReadBody): Recalled | Promise<Recalled> | undefined {
-  const { dialect, body, tenant } = request;
+  const { dialect, body, tenant, text } = request;
   const { threads: form } = dialect;
   if (form === undefined || state.store === noStore) return undefined;
   const asked = form.askedIn(body);
@@ -124,8 +129,9 @@ function threadOf(state: State, request: ReadBody): Recalled | Promise<Recalled>
       turn: readTurn(request, part.body),
       added: { body },
       thread: part.entry,
+      bytes: part.bytes,
     });
-  const part = recallThread(state, { tenant, body, form }, asked);
+  const part = recallThread(state, { tenant, body, form, text }, asked);
   return part instanceof Promise ? part.then(read) : read(part);
 }
 
@@ -137,9 +143,9 @@ async function recallAll(
   request: ReadBody,
   { ids, previous }: Referred,
 ): Promise<Recalled> {
-  const { tenant, dialect, body, text } = request;
+  const { tenant, dialect, body, text, conversationBytes = 0 } = request;
   const limit = state.config.server.body_limit;
-  const room = limit - utf8Length(text);
+  const room = limit - utf8Length(text) - conversationBytes;
   const [items, chain] = await Promise.all([
     ids.length === 0 ? noItems : findItems(state.store, { tenant, ids, room, limit }),
     previous === undefined
@@ -156,7 +162,7 @@ async function recallAll(
     ({ origin }) => readOrigin(origin),
   );
   const referring = referringTurn(request, origins, chain?.last);
-  return withReasoning(state, tenant, { turn, added, referring });
+  return withReasoning(state, tenant, { turn, added, referring, bytes: used });
 }
 
 /** The request for the upstream that keeps all that it refers to, if one does. */
@@ -205,23 +211,24 @@ export function behindHistory(
   const items = hasInstructions
     ? [first, ...history, ...own.items.slice(1)]
     : [...history, ...own.items];
-  checkResults(items, own);
-  return {
+  checkResults(history, own);
+  return checkLengths({
     ...own,
     items,
     places: placesBehind(items, history.length),
     historyPath: path,
     gatewayFields: { ...own.gatewayFields, ...fields },
-  };
+  });
 }
 
 /** The whole conversation is known here: a result without its call is the client's mistake, as the API has it. */
-function checkResults(items: readonly Item[], own: Turn): void {
+function checkResults(history: readonly Item[], own: Turn): void {
   const calls = new Set<string>();
-  for (const item of items) {
+  for (const item of history) if (item.type === "call") calls.add(item.id);
+  for (const [at, item] of own.items.entries()) {
     if (item.type === "call") calls.add(item.id);
-    if (item.type !== "result" || calls.has(item.call) || !own.items.includes(item)) continue;
-    const path = itemPath(own, own.items.indexOf(item));
+    if (item.type !== "result" || calls.has(item.call)) continue;
+    const path = itemPath(own, at);
     throw new Fault(
       "request.invalid",
       `\`${path}\` is the result of \`${shownId(item.call)}\`, and the conversation has no such call before it.`,
@@ -273,9 +280,6 @@ async function findChain(
   const text = joinedTexts([before, itemsText(last.input), itemsText(last.items)]);
   return { last, items: JSON.parse(`[${text}]`) as unknown[], bytes: utf8Length(text) };
 }
-
-const encoder = new TextEncoder();
-const utf8Length = (text: string): number => encoder.encode(text).byteLength;
 
 const tooLarge = (limit: number): Fault =>
   new Fault(

@@ -292,7 +292,7 @@ function startTurn(
   const chain = selectChain(turn.model, state.config, state.upstreams);
   const disclosure = disclosureOf(context, turn, chain);
   const strict = isStrict(context);
-  const permit = state.limits.enter(tenant, exchange.body.length);
+  const permit = state.limits.enter(tenant, exchange.body.length + (request.bytes ?? 0));
   const job: Job = {
     requestId,
     tenant,

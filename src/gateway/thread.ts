@@ -10,6 +10,7 @@ import type { Fields } from "../turn/turn.ts";
 import { selectChain } from "./select.ts";
 import type { GatewayState } from "./state.ts";
 import type { TurnStage } from "./turn-stage.ts";
+import { utf8Length } from "./utf8-length.ts";
 
 /** What a request adds to the thread that it is part of, to be kept with its answer. */
 export type ThreadEntry = {
@@ -27,13 +28,20 @@ type ThreadHead =
   | { readonly type: "thread"; readonly root: string };
 
 /** A request of a thread as one that brings its whole conversation. No entry: the upstream keeps the thread. */
-export type ThreadRequest = { readonly body: Fields; readonly entry?: ThreadEntry | undefined };
+export type ThreadRequest = {
+  readonly body: Fields;
+  readonly entry?: ThreadEntry | undefined;
+  /** Bytes of what it continues. */
+  readonly bytes?: number | undefined;
+};
 
 type State = Pick<GatewayState, "store" | "config" | "upstreams">;
 
 type Asking = {
   readonly tenant: Tenant;
   readonly body: Fields;
+  /** The body as it came. */
+  readonly text: string;
   readonly form: ThreadForm;
 };
 
@@ -55,18 +63,24 @@ export function recallThread(
 
 async function continueThread(
   state: State,
-  { tenant, body, form }: Asking,
+  { tenant, body, form, text }: Asking,
   previous: string,
 ): Promise<ThreadRequest> {
   const limit = state.config.server.body_limit;
-  const found = await state.store.loadChain(tenant, previous, limit);
+  const room = limit - utf8Length(text);
+  const found = await state.store.loadChain(tenant, previous, Math.max(0, room));
   if (found.type === "too-large") throw tooLarge(limit);
   const root = found.type === "found" ? await rootOf(state, tenant, found) : undefined;
-  if (found.type === "found" && root !== undefined)
+  if (found.type === "found" && root !== undefined) {
+    const items = itemsOf(found);
+    const bytes = utf8Length(items) + root.bytes;
+    if (bytes > room) throw tooLarge(limit);
     return {
-      body: form.wholeOf(body, { head: root.fields, items: itemsOf(found) }),
+      body: form.wholeOf(body, { head: root.fields, items }),
       entry: { form, previous, input: form.inputOf(body), head: { type: "thread", root: root.id } },
+      bytes,
     };
+  }
   // One that began while nothing was kept here.
   if (isKeptUpstream(state, body)) return { body };
   throw unknown(previous);
@@ -78,18 +92,20 @@ type Chain = Extract<FoundChain, { type: "found" }>;
 const itemsOf = ({ before, last }: Chain): string =>
   joinedTexts([before, itemsText(last.input), itemsText(last.items)]);
 
+type Root = { readonly id: string; readonly fields: Fields; readonly bytes: number };
+
 /** The answer that a thread began with; undefined where it is no thread that is continued. */
 async function rootOf(
   { store }: State,
   tenant: Tenant,
   { last }: Chain,
-): Promise<{ readonly id: string; readonly fields: Fields } | undefined> {
+): Promise<Root | undefined> {
   const head = headIn(last);
   const first =
     head !== undefined && "root" in head ? await store.findResponse(tenant, head.root) : last;
   const own = headIn(first);
   if (first === undefined || own === undefined || "root" in own) return undefined;
-  return { id: first.id, fields: own.fields };
+  return { id: first.id, fields: own.fields, bytes: utf8Length(first.json) };
 }
 
 function headIn(response: StoredResponse | undefined): ThreadHead | undefined {

@@ -8,7 +8,7 @@ const limitsSchema = z.strictObject({
   /** Of input and output, as upstreams count them. */
   tokens_per_minute: count,
   concurrent_turns: count,
-  /** Bytes of the requests of all turns under way. */
+  /** Bytes of the requests of all turns under way, with what they refer to. */
   bytes_in_flight: count,
 });
 
