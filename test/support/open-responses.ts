@@ -58,5 +58,5 @@ export function eventFaults(event: { readonly type: string }): string[] {
   return faultsAs(name, { ...event, type }).map((fault) => `${event.type}: ${fault}`);
 }
 
-/** The types of event that the schema has. */
-export const hasEvent = (type: string): boolean => names.has(renamed[type] ?? type);
+/** Whether the schema has a type of event; where there is none to judge by, it has every one. */
+export const hasEvent = (type: string): boolean => !hasSchema || names.has(renamed[type] ?? type);
