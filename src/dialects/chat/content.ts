@@ -41,8 +41,10 @@ const writeParts = (parts: readonly Part[], note: Note, field: string): Fields[]
   });
 
 /** The parts that chat has a form for, and words in place of the others; `field` is where they stand. */
-function shownParts(parts: readonly Part[], note: Note, field: string): Part[] {
+export function shownParts(parts: readonly Part[], note: Note, field: string): Part[] {
   return parts.map((part) => {
+    if (part.type === "text" && (part.annotations?.length ?? 0) > 0)
+      note("dropped", "chat takes no annotations back", field);
     if (part.type === "text" && part.extra === undefined) return part;
     if (part.type !== "refusal" && part.type !== "opaque")
       reportForeign(part.extra, "chat", (reason) => note("dropped", reason, field));
@@ -56,7 +58,8 @@ function shownParts(parts: readonly Part[], note: Note, field: string): Part[] {
 /** Unknown fields of the client are sent to upstreams of its dialect only. */
 export function writeExtra(extra: Extra | undefined, note: Note): Fields {
   if (extra === undefined || extra.dialect === "chat") return extra?.fields ?? {};
-  for (const key of Object.keys(extra.fields)) note("dropped", "chat has no such field", `.${key}`);
+  for (const [key, value] of Object.entries(extra.fields))
+    if (value !== null) note("dropped", "chat has no such field", `.${key}`);
   return {};
 }
 

@@ -6,7 +6,7 @@ import type { Call, Fields, Item, Message, Part, Reasoning, Turn } from "../../t
 import { itemPath } from "../../turn/path.ts";
 import { ERROR_IN_TEXT, withErrorText } from "../shared/failed-result.ts";
 import { fieldsOf } from "../shared/loose.ts";
-import { writeContent, writeExtra, writeResult, type Note } from "./content.ts";
+import { shownParts, writeContent, writeExtra, writeResult, type Note } from "./content.ts";
 import { areSigned, mergedPieces } from "./details.ts";
 import { isWritable, keepsDetails, readableText, writeReasoning } from "./reasoning.ts";
 import { ownExtra } from "./schema.ts";
@@ -40,8 +40,7 @@ export function writeMessages(
   };
   const open = (): AssistantMessage => (message ??= newAssistantMessage());
   const close = (): void => {
-    if (message !== undefined)
-      messages.push(writeAssistantMessage(message, profile, asParts, note));
+    if (message !== undefined) messages.push(writeAssistantMessage(message, profile, asParts));
     message = undefined;
   };
   const push = (message: Fields): void => {
@@ -125,8 +124,10 @@ function addText(message: AssistantMessage, item: Message, note: Note): void {
     note("repaired", "it stands between calls and their results; in chat it comes with the calls");
   for (const part of item.parts) {
     const isWord = part.type === "text" || part.type === "refusal";
-    if (isWord || (part.type === "opaque" && part.dialect === "chat")) message.parts.push(part);
-    else note("dropped", "in chat an assistant says words only", ".content");
+    if (isWord || (part.type === "opaque" && part.dialect === "chat")) {
+      // Now, while its item is the one at hand: the message is written when another begins.
+      append(message.parts, shownParts([part], note, ".content"));
+    } else note("dropped", "in chat an assistant says words only", ".content");
   }
   message.name ??= item.name;
   message.extra = { ...message.extra, ...writeExtra(item.extra, note) };
@@ -146,7 +147,6 @@ function writeAssistantMessage(
   message: AssistantMessage,
   profile: Profile,
   asParts: boolean,
-  note: Note,
 ): Fields {
   const { parts, calls, name, extra } = message;
   const texts = parts.filter((part) => part.type !== "refusal");
@@ -158,7 +158,7 @@ function writeAssistantMessage(
     ...reasoning.map((item) => ownExtra(item.extra)).reduce(mergedPieces, {}),
     ...extra,
     role: "assistant",
-    content: isSilent ? null : writeContent(texts, asParts, note),
+    content: isSilent ? null : writeContent(texts, asParts, () => {}),
     ...(refusals.length === 0 ? {} : { refusal: refusals.join("") }),
     ...(name === undefined ? {} : { name }),
     ...writeReasoning(kept, profile.reasoning),

@@ -87,15 +87,25 @@ const referenceText = ({ tool_name }: Fields): string =>
 const textsIn = (content: unknown): string =>
   (listOf(content) ?? []).map((one) => filledText(fieldsOf(one)?.text) ?? "").join("\n");
 
+type TextPart = Extract<Part, { type: "text" }>;
+
+const citationsOf = ({ annotations = [] }: TextPart): readonly Fields[] =>
+  annotations.flatMap((one): readonly Fields[] => {
+    const citation = writeCitation(one);
+    return citation !== undefined && isOwnCitation(citation) ? [citation] : [];
+  });
+
+/** Whether the text cites something that cannot be given back here. */
+export const losesCitations = (part: TextPart): boolean =>
+  part.annotations !== undefined && citationsOf(part).length < part.annotations.length;
+
 /** A part as a block, or why there is none for it. `own`: the client speaks this dialect, so its file ids mean something. */
 export function writePart(part: Part, own: boolean): Fields | string {
   switch (part.type) {
     case "text": {
       const block = blockBeside(part.extra);
       if (block !== undefined) return block;
-      const citations = (part.annotations ?? [])
-        .map(writeCitation)
-        .filter((one) => one !== undefined && isOwnCitation(one));
+      const citations = citationsOf(part);
       return {
         type: "text",
         text: part.text,

@@ -8,7 +8,7 @@ import type { Profile } from "../../turn/profile.ts";
 import type { Call, Fields, Item, Message, Part, Result, Turn } from "../../turn/turn.ts";
 import { reportForeign } from "../shared/foreign-fields.ts";
 import { leftOutText } from "../shared/left-out.ts";
-import { writePart } from "./content-parts.ts";
+import { losesCitations, writePart } from "./content-parts.ts";
 import { ownExtra } from "./extra.ts";
 import { MessageList } from "./message-list.ts";
 import { isWorded, writeReasoning } from "./reasoning.ts";
@@ -39,8 +39,10 @@ export function writeMessages(
   const context: Writing = { own: turn.dialect === "messages", profile, note };
   let isAtStart = true;
   for (const item of turn.items) {
-    if (isAtStart && isBySystem(item)) append(system, writeBlocks(item.parts, context));
-    else {
+    if (isAtStart && isBySystem(item)) {
+      reportLost(item, note);
+      append(system, writeBlocks(item.parts, context));
+    } else {
       isAtStart = false;
       writeItem(item, list, context);
     }
@@ -63,8 +65,10 @@ function writeItem(item: Item<UpstreamName>, list: MessageList, context: Writing
       return list.add("assistant", blocks);
     }
     case "call":
+      reportLost(item, note);
       return list.add("assistant", [writeCall(item)]);
     case "result":
+      reportLost(item, note);
       return list.add("user", [writeResult(item, context)]);
     case "opaque":
       if (item.dialect === "messages") return list.add("assistant", [item.raw]);
@@ -85,10 +89,17 @@ const lostReasoning = ({ name, reasoning }: Profile): string =>
 function writeMessage(item: Message, list: MessageList, context: Writing): void {
   const blocks = writeBlocks(item.parts, context);
   const extra = ownExtra(item.extra);
-  if (item.name !== undefined) context.note("dropped", "the messages dialect has no names");
+  reportLost(item, context.note);
   const { role } = item;
   if (role === "user" || role === "assistant") list.add(role, blocks, extra);
   else list.system(blocks, extra);
+}
+
+/** Reports what there is of an item beside its content, and has no place here. A result's name is its call's too. */
+function reportLost(item: Message | Call<UpstreamName> | Result, note: Note): void {
+  if (item.type === "message" && item.name !== undefined)
+    note("dropped", "the messages dialect has no names");
+  reportForeign(item.extra, "messages", (reason) => note("dropped", reason));
 }
 
 /**
@@ -106,9 +117,12 @@ function writeBlocks(parts: readonly Part[], { own, note, profile }: Writing): F
     }
     if (part.type !== "refusal" && part.type !== "opaque")
       reportForeign(part.extra, "messages", (reason) => note("dropped", reason, ".content"));
+    if (part.type === "text" && losesCitations(part)) note("dropped", FOREIGN_CITATION, ".content");
     return isBlank(block) ? [] : [block];
   });
 }
+
+const FOREIGN_CITATION = "the messages dialect takes back only citations that it has made itself";
 
 const isBlank = ({ type, text }: Fields): boolean =>
   type === "text" && typeof text === "string" && text.trim() === "";

@@ -149,6 +149,17 @@ function writePart(part: Part, role: Role, report: Report): Fields | undefined {
   }
 }
 
+/** Past text of another dialect's client: an annotation that the API does not have would be refused. */
+export function withKnownAnnotations(parts: readonly Part[], report: Report): readonly Part[] {
+  return parts.map((part) => {
+    if (part.type !== "text" || part.annotations === undefined) return part;
+    const annotations = part.annotations.flatMap((one) => writeAnnotation(one) ?? []);
+    if (annotations.length < part.annotations.length)
+      report("the responses dialect has no such annotation");
+    return { ...part, annotations };
+  });
+}
+
 /** A part of an answer, with every field that readers of answers want. */
 export function writeOutputPart(part: Part): Fields | undefined {
   if (part.type === "refusal") return { type: "refusal", refusal: part.text };
@@ -173,10 +184,11 @@ export function writeAnnotation(annotation: unknown): Fields | undefined {
   const fields = fieldsOf(annotation);
   if (fields === undefined || !annotationTypes.has(fields.type)) return undefined;
   if (fields.type !== "url_citation") return fields;
-  const { url, title, start_index: start, end_index: end } = fields;
+  const { url, title, start_index: start, end_index: end, citation: _, ...more } = fields;
   if (typeof url !== "string") return undefined;
   return {
-    ...fields,
+    ...more,
+    url,
     title: typeof title === "string" ? title : url,
     start_index: numberOf(start) ?? 0,
     end_index: numberOf(end) ?? 0,

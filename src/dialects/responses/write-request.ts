@@ -12,6 +12,7 @@ import { withTools } from "../shared/tools-text.ts";
 import { writeToolChoice } from "./tool-choice.ts";
 import type { Report } from "./fields.ts";
 import { writeFormat } from "./format.ts";
+import { withKnownAnnotations } from "./input-parts.ts";
 import { writeItem } from "./items.ts";
 import { LOGPROBS } from "./read-request.ts";
 import { responsesTraits } from "./traits.ts";
@@ -72,7 +73,11 @@ function writeItems(turn: Turn<UpstreamName>, profile: Profile, drop: Drop): Fie
     }
     const tellError = (): void => drop(itemPath(turn, at), ERROR_IN_TEXT, "reshaped");
     const told = item.type === "result" ? withErrorText(item, tellError) : item;
-    const fields = writeItem(told, report);
+    const isForeign = turn.dialect !== "responses" && told.type === "message";
+    const fields = writeItem(
+      isForeign ? { ...told, parts: withKnownAnnotations(told.parts, report) } : told,
+      report,
+    );
     if (fields !== undefined) written.push(fields);
   }
   return { ...(instructions !== undefined && { instructions }), input: written };
