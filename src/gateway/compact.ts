@@ -5,18 +5,14 @@ import { Fault } from "../turn/fault.ts";
 import type { ClientName } from "../turn/names.ts";
 import type { Reply } from "./exchange.ts";
 import { requireJson } from "./admission.ts";
-import type { ReadBody, Recalled } from "./recall.ts";
+import type { Recalled } from "./recall.ts";
+import { recallRequest } from "./recall-request.ts";
 import type { RequestContext } from "./routes.ts";
 import { toFault } from "./to-fault.ts";
 import type { Job } from "./turn-run.ts";
 
 /** What every route that runs a turn does. */
 export type TurnSteps = {
-  readonly recalled: (
-    context: RequestContext,
-    read: Pick<ReadBody, "dialect" | "body">,
-    then: (request: Recalled) => void | Promise<void>,
-  ) => void | Promise<void>;
   readonly startTurn: (
     context: RequestContext,
     request: Recalled,
@@ -35,12 +31,12 @@ type Summary = Answer<ClientName>;
 export function serveCompaction(
   context: RequestContext,
   { door, form }: { readonly door: DoorDialect; readonly form: CompactionForm },
-  { recalled, startTurn }: TurnSteps,
+  { startTurn }: TurnSteps,
 ): void | Promise<void> {
   const { state, exchange } = context;
   requireJson(exchange.headers);
   const body = state.readBody(exchange.body);
-  return recalled(context, { dialect: door, body }, (request) => {
+  return recallRequest(context, { dialect: door, body }, (request) => {
     const turn = { ...request.turn, stream: false };
     let summary: Summary | undefined;
     const dialect: DoorDialect = {

@@ -48,7 +48,7 @@ async function recallConversation(
 ): Promise<Recalled> {
   const { tenant, dialect, text } = request;
   const limit = state.config.server.body_limit;
-  const conversation = await hold(state, tenant, id);
+  const conversation = request.readOnly === true ? undefined : await hold(state, tenant, id);
   try {
     const room = limit - utf8Length(text);
     const found = await state.store.conversations.loadConversation(tenant, id, Math.max(0, room));
@@ -64,7 +64,7 @@ async function recallConversation(
     const whole = await withReasoning(state, tenant, { ...own, turn, bytes, referring: undefined });
     return { ...whole, conversation };
   } catch (error) {
-    await conversation.release();
+    await conversation?.release();
     throw error;
   }
 }

@@ -60,6 +60,8 @@ export type ReadBody = {
   readonly text: string;
   /** Bytes of the conversation that it belongs to. */
   readonly conversationBytes?: number | undefined;
+  /** Nothing is added to its conversation, which others may have meanwhile. */
+  readonly readOnly?: true;
 };
 
 type State = Pick<GatewayState, "store" | "config" | "upstreams">;

@@ -16,16 +16,14 @@ import type { GatewayState } from "./state.ts";
 import { decoded, serveModel, serveModels } from "./model-routes.ts";
 import { matchPath } from "./match-path.ts";
 import { serveCompaction, type TurnOverrides, type TurnSteps } from "./compact.ts";
-import { inConversation } from "./conversation.ts";
 import { completionFor } from "./completion.ts";
 import { completionRoutes } from "./completion-routes.ts";
 import { listRoute } from "./list-route.ts";
 import { conversationRoutes } from "./conversation-routes.ts";
-import { openSeals } from "./open-seals.ts";
 import { findPlan, planTurn } from "./plan-report.ts";
-import { afterRecall } from "./after-recall.ts";
 import { startInBackground } from "./background/start.ts";
-import { recall, type ReadBody, type Recalled } from "./recall.ts";
+import type { Recalled } from "./recall.ts";
+import { recallRequest } from "./recall-request.ts";
 import { selectChain, type Link } from "./select.ts";
 import { readUsageQuery, usageBody } from "./usage-report.ts";
 import { serveOneTurn, serveTurns } from "./turn-routes.ts";
@@ -162,7 +160,7 @@ const countRoutes = ({ door }: DoorEntry): Route[] => {
     const { state, exchange, params } = context;
     requireJson(exchange.headers);
     const body = state.readBody(exchange.body);
-    return recalled(context, { dialect: door, body, params }, (request) =>
+    return recallRequest(context, { dialect: door, body, params, readOnly: true }, (request) =>
       serveTokenCount(context, request, { door, form: tokenCount }),
     );
   };
@@ -173,7 +171,6 @@ const compactionRoutes = ({ door }: DoorEntry): Route[] => {
   const { compaction: form } = door;
   if (form === undefined) return [];
   const steps: TurnSteps = {
-    recalled,
     startTurn: (context, request, over) => startTurn(context, door, request, over),
   };
   const serve = (context: RequestContext): void | Promise<void> =>
@@ -227,25 +224,9 @@ function serveTurn(asked: RequestContext, dialect: DoorDialect): void | Promise<
   const context = session === undefined ? asked : { ...asked, state: stateOn(session, asked) };
   const { params } = context;
   const { body, generates } = readTurnBody(context, dialect);
-  return recalled(context, { dialect, body, params }, (request) =>
-    letGoOnError(request, () => startTurn(context, dialect, { ...request, generates })),
+  return recallRequest(context, { dialect, body, params }, (request) =>
+    startTurn(context, dialect, { ...request, generates }),
   );
-}
-
-/** A request that is refused holds up nobody. */
-function letGoOnError(
-  { conversation }: Recalled,
-  start: () => void | Promise<void>,
-): void | Promise<void> {
-  const letGo = (error: unknown): never => {
-    void conversation?.release().catch(() => {}); // Its lease ends by itself.
-    throw error;
-  };
-  try {
-    return start()?.catch(letGo);
-  } catch (error) {
-    return letGo(error);
-  }
 }
 
 /** On a WebSocket, the store is seen through what the connection remembers. */
@@ -260,23 +241,6 @@ function readTurnBody({ state, exchange }: RequestContext, dialect: DoorDialect)
     return dialect.socket.readMessage(state.readBody(exchange.body));
   requireJson(exchange.headers);
   return { body: state.readBody(exchange.body), generates: true };
-}
-
-/** Goes on with a request once all that it refers to is there: at once where that is nothing. */
-function recalled(
-  context: RequestContext,
-  read: Pick<ReadBody, "dialect" | "body" | "params">,
-  then: (request: Recalled) => void | Promise<void>,
-): void | Promise<void> {
-  const { state, exchange, tenant } = context;
-  const { headers, body: text } = exchange;
-  const asked = inConversation(state, { ...read, tenant, headers, text }, (own) =>
-    recall(state, own),
-  );
-  const open = (one: Recalled): Recalled | Promise<Recalled> =>
-    openSeals(one, { tenant, dialect: read.dialect, seals: state.seals });
-  const request = asked instanceof Promise ? asked.then(open) : open(asked);
-  return request instanceof Promise ? afterRecall(context, request, then) : then(request);
 }
 
 function startTurn(
@@ -360,16 +324,20 @@ function servePlan(context: RequestContext): void | Promise<void> {
   requireJson(exchange.headers);
   const body = state.readBody(exchange.body);
   const dialect = state.dialects.doorFor(body);
-  return recalled(context, { dialect, body }, ({ turn, referring, sealOwner }) => {
-    const asked = {
-      referring,
-      strict: isStrict(context),
-      rules: rulesFor(context),
-      sealOwner,
-      disclosure: disclosureSettings(context, turn),
-    };
-    sendJson(context, 200, planTurn(turn, state, asked));
-  });
+  return recallRequest(
+    context,
+    { dialect, body, readOnly: true },
+    ({ turn, referring, sealOwner }) => {
+      const asked = {
+        referring,
+        strict: isStrict(context),
+        rules: rulesFor(context),
+        sealOwner,
+        disclosure: disclosureSettings(context, turn),
+      };
+      sendJson(context, 200, planTurn(turn, state, asked));
+    },
+  );
 }
 
 async function servePastPlan(context: RequestContext): Promise<void> {
