@@ -30,7 +30,7 @@ export type SchemaRule = {
   readonly refs?: boolean | undefined;
   /** Which combinations it takes. */
   readonly unions?: readonly ("anyOf" | "oneOf" | "allOf")[] | undefined;
-  /** Whether the parameters may be anything but a plain object. */
+  /** Whether the parameters may be anything but a plain object; not said: anything that an object fits. */
   readonly anyRoot?: boolean | undefined;
   /** Whether an object may have keys that its schema does not name. */
   readonly maps?: boolean | undefined;

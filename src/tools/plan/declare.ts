@@ -21,7 +21,7 @@ import type { Form } from "../kinds/kind.ts";
 import { kindOf } from "../kinds/kinds.ts";
 import { memberDescription } from "../kinds/namespace.ts";
 import { jsonForm } from "../schema/form.ts";
-import { compileSchema } from "../schema/compile.ts";
+import { compileSchema, isNeverObject } from "../schema/compile.ts";
 import { isStrict } from "../schema/strict.ts";
 import { wellFormed, type WellFormed } from "../../schema/well-formed.ts";
 import { fillTemplate } from "./template.ts";
@@ -243,7 +243,7 @@ const mendedWords = (words: readonly string[]): string =>
 const OPEN_SCHEMA = "strict can be asked for only with closed objects that have all properties";
 
 function declareFunction(tool: FunctionTool, profile: Profile, openStrict = false): Declared {
-  const { schema: rule } = profile.tools;
+  const rule = profile.tools.schema ?? (isNeverObject(tool.schema ?? {}) ? {} : undefined);
   const decisions: Pick<Decision, "action" | "reason">[] = [];
   let sent = tool;
   let form: Form | undefined;

@@ -286,6 +286,23 @@ describe("compileSchema", () => {
     expect(codec?.decode(["a"])).toEqual(["a"]);
   });
 
+  it.each([
+    [{ type: "array", items: { type: "string" } }, ["a"]],
+    [{ type: ["string", "null"] }, null],
+  ])("wraps arguments that can be no object, whatever the upstream takes: %j", (schema, value) => {
+    const { schema: sent, codec } = compileSchema(schema, {});
+    expect(sent).toEqual({ type: "object", properties: { value: schema }, required: ["value"] });
+    expect(codec?.decode({ value })).toEqual(value);
+    expect(compileSchema(schema, { anyRoot: true }).schema).toBe(schema);
+  });
+
+  it("takes parameters with properties for an object", () => {
+    const properties = { city: { type: "string" } };
+    const compiled = compileSchema({ properties, required: ["city"] }, { anyRoot: false });
+    expect(compiled.schema).toEqual({ type: "object", properties, required: ["city"] });
+    expect(compiled.codec).toBeUndefined();
+  });
+
   it("tells a condition on top of an object, and keeps the object", () => {
     const schema = {
       type: "object",

@@ -1,4 +1,4 @@
-import { resolve } from "../../schema/keywords.ts";
+import { resolve, typesIn } from "../../schema/keywords.ts";
 import { isFields } from "../../turn/json.ts";
 import type { SchemaRule } from "../../turn/profile.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
@@ -55,7 +55,8 @@ function startWriting(root: JsonSchema, rule: SchemaRule, follow: boolean): Rewr
 }
 
 function settleRoot(writing: Rewrite, schema: JsonSchema): RewrittenSchema {
-  if (writing.rule.anyRoot !== false) return writing.write(schema, new Set(["#"]));
+  const { anyRoot = !isNeverObject(schema) } = writing.rule;
+  if (anyRoot) return writing.write(schema, new Set(["#"]));
   const target = withProperties(withoutConditions(followed(schema, schema), writing));
   if (target !== schema) writing.changed = true;
   const node = writing.write(target, new Set(["#"]));
@@ -68,10 +69,18 @@ function settleRoot(writing: Rewrite, schema: JsonSchema): RewrittenSchema {
   };
 }
 
-/** Parameters that are just `{"type":"object"}` mean none, rather than any. */
+/** Whether no object fits. Arguments are one in every API, so only who is known to take others is sent such a schema. */
+export function isNeverObject(schema: JsonSchema): boolean {
+  const types = isFields(schema) ? typesIn(schema) : [];
+  return types.length > 0 && !types.includes("object");
+}
+
+/** Parameters that are just `{"type":"object"}` mean none, rather than any; those with properties are an object. */
 function withProperties(schema: JsonSchema): JsonSchema {
   if (schema === true) return { type: "object", properties: {} };
   if (!isFields(schema)) return schema;
+  if (schema.type === undefined && isFields(schema.properties))
+    return { ...schema, type: "object" };
   const { type = "object", ...rest } = schema;
   const isBare = Object.keys(rest).every((word) => word === "description" || word === "$schema");
   return isBare && type === "object" ? { ...schema, type, properties: {} } : schema;
