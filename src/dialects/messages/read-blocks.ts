@@ -2,6 +2,7 @@ import type { NewId } from "../../turn/clock.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import { isFields, jsonOf } from "../../turn/json.ts";
+import { JsonScanner } from "../../turn/json-scan.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { inputText, listOf, filledText } from "../shared/loose.ts";
 import { readCitation } from "./citations.ts";
@@ -209,7 +210,8 @@ class CallBlock implements Block {
   readonly #to: BlockContext;
   /** Arguments that came with the start, which is no place for them in a stream. */
   #early: string;
-  #input = "";
+  #isEmpty = true;
+  readonly #extent = new JsonScanner();
 
   constructor(block: Fields, call: number, to: BlockContext) {
     const { type: _, id, name, input, ...rest } = block;
@@ -234,21 +236,22 @@ class CallBlock implements Block {
   delta({ partial_json }: Fields): void {
     const text = typeof partial_json === "string" ? partial_json : "";
     if (text === "") return;
-    this.#input += text;
+    this.#isEmpty = false;
+    this.#extent.follow(text);
     this.#to.emit({ type: "call-delta", choice, call: this.#call, text });
   }
 
   /**
-   * Whether its arguments are no whole value: the API closes a block also where
+   * Whether its arguments are no whole object: the API closes a block also where
    * the limit of tokens cuts it short, with all or nothing of an argument.
    */
   get isWithinArguments(): boolean {
-    return this.#early === "" && jsonOf(this.#input) === undefined;
+    return this.#early === "" && !this.#extent.isClosed();
   }
 
   /** Says the arguments that came with the start, unless others came behind it. */
   fill(): void {
-    if (this.#input === "" && this.#early !== "") this.delta({ partial_json: this.#early });
+    if (this.#isEmpty && this.#early !== "") this.delta({ partial_json: this.#early });
     this.#early = "";
   }
 
