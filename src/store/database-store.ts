@@ -23,8 +23,6 @@ export type StoreOptions = {
   readonly clock: Clock;
   readonly retention: Retention;
   readonly gatherMs?: number | undefined;
-  /** Where replicas count what tenants take together. */
-  readonly limits?: SharedLimits | undefined;
   /** What is wrong with the database; undefined: it is well again. */
   readonly onState?: ((fault: Fault | undefined) => void) | undefined;
 };
@@ -41,7 +39,7 @@ const SWEEP_SHARE = 1 / 32;
 export class DatabaseStore implements Store {
   readonly conversations: ConversationStore;
   readonly #database: Database;
-  readonly limits: SharedLimits | undefined;
+  readonly limits: SharedLimits;
   readonly #clock: Clock;
   readonly #retention: Retention;
   readonly #queue: WriteQueue;
@@ -55,7 +53,7 @@ export class DatabaseStore implements Store {
 
   constructor(database: Database, options: StoreOptions) {
     const { clock, retention, gatherMs = GATHER_MS, onState = () => {} } = options;
-    this.limits = options.limits;
+    this.limits = { spend: (spent) => database.spend(spent) };
     this.#database = database;
     this.#clock = clock;
     this.#retention = retention;
@@ -131,7 +129,6 @@ export class DatabaseStore implements Store {
     this.#cancelSweep?.();
     await this.#queue.close();
     await this.#database.close();
-    await this.limits?.close();
   }
 
   #since(): number {

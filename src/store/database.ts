@@ -10,7 +10,7 @@ import type {
   StoredConversation,
 } from "./conversations.ts";
 import type { StoredItem } from "./store.ts";
-import type { FoundChain, FoundItems, StoredResponse } from "./store.ts";
+import type { FoundChain, FoundItems, Spent, StoredResponse } from "./store.ts";
 import type { UsageRow } from "./usage-sums.ts";
 
 /** What every query says: whose rows, and how old they may be. */
@@ -82,6 +82,8 @@ export type Operations = ConversationOperations & {
   loadChain(query: ChainQuery): FoundChain;
   deleteResponse(query: IdQuery): boolean;
   sumUsage(query: UsageQuery): readonly UsageRow[];
+  /** Takes what was spent off the quotas of tenants; their levels, in the same order. */
+  spend(spent: readonly Spent[]): readonly number[];
   /** Drops some of what is too old or too much; whether there is more to drop. */
   sweep(bounds: SweepBounds): boolean;
 };

@@ -1,6 +1,5 @@
 import { DatabaseStore, type StoreOptions } from "./database-store.ts";
 import { openPostgres } from "./postgres/database.ts";
-import { openSharedLimits } from "./postgres/rate-limits.ts";
 import { openSqlite } from "./sqlite/database.ts";
 import type { Store } from "./store.ts";
 
@@ -11,7 +10,7 @@ export type DatabaseConfig =
 
 /** A store in a database. Nothing is opened before it is started or asked. */
 export function openDatabaseStore(config: DatabaseConfig, options: StoreOptions): Store {
-  if (config.kind === "sqlite") return new DatabaseStore(openSqlite(config.path), options);
-  const limits = openSharedLimits(config.url, options.clock);
-  return new DatabaseStore(openPostgres(config.url, options.clock), { ...options, limits });
+  const database =
+    config.kind === "sqlite" ? openSqlite(config.path) : openPostgres(config.url, options.clock);
+  return new DatabaseStore(database, options);
 }

@@ -38,16 +38,15 @@ export type Store = {
   readonly conversations: ConversationStore;
   /** What is kept under a name for all replicas and tenants; the first that is given for it stays. */
   secret(name: string, made: string): Promise<string>;
-  /** Where replicas count what tenants take together; not given where there is one process alone. */
+  /** Where the processes that share the store count together what tenants take; not given where it is one's own. */
   readonly limits?: SharedLimits | undefined;
   close(): Promise<void>;
 };
 
-/** Quotas by the minute, counted for all replicas together. */
+/** Quotas by the minute, counted for all processes together. */
 export type SharedLimits = {
   /** Takes what was spent off the levels; gives these, in the same order. */
   spend(spent: readonly Spent[]): Promise<readonly number[]>;
-  close(): Promise<void>;
 };
 
 export type Spent = {

@@ -1,8 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
 import { builtinDialects } from "../../src/dialects/registry.ts";
-import { openSharedLimits } from "../../src/store/postgres/rate-limits.ts";
+import { openDatabaseStore, type DatabaseConfig } from "../../src/store/open-database.ts";
 import { systemClock } from "../../src/host/platform/clock.ts";
-import { missing, postgresServer, type PostgresServer } from "../support/postgres-server.ts";
+import { missing, postgresServer } from "../support/postgres-server.ts";
 import { serve } from "../support/serve.ts";
 
 const asked: Readonly<Record<string, object>> = {
@@ -39,26 +42,39 @@ describe.each(builtinDialects.doors.map(({ name, door }) => [name, door.routes[0
   },
 );
 
-describe.skipIf(missing !== undefined)(`limits in PostgreSQL${missing ?? ""}`, () => {
-  let server: PostgresServer;
-  beforeAll(async () => {
-    server = await postgresServer();
-  });
-  afterAll(() => server[Symbol.asyncDispose]());
-
-  it("are those of all replicas together, however they write at once", async () => {
-    const url = await server.createDatabase();
-    const replicas = [1, 2, 3].map(() => openSharedLimits(url, systemClock));
+describe("limits of processes that share a store", () => {
+  async function share(config: DatabaseConfig): Promise<void> {
+    const stores = [1, 2, 3].map(() =>
+      openDatabaseStore(config, {
+        clock: systemClock,
+        retention: { maxBytes: 1e9, maxAgeMs: 1e9 },
+      }),
+    );
     const spent = [
       { tenant: "ann", kind: "requests", perMinute: 100, amount: 1 },
       { tenant: "bob", kind: "tokens", perMinute: 1, amount: 0 },
     ];
     const levels = await Promise.all(
-      replicas.flatMap((replica) => Array.from({ length: 20 }, () => replica.spend(spent))),
+      stores.flatMap(({ limits }) => Array.from({ length: 20 }, () => limits?.spend(spent))),
     );
-    const least = Math.min(...levels.map(([level = 100]) => level));
+    const least = Math.min(...levels.map((each) => each?.[0] ?? 100));
     expect(least).toBeGreaterThanOrEqual(40);
     expect(least).toBeLessThan(60);
-    await Promise.all(replicas.map((replica) => replica.close()));
+    expect(levels.every((each) => each?.[1] === 1)).toBe(true);
+    await Promise.all(stores.map((store) => store.close()));
+  }
+
+  it("are counted together in SQLite, however they write at once", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "patchbay-limits-"));
+    await share({ kind: "sqlite", path: join(folder, "store.db") });
+    rmSync(folder, { recursive: true });
   });
+
+  it.skipIf(missing !== undefined)(
+    `are counted together in PostgreSQL, however they write at once${missing ?? ""}`,
+    async () => {
+      await using server = await postgresServer();
+      await share({ kind: "postgres", url: await server.createDatabase() });
+    },
+  );
 });

@@ -25,6 +25,7 @@ import {
   loadChain,
   sumUsage,
 } from "./reading.ts";
+import { spend } from "./rate-limits.ts";
 import { addSegment, longTails } from "./segments.ts";
 import { writeBatch } from "./writing.ts";
 
@@ -69,6 +70,7 @@ export function openPostgres(url: string, clock: Clock): Database {
       }),
     deleteResponse: (query) =>
       connection.ask(({ sql, offset }) => deleteResponse(sql, shift(query, offset))),
+    spend: (spent) => connection.ask(({ sql }) => spend(sql, spent)),
     sumUsage: (query) => connection.ask(({ sql }) => sumUsage(sql, query)),
     sweep: (bounds) => connection.ask(({ sql, offset }) => sweep(sql, shift(bounds, offset))),
     createConversation: (conversation) =>

@@ -1,22 +1,12 @@
 import type { Sql } from "postgres";
-import type { Clock } from "../../turn/clock.ts";
-import type { SharedLimits, Spent } from "../store.ts";
-import { PostgresConnection } from "./connection.ts";
-
-/** The quotas of tenants, counted for all replicas together. It connects where a limit is first shared. */
-export function openSharedLimits(url: string, clock: Clock): SharedLimits {
-  const connection = new PostgresConnection(url, clock);
-  return {
-    spend: (spent) => connection.ask(({ sql }) => spend(sql, spent)),
-    close: () => connection.close(),
-  };
-}
+import type { Spent } from "../store.ts";
 
 /**
+ * Takes what was spent off the quotas of tenants, counted for all replicas together.
  * In one statement: a row is locked from reading its level to writing it. In the
  * order of the key, so that replicas never wait for each other in a circle.
  */
-async function spend(sql: Sql, spent: readonly Spent[]): Promise<readonly number[]> {
+export async function spend(sql: Sql, spent: readonly Spent[]): Promise<readonly number[]> {
   if (spent.length === 0) return [];
   const keyOf = ({ tenant, kind }: Pick<Spent, "tenant" | "kind">): string => `${kind} ${tenant}`;
   const rows = spent.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));

@@ -4,6 +4,7 @@ import { sqliteConversations } from "./conversations.ts";
 import { sqliteDropping } from "./dropping.ts";
 import { mustReopen, toStoreFault } from "./errors.ts";
 import { fileId, openFile } from "./file.ts";
+import { sqliteRateLimits } from "./rate-limits.ts";
 import { sqliteReading } from "./reading.ts";
 import { sqliteWriting } from "./writing.ts";
 
@@ -59,6 +60,7 @@ function opened(path: string): Open {
     ...sqliteReading(database),
     ...sqliteDropping(database),
     ...sqliteConversations(database),
+    ...sqliteRateLimits(database),
   };
   return { database, operations, id: fileId(path) };
 }

@@ -29,6 +29,7 @@ const operationNames: Readonly<Record<keyof Operations, true>> = {
   loadChain: true,
   deleteResponse: true,
   sumUsage: true,
+  spend: true,
   sweep: true,
   createConversation: true,
   findConversation: true,

@@ -114,6 +114,15 @@ ALTER TABLE turns ADD COLUMN plan_shared TEXT;
 CREATE INDEX turns_by_plan_shared ON turns (tenant, plan_shared) WHERE plan_shared IS NOT NULL;
 `,
   "CREATE INDEX conversations_in_order ON conversations (tenant, substr(id, 1, 4), seq)",
+  `
+CREATE TABLE rate_limits (
+  tenant TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  level REAL NOT NULL,
+  at REAL NOT NULL,
+  PRIMARY KEY (tenant, kind)
+) STRICT;
+`,
 ];
 
 /** Marks a file as ours: "PBay". */

@@ -17,7 +17,7 @@ import { itemsTextSql, NEWEST, PARTS } from "./segments.ts";
 
 type Reading = Omit<
   Operations,
-  "write" | "sweep" | "deleteResponse" | keyof ConversationOperations
+  "write" | "spend" | "sweep" | "deleteResponse" | keyof ConversationOperations
 >;
 
 /** One response: its turn and its items. */
