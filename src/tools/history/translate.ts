@@ -80,7 +80,7 @@ const none: ReadonlySet<unknown> = new Set();
 function sealedOwn(item: Item, context: TranslateContext): Opaque | undefined {
   if (item.type !== "reasoning" || !isSeal(item.encrypted)) return undefined;
   const { turn, profile, destination } = context;
-  const { own } = recallReasoning(item, turn.dialect, profile, destination);
+  const { own } = recallReasoning(item, turn, profile, destination);
   return own !== undefined && takesFrom(own.dialect, profile) ? own : undefined;
 }
 
@@ -150,7 +150,7 @@ function translateToResult(item: Result, { named, kinds, profile, set }: Transla
 function recall(item: Reasoning, at: number, context: TranslateContext): Reasoning | undefined {
   if (item.encrypted === undefined) return item;
   const { turn, profile, destination, notes, carried } = context;
-  const { item: own, loss, calls } = recallReasoning(item, turn.dialect, profile, destination);
+  const { item: own, loss, calls } = recallReasoning(item, turn, profile, destination);
   if (loss !== undefined) notes.note(itemPath(turn, at), "dropped", loss);
   for (const [id, extra] of Object.entries(calls ?? {})) carried.set(id, extra);
   return own;

@@ -12,6 +12,7 @@ import {
 } from "../../../test/support/turns.ts";
 import { readRequest } from "../../dialects/chat/read-request.ts";
 import { anthropic } from "../../profiles/anthropic.ts";
+import { openaiResponses } from "../../profiles/openai-responses.ts";
 import { fold } from "../../stream/fold.ts";
 import { runStage } from "../../stream/stage.ts";
 import type { TurnEvent } from "../../turn/event.ts";
@@ -50,6 +51,20 @@ describe("reasoning", () => {
     expect(turn.items[0]).toMatchObject({ type: "reasoning", content: ["Let me see."], details });
     expect((turn.items[0] as Reasoning).encrypted).toBeUndefined();
     expect(decisions.filter(({ action }) => action === "dropped")).toEqual([]);
+  });
+
+  it("that a provider of the Messages API has signed is not for one that has items", () => {
+    const signed: Reasoning = {
+      type: "reasoning",
+      summary: ["Hm."],
+      content: [],
+      encrypted: "c2lnbmF0dXJl",
+    };
+    const asked = ask({ dialect: "messages", items: [message("user", "go"), signed] });
+    const { turn, decisions } = planTools(asked, openaiResponses, { origin: "openai/gpt" });
+    expect(turn.items).toEqual([message("user", "go")]);
+    const reason = "reasoning is sealed for the model that made it";
+    expect(decisions).toEqual([{ path: "messages[1]", action: "dropped", reason }]);
   });
 
   it("survives a client that gives back nothing but the sealed field", () => {

@@ -121,7 +121,7 @@ export function sealedItems(items: Turn["items"]): ReadonlySet<unknown> {
 /** Takes past reasoning back: whole for whom it came from, not at all for others. */
 export function recallReasoning(
   item: Reasoning,
-  dialect: DialectName,
+  { dialect, traits }: Pick<Turn, "dialect" | "traits">,
   profile: Profile,
   { origin, canDecrypt }: Destination,
 ): Recalled {
@@ -129,8 +129,10 @@ export function recallReasoning(
   if (encrypted === undefined) return { item };
   const sealed = unseal(encrypted);
   if (sealed === undefined) {
-    // Sealed by a provider of the client's dialect. Who has no such items cannot have made it.
-    if (profile.reasoning !== "items" && profile.dialect !== dialect)
+    // Sealed by a provider of the client's dialect. Who has no such items cannot have made it,
+    // nor who has items where the dialect signs words.
+    const hasItems = profile.reasoning === "items" && traits.signsReasoning !== true;
+    if (!hasItems && profile.dialect !== dialect)
       return { item: undefined, loss: "reasoning is sealed for the model that made it" };
     if (canDecrypt?.(encrypted) !== false) return { item };
     return {
