@@ -177,6 +177,24 @@ describe("what a past answer cites", () => {
   });
 });
 
+it.each(["chat", "responses"] as const)(
+  "a document that answers are to cite is told to %s without that wish, and it is reported",
+  (to) => {
+    const source = { type: "text", media_type: "text/plain", data: "Water boils." };
+    const asked = (citations: Body) => ({
+      ...requests,
+      messages: () => ({
+        max_tokens: 9,
+        messages: [{ role: "user", content: [{ type: "document", source, ...citations }] }],
+      }),
+    });
+    expect(decided("messages", to, {}, asked({ citations: { enabled: true } }))).toMatchObject([
+      { action: "dropped", reason: "`citations` is a field of the messages dialect" },
+    ]);
+    expect(decided("messages", to, {}, asked({ citations: { enabled: false } }))).toEqual([]);
+  },
+);
+
 const crossings = crossProduct({ from: names, to: names }).filter(({ from, to }) => from !== to);
 
 describe.each(crossings)("a field that only $from has, towards $to", ({ from, to }) => {

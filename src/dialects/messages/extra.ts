@@ -1,3 +1,4 @@
+import { isFields } from "../../turn/json.ts";
 import type { Extra, Fields } from "../../turn/turn.ts";
 
 /** What bears on cost and speed only. */
@@ -30,9 +31,11 @@ const none: Fields = {};
  */
 export const besideWords = (block: Fields): Extra => ({
   dialect: "messages",
-  fields: {},
+  // The words do not say that answers are to cite them.
+  fields: isFields(block.citations) && block.citations.enabled === true ? { citations } : {},
   hints: { block },
 });
+const citations: Fields = { enabled: true };
 
 export const blockBeside = (extra: Extra | undefined): Fields | undefined =>
   extra?.dialect === "messages" ? (extra.hints?.block as Fields | undefined) : undefined;

@@ -122,6 +122,16 @@ describe("a request to a Messages upstream", () => {
     expect(both.actions).toContain("top_p dropped");
   });
 
+  it.each([
+    ["default", "standard_only", []],
+    ["auto", "auto", []],
+    ["flex", undefined, ["service_tier dropped"]],
+  ])("asks for the tier %s as %s", (service_tier, written, reported) => {
+    const { body, actions } = sent({ service_tier });
+    expect(body["service_tier"]).toBe(written);
+    expect(actions).toEqual(reported);
+  });
+
   it("does not force a call of a model that thinks", () => {
     const tools = [{ type: "function", function: { name: "f", parameters: { type: "object" } } }];
     const asked = { tools, tool_choice: "required", parallel_tool_calls: false };

@@ -51,7 +51,10 @@ function translate(turn: Turn<UpstreamName>, { profile, model }: Target): Writte
   const { parallelCalls, effort: _e, thinking: _t, thinkingBudget: _b, ...others } = turn.params;
   const { reasoningSummary: _s, maxTokens: _m, serviceTier, ...params } = others;
   const written = writeParams(
-    { ...turn, params: withUser(withTier(params, serviceTier), turn, profile, decisions) },
+    {
+      ...turn,
+      params: withUser(withTier(params, serviceTier, turn, decisions), turn, profile, decisions),
+    },
     { name: "messages", traits: messagesTraits },
     profile,
   );
@@ -78,11 +81,19 @@ function leaveOut(body: Body, { route }: Profile): void {
   for (const key of route?.without ?? []) delete body[key];
 }
 
-/** A tier that is not to be had here is left out as a parameter that is not there. */
-function withTier(params: Params, tier: string | undefined): Params {
+/** A tier that is not to be had here is left out; the upstream's usual one is another price and speed. */
+function withTier(
+  params: Params,
+  tier: string | undefined,
+  { traits }: Turn<UpstreamName>,
+  decisions: Decision[],
+): Params {
   if (tier === undefined) return params;
   const word = writeTier(tier);
-  return word === undefined ? params : { ...params, serviceTier: word };
+  if (word !== undefined) return { ...params, serviceTier: word };
+  const reason = `the messages dialect has no tier \`${tier}\``;
+  decisions.push({ path: paramPath("serviceTier", traits), action: "dropped", reason });
+  return params;
 }
 
 /** A model that thinks, or is held to a format, begins its answer itself. */
