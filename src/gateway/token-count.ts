@@ -23,12 +23,16 @@ export async function serveTokenCount(
   sendJson(context, 200, form.body(tokens), headers);
 }
 
-async function count({ state }: RequestContext, { turn, sealOwner }: Recalled): Promise<Count> {
+async function count(
+  { state, tenant, exchange: { reply } }: RequestContext,
+  { turn, sealOwner }: Recalled,
+): Promise<Count> {
   // A model that nobody has is refused here as it would be with the request itself.
   const [link] = selectChain(turn.model, state.config, state.upstreams);
   try {
     const { prepared } = prepareRound(turn, link, { strict: false, rules: state.rules, sealOwner });
-    if (prepared.count !== undefined) return { tokens: await prepared.count(), by: "upstream" };
+    const counting = prepared.count?.({ tenant, onLeave: (end) => reply.onLeave(end) });
+    if (counting !== undefined) return { tokens: await counting, by: "upstream" };
   } catch (error) {
     // Nobody is worse off with an estimate than without a count.
     if (!(error instanceof Fault)) throw error;

@@ -57,7 +57,12 @@ export type Prepared = {
   readonly decisions: readonly Decision[];
   open(options: OpenOptions): Source<TurnEvent<UpstreamName>>;
   /** How many tokens it has, where the upstream says so without answering it. */
-  count?(): Promise<number>;
+  count?(options: CountOptions): Promise<number>;
+};
+
+export type CountOptions = Pick<OpenOptions, "tenant"> & {
+  /** Is given what ends the count, for a client that leaves. */
+  readonly onLeave: (end: () => void) => void;
 };
 
 export type OpenOptions = {

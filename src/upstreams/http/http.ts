@@ -85,7 +85,8 @@ export function httpUpstream(given: HttpOptions): Upstream {
       const line = { model: to.model, stream: turn.stream };
       const path = pathTo(routeOf(to.profile, line) ?? wire.path(line));
       const sending = { transport, failing, clock, base, headers: common };
-      return { decisions, open, ...tokenCounter(wire.tokenCount, to.profile, body, sending) };
+      const counting = { ...sending, shares, waitMs: timeouts.queue };
+      return { decisions, open, ...tokenCounter(wire.tokenCount, to.profile, body, counting) };
 
       function open({ retry, requestId, tenant, worked, watch, headers: more, tap }: OpenOptions) {
         const fields = [...common, "accept", accept, "x-request-id", requestId, ...flat(more)];

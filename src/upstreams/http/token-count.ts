@@ -7,8 +7,9 @@ import type { Clock } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
 import { jsonOf } from "../../turn/json.ts";
 import type { Profile } from "../../turn/profile.ts";
-import type { Prepared } from "../upstream.ts";
-import type { Failing } from "./fault.ts";
+import type { CountOptions, Prepared } from "../upstream.ts";
+import type { ConnectionShares } from "./connection-shares.ts";
+import { noConnection, type Failing } from "./fault.ts";
 import { fetchText } from "./fetch-text.ts";
 import { pathsUnder } from "./path.ts";
 import type { HttpRequest, Transport } from "./transport.ts";
@@ -20,6 +21,9 @@ type Sending = {
   readonly base: URL;
   /** Names and values in turn. */
   readonly headers: readonly string[];
+  readonly shares: ConnectionShares;
+  /** How long a count waits for a connection, in milliseconds. */
+  readonly waitMs: number;
 };
 
 /** Counts the tokens of a request that was written; nothing where the upstream cannot. */
@@ -27,10 +31,11 @@ export function tokenCounter(
   form: UpstreamTokenCount | undefined,
   { countsTokens }: Profile,
   body: Uint8Array,
-  { transport, failing, clock, base, headers }: Sending,
+  sending: Sending,
 ): Pick<Prepared, "count"> {
   if (form === undefined || countsTokens !== true) return {};
-  const count = async (): Promise<number> => {
+  const { transport, failing, base, headers } = sending;
+  const count = async (options: CountOptions): Promise<number> => {
     const decoder = transport.newDecoder();
     const text = decoder.write(body) + decoder.end();
     const request: HttpRequest = {
@@ -39,10 +44,48 @@ export function tokenCounter(
       headers: [...headers, "accept", "application/json"],
       body: transport.encode(pickFields(text, form.fields)),
     };
-    return readCount(await fetchText(transport, request, failing, clock), failing);
+    return readCount(await sendShared(request, sending, options), failing);
   };
   return { count };
 }
+
+/** Sends a request on one of its tenant's connections, and ends it when the client leaves. */
+function sendShared(
+  request: HttpRequest,
+  { transport, failing, clock, shares, waitMs }: Sending,
+  { tenant, onLeave }: CountOptions,
+): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  let isGone = false;
+  let abort = (): void => {};
+  const stoppable: Transport = {
+    ...transport,
+    send: (asked, handler) =>
+      transport.send(asked, {
+        ...handler,
+        onRequestStart(controller) {
+          abort = () => controller.abort(left());
+          handler.onRequestStart(controller);
+          if (isGone) abort();
+        },
+      }),
+  };
+  const start = (): void => {
+    const answer = fetchText(stoppable, request, failing, clock);
+    resolve(answer.finally(() => shares.leave(tenant)));
+  };
+  const leaveQueue = shares.enter(tenant, start, () => reject(noConnection(failing, waitMs).fault));
+  onLeave(() => {
+    isGone = true;
+    leaveQueue();
+    abort();
+    reject(left());
+  });
+  return promise;
+}
+
+const left = (): Fault =>
+  new Fault("client.left", "The client left before its tokens were counted.");
 
 /** A request body with only these fields. */
 function pickFields(text: string, fields: readonly string[]): string {
