@@ -29,21 +29,20 @@ export const pathOf = ({ path }: Pick<z.core.$ZodIssue, "path">): Path =>
 export function problemsIn(
   issue: z.core.$ZodIssue,
   keysAt: (path: Path) => readonly string[] = () => [],
+  before: Path = [],
 ): readonly Problem[] {
-  const path = pathOf(issue);
+  const path = [...before, ...pathOf(issue)];
+  const unknown = (key: string, within: Path): string =>
+    unknownKey(key, keysAt(within), within.length === 0 ? [] : keysAt([]));
   switch (issue.code) {
-    case "unrecognized_keys": {
-      const known = keysAt(path);
-      return issue.keys.map((key) => ({ path: [...path, key], message: unknownKey(key, known) }));
-    }
+    case "unrecognized_keys":
+      return issue.keys.map((key) => ({ path: [...path, key], message: unknown(key, path) }));
     case "invalid_key":
-      return [{ path, message: unknownKey(String(path.at(-1)), keysAt(path.slice(0, -1))) }];
+      return [{ path, message: unknown(String(path.at(-1)), path.slice(0, -1)) }];
     case "invalid_union": {
       const inner = branchFor(issue);
       if (inner === undefined) return [{ path, message: sentence(issue) }];
-      return inner
-        .flatMap((one) => problemsIn(one, (at) => keysAt([...path, ...at])))
-        .map((problem) => ({ path: [...path, ...problem.path], message: problem.message }));
+      return inner.flatMap((one) => problemsIn(one, keysAt, path));
     }
     default:
       return [{ path, message: sentence(issue) }];
@@ -91,7 +90,8 @@ const discriminated = ({ input, path }: z.core.$ZodIssue): unknown =>
     ? (input as Record<PropertyKey, unknown>)[path.at(-1) ?? ""]
     : input;
 
-function unknownKey(key: string, known: readonly string[]): string {
+function unknownKey(key: string, known: readonly string[], atTop: readonly string[]): string {
+  if (atTop.includes(key)) return `is not a known key here; \`${key}\` belongs at the top level`;
   const near = nearest(key, known);
   if (near !== undefined) return `is not a known key; did you mean \`${near}\`?`;
   return `is not a known key; ${known.length === 0 ? "leave it out" : `known here: ${known.join(", ")}`}`;

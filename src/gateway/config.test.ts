@@ -79,6 +79,14 @@ describe("a configuration", () => {
     ]);
   });
 
+  it("says where a key belongs that is none of its place", () => {
+    const keys = [{ name: "ann", key: "k", limits: {} }];
+    expect(problemsOf({ server: { keys, store: {} } })).toEqual([
+      "server.keys.0.limits: is not a known key here; `limits` belongs at the top level",
+      "server.store: is not a known key here; `store` belongs at the top level",
+    ]);
+  });
+
   it("knows which keys belong to which dialect", () => {
     expect(problemsOf({ upstreams: { demo: { dialect: "scripted", scripts: "x" } } })).toEqual([
       "upstreams.demo.scripts: is not a known key; did you mean `script`?",
