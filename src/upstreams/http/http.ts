@@ -66,7 +66,6 @@ export function httpUpstream(given: HttpOptions): Upstream {
   const shares = new ConnectionShares({ connections, waitMs: timeouts.queue, clock });
   const { upstream: wire, traits } = dialect;
   let closing: Promise<void> | undefined;
-
   return {
     name,
     profile,
@@ -85,7 +84,7 @@ export function httpUpstream(given: HttpOptions): Upstream {
       const line = { model: to.model, stream: turn.stream };
       const path = pathTo(routeOf(to.profile, line) ?? wire.path(line));
       const sending = { transport, failing, clock, base, headers: common };
-      const counting = { ...sending, shares, waitMs: timeouts.queue };
+      const counting = { ...sending, shares, timeouts };
       return { decisions, open, ...tokenCounter(wire.tokenCount, to.profile, body, counting) };
 
       function open({ retry, requestId, tenant, worked, watch, headers: more, tap }: OpenOptions) {

@@ -12,7 +12,7 @@ import type { ConnectionShares } from "./connection-shares.ts";
 import { noConnection, type Failing } from "./fault.ts";
 import { fetchText } from "./fetch-text.ts";
 import { pathsUnder } from "./path.ts";
-import type { HttpRequest, Transport } from "./transport.ts";
+import type { HttpRequest, Timeouts, Transport } from "./transport.ts";
 
 type Sending = {
   readonly transport: Transport;
@@ -22,8 +22,7 @@ type Sending = {
   /** Names and values in turn. */
   readonly headers: readonly string[];
   readonly shares: ConnectionShares;
-  /** How long a count waits for a connection, in milliseconds. */
-  readonly waitMs: number;
+  readonly timeouts: Pick<Timeouts, "queue">;
 };
 
 /** Counts the tokens of a request that was written; nothing where the upstream cannot. */
@@ -52,7 +51,7 @@ export function tokenCounter(
 /** Sends a request on one of its tenant's connections, and ends it when the client leaves. */
 function sendShared(
   request: HttpRequest,
-  { transport, failing, clock, shares, waitMs }: Sending,
+  { transport, failing, clock, shares, timeouts }: Sending,
   { tenant, onLeave }: CountOptions,
 ): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
@@ -74,7 +73,9 @@ function sendShared(
     const answer = fetchText(stoppable, request, failing, clock);
     resolve(answer.finally(() => shares.leave(tenant)));
   };
-  const leaveQueue = shares.enter(tenant, start, () => reject(noConnection(failing, waitMs).fault));
+  const leaveQueue = shares.enter(tenant, start, () =>
+    reject(noConnection(failing, timeouts.queue).fault),
+  );
   onLeave(() => {
     isGone = true;
     leaveQueue();
