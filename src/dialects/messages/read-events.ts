@@ -8,6 +8,7 @@ import type { Fields } from "../../turn/turn.ts";
 import type { EventReader, ReadContext } from "../dialect.ts";
 import { isBeat, malformed, nameless } from "../errors/malformed.ts";
 import { bareError, strayError, upstreamError } from "../errors/upstream-error.ts";
+import { exactJsonOf } from "../shared/exact-json.ts";
 import { fieldsIn, fieldsOf, isListed, listOf, numberOf, filledText } from "../shared/loose.ts";
 import { frameParser } from "./fast-road.ts";
 import { BlocksReader } from "./read-blocks.ts";
@@ -79,7 +80,8 @@ class MessagesReader implements EventReader {
   whole(text: string, emit: Emit<Event>): void {
     if (this.#over) return;
     this.#emit = emit;
-    const raw = fieldsIn(text);
+    // The arguments of calls stand here as values.
+    const raw = fieldsIn(text, exactJsonOf);
     if (raw === undefined) this.#fail(malformed("answered with something that is not JSON"));
     else this.#readWhole(raw);
     if (!this.#frames) return;

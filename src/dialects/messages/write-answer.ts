@@ -1,8 +1,9 @@
 import type { Answer, AnswerChoice } from "../../stream/fold.ts";
-import { isFields, jsonOf } from "../../turn/json.ts";
+import { isFields } from "../../turn/json.ts";
 import type { AnyName, ClientName } from "../../turn/names.ts";
 import type { Call, Fields, Item, Message, Reasoning, Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
+import { exactJsonOf } from "../shared/exact-json.ts";
 import { lossReporter, type OnLoss } from "../shared/losses.ts";
 import { writeCitation } from "./citations.ts";
 import { isRedacted, ownExtra } from "./extra.ts";
@@ -102,7 +103,7 @@ export const callBlock = <Name extends AnyName>(call: Called<Name>, input: unkno
 
 /** Arguments that are no JSON stay what the model wrote, for the client to tell it so. */
 function valueOf(input: string): unknown {
-  const value = jsonOf(input === "" ? "{}" : input);
+  const value = exactJsonOf(input === "" ? "{}" : input);
   return isFields(value) ? value : input;
 }
 

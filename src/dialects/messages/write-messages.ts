@@ -1,11 +1,12 @@
 import { append } from "../../turn/append.ts";
 import type { Decision } from "../../turn/decision.ts";
 import { isBySystem } from "../../turn/item.ts";
-import { jsonOf, isFields } from "../../turn/json.ts";
+import { isFields } from "../../turn/json.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import { itemPath } from "../../turn/path.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Call, Fields, Item, Message, Part, Result, Turn } from "../../turn/turn.ts";
+import { exactJsonOf } from "../shared/exact-json.ts";
 import { reportForeign } from "../shared/foreign-fields.ts";
 import { leftOutText } from "../shared/left-out.ts";
 import { losesCitations, writePart } from "./content-parts.ts";
@@ -128,7 +129,7 @@ const isBlank = ({ type, text }: Fields): boolean =>
   type === "text" && typeof text === "string" && text.trim() === "";
 
 function writeCall({ id, name, input, extra }: Call<UpstreamName>): Fields {
-  const value = jsonOf(input === "" ? "{}" : input);
+  const value = exactJsonOf(input === "" ? "{}" : input);
   return {
     type: "tool_use",
     id,

@@ -2,6 +2,7 @@
 
 import { jsonOf } from "../../turn/json.ts";
 import type { Fields } from "../../turn/turn.ts";
+import { exactJsonOf } from "../shared/exact-json.ts";
 
 /**
  * A kind of call that the client executes, as the wire has it. A call's `input`
@@ -130,7 +131,7 @@ export function isHosted(raw: Fields): boolean {
 /** The value that an input stands for. */
 export function valueOf(kind: CallKind, text: string): unknown {
   if (kind.wrap === undefined) return text;
-  const value = jsonOf(text);
+  const value = exactJsonOf(text);
   return typeof value === "object" && value !== null ? value : kind.wrap(text);
 }
 

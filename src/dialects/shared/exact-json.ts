@@ -10,6 +10,15 @@ export function parseExactly(text: string): unknown {
   return mayBeRounded(value, text) ? parseKeeping(text, isRounded) : value;
 }
 
+/** The same; undefined if the text is not JSON. */
+export function exactJsonOf(text: string): unknown {
+  try {
+    return parseExactly(text);
+  } catch {
+    return undefined; // Others write what they like; the caller says what that means.
+  }
+}
+
 /** No shorter decimal is rounded to another: a double holds any of 15 digits. */
 const LEAST_DIGITS = 16;
 /** Beyond 1e308 there is no number, and below 1e-307 digits are lost. */

@@ -12,8 +12,8 @@ export const fieldsOf = (value: unknown): Fields | undefined =>
     : undefined;
 
 /** The object that a text holds as JSON. Some upstreams wrap an error in a list. */
-export function fieldsIn(text: string): Fields | undefined {
-  const value = jsonOf(text);
+export function fieldsIn(text: string, parse = jsonOf): Fields | undefined {
+  const value = parse(text);
   return fieldsOf(value) ?? fieldsOf(listOf(value)?.[0]);
 }
 
