@@ -67,6 +67,8 @@ export type Gateway = {
   readonly bodyLimit: number;
   /** What the bytes of all bodies are taken from. */
   readonly bodyBudget: BodyBudget;
+  /** What the characters are taken from that all WebSockets remember. */
+  readonly sessionBudget: BodyBudget;
   /** How long a client may read nothing of an answer that waits for it. */
   readonly stallMs: number;
   /** The grace of a stop for which none is said. */
@@ -86,6 +88,7 @@ export function openGateway(config: Config, platform: Platform): Gateway {
   let state = buildState(config, made);
   let stopping = false;
   const bodyBudget = new BodyBudget(() => bodiesLimit(state.config));
+  const sessionBudget = new BodyBudget(() => bodiesLimit(state.config));
   const entry = openEntry({ state: () => state, isStopping: () => stopping });
 
   async function close(graceMs = state.config.server.shutdown_grace_ms): Promise<void> {
@@ -114,6 +117,7 @@ export function openGateway(config: Config, platform: Platform): Gateway {
       return state.config.server.body_limit;
     },
     bodyBudget,
+    sessionBudget,
     get stallMs() {
       return state.config.server.stall_timeout_ms;
     },

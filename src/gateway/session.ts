@@ -10,20 +10,30 @@ import type {
   StoredTurn,
 } from "../store/store.ts";
 import type { Tenant } from "../turn/tenant.ts";
+import type { BodyBudget } from "./body-budget.ts";
 
 /** An answer and the one that it continues, by itself: some upstreams give every answer the same id. */
 type Kept = { readonly answer: StoredResponse; readonly before: Kept | undefined };
+
+/** What all sessions of a tenant are remembered within. */
+type SessionShare = { readonly budget: BodyBudget; readonly tenant: Tenant };
 
 /**
  * What a WebSocket remembers of its turns: the answers that its client does not
  * want stored can be continued on the same connection, and nowhere else.
  */
 export class Session {
+  readonly #share: SessionShare | undefined;
+  #isOver = false;
   readonly #answers = new Map<string, Kept>();
   readonly #items = new Map<string, StoredItem>();
   #bytes = 0;
   /** The answer that the turn under way continues. */
   #continued: string | undefined;
+
+  constructor(share?: SessionShare) {
+    this.#share = share;
+  }
 
   /** The store as a turn on this connection sees it; `maxBytes` of answers are remembered. */
   over(store: Store, maxBytes: number): Store {
@@ -71,18 +81,36 @@ export class Session {
   }
 
   #keep(answer: StoredResponse, maxBytes: number): void {
-    this.#bytes += sizeOf(answer);
+    if (this.#isOver) return;
+    const bytes = sizeOf(answer);
     // Whoever goes on then is told so, and sends the conversation anew.
-    if (this.#bytes > maxBytes) this.#clear();
+    if (this.#bytes + bytes > maxBytes) this.#clear();
+    if (!this.#take(bytes)) {
+      this.#clear();
+      if (!this.#take(bytes)) return;
+    }
     const before = answer.previous === undefined ? undefined : this.#answers.get(answer.previous);
     this.#answers.set(answer.id, { answer, before });
     for (const item of [...answer.input, ...answer.items]) this.#items.set(item.id, item);
   }
 
+  #take(bytes: number): boolean {
+    if (this.#share?.budget.take(this.#share.tenant, bytes) === false) return false;
+    this.#bytes += bytes;
+    return true;
+  }
+
   #clear(): void {
     this.#answers.clear();
     this.#items.clear();
+    this.#share?.budget.give(this.#share.tenant, this.#bytes);
     this.#bytes = 0;
+  }
+
+  /** Forgets all, for good: a turn may be over later than its connection. */
+  close(): void {
+    this.#isOver = true;
+    this.#clear();
   }
 
   async #findItems(

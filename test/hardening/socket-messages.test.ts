@@ -133,3 +133,33 @@ describe("a message that arrives over a WebSocket", () => {
     }
   });
 });
+
+describe("what WebSockets remember of answers that are not stored", () => {
+  const input = "x".repeat(600_000);
+  const asked = { model: "m", store: false, input };
+  const idOf = (events: Awaited<ReturnType<SocketClient["create"]>>): string =>
+    String(events.at(-1)?.["response"]?.id);
+
+  it("is bounded for a tenant's connections together, and another tenant's are remembered", async () => {
+    await using upstream = await fakeUpstream(({ body }) => answerInChat(body, { text: "Fine." }));
+    await using served = await serve({ ...onto("chat", upstream.url), server });
+    const goesOn = async (client: SocketClient): Promise<unknown> => {
+      const previous_response_id = idOf(await client.create(asked));
+      return (await client.create({ ...asked, input: "And?", previous_response_id })).at(-1)?.type;
+    };
+    const clients: SocketClient[] = [];
+    for (let at = 0; at < 8; at++) {
+      const client = await opened(served, "ann");
+      clients.push(client);
+      await client.create(asked);
+      expect(served.gateway.sessionBudget.held).toBeLessThan(3 * MB);
+    }
+    expect(served.gateway.sessionBudget.held).toBeGreaterThan(MB);
+    await using last = await opened(served, "ann");
+    expect(await goesOn(last)).toBe("error");
+    await using other = await opened(served, "bob");
+    expect(await goesOn(other)).toBe("response.completed");
+    for (const { socket } of [...clients, last, other]) socket.terminate();
+    await until(() => served.gateway.sessionBudget.held === 0);
+  });
+});

@@ -26,6 +26,7 @@ export function gatewayThat(handle: (exchange: Exchange) => void, bodyLimit = 1_
     },
     bodyLimit,
     bodyBudget: new BodyBudget(() => 8 * bodyLimit),
+    sessionBudget: new BodyBudget(() => 8 * bodyLimit),
     stallMs: 60_000,
     graceMs: 0,
     originPolicy: () => "refused",

@@ -37,6 +37,7 @@ function connected() {
         refuse: ({ reply }, fault) => reply.refuse?.(fault, {}),
         bodyLimit: MB,
         bodyBudget,
+        sessionBudget: new BodyBudget(() => 8 * MB),
       },
       tenant: "ann",
       request: { path: "/v1/responses", query: "", headers: {}, foreign: undefined },

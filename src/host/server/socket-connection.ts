@@ -11,7 +11,10 @@ import { MessageArrival } from "./message-arrival.ts";
 import { SocketReply } from "./socket-reply.ts";
 
 export type ConnectionOptions = {
-  readonly gateway: Pick<Gateway, "handle" | "refuse" | "bodyLimit" | "bodyBudget">;
+  readonly gateway: Pick<
+    Gateway,
+    "handle" | "refuse" | "bodyLimit" | "bodyBudget" | "sessionBudget"
+  >;
   /** Whose bytes are those that arrive. */
   readonly tenant: Tenant;
   /** What the request that opened it said; each message is a request with the same. */
@@ -51,7 +54,7 @@ export class SocketConnection {
   readonly #options: ConnectionOptions;
   #waiting: Message[] = [];
   #waitingBytes = 0;
-  readonly #session = new Session();
+  readonly #session: Session;
   readonly #share: BodyShare;
   readonly #arrival: MessageArrival;
   #isReadPast = false;
@@ -67,6 +70,7 @@ export class SocketConnection {
     this.#options = options;
     const { gateway, tenant, clock } = options;
     this.#share = { budget: gateway.bodyBudget, tenant, limit: gateway.bodyLimit };
+    this.#session = new Session({ budget: gateway.sessionBudget, tenant });
     this.#arrival = new MessageArrival(this.#share, clock, (fault) => this.#refuseArrival(fault));
     // As `binaryType` is by default, a message is one Buffer.
     socket.on("message", (data, isBinary) => this.#hear(data as Buffer, isBinary));
@@ -218,6 +222,7 @@ export class SocketConnection {
     this.#arrival.release();
     for (const message of this.#waiting) if (message.type === "whole") message.held.release();
     this.#waiting = [];
+    this.#session.close();
     this.#reply?.leave();
   }
 }
