@@ -167,3 +167,31 @@ it("lets the AI SDK go on with a conversation, whatever the upstream", async () 
     { role: "user", content: "And?" },
   ]);
 });
+
+describe("a conversation that the gateway keeps", () => {
+  it("reaches a Responses upstream without the ids under which it was kept", async () => {
+    await using chat = await upstreamOf("chat");
+    await using own = await upstreamOf("responses");
+    await using served = await serve({
+      upstreams: {
+        chat: { dialect: "chat", base_url: chat.url },
+        own: { dialect: "responses", base_url: own.url },
+      },
+    });
+    const first = JSON.parse(await post(served, { model: "chat/m", input: "Hi" })) as Body;
+    const next = { model: "chat/m", input: [result], previous_response_id: first["id"] as string };
+    const second = JSON.parse(await post(served, next)) as Body;
+    const last = { input: "And?", previous_response_id: second["id"] as string };
+    await post(served, { ...last, model: "own/m" });
+    const sent = own.requests[0]?.body["input"] as Body[];
+    expect(sent.map(({ type, id }) => [type, typeof id])).toEqual([
+      ["message", "undefined"],
+      ["message", "string"],
+      ["function_call", "string"],
+      ["function_call_output", "undefined"],
+      ["message", "string"],
+      ["function_call", "string"],
+      ["message", "undefined"],
+    ]);
+  });
+});

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { groupOf } from "../../turn/item-ids.ts";
 import type { AnyName } from "../../turn/names.ts";
 import type { Fields, Item, Message, Opaque, Reasoning } from "../../turn/turn.ts";
 import { given } from "../shared/loose.ts";
@@ -191,4 +192,17 @@ export function itemId<Name extends AnyName>(item: Item<Name>): string | undefin
   if (item.type !== "opaque") return item.id;
   const { id } = item.raw;
   return typeof id === "string" && id !== "" ? id : undefined;
+}
+
+/**
+ * An item without the id that it was given where it was kept: an upstream has
+ * never seen it, and the API refuses one that does not begin as it would itself.
+ */
+export function withoutMadeId<Name extends AnyName>(item: Item<Name>): Item<Name> {
+  const made = itemId(item);
+  if (made === undefined || groupOf(made) === undefined) return item;
+  if (item.type === "call" || item.type === "result") return { ...item, itemId: undefined };
+  if (item.type !== "opaque") return { ...item, id: undefined };
+  const { id: _, ...raw } = item.raw;
+  return { ...item, raw };
 }

@@ -13,7 +13,7 @@ import { writeToolChoice } from "./tool-choice.ts";
 import type { Report } from "./fields.ts";
 import { writeFormat } from "./format.ts";
 import { withKnownAnnotations } from "./input-parts.ts";
-import { writeItem } from "./items.ts";
+import { withoutMadeId, writeItem } from "./items.ts";
 import { LOGPROBS } from "./read-request.ts";
 import { responsesTraits } from "./traits.ts";
 import { othersToolsText, ownToolsText } from "./tools.ts";
@@ -60,7 +60,8 @@ function withWrittenTools(body: Fields, turn: Turn<UpstreamName>, drop: Drop): s
 function writeItems(turn: Turn<UpstreamName>, profile: Profile, drop: Drop): Fields {
   const written: Fields[] = [];
   let instructions: string | undefined;
-  for (const [at, item] of turn.items.entries()) {
+  for (const [at, kept] of turn.items.entries()) {
+    const item = withoutMadeId(kept);
     if (instructions === undefined && isInstructions(item)) {
       instructions = plainText(item);
       continue;
