@@ -4,7 +4,8 @@ import { genericResponses } from "./generic-responses.ts";
 /**
  * OpenAI's Responses API, where every kind of tool comes from. From the types
  * of the `openai` package 7.53 and developers.openai.com, tool search guide
- * (gpt-5.4 and later load deferred tools themselves). Read 2026-11.
+ * (gpt-5.4 and later load deferred tools themselves); that a call's id has 64
+ * characters at most from its refusal, as in 9router#393. Read 2026-11.
  *
  * Not documented: how many tools it takes, with namespaces and deferred ones
  * counted. So the API is left to say it.
@@ -16,4 +17,5 @@ export const openaiResponses = extendProfile(genericResponses, {
   tools: { max: NO_LIMIT, deferred: true, schema: { anyRoot: false } },
   // It keeps answers, and goes on from one by its id.
   params: { previousResponse: "previous_response_id" },
+  history: { ids: { chars: "\\x21-\\x7e", max: 64 } },
 });

@@ -148,7 +148,7 @@ describe("what each provider is sent", () => {
     },
   );
 
-  it("OpenAI's ids have at most 40 characters, Mistral's nine", () => {
+  it("OpenAI's ids have at most 40 characters, in Responses 64, Mistral's nine", () => {
     const ids = (name: string): unknown =>
       JSON.stringify(sent(name, called("functions.weather:0"))).match(
         /"tool_call_id":"([^"]*)"/,
@@ -156,6 +156,13 @@ describe("what each provider is sent", () => {
     expect(ids("openai")).toBe("functions.weather:0");
     expect(ids("mistral")).toMatch(/^[A-Za-z0-9]{9}$/);
     expect(JSON.stringify(sent("openai", called("x".repeat(41))))).not.toContain("x".repeat(41));
+    for (const [length, isKept] of [
+      [64, true],
+      [65, false],
+    ] as const) {
+      const id = "x".repeat(length);
+      expect(JSON.stringify(sent("openai-responses", called(id))).includes(id)).toBe(isKept);
+    }
   });
 
   it.each([
