@@ -39,6 +39,8 @@ export type DialectTraits = {
   readonly sealsInDetails?: boolean | undefined;
   /** Whether all of its reasoning carries such a text, also where the upstream wants none back; and the words stand beside it. */
   readonly signsReasoning?: boolean | undefined;
+  /** Whether an answer goes on with the model's own words, where a conversation ends with them. */
+  readonly prefills?: boolean | undefined;
   /** Whether a stream tells the end of each call, and not only that of the whole answer. */
   readonly endsCalls: boolean;
   /** Whether the text and the calls of an answer are one message. */

@@ -30,6 +30,7 @@ export const messagesTraits: DialectTraits = {
   asksForHosted: true,
   sealsReasoning: true,
   signsReasoning: true,
+  prefills: true,
   endsCalls: true,
   callsInMessage: false,
   stoppedAt: (sequence) => ({ stop_reason: "stop_sequence", stop_sequence: sequence }),

@@ -1,3 +1,5 @@
+/** Parses JSON with the numbers that JavaScript would round kept as they are written. */
+
 import { parseKeeping } from "../../turn/raw-number.ts";
 
 /**

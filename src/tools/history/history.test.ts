@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { paired, planHistory } from "../../../test/support/conversations.ts";
-import { called, message, plain, result, withHistory } from "../../../test/support/turns.ts";
+import { ask, called, message, plain, result, withHistory } from "../../../test/support/turns.ts";
+import { genericMessages } from "../../profiles/generic-messages.ts";
 import type { Item } from "../../turn/turn.ts";
+import { planTools } from "../plan/plan.ts";
 
 describe("ids", () => {
   const exactly = withHistory({ ids: { chars: "A-Za-z0-9", max: 9, exact: true } });
@@ -71,5 +73,21 @@ describe("paths", () => {
       { path: "messages[2]", action: "dropped" },
       { path: "messages[1]", action: "repaired" },
     ]);
+  });
+});
+
+describe("the beginning of an answer", () => {
+  const items = [message("user", "Count."), message("assistant", "One, two,")];
+  const decided = (dialect: string, profile = plain) =>
+    planTools(ask({ dialect, items }), profile).decisions;
+
+  it("that a client of the Messages API gives is reported where the upstream may not go on", () => {
+    const reason = "the upstream may answer anew instead of going on with these words";
+    expect(decided("messages")).toEqual([{ path: "messages[1]", action: "changed", reason }]);
+  });
+
+  it("is nobody's wish where the client's dialect knows no such thing, or the upstream's does", () => {
+    expect(decided("chat")).toEqual([]);
+    expect(decided("messages", genericMessages)).toEqual([]);
   });
 });

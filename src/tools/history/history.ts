@@ -2,7 +2,7 @@ import type { Decision } from "../../turn/decision.ts";
 import { isByModel } from "../../turn/item.ts";
 import { itemPath, itemPlace } from "../../turn/path.ts";
 import type { UpstreamName } from "../../turn/names.ts";
-import type { Profile } from "../../turn/profile.ts";
+import { takesFrom, type Profile } from "../../turn/profile.ts";
 import type { Item, Turn } from "../../turn/turn.ts";
 import { idAllocator } from "../names/ids.ts";
 import { takeNotes } from "../plan/notes.ts";
@@ -35,6 +35,8 @@ export function planHistory(
   const translated = translate(turn, set, { profile, destination, notes });
   const apart = profile.history?.paired === true ? firstApart(turn, profile) : -1;
   if (apart >= 0) notes.note(itemPath(turn, apart), "repaired", TOGETHER);
+  if (losesPrefill(turn, profile))
+    notes.note(itemPath(turn, turn.items.length - 1), "changed", ANEW);
   const { history: rule } = profile;
   const path = (origin: number): string => itemPath(turn, origin);
   const { items, origins } =
@@ -48,6 +50,15 @@ export function planHistory(
 }
 
 const TOGETHER = "what the model said and called in one go is sent in one message";
+
+const ANEW = "the upstream may answer anew instead of going on with these words";
+
+/** Whether an answer is to go on with the last words, and the upstream's dialect knows no such thing. */
+function losesPrefill({ dialect, traits, items }: Turn, profile: Profile): boolean {
+  if (traits.prefills !== true || takesFrom(dialect, profile)) return false;
+  const last = items.at(-1);
+  return last?.type === "message" && last.role === "assistant" && last.parts.length > 0;
+}
 
 /**
  * The first call that stands in another message than the text or call of the model
