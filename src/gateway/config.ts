@@ -110,6 +110,8 @@ const serverSchema = z.strictObject({
   websocket: z.boolean().default(true),
   /** Bytes of all bodies that are arriving or being unpacked; without it, eight times `body_limit`. */
   bodies_limit: z.int().positive().optional(),
+  /** Bytes of memory that the requests of turns under way may hold, as estimated; without it, half of the heap. */
+  turns_limit: z.int().positive().optional(),
   /** Characters that an answer may have in all its texts and calls. */
   answer_limit: z.int().positive().default(16_777_216),
   /** How long a client may read nothing of an answer that waits for it. */

@@ -26,6 +26,7 @@ import { findRoute, routeTable } from "./routes.ts";
 import { findPlan } from "./plan-report.ts";
 import { priceOf, type Price } from "./prices.ts";
 import { openUpstreams } from "./upstreams.ts";
+import { TurnMemory, turnsLimit } from "./turn-memory.ts";
 import { TenantLimits, type TenantLimitsOptions } from "./limits/tenant-limits.ts";
 import { workWatch } from "./work-watch.ts";
 
@@ -63,7 +64,7 @@ export type Gateway = {
   /** What it serves and how it fares. */
   status(): Promise<GatewayStatus>;
   /** Its configuration and upstreams as they are now, for whoever looks for what is wrong with them. */
-  examined(): Pick<GatewayState, "config" | "upstreams" | "dialects">;
+  examined(): Pick<GatewayState, "config" | "upstreams" | "dialects" | "memory">;
   readonly bodyLimit: number;
   /** What the bytes of all bodies are taken from. */
   readonly bodyBudget: BodyBudget;
@@ -172,6 +173,8 @@ function lasting(platform: Platform): Lasting {
 /** All that requests need from now on; what outlives a configuration is taken over. */
 function buildState(config: Config, made: Lasting, before?: GatewayState): GatewayState {
   const store = before?.store ?? openStore(config.store, made);
+  const memory = before?.memory ?? new TurnMemory();
+  memory.resize(turnsLimit(config.server, made.runtime.heapBytes));
   made.recent.resize(config.console.keep);
   return {
     ...made,
@@ -185,6 +188,7 @@ function buildState(config: Config, made: Lasting, before?: GatewayState): Gatew
     seals: before?.seals ?? sealBox(store),
     background: before?.background ?? new BackgroundRuns(store, made.clock),
     running: before?.running ?? new RunningTurns(made.clock),
+    memory,
     limits: limitsOf(config, { clock: made.clock, shared: store.limits }, before),
   };
 }

@@ -41,6 +41,8 @@ import { serveTokenCount } from "./token-count.ts";
 import { withOwnId } from "./thread.ts";
 import { disclosureSettings, isStrict, rulesFor, turnHeaders } from "./turn-headers.ts";
 import { turnSource } from "./turn-source.ts";
+import { requestMemory } from "./turn-memory.ts";
+import type { TurnPermit } from "./limits/tenant-limits.ts";
 import { stageOf } from "./turn-stage.ts";
 import { startSpan } from "../telemetry/spans.ts";
 
@@ -256,7 +258,7 @@ function startTurn(
   const chain = selectChain(turn.model, state.config, state.upstreams);
   const disclosure = disclosureOf(context, turn, chain);
   const strict = isStrict(context);
-  const permit = state.limits.enter(tenant, exchange.body.length + (request.bytes ?? 0));
+  const { limits, permit } = enter(context, request);
   const job: Job = {
     requestId,
     tenant,
@@ -291,7 +293,7 @@ function startTurn(
     headers: (round) =>
       Object.assign(
         turnHeaders({ requestId, door: dialect, rules }, round),
-        permit && dialect.rateLimitHeaders?.(permit.view(), state.clock.date()),
+        limits && dialect.rateLimitHeaders?.(limits.view(), state.clock.date()),
       ),
     permit,
     refuse: context.refuse,
@@ -300,6 +302,25 @@ function startTurn(
   const form = isInBackground(turn) ? dialect.background : undefined;
   if (form !== undefined) return startInBackground(context, job, form);
   runTurn(state, job);
+}
+
+type Entered = { readonly limits: TurnPermit | undefined; readonly permit: Job["permit"] };
+
+/** Lets a turn in, by the memory that there is for it and by the limits of its tenant. */
+function enter({ state, exchange, tenant }: RequestContext, { bytes = 0 }: Recalled): Entered {
+  const { body } = exchange;
+  const release = state.memory.enter(tenant, requestMemory(body, bytes, state.random));
+  try {
+    const limits = state.limits.enter(tenant, body.length + bytes);
+    const leave = (tokens: number): void => {
+      release();
+      limits?.leave(tokens);
+    };
+    return { limits, permit: { leave } };
+  } catch (error) {
+    release();
+    throw error;
+  }
 }
 
 const isInBackground = ({ traits, gatewayFields }: Turn): boolean =>

@@ -12,6 +12,8 @@ export type Runtime = {
   readonly sha256: (text: string) => Uint8Array;
   /** The `content-encoding`s of request bodies that can be undone. */
   readonly decompressors: Decompressors;
+  /** How large its heap may become, where that can be known. */
+  readonly heapBytes?: number | undefined;
   /** Opens the way to an HTTP upstream. */
   readonly connect: Connect;
   /** Runs Codex; not given where no process can be started. */

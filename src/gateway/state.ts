@@ -16,6 +16,7 @@ import type { Recorder } from "./recorder.ts";
 import type { Runtime } from "./runtime.ts";
 import type { SealBox } from "./seal-box.ts";
 import type { TenantLimits } from "./limits/tenant-limits.ts";
+import type { TurnMemory } from "./turn-memory.ts";
 import type { RunningTurns } from "./running-turns.ts";
 import type { WorkWatch } from "./work-watch.ts";
 
@@ -50,6 +51,8 @@ export type GatewayState = OpenPlatform & {
   readonly readBody: ReturnType<typeof bodyReader>;
   /** Is told of work on a request that ran without a break. */
   readonly watch: WorkWatch;
+  /** What the requests of turns under way hold. */
+  readonly memory: TurnMemory;
   /** What tenants may take. */
   readonly limits: TenantLimits;
   /** What is kept of past turns. */

@@ -71,8 +71,8 @@ export type Job = {
   readonly reply: Reply;
   /** Where it is recorded. */
   readonly recording?: TurnRecording | undefined;
-  /** What its tenant's limits let it in by, where it has some. */
-  readonly permit?: TurnPermit | undefined;
+  /** What let it in: memory, and its tenant's limits. */
+  readonly permit?: Pick<TurnPermit, "leave"> | undefined;
   /** Where somebody follows traces. */
   readonly span?: TurnSpan | undefined;
   /** The turn's own stage, where it has one. */

@@ -55,7 +55,7 @@ describe("the limits in docs/security.md", () => {
 
   it("name settings that there are", () => {
     const named = [...page.matchAll(/`server\.(\w+)`/g)].map(([, name = ""]) => name);
-    const known = [...Object.keys(server), "bodies_limit"];
+    const known = [...Object.keys(server), "bodies_limit", "turns_limit"];
     for (const name of named) expect(known).toContain(name);
   });
 

@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import { resolve } from "node:path";
 import type { Transform } from "node:stream";
+import { getHeapStatistics } from "node:v8";
 import {
   constants,
   createBrotliDecompress,
@@ -45,6 +46,7 @@ export const nodeDecompressors: Decompressors = new Map([
 export const nodeRuntime: Runtime = {
   sha256: (text) => hash("sha256", text, "buffer"),
   decompressors: nodeDecompressors,
+  heapBytes: getHeapStatistics().heap_size_limit,
   connect: undiciTransport,
   codex: (options) => codexUpstream({ ...options, home: resolve(options.home) }),
   openStore: openDatabaseStore,
