@@ -8,6 +8,7 @@ import type {
   ItemStart,
   ReasoningDelta,
   ReasoningEnd,
+  StopReason,
   TextDelta,
   TurnEnd,
   TurnEvent,
@@ -15,6 +16,7 @@ import type {
   Usage,
   VendorExtra,
 } from "../../turn/event.ts";
+import { JsonScanner } from "../../turn/json-scan.ts";
 import type { ClientName } from "../../turn/names.ts";
 import type { Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
@@ -38,7 +40,7 @@ class MessagesWriter implements EventWriter<ClientName> {
   readonly #context: WriteContext;
   readonly #lose: OnLoss;
   readonly #queue = new BlockQueue();
-  readonly #calls = new Map<number, QueuedBlock>();
+  readonly #calls = new Map<number, CallOut>();
   readonly #items = new Map<number, QueuedBlock>();
   #start: TurnStart | undefined;
   #text: QueuedBlock | undefined;
@@ -47,6 +49,8 @@ class MessagesWriter implements EventWriter<ClientName> {
   #paragraph: string | undefined;
   #usage: Usage | undefined;
   #isRefused = false;
+  /** Whether a call broke off within its arguments. */
+  #hasBroken = false;
   #isOver = false;
 
   constructor(turn: Turn, context: WriteContext) {
@@ -66,8 +70,9 @@ class MessagesWriter implements EventWriter<ClientName> {
         return this.#sayText(event, emit);
       case "call-delta": {
         const call = this.#calls.get(event.call);
-        if (call !== undefined) this.#queue.text(call, "input_json_delta", event.text, emit);
-        return;
+        if (call === undefined) return;
+        call.extent?.follow(event.text);
+        return this.#queue.text(call.block, "input_json_delta", event.text, emit);
       }
       case "reasoning-delta":
         return this.#think(event, emit);
@@ -187,14 +192,23 @@ class MessagesWriter implements EventWriter<ClientName> {
   }
 
   #call(event: CallStart<ClientName>, emit: Emit<string>): void {
-    this.#calls.set(event.call, this.#queue.open(callBlock(event, {}), emit));
+    const block = this.#queue.open(callBlock(event, {}), emit);
+    const extent = event.kind === "function" ? new JsonScanner() : undefined;
+    this.#calls.set(event.call, { block, extent });
   }
 
-  /** Clients run a call once its block is closed, whatever follows. */
+  /**
+   * Clients run a call once its block is closed, whatever follows, and read of
+   * arguments that break off what they can: a call of which an upstream only
+   * says that it is whole would be run with some of them.
+   */
   #endCall({ call, complete }: CallEnd, emit: Emit<string>): void {
-    const block = this.#calls.get(call);
+    const { block, extent } = this.#calls.get(call) ?? {};
     if (block === undefined) return;
-    if (complete) this.#queue.close(block, emit);
+    const isBroken = complete && extent?.isOpen() === true;
+    if (isBroken) this.#lose("the end of a call's arguments", 0);
+    this.#hasBroken ||= isBroken;
+    if (complete && !isBroken) this.#queue.close(block, emit);
     else this.#queue.cut(block);
   }
 
@@ -227,7 +241,15 @@ class MessagesWriter implements EventWriter<ClientName> {
   #end({ stop, extra }: TurnEnd, emit: Emit<string>): void {
     this.#closeText(emit);
     if (this.#queue.isStuck()) this.#lose("what was said behind a call that was cut off", 0);
-    const delta = writeStop(this.#isRefused && stop === "end" ? "filter" : stop, extra);
+    const delta = writeStop(this.#stopOf(stop), extra);
     write({ type: "message_delta", delta, usage: writeUsage(this.#usage) }, emit);
   }
+
+  #stopOf(stop: StopReason): StopReason {
+    if (this.#hasBroken && stop === "calls") return "length";
+    return this.#isRefused && stop === "end" ? "filter" : stop;
+  }
 }
+
+/** A call on its way to the client, and how far its arguments have got. */
+type CallOut = { readonly block: QueuedBlock; readonly extent: JsonScanner | undefined };
