@@ -149,15 +149,33 @@ function writePart(part: Part, role: Role, report: Report): Fields | undefined {
   }
 }
 
-/** Past text of another dialect's client: an annotation that the API does not have would be refused. */
-export function withKnownAnnotations(parts: readonly Part[], report: Report): readonly Part[] {
+/**
+ * Past text for an upstream, without what the API would refuse: the citation that
+ * an annotation was made of, and, where the client speaks another dialect,
+ * annotations of types that the API does not have.
+ */
+export function withKnownAnnotations(
+  parts: readonly Part[],
+  isOwn: boolean,
+  report: Report,
+): readonly Part[] {
   return parts.map((part) => {
     if (part.type !== "text" || part.annotations === undefined) return part;
-    const annotations = part.annotations.flatMap((one) => writeAnnotation(one) ?? []);
+    const annotations = part.annotations.flatMap((one) => {
+      const known = isOwn ? one : writeAnnotation(one);
+      return known === undefined ? [] : [withoutCitation(known)];
+    });
     if (annotations.length < part.annotations.length)
       report("the responses dialect has no such annotation");
     return { ...part, annotations };
   });
+}
+
+function withoutCitation(annotation: unknown): unknown {
+  const fields = fieldsOf(annotation);
+  if (fields?.citation === undefined) return annotation;
+  const { citation: _, ...known } = fields;
+  return known;
 }
 
 /** A part of an answer, with every field that readers of answers want. */
@@ -184,11 +202,10 @@ export function writeAnnotation(annotation: unknown): Fields | undefined {
   const fields = fieldsOf(annotation);
   if (fields === undefined || !annotationTypes.has(fields.type)) return undefined;
   if (fields.type !== "url_citation") return fields;
-  const { url, title, start_index: start, end_index: end, citation: _, ...more } = fields;
+  const { url, title, start_index: start, end_index: end } = fields;
   if (typeof url !== "string") return undefined;
   return {
-    ...more,
-    url,
+    ...fields,
     title: typeof title === "string" ? title : url,
     start_index: numberOf(start) ?? 0,
     end_index: numberOf(end) ?? 0,

@@ -74,9 +74,11 @@ function writeItems(turn: Turn<UpstreamName>, profile: Profile, drop: Drop): Fie
     }
     const tellError = (): void => drop(itemPath(turn, at), ERROR_IN_TEXT, "reshaped");
     const told = item.type === "result" ? withErrorText(item, tellError) : item;
-    const isForeign = turn.dialect !== "responses" && told.type === "message";
+    const isOwn = turn.dialect === "responses";
     const fields = writeItem(
-      isForeign ? { ...told, parts: withKnownAnnotations(told.parts, report) } : told,
+      told.type === "message"
+        ? { ...told, parts: withKnownAnnotations(told.parts, isOwn, report) }
+        : told,
       report,
     );
     if (fields !== undefined) written.push(fields);
