@@ -112,7 +112,7 @@ const serverSchema = z.strictObject({
   bodies_limit: z.int().positive().optional(),
   /** Bytes of memory that the requests of turns under way may hold, as estimated; without it, half of the heap. */
   turns_limit: z.int().positive().optional(),
-  /** Characters that an answer may have in all its texts and calls. */
+  /** Characters that an answer may have in all that it is made of. */
   answer_limit: z.int().positive().default(16_777_216),
   /** How long a client may read nothing of an answer that waits for it. */
   stall_timeout_ms: z.int().positive().default(60_000),

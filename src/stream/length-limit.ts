@@ -2,17 +2,56 @@ import type { TurnEvent } from "../turn/event.ts";
 import { Fault } from "../turn/fault.ts";
 import type { AnyName } from "../turn/names.ts";
 
-/** How many characters of texts and calls an event brings. Doors that repeat the whole answer in their last event keep all of it. */
+/** What a part of an answer counts beside its characters: an object that is kept, however little is in it. */
+const PART = 64;
+/** Log probabilities are many times as long as the text that they are of. */
+const LOGPROBS = 1 / 8;
+
+/**
+ * How many characters an event brings. Doors that repeat the whole answer in their
+ * last event keep all of it. What is only passed on counts nothing.
+ */
 export function lengthOf(event: TurnEvent<AnyName>): number {
   switch (event.type) {
     case "text-delta":
+      return event.logprobs === undefined
+        ? event.text.length
+        : event.text.length + LOGPROBS * jsonLength(event.logprobs);
     case "reasoning-delta":
     case "call-delta":
+    case "refusal-delta":
       return event.text.length;
-    default:
+    case "text-start":
+    case "text-break":
+    case "reasoning-start":
+    case "item-start":
+      return PART;
+    case "call-start":
+      return PART + event.name.length + event.id.length + jsonLength(event.extra);
+    case "text-note":
+      return PART + jsonLength(event.annotation);
+    case "vendor-extra":
+    case "text-end":
+      return jsonLength(event.extra);
+    case "reasoning-end":
+      return (event.encrypted?.length ?? 0) + jsonLength(event.details) + jsonLength(event.extra);
+    case "item-end":
+      return jsonLength(event.raw);
+    case "turn-start":
+    case "call-end":
+    case "item-note":
+    case "usage":
+    case "turn-end":
+    case "turn-fail":
+    case "frame":
       return 0;
+    default:
+      return event satisfies never;
   }
 }
+
+const jsonLength = (value: unknown): number =>
+  value === undefined ? 0 : JSON.stringify(value).length;
 
 /** An answer has more characters than one may have. */
 export const answerTooLong = (limit: number): Fault =>

@@ -2,6 +2,7 @@ import { expect, it } from "vitest";
 import { ask, doors, readAnswer } from "../support/client.ts";
 import { chunk } from "../support/fake-model.ts";
 import { fakeUpstream, sse } from "../support/fake-upstream.ts";
+import { until } from "../support/loopback.ts";
 import { onto, serve } from "../support/serve.ts";
 
 it.each(doors)("an answer without end has a truthful end at the %s door", async (door) => {
@@ -17,4 +18,47 @@ it.each(doors)("an answer without end has a truthful end at the %s door", async 
   expect(served.turns()[0]).toMatchObject({ outcome: "failed", fault: "upstream.too_long" });
   const whole = await readAnswer(door, await ask(served, door, { stream: false }));
   expect(whole.error).toMatchObject({ code: "upstream.too_long" });
+});
+
+const words = "w".repeat(1000);
+
+/** What an answer may be made of beside text; each piece is a thousand characters or a new part. */
+const pieces: Readonly<Record<string, (at: number) => string>> = {
+  refusals: () => chunk(0, { refusal: words }),
+  reasoning: () => chunk(0, { reasoning_content: words }),
+  annotations: (at) =>
+    chunk(0, {
+      content: "w",
+      annotations: [
+        { type: "url_citation", url_citation: { url: `https://box/${at}`, title: words } },
+      ],
+    }),
+  "short calls": (at) =>
+    chunk(0, {
+      tool_calls: [{ index: at, id: `c${at}`, function: { name: "f", arguments: "{}" } }],
+    }),
+  "long names of calls": (at) =>
+    chunk(0, {
+      tool_calls: [{ index: at, id: `c${at}`, function: { name: words, arguments: "{}" } }],
+    }),
+  "fields that only its provider has": (at) => chunk(0, { audio: { id: at, data: words } }),
+  "details of reasoning": (at) =>
+    chunk(0, {
+      reasoning_details: [{ type: "reasoning.encrypted", data: words, id: `r${at}`, index: at }],
+    }),
+};
+
+it.each(Object.keys(pieces))("an answer of %s has an end at every door", async (name) => {
+  const count = name === "short calls" ? 4000 : 600;
+  const all = Array.from({ length: count }, (_, at) => pieces[name]?.(at) ?? "");
+  await using upstream = await fakeUpstream(() => sse(...all));
+  await using served = await serve({
+    ...onto("chat", upstream.url),
+    server: { answer_limit: 200_000 },
+  });
+  for (const door of doors) {
+    await (await ask(served, door, { stream: true })).text();
+    await until(() => served.turns().length === doors.indexOf(door) + 1);
+    expect([door, served.turns().at(-1)?.fault]).toEqual([door, "upstream.too_long"]);
+  }
 });

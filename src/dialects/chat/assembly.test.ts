@@ -395,3 +395,31 @@ describe("a header behind the end of a call", () => {
     expect(calls).toEqual([told("f", "{}", "a")]);
   });
 });
+
+describe("calls that never begin", () => {
+  const long = "x".repeat(1_000_000);
+  it.each<[string, (at: number) => Fragment, number]>([
+    ["arguments without a name", () => ({ index: 0, input: long }), 17],
+    ["a name without end", (at) => ({ index: 0, name: `${at}${long}` }), 17],
+    ["names without arguments", (at) => ({ index: at, name: "f" }), 300_000],
+  ])("are not held without end: %s", (_, fragment, count) => {
+    const assembly = new CallAssembly(0, (prefix) => prefix);
+    const all = (): void => {
+      for (let at = 0; at < count; at++) assembly.each(fragment(at), () => {});
+    };
+    expect(all).toThrow(expect.objectContaining({ code: "upstream.too_long" }));
+  });
+
+  it("are counted only until they begin", () => {
+    const assembly = new CallAssembly(0, (prefix) => prefix);
+    let begun = 0;
+    for (let at = 0; at < 30; at++) {
+      assembly.each({ index: at, input: `{"a":"${long}"}` }, () => {});
+      assembly.each(
+        { index: at, name: "f" },
+        ({ type }) => void (begun += +(type === "call-start")),
+      );
+    }
+    expect(begun).toBe(30);
+  });
+});

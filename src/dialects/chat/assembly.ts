@@ -1,3 +1,4 @@
+import { answerTooLong } from "../../stream/length-limit.ts";
 import type { Emit } from "../../stream/stage.ts";
 import type { NewId } from "../../turn/clock.ts";
 import type { CallDelta, CallStart } from "../../turn/event.ts";
@@ -36,6 +37,11 @@ type Slot = {
   readonly extent: Extent;
 };
 
+/** Characters that calls may have which have not begun. Nobody else counts them: they are no events yet. */
+const LONGEST_HELD = 16 * 1024 * 1024;
+/** What each of them counts beside its characters. */
+const SLOT = 64;
+
 type CallEvents = Emit<CallStart<UpstreamName> | CallDelta>;
 
 /**
@@ -59,6 +65,7 @@ export class CallAssembly {
   /** The header of a complete call, sent once more: the same again, or that of the next call. */
   #header: { readonly of: Slot; readonly fragment: Fragment } | undefined;
   #repaired = false;
+  #heldLength = 0;
 
   constructor(choice: number, newId: NewId) {
     this.#choice = choice;
@@ -159,6 +166,7 @@ export class CallAssembly {
       extent: newExtent(),
     };
     this.#slots.push(slot);
+    this.#hold(SLOT);
     return slot;
   }
 
@@ -169,7 +177,15 @@ export class CallAssembly {
     if (this.#hasBegun(slot)) return;
     if (extra !== undefined) slot.extra = { ...slot.extra, ...extra };
     if (!isBlank(kind)) slot.kind = kindOf(kind);
-    if (!isBlank(name)) slot.name = joinName(slot.name, name);
+    if (isBlank(name)) return;
+    const known = slot.name.length;
+    slot.name = joinName(slot.name, name);
+    this.#hold(slot.name.length - known);
+  }
+
+  #hold(length: number): void {
+    this.#heldLength += length;
+    if (this.#heldLength > LONGEST_HELD) throw answerTooLong(LONGEST_HELD);
   }
 
   /**
@@ -197,6 +213,7 @@ export class CallAssembly {
     this.#current = slot;
     const choice = this.#choice;
     const { call, id, kind, extra, held } = slot;
+    this.#heldLength -= SLOT + slot.name.length + held.length;
     emit({
       type: "call-start",
       choice,
@@ -217,6 +234,7 @@ export class CallAssembly {
     if (slot.extent.unread.length > 4096) read(slot.extent);
     if (!this.#hasBegun(slot)) {
       slot.held += text;
+      this.#hold(text.length);
       return;
     }
     this.#current = slot;
