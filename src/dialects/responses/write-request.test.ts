@@ -280,6 +280,27 @@ const items = fc.oneof(
   item("novelty", { anything: fc.jsonValue() }),
 );
 
+describe("reasoning of a client of another dialect", () => {
+  const effort = { effort: "low" };
+
+  it("is asked for in a form that can be given back", () => {
+    expect(write(chatTurn({ params: effort })).body).toMatchObject({
+      reasoning: effort,
+      include: ["reasoning.encrypted_content"],
+      store: false,
+    });
+  });
+
+  it("is not asked for where there may be none, or where nobody can ask or give it back", () => {
+    const asked = (params: Turn["params"], more: Partial<Profile> = {}) =>
+      write(chatTurn({ params }), more).body["include"];
+    expect(asked({})).toBeUndefined();
+    expect(asked(effort, { reasoning: "none" })).toBeUndefined();
+    expect(asked(effort, { params: { include: null } })).toBeUndefined();
+    expect(write(turnOf({ reasoning: effort })).body["include"]).toBeUndefined();
+  });
+});
+
 describe("items of a client of the same dialect", () => {
   it("keep keys that mean something to the language we are written in", () => {
     const operation = JSON.parse('{"__proto__":[],"constructor":1}') as Fields;

@@ -40,6 +40,7 @@ export function writeRequest(turn: Turn<UpstreamName>, to: Target): Written {
   if (turn.toolChoice !== undefined) body.tool_choice = writeToolChoice(turn.toolChoice);
   Object.assign(body, fields, writeText(turn, fields, drop));
   askForLogprobs(body);
+  askForSeals(body, turn, profile);
   keepUnstored(body, turn, profile);
   append(decisions, writeExtra(turn, "responses", body));
   addFields(body, profile);
@@ -108,9 +109,29 @@ function writeText({ format, traits }: Turn<UpstreamName>, fields: Fields, drop:
 }
 
 function askForLogprobs(body: Record<string, unknown>): void {
-  if (body.top_logprobs === undefined) return;
+  if (body.top_logprobs !== undefined) include(body, LOGPROBS);
+}
+
+/**
+ * What a model thought goes on with its calls only if it is given back, sealed
+ * where the answer is not stored. Clients of other dialects have no word for
+ * that. A request that says nothing of reasoning may be for a model without any,
+ * and the API refuses to seal what such a model would think.
+ */
+function askForSeals(
+  body: Record<string, unknown>,
+  { dialect }: Turn<UpstreamName>,
+  { reasoning, params }: Profile,
+): void {
+  const isTaken = reasoning === "items" && params.include !== null;
+  if (dialect !== "responses" && isTaken && body.reasoning !== undefined) include(body, SEALS);
+}
+
+const SEALS = "reasoning.encrypted_content";
+
+function include(body: Record<string, unknown>, what: string): void {
   const others = (body.include as readonly string[] | undefined) ?? [];
-  body.include = [...others, LOGPROBS];
+  if (!others.includes(what)) body.include = [...others, what];
 }
 
 /** The API stores answers unless `store` is false; clients of other dialects expect the opposite. */
