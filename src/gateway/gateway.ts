@@ -186,7 +186,7 @@ function buildState(config: Config, made: Lasting, before?: GatewayState): Gatew
     readBody: before?.readBody ?? bodyReader(),
     store,
     seals: before?.seals ?? sealBox(store),
-    background: before?.background ?? new BackgroundRuns(store, made.clock),
+    background: before?.background ?? new BackgroundRuns(store, made.clock, memory),
     running: before?.running ?? new RunningTurns(made.clock),
     memory,
     limits: limitsOf(config, { clock: made.clock, shared: store.limits }, before),

@@ -1,4 +1,4 @@
-/** Bounds the memory that the requests of all turns under way hold. */
+/** Bounds the memory that all turns under way hold: their requests, and the events of answers in the background. */
 
 import { Fault } from "../turn/fault.ts";
 import type { Tenant } from "../turn/tenant.ts";
@@ -81,6 +81,6 @@ const tooLarge = (): Fault =>
 const noRoom = (): Fault =>
   new Fault(
     "gateway.busy",
-    "The requests of the turns under way hold as much memory as `server.turns_limit` allows; send this one again in a moment.",
+    "The turns under way hold as much memory as `server.turns_limit` allows; send this one again in a moment.",
     { retryAfter: "1" },
   );

@@ -10,9 +10,16 @@ type RunOptions = {
   readonly form: BackgroundForm;
   /** What ends every stream, behind its last event. */
   readonly endMarker: string;
+  /** Takes so many bytes of memory, and gives what gives them back. Throws a Fault where there is no room. */
+  readonly take: (bytes: number) => () => void;
   /** It is over, and what its client is told has been stored. */
   readonly onEnd: (run: BackgroundRun) => void;
 };
+
+/** What a frame takes in memory beside its characters, each of which takes up to two bytes. */
+const FRAME_BYTES = 64;
+/** Memory is taken in pieces of this many bytes. */
+const PIECE_BYTES = 65_536;
 
 /** An answer that is made while nobody waits. Its events are kept, for whoever follows it from any of them on. */
 export class BackgroundRun {
@@ -25,6 +32,8 @@ export class BackgroundRun {
   #partial = "";
   #isOver = false;
   #saved = 0;
+  #untaken = 0;
+  readonly #releases: (() => void)[] = [];
   #cancel: ((fault: Fault) => void) | undefined;
   readonly ended: Promise<void>;
   #resolveEnded: () => void = () => {};
@@ -95,9 +104,27 @@ export class BackgroundRun {
     for (const piece of pieces) {
       const frame = `${piece}\n\n`;
       // Comments and the mark of the end have no numbers, and are not sent again.
-      if (this.#options.form.sequenceIn(frame) !== undefined) this.#frames.push(frame);
+      if (this.#options.form.sequenceIn(frame) === undefined) continue;
+      this.#frames.push(frame);
+      this.#untaken += 2 * frame.length + FRAME_BYTES;
     }
+    if (this.#untaken >= PIECE_BYTES) this.#takeMemory();
     for (const follower of this.#followers) follower.push();
     return true;
+  }
+
+  #takeMemory(): void {
+    try {
+      this.#releases.push(this.#options.take(this.#untaken));
+      this.#untaken = 0;
+    } catch (error) {
+      // Not at once: whoever wrote this is at work on the answer.
+      queueMicrotask(() => this.cancel(error as Fault));
+    }
+  }
+
+  /** Gives back the memory of its events. */
+  release(): void {
+    for (const release of this.#releases.splice(0)) release();
   }
 }

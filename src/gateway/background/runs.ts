@@ -3,6 +3,7 @@ import type { Store } from "../../store/store.ts";
 import type { Clock } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { Tenant } from "../../turn/tenant.ts";
+import type { TurnMemory } from "../turn-memory.ts";
 import { BackgroundRun } from "./run.ts";
 
 /** How often events are stored, and it is looked whether another replica was asked to cancel. */
@@ -35,12 +36,14 @@ export const chunkId = (id: string, chunk: number): string => `stream:${id}:${ch
 export class BackgroundRuns {
   readonly #store: Store;
   readonly #clock: Clock;
+  readonly #memory: Pick<TurnMemory, "enter">;
   readonly #entries = new Map<string, Entry>();
   #isTicking = false;
 
-  constructor(store: Store, clock: Clock) {
+  constructor(store: Store, clock: Clock, memory: Pick<TurnMemory, "enter">) {
     this.#store = store;
     this.#clock = clock;
+    this.#memory = memory;
   }
 
   find(tenant: Tenant, id: string): BackgroundRun | undefined {
@@ -50,9 +53,13 @@ export class BackgroundRuns {
   add(options: NewRun): BackgroundRun {
     const key = keyOf(options.tenant, options.id);
     const onEnd = (): void => {
-      void this.#saveEvents(entry).finally(() => this.#entries.delete(key));
+      void this.#saveEvents(entry).finally(() => {
+        this.#entries.delete(key);
+        run.release();
+      });
     };
-    const run = new BackgroundRun({ ...options, onEnd });
+    const take = (bytes: number): (() => void) => this.#memory.enter(options.tenant, bytes);
+    const run = new BackgroundRun({ ...options, take, onEnd });
     const entry: Entry = { run, chunks: 0, beatAt: this.#clock.now() };
     this.#entries.set(key, entry);
     this.#schedule();
