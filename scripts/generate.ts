@@ -302,6 +302,7 @@ Without a key of Bedrock's own, whoever embeds the gateway signs: \`createGatewa
 | \`maxTokens\`, \`maxUser\` | the longest answer, in tokens, and the longest name of a user, in characters |
 | \`exclusiveSampling\` | whether only one of temperature and top_p may be said |
 | \`route\`, \`bearer\` | where a service that hosts the models of another is asked: its \`path\` and that for \`stream\`s, with \`{model}\` in it, and the fields that a request is sent \`without\`; whether a key goes as a bearer token |
+| \`reasons\` | whether models reason also where a request does not say how much, so that a Responses upstream can be asked for sealed reasoning |
 | \`pauses\` | whether it pauses answers in which it runs tools; they are taken up again, five times at most |
 | \`cacheMark\` | what has it cache a prompt, sent for clients whose dialect has no word for that |
 | \`reasoning\` | the field in which it wants its past reasoning back |

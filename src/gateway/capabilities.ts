@@ -123,6 +123,7 @@ const overridable = {
     "signed_thinking",
     "none",
   ]),
+  reasons: z.boolean(),
   thinking: z.strictObject(thinking).partial({ display: true, leads: true }),
   maxTokens: z.int().positive(),
   maxUser: z.int().positive(),

@@ -3,6 +3,7 @@ import type { Profile } from "../turn/profile.ts";
 import { extendProfile } from "./extend.ts";
 import { genericChat } from "./generic-chat.ts";
 import { modelProfile } from "./models.ts";
+import { openaiResponses } from "./openai-responses.ts";
 
 const base: Profile = {
   ...genericChat,
@@ -54,5 +55,17 @@ describe("a profile for a model", () => {
     const again = extendProfile(blind, { models: [{ match: "x-vl", history: { media: [] } }] });
     expect(seen("x-vl", again).history?.media).toEqual([]);
     expect(seen("see-2", again).tools.choice).toEqual(["auto"]);
+  });
+});
+
+describe("the models of OpenAI's Responses API", () => {
+  it.each([
+    ["gpt-5.5", true],
+    ["gpt-5.2-chat-latest", true],
+    ["gpt-5-chat-latest", false],
+    ["o3-mini", true],
+    ["gpt-4o", undefined],
+  ])("%s reasons of itself: %s", (model, reasons) => {
+    expect(modelProfile(openaiResponses, model).reasons).toBe(reasons);
   });
 });

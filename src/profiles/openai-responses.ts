@@ -17,5 +17,10 @@ export const openaiResponses = extendProfile(genericResponses, {
   tools: { max: NO_LIMIT, deferred: true, schema: { anyRoot: false } },
   // It keeps answers, and goes on from one by its id.
   params: { previousResponse: "previous_response_id" },
+  // As @ai-sdk/openai 4.0 tells them apart.
+  models: [
+    { match: ["*gpt-5*", "*gpt-6*", "o1*", "o3*", "o4*"], reasons: true },
+    { match: ["*gpt-5-chat*", "*gpt-6-chat*"], reasons: false },
+  ],
   history: { ids: { chars: "\\x21-\\x7e", max: 64 } },
 });

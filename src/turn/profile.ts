@@ -202,6 +202,8 @@ export type Profile = {
     /** Only what its own models have signed. */
     | "signed_thinking"
     | "none";
+  /** Whether models reason whatever a request says of it; not said: only where it says how much. */
+  readonly reasons?: boolean | undefined;
   /** How models are told to think, where the dialect says so apart from the effort; not said: in any form. */
   readonly thinking?: ThinkingRule | undefined;
   /** The most tokens of an answer; said where the client names no limit and the dialect needs one. */

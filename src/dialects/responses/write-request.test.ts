@@ -291,10 +291,11 @@ describe("reasoning of a client of another dialect", () => {
     });
   });
 
-  it("is not asked for where there may be none, or where nobody can ask or give it back", () => {
+  it("is not asked for where the model may have none, or where it cannot be asked for or given back", () => {
     const asked = (params: Turn["params"], more: Partial<Profile> = {}) =>
       write(chatTurn({ params }), more).body["include"];
     expect(asked({})).toBeUndefined();
+    expect(asked({}, { reasons: true })).toEqual(["reasoning.encrypted_content"]);
     expect(asked(effort, { reasoning: "none" })).toBeUndefined();
     expect(asked(effort, { params: { include: null } })).toBeUndefined();
     expect(write(turnOf({ reasoning: effort })).body["include"]).toBeUndefined();

@@ -121,10 +121,11 @@ function askForLogprobs(body: Record<string, unknown>): void {
 function askForSeals(
   body: Record<string, unknown>,
   { dialect }: Turn<UpstreamName>,
-  { reasoning, params }: Profile,
+  { reasoning, reasons, params }: Profile,
 ): void {
   const isTaken = reasoning === "items" && params.include !== null;
-  if (dialect !== "responses" && isTaken && body.reasoning !== undefined) include(body, SEALS);
+  const hasAny = reasons === true || body.reasoning !== undefined;
+  if (dialect !== "responses" && isTaken && hasAny) include(body, SEALS);
 }
 
 const SEALS = "reasoning.encrypted_content";
