@@ -16,7 +16,7 @@ import {
 import { loadedTools, namespaceOf } from "./native.ts";
 import { render, type View } from "./render.ts";
 import type { Scope } from "./section.ts";
-import { headOverridesIn, overridesIn, type ItemAdded, type SessionEvent } from "./session.ts";
+import { headOverridesIn, overridesIn, type ItemAdded } from "./session.ts";
 import type { Strategy } from "./strategy.ts";
 import type { Tool } from "./tool.ts";
 import { closedIn, stateOf, type State } from "./visibility.ts";
@@ -115,11 +115,11 @@ function directTools(disclosure: Disclosure, head: View): Direct {
     return owner !== undefined && now.isReached(owner);
   };
   const open = head.tools.filter(isStillOpen);
-  const first = [...new Set([...base, ...open, ...forced])].filter(admit);
+  const first = new Set([...new Set([...base, ...open, ...forced])].filter(admit));
   const grows =
     strategy === "append" || strategy === "restart" || (strategy === "native" && !loads);
-  const later = grows ? openedSince(disclosure).filter((tool) => !first.includes(tool)) : [];
-  return { tools: first, later: later.filter(admit), skipped };
+  const later = grows ? openedSince(disclosure).filter((tool) => !first.has(tool)) : [];
+  return { tools: [...first], later: later.filter(admit), skipped };
 }
 
 /** The tools that are open now and were not when the conversation began, in the order of their opening. */
@@ -129,12 +129,15 @@ function openedSince(disclosure: Disclosure): readonly Tool[] {
   const loader = loaderOf(disclosure);
   const seen = new Set<Tool>();
   const start = events.findLastIndex(({ type }) => type === "thread-started");
-  const past: SessionEvent[] = events.slice(0, start + 1);
+  const overrides = new Map(overridesIn(events.slice(0, start + 1)));
+  const state = stateOf(scope, overrides, strategy === "eager");
   for (const event of events.slice(start + 1)) {
-    past.push(event);
-    if (event.type !== "visibility-set") continue;
-    const state = stateOf(scope, overridesIn(past), strategy === "eager");
-    for (const tool of render(catalog, state, loader).tools) seen.add(tool);
+    if (event.type !== "visibility-set" || overrides.get(event.path) === event.visibility) continue;
+    overrides.set(event.path, event.visibility);
+    const node = catalog.byPath.get(event.path);
+    if (node === undefined || !state.isReached(node)) continue;
+    // It changes nothing but what is below.
+    for (const tool of render({ roots: [node] }, state, loader).tools) seen.add(tool);
   }
   const open = new Set(render(catalog, currentState(disclosure), loader).tools);
   return [...seen].filter((tool) => open.has(tool));

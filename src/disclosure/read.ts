@@ -44,9 +44,10 @@ export function readSection(catalog: Catalog, key: string, state: State, loader:
   // A section in a closed one is reached by opening that too.
   const opening = lineage(node).filter((one) => !state.isOpen(one));
   const after = opened(state, opening);
-  const { text, tools } = render({ roots: [opening[0] ?? node] }, after, loader);
-  const before = new Set(render(catalog, state, loader).tools);
-  const expandedTools = render(catalog, after, loader).tools.filter((tool) => !before.has(tool));
+  const changed = { roots: [opening[0] ?? node] };
+  const { text, tools } = render(changed, after, loader);
+  const before = new Set(render(changed, state, loader).tools);
+  const expandedTools = tools.filter((tool) => !before.has(tool));
   const opens = opening.map((one) => one.path);
   return { type: "opened", path, opens, result: { content: text, expandedTools }, tools };
 }

@@ -82,9 +82,8 @@ function disclosureFor(folded: Folded, log: readonly LogEntry[], loads: boolean)
         by: entry.by,
         timestamp: 0,
       }));
-  const forcedOpen = [...(open ?? [])].filter(
-    (path) => !log.some(({ opens }) => opens.includes(path)),
-  );
+  const opened = new Set(log.flatMap(({ opens }) => opens));
+  const forcedOpen = [...(open ?? [])].filter((path) => !opened.has(path));
   const events = [
     ...log.flatMap(opening),
     ...forcedOpen.flatMap((path) =>

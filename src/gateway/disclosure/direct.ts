@@ -22,29 +22,27 @@ export function directTools(turn: Turn, taken: ReadonlySet<Entry>, searches: boo
       direct.push(tool);
       return;
     }
-    const members = tool.tools.filter((member) => !gone.has(member));
+    const members = [...tool.tools.entries()].filter(([, member]) => !gone.has(member));
     // A namespace that was empty before is reported as such.
     if (members.length === 0 && tool.tools.length > 0) return;
     paths.set(here, path);
-    for (const [at, member] of members.entries())
-      paths.set(`${here}.tools[${at}]`, `${path}.tools[${tool.tools.indexOf(member)}]`);
+    for (const [at, [place]] of members.entries())
+      paths.set(`${here}.tools[${at}]`, `${path}.tools[${place}]`);
     const isWhole = members.length === tool.tools.length;
-    direct.push(isWhole ? tool : { ...tool, tools: members, unreadable: undefined });
+    const tools = members.map(([, member]) => member);
+    direct.push(isWhole ? tool : { ...tool, tools, unreadable: undefined });
   };
   for (const [at, tool] of turn.tools.entries()) keep(tool, `tools[${at}]`);
 
-  const touched = new Set([...taken].map(({ item }) => item).filter((item) => item !== undefined));
+  const touched = Map.groupBy(taken, ({ item }) => item);
   const emptied = new Set<number>();
   const found = new Set<number>();
-  for (const at of touched) {
-    const item = turn.items[at];
+  for (const [at, [entry]] of touched) {
+    const item = at === undefined ? undefined : turn.items[at];
     const declared = item === undefined ? undefined : declaredBy(item);
-    if (item === undefined || declared === undefined) continue;
+    if (at === undefined || item === undefined || declared === undefined) continue;
     (item.type === "result" ? found : emptied).add(at);
-    const first =
-      [...taken]
-        .find((entry) => entry.item === at)
-        ?.path.replace(/\[\d+\](?:\.tools\[\d+\])?$/, "") ?? "";
+    const first = entry?.path.replace(/\[\d+\](?:\.tools\[\d+\])?$/, "") ?? "";
     for (const [index, tool] of declared.tools.entries()) keep(tool, `${first}[${index}]`);
   }
   return { direct, paths, emptied, searches: found };

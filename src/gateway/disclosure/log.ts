@@ -29,25 +29,59 @@ export type LogEntry = {
  * been: the model can read the section once more.
  */
 export function restoreLog(own: Turn, folded: Folded): readonly LogEntry[] {
-  const log: LogEntry[] = [];
-  const calls = new Set<string>();
+  const log = new Log(folded);
+  const calls = new Set(own.items.flatMap((item) => (item.type === "call" ? [item.id] : [])));
   for (const [at, item] of own.items.entries()) {
     if (folded.emptied.has(at)) continue;
     const place = itemPlace(own, at);
     if (item.type === "reasoning") {
       const exchange = exchangeIn(item.encrypted);
-      if (exchange !== undefined) append(log, entriesOf(exchange, folded, place));
-      else log.push(plain(item, place));
+      log.add(exchange === undefined ? [plain(item, place)] : entriesOf(exchange, folded, place));
     } else if (item.type === "call") {
       const opened = openedIn(item.id, folded.catalog);
-      if (opened.length > 0) insertReadings(log, opened, folded, place);
-      log.push(callEntry(item, folded, place));
-      calls.add(item.id);
+      if (opened.length > 0) log.insertReadings(opened, place);
+      log.add([callEntry(item, folded, place)]);
     } else if (item.type === "result") {
-      log.push(plain(resultFor(item, folded.searches.has(at), own), place));
-    } else log.push(plain(item, place));
+      log.add([plain(resultFor(item, folded.searches.has(at), calls), place)]);
+    } else log.add([plain(item, place)]);
   }
-  return log;
+  return log.entries;
+}
+
+/** A section is put back so often at most: ids of 40 characters could else ask for a long one any number of times. */
+const MOST_READ = 8;
+
+/** A log in the making, which counts the readings in it. */
+class Log {
+  readonly entries: LogEntry[] = [];
+  readonly #folded: Folded;
+  readonly #restored = new Map<string, number>();
+  #readings = 0;
+
+  constructor(folded: Folded) {
+    this.#folded = folded;
+  }
+
+  add(entries: readonly LogEntry[]): void {
+    append(this.entries, entries);
+    this.#readings += readingsIn(entries, this.#folded);
+  }
+
+  /** Puts readings before all that the model said in the answer that ends the log: no reading is among that. */
+  insertReadings(opened: readonly string[], place: number): void {
+    let at = this.entries.length;
+    while (at > 0 && isSaid(this.entries[at - 1], place)) at--;
+    const said = this.entries.splice(at);
+    const first = this.#readings + 1;
+    for (const [index, path] of opened.entries()) {
+      const times = this.#restored.get(path) ?? 0;
+      const exchange = times < MOST_READ ? readingOf(path, first + index, this.#folded) : undefined;
+      if (exchange === undefined) continue;
+      this.#restored.set(path, times + 1);
+      this.add(entriesOf(exchange, this.#folded, place));
+    }
+    append(this.entries, said);
+  }
 }
 
 const plain = (item: Item, place: number): LogEntry => ({
@@ -71,16 +105,15 @@ function callEntry(call: Call, folded: Folded, place: number): LogEntry {
 }
 
 /** A result says no name: its call may have another one now. Tools that a search found are in the catalogue. */
-function resultFor(result: Result, isSearch: boolean, { items }: Turn): Result {
+function resultFor(result: Result, isSearch: boolean, calls: ReadonlySet<string>): Result {
   if (!isSearch) return result.name === undefined ? result : { ...result, name: undefined };
   const found = (result.declares?.tools ?? []).flatMap((tool) =>
     tool.type === "namespace" ? tool.tools.map(({ name }) => name) : [tool.name],
   );
   const text = `These tools were found; their sections can be read: ${found.join(", ")}.`;
-  const isCalled = items.some((item) => item.type === "call" && item.id === result.call);
   return {
     ...result,
-    kind: isCalled ? "function" : result.kind,
+    kind: calls.has(result.call) ? "function" : result.kind,
     parts: [{ type: "text", text }],
     declares: undefined,
     extra: undefined,
@@ -109,24 +142,6 @@ export function entriesOf(
     { added: { item: call }, opens: [], by: "model", place },
     { added: { item: result, ...(loaded.length > 0 && { loaded }) }, opens, by: "model", place },
   ];
-}
-
-/** Puts readings before all that the model said in the answer that ends the log. */
-function insertReadings(
-  log: LogEntry[],
-  opened: readonly string[],
-  folded: Folded,
-  place: number,
-): void {
-  let at = log.length;
-  while (at > 0 && isSaid(log[at - 1], place)) at--;
-  const entries = opened.flatMap((path, index) => {
-    const exchange = readingOf(path, readingsIn(log.slice(0, at), folded) + index + 1, folded);
-    return exchange === undefined ? [] : entriesOf(exchange, folded, place);
-  });
-  const rest = log.splice(at);
-  append(log, entries);
-  append(log, rest);
 }
 
 const isSaid = (entry: LogEntry | undefined, place: number): boolean =>

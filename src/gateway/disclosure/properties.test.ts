@@ -10,6 +10,7 @@ import { clientName, type ClientName } from "../../turn/names.ts";
 import type { Call, Item, Turn } from "../../turn/turn.ts";
 import { callIdWith, openedIn } from "./call-id.ts";
 import { foldTools } from "./fold.ts";
+import { restoreLog } from "./log.ts";
 import { DisclosureStage } from "./stage.ts";
 import type { DisclosureSettings } from "./settings.ts";
 
@@ -152,5 +153,22 @@ describe("whatever the order of openings", () => {
       ),
     );
     expect(openedIn("call_1", folded.catalog)).toEqual([]);
+  });
+
+  it("ids put a section back a few times at most, however many there are", () => {
+    const turn = turnOf(chat, []);
+    const folded = foldTools(turn, profile, settings("wrap"));
+    if (folded === undefined) throw new Error("nothing is folded");
+    const id = callIdWith(Array(10).fill("alpha"), folded.catalog, "own") ?? "";
+    const name = clientName("alpha_1");
+    const items = Array.from({ length: 1000 }, (): Call => ({
+      type: "call",
+      id,
+      kind: "function",
+      name,
+      input: "{}",
+    }));
+    const log = restoreLog({ ...turn, items }, folded);
+    expect(log.filter(({ added: { item } }) => item.type === "result")).toHaveLength(8);
   });
 });

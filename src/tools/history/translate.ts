@@ -190,10 +190,15 @@ function translateResult(result: Result, kind: string, set: Toolset): Result {
   return { ...result, kind, parts, extra: undefined };
 }
 
+const offeredIn = memoizeByIdentity(
+  ({ offered }: Toolset): ReadonlySet<string> =>
+    new Set(offered.map(({ upstream }) => String(upstream.name))),
+);
+
 /** The words about tools that were found, with the names of those that are offered. */
 function withLoads(parts: readonly Part[], result: Result, set: Toolset): readonly Part[] {
   if (result.declares === undefined) return parts;
-  const offered = new Set(set.offered.map(({ upstream }) => String(upstream.name)));
+  const offered = offeredIn(set);
   const loads = namesBrought(result, set).filter((name) => offered.has(name));
   if (loads.length === 0) return parts;
   return parts.map((part, at) => (at === 0 && part.type === "text" ? { ...part, loads } : part));
