@@ -6,6 +6,8 @@ import type { AnyName } from "../turn/names.ts";
 const PART = 64;
 /** Log probabilities are many times as long as the text that they are of. */
 const LOGPROBS = 1 / 8;
+/** What is told about an item is mostly told again at its end, and pictures on the way are large. */
+const NOTE = 1 / 4;
 
 /**
  * How many characters an event brings. Doors that repeat the whole answer in their
@@ -37,9 +39,10 @@ export function lengthOf(event: TurnEvent<AnyName>): number {
       return (event.encrypted?.length ?? 0) + jsonLength(event.details) + jsonLength(event.extra);
     case "item-end":
       return jsonLength(event.raw);
+    case "item-note":
+      return NOTE * jsonLength(event.raw);
     case "turn-start":
     case "call-end":
-    case "item-note":
     case "usage":
     case "turn-end":
     case "turn-fail":
@@ -59,3 +62,11 @@ export const answerTooLong = (limit: number): Fault =>
     "upstream.too_long",
     `The answer is longer than ${limit} characters and was ended there; ask for less, or raise \`server.answer_limit\`.`,
   );
+
+/** Characters of an answer that a reader may hold back. Nobody else counts them: they are no events yet. */
+const LONGEST_HELD = 16 * 1024 * 1024;
+
+/** Throws a Fault where a reader holds back too much. */
+export function checkHeld(length: number): void {
+  if (length > LONGEST_HELD) throw answerTooLong(LONGEST_HELD);
+}

@@ -62,3 +62,26 @@ it.each(Object.keys(pieces))("an answer of %s has an end at every door", async (
     expect([door, served.turns().at(-1)?.fault]).toEqual([door, "upstream.too_long"]);
   }
 });
+
+it("the input of what a provider runs has an end too", async () => {
+  const frame = (type: string, more: object): string =>
+    `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`;
+  const message = { id: "msg_1", type: "message", role: "assistant", model: "m", content: [] };
+  const use = { type: "server_tool_use", id: "t", name: "web_search", input: {} };
+  const piece = { type: "input_json_delta", partial_json: words };
+  const steps = [
+    frame("message_start", {
+      message: { ...message, usage: { input_tokens: 1, output_tokens: 1 } },
+    }),
+    frame("content_block_start", { index: 0, content_block: use }),
+    ...Array.from({ length: 1000 }, () => frame("content_block_delta", { index: 0, delta: piece })),
+  ];
+  await using upstream = await fakeUpstream(() => sse(...steps));
+  await using served = await serve({
+    ...onto("messages", upstream.url),
+    server: { answer_limit: 200_000 },
+  });
+  await (await ask(served, "responses", { stream: true })).text();
+  await until(() => served.turns().length === 1);
+  expect(served.turns()[0]?.fault).toBe("upstream.too_long");
+});

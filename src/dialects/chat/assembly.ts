@@ -1,4 +1,4 @@
-import { answerTooLong } from "../../stream/length-limit.ts";
+import { checkHeld } from "../../stream/length-limit.ts";
 import type { Emit } from "../../stream/stage.ts";
 import type { NewId } from "../../turn/clock.ts";
 import type { CallDelta, CallStart } from "../../turn/event.ts";
@@ -37,9 +37,7 @@ type Slot = {
   readonly extent: Extent;
 };
 
-/** Characters that calls may have which have not begun. Nobody else counts them: they are no events yet. */
-const LONGEST_HELD = 16 * 1024 * 1024;
-/** What each of them counts beside its characters. */
+/** What a call that has not begun counts beside its characters. */
 const SLOT = 64;
 
 type CallEvents = Emit<CallStart<UpstreamName> | CallDelta>;
@@ -185,7 +183,7 @@ export class CallAssembly {
 
   #hold(length: number): void {
     this.#heldLength += length;
-    if (this.#heldLength > LONGEST_HELD) throw answerTooLong(LONGEST_HELD);
+    checkHeld(this.#heldLength);
   }
 
   /**

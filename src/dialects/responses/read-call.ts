@@ -1,3 +1,4 @@
+import { checkHeld } from "../../stream/length-limit.ts";
 import { upstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { inputText, filledText } from "../shared/loose.ts";
@@ -107,6 +108,7 @@ export class CallReader implements ItemReader {
     if (this.#call === undefined) {
       this.#to.markRepaired();
       this.#held += text;
+      checkHeld(this.#held.length);
       return;
     }
     this.#input.text += text;
