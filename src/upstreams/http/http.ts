@@ -55,11 +55,11 @@ const CONNECTIONS = 256;
 export function httpUpstream(given: HttpOptions): Upstream {
   // Keys are pasted and read from files, and no header takes their line end.
   const options = { ...given, apiKey: given.apiKey?.trim() };
-  const { name, dialect, profile, clock, newId } = options;
+  const { name, dialect, profile, clock, newId, proxy, sign } = options;
   const base = new URL(options.baseUrl);
   const pathTo = pathsUnder(base);
   const timeouts = { ...defaults, ...options.timeouts };
-  const { connections = CONNECTIONS, proxy, sign } = options;
+  const { connections = CONNECTIONS } = options;
   const transport = options.connect({ origin: base.origin, timeouts, connections, proxy, clock });
   const headers = headersFor(options);
   const failing = failingOf(options, base);
@@ -77,8 +77,7 @@ export function httpUpstream(given: HttpOptions): Upstream {
       // Bytes and not text from here on: they are not moved about in memory while the turn lasts.
       const body = transport.encode(text);
       const common = withOwn(headers, own);
-      const { route } = to.profile;
-      const isStreamed = turn.stream && (route === undefined || route.stream !== undefined);
+      const isStreamed = turn.stream && canStream(to.profile);
       const accept = isStreamed ? "text/event-stream" : "application/json";
       const reading = { newId, frames: to.straight, asked: turn.params.n ?? 1 };
       const line = { model: to.model, stream: turn.stream };
@@ -112,6 +111,9 @@ export function httpUpstream(given: HttpOptions): Upstream {
     close: () => (closing ??= transport.close()),
   };
 }
+
+const canStream = ({ route }: Profile): boolean =>
+  route === undefined || route.stream !== undefined;
 
 /** None where somebody else signs: what is sent without that is always refused. */
 function routeTrials(
