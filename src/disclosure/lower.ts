@@ -72,7 +72,7 @@ export function lower(disclosure: Disclosure): Lowered {
   const reader =
     strategy === "native" ? searchTool(description, keys) : readTool(names.read, description, keys);
   const isClosable = keys.length > 0;
-  const isListed = lines.every((line) => description.includes(line));
+  const isListed = lines.length === 0 || description.endsWith(catalogText(lines));
   return {
     prompt: isListed ? view.text : `${catalogText(lines)}\n\n${view.text}`,
     tools: [

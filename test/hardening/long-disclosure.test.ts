@@ -76,6 +76,15 @@ const conversations: Readonly<Record<string, (size: number) => object>> = {
       { type: "function_call_output", call_id: `c${at}`, output: "x" },
     ]).flat(),
   }),
+  namespaces: (size) => ({
+    input: "Hi",
+    tools: many(size, (at) => ({
+      type: "namespace",
+      name: `n${at}`,
+      description: "d",
+      tools: [tool(at)],
+    })),
+  }),
   "tools of a namespace of which some are allowed": (size) => ({
     input: "Hi",
     tools: [{ type: "namespace", name: "all", description: "d", tools: many(size, tool) }],
