@@ -83,3 +83,29 @@ describe("profiles that were given", () => {
     );
   });
 });
+
+it("a stage that cannot be made takes nothing of its tenant's limits with it", async () => {
+  let isBroken = true;
+  const stages = [
+    () => {
+      if (isBroken) throw new Error("no");
+      return undefined;
+    },
+  ];
+  const config: ConfigInput = { limits: { default: { concurrent_turns: 1 } } };
+  await using gateway = createGateway(config, { upstreams: [echo("one")], stages });
+  const status = async (): Promise<number> => {
+    const response = await gateway.fetch(
+      new Request("http://gateway/v1/chat/completions", {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ model: "one/m", messages: [{ role: "user", content: "Hi" }] }),
+      }),
+    );
+    await response.text();
+    return response.status;
+  };
+  expect(await status()).toBe(500);
+  isBroken = false;
+  expect(await status()).toBe(200);
+});

@@ -258,11 +258,22 @@ function startTurn(
   const chain = selectChain(turn.model, state.config, state.upstreams);
   const disclosure = disclosureOf(context, turn, chain);
   const strict = isStrict(context);
+  const source = turnSource(exchange, { tenant, turn, sha256: state.runtime.sha256 });
+  const stage = stageOf(turn, [
+    () =>
+      thread === undefined && completion === undefined && !isInBackground(turn)
+        ? undefined
+        : withOwnId(),
+    () => pausedStage(turn, profilesOf(chain)),
+    () => disclosure,
+    ...(state.stages ?? []),
+  ]);
+  // Last, since nothing that throws behind it would let it go: stages are also others' code.
   const { limits, permit } = enter(context, request);
   const job: Job = {
     requestId,
     tenant,
-    source: turnSource(exchange, { tenant, turn, sha256: state.runtime.sha256 }),
+    source,
     dialect,
     route: context.route.path,
     turn,
@@ -277,15 +288,7 @@ function startTurn(
     reply: exchange.reply,
     recording: exchange.recording,
     span: startSpan(turnAhead(chain[0], turn.stream), exchange.headers),
-    stage: stageOf(turn, [
-      () =>
-        thread === undefined && completion === undefined && !isInBackground(turn)
-          ? undefined
-          : withOwnId(),
-      () => pausedStage(turn, profilesOf(chain)),
-      () => disclosure,
-      ...(state.stages ?? []),
-    ]),
+    stage,
     thread,
     conversation: request.conversation,
     completion,
