@@ -259,11 +259,9 @@ function startTurn(
   const disclosure = disclosureOf(context, turn, chain);
   const strict = isStrict(context);
   const source = turnSource(exchange, { tenant, turn, sha256: state.runtime.sha256 });
+  const needsOwnId = thread !== undefined || completion !== undefined || isInBackground(turn);
   const stage = stageOf(turn, [
-    () =>
-      thread === undefined && completion === undefined && !isInBackground(turn)
-        ? undefined
-        : withOwnId(),
+    () => (needsOwnId ? withOwnId() : undefined),
     () => pausedStage(turn, profilesOf(chain)),
     () => disclosure,
     ...(state.stages ?? []),
