@@ -14,7 +14,10 @@ const NOTE = 1 / 4;
  * last event keep all of it. What is only passed on counts nothing.
  */
 export function lengthOf(event: TurnEvent<AnyName>): number {
+  // The commonest first.
   switch (event.type) {
+    case "frame":
+      return 0;
     case "text-delta":
       return event.logprobs === undefined
         ? event.text.length
@@ -46,7 +49,6 @@ export function lengthOf(event: TurnEvent<AnyName>): number {
     case "usage":
     case "turn-end":
     case "turn-fail":
-    case "frame":
       return 0;
     default:
       return event satisfies never;
