@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type { Fields, Part } from "../../turn/turn.ts";
+import { leftOutText } from "../shared/left-out.ts";
 import { fieldsOf, listOf, filledText } from "../shared/loose.ts";
 import { invalid, shaped } from "../shared/shape.ts";
 import { isOwnCitation, readCitation, writeCitation } from "./citations.ts";
@@ -84,8 +85,16 @@ const searchResultText = ({ title, source, content }: Fields): string =>
 const referenceText = ({ tool_name }: Fields): string =>
   `The tool \`${String(tool_name)}\` is loaded and can be called from now on.`;
 
+/** The texts of a list of blocks. What else is among them has no place within a text, and the model is told so. */
 const textsIn = (content: unknown): string =>
-  (listOf(content) ?? []).map((one) => filledText(fieldsOf(one)?.text) ?? "").join("\n");
+  (listOf(content) ?? []).map((one) => textOrStandIn(fieldsOf(one) ?? {})).join("\n");
+
+function textOrStandIn(block: Fields): string {
+  if (block.type === "image") return leftOutText({ type: "image" });
+  const text = filledText(block.text);
+  if (text !== undefined || block.type === "text") return text ?? "";
+  return leftOutText({ type: "opaque", dialect: "messages", raw: block });
+}
 
 type TextPart = Extract<Part, { type: "text" }>;
 
