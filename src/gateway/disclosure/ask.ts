@@ -6,7 +6,8 @@ import type { Decision } from "../../turn/decision.ts";
 import { clientName } from "../../turn/names.ts";
 import { itemPlace } from "../../turn/path.ts";
 import type { Item, Message, Tool, Turn } from "../../turn/turn.ts";
-import { toolBytes, utf8Bytes } from "./bytes.ts";
+import { utf8Length } from "../utf8-length.ts";
+import { toolBytes } from "./bytes.ts";
 import type { Folded } from "./folded.ts";
 import type { LogEntry } from "./log.ts";
 
@@ -170,7 +171,7 @@ function placesOf(
 
 const textBytes = (item: Item | undefined): number =>
   item?.type === "message" || item?.type === "result"
-    ? item.parts.reduce((sum, part) => sum + (part.type === "text" ? utf8Bytes(part.text) : 0), 0)
+    ? item.parts.reduce((sum, part) => sum + (part.type === "text" ? utf8Length(part.text) : 0), 0)
     : 0;
 
 /** What opened sections take up in the conversation. */

@@ -1,8 +1,6 @@
 import { memoizeByIdentity } from "../../turn/memoize.ts";
 import type { Callable, Tool } from "../../turn/turn.ts";
-
-const encoder = new TextEncoder();
-export const utf8Bytes = (text: string): number => encoder.encode(text).byteLength;
+import { utf8Length } from "../utf8-length.ts";
 
 /** The declaration of one tool as it is sent, but for what only its dialect adds. */
 function definitionOf(tool: Callable): unknown {
@@ -18,9 +16,9 @@ export const toolBytes = (tools: readonly Tool[]): number =>
   tools.reduce((sum, tool) => sum + bytesOf(tool), 0);
 
 const bytesOf = memoizeByIdentity((tool: Tool): number => {
-  if (tool.type !== "namespace") return utf8Bytes(JSON.stringify(definitionOf(tool)));
+  if (tool.type !== "namespace") return utf8Length(JSON.stringify(definitionOf(tool)));
   const { type, name, description } = tool;
-  return utf8Bytes(JSON.stringify({ type, name, description })) + toolBytes(tool.tools);
+  return utf8Length(JSON.stringify({ type, name, description })) + toolBytes(tool.tools);
 });
 
 /** About how many tokens a text of so many bytes is: tokenizers differ, and four bytes is usual for JSON. */
