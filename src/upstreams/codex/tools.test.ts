@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { buildDynamicTools, buildToolCallDeltaFromDynamicRequest } from "./tools.ts";
+import { buildDynamicTools } from "./tools.ts";
 
 const chatTool = (name: string) => ({ type: "function", function: { name, parameters: {} } });
 
@@ -42,16 +42,5 @@ describe("dynamic tools", () => {
     expect(names({ type: "function", name: "b" })).toEqual(["b"]);
     expect(names("auto")).toEqual(["a", "b"]);
     expect(names("required")).toEqual(["a", "b"]);
-  });
-});
-
-describe("a call that the app-server asks for", () => {
-  it("is a delta of the chat dialect", () => {
-    const asked = { tool: "lookup", arguments: { id: 1 }, callId: "call_1" };
-    expect(buildToolCallDeltaFromDynamicRequest(asked)).toEqual({
-      tool_calls: [
-        { id: "call_1", type: "function", function: { name: "lookup", arguments: '{"id":1}' } },
-      ],
-    });
   });
 });

@@ -2,7 +2,7 @@ import { fieldsOf, filledText } from "../../dialects/shared/loose.ts";
 import { isWithin } from "../../turn/json.ts";
 import { memoizeByIdentity } from "../../turn/memoize.ts";
 import type { UpstreamName } from "../../turn/names.ts";
-import type { Fields, Tool, Turn } from "../../turn/turn.ts";
+import type { Tool, Turn } from "../../turn/turn.ts";
 
 /** A tool as `thread/start` takes it. Description and schema are required. */
 export type DynamicTool = {
@@ -78,28 +78,3 @@ const isShallow = memoizeByIdentity((schema: object): boolean => isWithin(schema
 const isFunction = (
   tool: Tool<UpstreamName>,
 ): tool is Extract<Tool<UpstreamName>, { type: "function" }> => tool.type === "function";
-
-/** A call that the app-server asks for. */
-export type DynamicCall = {
-  readonly tool: string;
-  readonly arguments: unknown;
-  readonly callId: string;
-};
-
-/** Such a call as a delta of the chat dialect. */
-export const buildToolCallDeltaFromDynamicRequest = ({
-  tool,
-  arguments: input,
-  callId,
-}: DynamicCall): Fields => ({
-  tool_calls: [
-    {
-      id: callId,
-      type: "function",
-      function: {
-        name: tool,
-        arguments: typeof input === "string" ? input : JSON.stringify(input ?? {}),
-      },
-    },
-  ],
-});
