@@ -79,9 +79,8 @@ export function openEntry({ state, isStopping }: EntryOptions): Entry {
           door: found.route.door,
           date: at.clock.date(),
         });
-        found.route
-          .serve({ ...found, state: at, exchange, requestId, tenant, refuse: turnAway })
-          ?.catch(refused);
+        const context = { ...found, state: at, exchange, requestId, tenant, refuse: turnAway };
+        found.route.serve(context)?.catch(refused).finally(at.waiting.enter());
       } catch (error) {
         refused(error);
       }

@@ -28,6 +28,7 @@ import { priceOf, type Price } from "./prices.ts";
 import { openUpstreams } from "./upstreams.ts";
 import { TurnMemory, turnsLimit } from "./turn-memory.ts";
 import { TenantLimits, type TenantLimitsOptions } from "./limits/tenant-limits.ts";
+import { Users } from "./users.ts";
 import { workWatch } from "./work-watch.ts";
 
 export type Gateway = {
@@ -183,6 +184,8 @@ function buildState(config: Config, made: Lasting, before?: GatewayState): Gatew
     watch: workWatch(() => config.server.block_budget_ms, made.report),
     keys: keyring(config.server.keys, made.runtime.sha256),
     upstreams: openUpstreams(config, made, before),
+    retired: before?.retired ?? new Set(),
+    waiting: waitingAfter(before),
     readBody: before?.readBody ?? bodyReader(),
     store,
     seals: before?.seals ?? sealBox(store),
@@ -191,6 +194,13 @@ function buildState(config: Config, made: Lasting, before?: GatewayState): Gatew
     memory,
     limits: limitsOf(config, { clock: made.clock, shared: store.limits }, before),
   };
+}
+
+/** A request that waits since an earlier configuration counts in all later ones: upstreams may be the same in them. */
+function waitingAfter(before: GatewayState | undefined): Users {
+  const waiting = new Users();
+  before?.waiting.whenNone(waiting.enter());
+  return waiting;
 }
 
 /** What tenants have taken is kept over a new configuration that limits them no differently. */
@@ -205,7 +215,8 @@ const limitsOf = (
 
 async function closed(state: GatewayState, graceMs: number): Promise<void> {
   await drained(state, graceMs);
-  await Promise.all([...state.upstreams.values()].map((upstream) => upstream.close()));
+  const upstreams = [...state.upstreams.values(), ...state.retired];
+  await Promise.all(upstreams.map((upstream) => upstream.close()));
   await state.store.close();
 }
 

@@ -267,7 +267,7 @@ function startTurn(
     ...(state.stages ?? []),
   ]);
   // Last, since nothing that throws behind it would let it go: stages are also others' code.
-  const { limits, permit } = enter(context, request);
+  const { limits, permit } = enter(context, request, chain);
   const job: Job = {
     requestId,
     tenant,
@@ -308,12 +308,18 @@ function startTurn(
 type Entered = { readonly limits: TurnPermit | undefined; readonly permit: Job["permit"] };
 
 /** Lets a turn in, by the memory that there is for it and by the limits of its tenant. */
-function enter({ state, exchange, tenant }: RequestContext, { bytes = 0 }: Recalled): Entered {
+function enter(
+  { state, exchange, tenant }: RequestContext,
+  { bytes = 0 }: Recalled,
+  chain: readonly Link[],
+): Entered {
   const { body } = exchange;
   const release = state.memory.enter(tenant, requestMemory(body, bytes, state.random));
   try {
     const limits = state.limits.enter(tenant, body.length + bytes);
+    for (const { users } of chain) users.count++;
     const leave = (tokens: number): void => {
+      for (const { users } of chain) if (--users.count === 0) users.left();
       release();
       limits?.leave(tokens);
     };

@@ -2,6 +2,8 @@ import { Fault } from "../turn/fault.ts";
 import { ownOf } from "../turn/json.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
 import type { Config } from "./config.ts";
+import { usersOf } from "./upstreams.ts";
+import type { Users } from "./users.ts";
 
 /** One place where a model can be had. */
 export type Link = {
@@ -9,12 +11,15 @@ export type Link = {
   readonly model: string;
   /** `upstream/model`: how it is written in the configuration, in headers and in the log. */
   readonly name: string;
+  /** Counts the turns whose chain has a link to this upstream. */
+  readonly users: Users;
 };
 
 export const linkOf = (upstream: Upstream, model: string): Link => ({
   upstream,
   model,
   name: `${upstream.name}/${model}`,
+  users: usersOf(upstream),
 });
 
 /** Whose service it is; where nobody has said, the upstream's own name will do. */

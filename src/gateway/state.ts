@@ -18,6 +18,7 @@ import type { SealBox } from "./seal-box.ts";
 import type { TenantLimits } from "./limits/tenant-limits.ts";
 import type { TurnMemory } from "./turn-memory.ts";
 import type { RunningTurns } from "./running-turns.ts";
+import type { Users } from "./users.ts";
 import type { WorkWatch } from "./work-watch.ts";
 
 /** What the host gives the gateway. Tests give their own. */
@@ -45,6 +46,10 @@ export type GatewayState = OpenPlatform & {
   /** The keys that let a request in, and their tenants. */
   readonly keys: Keyring;
   readonly upstreams: ReadonlyMap<string, Upstream>;
+  /** Those of former configurations that have not closed yet. */
+  readonly retired: Set<Upstream>;
+  /** Counts the requests that wait before they ask an upstream: for the store, or for a count. */
+  readonly waiting: Users;
   readonly metrics: Metrics;
   /** Where `report` goes; asked whether anybody follows the steps of turns. */
   readonly bus: Bus;

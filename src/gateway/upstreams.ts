@@ -16,10 +16,22 @@ import {
 } from "./config.ts";
 import type { OpenPlatform } from "./extensions.ts";
 import type { GatewayState } from "./state.ts";
+import { Users } from "./users.ts";
+
+const users = new WeakMap<Upstream, Users>();
+
+/** Counts the turns that may still ask an upstream. */
+export function usersOf(upstream: Upstream): Users {
+  let known = users.get(upstream);
+  if (known === undefined) users.set(upstream, (known = new Users()));
+  return known;
+}
 
 /**
  * The upstreams of a configuration. Those that have not changed are taken over
- * with their connections; those that are gone let their turns end and close.
+ * with their connections. A turn keeps the configuration that it began with, so
+ * those that are gone or have changed close when the last turn has ended that
+ * may ask them, and no request waits any more that came before.
  */
 export function openUpstreams(
   config: Config,
@@ -33,8 +45,17 @@ export function openUpstreams(
     upstreams.set(name, known !== undefined && same ? known : openUpstream(name, wanted, platform));
   }
   for (const [name, upstream] of before?.upstreams ?? [])
-    if (upstreams.get(name) !== upstream) void upstream.close();
+    if (before !== undefined && upstreams.get(name) !== upstream) retire(upstream, before);
   return upstreams;
+}
+
+function retire(upstream: Upstream, { waiting, retired }: GatewayState): void {
+  retired.add(upstream);
+  const turns = usersOf(upstream);
+  waiting.whenNone(turns.enter());
+  turns.whenNone(() => {
+    void upstream.close().finally(() => retired.delete(upstream));
+  });
 }
 
 function openUpstream(name: string, config: UpstreamConfig, platform: OpenPlatform): Upstream {

@@ -75,7 +75,7 @@ export async function standIn(version = "0.166.0", before = ""): Promise<string>
 }
 
 /** The process that serves the gateway, once it has started. */
-export function pidOf({ served }: CodexGateway): number {
+export function pidOf({ served }: Pick<CodexGateway, "served">): number {
   const started = served.happenings.findLast(
     (one) => one.type === "child" && one.event === "started",
   );

@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 
 /**
@@ -28,6 +30,15 @@ function answer(threadId: string): void {
     method: "turn/completed",
     params: { threadId, turn: { id: turnId, status: "completed" } },
   });
+}
+
+/** Answers once there is a file `go` in its home. */
+function answerLater(threadId: string): void {
+  const timer = setInterval(() => {
+    if (!existsSync(join(process.env["CODEX_HOME"] ?? "", "go"))) return;
+    clearInterval(timer);
+    answer(threadId);
+  }, 10);
 }
 
 function misbehave(model: string, threadId: string): void {
@@ -67,7 +78,8 @@ const hear: Record<string, (message: Message) => void> = {
     }
     misbehave(model, threadId);
     say({ id, result: { turn: { id: "turn_1" } } });
-    if (model !== "silent") answer(threadId);
+    if (model === "held") answerLater(threadId);
+    else if (model !== "silent") answer(threadId);
   },
 };
 

@@ -7,6 +7,7 @@ import { newId } from "../../src/host/platform/ids.ts";
 import { nodeRuntime } from "../../src/host/platform/node-runtime.ts";
 import { openServer } from "../../src/host/server/server.ts";
 import type { Happening, TurnDone } from "../../src/telemetry/happening.ts";
+import type { Clock } from "../../src/turn/clock.ts";
 
 export type Served = AsyncDisposable & {
   /** Where clients find it, without `/v1`. */
@@ -24,12 +25,13 @@ export type Served = AsyncDisposable & {
 export async function serve(
   config: ConfigInput,
   environment: Platform["environment"] = {},
+  clock: Clock = systemClock,
 ): Promise<Served> {
   const happenings: Happening[] = [];
   const parsed = parseConfig(config);
   const report = (happening: Happening): void => void happenings.push(happening);
   const parts = {
-    clock: systemClock,
+    clock,
     newId,
     random: Math.random,
     report,

@@ -70,9 +70,10 @@ type Asked = Pick<OpenOptions, "retry" | "tenant" | "watch" | "onMessage"> & {
 
 /** The models that Codex can reach, by way of its app-server. */
 export function codexUpstream(options: CodexOptions): Upstream {
-  const { profile, clock, provider, home, environment } = options;
+  const { profile, provider, home, environment } = options;
   const shared = share(options);
-  const { pool, parked, threads } = shared;
+  const { pool } = shared;
+  let closing: Promise<void> | undefined;
   return {
     name: options.name,
     profile,
@@ -97,12 +98,14 @@ export function codexUpstream(options: CodexOptions): Upstream {
       // One process is enough to serve.
       return troubles.includes(undefined) ? undefined : troubles[0];
     },
-    async close() {
-      parked.clear();
-      await until(clock, () => threads.size === 0, clock.now() + CLOSE_MS);
-      await Promise.all(pool.workers.map((worker) => worker.close()));
-    },
+    close: () => (closing ??= closed(shared)),
   };
+}
+
+async function closed({ options: { clock }, pool, parked, threads }: Shared): Promise<void> {
+  parked.clear();
+  await until(clock, () => threads.size === 0, clock.now() + CLOSE_MS);
+  await Promise.all(pool.workers.map((worker) => worker.close()));
 }
 
 function share(options: CodexOptions): Shared {
