@@ -16,7 +16,6 @@ import type { Turn } from "../turn/turn.ts";
 import { recordAnswer, type AnswerRecord } from "./answer-record.ts";
 import { openDoor, type Door } from "./door.ts";
 import { Answer, type KeptAnswer } from "./running-answer.ts";
-import { keepAlive } from "./keep-alive.ts";
 import type { Round } from "./round.ts";
 import { Rounds, type OpenRound, type RoundsOwner } from "./rounds.ts";
 import { roundStages, ruleStages, type StageOptions } from "./stages.ts";
@@ -75,10 +74,7 @@ export function answerTurn(state: GatewayState, job: Job, options: AnswerOptions
   });
   const thoughts = state.store === noStore ? undefined : keepThoughts(job, () => rounds.round.link);
   const limited = limitedBy(limits, counted, staging, job.turn);
-  const ruled = chain(rounds, thoughts === undefined ? limited : chain(thoughts, limited));
-  const isHidden = (): boolean => rounds.count > 1;
-  const alive = (): ClientStage => keepAlive(time, isHidden, () => door.keepAlive());
-  const stages = options.next === undefined ? ruled : chain(ruled, alive());
+  const stages = chain(rounds, thoughts === undefined ? limited : chain(thoughts, limited));
   const record = isStored(state, job) ? recordAnswer(job.dialect) : undefined;
   const context = writeContext(state, job, {
     report,

@@ -25,6 +25,7 @@ describe("a configuration", () => {
       body_limit: 33554432,
       shutdown_grace_ms: 25000,
       stall_timeout_ms: 60_000,
+      keepalive_ms: 15_000,
       answer_limit: 16_777_216,
       block_budget_ms: 100,
       websocket: true,

@@ -116,6 +116,8 @@ const serverSchema = z.strictObject({
   answer_limit: z.int().positive().default(16_777_216),
   /** How long a client may read nothing of an answer that waits for it. */
   stall_timeout_ms: z.int().positive().default(60_000),
+  /** How long a stream may be silent before a keep-alive is written to it; 0: none is. */
+  keepalive_ms: count.default(15_000),
   /** Work on one request that holds the event loop longer than this is counted and logged. */
   block_budget_ms: z.int().positive().default(100),
   /** How long a stop waits for the turns under way. */
@@ -137,7 +139,7 @@ const toolsSchema = z.strictObject({
   stop_after_mode: z.enum(["burst", "first"]).default("burst"),
   stop_after_grace_ms: count.default(300),
   suppress_tail: z.boolean().default(false),
-  parallel: z.boolean().default(true),
+  parallel: z.union([z.boolean(), z.literal("unrequested")]).default(true),
 });
 
 const databaseUrl = text.refine(

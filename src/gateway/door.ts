@@ -38,11 +38,11 @@ export type DoorOptions = {
 };
 
 export type Door = Sink<TurnEvent<ClientName>> & {
-  /** Writes to a stream under way what clients pass over. */
-  keepAlive(): void;
-  /** Called at even times: writes the dialect's ping if nothing was written since the last. */
-  ping(): void;
-  /** Whether the client has been sent anything. */
+  /** Called at even times: every third call without a write in between sends a keep-alive. */
+  tick(): void;
+  /** The reply has room again. */
+  drained(): void;
+  /** Whether the client has been sent anything, be it only the head of the reply. */
   shown(): boolean;
   /** The client has left: nothing more is sent, and what there is of the answer is recorded. */
   abandon(): void;
@@ -57,6 +57,9 @@ export const STREAM_HEADERS = {
   "x-accel-buffering": "no",
 };
 
+/** How many ticks without a write make a stream silent. */
+export const QUIET_TICKS = 3;
+
 /** Writes events as they come, once per flush. */
 class StreamDoor implements Door {
   readonly #options: DoorOptions;
@@ -65,10 +68,12 @@ class StreamDoor implements Door {
   #writer: Stage<TurnEvent<ClientName>, string> | undefined;
   #refused: Fault | undefined;
   #shown = false;
+  #isHeadSent = false;
   #isOver = false;
   #text = "";
-  /** Since the last ping: whether anything was written, and whether the reply took it. */
-  #hasSpoken = true;
+  /** Ticks since the last write. */
+  #quietTicks = 0;
+  /** Whether the reply takes no more for now. */
   #isFull = false;
   /** What is written from where a kept answer is over. */
   #last: string | undefined;
@@ -93,22 +98,23 @@ class StreamDoor implements Door {
   }
 
   #send(text: string): void {
-    this.#hasSpoken = true;
+    this.#quietTicks = 0;
     this.#isFull = !this.#options.reply.write(text);
     if (this.#isFull) this.#options.full();
   }
 
-  ping(): void {
-    const { ping } = this.#options.dialect;
-    const isSilent = !this.#hasSpoken && !this.#isFull && this.#shown && !this.#isOver;
-    if (ping !== undefined && isSilent && this.#refused === undefined) this.#send(ping);
-    this.#hasSpoken = false;
+  tick(): void {
+    const { dialect, reply } = this.#options;
+    // A reply with a form of its own for refusals is a WebSocket, which has pings of its own.
+    if (this.#isOver || this.#isFull || this.#refused !== undefined || reply.refuse) return;
+    if (++this.#quietTicks < QUIET_TICKS) return;
+    this.#sendHead();
+    this.#shown = true;
+    this.#send(dialect.ping ?? sseComment("keep-alive"));
   }
 
-  keepAlive(): void {
-    if (this.#writer === undefined || this.#refused !== undefined) return;
-    this.#shown = true;
-    this.#send(this.#options.dialect.ping ?? sseComment("keep-alive"));
+  drained(): void {
+    this.#isFull = false;
   }
 
   end(): void {
@@ -133,14 +139,20 @@ class StreamDoor implements Door {
 
   #begin(event: TurnEvent<ClientName>): void {
     if (this.#refused !== undefined) return;
-    if (event.type === "turn-fail") {
+    if (event.type === "turn-fail" && !this.#isHeadSent) {
       this.#refused = event.fault;
       return;
     }
-    const { reply, headers } = this.#options;
     this.#writer = streamWriter(this.#options);
-    reply.head(200, Object.assign(headers(), STREAM_HEADERS));
+    this.#sendHead();
     this.#write(event);
+  }
+
+  #sendHead(): void {
+    if (this.#isHeadSent) return;
+    this.#isHeadSent = true;
+    const { reply, headers } = this.#options;
+    reply.head(200, Object.assign(headers(), STREAM_HEADERS));
   }
 
   #write(event: TurnEvent<ClientName>): void {
@@ -205,8 +217,8 @@ function wholeDoor(options: DoorOptions): Door {
       else if (event.whole === true && options.straight()) whole = event;
     },
     flush() {},
-    keepAlive() {},
-    ping() {},
+    tick() {},
+    drained() {},
     end() {
       if (isOver) return;
       const answer = folded.answer();

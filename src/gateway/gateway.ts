@@ -12,6 +12,7 @@ import { BodyBudget } from "./body-budget.ts";
 import { BackgroundRuns } from "./background/runs.ts";
 import type { Config } from "./config.ts";
 import { openEntry, type Admitted } from "./entry.ts";
+import { QUIET_TICKS } from "./door.ts";
 import type { Exchange } from "./exchange.ts";
 import { serveFetch } from "./fetch.ts";
 import { gatewayStatus, type GatewayStatus } from "./gateway-status.ts";
@@ -177,6 +178,8 @@ function buildState(config: Config, made: Lasting, before?: GatewayState): Gatew
   const memory = before?.memory ?? new TurnMemory();
   memory.resize(turnsLimit(config.server, made.runtime.heapBytes));
   made.recent.resize(config.console.keep);
+  const running = before?.running ?? new RunningTurns(made.clock);
+  running.tickEvery(config.server.keepalive_ms / QUIET_TICKS);
   return {
     ...made,
     config,
@@ -190,7 +193,7 @@ function buildState(config: Config, made: Lasting, before?: GatewayState): Gatew
     store,
     seals: before?.seals ?? sealBox(store),
     background: before?.background ?? new BackgroundRuns(store, made.clock, memory),
-    running: before?.running ?? new RunningTurns(made.clock),
+    running,
     memory,
     limits: limitsOf(config, { clock: made.clock, shared: store.limits }, before),
   };

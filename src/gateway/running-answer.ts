@@ -54,7 +54,9 @@ export class Answer implements Flow {
     this.#parts.running.pause();
   }
 
+  /** The reply has room again. */
   resume(): void {
+    this.#parts.door.drained();
     this.#parts.running.resume();
   }
 
@@ -89,9 +91,9 @@ export class Answer implements Flow {
     return this.#parts.door.shown();
   }
 
-  /** Called at even times, so that a silent stream is not taken for a dead one. */
-  ping(): void {
-    this.#parts.door.ping();
+  /** Called at even times, so that no client or proxy takes a silent stream for a dead one. */
+  tick(): void {
+    this.#parts.door.tick();
   }
 
   /**

@@ -59,9 +59,10 @@ it("halts every turn, even those that leave while they are halted", () => {
 it("pings all turns by one timer, which ends with the last of them", () => {
   const clock = stillClock();
   const running = new RunningTurns(clock);
+  running.tickEvery(10_000);
   const pinged: string[] = [];
   const turns = ["a", "b"].map((name) =>
-    Object.assign(turn(), { ping: () => void pinged.push(name) }),
+    Object.assign(turn(), { tick: () => void pinged.push(name) }),
   );
   for (const one of turns) running.add(one);
   expect(clock.waiting()).toBe(1);

@@ -30,9 +30,6 @@ export type RunningTurnView = {
   readonly firstEventMs?: number | undefined;
 };
 
-/** A stream is silent for twice this at most. Proxies close connections after a minute of silence, some after half of one. */
-const PING_MS = 10_000;
-
 /** A turn under way. */
 export type RunningTurn = {
   /** None for a request that still waits to become a turn. */
@@ -40,7 +37,7 @@ export type RunningTurn = {
   /** Ends it honestly: the client is told that the gateway stops. */
   halt(): void;
   /** Called at even times while it runs. */
-  ping?(): void;
+  tick?(): void;
   /** Its place in the list. */
   place: number;
 };
@@ -53,11 +50,17 @@ export type RunningTurn = {
 export class RunningTurns {
   readonly #turns: RunningTurn[] = [];
   readonly #clock: Clock | undefined;
+  #tickMs = 0;
   #isTimed = false;
 
-  /** Without a clock no turn is pinged. */
+  /** Turns are ticked only if there is a clock. */
   constructor(clock?: Clock) {
     this.#clock = clock;
+  }
+
+  /** Sets how often turns are ticked; 0: never. */
+  tickEvery(ms: number): void {
+    this.#tickMs = ms;
   }
 
   get size(): number {
@@ -71,13 +74,14 @@ export class RunningTurns {
 
   /** One timer for all turns: one for each, set again with every word, would cost more than the words. */
   #time(): void {
-    this.#isTimed = this.#clock !== undefined;
-    this.#clock?.at(this.#clock.now() + PING_MS, () => this.#ping(), "background");
+    if (this.#clock === undefined || this.#tickMs === 0) return;
+    this.#isTimed = true;
+    this.#clock.at(this.#clock.now() + this.#tickMs, () => this.#tick(), "background");
   }
 
-  #ping(): void {
+  #tick(): void {
     this.#isTimed = false;
-    for (const turn of this.#turns.slice()) turn.ping?.();
+    for (const turn of this.#turns.slice()) turn.tick?.();
     if (this.#turns.length > 0) this.#time();
   }
 

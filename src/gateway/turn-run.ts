@@ -174,8 +174,8 @@ class TurnRun implements RunningTurn {
     };
   }
 
-  ping(): void {
-    this.#answer?.ping();
+  tick(): void {
+    this.#answer?.tick();
   }
 
   halt(): void {

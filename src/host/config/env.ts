@@ -3,6 +3,7 @@ import { nearest } from "../../diagnostics/nearest.ts";
 import { outputModes } from "../../gateway/rules.ts";
 import { isFields } from "../../turn/json.ts";
 import type { Finding } from "./config-file.ts";
+import { isReplaced } from "./older-proxy.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -71,7 +72,14 @@ export const flags: Readonly<Record<string, Flag>> = {
   },
   PROXY_STOP_AFTER_TOOLS_GRACE_MS: { path: ["tools", "stop_after_grace_ms"], ...count },
   PROXY_SUPPRESS_TAIL_AFTER_TOOLS: { path: ["tools", "suppress_tail"], ...flag },
-  PROXY_ENABLE_PARALLEL_TOOL_CALLS: { path: ["tools", "parallel"], ...flag },
+  // Without it the older proxy did not ask for parallel calls, and passed on those that came.
+  PROXY_ENABLE_PARALLEL_TOOL_CALLS: {
+    path: ["tools", "parallel"],
+    read: (raw) => readSwitch(raw) || (readSwitch(raw) === false ? "unrequested" : undefined),
+    wants: flag.wants,
+  },
+  PROXY_SSE_KEEPALIVE_MS: { path: ["server", "keepalive_ms"], ...count },
+  PROXY_TEXT_CALLS: { path: ["tools", "text_calls"], ...flag },
   PROXY_OUTPUT_MODE: {
     path: ["tools", "output"],
     ...oneOf(outputModes),
@@ -81,6 +89,9 @@ export const flags: Readonly<Record<string, Flag>> = {
   TOKEN_LOG_PATH: { path: ["telemetry", "usage_log"], ...text },
   PROTO_LOG_PATH: { path: ["telemetry", "event_log"], ...text },
 };
+
+/** True if the variable overrides a setting. */
+export const isFlag = (name: string): boolean => Object.hasOwn(flags, name);
 
 /** One value that the environment sets. */
 export type Setting = {
@@ -117,8 +128,8 @@ export function readFlags(env: Environment): {
  */
 export function misspelt(env: Environment, referred: ReadonlySet<string>): string[] {
   return Object.entries(env).flatMap(([name, raw = ""]) => {
-    if (raw === "" || !family.test(name) || flags[name] !== undefined || referred.has(name))
-      return [];
+    if (raw === "" || !family.test(name) || isFlag(name) || isReplaced(name)) return [];
+    if (referred.has(name)) return [];
     const near = nearest(name.replace(family, ""), [...meant.keys()]);
     const known = meant.get(near ?? "");
     if (known === undefined || flags[known]?.read(raw) === undefined) return [];

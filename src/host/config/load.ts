@@ -12,7 +12,15 @@ import { profileFor, profiles } from "../../profiles/profiles.ts";
 import { bindProblem } from "../server/bind.ts";
 import { readConfigFile, type ConfigFile, type Finding } from "./config-file.ts";
 import { defaultStore } from "./default-store.ts";
-import { applySettings, misspelt, readFlags, type Environment, type Setting } from "./env.ts";
+import {
+  applySettings,
+  isFlag,
+  misspelt,
+  readFlags,
+  type Environment,
+  type Setting,
+} from "./env.ts";
+import { unreadProxyVariables } from "./older-proxy.ts";
 import { deadEnds, settleNotYet } from "./not-yet.ts";
 import { readScripts, settlePaths } from "./paths.ts";
 import { zeroConfig } from "./providers.ts";
@@ -99,7 +107,11 @@ function assemble(
   for (const finding of problems.map(find))
     // A value that could not even be read has been told; what it is not is no news.
     if (!source?.findings.some(({ path }) => path === finding.path)) findings.push(finding);
-  const notes = [...misspelt(origin.env, source?.variables ?? new Set())];
+  const referred: ReadonlySet<string> = source?.variables ?? new Set();
+  const notes = [
+    ...misspelt(origin.env, referred),
+    ...unreadProxyVariables(origin.env, (name) => isFlag(name) || referred.has(name)),
+  ];
   append(notes, settled?.notes ?? []);
   if (settled === undefined || findings.length > 0)
     return { ok: false, file, notes, doubts, findings: findings.toSorted(byPlace(file)) };

@@ -1,0 +1,175 @@
+import { connect, createServer, type AddressInfo } from "node:net";
+import Anthropic from "@anthropic-ai/sdk";
+import OpenAI from "openai";
+import { describe, expect, it } from "vitest";
+import { chunk } from "../support/fake-model.ts";
+import { cut, done, fakeUpstream, sse, type Step } from "../support/fake-upstream.ts";
+import { onto, serve, type Served } from "../support/serve.ts";
+import { askStill } from "../support/still-gateway.ts";
+
+/** One second of the default settings, in milliseconds. Set to 1000 to run in real time. */
+const SECOND = Number(process.env["PATCHBAY_KEEPALIVE_SECOND"] ?? 50);
+const KEEPALIVE_MS = 15 * SECOND;
+const SILENCE_MS = 40 * SECOND;
+const PROXY_CUT_MS = 20 * SECOND;
+const TIMEOUT_MS = 100 * SECOND + 20_000;
+
+const silence = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, SILENCE_MS));
+
+type Sent = Exclude<Step, Promise<unknown>>;
+
+/** Waits, sends a word, waits again and ends as `ending` says. */
+async function* slowly(...ending: Sent[]): AsyncGenerator<Sent> {
+  await silence();
+  yield chunk(0, { role: "assistant", content: "So" });
+  await silence();
+  yield* ending;
+}
+
+const lastFrames = [chunk(0, { content: " long." }), chunk(0, {}, "stop"), done];
+
+/** A TCP proxy that closes a connection over which the server sends nothing for a while. */
+async function impatientProxy(target: string): Promise<AsyncDisposable & { url: string }> {
+  const server = createServer((client) => {
+    const upstream = connect(Number(new URL(target).port), "127.0.0.1");
+    const close = (): void => {
+      client.destroy();
+      upstream.destroy();
+    };
+    for (const socket of [client, upstream]) socket.on("error", close).on("close", close);
+    upstream.setTimeout(PROXY_CUT_MS, close);
+    client.pipe(upstream).pipe(client);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    [Symbol.asyncDispose]: () => new Promise((resolve) => void server.close(() => resolve())),
+  };
+}
+
+type Client = (baseUrl: string) => Promise<string>;
+
+/** What each official SDK reads from a stream. */
+const clients: Readonly<Record<string, Client>> = {
+  async chat(url) {
+    const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: "unused", maxRetries: 0 });
+    const stream = client.chat.completions.stream({
+      model: "m",
+      messages: [{ role: "user", content: "Hi" }],
+    });
+    return (await stream.finalContent()) ?? "";
+  },
+  async responses(url) {
+    const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: "unused", maxRetries: 0 });
+    const stream = client.responses.stream({ model: "m", input: "Hi" });
+    return (await stream.finalResponse()).output_text;
+  },
+  async messages(url) {
+    const client = new Anthropic({ baseURL: url, apiKey: "unused", maxRetries: 0 });
+    const stream = client.messages.stream({
+      model: "m",
+      max_tokens: 9,
+      messages: [{ role: "user", content: "Hi" }],
+    });
+    return await stream.finalText();
+  },
+};
+
+async function throughProxy(
+  keepalive_ms: number,
+  use: (url: string, served: Served) => Promise<void>,
+): Promise<void> {
+  await using upstream = await fakeUpstream(() => ({
+    headers: { "content-type": "text/event-stream" },
+    steps: slowly(...lastFrames),
+  }));
+  await using served = await serve({ ...onto("chat", upstream.url), server: { keepalive_ms } });
+  await using proxy = await impatientProxy(served.url);
+  await use(proxy.url, served);
+}
+
+describe("a stream whose upstream is silent, before its first event and in the middle", () => {
+  it(
+    "reaches the official SDKs through a proxy that closes silent connections",
+    async () => {
+      await throughProxy(KEEPALIVE_MS, async (url) => {
+        const texts = Object.entries(clients).map(async ([door, read]) => [door, await read(url)]);
+        expect(Object.fromEntries(await Promise.all(texts))).toEqual({
+          chat: "So long.",
+          responses: "So long.",
+          messages: "So long.",
+        });
+      });
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    "is closed by that proxy if keep-alives are off",
+    async () => {
+      await throughProxy(0, async (url) => {
+        const texts = Object.values(clients).map((read) => read(url));
+        const ends = await Promise.allSettled(texts);
+        expect(ends.map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
+      });
+    },
+    TIMEOUT_MS,
+  );
+});
+
+const doors = {
+  chat: { path: "/v1/chat/completions", body: { messages: [{ role: "user", content: "Hi" }] } },
+  responses: { path: "/v1/responses", body: { input: "Hi" } },
+  messages: {
+    path: "/v1/messages",
+    body: { max_tokens: 9, messages: [{ role: "user", content: "Hi" }] },
+  },
+} as const;
+
+const terminals = {
+  chat: [/"error":\{/, /data: \[DONE\]\n\n$/],
+  responses: [/event: error\n/, /event: response\.failed\n/],
+  messages: [/event: error\n/],
+} as const;
+
+describe.each(["chat", "responses", "messages"] as const)("at the %s door", (door) => {
+  const request = {
+    path: doors[door].path,
+    body: { model: "m", stream: true, ...doors[door].body },
+  };
+  const keepAlive = door === "messages" ? /^event: ping$/gm : /^: keep-alive$/gm;
+
+  it("a failure behind the first keep-alive is the terminal event of the stream", async () => {
+    async function* failing(): AsyncGenerator<Sent> {
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      yield cut;
+    }
+    await using upstream = await fakeUpstream(() => ({ ...sse(), steps: failing() }));
+    await using served = await serve({
+      ...onto("chat", upstream.url),
+      server: { keepalive_ms: 60 },
+    });
+    const response = await fetch(served.url + request.path, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(request.body),
+    });
+    const text = await response.text();
+    expect(response.status).toBe(200);
+    expect(text).toMatch(keepAlive);
+    for (const terminal of terminals[door]) expect(text).toMatch(terminal);
+    expect(served.turns()).toMatchObject([{ outcome: "failed" }]);
+  });
+
+  it("a stream of 65 silent seconds has a keep-alive in every 15 of them", async () => {
+    const script = { turns: [[{ text: "So" }, { delay: 65_000 }, { text: " long." }]] };
+    const config = {
+      upstreams: { slow: { dialect: "scripted" as const, script } },
+      models: { "*": "slow/*" },
+      store: "off" as const,
+    };
+    const { text } = await askStill(config, request);
+    expect(text.match(keepAlive)?.length).toBe(4);
+  });
+});
