@@ -87,7 +87,7 @@ function listRules(rules: CallRules, { plan, readsText }: Round): readonly RuleR
   const list: RuleReport[] = [];
   const hold = (setting: string, value: RuleReport["value"], reason: string): void =>
     void list.push({ path: `tools.${setting}`, value, reason });
-  if (!parallel && plan.asked.tools.length > 0)
+  if (parallel === false && plan.asked.tools.length > 0)
     hold("parallel", false, "a choice is given its first call alone");
   if (max > 0) hold("block_max", max, `a choice is given no more calls than ${max}`);
   if (stopAfter) hold("stop_after_mode", stopMode, stopReason(stopMode, graceMs));

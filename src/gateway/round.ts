@@ -45,12 +45,13 @@ export function planRound(
   const isKept = referring?.upstream === link.upstream.name && keepsAnswers(profile, whole.dialect);
   const own = isKept ? referring.turn : whole;
   const asked = stage?.ask?.(profile, own) ?? own;
-  const turn = rules.parallel ? asked : oneCallAtOnce(asked);
+  const turn = rules.parallel === true ? asked : oneCallAtOnce(asked, rules, profile);
   // Most likely the same upstream has answered before where nobody remembers it.
   const canDecrypt = (seal: string): boolean =>
     (sealOwner?.(seal) ?? first.upstream.name) === link.upstream.name;
   const planned = planTools(turn, profile, { origin: link.name, canDecrypt });
-  const plan = stage?.amend?.(planned) ?? planned;
+  const amended = stage?.amend?.(planned) ?? planned;
+  const plan = withholdsCalls(rules, asked) ? amended : allowingParallel(amended);
   // The request may be forwarded as it is also where the answer is not, unless part of it was met here.
   const alike =
     asked === own &&
@@ -120,16 +121,27 @@ const readsCalls = ({ textCalls, output }: CallRules, profile: Profile): boolean
 const mustStream = ({ stopAfter, suppressTail, output }: CallRules): boolean =>
   stopAfter || suppressTail || output === "obsidian-xml";
 
-/** The gateway has the last word on how many calls a model may make at once. */
-function oneCallAtOnce(turn: Turn): Turn {
+/** The gateway has the last word on how many calls a model is asked for at once. */
+function oneCallAtOnce(turn: Turn, { parallel }: CallRules, profile: Profile): Turn {
   if (turn.params.parallelCalls === false || turn.tools.length === 0) return turn;
-  const reason = "this gateway allows one call at a time (`tools.parallel: false`)";
+  if (parallel === "unrequested" && profile.params.parallelCalls === null) return turn;
+  const what = parallel === false ? "allows one call at a time" : "asks for one call at a time";
+  const reason = `this gateway ${what} (\`tools.parallel: ${parallel}\`)`;
   return {
     ...turn,
     params: { ...turn.params, parallelCalls: false },
     repairs: [...(turn.repairs ?? []), { path: "parallel_tool_calls", action: "reshaped", reason }],
   };
 }
+
+/** Whether calls beyond the first are withheld if the plan says that one was asked for. */
+const withholdsCalls = ({ parallel }: CallRules, asked: Turn): boolean =>
+  parallel !== "unrequested" || asked.params.parallelCalls === false;
+
+const allowingParallel = (plan: Plan): Plan => ({
+  ...plan,
+  limits: { ...plan.limits, parallel: true },
+});
 
 function lossy(losses: readonly Decision[]): Fault {
   const list = losses

@@ -197,7 +197,7 @@ export type CallFigures = {
   readonly withheld: number;
   /** Calls left out since they repeat an earlier one. */
   readonly repeated: number;
-  /** Whether a cap or a stop withheld any, or ended a turn that might have made more. */
+  /** Whether a cap, a stop or the limit to one call withheld any, or ended a turn that might have made more. */
   readonly truncated: boolean;
   /** Whether the upstream was interrupted because its calls had been made. */
   readonly stopped: boolean;

@@ -124,7 +124,7 @@ export function eventLines(happening: Happening, at: number): readonly Line[] {
 const summaryLine = (turn: TurnDone): Line => ({
   ...begin("client_egress", "tool_call_summary", turn.at, turn.requestId),
   tool_calls_by_choice: byChoice(turn),
-  parallel_supported: turn.rules.parallel,
+  parallel_supported: turn.rules.parallel === true,
   ...figuresOf(turn),
   tool_calls_withheld: turn.calls.withheld,
   tool_calls_repeated: turn.calls.repeated,

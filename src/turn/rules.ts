@@ -12,8 +12,11 @@ export type CallRules = {
   readonly delimiter: string;
   /** Whether calls that a model writes in its text are taken for calls; undefined: as its profile says. */
   readonly textCalls?: boolean | undefined;
-  /** Whether a model may make several calls at once. */
-  readonly parallel: boolean;
+  /**
+   * Whether a model may make several calls at once. `unrequested`: it is not asked
+   * for several, and the client receives those that it makes all the same.
+   */
+  readonly parallel: boolean | "unrequested";
   /** Whether a call that repeats an earlier one is left out. */
   readonly dedup: boolean;
   /** How many calls a choice may have; 0: as many as it likes. */

@@ -59,7 +59,25 @@ describe.each(doors)("a house that allows one call at a time, at the %s door", (
     const answer = await readAnswer(door, await ask(served, door, { stream, tools }));
     expect(upstream.requests[0]?.body).toMatchObject({ parallel_tool_calls: false });
     expect(answer.calls).toHaveLength(1);
+    expect(served.turns()[0]?.calls).toMatchObject({ given: 1, withheld: 1, truncated: true });
   });
+
+  it.each([true, false])(
+    "asks for it, and delivers every call if it only does not request more (stream: %s)",
+    async (stream) => {
+      await using upstream = await fakeUpstream(() =>
+        sse(chunk(0, { tool_calls: calls }), chunk(0, {}, "tool_calls"), done),
+      );
+      await using served = await serve({
+        ...onto("chat", upstream.url),
+        tools: { parallel: "unrequested" },
+      });
+      const answer = await readAnswer(door, await ask(served, door, { stream, tools }));
+      expect(upstream.requests[0]?.body).toMatchObject({ parallel_tool_calls: false });
+      expect(answer.calls).toHaveLength(wantedCalls.length);
+      expect(served.turns()[0]?.calls).toMatchObject({ withheld: 0, truncated: false });
+    },
+  );
 
   it("leaves a request without tools alone", async () => {
     await using upstream = await fakeUpstream(() =>

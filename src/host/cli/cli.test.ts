@@ -8,6 +8,7 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { compileCache } from "../../../test/support/compile-cache.ts";
+import { flags } from "../config/env.ts";
 
 let directory = "";
 let running: Patchbay[] = [];
@@ -376,6 +377,12 @@ describe("patchbay smoke", () => {
     },
   );
 
+  it("names the option that does what `--allow-single` did", async () => {
+    const { code, err } = await patchbay(["smoke", "--allow-single"]).over;
+    expect(code).toBe(1);
+    expect(err).toBe("There is no `--allow-single` here; give `--expect 1` instead.\n");
+  });
+
   it("says that no answer could have both so many calls and so few", async () => {
     const { code, err } = await patchbay(["smoke", "--at-most", "1"]).over;
     expect(code).toBe(1);
@@ -395,6 +402,61 @@ describe("patchbay smoke", () => {
     expect(held.code).toBe(0);
     expect(held.out).toContain("count=1 truncated=true mode=first");
   });
+});
+
+/** Every variable of the older proxy, with a value that it took. */
+const olderEnvironment = `
+PORT=0 PROXY_HOST=127.0.0.1 PROXY_TRUST_PROXY=loopback PROXY_API_KEY=k PROXY_ENV=prod PROXY_PROTECT_MODELS=true
+CODEX_MODEL=gpt-5.2 CODEX_BIN=codex CODEX_HOME=.codex-api PROXY_CODEX_WORKDIR=work CODEX_FORCE_PROVIDER=p
+PROXY_SANDBOX_MODE=read-only PROXY_APPROVAL_POLICY=never CODEX_APPROVAL_POLICY=never PROXY_USE_APP_SERVER=true
+PROXY_ENABLE_RESPONSES=true PROXY_DEFAULT_STREAM=false PROXY_SSE_KEEPALIVE_MS=15000
+PROXY_ENABLE_PARALLEL_TOOL_CALLS=false PROXY_STOP_AFTER_TOOLS=false PROXY_STOP_AFTER_TOOLS_MODE=burst
+PROXY_STOP_AFTER_TOOLS_GRACE_MS=300 PROXY_SUPPRESS_TAIL_AFTER_TOOLS=false PROXY_TOOL_BLOCK_MAX=0
+PROXY_TOOL_BLOCK_DEDUP=false PROXY_TOOL_BLOCK_DELIMITER=false PROXY_OUTPUT_MODE=obsidian-xml
+PROXY_RESPONSES_OUTPUT_MODE=openai-json PROXY_RESPONSES_DEFAULT_MAX_TOKENS=0 PROXY_COPILOT_AUTO_DETECT=false
+PROXY_IGNORE_CLIENT_SYSTEM_PROMPT=true PROXY_INGRESS_GUARDRAIL=true PROXY_TITLE_GEN_INTERCEPT=true
+PROXY_TITLE_SUMMARY_EXEC_MODEL=m PROXY_TITLE_SUMMARY_EXEC_REASONING_EFFORT=low PROXY_AUTH_LOGIN_URL=false
+PROXY_AUTH_LOGIN_URL_MODE=code PROXY_TIMEOUT_MS=300000 PROXY_IDLE_TIMEOUT_MS=15000
+PROXY_STREAM_IDLE_TIMEOUT_MS=300000 PROXY_NONSTREAM_TRUNCATE_AFTER_MS=0 PROXY_KILL_ON_DISCONNECT=false
+PROXY_ENABLE_CORS=true PROXY_CORS_ALLOWED_ORIGINS=* PROXY_LOG_CORS_ORIGIN=false PROXY_ENABLE_METRICS=false
+PROXY_METRICS_ALLOW_UNAUTH=false PROXY_METRICS_ALLOW_LOOPBACK=true PROXY_METRICS_TOKEN=t
+PROXY_MAINTENANCE_MODE=false PROXY_SANITIZE_METADATA=false PROXY_CAPTURE_CHAT_TRANSCRIPTS=false
+PROXY_CAPTURE_RESPONSES_RAW_TRANSCRIPTS=false WORKER_BACKOFF_INITIAL_MS=500 WORKER_BACKOFF_MAX_MS=5000
+WORKER_RESTART_MAX=25 WORKER_STARTUP_TIMEOUT_MS=8000 WORKER_HANDSHAKE_TIMEOUT_MS=15000
+WORKER_SHUTDOWN_GRACE_MS=5000 WORKER_MAX_CONCURRENCY=4 WORKER_REQUEST_TIMEOUT_MS=120000
+PROXY_RATE_LIMIT_ENABLED=false PROXY_RATE_LIMIT_WINDOW_MS=60000 PROXY_RATE_LIMIT_MAX=60
+PROXY_SSE_MAX_CONCURRENCY=4 PROXY_TEST_ENDPOINTS=false PROXY_TEST_ALLOW_REMOTE=false
+PROXY_USAGE_ALLOW_UNAUTH=false PROXY_MAX_PROMPT_TOKENS=0 PROXY_MAX_CHAT_CHOICES=5 TOKEN_LOG_PATH=u.ndjson
+PROTO_LOG_PATH=p.ndjson SANITIZER_LOG_PATH=s.ndjson SANITIZER_LOG_BASE_DIR=d PROXY_LOG_PROTO=true
+PROXY_TRACE_REQUIRED=true PROXY_TRACE_BODY_LIMIT=4096 PROXY_DEBUG_WIRE=1 PROXY_ENABLE_OTEL=false
+PROXY_OTEL_EXPORTER_URL=u PROXY_OTEL_SERVICE_NAME=s PROXY_DISABLE_INTERNAL_TOOLS=true
+PROXY_ENABLE_WEB_SEARCH_REQUEST=false PROXY_CAPTURE_APP_SERVER_RAW=false PROXY_CAPTURE_THINKING_RAW=false
+PROXY_ENABLE_INTERNAL_TOOLS_SHIM=true PROXY_RESPONSES_IDEMPOTENCY=true
+PROXY_FORCE_JSONRPC_STREAM_FOR_NONSTREAM=true`;
+
+it("each variable of the older proxy takes effect or is named by `check`", async () => {
+  const env = Object.fromEntries(
+    olderEnvironment
+      .trim()
+      .split(/\s+/)
+      .map((one): [string, string] => {
+        const [name = "", value = ""] = one.split("=");
+        return [name, value];
+      }),
+  );
+  const { code, err } = await patchbay(["check"], env).over;
+  const lines = err.split("\n").map((line) => /^(\w+) is set, but/.exec(line)?.[1]);
+  const named = new Set(lines);
+  expect(code).toBe(0);
+  const unnamed = Object.keys(env).filter((name) => !named.has(name));
+  expect(unnamed.toSorted()).toEqual(
+    Object.keys(flags)
+      .filter((name) => name in env)
+      .toSorted(),
+  );
+  expect(err).toContain(
+    "PROXY_TIMEOUT_MS is set, but nothing reads it. In its place: `upstreams.NAME.timeouts.headers` and `.idle`.\n",
+  );
 });
 
 describe("patchbay", () => {

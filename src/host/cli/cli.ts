@@ -228,6 +228,7 @@ program
   .option("--at-most <number>", "how many it may have, to see that a cap holds", readCalls)
   .option("--timeout <seconds>", "how long one answer may take", readSeconds, 60)
   .option("--json", "print what was seen as JSON")
+  .addOption(new Option("--allow-single").hideHelp())
   .addHelpText(
     "after",
     `

@@ -21,7 +21,7 @@ import type { Plan } from "./plan.ts";
 type Event = TurnEvent<ClientName>;
 
 /** Where it is counted what the client was not given. */
-export type Figures = { withheld: number };
+export type Figures = { withheld: number; truncated: boolean };
 
 /** Where it is counted and told what is withheld. */
 export type Withholding = { readonly figures: Figures; readonly leftOut?: OnLeftOut | undefined };
@@ -44,7 +44,7 @@ type Calls = { readonly passing: (Passing | undefined)[]; given: number; withhel
 export function restoreCalls(
   plan: Plan,
   report: OnDecision = () => {},
-  withholding: Withholding = { figures: { withheld: 0 } },
+  withholding: Withholding = { figures: { withheld: 0, truncated: false } },
 ): Stage<TurnEvent<UpstreamName>, Event> {
   const choices: (Calls | undefined)[] = [];
   const admit = admission(plan, report, withholding);
@@ -126,8 +126,9 @@ function admission(
   const forbidden = (bound: Bound | undefined, calls: Calls): string | undefined => {
     if (limits.allowed !== undefined && (bound === undefined || !limits.allowed.has(bound)))
       return limits.allowed.size === 0 ? "no tool was to be called" : "it is not an allowed tool";
-    if (!limits.parallel && calls.given > 0) return "only one call at once was allowed";
-    return undefined;
+    if (limits.parallel || calls.given === 0) return undefined;
+    figures.truncated = true;
+    return "only one call at once was allowed";
   };
   return (event, calls) => {
     const known = recognise(event, identity);

@@ -8,6 +8,8 @@ import type { SeenCall } from "../smoke/seen.ts";
 export type SmokeOptions = Omit<Look, "key"> & {
   readonly key?: string | undefined;
   readonly json?: boolean | undefined;
+  /** An option of the older proxy's script. */
+  readonly allowSingle?: boolean | undefined;
 };
 
 /** `patchbay smoke`: asks a running gateway for bursts of calls, in every way, and says what came. */
@@ -16,6 +18,7 @@ export async function smoke({ json = false, ...options }: SmokeOptions): Promise
   const key = options.key ?? (PATCHBAY_API_KEY || PROXY_API_KEY || undefined);
   let report: Report;
   try {
+    refuseAllowSingle(options);
     refuseContradiction(options);
     report = await look({ ...options, key });
   } catch (error) {
@@ -26,6 +29,14 @@ export async function smoke({ json = false, ...options }: SmokeOptions): Promise
   }
   if (!report.ok) process.exitCode = 1;
   console.log(json ? JSON.stringify(jsonOf(report)) : [...lines(report)].join("\n"));
+}
+
+function refuseAllowSingle({ allowSingle = false }: SmokeOptions): void {
+  if (!allowSingle) return;
+  throw new Fault(
+    "request.invalid",
+    "There is no `--allow-single` here; give `--expect 1` instead.",
+  );
 }
 
 function refuseContradiction({ expect, atMost }: SmokeOptions): void {
