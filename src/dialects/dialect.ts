@@ -200,6 +200,8 @@ export type StorageForm = {
   readItems(items: readonly unknown[]): readonly Item[];
   /** The answer in the body, or in the last event of a stream, that an upstream of this dialect sent. */
   answerIn(text: string): KeptAnswer | undefined;
+  /** Replaces the upstream's ids in its body or event; undefined if the answer's id is not at the place where the API writes it. */
+  relabel(text: string, ids: ShownIds): string | undefined;
   /** The body that shows a kept answer. */
   shownAnswer(answer: {
     readonly json: string;
@@ -209,6 +211,13 @@ export type StorageForm = {
   /** A kept item as a list of input shows it. */
   readonly shownItem: (item: Fields) => Fields;
   readonly conversations?: ConversationForm | undefined;
+};
+
+/** The ids that replace the upstream's in a stored answer. */
+export type ShownIds = {
+  readonly id: string;
+  /** The id of the answer that it continues, if the upstream was sent an id of its own for it. */
+  readonly previous?: string | undefined;
 };
 
 /** How requests of a dialect belong to conversations that are kept here. */
@@ -299,7 +308,7 @@ export type EventReader = {
 };
 
 export type WriteContext = {
-  /** The id of the answer, where the upstream's own cannot be shown. */
+  /** The id of the answer, unless the client is shown the upstream's. A stored answer always has this id. */
   readonly id: string;
   /** Seconds since the epoch. */
   readonly created: number;

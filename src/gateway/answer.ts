@@ -9,7 +9,7 @@ import { chain, type Stage } from "../stream/stage.ts";
 import { callComment, callHeaders } from "../telemetry/figures.ts";
 import { noStore } from "../store/none.ts";
 import { boundDecisions, MAX_DECISIONS, type Decision, type OnDecision } from "../turn/decision.ts";
-import type { TurnEvent, Usage } from "../turn/event.ts";
+import type { Frame, TurnEvent, Usage } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
 import type { Turn } from "../turn/turn.ts";
@@ -64,23 +64,24 @@ export function answerTurn(state: GatewayState, job: Job, options: AnswerOptions
   const watched = { figures, leftOut, report };
   const staging: StageOptions = { rules, clock: time, newId, ...watched, stopsAt };
   const limits = ruleStages(job.turn, staging);
-  const rounds = new Rounds(options.first, {
-    open: (round) => openRound(round, options.open(round), { job, staging, limits }),
-    ended: (round, fault) =>
-      options.roundEnded(round, { usage: rounds.usage ?? counted.seen.usage, fault }),
-    time,
-    maxLength: state.config.server.answer_limit,
-    turn: noting(options, report),
-  });
-  const thoughts = state.store === noStore ? undefined : keepThoughts(job, () => rounds.round.link);
-  const limited = limitedBy(limits, counted, staging, job.turn);
-  const stages = chain(rounds, thoughts === undefined ? limited : chain(thoughts, limited));
   const record = isStored(state, job) ? recordAnswer(job.dialect) : undefined;
   const context = writeContext(state, job, {
     report,
     record,
     closingComment: () => closingComment(figures, job),
   });
+  const rounds = new Rounds(options.first, {
+    open: (round) => openRound(round, options.open(round), { job, staging, limits }),
+    ended: (round, fault) =>
+      options.roundEnded(round, { usage: rounds.usage ?? counted.seen.usage, fault }),
+    time,
+    relabel: record === undefined ? undefined : relabeling(job, context.id),
+    maxLength: state.config.server.answer_limit,
+    turn: noting(options, report),
+  });
+  const thoughts = state.store === noStore ? undefined : keepThoughts(job, () => rounds.round.link);
+  const limited = limitedBy(limits, counted, staging, job.turn);
+  const stages = chain(rounds, thoughts === undefined ? limited : chain(thoughts, limited));
   let flow: Flow | undefined;
   const door = openDoor({
     dialect: job.dialect,
@@ -124,6 +125,16 @@ function limitedBy(
   if (stopsAt === undefined) return chain(limits, counted);
   return chain(limits, chain(estimateUsage(turn, limits.isDone, report), counted));
 }
+
+/** Replaces the upstream's ids in its frames by those under which the answer is stored. */
+const relabeling =
+  ({ dialect: { storage }, added }: Job, id: string) =>
+  (frame: Frame, { refers }: Round): Frame => {
+    const previous = refers ? added.previous : undefined;
+    const data = storage?.relabel(frame.data, { id, previous });
+    // If the id has another place in the frame, the door's writer takes over from the upstream.
+    return data === undefined ? { ...frame, forwardable: false } : { ...frame, data };
+  };
 
 /** Folds what the client is told, where the answer is to be kept. */
 function keptAnswer(

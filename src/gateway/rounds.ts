@@ -3,7 +3,7 @@ import { answerTooLong, lengthOf } from "../stream/length-limit.ts";
 import { joinRounds } from "../stream/join-rounds.ts";
 import type { PausableClock } from "../stream/pausable-clock.ts";
 import type { Emit, Stage } from "../stream/stage.ts";
-import type { TurnEvent, Usage } from "../turn/event.ts";
+import type { Frame, TurnEvent, Usage } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
 import type { Round } from "./round.ts";
@@ -52,6 +52,11 @@ export type RoundsOptions = {
   readonly ended: (round: Round, fault: Fault | undefined) => void;
   /** Stands still while a full reply holds the upstream up. */
   readonly time: Pick<PausableClock, "pause" | "resume">;
+  /**
+   * Replaces the upstream's answer id in a frame by the id under which the answer
+   * is stored: upstreams may repeat theirs. Not given: the answer is not stored.
+   */
+  readonly relabel?: ((frame: Frame, round: Round) => Frame) | undefined;
   /** Characters that the answer of a round may have. */
   readonly maxLength: number;
 };
@@ -189,13 +194,17 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
     if (event.type === "turn-fail") return this.#fail(event.fault);
     if (!this.#begun) this.#turn.begun?.();
     this.#begun = true;
+    const { relabel } = this.#options;
+    let shown = event;
     if (event.type === "turn-start") {
       this.#answerId = event.id;
       if (this.#isGoingOn) return;
-    }
-    if (this.#joined !== undefined) this.#joined.each(event, this.#emit);
-    else if (this.#turn.goOn === undefined) this.#emit(event);
-    else this.#show(event, this.#turn);
+      if (relabel !== undefined) shown = { ...event, id: undefined };
+    } else if (event.type === "frame" && event.hasAnswer === true && relabel !== undefined)
+      shown = relabel(event, this.#round);
+    if (this.#joined !== undefined) this.#joined.each(shown, this.#emit);
+    else if (this.#turn.goOn === undefined) this.#emit(shown);
+    else this.#show(shown, this.#turn);
   };
 
   /** Emits an event and notes what it means for another round in place of this one. */

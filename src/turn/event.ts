@@ -242,6 +242,8 @@ export type Frame = {
   readonly forwardable: boolean;
   /** `terminal`: the turn is over after it. `done`: the sentinel behind it. */
   readonly ends?: "terminal" | "done" | undefined;
+  /** The frame contains the answer object, and so the answer's id. */
+  readonly hasAnswer?: boolean | undefined;
   /** It only counts tokens. */
   readonly usageOnly?: boolean | undefined;
   /** The choices whose end it said: noted by `normalizeStream`, which holds their `turn-end` back. */

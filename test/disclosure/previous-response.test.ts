@@ -25,7 +25,7 @@ it.each([true, false])(
     const first = stream
       ? await client.responses.stream(asking).finalResponse()
       : await client.responses.create(asking);
-    expect(first.id).toBe("resp_0");
+    expect(first.id).not.toMatch(/^resp_\d$/);
     const [call] = first.output.flatMap((item) => (item.type === "function_call" ? [item] : []));
     const second = await client.responses.create({
       model: "m",

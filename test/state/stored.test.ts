@@ -257,7 +257,10 @@ describe("an upstream that keeps its answers", () => {
     const client = clientOf(served);
     const { id } = await client.responses.create({ model: "m", input: "Hi 0" });
     await client.responses.create({ model: "m", input: "Hi 1", previous_response_id: id });
-    expect(upstream.requests[1]?.body).toMatchObject({ previous_response_id: id, input: "Hi 1" });
+    expect(upstream.requests[1]?.body).toMatchObject({
+      previous_response_id: "resp_fake_0",
+      input: "Hi 1",
+    });
     forgets = true;
     await client.responses.create({ model: "m", input: "Hi 2", previous_response_id: id });
     const sent = upstream.requests.slice(2).map(({ body }) => wordsOf(body));

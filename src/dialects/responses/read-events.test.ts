@@ -321,6 +321,7 @@ describe("a whole Responses body", () => {
       data: JSON.stringify(body),
       forwardable: true,
       ends: "terminal",
+      hasAnswer: true,
       whole: true,
     });
   });

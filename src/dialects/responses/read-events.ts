@@ -80,8 +80,15 @@ class ResponsesReader implements EventReader {
     const sequence = this.#count(raw.sequence_number);
     const ends = this.#read(type, raw);
     if (!this.#frames) return;
-    const frame = { data, name: name ?? type, forwardable: this.#forwardable, ends, sequence };
-    emit({ type: "frame", ...frame });
+    emit({
+      type: "frame",
+      data,
+      name: name ?? type,
+      forwardable: this.#forwardable,
+      ends,
+      sequence,
+      hasAnswer: raw.response !== undefined,
+    });
   }
 
   whole(text: string, emit: Emit<Event>): void {
@@ -98,6 +105,7 @@ class ResponsesReader implements EventReader {
         data: text,
         forwardable: this.#forwardable,
         ends: "terminal",
+        hasAnswer: true,
         whole: true,
       });
   }

@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { storage } from "./storage.ts";
 
 const newId = (prefix: string): string => `${prefix}_new`;
@@ -38,4 +38,36 @@ it("knows its own answers from what else is kept", () => {
   expect(storage.isOwn('{"id":"a\\"b","object":"response","status":"completed"}')).toBe(true);
   expect(storage.isOwn('{"type":"thread","root":"msg_1"}')).toBe(false);
   expect(storage.isOwn('{"id":"chatcmpl-1","object":"chat.completion"}')).toBe(false);
+});
+
+describe("the id of an answer that an upstream sent", () => {
+  const ids = { id: "resp_ours", previous: "resp_before" };
+
+  it.each([
+    ['{"id":"a","object":"response"}', '{"id":"resp_ours","object":"response"}'],
+    [' {\n "id" : "a\\"b", "x": 1}', ' {\n "id" : "resp_ours", "x": 1}'],
+    [
+      '{"type":"response.created","sequence_number":0,"response":{"id":"a","output":[{"id":"a"}]}}',
+      '{"type":"response.created","sequence_number":0,"response":{"id":"resp_ours","output":[{"id":"a"}]}}',
+    ],
+    [
+      '{"response": {"id": "a", "previous_response_id": "b"}, "type": "response.completed"}',
+      '{"response": {"id": "resp_ours", "previous_response_id": "resp_before"}, "type": "response.completed"}',
+    ],
+    [
+      '{"id":"a","instructions":"\\"previous_response_id\\":\\"b\\"","previous_response_id":"b"}',
+      '{"id":"resp_ours","instructions":"\\"previous_response_id\\":\\"b\\"","previous_response_id":"resp_before"}',
+    ],
+  ])("is replaced where the API writes it: %s", (sent, shown) => {
+    expect(storage.relabel(sent, ids)).toBe(shown);
+  });
+
+  it.each([
+    '{"object":"response","id":"a"}',
+    '{"type":"response.created","response":{"object":"response","id":"a"}}',
+    '{"id":null}',
+    "[]",
+  ])("is looked for nowhere else: %s", (sent) => {
+    expect(storage.relabel(sent, ids)).toBeUndefined();
+  });
 });

@@ -26,6 +26,14 @@ export const storage: StorageForm = {
     const response = isFields(value) && isFields(value.response) ? value.response : value;
     return isFields(response) ? keptAnswer(response) : undefined;
   },
+  relabel(text, { id, previous }) {
+    const place = ANSWER_ID.exec(text);
+    if (place === null) return undefined;
+    const [all, before = ""] = place;
+    const shown = `${before}${JSON.stringify(id)}${text.slice(all.length)}`;
+    if (previous === undefined) return shown;
+    return shown.replace(PREVIOUS, (_, field: string) => field + JSON.stringify(previous));
+  },
   shownAnswer({ json, shared, items }) {
     const tools = shared === undefined ? "" : `,"tools":${shared.text}`;
     return `${json.slice(0, -1)}${tools},"output":[${items.join(",")}]}`;
@@ -36,6 +44,12 @@ export const storage: StorageForm = {
 
 /** All that is kept here begins so, whoever wrote it. */
 const OWN = /^\{"id":"(?:[^"\\]|\\.)*","object":"response"/;
+
+/** The id of the answer in a body or an event. The API writes the id as the first field of the answer. */
+const ANSWER_ID =
+  /^(\s*\{(?:(?:\s*"(?:type|sequence_number)"\s*:\s*(?:"[^"\\]*"|\d+)\s*,)*\s*"response"\s*:\s*\{)?\s*"id"\s*:\s*)"(?:[^"\\]|\\.)*"/;
+/** Matches no text within a string, because quotes are escaped there. */
+const PREVIOUS = /("previous_response_id"\s*:\s*)"(?:[^"\\]|\\.)*"/;
 
 const userMessage = (text: string): Fields => ({
   type: "message",
