@@ -124,6 +124,7 @@ const overridable = {
     "none",
   ]),
   reasons: z.boolean(),
+  families: z.array(z.string().min(1)),
   thinking: z.strictObject(thinking).partial({ display: true, leads: true }),
   maxTokens: z.int().positive(),
   maxUser: z.int().positive(),

@@ -19,6 +19,7 @@ import { gatewayStatus, type GatewayStatus } from "./gateway-status.ts";
 import { foreignHostOf, originPolicyOf, type OriginPolicy } from "./origins.ts";
 import { openPlatform, type OpenPlatform } from "./extensions.ts";
 import type { GatewayState, Platform } from "./state.ts";
+import { listModels } from "./models.ts";
 import { openStore } from "./open-store.ts";
 import { sealBox } from "./seal-box.ts";
 import { RunningTurns, type RunningTurnView } from "./running-turns.ts";
@@ -110,7 +111,10 @@ export function openGateway(config: Config, platform: Platform): Gateway {
     },
     socketTenant: (request) => (stopping ? undefined : socketTenant(state, request)),
     fetch: (request) => serveFetch(request, { ...state, ...entry, bodyBudget }),
-    start: () => state.store.start(),
+    start: () => {
+      state.store.start();
+      learnModels(state);
+    },
     reconfigure(next) {
       state = buildState(next, made, state);
     },
@@ -155,6 +159,11 @@ function socketTenant(
   } catch {
     return undefined; // `handle` throws the same, and answers with it.
   }
+}
+
+/** Without a `"*"` the lists of the upstreams decide where a model name leads: they are fetched ahead. */
+function learnModels({ config, upstreams, clock }: GatewayState): void {
+  if (!Object.hasOwn(config.models, "*")) void listModels(config, upstreams, clock);
 }
 
 type Lasting = OpenPlatform & Pick<GatewayState, "metrics" | "routes" | "bus" | "recent">;

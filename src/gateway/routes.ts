@@ -2,6 +2,7 @@
 
 import type { DoorDialect, PathParams, SocketRequest } from "../dialects/dialect.ts";
 import type { DialectRegistry, DoorEntry } from "../dialects/registry.ts";
+import { nearest } from "../diagnostics/nearest.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Turn } from "../turn/turn.ts";
@@ -36,6 +37,7 @@ import {
   serveResponse,
 } from "./response-routes.ts";
 import { sendJson } from "./send-json.ts";
+import { serveStartPage } from "./start-page.ts";
 import { serveMetrics, serveReadiness } from "./status-routes.ts";
 import { serveTokenCount } from "./token-count.ts";
 import { withOwnId } from "./thread.ts";
@@ -97,6 +99,7 @@ const ownRoutes: readonly Route[] = [
     always: true,
     serve: (context) => sendJson(context, 200, { status: "ok" }),
   },
+  { method: "GET", path: "/", open: true, serve: serveStartPage },
   { method: "GET", path: "/readyz", open: true, serve: serveReadiness },
   { method: "GET", path: "/metrics", open: true, always: true, serve: serveMetrics },
 ];
@@ -192,11 +195,12 @@ type Found = { readonly route: Route; readonly rest: string; readonly params: Pa
  * The route for a path, with what its `*` and the names in it stood for. HEAD is
  * GET; the host leaves the body out.
  */
-export function findRoute({ routes, exact }: RouteTable, method: string, path: string): Found {
-  const place = path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
+export function findRoute(table: RouteTable, method: string, path: string): Found {
+  const { routes, exact } = table;
   const wanted = method === "HEAD" ? "GET" : method;
-  const known = exact.get(`${wanted} ${place}`);
+  const known = exact.get(`${wanted} ${path}`);
   if (known !== undefined) return { route: known, rest: "", params: {} };
+  const place = placeOf(table, path);
   const there = routes.filter((route) => matchPath(route.path, place) !== undefined);
   const route = there.find((candidate) => candidate.method === wanted);
   const { "*": rest = "", ...params } = matchPath(route?.path ?? "", place) ?? {};
@@ -207,19 +211,33 @@ export function findRoute({ routes, exact }: RouteTable, method: string, path: s
     throw new Fault("request.method", `${path} takes ${methods.join(" and ")}, not ${method}.`, {
       allow: methods.join(", ").replace("GET", "GET, HEAD"),
     });
-  const list = offered.map((one) => `${one.method} ${one.path}`).join(", ");
+  const asked = place.slice(0, 200);
+  const near = nearest(asked, [...new Set(offered.map((one) => one.path))]);
   throw new Fault(
     "request.route",
-    `There is no ${path.slice(0, 200)} here; the routes are ${list}.${isMisled(place) ? " A client's base URL ends in /v1." : ""}`,
+    `There is no ${asked} here; ${near === undefined ? "a client's base URL is this address, with or without /v1" : `the nearest route is ${near}`}.`,
   );
 }
 
-/** Whether a path looks as if its client had the base URL wrong: without its `/v1`, twice with it, or below something. */
-const isMisled = (path: string): boolean => !/^\/v1\/(?!v1(?:\/|$))/.test(path);
+/**
+ * A path as the routes have it: base URLs come with `/v1`, without it, and, with
+ * clients that add it themselves, twice with it.
+ */
+function placeOf(table: RouteTable, path: string): string {
+  const place = path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
+  if (isRouted(table, place)) return place;
+  const versioned = `/v1${place.replace(/^(?:\/v1)+(?=\/)/, "")}`;
+  return isRouted(table, versioned) ? versioned : place;
+}
+
+const isRouted = ({ routes }: RouteTable, place: string): boolean =>
+  routes.some((route) => matchPath(route.path, place) !== undefined);
 
 /** The door whose clients ask for a path, for refusals in its own form. */
-export const doorAt = ({ routes }: RouteTable, path: string): DoorDialect | undefined =>
-  routes.find((route) => matchPath(route.path, path.replace(/(?<=.)\/$/, "")) !== undefined)?.door;
+export function doorAt(table: RouteTable, path: string): DoorDialect | undefined {
+  const place = placeOf(table, path);
+  return table.routes.find((route) => matchPath(route.path, place) !== undefined)?.door;
+}
 
 function serveTurn(asked: RequestContext, dialect: DoorDialect): void | Promise<void> {
   const { session } = asked.exchange;

@@ -1,7 +1,10 @@
+import { nearest } from "../diagnostics/nearest.ts";
+import { isOwnModel } from "../profiles/models.ts";
 import { Fault } from "../turn/fault.ts";
 import { ownOf } from "../turn/json.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
 import type { Config } from "./config.ts";
+import { isListed, listedNames } from "./models.ts";
 import { usersOf } from "./upstreams.ts";
 import type { Users } from "./users.ts";
 
@@ -33,7 +36,12 @@ type NamedChains = { readonly config: Config; readonly chains: Map<string, Chain
 /** The chains of the names under `models`: made once for as long as a configuration stands. */
 const namedChains = new WeakMap<ReadonlyMap<string, Upstream>, NamedChains>();
 
-/** Where a model of this name is to be had, best first. */
+/**
+ * Where a model of this name is to be had, best first: as `models` says; at the
+ * upstream that is named before a slash; wherever `"*"` leads; without a `"*"`,
+ * at the upstream that lists the model, or else at one whose provider's models
+ * have such names.
+ */
 export function selectChain(
   name: string,
   config: Config,
@@ -41,12 +49,7 @@ export function selectChain(
 ): Chain {
   const places = named(config, name);
   if (places === undefined)
-    return chainOf(
-      isDirect(name, upstreams) ? [name] : named(config, "*"),
-      name,
-      config,
-      upstreams,
-    );
+    return chainOf(unnamed(name, config, upstreams), name, config, upstreams);
   let made = namedChains.get(upstreams);
   if (made?.config !== config) namedChains.set(upstreams, (made = { config, chains: new Map() }));
   let chain = made.chains.get(name);
@@ -65,6 +68,21 @@ function chainOf(
   const [first, ...rest] = places.map((place) => linkTo(place, name, upstreams));
   if (first === undefined) throw unknownModel(name, config, upstreams);
   return [first, ...rest];
+}
+
+function unnamed(
+  name: string,
+  config: Config,
+  upstreams: ReadonlyMap<string, Upstream>,
+): readonly string[] | undefined {
+  if (isDirect(name, upstreams)) return [name];
+  const rest = named(config, "*");
+  if (rest !== undefined) return rest;
+  const all = [...upstreams.values()];
+  const owner =
+    all.find((upstream) => isListed(upstream, name)) ??
+    all.find(({ profile }) => isOwnModel(profile, name));
+  return owner === undefined ? undefined : [`${owner.name}/${name}`];
 }
 
 const named = ({ models }: Config, name: string): readonly string[] | undefined =>
@@ -96,13 +114,14 @@ function unknownModel(
   config: Config,
   upstreams: ReadonlyMap<string, Upstream>,
 ): Fault {
-  const known = [
-    ...Object.keys(config.models).filter((model) => model !== "*"),
-    ...[...upstreams.keys()].map((upstream) => `${upstream}/<model>`),
-  ];
+  const names = Object.keys(config.models).filter((model) => model !== "*");
+  const listed = [...upstreams.values()].flatMap(listedNames);
+  const bare = listed.map((model) => model.slice(model.indexOf("/") + 1));
+  const near = nearest(name.slice(0, 200), [...names, ...bare, ...listed]);
+  const known = [...names, ...[...upstreams.keys()].map((upstream) => `${upstream}/<model>`)];
   return new Fault(
     "model.unknown",
-    `There is no model \`${name.slice(0, 200)}\` here. Known: ${known.join(", ")}. Add it under \`models\`, or set \`"*"\` there to answer for every name.`,
+    `There is no model \`${name.slice(0, 200)}\` here.${near === undefined ? "" : ` Did you mean \`${near}\`?`} Known: ${known.join(", ")}. Add it under \`models\`, or set \`"*"\` there to answer for every name.`,
     { param: "model" },
   );
 }

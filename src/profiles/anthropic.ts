@@ -17,6 +17,7 @@ const lateSystem = { lateSystem: true } as const;
 export const anthropic = extendProfile(genericMessages, {
   name: "anthropic",
   provider: "anthropic",
+  families: ["claude-*"],
   tools: {
     kinds: {
       web_search: "native",

@@ -13,6 +13,20 @@ import { functionsOnly, NO_LIMIT } from "./extend.ts";
 export const codex: Profile = {
   name: "codex",
   provider: "openai",
+  families: [
+    "gpt-*",
+    "chatgpt-*",
+    "codex-*",
+    "o1*",
+    "o2*",
+    "o3*",
+    "o4*",
+    "o5*",
+    "o6*",
+    "o7*",
+    "o8*",
+    "o9*",
+  ],
   dialect: "codex",
   tools: {
     kinds: functionsOnly,

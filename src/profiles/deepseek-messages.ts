@@ -12,6 +12,7 @@ import { genericMessages } from "./generic-messages.ts";
 export const deepseekMessages = extendProfile(genericMessages, {
   name: "deepseek-messages",
   provider: "deepseek",
+  families: ["deepseek-*"],
   tools: { choice: ["auto", "none"] },
   params: { topK: null, user: null, serviceTier: null, parallelCalls: null },
   formats: ["text"],

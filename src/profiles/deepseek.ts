@@ -16,6 +16,7 @@ const on = { thinking: { type: "enabled" } };
 export const deepseek = extendProfile(genericChat, {
   name: "deepseek",
   provider: "deepseek",
+  families: ["deepseek-*"],
   tools: { choice: ["auto", "none"], schema: { strict: false } },
   params: {
     ...openaiOnly,

@@ -2,14 +2,14 @@ import { isFields } from "../turn/json.ts";
 import type { Difference, Profile } from "../turn/profile.ts";
 import type { Fields } from "../turn/turn.ts";
 
-type Extension = Difference & Partial<Pick<Profile, "name" | "provider" | "models">>;
+type Extension = Difference & Partial<Pick<Profile, "name" | "provider" | "families" | "models">>;
 
 /** A profile with the differences in place: groups are merged by key, lists are replaced. */
 export function extendProfile(
   base: Profile,
-  { name = base.name, provider, models: own = [], ...rest }: Extension,
+  { name = base.name, provider, families, models: own = [], ...rest }: Extension,
 ): Profile {
-  const profile = merge(base, { name, provider, ...rest }) as Profile;
+  const profile = merge(base, { name, provider, families, ...rest }) as Profile;
   // What is said here of all models holds for those too that the base sets apart.
   const models =
     base.models === undefined ? own : [...base.models, { match: "*", ...rest }, ...own];

@@ -17,6 +17,7 @@ import { genericChat } from "./generic-chat.ts";
 export const gemini = extendProfile(genericChat, {
   name: "gemini",
   provider: "gcp.gemini",
+  families: ["gemini-*", "gemma-*"],
   tools: {
     names: { first: "A-Za-z_" },
     schema: {

@@ -13,6 +13,7 @@ import { genericChat } from "./generic-chat.ts";
 export const groq = extendProfile(genericChat, {
   name: "groq",
   provider: "groq",
+  families: ["llama-*"],
   params: {
     ...openaiOnly,
     maxTokens: "max_completion_tokens",

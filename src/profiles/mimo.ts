@@ -13,6 +13,7 @@ import { genericChat } from "./generic-chat.ts";
  */
 export const mimo = extendProfile(genericChat, {
   name: "mimo",
+  families: ["mimo-*"],
   tools: {
     kinds: { web_search: "native" },
     choice: ["auto"],

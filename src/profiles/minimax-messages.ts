@@ -9,6 +9,7 @@ import { genericMessages } from "./generic-messages.ts";
  */
 export const minimaxMessages = extendProfile(genericMessages, {
   name: "minimax-messages",
+  families: ["minimax-*"],
   params: { topK: null, stop: null, serviceTier: null },
   formats: ["text"],
   thinking: { forms: ["enabled", "disabled"], efforts: [] },

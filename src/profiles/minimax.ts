@@ -13,6 +13,7 @@ const on = { thinking: { type: "adaptive" } };
  */
 export const minimax = extendProfile(genericChat, {
   name: "minimax",
+  families: ["minimax-*"],
   tools: { choice: ["auto"], schema: { strict: false } },
   params: {
     ...openaiOnly,

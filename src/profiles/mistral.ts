@@ -16,6 +16,15 @@ import { genericChat } from "./generic-chat.ts";
 export const mistral = extendProfile(genericChat, {
   name: "mistral",
   provider: "mistral_ai",
+  families: [
+    "mistral-*",
+    "ministral-*",
+    "codestral-*",
+    "devstral-*",
+    "magistral-*",
+    "pixtral-*",
+    "open-mistral-*",
+  ],
   tools: { cached: false },
   params: {
     ...openaiOnly,

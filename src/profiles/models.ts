@@ -32,6 +32,12 @@ export function modelProfile(profile: Profile, model: string): Profile {
   return found;
 }
 
+/** True if a model of this name is one of the provider's own. */
+export const isOwnModel = ({ families }: Profile, model: string): boolean =>
+  families !== undefined && model.length <= LONGEST && familyPattern(families).test(model);
+
+const familyPattern = memoizeByIdentity((families: readonly string[]) => patternOf(families));
+
 const learn = memoizeByIdentity(({ models = [] }: Profile): Known => ({
   entries: models.map(({ match, ...difference }) => ({ match: patternOf(match), difference })),
   byModel: new Map(),

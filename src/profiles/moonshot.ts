@@ -22,6 +22,7 @@ const off = { thinking: { type: "disabled" } };
 export const moonshot = extendProfile(genericChat, {
   name: "moonshot",
   provider: "moonshot_ai",
+  families: ["kimi-*", "moonshot-*"],
   tools: {
     names: { first: "A-Za-z" },
     choice: ["auto", "none"],

@@ -14,6 +14,20 @@ import { genericChat } from "./generic-chat.ts";
 export const openai = extendProfile(genericChat, {
   name: "openai",
   provider: "openai",
+  families: [
+    "gpt-*",
+    "chatgpt-*",
+    "codex-*",
+    "o1*",
+    "o2*",
+    "o3*",
+    "o4*",
+    "o5*",
+    "o6*",
+    "o7*",
+    "o8*",
+    "o9*",
+  ],
   tools: {
     kinds: { custom: "native" },
     choice: ["auto", "none", "required", "function", "allowed"],

@@ -12,6 +12,7 @@ import { genericChat } from "./generic-chat.ts";
  */
 export const openrouter = extendProfile(genericChat, {
   name: "openrouter",
+  families: ["*/*"],
   tools: {
     kinds: { web_search: "native" },
     builtins: {

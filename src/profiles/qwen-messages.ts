@@ -9,6 +9,7 @@ import { genericMessages } from "./generic-messages.ts";
  */
 export const qwenMessages = extendProfile(genericMessages, {
   name: "qwen-messages",
+  families: ["qwen*", "qwq*", "qvq*"],
   params: { serviceTier: null, user: null },
   formats: ["text"],
   thinking: { forms: ["enabled", "disabled"], efforts: [] },

@@ -15,6 +15,7 @@ const on = { enable_thinking: true };
  */
 export const qwen = extendProfile(genericChat, {
   name: "qwen",
+  families: ["qwen*", "qwq*", "qvq*"],
   tools: { choice: ["auto", "none"] },
   params: {
     ...openaiOnly,

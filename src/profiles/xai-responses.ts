@@ -13,6 +13,7 @@ import { grokEfforts } from "./xai.ts";
 export const xaiResponses = extendProfile(genericResponses, {
   name: "xai-responses",
   provider: "x_ai",
+  families: ["grok-*"],
   tools: {
     kinds: {
       function: "native",

@@ -39,6 +39,7 @@ export const grokEfforts = {
 export const xai = extendProfile(genericChat, {
   name: "xai",
   provider: "x_ai",
+  families: ["grok-*"],
   params: {
     ...openaiOnly,
     maxTokens: "max_completion_tokens",

@@ -10,6 +10,7 @@ import { genericMessages } from "./generic-messages.ts";
  */
 export const zhipuMessages = extendProfile(genericMessages, {
   name: "zhipu-messages",
+  families: ["glm-*"],
   tools: { choice: ["auto", "none"] },
   params: { topK: null, serviceTier: null, user: null },
   formats: ["text"],

@@ -18,6 +18,7 @@ const off = { thinking: { type: "disabled" } };
  */
 export const zhipu = extendProfile(genericChat, {
   name: "zhipu",
+  families: ["glm-*"],
   tools: {
     kinds: { web_search: "native", file_search: "native" },
     choice: ["auto"],

@@ -149,6 +149,8 @@ export type Profile = {
   readonly name: string;
   /** Whose service it is, as OpenTelemetry's conventions call it; none: whoever runs the upstream. */
   readonly provider?: string | undefined;
+  /** Names of the provider's own models; `claude-*` stands for all that begin so. */
+  readonly families?: readonly string[] | undefined;
   readonly dialect: DialectName;
   readonly tools: {
     /** By kind; `*` answers for the kinds not named. */

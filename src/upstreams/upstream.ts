@@ -19,6 +19,8 @@ export type Upstream = {
   readonly emitsFrames?: boolean | undefined;
   /** Whether it shows a `tap` the bytes of its requests and answers. */
   readonly showsBytes?: boolean | undefined;
+  /** Whether it is the embedded demo, which no program is to choose while there is a model. */
+  readonly isDemo?: boolean | undefined;
   /** Makes the request ready to send, without any I/O. */
   prepare(turn: Turn<UpstreamName>, to: Target): Prepared;
   /** The models it lists itself, if it can. */

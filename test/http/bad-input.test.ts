@@ -311,8 +311,8 @@ function replaced(value: Body, path: Path, by: unknown): unknown {
 }
 
 describe("the gateway", () => {
-  it("knows its routes, and names them to those who miss", async () => {
-    for (const path of ["/v1/completions", "/chat/completions", "/", "/v1/%ff", "/v1//responses"]) {
+  it("answers a path that it does not know with 404", async () => {
+    for (const path of ["/v1/completions", "/chat/completion", "/v1/%ff", "/v1//responses"]) {
       const response = await fetch(served.url + path, { headers: { "x-api-key": KEY } });
       expect(response.status).toBe(404);
       expect(await errorOf(response)).toMatchObject({ code: "request.route" });
@@ -320,14 +320,11 @@ describe("the gateway", () => {
   });
 
   it.each([
-    ["/chat/completions", true],
-    ["/v1/v1/chat/completions", true],
-    ["/openai/deployments/gpt/chat/completions", true],
-    ["/v1/embeddings", false],
-    ["/v1/responses/resp_1", false],
-  ])("says for %s how a base URL ends: %s", async (path, isSaid) => {
+    ["/openai/deployments/gpt/chat/completions", "a client's base URL is this address"],
+    ["/v1/respones", "the nearest route is /v1/responses."],
+  ])("says for %s what was meant", async (path, said) => {
     const response = await fetch(served.url + path, { headers: { "x-api-key": KEY } });
-    expect((await errorOf(response)).message.includes("base URL ends in /v1")).toBe(isSaid);
+    expect((await errorOf(response)).message).toContain(said);
   });
 
   it("answers an upgrade with 426 where WebSockets are off, so that Codex goes on over HTTP", async () => {

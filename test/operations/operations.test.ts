@@ -3,6 +3,8 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { configSchema, parseConfig } from "../../src/gateway/config.ts";
+import { builtinDialects } from "../../src/dialects/registry.ts";
+import { routeTable } from "../../src/gateway/routes.ts";
 import { readUsageQuery, usageBody, usageEntry } from "../../src/gateway/usage-report.ts";
 import { flags } from "../../src/host/config/env.ts";
 import { logLevels } from "../../src/host/config/log-level.ts";
@@ -146,10 +148,9 @@ describe("what operators read", () => {
   });
 
   it("has every route", async () => {
-    await using served = await serve({});
-    const text = await (await fetch(`${served.url}/v1/nothing`)).text();
-    const [, list = ""] = /the routes are (.*?)\./.exec(text) ?? [];
-    expect(unsaid(list.split(", "))).toEqual([]);
+    const { routes } = routeTable(builtinDialects);
+    const offered = routes.filter(({ refuses }) => refuses !== true);
+    expect(unsaid(offered.map(({ method, path }) => `${method} ${path}`))).toEqual([]);
   });
 
   it("has every variable of the environment", () => {

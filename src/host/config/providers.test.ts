@@ -25,13 +25,16 @@ describe("zero configuration", () => {
 
   it("makes an upstream of each well-known key", () => {
     const config = configOf(load({ GROQ_API_KEY: "g", DEEPSEEK_API_KEY: "d", OPENAI_API_KEY: "" }));
-    expect(Object.keys(config.upstreams)).toEqual(["deepseek", "groq", "demo"]);
+    expect(Object.keys(config.upstreams)).toEqual(["deepseek", "groq"]);
     expect(config.upstreams["deepseek"]).toMatchObject({
       dialect: "chat",
       base_url: "https://api.deepseek.com/v1",
       api_key: "d",
     });
-    expect(config.models["*"]).toEqual(["deepseek/deepseek-v4-pro"]);
+    expect(config.models).toEqual({});
+    expect(configOf(load({ DEEPSEEK_API_KEY: "d" })).models).toEqual({
+      "*": ["deepseek/deepseek-v4-pro"],
+    });
   });
 
   it.each(Object.entries(providers))("knows what %s takes", (_, { profile, dialect }) => {

@@ -123,24 +123,60 @@ export type ZeroConfig = {
   readonly models: Readonly<Record<string, string>>;
 };
 
-/** Configuration from keys in the environment alone. The embedded demo is always there. */
+/**
+ * Configuration from keys in the environment alone. One upstream answers for
+ * every model name; of several, each answers for the names of its own models.
+ * The embedded demo answers only if there is nothing else.
+ */
 export function zeroConfig(env: Environment): ZeroConfig {
   const upstreams: Record<string, unknown> = {};
-  let rest: string | undefined;
+  const places: string[] = [];
   for (const [name, provider] of Object.entries<Provider>(providers)) {
-    const key = provider.env.find((variable) => (env[variable] ?? "") !== "");
+    const key = keyVariable(provider, env);
     if (key === undefined) continue;
-    const { base_url, dialect, profile, model } = provider;
-    upstreams[name] = { dialect, profile, base_url, api_key: env[key] };
-    rest ??= `${name}/${model}`;
+    const { dialect, profile, model } = provider;
+    upstreams[name] = {
+      dialect,
+      profile,
+      base_url: addressOf(provider, key, env),
+      api_key: env[key],
+    };
+    places.push(`${name}/${model}`);
   }
   if (isCodexSignedIn(env)) {
     upstreams["codex"] = { dialect: "codex" };
-    rest ??= "codex/*";
+    places.push("codex/*");
   }
-  upstreams.demo = { dialect: "scripted" };
-  return { upstreams, models: { demo: "demo/demo", "*": rest ?? "demo/demo" } };
+  const [first, ...others] = places;
+  if (first === undefined)
+    return {
+      upstreams: { demo: { dialect: "scripted" } },
+      models: { demo: "demo/demo", "*": "demo/demo" },
+    };
+  return { upstreams, models: others.length === 0 ? { "*": first } : {} };
 }
+
+/** The variable that holds a provider's key, if one does. */
+export const keyVariable = (
+  { env: names }: { readonly env: readonly string[] },
+  env: Environment,
+): string | undefined => names.find((name) => (env[name] ?? "") !== "");
+
+/**
+ * Where a provider is reached: the variable that its SDKs read, such as
+ * `OPENAI_BASE_URL`, may name another address. One without a path is given the
+ * path of the provider's own. This gateway's address is passed over: it stands
+ * there for agents.
+ */
+function addressOf({ base_url }: Provider, key: string, env: Environment): string {
+  const named = URL.parse(env[key.replace(/_API_KEY$/, "_BASE_URL")] ?? "");
+  if (named === null || isThisGateway(named, env)) return base_url;
+  if (named.pathname === "/") named.pathname = new URL(base_url).pathname;
+  return named.href.replace(/\/$/, "");
+}
+
+const isThisGateway = ({ hostname, port }: URL, env: Environment): boolean =>
+  /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname) && port === (env["PORT"] || "11435");
 
 /** Codex brings its own sign-in: with both it and that there, nothing has to be configured. */
 const isCodexSignedIn = (env: Environment): boolean =>

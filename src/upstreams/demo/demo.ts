@@ -25,6 +25,7 @@ export function demoUpstream({ name = "demo", profile = demo }: DemoOptions = {}
   return {
     name,
     profile,
+    isDemo: true,
     prepare: (turn, { model }) => ({
       decisions: writeParams(turn, chat, profile).decisions,
       // The reply is made before the stream starts: what throws here fails the request, not the stream.

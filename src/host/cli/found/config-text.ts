@@ -15,22 +15,44 @@ type Entry = {
  */
 export function configText(found: Found): string {
   const entries = [...keyEntries(found), ...serverEntries(found)];
-  const rest = entries[0];
+  const [first, ...others] = entries;
+  const isDemo = first === undefined;
   const lines = [
     "# Written by `patchbay init`. `patchbay check` says what is wrong with it,",
     "# `patchbay serve` takes it up, and a running gateway takes up what is changed here.",
     "upstreams:",
     ...entries.flatMap(entryLines),
-    "  demo: { dialect: scripted }   # the embedded demo model, which needs no key",
-    "models:   # what clients ask for: upstream/model; a list is tried in order",
-    ...found.servers.flatMap(({ name, models }) =>
-      models.map((model) => `  ${JSON.stringify(model)}: ${JSON.stringify(`${name}/${model}`)}`),
-    ),
-    "  demo: demo/demo",
-    `  "*": ${rest === undefined ? "demo/demo" : JSON.stringify(`${rest.name}/${rest.model}`)}   # every other name`,
+    ...(isDemo
+      ? ["  demo: { dialect: scripted }   # the embedded demo model, which needs no key"]
+      : []),
+    ...modelLines(found, first, others),
   ];
   return `${lines.join("\n")}\n`;
 }
+
+const placeOf = ({ name, model }: Entry): string => JSON.stringify(`${name}/${model}`);
+
+function modelLines(
+  { servers }: Found,
+  first: Entry | undefined,
+  others: readonly Entry[],
+): readonly string[] {
+  const listed = servers.flatMap(({ name, models }) =>
+    models.map((model) => `  ${JSON.stringify(model)}: ${JSON.stringify(`${name}/${model}`)}`),
+  );
+  const head = "models:   # what clients ask for: upstream/model; a list is tried in order";
+  const rest = "   # every other name";
+  if (first === undefined) return [head, "  demo: demo/demo", `  "*": demo/demo${rest}`];
+  if (others.length === 0) return [head, ...listed, `  "*": ${placeOf(first)}${rest}`];
+  return [...(listed.length === 0 ? [] : [head, ...listed]), ...severalLines(first)];
+}
+
+/** An explicit `"*"` would send the models of every provider to one of them. */
+const severalLines = (first: Entry): readonly string[] => [
+  "# A model name that is not under `models` goes to the upstream whose provider has such models:",
+  "# claude-* to Anthropic, gpt-* to OpenAI. To answer for every other name too, add there:",
+  `#   "*": ${placeOf(first)}`,
+];
 
 const keyEntries = ({ keys }: Found): Entry[] =>
   keys.map(({ provider, variable }) => {

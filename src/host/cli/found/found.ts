@@ -1,5 +1,5 @@
 import type { Environment } from "../../config/env.ts";
-import { providers } from "../../config/providers.ts";
+import { keyVariable, providers } from "../../config/providers.ts";
 import { onPath } from "../../../upstreams/codex/command.ts";
 import { agents } from "../launch/agents.ts";
 import { findLocalServers, type LocalServer } from "./local-servers.ts";
@@ -37,7 +37,7 @@ export async function findAll(
 function keysIn(env: Environment): FoundKey[] {
   const named = Object.entries(providers) as [keyof typeof providers, { env: readonly string[] }][];
   return named.flatMap(([provider, { env: variables }]) => {
-    const variable = variables.find((one) => (env[one] ?? "") !== "");
+    const variable = keyVariable({ env: variables }, env);
     return variable === undefined ? [] : [{ provider, variable }];
   });
 }
