@@ -135,7 +135,7 @@ describe("an agent that is launched", () => {
     expect((await launch(home, "opencod")).errors).toContain("Did you mean `opencode`?");
     home.program("goose", asking);
     home.write("work/patchbay.yaml", "upstreams: { a: { dialect: chatt } }\n");
-    const { code, errors } = await launch(home, "goose");
+    const { code, errors } = await launch(home, "goose", "--config", "patchbay.yaml");
     expect(code).toBe(1);
     expect(errors).toMatch(/patchbay\.yaml:1.*dialect/);
   });

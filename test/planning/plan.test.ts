@@ -197,7 +197,7 @@ describe("patchbay plan", () => {
   afterAll(() => rmSync(folder, { recursive: true }));
   const cli = join(import.meta.dirname, "../../src/host/cli/cli.ts");
   const plan = (...args: string[]): Promise<{ stdout: string }> =>
-    promisify(execFile)(process.execPath, [cli, "plan", ...args], {
+    promisify(execFile)(process.execPath, [cli, "plan", "--config", "patchbay.json", ...args], {
       cwd: folder,
       env: { ...process.env, ...compileCache },
     });

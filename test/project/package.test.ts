@@ -177,11 +177,15 @@ describe("the package", () => {
       CREDENTIALS_DIRECTORY: place,
     };
     const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
-    const child = spawn(process.execPath, [bin(), "serve", "--port", "0"], {
-      cwd: place,
-      env,
-      ...nobody,
-    });
+    const child = spawn(
+      process.execPath,
+      [bin(), "serve", "--port", "0", "--config", "patchbay.yaml"],
+      {
+        cwd: place,
+        env,
+        ...nobody,
+      },
+    );
     const [line] = (await once(createInterface(child.stdout), "line")) as [string];
     const url = /http:\/\/127\.0\.0\.1:\d+/.exec(line)?.[0] ?? "";
     await run(process.execPath, [bin(), "health", "--url", url]);

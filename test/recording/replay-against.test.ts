@@ -209,7 +209,7 @@ describe("patchbay replay --against", { timeout: 60_000 }, () => {
     );
     await using terminal = openTerminal();
     const file = terminal.write("one.bundle.jsonl", await bundleOf({}));
-    terminal.write("patchbay.yaml", JSON.stringify(onto("chat", upstream.url)));
+    terminal.configure(JSON.stringify(onto("chat", upstream.url)));
     const replayed = (...options: string[]) =>
       terminal.patchbay("replay", file, "--against", "fake", ...options);
     const recorded = "Recorded: 200, text, calls of get_weather";
@@ -249,7 +249,7 @@ describe("patchbay replay --against", { timeout: 60_000 }, () => {
   it("compares nothing where nobody answers", async () => {
     await using terminal = openTerminal();
     const file = terminal.write("one.bundle.jsonl", await bundleOf({}));
-    terminal.write("patchbay.yaml", JSON.stringify(onto("chat", nobody)));
+    terminal.configure(JSON.stringify(onto("chat", nobody)));
     const { code, out } = await terminal.patchbay("replay", file, "--against", "fake");
     expect(out).toContain("fake/m: 502, Upstream `fake` at http://127.0.0.1:9 cannot be reached");
     expect(out).toContain("Nothing was compared, since the upstream did not answer.\n");
@@ -260,7 +260,7 @@ describe("patchbay replay --against", { timeout: 60_000 }, () => {
     await using upstream = await fakeUpstream(saying(paris));
     await using terminal = openTerminal();
     const file = terminal.write("one.bundle.jsonl", await bundleOf({ content: "masked" }));
-    terminal.write("patchbay.yaml", JSON.stringify(onto("chat", upstream.url)));
+    terminal.configure(JSON.stringify(onto("chat", upstream.url)));
     const replayed = (...options: string[]) =>
       terminal.patchbay("replay", file, "--against", ...options);
     expect(await replayed("fake")).toEqual({

@@ -4,7 +4,9 @@ import { join } from "node:path";
 import type { Config } from "../../src/gateway/config.ts";
 import { findingLine } from "../../src/host/config/config-file.ts";
 import type { Environment } from "../../src/host/config/env.ts";
-import { loadConfig, type Loaded, type Origin } from "../../src/host/config/load.ts";
+import { loadConfig, type Loaded } from "../../src/host/config/load.ts";
+import { configNames, type Origin } from "../../src/host/config/sources.ts";
+import { trustConfig } from "../../src/host/config/trust-config.ts";
 
 /** The folder that holds the configuration of the running test. */
 export let directory = "";
@@ -12,14 +14,19 @@ export const makeFolder = (): void =>
   void (directory = mkdtempSync(join(tmpdir(), "patchbay-load-")));
 export const removeFolder = (): void => rmSync(directory, { recursive: true });
 
-export const write = (name: string, text: string): void =>
-  writeFileSync(join(directory, name), text);
+/** The state directory too, in which the trust in what is written is kept. */
+const home = (): string => join(directory, "home");
+
+export function write(name: string, text: string): void {
+  const file = join(directory, name);
+  writeFileSync(file, text);
+  if (configNames.includes(name)) trustConfig(file, { XDG_STATE_HOME: home() });
+}
 
 /** Loads from the test's own directory, which is its user's configuration directory too. */
 export function load(env: Environment = {}, origin: Partial<Origin> = {}): Loaded {
-  const home = join(directory, "home");
   return loadConfig({
-    env: { XDG_CONFIG_HOME: home, XDG_STATE_HOME: home, ...env },
+    env: { XDG_CONFIG_HOME: home(), XDG_STATE_HOME: home(), ...env },
     directory,
     ...origin,
   });

@@ -96,7 +96,7 @@ zpty -d z`.replaceAll("\\${", "${");
 
   it("names the models of gateways that run, and else those of the file here", async () => {
     await using terminal = openTerminal();
-    terminal.write("patchbay.yaml", 'models: { mine: demo/demo, "*": demo/demo }\n');
+    terminal.configure('models: { mine: demo/demo, "*": demo/demo }\n');
     expect((await terminal.patchbay("complete-models")).out).toBe("mine\n");
     const config = join(terminal.home, "other.yaml");
     terminal.write("../other.yaml", "models: { theirs: demo/demo }\n");

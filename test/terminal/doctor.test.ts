@@ -58,7 +58,7 @@ describe("patchbay doctor", { timeout: 120_000 }, () => {
   it("asks the gateway that runs, whose environment is not the shell's", async () => {
     await using terminal = openTerminal();
     const fake = await service("canary-good");
-    terminal.write("patchbay.yaml", configFor(fake));
+    terminal.configure(configFor(fake));
     await (await terminal.serve([], { IT_KEY: "x" })).stop("SIGKILL");
     await terminal.serve([], { IT_KEY: "canary-dead" });
     const found = await report(terminal, [], { IT_KEY: "canary-good", GROQ_API_KEY: "canary" });
@@ -77,7 +77,7 @@ describe("patchbay doctor", { timeout: 120_000 }, () => {
   it("makes the checks itself where no gateway runs, and says so", async () => {
     await using terminal = openTerminal();
     const fake = await service("canary-good");
-    terminal.write("patchbay.yaml", configFor(fake));
+    terminal.configure(configFor(fake));
     const good = await report(terminal, [], { IT_KEY: "canary-good" });
     expect([good.code, good.ok, good.by]).toEqual([0, true, "self"]);
     expect(outcome(good, "upstream.key")).toBe("ok");
@@ -110,7 +110,7 @@ describe("patchbay doctor", { timeout: 120_000 }, () => {
   it("probes by real calls through the running gateway, and writes what it found", async () => {
     await using terminal = openTerminal();
     const fake = await service("canary-good");
-    const file = terminal.write("patchbay.yaml", configFor(fake));
+    const file = terminal.configure(configFor(fake));
     const gateway = await terminal.serve([], { IT_KEY: "canary-good" });
     const said = await doctor(terminal, ["--probe"]);
     expect(said.errors).toBe("Up to 9 requests go to m at it, and may be billed.\n");

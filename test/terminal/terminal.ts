@@ -9,6 +9,7 @@ import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
+import { trustConfig } from "../../src/host/config/trust-config.ts";
 import { compileCache } from "../support/compile-cache.ts";
 
 const cli = fileURLToPath(new URL("../../src/host/cli/cli.ts", import.meta.url));
@@ -29,7 +30,10 @@ export type Terminal = AsyncDisposable & {
   /** The folder of the sockets, and what is in it. */
   readonly run: string;
   files(): readonly string[];
+  /** Writes a file into the folder that commands are run in. */
   write(name: string, content: string): string;
+  /** The same for a configuration, which is trusted as `patchbay trust` does. */
+  configure(content: string, name?: string): string;
   start(args: readonly string[], env?: Readonly<Record<string, string>>): Child;
   /** Runs a command to its end. */
   patchbay(...args: string[]): Promise<Output>;
@@ -59,15 +63,21 @@ export function openTerminal(): Terminal {
     children.add(child);
     return child;
   };
+  const write: Terminal["write"] = (name, content) => {
+    writeFileSync(join(work, name), content);
+    return join(work, name);
+  };
   return {
     home,
     run,
     start,
-    files: () => readdirSync(run).toSorted(),
-    write(name, content) {
-      writeFileSync(join(work, name), content);
-      return join(work, name);
+    write,
+    configure(content, name = "patchbay.yaml") {
+      const file = write(name, content);
+      trustConfig(file, { XDG_STATE_HOME: join(home, ".local", "state") });
+      return file;
     },
+    files: () => readdirSync(run).toSorted(),
     patchbay: (...args) => outputOf(start(args)),
     patchbayWith: (env, ...args) => outputOf(start(args, env)),
     serve: async (args = [], env = {}) => served(start(["serve", "--port", "0", ...args], env)),

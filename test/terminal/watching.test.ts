@@ -72,8 +72,7 @@ describe.skipIf(process.platform === "win32")("watching a gateway", { timeout: 1
     const codes = async (...args: string[]): Promise<number> =>
       (await terminal.patchbay(...args)).code;
     expect(await Promise.all([codes("top"), codes("logs"), codes("status")])).toEqual([3, 3, 3]);
-    terminal.write(
-      "patchbay.yaml",
+    terminal.configure(
       "upstreams: { gone: { dialect: chat, base_url: 'http://127.0.0.1:9/v1', retries: 0 } }\nmodels: { '*': gone/m }\n",
     );
     const { url } = await terminal.serve();
@@ -92,8 +91,7 @@ describe.skipIf(process.platform === "win32")("watching a gateway", { timeout: 1
 
   it("shows a gateway elsewhere by its key, and to a key only its own turns", async () => {
     await using terminal = openTerminal();
-    terminal.write(
-      "patchbay.yaml",
+    terminal.configure(
       "server: { keys: [{ name: ann, key: ann-key }, { name: ben, key: ben-key }] }\n",
     );
     const { url } = await terminal.serve();
@@ -111,7 +109,7 @@ describe.skipIf(process.platform === "win32")("watching a gateway", { timeout: 1
 
   it("adds up the workers of one gateway", async () => {
     await using terminal = openTerminal();
-    terminal.write("patchbay.yaml", "store: off\n");
+    terminal.configure("store: off\n");
     const { url } = await terminal.serve(["--workers", "2"]);
     await expect.poll(() => terminal.files().length, { timeout: 60_000 }).toBe(4);
     for (let at = 0; at < 4; at++) await (await ask(url)).text();
@@ -129,7 +127,7 @@ describe.skipIf(process.platform === "win32")("watching a gateway", { timeout: 1
 
   it("follows the workers that are started in the place of others, and ends with them", async () => {
     await using terminal = openTerminal();
-    terminal.write("patchbay.yaml", "store: off\n");
+    terminal.configure("store: off\n");
     const gateway = await terminal.serve(["--workers", "2"]);
     const workers = (): Set<number> =>
       new Set(terminal.files().map((name) => Number.parseInt(name, 10)));

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { trustConfig } from "../config/trust-config.ts";
 import { compileCache } from "../../../test/support/compile-cache.ts";
 import { flags } from "../config/env.ts";
 
@@ -66,7 +67,13 @@ function started(
   return one;
 }
 
-const write = (name: string, text: string): void => writeFileSync(join(directory, name), text);
+/** Writes a file; a configuration is trusted, as `patchbay trust` does. */
+function write(name: string, text: string): void {
+  const file = join(directory, name);
+  writeFileSync(file, text);
+  if (name !== "patchbay.yaml") return;
+  trustConfig(file, { XDG_STATE_HOME: join(directory, ".local", "state") });
+}
 const listening = /^Patchbay listens on (http:\/\/\S+) \(upstreams: (.*)\)$/m;
 
 async function serving(

@@ -15,6 +15,7 @@ import type { ServeOptions } from "./commands/serve.ts";
 import type { SmokeOptions } from "./commands/smoke.ts";
 import type { StatusOptions } from "./commands/status.ts";
 import type { TopOptions } from "./commands/top.ts";
+import type { TrustOptions } from "./commands/trust.ts";
 import { logLevels } from "../config/log-level.ts";
 import { shells, type Shell } from "./completion/shells.ts";
 import { nodeProblem } from "./node-version.ts";
@@ -32,7 +33,7 @@ if (problem !== undefined) {
 const configOption = (): Option =>
   new Option(
     "-c, --config <file>",
-    "the configuration, YAML or JSON; default: ./patchbay.yaml, then patchbay/patchbay.yaml in your configuration directory, then keys in the environment",
+    "the configuration, YAML or JSON; default: ./patchbay.yaml if you have trusted it, then patchbay/patchbay.yaml in your configuration directory, then keys in the environment",
   );
 
 function readPort(text: string): number {
@@ -170,6 +171,18 @@ program
   .addOption(configOption())
   .option("--json", "print the outcome as JSON")
   .action(async (options: CheckOptions) => (await import("./commands/check.ts")).check(options));
+
+program
+  .command("trust")
+  .description(
+    "use the patchbay.yaml of a folder without being told to; one that has changed since must be trusted again",
+  )
+  .argument("[file]", "default: the one in the current folder")
+  .option("--remove", "trust it no more")
+  .option("--json", "print the outcome as JSON")
+  .action(async (file: string | undefined, options: TrustOptions) =>
+    (await import("./commands/trust.ts")).trust(file, options),
+  );
 
 program
   .command("doctor")

@@ -215,7 +215,8 @@ describe("loading the configuration", () => {
       path: expect.stringContaining(directory),
     });
     write("patchbay.yaml", "store: off\n");
-    expect(storeWith({ XDG_STATE_HOME: state })).toEqual({ kind: "off" });
+    const named = load({ XDG_STATE_HOME: state }, { file: "patchbay.yaml" });
+    expect(configOf(named).store).toEqual({ kind: "off" });
     write("patchbay.yaml", "store: { kind: memory, max_bytes: 1000, max_age_days: 0.5 }\n");
     expect(storeWith({})).toEqual({ kind: "memory", max_bytes: 1000, max_age_days: 0.5 });
     expect(existsSync(state)).toBe(false);
@@ -290,9 +291,9 @@ describe("loading the configuration", () => {
   });
 
   it("does not read a file that no configuration is as long as", () => {
-    write("patchbay.yaml", "# a long tale\n".repeat(100_000));
-    expect(linesOf(load())).toEqual([
-      "patchbay.yaml: is longer than 1000000 characters; name the file that is the configuration",
+    write("long.yaml", "# a long tale\n".repeat(100_000));
+    expect(linesOf(load({}, { file: "long.yaml" }))).toEqual([
+      "long.yaml: is longer than 1000000 bytes; name the file that is the configuration",
     ]);
   });
 

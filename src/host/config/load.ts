@@ -1,6 +1,5 @@
 import { append } from "../../turn/append.ts";
-import { existsSync, readFileSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { checkConfig, configSchema, type Config } from "../../gateway/config.ts";
 import { builtinDialects } from "../../dialects/registry.ts";
 import { nearest } from "../../diagnostics/nearest.ts";
@@ -10,7 +9,7 @@ import type { Fields } from "../../turn/turn.ts";
 import { proxyProblem } from "../../upstreams/http/proxy.ts";
 import { profileFor, profiles } from "../../profiles/profiles.ts";
 import { bindProblem } from "../server/bind.ts";
-import { readConfigFile, type ConfigFile, type Finding } from "./config-file.ts";
+import { findingLine, readConfigFile, type ConfigFile, type Finding } from "./config-file.ts";
 import { defaultStore } from "./default-store.ts";
 import {
   applySettings,
@@ -22,20 +21,11 @@ import {
 } from "./env.ts";
 import { unreadProxyVariables } from "./older-proxy.ts";
 import { deadEnds, settleNotYet } from "./not-yet.ts";
-import { readScripts, settlePaths } from "./paths.ts";
+import { readScripts, settlePaths, withCodexHome } from "./paths.ts";
 import { zeroConfig } from "./providers.ts";
-import { homeFolder } from "./user-folders.ts";
+import { changed, ConfigReader, findSource, type Origin } from "./sources.ts";
+import type { Digests } from "./trust.ts";
 import { unwritable } from "../server/turn-files.ts";
-
-/** What the command line and the machine say about where configuration comes from. */
-export type Origin = {
-  /** `--config` */
-  readonly file?: string | undefined;
-  readonly host?: string | undefined;
-  readonly port?: number | undefined;
-  readonly env: Environment;
-  readonly directory: string;
-};
 
 export type Loaded = {
   /** The file it came from; none: zero configuration. */
@@ -44,6 +34,12 @@ export type Loaded = {
   readonly notes: readonly string[];
   /** What is wrong with it and keeps nobody from serving: files that cannot be written. */
   readonly doubts: readonly Finding[];
+  /** Files of the current folder that are not used because the user has not trusted them. */
+  readonly passedOver: readonly Finding[];
+  /** Loads the same file again. */
+  readonly again: Origin;
+  /** Digests of the files that were read. */
+  readonly digests: Digests;
 } & (
   | {
       readonly ok: true;
@@ -58,41 +54,61 @@ export type Loaded = {
 
 /** Finds the configuration, lays environment and command line over it, and checks the whole. */
 export function loadConfig(origin: Origin): Loaded {
-  const file = findFile(origin);
-  if (file === undefined) return assemble(origin, undefined, undefined);
-  const read = readText(file);
-  if (!read.ok) return unread(origin, file, [read.finding]);
-  const source = readConfigFile(
-    read.text,
-    file,
+  const { source, wrong, file, needsTrust, passedOver } = findSource(origin);
+  const again = { ...origin, file, needsTrust, isAgain: true };
+  const digests = source?.reader.digests ?? new Map<string, string>();
+  const found = { file, passedOver, again, digests };
+  if (wrong !== undefined) return unread(origin, found, [wrong]);
+  if (source === undefined)
+    return assemble(origin, found, { reader: new ConfigReader(origin.directory) });
+  const parsed = readConfigFile(
+    source.text,
+    source.file,
     (name) => ownOf(origin.env, name),
-    (path) => readFileSync(resolve(dirname(file), path), "utf8"),
+    (path) => source.reader.readPart(path),
   );
   // Where the syntax is broken, whatever else could be parsed of the file is guesswork.
-  if (source.value === undefined) return unread(origin, file, source.findings);
-  return assemble(origin, file, source);
+  if (parsed.value === undefined) return unread(origin, found, parsed.findings);
+  const loaded = assemble(origin, found, { source: parsed, reader: source.reader });
+  const part = changed(source.file, digests.keys(), digests, source.trust);
+  return part === undefined ? loaded : unread(origin, found, [part]);
 }
 
-const unread = ({ env }: Origin, file: string, findings: readonly Finding[]): Loaded => ({
+type Found = Pick<Loaded, "file" | "passedOver" | "again" | "digests">;
+
+const unread = ({ env }: Origin, found: Found, findings: readonly Finding[]): Loaded => ({
+  ...found,
   ok: false,
-  file,
   notes: [],
   doubts: [],
   findings: [...findings, ...readFlags(env).findings],
 });
 
+/** Notes for the user: files that were passed over, then notes on the configuration. */
+export const notesOf = ({ passedOver, notes }: Loaded): readonly string[] => [
+  ...passedOver.map(findingLine),
+  ...notes,
+];
+
+/** Names the file that a command uses; empty if the environment alone is the configuration. */
+export const fileNote = ({ file }: Pick<Loaded, "file">): readonly string[] =>
+  file === undefined ? [] : [`Configuration: ${file}`];
+
 function assemble(
   origin: Origin,
-  file: string | undefined,
-  source: ConfigFile | undefined,
+  found: Found,
+  { source, reader }: { readonly source?: ConfigFile; readonly reader: ConfigReader },
 ): Loaded {
+  const { file } = found;
   const flags = readFlags(origin.env);
   const settings = [...flags.settings, ...commandLine(origin)].map(fromHere(origin));
   const parsed = withoutEmpty(readReferred(source));
   const zero = zeroFor(parsed, origin.env);
   const directory = file === undefined ? origin.directory : dirname(file);
-  const scripts = readScripts(isFields(parsed) ? { ...parsed, ...zero?.config } : {}, directory);
-  const raw = isFields(parsed) ? applySettings(scripts.raw, settings) : parsed;
+  const scripts = readScripts(isFields(parsed) ? { ...parsed, ...zero?.config } : {}, reader);
+  const raw = isFields(parsed)
+    ? applySettings(withCodexHome(scripts.raw, origin.env), settings)
+    : parsed;
 
   const checked = checkConfig(raw);
   const settled = checked.ok ? settleNotYet(checked.config) : undefined;
@@ -114,14 +130,14 @@ function assemble(
   ];
   append(notes, settled?.notes ?? []);
   if (settled === undefined || findings.length > 0)
-    return { ok: false, file, notes, doubts, findings: findings.toSorted(byPlace(file)) };
+    return { ...found, ok: false, notes, doubts, findings: findings.toSorted(byPlace(file)) };
   const secrets = [...(source?.files ?? [])].map((path) => resolve(directory, path));
   const files = [...(file === undefined ? [] : [file]), ...scripts.files, ...secrets];
   const settledPaths = settlePaths(settled.config, directory);
   const kept = isFields(raw) && "store" in raw ? undefined : defaultStore(origin.env);
   append(notes, kept?.notes ?? []);
   const config = kept === undefined ? settledPaths : { ...settledPaths, store: kept.store };
-  return { ok: true, file, files, notes, doubts, config, blank: source?.value === null };
+  return { ...found, ok: true, files, notes, doubts, config, blank: source?.value === null };
 }
 
 /** In the order of the file; what stands elsewhere comes after it. */
@@ -181,44 +197,6 @@ function proxyFindings(raw: unknown, env: Environment): Finding[] {
     return address === null ? [] : (proxyProblem(address, env) ?? []);
   });
   return [...new Set(messages)].map((message) => ({ path: "", message }));
-}
-
-const names = ["patchbay.yaml", "patchbay.yml", "patchbay.json"];
-
-function findFile({ file, env, directory }: Origin): string | undefined {
-  if (file !== undefined) return resolve(directory, file);
-  const home = env.XDG_CONFIG_HOME ?? env.APPDATA ?? "";
-  const own = homeFolder();
-  const settings = home !== "" ? home : own === undefined ? undefined : join(own, ".config");
-  const places = [directory, ...(settings === undefined ? [] : [join(settings, "patchbay")])];
-  return places
-    .flatMap((place) => names.map((name) => join(place, name)))
-    .find((candidate) => existsSync(candidate));
-}
-
-/** Enough for any configuration; more takes its parser long. */
-const LONGEST = 1_000_000;
-
-function readText(
-  file: string,
-):
-  | { readonly ok: true; readonly text: string }
-  | { readonly ok: false; readonly finding: Finding } {
-  try {
-    const text = readFileSync(file, "utf8");
-    if (text.length <= LONGEST) return { ok: true, text };
-    const message = `is longer than ${LONGEST} characters; name the file that is the configuration`;
-    return { ok: false, finding: { file, path: "", message } };
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? "unknown";
-    const reasons: Readonly<Record<string, string>> = {
-      ENOENT: "there is no such file; check the path, or leave `--config` out",
-      EACCES: "may not be read; check its permissions",
-      EISDIR: "is a directory; name the file in it",
-    };
-    const message = reasons[code] ?? `cannot be read (${code}); check the file`;
-    return { ok: false, finding: { file, path: "", message } };
-  }
 }
 
 /** What came from the environment is text; where a number or a switch belongs it is read as one. */

@@ -1,11 +1,13 @@
-import { readFileSync } from "node:fs";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { isHttpUpstream, type Config } from "../../gateway/config.ts";
 import { pathText, type Problem } from "../../diagnostics/problem.ts";
 import { isFields } from "../../turn/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { checkScript, type ScriptProblem } from "../../upstreams/scripted/script.ts";
 import type { Finding } from "./config-file.ts";
+import type { Environment } from "./env.ts";
+import type { ConfigReader } from "./sources.ts";
+import { stateFolder } from "./user-folders.ts";
 
 export type Scripts = {
   readonly raw: Fields;
@@ -17,7 +19,7 @@ export type Scripts = {
 };
 
 /** Puts the scripts that a configuration names in the place of their names. */
-export function readScripts(raw: Fields, directory: string): Scripts {
+export function readScripts(raw: Fields, reader: ConfigReader): Scripts {
   const files: string[] = [];
   const problems: Problem[] = [];
   const findings: Finding[] = [];
@@ -30,8 +32,8 @@ export function readScripts(raw: Fields, directory: string): Scripts {
         problems.push({ path: [...path, ...at], message });
       return upstream;
     }
-    const file = resolve(directory, upstream.script);
-    const script = readText(file);
+    const file = reader.resolve(upstream.script);
+    const script = textOf(upstream.script, reader);
     if (script === undefined) {
       const message = `there is no file ${file}; write the script, or leave the key out for the demo`;
       problems.push({ path, message });
@@ -55,9 +57,9 @@ const mapped = <From, To>(
 ): Record<string, To> =>
   Object.fromEntries(Object.entries(group).map(([name, value]) => [name, each(value, name)]));
 
-function readText(file: string): string | undefined {
+function textOf(path: string, reader: ConfigReader): string | undefined {
   try {
-    return readFileSync(file, "utf8");
+    return reader.readPart(path);
   } catch {
     return undefined; // Whatever the reason, the remedy is the same.
   }
@@ -66,6 +68,22 @@ function readText(file: string): string | undefined {
 function scriptProblems(script: unknown): readonly ScriptProblem[] {
   const checked = checkScript(script);
   return checked.ok ? [] : checked.problems;
+}
+
+/**
+ * Defaults `home` to a folder in the state directory. A default in the current folder would let a
+ * clone bring a home with its author's sign-in and instructions.
+ */
+export function withCodexHome(raw: Fields, env: Environment): Fields {
+  const state = stateFolder(env);
+  if (!isFields(raw.upstreams) || state === undefined) return raw;
+  const home = join(state, "codex");
+  const upstreams = mapped(raw.upstreams, (upstream) =>
+    isFields(upstream) && upstream.dialect === "codex" && upstream.home === undefined
+      ? { ...upstream, home }
+      : upstream,
+  );
+  return { ...raw, upstreams };
 }
 
 /** Takes relative paths from where the configuration stands. */

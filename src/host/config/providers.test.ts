@@ -57,6 +57,10 @@ describe("zero configuration", () => {
     writeFileSync(join(env.CODEX_HOME, "auth.json"), "{}");
     const config = configOf(load(env));
     expect(config.upstreams["codex"]).toMatchObject({ dialect: "codex", command: "codex" });
+    // Not in the current folder, where a clone could have put a sign-in and instructions of its own.
+    expect(config.upstreams["codex"]).toMatchObject({
+      home: join(directory, "home/patchbay/codex"),
+    });
     expect(config.models["*"]).toEqual(["codex/*"]);
   });
 

@@ -14,7 +14,8 @@ import type { Config } from "../../gateway/config.ts";
 import type { Happening } from "../../telemetry/happening.ts";
 import type { Clock } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
-import { loadConfig, type Origin } from "./load.ts";
+import { loadConfig } from "./load.ts";
+import type { Origin } from "./sources.ts";
 import { reloader, watchFile } from "./reload.ts";
 
 let directory = "";

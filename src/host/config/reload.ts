@@ -6,7 +6,8 @@ import type { Clock } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
 import { bindProblem } from "../server/bind.ts";
 import { findingLine } from "./config-file.ts";
-import { loadConfig, type Origin } from "./load.ts";
+import { loadConfig } from "./load.ts";
+import type { Origin } from "./sources.ts";
 import type { Log } from "../server/log.ts";
 
 /** Editors and deployments change a file in several steps; this long after the last one it is whole. */

@@ -4,18 +4,28 @@ import { homedir, tmpdir, userInfo } from "node:os";
 import { isAbsolute, join } from "node:path";
 import type { Environment } from "./env.ts";
 
+/** Ignores a relative path, which would name a folder below the current one. */
+const absolute = (folder: string | undefined): string | undefined =>
+  folder !== undefined && isAbsolute(folder) ? folder : undefined;
+
 /** Undefined for a user without one, such as a container's that has no entry in the list of users. */
 export function homeFolder(): string | undefined {
   try {
-    return homedir();
+    return absolute(homedir());
   } catch {
     return undefined; // It throws where neither the environment nor the system knows of one.
   }
 }
 
-/** What is relative is to be ignored. */
-const absolute = (folder: string | undefined): string | undefined =>
-  folder !== undefined && isAbsolute(folder) ? folder : undefined;
+/** The folder of the user's configuration; undefined for a user without a home. */
+export function settingsFolder(env: Environment): string | undefined {
+  const home = homeFolder();
+  const settings =
+    absolute(env["XDG_CONFIG_HOME"]) ??
+    absolute(env["APPDATA"]) ??
+    (home === undefined ? undefined : join(home, ".config"));
+  return settings === undefined ? undefined : join(settings, "patchbay");
+}
 
 /** Where programs keep what should outlive a restart; undefined where there is no such place. */
 export function stateFolder(env: Environment): string | undefined {

@@ -21,6 +21,7 @@ function folder(): string {
 describe("the configuration", () => {
   const origin = (directory: string, env = {}) => ({
     directory,
+    file: "patchbay.yaml",
     env: { XDG_CONFIG_HOME: directory, XDG_STATE_HOME: directory, ...env },
   });
 

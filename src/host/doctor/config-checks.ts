@@ -3,7 +3,8 @@
 import { readFileSync, statSync } from "node:fs";
 import type { Config } from "../../gateway/config.ts";
 import { findingLine, readConfigFile } from "../config/config-file.ts";
-import { loadConfig, type Origin } from "../config/load.ts";
+import { loadConfig } from "../config/load.ts";
+import type { Origin } from "../config/sources.ts";
 import { append } from "../../turn/append.ts";
 import { isFields } from "../../turn/json.ts";
 import type { Check } from "../../console/wire-checks.ts";
@@ -31,6 +32,11 @@ export function examineConfig(origin: Origin, running?: Config): ConfigState {
     outcome: "wrong",
     ...wordsOfFinding(findingLine(finding)),
   }));
+  for (const finding of loaded.passedOver)
+    checks.push({
+      ...said("note", finding.file ?? subject, findingLine(finding)),
+      id: "configuration.untrusted",
+    });
   for (const note of loaded.notes) checks.push(said("note", subject, note));
   if (findings.length === 0)
     checks.push({

@@ -2,7 +2,7 @@
 
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { Clock } from "../../turn/clock.ts";
-import type { Origin } from "../config/load.ts";
+import type { Origin } from "../config/sources.ts";
 import type { Examination } from "../../console/wire-checks.ts";
 import { examineConfig } from "./config-checks.ts";
 import { machineChecks } from "./machine-checks.ts";

@@ -12,7 +12,8 @@ import {
 import { openGateway } from "../../gateway/gateway.ts";
 import { Fault } from "../../turn/fault.ts";
 import { version } from "../../upstreams/version.ts";
-import { loadConfig, type Origin } from "../config/load.ts";
+import { loadConfig } from "../config/load.ts";
+import type { Origin } from "../config/sources.ts";
 import { askGateway } from "../control/client.ts";
 import type { LocalGateway } from "../control/gateways.ts";
 import { systemClock } from "../platform/clock.ts";

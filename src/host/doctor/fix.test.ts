@@ -116,7 +116,8 @@ models: { "*": it/m:1 }
     const file = join(folder, "patchbay.yaml");
     const text = "upstreams:\r\n  it:\r\n    dialect: chat # ü\r\n";
     writeFileSync(file, text, { mode: 0o600 });
-    const backup = writeFix(file, fix);
+    const { backup, text: written } = writeFix(file, fix);
+    expect(written).toBe(readFileSync(file, "utf8"));
     expect(backup).toBe(`${file}.1.bak`);
     expect(readFileSync(backup, "utf8")).toBe(text);
     expect(statSync(file).mode & 0o777).toBe(0o600);

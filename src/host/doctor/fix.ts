@@ -1,6 +1,5 @@
 /** Writes capabilities into a configuration file, by changing its text and nothing around it. */
 
-import { readFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 import type { Path } from "../../diagnostics/problem.ts";
 import type { Capabilities } from "../../gateway/capabilities.ts";
@@ -8,6 +7,7 @@ import { Fault } from "../../turn/fault.ts";
 import { isFields } from "../../turn/json.ts";
 import { readConfigFile } from "../config/config-file.ts";
 import { replaceFile } from "../config/replace-file.ts";
+import { readText } from "../platform/careful-files.ts";
 import { setInText } from "./edit-text.ts";
 
 export type Fix = {
@@ -16,10 +16,16 @@ export type Fix = {
   readonly capabilities: Capabilities;
 };
 
-/** Returns the path of the copy that is kept of the file. */
-export function writeFix(file: string, fix: Fix): string {
-  return replaceFile(file, fixedText(readFileSync(file, "utf8"), fix));
+/** Gives the text that is there now, and the path of the copy that is kept of what was there. */
+export function writeFix(
+  file: string,
+  fix: Fix,
+): { readonly text: string; readonly backup: string } {
+  const text = fixedText(readText(file, { limit: LONGEST }), fix);
+  return { text, backup: replaceFile(file, text) };
 }
+
+const LONGEST = 1_000_000;
 
 /** For this model alone: what was shown of one need not hold for another. */
 export function fixedText(text: string, { upstream, model, capabilities }: Fix): string {

@@ -3,7 +3,7 @@
 import { sendConsoleJson, type ConsoleRequest, type ConsoleRoute } from "../../console/route.ts";
 import { fieldsIn, filledText } from "../../dialects/shared/loose.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
-import type { Origin } from "../config/load.ts";
+import type { Origin } from "../config/sources.ts";
 import { systemClock } from "../platform/clock.ts";
 import { newId } from "../platform/ids.ts";
 

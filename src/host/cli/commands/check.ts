@@ -19,7 +19,8 @@ export type CheckOptions = {
 export async function check({ config: file, json = false }: CheckOptions): Promise<void> {
   const loaded = loadConfig({ file, env: environment(), directory: process.cwd() });
   const rest = loaded.ok ? await openingFindings(loaded.config, loaded.file) : loaded.findings;
-  const findings = [...rest, ...loaded.doubts];
+  // A check must not pass on another configuration than that of the folder.
+  const findings = [...loaded.passedOver, ...rest, ...loaded.doubts];
   for (const note of loaded.notes) console.error(note);
   if (findings.length > 0) {
     process.exitCode = 1;

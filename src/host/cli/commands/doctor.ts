@@ -4,6 +4,9 @@ import { stringify } from "yaml";
 import type { Check, Probe } from "../../../console/wire-checks.ts";
 import { Fault } from "../../../turn/fault.ts";
 import { environment } from "../../config/env.ts";
+import { findingLine } from "../../config/config-file.ts";
+import { loadConfig } from "../../config/load.ts";
+import { trustConfig } from "../../config/trust-config.ts";
 import { homeFolder } from "../../config/user-folders.ts";
 import type { LocalGateway } from "../../control/gateways.ts";
 import { agentChecks } from "../../doctor/agent-checks.ts";
@@ -78,7 +81,7 @@ type Probing = { readonly checks: readonly Check[]; readonly done?: Probed | und
 
 async function probing(
   examiner: Examiner,
-  { probe: wanted, fix = false, json = false }: DoctorOptions,
+  { probe: wanted, fix = false, json = false, config }: DoctorOptions,
   file: string | undefined,
 ): Promise<Probing> {
   if (wanted === undefined) return { checks: [] };
@@ -91,7 +94,7 @@ async function probing(
       );
     const probe = await examiner.probe(model);
     const isNew = fix && Object.keys(probe.capabilities).length > 0;
-    const written = isNew ? fixed(file, probe) : undefined;
+    const written = isNew ? fixed(probe, { file: config, said: file }) : undefined;
     return { checks: probe.checks, done: { probe, written } };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
@@ -100,13 +103,33 @@ async function probing(
   }
 }
 
-function fixed(file: string | undefined, probe: Probe): Probed["written"] {
-  if (file === undefined)
+/**
+ * Changes the file that this process resolves. The path that a gateway reports is only compared
+ * with it, so that a process at a socket cannot choose which file is changed.
+ */
+function fixed(
+  probe: Probe,
+  { file: named, said }: { readonly file: string | undefined; readonly said: string | undefined },
+): Probed["written"] {
+  const env = environment();
+  const { file, again, passedOver } = loadConfig({ file: named, env, directory: process.cwd() });
+  if (said === undefined)
     throw new Fault(
       "request.invalid",
       "There is no configuration file to write to. Make one first: patchbay init",
     );
-  return { file, backup: writeFix(file, probe) };
+  if (file !== said)
+    throw new Fault(
+      "request.invalid",
+      [
+        `The gateway reports that it runs on ${said}, and this command goes by ${file ?? "no file"}, so nothing is written.`,
+        ...passedOver.map(findingLine),
+        "Name the file that is to be changed: patchbay doctor --config FILE --probe MODEL --fix",
+      ].join(" "),
+    );
+  const { backup, text } = writeFix(file, probe);
+  if (again.needsTrust === true) trustConfig(file, env, text);
+  return { file, backup };
 }
 
 function* lines(checks: readonly Check[]): Generator<string> {

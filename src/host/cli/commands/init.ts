@@ -4,6 +4,7 @@ import { createInterface } from "node:readline/promises";
 import { Fault } from "../../../turn/fault.ts";
 import { environment } from "../../config/env.ts";
 import { replaceFile } from "../../config/replace-file.ts";
+import { trustConfig } from "../../config/trust-config.ts";
 import { configText } from "../found/config-text.ts";
 import { findAll, foundLines } from "../found/found.ts";
 
@@ -27,7 +28,10 @@ export async function init({
   const isTerminal = process.stdin.isTTY && process.stdout.isTTY;
   if (!json) console.log(`${foundLines(found).join("\n")}\n`);
   const writes = yes || force || (!json && isTerminal && (await isWanted()));
-  if (writes) write(file, text, force);
+  if (writes) {
+    write(file, text, force);
+    trustConfig(file, environment(), text);
+  }
   if (json) console.log(JSON.stringify({ ...found, file: writes ? file : null, config: text }));
   else if (writes) console.log(`${file} is written. Next: patchbay check, then patchbay serve`);
   else console.log(`${text}\nNothing is written; \`patchbay init --yes\` writes it to ${file}`);

@@ -14,7 +14,7 @@ import type { Fields } from "../../../turn/turn.ts";
 import { aligned } from "../table.ts";
 import { findingLine } from "../../config/config-file.ts";
 import { environment } from "../../config/env.ts";
-import { loadConfig } from "../../config/load.ts";
+import { fileNote, loadConfig, notesOf } from "../../config/load.ts";
 import { nodePlatform } from "../../platform/node.ts";
 
 export type PlanOptions = {
@@ -29,6 +29,7 @@ export async function plan(file: string, options: PlanOptions): Promise<void> {
   const { model, json = false } = options;
   const env = environment();
   const loaded = loadConfig({ file: options.config, env, directory: process.cwd() });
+  for (const note of [...notesOf(loaded), ...fileNote(loaded)]) console.error(note);
   if (!loaded.ok) {
     for (const finding of loaded.findings) console.error(findingLine(finding));
     process.exitCode = 1;

@@ -5,7 +5,9 @@ import { systemClock } from "../../platform/clock.ts";
 import { findingLine } from "../../config/config-file.ts";
 import { environment, isByNpx, type Environment } from "../../config/env.ts";
 import { recordingsFolder } from "../../config/user-folders.ts";
-import { loadConfig, type Origin } from "../../config/load.ts";
+import { fileNote, loadConfig, notesOf, type Loaded } from "../../config/load.ts";
+import { trustFile } from "../../config/trust.ts";
+import type { Origin } from "../../config/sources.ts";
 import type { LogLevel } from "../../config/log-level.ts";
 import { operate } from "../../control/operate.ts";
 import { openLog, type Log } from "../../server/log.ts";
@@ -51,7 +53,7 @@ async function start(options: ServeOptions): Promise<void> {
   setFlagsFromString("--no-allocation-site-pretenuring");
   const origin: Origin = { file, host, port, env, directory: process.cwd() };
   const loaded = loadConfig(origin);
-  for (const note of loaded.notes) console.error(note);
+  if (!isWorker()) for (const note of notesOf(loaded)) console.error(note);
   if (!loaded.ok) {
     for (const finding of [...loaded.findings, ...loaded.doubts])
       console.error(findingLine(finding));
@@ -64,6 +66,7 @@ async function start(options: ServeOptions): Promise<void> {
     console.log(
       `Patchbay listens on ${url} (upstreams: ${Object.keys(config.upstreams).join(", ")})`,
     );
+    for (const note of fileNote(loaded)) console.log(note);
     const recording = recordingLine(config, env);
     if (recording !== undefined) console.log(recording);
   };
@@ -82,7 +85,7 @@ async function start(options: ServeOptions): Promise<void> {
     workers,
     env,
     report: log.report,
-    routes: doctorRoutes(gateway, { ...origin, file: loaded.file }),
+    routes: doctorRoutes(gateway, loaded.again),
   });
   if (control.problem !== undefined) console.error(control.problem);
   const stop = stopper(server, log);
@@ -90,12 +93,19 @@ async function start(options: ServeOptions): Promise<void> {
   // A terminal sends this to all processes, and the first of them passes it on.
   process.on("SIGINT", isWorker() ? () => {} : stop.heed);
   if (parent !== undefined) stopWithParent(stop, parent);
-  const takeUp = reloader({ ...origin, file: loaded.file }, config, gateway, log);
-  for (const path of loaded.files) watchFile(path, systemClock, takeUp);
+  const takeUp = reloader(loaded.again, config, gateway, log);
+  for (const path of watchedFiles(loaded)) watchFile(path, systemClock, takeUp);
   // At a terminal it says that the terminal is gone; a service is told so that its file has changed.
   const isService = ![0, 1, 2].some(isatty);
   process.on("SIGHUP", isService ? takeUp : stop.heed);
   if (!isWorker()) say(server.url);
+}
+
+/** The files of the configuration and, if it needs trust, the record of that trust. */
+function watchedFiles({ files, again }: Loaded & { readonly ok: true }): readonly string[] {
+  const { file, needsTrust = false, env } = again;
+  const trusted = needsTrust && file !== undefined ? trustFile(file, env) : undefined;
+  return trusted === undefined ? files : [...files, trusted];
 }
 
 /** Whoever starts a gateway is told that it records. */

@@ -19,7 +19,7 @@ export function configText(found: Found): string {
   const isDemo = first === undefined;
   const lines = [
     "# Written by `patchbay init`. `patchbay check` says what is wrong with it,",
-    "# `patchbay serve` takes it up, and a running gateway takes up what is changed here.",
+    "# `patchbay serve` takes it up. After a change run `patchbay trust`: a running gateway takes it up then.",
     "upstreams:",
     ...entries.flatMap(entryLines),
     ...(isDemo

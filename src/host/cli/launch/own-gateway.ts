@@ -3,7 +3,7 @@ import type { Config } from "../../../gateway/config.ts";
 import { Fault } from "../../../turn/fault.ts";
 import { findingLine } from "../../config/config-file.ts";
 import type { Environment } from "../../config/env.ts";
-import { loadConfig } from "../../config/load.ts";
+import { fileNote, loadConfig, notesOf } from "../../config/load.ts";
 import { operate } from "../../control/operate.ts";
 import { nodePlatform } from "../../platform/node.ts";
 import { openServer } from "../../server/server.ts";
@@ -72,7 +72,7 @@ export async function openOwnGateway({
     url,
     key,
     recorder: gateway.recorder,
-    notes: [...loaded.notes, ...notes],
+    notes: [...notesOf(loaded), ...fileNote(loaded), ...notes],
     async [Symbol.asyncDispose]() {
       control.close();
       // Whoever would read the rest of an answer is gone.

@@ -1,0 +1,41 @@
+import { existsSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
+import { Fault } from "../../../turn/fault.ts";
+import { environment } from "../../config/env.ts";
+import { configNames } from "../../config/sources.ts";
+import { dropTrust } from "../../config/trust.ts";
+import { trustConfig } from "../../config/trust-config.ts";
+
+export type TrustOptions = {
+  readonly remove?: boolean | undefined;
+  readonly json?: boolean | undefined;
+};
+
+/** `patchbay trust`: lets commands use the present version of a folder's configuration without `--config`. */
+export function trust(
+  named: string | undefined,
+  { remove = false, json = false }: TrustOptions,
+): void {
+  const env = environment();
+  const file = named === undefined ? fileHere() : resolve(named);
+  if (!configNames.includes(basename(file)))
+    throw new Fault(
+      "request.invalid",
+      `${file} is none of the names that are looked for in a folder: ${configNames.join(", ")}. Name it with \`--config\` instead.`,
+    );
+  const isDone = remove ? dropTrust(file, env) : trustConfig(file, env);
+  if (json) return console.log(JSON.stringify({ file, trusted: !remove }));
+  if (!remove) console.log(`${file} is trusted as it is now.`);
+  else console.log(`${file} is not trusted${isDone ? " any more" : ", nor was it"}.`);
+}
+
+function fileHere(): string {
+  const found = configNames
+    .map((name) => join(process.cwd(), name))
+    .find((file) => existsSync(file));
+  if (found !== undefined) return found;
+  throw new Fault(
+    "request.invalid",
+    `There is no ${configNames.join(", ")} in ${process.cwd()}; go to its folder, or name it.`,
+  );
+}

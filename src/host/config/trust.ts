@@ -1,0 +1,103 @@
+/**
+ * Remembers which configurations of current folders this user has trusted. A clone can bring
+ * a `patchbay.yaml` that sends keys to its author and runs programs, so one that is
+ * found, not named, is used only in the very version that was trusted. One file in the state
+ * directory for each path holds the digests.
+ */
+
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, realpathSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { z } from "zod";
+import { Fault } from "../../turn/fault.ts";
+import { jsonOf } from "../../turn/json.ts";
+import { writeWhole } from "../cli/launch/keep/write-whole.ts";
+import { foreignFolder, readText } from "../platform/careful-files.ts";
+import type { Environment } from "./env.ts";
+import { stateFolder } from "./user-folders.ts";
+
+/** Digests of a configuration and of the files that it names by relative paths, by their paths. */
+export type Digests = ReadonlyMap<string, string>;
+
+const recordSchema = z.object({
+  version: z.literal(1),
+  path: z.string(),
+  digests: z.record(z.string(), z.string()),
+});
+
+export const digestOf = (content: Uint8Array | string): string =>
+  createHash("sha256").update(content).digest("hex");
+
+const LONGEST_RECORD = 1_000_000;
+
+/** The path of the trust record of a configuration; undefined without a state directory. */
+export function trustFile(path: string, env: Environment): string | undefined {
+  const state = stateFolder(env);
+  return state === undefined ? undefined : join(state, "trusted", `${digestOf(path)}.json`);
+}
+
+export type Trust = {
+  /** The trusted version; undefined if the path was never trusted. */
+  readonly digests?: Digests | undefined;
+  /** Why the records are ignored, as the end of a sentence. */
+  readonly problem?: string | undefined;
+};
+
+/** The trusted version of a path. Records that another user could have written are ignored. */
+export function readTrust(path: string, env: Environment): Trust {
+  const file = trustFile(path, env);
+  if (file === undefined) return {};
+  const problem = placeProblem(dirname(file));
+  if (problem !== undefined) return { problem };
+  try {
+    const record = recordSchema.parse(
+      jsonOf(readText(file, { limit: LONGEST_RECORD, isOwn: true })),
+    );
+    return record.path === path ? { digests: new Map(Object.entries(record.digests)) } : {};
+  } catch {
+    return {}; // There is no record, or it is damaged: `patchbay trust` is the remedy for both.
+  }
+}
+
+export function saveTrust(path: string, digests: Digests, env: Environment): void {
+  const file = trustFile(path, env);
+  if (file === undefined)
+    throw new Fault(
+      "request.invalid",
+      "There is no folder to remember trust in; set HOME, or XDG_STATE_HOME, or name the file with `--config`.",
+    );
+  const record = { version: 1, path, digests: Object.fromEntries(digests) };
+  try {
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    const problem = placeProblem(dirname(file));
+    if (problem !== undefined) throw new Error(problem);
+    writeWhole(file, Buffer.from(`${JSON.stringify(record, null, 2)}\n`), 0o600);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new Fault(
+      "request.invalid",
+      `Trust in ${path} cannot be remembered (${code ?? message}); see to ${dirname(file)}, or name the file with \`--config\`.`,
+      {},
+      error,
+    );
+  }
+}
+
+/** Removes the record of a path; false if there is no record. */
+export function dropTrust(path: string, env: Environment): boolean {
+  const file = trustFile(path, env);
+  if (file === undefined || readTrust(path, env).digests === undefined) return false;
+  rmSync(file, { force: true });
+  return true;
+}
+
+/** Why another user could write in the folder, or in the state directory around it, which may be a link. */
+function placeProblem(folder: string): string | undefined {
+  const state = dirname(folder);
+  const real = existsSync(state) ? realpathSync(state) : state;
+  for (const one of [real, folder]) {
+    const problem = foreignFolder(one);
+    if (problem !== undefined) return `${one} ${problem}`;
+  }
+  return undefined;
+}

@@ -1,0 +1,88 @@
+/**
+ * Reads files that another user or a clone may have put in place: the open never waits,
+ * only a regular file is read, and no more of it than a limit.
+ */
+
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readSync,
+  type Stats,
+} from "node:fs";
+
+export type ReadRules = {
+  /** In bytes. */
+  readonly limit: number;
+  /** True: the file must belong to this user, not be writable by others, and not be a link. */
+  readonly isOwn?: boolean | undefined;
+};
+
+/** The reason for not reading a file, as the end of a sentence; `code` is like that of a system error. */
+export class FileRefusal extends Error {
+  readonly code: string;
+
+  constructor(code: string, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+// Windows has neither O_NONBLOCK nor O_NOFOLLOW; `|` takes undefined as 0.
+const { O_NONBLOCK, O_NOFOLLOW, O_RDONLY } = constants;
+
+/** The bytes of a regular file. Throws a system error, or a FileRefusal. */
+export function readBytes(path: string, { limit, isOwn = false }: ReadRules): Buffer {
+  const descriptor = openSync(path, O_RDONLY | O_NONBLOCK | (isOwn ? O_NOFOLLOW : 0));
+  try {
+    const found = fstatSync(descriptor);
+    if (found.isDirectory()) throw new FileRefusal("EISDIR", "is a directory");
+    if (!found.isFile()) throw new FileRefusal("ENOTFILE", "is not a regular file");
+    const foreign = isOwn ? foreignReason(found) : undefined;
+    if (foreign !== undefined) throw new FileRefusal("EFOREIGN", foreign);
+    return readWithin(descriptor, limit);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** The same as text. */
+export const readText = (path: string, rules: ReadRules): string =>
+  readBytes(path, rules).toString("utf8");
+
+/** Reads to the end instead of trusting the reported size, which is 0 under `/proc`. */
+function readWithin(descriptor: number, limit: number): Buffer {
+  const pieces: Buffer[] = [];
+  for (let length = 0; length <= limit;) {
+    const piece = Buffer.allocUnsafe(65_536);
+    const read = readSync(descriptor, piece);
+    if (read === 0) return Buffer.concat(pieces, length);
+    pieces.push(piece.subarray(0, read));
+    length += read;
+  }
+  throw new FileRefusal("EFBIG", `is longer than ${limit} bytes`);
+}
+
+/** The bits by which a group or everybody may write. */
+const WRITABLE = 0o022;
+
+/** Why another user may have made or changed it. Node sees neither owners nor such bits on Windows. */
+function foreignReason({ uid, mode }: Stats): string | undefined {
+  if (process.getuid === undefined) return undefined;
+  if (uid !== process.getuid()) return "belongs to another user";
+  return (mode & WRITABLE) === 0 ? undefined : "can be changed by other users";
+}
+
+/** Why another user may have written the files of a folder; undefined if only this user can, or it is missing. */
+export function foreignFolder(folder: string): string | undefined {
+  try {
+    const found = lstatSync(folder, { throwIfNoEntry: false });
+    if (found === undefined) return undefined;
+    return found.isDirectory() ? foreignReason(found) : "is no folder";
+  } catch (error) {
+    const { code = "unknown error" } = error as NodeJS.ErrnoException;
+    return code === "ENOTDIR" ? undefined : `cannot be looked at (${code})`;
+  }
+}
