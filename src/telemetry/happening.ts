@@ -223,6 +223,11 @@ export type DisclosureFigures = {
   readonly sentBytes: number;
   /** Sections that the model opened. */
   readonly openings: number;
+  /** Readings that opened sections without a restart, and the tools that they added to the conversation. */
+  readonly dynamic: number;
+  readonly injected: number;
+  /** Requests that were written anew because sections were opened. */
+  readonly restarts: number;
   /** Rounds that the client saw nothing of. */
   readonly hiddenRounds: number;
   /** Readings and calls of what is not there, and arguments that did not fit. */
@@ -236,6 +241,9 @@ export const noDisclosure: DisclosureFigures = {
   eagerBytes: 0,
   sentBytes: 0,
   openings: 0,
+  dynamic: 0,
+  injected: 0,
+  restarts: 0,
   hiddenRounds: 0,
   misses: 0,
 };

@@ -157,6 +157,21 @@ const disclosureNumbersIn = (registry: Registry) => ({
     "Sections of folded tools that models opened.",
     ["upstream"],
   ),
+  injected: registry.counter(
+    "wink_tools_injected_total",
+    "Tools that opening a section added to a conversation under way.",
+    ["upstream"],
+  ),
+  dynamic: registry.counter(
+    "wink_disclosure_dynamic_total",
+    "Readings that opened sections of tools without a restart.",
+    ["upstream"],
+  ),
+  restarts: registry.counter(
+    "wink_disclosure_restarts_total",
+    "Requests that were written anew because sections of tools were opened.",
+    ["upstream"],
+  ),
   hiddenRounds: registry.counter(
     "patchbay_disclosure_rounds_total",
     "Upstream calls that answered questions about folded tools and nothing else.",
@@ -208,12 +223,15 @@ const TOKEN_BYTES = 4;
 function countDisclosure(numbers: Numbers, { disclosure, upstream: place }: TurnDone): void {
   if (disclosure === undefined) return;
   const upstream = upstreamOf(place);
-  const { eagerBytes, sentBytes, openings, hiddenRounds, misses } = disclosure;
+  const { eagerBytes, sentBytes, hiddenRounds, misses } = disclosure;
   numbers.tokensSaved.add(
     Math.max(0, Math.round((eagerBytes - sentBytes) / TOKEN_BYTES)),
     upstream,
   );
-  numbers.openings.add(openings, upstream);
+  numbers.openings.add(disclosure.openings, upstream);
+  numbers.injected.add(disclosure.injected, upstream);
+  numbers.dynamic.add(disclosure.dynamic, upstream);
+  numbers.restarts.add(disclosure.restarts, upstream);
   numbers.hiddenRounds.add(hiddenRounds, upstream);
   numbers.misses.add(misses, upstream);
 }

@@ -88,7 +88,16 @@ describe.each(settings)("folded tools: $name", ({ setting }) => {
       expect(first.usage).toBe(36);
       expect(on.happened()).toMatchObject({
         rounds: 2,
-        disclosure: { strategy: back.strategy, tools: 60, openings: 1, hiddenRounds: 1, misses: 0 },
+        disclosure: {
+          strategy: back.strategy,
+          tools: 60,
+          openings: 1,
+          hiddenRounds: 1,
+          misses: 0,
+          ...(back.strategy === "restart"
+            ? { restarts: 1, dynamic: 0, injected: 0 }
+            : { restarts: 0, dynamic: 1, injected: 5 }),
+        },
         plan: expect.stringMatching(/deferred=(?:60|55) /),
       });
       expect((await on.ask(["Created."])).text).toBe("Done.");

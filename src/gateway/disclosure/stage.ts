@@ -39,6 +39,8 @@ export class DisclosureStage implements TurnStage {
   /** Openings that no call id carries yet. */
   #uncarried: string[] = [];
   #readings = 0;
+  /** Whether this round has opened what only a request written anew can show. */
+  #restarts = false;
   #folded: Folded | undefined;
   #question: FoldedQuestion | undefined;
   #round: RoundAnswer | undefined;
@@ -52,6 +54,7 @@ export class DisclosureStage implements TurnStage {
     const folded = foldTools(own, profile, this.#settings);
     this.#folded = folded;
     this.#round = undefined;
+    this.#restarts = false;
     if (folded === undefined) return own;
     const isLast = this.figures.hiddenRounds >= this.#settings.rounds;
     const log = [...restoreLog(own, folded), ...this.#entries(folded, own)];
@@ -105,13 +108,23 @@ export class DisclosureStage implements TurnStage {
 
   #answered(exchange: HiddenExchange, isMiss: boolean, folded: Folded): HiddenExchange {
     if (isMiss) this.figures.misses++;
-    this.figures.openings += exchange.opens.length;
+    if (exchange.opens.length > 0) this.#countOpening(exchange, folded);
     if (this.#turn.traits.sealsReasoning) return exchange;
     // A client without a place for seals gives back call ids alone: what those cannot carry must follow from them.
     append(this.#uncarried, exchange.opens);
     const [path] = exchange.opens;
     const again = path === undefined ? undefined : readingOf(path, ++this.#readings, folded);
     return again ?? exchange;
+  }
+
+  #countOpening({ opens, loaded }: HiddenExchange, { strategy }: Folded): void {
+    const { figures } = this;
+    figures.openings += opens.length;
+    if (strategy !== "restart") {
+      figures.dynamic++;
+      figures.injected += loaded.length;
+    } else if (!this.#restarts) figures.restarts++;
+    this.#restarts = strategy === "restart";
   }
 
   #idFor(id: string, { catalog }: Folded): string {
