@@ -6,7 +6,16 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
 // In a project of your own: from "patchbay/agent".
-import { agent, connect, run, section, Session, tool, type Adapter } from "../src/agent.ts";
+import {
+  agent,
+  connect,
+  run,
+  section,
+  Session,
+  tool,
+  type Adapter,
+  type RunOptions,
+} from "../src/agent.ts";
 import { codexCommand, standInModel, temporaryFolder } from "./support/model.ts";
 
 const search = tool({
@@ -24,29 +33,24 @@ const cite = tool({
 
 const research = agent({
   name: "research",
-  params: z.object({ topic: z.string() }),
   output: z.object({ answer: z.string(), sources: z.array(z.string()) }),
   sections: [
-    section("task", { title: "Task", body: "Write about {{topic}}." }),
     section("context", {
       title: "Context",
+      body: "Detailed research context...",
       summary: "Research context available.",
-      body: "Detailed research context: cite every claim.",
-      tools: [search, cite],
+      open: false, // as the summary says by itself
+      tools: [search, cite], // Tools in a summarized section
     }),
   ],
 });
 
-/** Runs it, and tells in what way the tools came. */
-async function evaluate(adapter: Adapter, strategy: "append" | "restart" | "wrap") {
+/** Runs the agent, and tells how its tools came. Without a strategy the adapter decides. */
+async function evaluate(adapter: Adapter, options: Pick<RunOptions, "strategy"> = {}) {
   const session = new Session();
   const counts: Record<string, number> = {};
   const count = (name: string, by: number): void => void (counts[name] = (counts[name] ?? 0) + by);
-  const result = await run(
-    research,
-    { topic: "bees" },
-    { adapter, session, strategy, input: "Begin.", observer: { count } },
-  );
+  const result = await run(research, {}, { adapter, session, observer: { count }, ...options });
   assert.deepEqual(result.output, { answer: "Bees are insects.", sources: ["a1"] });
   // Saved and resumed, a session has the same sections open.
   const resumed = Session.from(JSON.parse(JSON.stringify(session)));
@@ -78,16 +82,20 @@ const upstreams = resources.use(
   }),
 );
 try {
-  await onChat(upstreams.adapter("chat/any"));
-  await onCodex(upstreams.adapter("codex/any"));
+  for (const name of ["chat/any", "codex/any"]) {
+    const adapter = upstreams.adapter(name);
+    // Expect seamless tool expansion, or potential restarts.
+    if (adapter.supportsDynamicTools) await withDynamicTools(adapter);
+    else await withFixedTools(adapter);
+  }
 } finally {
   await resources.disposeAsync();
 }
 
 /** A chat model takes other tools with every request: they are added to the conversation. */
-async function onChat(chat: Adapter): Promise<void> {
-  assert.equal(chat.supportsDynamicTools, true);
-  const dynamic = await evaluate(chat, "append");
+async function withDynamicTools(chat: Adapter): Promise<void> {
+  const dynamic = await evaluate(chat);
+  assert.equal(dynamic.strategy, "append");
   assert.equal(dynamic.restarts, 0);
   assert.equal(dynamic.counts["wink.disclosure.dynamic"], 1);
   assert.equal(dynamic.counts["wink.tools.injected"], 2);
@@ -96,22 +104,21 @@ async function onChat(chat: Adapter): Promise<void> {
     ["read_section", "search", "cite"],
     ["read_section", "search", "cite"],
   ]);
-  console.log("chat, append: two tools were added, without a restart");
+  console.log("chat: two tools were added, without a restart");
 }
 
-/** Codex fixes tools when a thread starts: what was asked as `append` becomes a restart. */
-async function onCodex(codex: Adapter): Promise<void> {
-  assert.equal(codex.supportsDynamicTools, false);
-  const restarted = await evaluate(codex, "append");
+/** Codex fixes tools when a thread starts: the conversation restarts and keeps all its items. */
+async function withFixedTools(codex: Adapter): Promise<void> {
+  const restarted = await evaluate(codex);
   assert.equal(restarted.strategy, "restart");
   assert.equal(restarted.restarts, 1);
   assert.equal(restarted.counts["wink.disclosure.restarts"], 1);
   assert.equal(restarted.threads, 2);
   assert.deepEqual(restarted.tools, [["read_section"], ["search", "cite"], ["search", "cite"]]);
-  console.log("codex, append: the conversation was restarted once, with what was said");
+  console.log("codex: the conversation was restarted once, with what was said");
 
   // With `wrap` the tools never change, so that neither a restart nor a cache miss is needed.
-  const wrapped = await evaluate(codex, "wrap");
+  const wrapped = await evaluate(codex, { strategy: "wrap" });
   assert.equal(wrapped.restarts, 0);
   assert.equal(wrapped.threads, 1);
   assert.deepEqual(

@@ -1,19 +1,28 @@
 import { upstreamAdapter } from "./adapters/upstream.ts";
 import type { Adapter } from "./disclosure/adapter.ts";
 import type { Agent } from "./disclosure/agent.ts";
+import { readAgentSection, type ReadSectionOutcome } from "./disclosure/caller-openings.ts";
 import type { AgentEvent, RunResult } from "./disclosure/events.ts";
+import type { Session } from "./disclosure/session.ts";
 import { runAgent, streamAgent, type RunOptions as AllOptions } from "./disclosure/run.ts";
 import { parseConfig, type ConfigInput } from "./gateway/config.ts";
 import { openPlatform } from "./gateway/extensions.ts";
 import type { Platform } from "./gateway/state.ts";
 import { selectChain } from "./gateway/select.ts";
 import { openUpstreams } from "./gateway/upstreams.ts";
+import type { Fields } from "./turn/turn.ts";
 import { systemClock } from "./host/platform/clock.ts";
 import { nodePlatform } from "./host/platform/node.ts";
 
 export type { Adapter } from "./disclosure/adapter.ts";
 export { agent, type Agent } from "./disclosure/agent.ts";
-export type { AgentEvent, RunResult, VisibilityExpansionRequired } from "./disclosure/events.ts";
+export { setVisibilityOverride, type ReadSectionOutcome } from "./disclosure/caller-openings.ts";
+export type {
+  AgentEvent,
+  RunResult,
+  SectionRead,
+  VisibilityExpansionRequired,
+} from "./disclosure/events.ts";
 export { counters, type LogLine, type Observer } from "./disclosure/observe.ts";
 export type { ReadSectionResult } from "./disclosure/read.ts";
 export { section, type Scope, type Section } from "./disclosure/section.ts";
@@ -22,6 +31,7 @@ export {
   type SessionEvent,
   type SetVisibilityOverride,
   type ToolsInjected,
+  type Visibility,
 } from "./disclosure/session.ts";
 export type { StandardSchema } from "./disclosure/standard-schema.ts";
 export type { Capabilities, Strategy } from "./disclosure/strategy.ts";
@@ -45,6 +55,17 @@ export const stream = <P, O>(
   options: RunOptions,
 ): AsyncGenerator<AgentEvent<O>, void> =>
   streamAgent(agent, params, { clock: systemClock, ...options });
+
+/**
+ * Reads a section as `read_section` does and opens it in the session, so that
+ * the next run shows it whole. A key that is not there, or not for these
+ * parameters, is `success: false` with a message that names the nearest.
+ */
+export const readSection = <P, O>(
+  agent: Agent<P, O>,
+  params: P,
+  options: { readonly key: string; readonly session: Session },
+): Promise<ReadSectionOutcome> => readAgentSection(agent, params as Fields, options);
 
 /** The upstreams of a configuration, for agents to run on. */
 export type Connection = AsyncDisposable & {

@@ -2,7 +2,7 @@ import type { Dialect } from "../dialects/dialect.ts";
 import { builtinDialects } from "../dialects/registry.ts";
 import { responses } from "../dialects/responses/responses.ts";
 import type { Adapter, ModelRequest } from "../disclosure/adapter.ts";
-import { capabilitiesOf } from "../disclosure/strategy.ts";
+import { toolSupportOf } from "../disclosure/strategy.ts";
 import { normalizeStream } from "../stream/normalize.ts";
 import { chain, type Stage } from "../stream/stage.ts";
 import { restoreAnswer } from "../tools/plan/restore-answer.ts";
@@ -26,11 +26,9 @@ export type AdapterParts = { readonly clock: Clock; readonly newId: NewId };
 /** A model of an upstream for agents to run on. */
 export function upstreamAdapter(upstream: Upstream, model: string, parts: AdapterParts): Adapter {
   const profile = modelProfile(upstream.profile, model);
-  const capabilities = capabilitiesOf(profile, ruleFor("tool_search", profile));
   return {
     name: `${upstream.name}/${model}`,
-    capabilities,
-    supportsDynamicTools: capabilities.dynamicTools,
+    ...toolSupportOf(profile, ruleFor("tool_search", profile)),
     async *call(request, { signal, report }) {
       const plan = planTools(turnOf(request, model, profile), profile);
       const prepared = upstream.prepare(plan.turn, { model, profile, straight: false });

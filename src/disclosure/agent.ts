@@ -1,10 +1,11 @@
+import { Fault } from "../turn/fault.ts";
 import { isFields } from "../turn/json.ts";
 import type { Fields } from "../turn/turn.ts";
 import { catalogOf, type Catalog } from "./catalog.ts";
 import { LOADERS } from "./loader.ts";
 import { outputForm, type OutputForm } from "./output.ts";
 import type { Section } from "./section.ts";
-import { jsonSchemaOf, type OutputOf, type StandardSchema } from "./standard-schema.ts";
+import { issuesText, jsonSchemaOf, type OutputOf, type StandardSchema } from "./standard-schema.ts";
 
 /** A prompt with tools, ready to run. */
 export type Agent<Params = Fields, Output = string> = {
@@ -44,4 +45,18 @@ function namesOf(params: StandardSchema, name: string): readonly string[] | unde
   const { properties, additionalProperties } = schema;
   const isOpen = additionalProperties !== undefined && additionalProperties !== false;
   return isFields(properties) && !isOpen ? Object.keys(properties) : undefined;
+}
+
+/** The parameters of a run as the agent takes them. Throws a Fault where they are not. */
+export async function checkParams(
+  { params, name }: Pick<Agent<never, unknown>, "params" | "name">,
+  given: Fields,
+): Promise<Fields> {
+  if (params === undefined) return given;
+  const checked = await params["~standard"].validate(given);
+  if (checked.issues === undefined) return checked.value as Fields;
+  throw new Fault(
+    "agent.invalid",
+    `The parameters of agent \`${name}\` are not as it asks: ${issuesText(checked.issues)}.`,
+  );
 }

@@ -2,7 +2,7 @@ import { append } from "../turn/append.ts";
 import type { Call, Result } from "../turn/turn.ts";
 import type { AgentEvent } from "./events.ts";
 import { checkArguments, executeTool, type ToolExecutionOutcome } from "./execute.ts";
-import type { Reading } from "./read.ts";
+import type { OpenedReading, Reading } from "./read.ts";
 import {
   authorCall,
   readingText,
@@ -12,14 +12,13 @@ import {
   type Resolved,
 } from "./resolve.ts";
 import { disclosureOf, type RunState } from "./run-state.ts";
-import type { ItemAdded, SetVisibilityOverride } from "./session.ts";
+import type { ItemAdded, OpenedBy, VisibilitySet } from "./session.ts";
 import type { Tool } from "./tool.ts";
 
 /** What all the calls of one answer came to. */
 export type Batch = {
   /** Sections that only a restart can open. */
-  readonly requested: readonly SetVisibilityOverride[];
-  readonly expanded: readonly string[];
+  readonly requested: readonly VisibilitySet[];
   /** Calls that the caller is to run. */
   readonly pending: readonly Call[];
   /** Whether there was a call of a tool; readings and mistakes are none. */
@@ -31,8 +30,7 @@ type Job = { readonly call: Call; readonly tool: Tool; readonly value: unknown }
 
 /** What the calls of a batch have come to so far. */
 type Progress = {
-  readonly requested: SetVisibilityOverride[];
-  readonly expanded: string[];
+  readonly requested: VisibilitySet[];
   readonly jobs: Job[];
   readonly pending: Call[];
   readonly results: Map<string, Omit<ItemAdded, "type">>;
@@ -50,7 +48,6 @@ export async function* runBatch(
 ): AsyncGenerator<AgentEvent, Batch> {
   const progress: Progress = {
     requested: [],
-    expanded: [],
     jobs: [],
     pending: [],
     results: new Map(),
@@ -61,8 +58,8 @@ export async function* runBatch(
   } finally {
     addResults(state, calls, progress);
   }
-  const { requested, expanded, pending, jobs } = progress;
-  return { requested, expanded, pending, isUsed: jobs.length + pending.length > 0 };
+  const { requested, pending, jobs } = progress;
+  return { requested, pending, isUsed: jobs.length + pending.length > 0 };
 }
 
 /** Calls in the author's words, as they are added to the session. */
@@ -91,19 +88,16 @@ async function* readFor(
   reading: Reading,
   progress: Progress,
 ): AsyncGenerator<AgentEvent, void> {
-  if (reading.type === "unknown") yield { type: "section-unknown", message: reading.message };
   const text = readingText(reading);
-  const loaded = reading.type === "unknown" ? [] : reading.tools.map(({ name }) => name);
-  if (reading.type !== "opened") {
-    progress.results.set(call.id, {
-      item: resultOf(call, text),
-      ...(loaded.length > 0 && { loaded }),
-    });
+  if (reading.type === "unknown") {
+    yield { type: "section-unknown", message: reading.message };
+    refuse(call, text, progress);
     return;
   }
-  const tools = reading.result.expandedTools;
-  const opening = { paths: reading.opens, by: "model", tools } as const;
-  const isLater = yield* open(state, opening, progress);
+  const { path, result, tools } = reading;
+  yield { type: "section-read", callId: call.id, path, result };
+  const loaded = tools.map(({ name }) => name);
+  const isLater = reading.type === "opened" && (yield* open(state, { reading }, progress));
   progress.results.set(call.id, {
     item: resultOf(call, isLater ? expandedText(reading.opens) : text),
     ...(loaded.length > 0 && { loaded }),
@@ -114,7 +108,7 @@ async function* readFor(
 async function* admit(
   state: RunState,
   call: Call,
-  { tool, opens }: Extract<Resolved, { type: "tool" }>,
+  { tool, reading }: Extract<Resolved, { type: "tool" }>,
   progress: Progress,
 ): AsyncGenerator<AgentEvent, void> {
   const checked = await checkArguments(tool, call.input);
@@ -122,7 +116,7 @@ async function* admit(
     refuse(call, violationText(tool, checked.problem), progress);
     return;
   }
-  if (opens.length > 0) yield* open(state, { paths: opens, by: "call", tools: [tool] }, progress);
+  if (reading !== undefined) yield* open(state, { reading, callId: call.id }, progress);
   if (tool.run === undefined) progress.pending.push(call);
   else progress.jobs.push({ call, tool, value: checked.value });
 }
@@ -131,21 +125,21 @@ const expandedText = (paths: readonly string[]): string =>
   `Sections expanded: ${paths.join(", ")}. The prompt is rendered again with their full content.`;
 
 type Opening = {
-  /** From the root on. */
-  readonly paths: readonly string[];
-  readonly by: SetVisibilityOverride["by"];
-  /** What it makes callable. */
-  readonly tools: readonly Tool[];
+  readonly reading: OpenedReading;
+  /** The call of a closed tool that opens its section; absent if the model read the section. */
+  readonly callId?: string | undefined;
 };
 
 /** Opens sections, or asks for a restart that does. Tells whether it is the latter. */
 async function* open(
   state: RunState,
-  { paths, by, tools }: Opening,
+  opening: Opening,
   progress: Progress,
 ): AsyncGenerator<AgentEvent, boolean> {
+  const { opens: paths, result } = opening.reading;
+  const by: OpenedBy = opening.callId === undefined ? "model" : "call";
   const timestamp = state.clock.date();
-  const overrides = paths.map((path): SetVisibilityOverride => ({
+  const overrides = paths.map((path): VisibilitySet => ({
     type: "visibility-set",
     path,
     visibility: "full",
@@ -153,21 +147,21 @@ async function* open(
     timestamp,
   }));
   for (const path of paths) yield { type: "section-opened", path, by };
-  if (state.strategy === "restart" && tools.length > 0) {
+  if (state.strategy === "restart" && result.expandedTools.length > 0) {
     append(progress.requested, overrides);
-    append(progress.expanded, paths);
     return true;
   }
   state.session.dispatch(...overrides);
-  yield* inject(state, paths.at(-1) ?? "", tools);
+  yield* inject(state, opening);
   return false;
 }
 
+/** Tells which tools an opening added to the conversation. */
 async function* inject(
   state: RunState,
-  sectionKey: string,
-  tools: readonly Tool[],
+  { reading, callId }: Opening,
 ): AsyncGenerator<AgentEvent, void> {
+  const tools = reading.result.expandedTools;
   const taken = new Set(state.tools.map(({ name }) => name));
   for (const { name } of tools) {
     if (!taken.has(name) || state.skipped.has(name)) continue;
@@ -178,9 +172,10 @@ async function* inject(
   if (toolNames.length === 0) return;
   const injected = {
     type: "tools-injected",
-    sectionKey,
+    sectionKey: reading.path,
     toolNames,
     timestamp: state.clock.date(),
+    ...(callId !== undefined && { callId }),
   } as const;
   state.session.dispatch(injected);
   yield injected;

@@ -2,7 +2,8 @@ import type { Decision } from "../turn/decision.ts";
 import type { StopReason, Usage } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { Call } from "../turn/turn.ts";
-import type { SetVisibilityOverride, ToolsInjected, Visibility } from "./session.ts";
+import type { ReadSectionResult } from "./read.ts";
+import type { OpenedBy, ToolsInjected, Visibility } from "./session.ts";
 import type { Strategy } from "./strategy.ts";
 
 /**
@@ -18,11 +19,8 @@ export type AgentEvent<Output = unknown> =
     }
   | { readonly type: "round-start"; readonly round: number }
   | { readonly type: "text-delta" | "reasoning-delta" | "refusal-delta"; readonly text: string }
-  | {
-      readonly type: "section-opened";
-      readonly path: string;
-      readonly by: SetVisibilityOverride["by"];
-    }
+  | SectionRead
+  | { readonly type: "section-opened"; readonly path: string; readonly by: OpenedBy }
   | { readonly type: "section-unknown"; readonly message: string }
   /** Something was changed in a question or an answer; told once in a run. */
   | { readonly type: "decision-made"; readonly decision: Decision }
@@ -34,6 +32,14 @@ export type AgentEvent<Output = unknown> =
   | RoundEnded
   | { readonly type: "run-end"; readonly result: RunResult<Output> }
   | { readonly type: "run-fail"; readonly fault: Fault };
+
+/** The model read a section with `read_section`, also one that was open already. */
+export type SectionRead = {
+  readonly type: "section-read";
+  readonly callId: string;
+  readonly path: string;
+  readonly result: ReadSectionResult;
+};
 
 export type ToolStarted = {
   readonly type: "tool-start";

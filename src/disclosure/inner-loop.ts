@@ -8,14 +8,23 @@ import { addUsage, checkLimits } from "./limits.ts";
 import { badOutput, correction } from "./output.ts";
 import type { AuthorCall } from "./resolve.ts";
 import type { RunState } from "./run-state.ts";
+import type { VisibilitySet } from "./session.ts";
 
 /** How often an answer of the wrong form is asked for again. */
 const CORRECTIONS = 2;
 
+/** Sections that only a new conversation can show. */
+export type Expansion = {
+  readonly type: "expansion";
+  readonly required: VisibilityExpansionRequired;
+  /** The same openings, for the log. */
+  readonly overrides: readonly VisibilitySet[];
+};
+
 /** Asks the model and runs what it calls, until it has answered or a restart is needed. */
 export async function* innerLoop(
   state: RunState,
-): AsyncGenerator<AgentEvent, RunResult | VisibilityExpansionRequired> {
+): AsyncGenerator<AgentEvent, RunResult | Expansion> {
   for (;;) {
     checkLimits(state.limits, state);
     const round = startRound(state);
@@ -96,22 +105,29 @@ async function conclude(state: RunState, said: Said): Promise<RunResult | undefi
 
 function afterBatch(
   state: RunState,
-  { requested, expanded, pending }: Batch,
+  { requested, pending }: Batch,
   { items }: Said,
-): RunResult | VisibilityExpansionRequired | undefined {
-  if (requested.length > 0)
-    return {
-      type: "visibility-expansion-required",
-      requestedOverrides: Object.fromEntries(
-        requested.map(({ path, visibility }) => [path, visibility]),
-      ),
-      reason: "The tools of this model are fixed when a conversation begins.",
-      sectionKeys: expanded,
-    };
+): RunResult | Expansion | undefined {
+  if (requested.length > 0) return expansionOf(state, requested);
   if (pending.length === 0) return undefined;
   const text = textOf(items);
   return { ...resultWith(state, text, text, "calls"), pending };
 }
+
+const expansionOf = ({ adapter }: RunState, overrides: readonly VisibilitySet[]): Expansion => ({
+  type: "expansion",
+  overrides,
+  required: {
+    type: "visibility-expansion-required",
+    requestedOverrides: Object.fromEntries(
+      overrides.map(({ path, visibility }) => [path, visibility]),
+    ),
+    reason: adapter.supportsDynamicTools
+      ? "The strategy `restart` was asked for"
+      : "Adapter does not support dynamic tools",
+    sectionKeys: overrides.map(({ path }) => path),
+  },
+});
 
 const resultWith = (
   state: RunState,

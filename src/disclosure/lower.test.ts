@@ -203,7 +203,10 @@ describe("a call", () => {
   it("of a tool of a closed section says what it would open", () => {
     expect(resolveCall(call("to_csv", "{}"), disclosure("wrap"))).toMatchObject({
       type: "tool",
-      opens: ["archive", "archive.export"],
+      reading: {
+        opens: ["archive", "archive.export"],
+        result: { expandedTools: [{ name: "search" }, { name: "cite" }, { name: "to_csv" }] },
+      },
     });
   });
 
@@ -221,7 +224,6 @@ describe("a call", () => {
     ).toEqual({
       type: "tool",
       tool: outside,
-      opens: [],
     });
   });
 

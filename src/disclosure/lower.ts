@@ -16,7 +16,7 @@ import {
 import { loadedTools, namespaceOf } from "./native.ts";
 import { render, type View } from "./render.ts";
 import type { Scope } from "./section.ts";
-import { headOverridesIn, overridesIn, type ItemAdded } from "./session.ts";
+import { headOverridesIn, overridesIn, type ItemAdded, type VisibilitySet } from "./session.ts";
 import type { Strategy } from "./strategy.ts";
 import type { Tool } from "./tool.ts";
 import { closedIn, stateOf, type State } from "./visibility.ts";
@@ -95,7 +95,7 @@ type Direct = {
 };
 
 function directTools(disclosure: Disclosure, head: View): Direct {
-  const { catalog, base, direct, strategy, loads } = disclosure;
+  const { catalog, base, direct } = disclosure;
   const skipped: Tool[] = [];
   const taken = new Set<string>();
   const admit = (tool: Tool): boolean => {
@@ -116,26 +116,34 @@ function directTools(disclosure: Disclosure, head: View): Direct {
   };
   const open = head.tools.filter(isStillOpen);
   const first = new Set([...new Set([...base, ...open, ...forced])].filter(admit));
-  const grows =
-    strategy === "append" || strategy === "restart" || (strategy === "native" && !loads);
-  const later = grows ? openedSince(disclosure).filter((tool) => !first.has(tool)) : [];
+  const later = openedSince(disclosure).filter((tool) => !first.has(tool));
   return { tools: [...first], later: later.filter(admit), skipped };
 }
 
-/** The tools that are open now and were not when the conversation began, in the order of their opening. */
+/**
+ * Whether an opening makes the list of tools grow. Under `native` the result of
+ * a search brings the tools, but the call of a closed tool has no such result.
+ */
+function isListed({ strategy, loads }: Disclosure, { by }: VisibilitySet): boolean {
+  if (strategy === "native") return !loads || by === "call";
+  return strategy === "append" || strategy === "restart";
+}
+
+/** The tools to list that are open now and were not when the conversation began, in the order of their opening. */
 function openedSince(disclosure: Disclosure): readonly Tool[] {
   const { catalog, scope, strategy } = disclosure;
+  if (strategy === "eager" || strategy === "wrap") return [];
   const { events } = scope.session;
   const loader = loaderOf(disclosure);
   const seen = new Set<Tool>();
   const start = events.findLastIndex(({ type }) => type === "thread-started");
   const overrides = new Map(overridesIn(events.slice(0, start + 1)));
-  const state = stateOf(scope, overrides, strategy === "eager");
+  const state = stateOf(scope, overrides);
   for (const event of events.slice(start + 1)) {
     if (event.type !== "visibility-set" || overrides.get(event.path) === event.visibility) continue;
     overrides.set(event.path, event.visibility);
     const node = catalog.byPath.get(event.path);
-    if (node === undefined || !state.isReached(node)) continue;
+    if (node === undefined || !state.isReached(node) || !isListed(disclosure, event)) continue;
     // It changes nothing but what is below.
     for (const tool of render({ roots: [node] }, state, loader).tools) seen.add(tool);
   }
@@ -160,13 +168,18 @@ export function lowerItems(
 ): readonly Item[] {
   const readings = new Set<string>();
   const brought = new Set<string>();
+  const injected = injectedByCalls(disclosure);
   return added.flatMap((entry): readonly Item[] => {
     const { item, loaded = [] } = entry;
     if (item.type === "call") {
       if (isReading(item, disclosure)) readings.add(item.id);
       return [lowerCall(item, entry, disclosure, declared)];
     }
-    if (item.type !== "result" || !readings.has(item.call)) return [item];
+    if (item.type !== "result") return [item];
+    if (!readings.has(item.call)) {
+      const names = injected.get(item.call)?.filter((name) => !declared.has(name)) ?? [];
+      return [withDefinitions(item, names, disclosure)];
+    }
     // A tool is brought once; one that is declared needs no bringing.
     const fresh = loaded.filter((name) => !brought.has(name) && !declared.has(name));
     for (const name of fresh) brought.add(name);
@@ -175,6 +188,16 @@ export function lowerItems(
     return lowerReading(item, shown, disclosure);
   });
 }
+
+/** The tools that calls of closed tools opened, by the id of the call. */
+const injectedByCalls = ({ scope }: Disclosure): ReadonlyMap<string, readonly string[]> =>
+  new Map(
+    scope.session.events.flatMap((event) =>
+      event.type === "tools-injected" && event.callId !== undefined
+        ? [[event.callId, event.toolNames]]
+        : [],
+    ),
+  );
 
 const isReading = (call: Call, { names }: Disclosure): boolean =>
   call.kind === "function" && call.name === clientName(names.read);
@@ -210,12 +233,21 @@ function lowerReading(
   names: readonly string[],
   disclosure: Disclosure,
 ): readonly Item[] {
-  const { catalog, strategy } = disclosure;
-  if (strategy === "native") return bringTools(result, names, disclosure);
-  if (strategy !== "wrap" || names.length === 0) return [result];
+  return disclosure.strategy === "native"
+    ? bringTools(result, names, disclosure)
+    : [withDefinitions(result, names, disclosure)];
+}
+
+/** A result followed by the schemas of tools that only `call_tool` can call. */
+function withDefinitions(
+  result: Result,
+  names: readonly string[],
+  { catalog, strategy, names: loaders }: Disclosure,
+): Result {
+  if (strategy !== "wrap" || names.length === 0) return result;
   const tools = names.flatMap((name) => catalog.tools.get(name) ?? []);
-  const text = `\n\n${definitionsText(tools, disclosure.names)}`;
-  return [{ ...result, parts: [...result.parts, { type: "text", text }] }];
+  const text = `\n\n${definitionsText(tools, loaders)}`;
+  return { ...result, parts: [...result.parts, { type: "text", text }] };
 }
 
 /** A result that brings tools has no room for text, so the text of the section follows it. */

@@ -1,7 +1,7 @@
 import type { AgentEvent, RunResult } from "./events.ts";
 import { innerLoop } from "./inner-loop.ts";
 import type { RunState } from "./run-state.ts";
-import { threadIn, type SetVisibilityOverride } from "./session.ts";
+import { threadIn, type VisibilitySet } from "./session.ts";
 
 /**
  * Runs the inner loop until it has a result. Where it asks for sections that
@@ -9,24 +9,13 @@ import { threadIn, type SetVisibilityOverride } from "./session.ts";
  * same session, budget and deadline, and with all that was said.
  */
 export async function* mainLoop(state: RunState): AsyncGenerator<AgentEvent, RunResult> {
-  const { session, clock } = state;
   startThread(state);
   for (;;) {
     const outcome = yield* innerLoop(state);
     if (!("type" in outcome)) return outcome;
-    const timestamp = clock.date();
-    const overrides = Object.entries(outcome.requestedOverrides).map(
-      ([path, visibility]): SetVisibilityOverride => ({
-        type: "visibility-set",
-        path,
-        visibility,
-        by: "model",
-        timestamp,
-      }),
-    );
-    session.dispatch(...overrides);
+    state.session.dispatch(...outcome.overrides);
     state.restarts++;
-    yield outcome;
+    yield outcome.required;
     startThread(state, true);
   }
 }
@@ -36,11 +25,12 @@ function startThread(state: RunState, isAnew = false): void {
   const { session, adapter, strategy, clock } = state;
   const at = session.events.findLastIndex((event) => event.type === "thread-started");
   const thread = threadIn(session.events);
-  // The prompt shows what is open; what the caller closed since would still stand in it.
-  const isClosed = session.events
+  // The prompt shows the sections that were open when it was written. Results of calls show those that the model
+  // opens later; only a new prompt can show what the caller closed or opened since.
+  const isStale = session.events
     .slice(at + 1)
-    .some((event) => event.type === "visibility-set" && event.visibility === "summary");
-  const isSame = thread?.adapter === adapter.name && thread.strategy === strategy && !isClosed;
+    .some((event) => event.type === "visibility-set" && !isShownByCalls(event));
+  const isSame = thread?.adapter === adapter.name && thread.strategy === strategy && !isStale;
   if (isSame && !isAnew) return;
   const isSpoken = session.items.some((item) => item.type === "message" && item.role === "user");
   session.dispatch({
@@ -51,3 +41,6 @@ function startThread(state: RunState, isAnew = false): void {
     timestamp: clock.date(),
   });
 }
+
+const isShownByCalls = ({ visibility, by }: VisibilitySet): boolean =>
+  visibility === "full" && (by === "model" || by === "call");

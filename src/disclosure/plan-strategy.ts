@@ -4,15 +4,8 @@ import type { Agent } from "./agent.ts";
 import { declarationOf } from "./lower.ts";
 import { render } from "./render.ts";
 import { headOverridesIn, threadIn, type Session } from "./session.ts";
-import {
-  chooseStrategy,
-  strategies,
-  supported,
-  type Load,
-  type Strategy,
-  type Thresholds,
-} from "./strategy.ts";
-import { stateOf } from "./visibility.ts";
+import { chooseStrategy, strategies, supported, type Load, type Strategy } from "./strategy.ts";
+import { isClosable, stateOf } from "./visibility.ts";
 
 export type StrategyQuestion = {
   readonly agent: Pick<Agent<never, unknown>, "catalog">;
@@ -20,25 +13,27 @@ export type StrategyQuestion = {
   readonly adapter: Adapter;
   readonly session: Session;
   readonly asked: Strategy | "auto";
-  readonly thresholds?: Thresholds | undefined;
 };
 
-/** The strategy of a run. A conversation under way keeps its own: another would send all of it anew. */
+/**
+ * The strategy of a run. A conversation under way keeps its own, because another
+ * would send all of it anew. `eager` shows every section whole, so unless it is
+ * asked for it needs a set in which no section can be closed.
+ */
 export function planStrategy(question: StrategyQuestion): Strategy {
-  const { adapter, session, asked, thresholds } = question;
-  const { capabilities, name } = adapter;
-  if (asked !== "auto") return supported(asked, capabilities, name);
+  const { agent, adapter, session, asked } = question;
+  if (asked !== "auto") return supported(asked, adapter, adapter.name);
   const thread = threadIn(session.events);
-  const known = strategies.find((one) => one === thread?.strategy);
-  if (thread?.adapter === name && known !== undefined) return known;
-  return chooseStrategy(
-    capabilities,
-    loadOf(question),
-    thresholds === undefined ? {} : { thresholds },
-  );
+  const kept = strategies.find((one) => one === thread?.strategy) ?? "eager";
+  const isKept = kept !== "eager" && thread?.adapter === adapter.name;
+  if (isKept && (kept !== "native" || adapter.capabilities.deferred))
+    return supported(kept, adapter, adapter.name);
+  const { overrides } = session;
+  const mayClose = agent.catalog.nodes.some((node) => isClosable(node, overrides));
+  return mayClose ? chooseStrategy(adapter, loadOf(question)) : "eager";
 }
 
-/** What would be behind a loader: tools and texts that are not there when the conversation begins. */
+/** The size of closed sections and of the conversation. */
 function loadOf({ agent, params, session }: StrategyQuestion): Load {
   const { catalog } = agent;
   const scope = { params, session };
@@ -49,5 +44,10 @@ function loadOf({ agent, params, session }: StrategyQuestion): Load {
   const tools = whole.tools.filter((tool) => !known.has(tool));
   const definitions = JSON.stringify(tools.map(declarationOf)).length;
   const texts = Math.max(0, whole.text.length - closed.text.length);
-  return { tools, bytes: definitions + texts, history: JSON.stringify(session.items).length };
+  return {
+    tools: whole.tools.length,
+    closedTools: tools.length,
+    bytes: definitions + texts,
+    history: JSON.stringify(session.items).length,
+  };
 }

@@ -11,19 +11,19 @@ export type ReadSectionResult = {
   readonly expandedTools: readonly Tool[];
 };
 
-/**
- * `opened`: the sections to open, from the root on. `already`: nothing changes,
- * so that a repeated or parallel reading does no harm.
- */
+/** A reading that opens the sections `opens`, from the root on. */
+export type OpenedReading = {
+  readonly type: "opened";
+  readonly path: string;
+  readonly opens: readonly string[];
+  readonly result: ReadSectionResult;
+  /** The tools of what is shown. */
+  readonly tools: readonly Tool[];
+};
+
+/** `already`: nothing changes, so that a repeated or parallel reading does no harm. */
 export type Reading =
-  | {
-      readonly type: "opened";
-      readonly path: string;
-      readonly opens: readonly string[];
-      readonly result: ReadSectionResult;
-      /** The tools of what is shown. */
-      readonly tools: readonly Tool[];
-    }
+  | OpenedReading
   | {
       readonly type: "already";
       readonly path: string;

@@ -3,10 +3,9 @@ import { errorsIn } from "../schema/check.ts";
 import { jsonOf } from "../turn/json.ts";
 import { clientName } from "../turn/names.ts";
 import type { Call } from "../turn/turn.ts";
-import { lineage } from "./catalog.ts";
 import { keyIn, unwrapCall } from "./loader.ts";
 import { currentState, type Disclosure } from "./lower.ts";
-import { readSection, type Reading } from "./read.ts";
+import { readSection, type OpenedReading, type Reading } from "./read.ts";
 import type { Tool } from "./tool.ts";
 
 /** A call in the author's words: whatever way it came, it is of a tool by its own name. */
@@ -36,8 +35,8 @@ export function authorCall(call: Call, { names }: Pick<Disclosure, "names">): Au
 /** What a call asks for. */
 export type Resolved =
   | { readonly type: "reading"; readonly reading: Reading }
-  /** `opens`: the sections that have to be opened for it, from the root on; none if the tool is open. */
-  | { readonly type: "tool"; readonly tool: Tool; readonly opens: readonly string[] }
+  /** `reading`: what the call opens on its way, as if the tool's section had been read; absent if the tool is open. */
+  | { readonly type: "tool"; readonly tool: Tool; readonly reading?: OpenedReading | undefined }
   | { readonly type: "unknown"; readonly message: string };
 
 /**
@@ -54,13 +53,14 @@ export function resolveCall(call: Call, disclosure: Disclosure): Resolved {
     return { type: "reading", reading: readSection(catalog, key, state, names.read) };
   }
   const outside = base.find(({ name }) => name === (call.name as string));
-  if (outside !== undefined) return { type: "tool", tool: outside, opens: [] };
+  if (outside !== undefined) return { type: "tool", tool: outside };
   const tool = catalog.tools.get(call.name);
   const owner = catalog.owners.get(call.name);
   if (tool === undefined || owner === undefined || !state.exists(owner))
     return { type: "unknown", message: unknownTool(call.name, disclosure) };
-  const closed = lineage(owner).filter((node) => !state.isOpen(node));
-  return { type: "tool", tool, opens: closed.map(({ path }) => path) };
+  if (state.isReached(owner)) return { type: "tool", tool };
+  const reading = readSection(catalog, owner.path, state, names.read);
+  return { type: "tool", tool, ...(reading.type === "opened" && { reading }) };
 }
 
 function unknownTool(name: string, disclosure: Disclosure): string {
@@ -92,8 +92,9 @@ export const violationText = (tool: Tool, problem: string): string =>
 /** What a model is told of the section that it asked for. What it needs to call the tools, the strategy adds. */
 export function readingText(reading: Reading): string {
   if (reading.type === "unknown") return reading.message;
-  const { path, result } = reading;
-  const lead =
-    reading.type === "already" ? "Section is already expanded." : `Content of section '${path}':`;
-  return `${lead}\n\n${result.content}`;
+  return `${leadOf(reading)}\n\n${reading.result.content}`;
 }
+
+/** First line of the result of a reading. */
+export const leadOf = ({ type, path }: Exclude<Reading, { type: "unknown" }>): string =>
+  type === "already" ? "Section is already expanded." : `Content of section '${path}':`;

@@ -258,7 +258,7 @@ describe("a run", () => {
     const { result } = await play(librarian, { session, strategy: "auto", script: [say("Ok.")] });
     expect(result?.strategy).toBe("wrap");
     const fresh = await play(librarian, { strategy: "auto", script: [say("Ok.")] });
-    expect(fresh.result?.strategy).toBe("eager");
+    expect(fresh.result?.strategy).toBe("append");
   });
 });
 
@@ -344,7 +344,7 @@ it("tells logs and counters what the specification names", async () => {
       message: "Restarting with expanded sections",
       fields: {
         section_keys: ["archive"],
-        reason: "The tools of this model are fixed when a conversation begins.",
+        reason: "The strategy `restart` was asked for",
       },
     },
   ]);

@@ -3,8 +3,9 @@ import { Fault } from "../turn/fault.ts";
 import { clientName } from "../turn/names.ts";
 import type { Call, Fields, Params, Part } from "../turn/turn.ts";
 import type { Adapter } from "./adapter.ts";
-import type { Agent } from "./agent.ts";
+import { checkParams, type Agent } from "./agent.ts";
 import { resultOf } from "./batch.ts";
+import { checkOverrides } from "./caller-openings.ts";
 import type { AgentEvent, RunResult } from "./events.ts";
 import { lineage } from "./catalog.ts";
 import { NO_USAGE, runSignal, withDefaults, type Limits } from "./limits.ts";
@@ -14,8 +15,7 @@ import { observe, type Observer } from "./observe.ts";
 import { planStrategy } from "./plan-strategy.ts";
 import { disclosureOf, type RunState, type ToolUse } from "./run-state.ts";
 import { Session } from "./session.ts";
-import { issuesText } from "./standard-schema.ts";
-import type { Strategy, Thresholds } from "./strategy.ts";
+import type { Strategy } from "./strategy.ts";
 import type { Tool } from "./tool.ts";
 
 export type RunOptions = {
@@ -26,10 +26,8 @@ export type RunOptions = {
   readonly input?: string | readonly Part[] | undefined;
   /** The results of calls that the last run left to the caller, by call id. */
   readonly results?: Readonly<Record<string, unknown>> | undefined;
-  /** `auto` unless said otherwise. */
+  /** Strategy that opens closed sections; `auto` unless given. */
   readonly strategy?: Strategy | "auto" | undefined;
-  /** Up to what `auto` sends all sections whole. */
-  readonly thresholds?: Thresholds | undefined;
   /** Tools that only this run has, outside all sections. */
   readonly tools?: readonly Tool[] | undefined;
   readonly use?: ToolUse | undefined;
@@ -101,12 +99,14 @@ async function startRun(
 ): Promise<RunState> {
   const { adapter, session = new Session(), clock, input, tools = [], use = "auto" } = options;
   const params = await checkParams(agent, given);
+  checkOverrides(agent, session);
   answerOpenCalls(session, options.results ?? {});
   if (input !== undefined) {
     const parts = typeof input === "string" ? [{ type: "text", text: input } as const] : input;
     session.dispatch({ type: "item-added", item: { type: "message", role: "user", parts } });
   }
-  const strategy = planStrategy({ agent, params, adapter, session, ...pick(options) });
+  const asked = options.strategy ?? "auto";
+  const strategy = planStrategy({ agent, params, adapter, session, asked });
   const state: RunState = {
     agent,
     params,
@@ -130,21 +130,6 @@ async function startRun(
   };
   if (typeof use === "object") openForced(state, use.tool);
   return state;
-}
-
-const pick = ({ strategy = "auto", thresholds }: RunOptions) => ({ asked: strategy, thresholds });
-
-async function checkParams(
-  { params, name }: Agent<never, unknown>,
-  given: Fields,
-): Promise<Fields> {
-  if (params === undefined) return given;
-  const checked = await params["~standard"].validate(given);
-  if (checked.issues === undefined) return checked.value as Fields;
-  throw new Fault(
-    "agent.invalid",
-    `The parameters of agent \`${name}\` are not as it asks: ${issuesText(checked.issues)}.`,
-  );
 }
 
 const NO_RESULT = "Error: there is no result; the run that made the call ended before it had one.";

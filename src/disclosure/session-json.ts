@@ -47,13 +47,14 @@ const event = z.discriminatedUnion("type", [
     path,
     visibility: z.enum(["full", "summary"]),
     by: z.enum(["model", "call", "choice", "caller", "history"]),
-    timestamp,
+    timestamp: timestamp.optional(),
   }),
   z.object({
     type: z.literal("tools-injected"),
     sectionKey: path,
     toolNames: names,
     timestamp,
+    callId: z.string().optional(),
   }),
   z.object({
     type: z.literal("thread-started"),

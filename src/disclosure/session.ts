@@ -5,15 +5,24 @@ import { readEvents } from "./session-json.ts";
 /** Whether a section is shown whole or by its summary. */
 export type Visibility = "full" | "summary";
 
-/** The section at a path is shown so from now on. */
+/** `model`: it read the section. `call`: it called a tool of it. `choice`: the caller forced such a tool. */
+export type OpenedBy = "model" | "call" | "choice" | "caller" | "history";
+
+/** Shows the section at a path whole or by its summary from now on. `dispatch` adds the fields that are left out. */
 export type SetVisibilityOverride = {
-  readonly type: "visibility-set";
+  readonly type?: "visibility-set" | undefined;
   readonly path: string;
   readonly visibility: Visibility;
-  /** `model`: it read the section. `call`: it called a tool of it. `choice`: the caller forced such a tool. */
-  readonly by: "model" | "call" | "choice" | "caller" | "history";
+  /** `caller` unless given. */
+  readonly by?: OpenedBy | undefined;
   /** Milliseconds since the epoch. */
-  readonly timestamp: number;
+  readonly timestamp?: number | undefined;
+};
+
+/** The same as the log has it. */
+export type VisibilitySet = SetVisibilityOverride & {
+  readonly type: "visibility-set";
+  readonly by: OpenedBy;
 };
 
 /** Tools were added to a conversation under way. */
@@ -22,6 +31,8 @@ export type ToolsInjected = {
   readonly sectionKey: string;
   readonly toolNames: readonly string[];
   readonly timestamp: number;
+  /** The call of a closed tool that opened the section; absent if the section was read. */
+  readonly callId?: string | undefined;
 };
 
 /**
@@ -48,7 +59,7 @@ export type ItemAdded = {
   readonly loaded?: readonly string[] | undefined;
 };
 
-export type SessionEvent = SetVisibilityOverride | ToolsInjected | ThreadStarted | ItemAdded;
+export type SessionEvent = VisibilitySet | ToolsInjected | ThreadStarted | ItemAdded;
 
 export type Overrides = ReadonlyMap<string, Visibility>;
 
@@ -105,11 +116,18 @@ export class Session implements SessionView {
     return itemsIn(this.#events).map(({ item }) => item);
   }
 
-  dispatch(...events: readonly SessionEvent[]): void {
-    append(this.#events, events);
+  dispatch(...events: readonly (SessionEvent | SetVisibilityOverride)[]): void {
+    append(this.#events, events.map(asLogged));
   }
 
   toJSON(): { readonly version: 1; readonly events: readonly SessionEvent[] } {
     return { version: 1, events: this.#events };
   }
+}
+
+function asLogged(event: SessionEvent | SetVisibilityOverride): SessionEvent {
+  if (!("path" in event)) return event;
+  const { path, visibility, by = "caller", timestamp } = event;
+  const set: VisibilitySet = { type: "visibility-set", path, visibility, by };
+  return timestamp === undefined ? set : { ...set, timestamp };
 }

@@ -2,7 +2,6 @@
 
 import { Fault } from "../turn/fault.ts";
 import type { KindRule, Profile } from "../turn/profile.ts";
-import type { Tool } from "./tool.ts";
 
 /**
  * How sections reach a model.
@@ -13,12 +12,10 @@ import type { Tool } from "./tool.ts";
 export const strategies = ["eager", "native", "wrap", "append", "restart"] as const;
 export type Strategy = (typeof strategies)[number];
 
-/** What decides how tools can be added to a conversation. */
+/** The provider's handling of the tools of a request. */
 export type Capabilities = {
   /** Whether the provider keeps tools that are marked as deferred out of the prompt until they are loaded. */
   readonly deferred: boolean;
-  /** Whether the tools may differ between two requests of one conversation. */
-  readonly dynamicTools: boolean;
   /** Whether tools stand in a cached prefix: changing them bills the whole conversation again. */
   readonly cachedTools: boolean;
   readonly maxTools: number;
@@ -26,46 +23,44 @@ export type Capabilities = {
   readonly maxDescription: number;
 };
 
+/** The facts that decide how tools reach a model after its conversation has begun. */
+export type ToolSupport = {
+  readonly capabilities: Capabilities;
+  /** Whether tools can be added to a conversation under way; where not, opening a section with tools restarts it. */
+  readonly supportsDynamicTools: boolean;
+};
+
 /** How much there is to disclose. */
 export type Load = {
-  /** The tools that would be behind a loader. */
-  readonly tools: readonly Tool[];
+  /** The number of tools of all sections. */
+  readonly tools: number;
+  /** The number of those in closed sections. */
+  readonly closedTools: number;
   /** The length of their definitions and of the texts of their sections. */
   readonly bytes: number;
   /** The length of the conversation so far. */
   readonly history: number;
 };
 
-export type Thresholds = {
-  /** Up to so many tools are sent as they are. */
-  readonly tools: number;
-  /** Up to so many bytes of definitions are. */
-  readonly bytes: number;
-};
-
-const THRESHOLDS: Thresholds = { tools: 24, bytes: 32_000 };
-
 /** A cached prefix that is lost costs 1.25 for each token instead of 0.1. */
 const REWRITE_COST = 1.15;
 
-/** The strategy that costs least. `wrap: false` where calls must not go through `call_tool`. */
-export function chooseStrategy(
-  can: Capabilities,
-  { tools, bytes, history }: Load,
-  { wrap = true, thresholds = THRESHOLDS }: { wrap?: boolean; thresholds?: Thresholds } = {},
-): Strategy {
-  const isSmall = tools.length <= thresholds.tools && bytes <= thresholds.bytes;
-  if (isSmall && tools.length <= can.maxTools) return "eager";
-  if (can.deferred) return "native";
-  if (can.dynamicTools && (!can.cachedTools || history * REWRITE_COST < bytes)) return "append";
-  if (wrap) return "wrap";
-  return can.dynamicTools ? "append" : "restart";
+/** The strategy that opens closed sections at the least cost. Which sections are closed is not decided here. */
+export function chooseStrategy(on: ToolSupport, load: Load): Exclude<Strategy, "eager"> {
+  const { capabilities: can, supportsDynamicTools } = on;
+  const growing = supportsDynamicTools ? "append" : "restart";
+  // Without tools to open the list stays as it is, and a text needs no other loader.
+  if (load.closedTools === 0) return growing;
+  if (can.deferred && supportsDynamicTools) return "native";
+  // One place is the loader's.
+  if (load.tools >= can.maxTools) return "wrap";
+  return !can.cachedTools || load.history * REWRITE_COST < load.bytes ? growing : "wrap";
 }
 
-/** The asked strategy as far as an upstream has it: where tools are fixed, `append` is `restart`. */
-export function supported(asked: Strategy, can: Capabilities, adapter: string): Strategy {
-  if (asked === "append" && !can.dynamicTools) return "restart";
-  if (asked === "native" && !can.deferred)
+/** The asked strategy as far as an adapter has it: where tools are fixed, `append` is `restart`. */
+export function supported(asked: Strategy, on: ToolSupport, adapter: string): Strategy {
+  if (asked === "append" && !on.supportsDynamicTools) return "restart";
+  if (asked === "native" && !on.capabilities.deferred)
     throw new Fault(
       "agent.invalid",
       `\`${adapter}\` does not load deferred tools, so the strategy \`native\` has no loader there. Use \`wrap\`, \`append\` or \`auto\`.`,
@@ -73,15 +68,17 @@ export function supported(asked: Strategy, can: Capabilities, adapter: string): 
   return asked;
 }
 
-/** What decides how tools can be added on an upstream; `search` is what it does with `tool_search`. */
-export function capabilitiesOf({ tools }: Profile, search: KindRule): Capabilities {
+/** The tool support that a profile declares; `search` is its rule for `tool_search`. */
+export function toolSupportOf({ tools }: Profile, search: KindRule): ToolSupport {
   const { deferred, declares, cached, max, descriptions = Infinity } = tools;
   return {
-    // Tools that were loaded come with the result of a search.
-    deferred: deferred && search === "native",
-    dynamicTools: declares === "turn",
-    cachedTools: cached,
-    maxTools: max,
-    maxDescription: descriptions,
+    supportsDynamicTools: declares === "turn",
+    capabilities: {
+      // Tools that were loaded come with the result of a search.
+      deferred: deferred && search === "native",
+      cachedTools: cached,
+      maxTools: max,
+      maxDescription: descriptions,
+    },
   };
 }

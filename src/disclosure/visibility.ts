@@ -41,6 +41,14 @@ export function stateOf(scope: Scope, overrides: Overrides, everything = false):
   };
 }
 
+/** Whether a section is closed in some scope: its author or the caller closed it, or a function of the author's may. */
+export function isClosable({ path, section }: Node, overrides: Overrides): boolean {
+  const override = overrides.get(path);
+  if (override !== undefined) return override === "summary";
+  const { open, summary } = section;
+  return open === undefined ? summary !== undefined : open !== true;
+}
+
 /** The same state with some more sections open. */
 export function opened(state: State, nodes: readonly Node[]): State {
   const more = new Set(nodes);

@@ -16,8 +16,8 @@ it.skipIf(missing)(
       { env: { ...process.env, ...compileCache } },
     );
     expect(stdout.trim().split("\n")).toEqual([
-      "chat, append: two tools were added, without a restart",
-      "codex, append: the conversation was restarted once, with what was said",
+      "chat: two tools were added, without a restart",
+      "codex: the conversation was restarted once, with what was said",
       "codex, wrap: no restart, one thread",
     ]);
   },

@@ -151,6 +151,12 @@ const scenarios: readonly Scenario[] = [
     expect(played) {
       expect(outputsIn(played)).toEqual(["search did x"]);
       expect(openedIn(played)).toEqual(["archive"]);
+      expect(ofType(played, "tools-injected").map(({ toolNames }) => toolNames)).toEqual(
+        played.strategy === "restart" ? [] : [["search", "cite"]],
+      );
+      const [, second] = played.asked;
+      if (played.strategy === "wrap") expect(second?.text).toContain("- `cite`: Does cite.");
+      else expect(second?.tools).toEqual(expect.arrayContaining(["search", "cite"]));
     },
   },
   {

@@ -4,12 +4,18 @@ import { createInterface } from "node:readline";
 
 /**
  * Plays an app-server for what the real one does too rarely to be tested: the
- * name of the model says how it misbehaves.
+ * name of the model says how it misbehaves. A model `reads-KEY` reads the
+ * section KEY, calls `search`, and then says which tools each thread had.
  */
 type Message = {
-  readonly id?: number;
+  readonly id?: number | string;
   readonly method?: string;
-  readonly params?: { readonly model?: string; readonly threadId?: string };
+  readonly params?: {
+    readonly model?: string;
+    readonly threadId?: string;
+    readonly dynamicTools?: readonly { readonly name: string }[];
+    readonly items?: readonly { readonly type: string }[];
+  };
 };
 
 const say = (message: object): void => void process.stdout.write(`${JSON.stringify(message)}\n`);
@@ -17,14 +23,30 @@ const models = new Map<string, string>();
 let threads = 0;
 const [, , version] = process.argv;
 
-function answer(threadId: string): void {
-  const turnId = "turn_1";
-  const item = {
-    type: "message",
-    role: "assistant",
-    content: [{ type: "output_text", text: `I am ${threadId}.` }],
-  };
-  say({ method: "turn/started", params: { threadId, turn: { id: turnId } } });
+/** The names of the tools that each thread was started with. */
+const declared = new Map<string, readonly string[]>();
+/** The number of call results that each thread received. */
+const results = new Map<string, number>();
+const turnId = "turn_1";
+
+/** Makes the next move of a model that reads a section. */
+function read(key: string, threadId: string): void {
+  const given = results.get(threadId) ?? 0;
+  if (given > 1) return answer(threadId, JSON.stringify(Object.fromEntries(declared)));
+  const [name, input] = given === 0 ? ["read_section", { key }] : ["search", { text: "x" }];
+  const call_id = `call_${threadId}_${given}`;
+  const item = { type: "function_call", call_id, name, arguments: JSON.stringify(input) };
+  say({ method: "rawResponseItem/completed", params: { threadId, turnId, item } });
+  const params = { threadId, turnId, callId: call_id, tool: name, arguments: input };
+  say({ id: `asks:${threadId}`, method: "item/tool/call", params });
+  say({ method: "rawResponse/completed", params: { threadId, turnId } });
+}
+
+const resultsIn = ({ params }: Message): number =>
+  params?.items?.filter(({ type }) => type === "function_call_output").length ?? 0;
+
+function answer(threadId: string, text = `I am ${threadId}.`): void {
+  const item = { type: "message", role: "assistant", content: [{ type: "output_text", text }] };
   say({ method: "rawResponseItem/completed", params: { threadId, turnId, item } });
   say({
     method: "turn/completed",
@@ -37,6 +59,7 @@ function answerLater(threadId: string): void {
   const timer = setInterval(() => {
     if (!existsSync(join(process.env["CODEX_HOME"] ?? "", "go"))) return;
     clearInterval(timer);
+    say({ method: "turn/started", params: { threadId, turn: { id: turnId } } });
     answer(threadId);
   }, 10);
 }
@@ -66,9 +89,16 @@ const hear: Record<string, (message: Message) => void> = {
     if (params?.model === "mute") return;
     const thread = { id: `thread_${++threads}` };
     models.set(thread.id, params?.model ?? "");
+    declared.set(
+      thread.id,
+      (params?.dynamicTools ?? []).map(({ name }) => name),
+    );
     say({ id, result: { thread } });
   },
-  "thread/inject_items": ({ id }) => say({ id, result: {} }),
+  "thread/inject_items": (message) => {
+    results.set(message.params?.threadId ?? "", resultsIn(message));
+    say({ id: message.id, result: {} });
+  },
   "turn/start": ({ id, params }) => {
     const threadId = params?.threadId ?? "";
     const model = models.get(threadId) ?? "";
@@ -78,8 +108,11 @@ const hear: Record<string, (message: Message) => void> = {
     }
     misbehave(model, threadId);
     say({ id, result: { turn: { id: "turn_1" } } });
-    if (model === "held") answerLater(threadId);
-    else if (model !== "silent") answer(threadId);
+    if (model === "silent") return;
+    if (model === "held") return answerLater(threadId);
+    say({ method: "turn/started", params: { threadId, turn: { id: turnId } } });
+    if (model.startsWith("reads-")) read(model.slice(6), threadId);
+    else answer(threadId);
   },
 };
 
@@ -89,4 +122,9 @@ createInterface({ input: process.stdin }).on("line", (line) => {
   if (served !== undefined) served(message);
   else if (message.id !== undefined && message.method !== undefined)
     say({ id: message.id, result: {} });
+  else if (String(message.id).startsWith("asks:")) {
+    const threadId = String(message.id).slice(5);
+    results.set(threadId, (results.get(threadId) ?? 0) + 1);
+    read(models.get(threadId)?.slice(6) ?? "", threadId);
+  }
 });

@@ -2,7 +2,7 @@ import { keyIn, unwrapCall } from "../../disclosure/loader.ts";
 import { readSection } from "../../disclosure/read.ts";
 import { readingText, violationOf, violationText } from "../../disclosure/resolve.ts";
 import { currentState, type Disclosure } from "../../disclosure/lower.ts";
-import type { SetVisibilityOverride } from "../../disclosure/session.ts";
+import type { OpenedBy, VisibilitySet } from "../../disclosure/session.ts";
 import { nearest } from "../../diagnostics/nearest.ts";
 import { fullName, identityKey } from "../../tools/names/identity.ts";
 import type { Call } from "../../turn/turn.ts";
@@ -29,13 +29,9 @@ export const isForbidden = (
 ): boolean => folded.forbidden.has(identityKey(call));
 
 /** Opens sections from now on. */
-function openSections(
-  { scope }: Disclosure,
-  paths: readonly string[],
-  by: SetVisibilityOverride["by"],
-): void {
+function openSections({ scope }: Disclosure, paths: readonly string[], by: OpenedBy): void {
   const session = scope.session as unknown as {
-    dispatch(...events: readonly SetVisibilityOverride[]): void;
+    dispatch(...events: readonly VisibilitySet[]): void;
   };
   for (const path of paths)
     session.dispatch({ type: "visibility-set", path, visibility: "full", by, timestamp: 0 });

@@ -53,7 +53,7 @@ export function assembleFold(turn: Turn, parts: Parts): Folded {
       ...forbidden.map(forbiddenVerdict),
     ],
     max: profile.tools.max,
-    maxDescription: foldingOn(profile).maxDescription,
+    maxDescription: foldingOn(profile).capabilities.maxDescription,
     eagerBytes: toolBytes(
       [...fixed, ...deferrable.map(({ entry }) => entry), ...forbidden].map(({ tool }) => tool),
     ),

@@ -3,7 +3,7 @@ import { identityKey } from "../../tools/names/identity.ts";
 import { isByModel } from "../../turn/item.ts";
 import { clientName } from "../../turn/names.ts";
 import { itemPlace } from "../../turn/path.ts";
-import type { ItemAdded, SetVisibilityOverride } from "../../disclosure/session.ts";
+import type { ItemAdded, OpenedBy } from "../../disclosure/session.ts";
 import { readSection } from "../../disclosure/read.ts";
 import { readingText } from "../../disclosure/resolve.ts";
 import { Session } from "../../disclosure/session.ts";
@@ -17,7 +17,7 @@ import type { Folded } from "./folded.ts";
 export type LogEntry = {
   readonly added: Omit<ItemAdded, "type">;
   readonly opens: readonly string[];
-  readonly by: SetVisibilityOverride["by"];
+  readonly by: OpenedBy;
   /** Which of the client's own items it belongs to. */
   readonly place: number;
 };

@@ -1,12 +1,7 @@
 import { bringsTools, declaredBy } from "../../tools/plan/catalog.ts";
 import { ruleFor } from "../../tools/plan/declare.ts";
 import { toolsetOf } from "../../tools/plan/toolset.ts";
-import {
-  capabilitiesOf,
-  chooseStrategy,
-  type Capabilities,
-  type Strategy,
-} from "../../disclosure/strategy.ts";
+import { toolSupportOf, type Strategy, type ToolSupport } from "../../disclosure/strategy.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Tool, Turn } from "../../turn/turn.ts";
 import type { Candidates } from "./candidates.ts";
@@ -14,8 +9,8 @@ import { toolBytes } from "./bytes.ts";
 import type { DisclosureSettings } from "./settings.ts";
 
 /** What decides how tools are folded for an upstream. */
-export const foldingOn = (profile: Profile): Capabilities =>
-  capabilitiesOf(profile, ruleFor("tool_search", profile));
+export const foldingOn = (profile: Profile): ToolSupport =>
+  toolSupportOf(profile, ruleFor("tool_search", profile));
 
 /** Whether a turn could be folded at all; asked of every request, so it must cost next to nothing. */
 export function mayFold(
@@ -64,7 +59,8 @@ export function needsFolding(
   if (deferrable.length + candidates.forbidden.length === 0) return false;
   if (isOverLimit(turn, profile, candidates)) return true;
   // Who defers already knows best what to load, if the upstream can load it.
-  if (mode === "fit" || (isSearching(turn) && foldingOn(profile).deferred)) return false;
+  if (mode === "fit" || (isSearching(turn) && foldingOn(profile).capabilities.deferred))
+    return false;
   if (deferrable.length === 0) return false;
   if (mode !== "auto") return true;
   return (
@@ -82,23 +78,15 @@ export function strategyFor(
   { mode }: DisclosureSettings,
   profile: Profile,
 ): Exclude<Strategy, "eager"> {
-  const can = foldingOn(profile);
+  const { capabilities: can, supportsDynamicTools } = foldingOn(profile);
   switch (mode) {
     case "wrap":
     case "restart":
       return mode;
     case "append":
-      return can.dynamicTools ? mode : "restart";
-    case "native":
-      if (can.deferred) return mode;
-      break;
+      return supportsDynamicTools ? mode : "restart";
     default:
   }
-  const none = { tools: -1, bytes: -1 };
-  const chosen = chooseStrategy(
-    can,
-    { tools: [], bytes: 0, history: Infinity },
-    { thresholds: none },
-  );
-  return chosen === "eager" ? "wrap" : chosen;
+  if (can.deferred) return "native";
+  return supportsDynamicTools && !can.cachedTools ? "append" : "wrap";
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { nearest } from "../../diagnostics/nearest.ts";
-import { strategies, type Thresholds } from "../../disclosure/strategy.ts";
+import { strategies } from "../../disclosure/strategy.ts";
 import { Fault } from "../../turn/fault.ts";
 import { ownOf } from "../../turn/json.ts";
 
@@ -35,7 +35,8 @@ const usual = full.parse({});
 /** What one request is folded by. */
 export type DisclosureSettings = {
   readonly mode: DisclosureMode;
-  readonly thresholds: Thresholds;
+  /** `auto` folds more functions than `tools`, or more `bytes` of definitions. */
+  readonly thresholds: { readonly tools: number; readonly bytes: number };
   readonly rounds: number;
 };
 
