@@ -64,6 +64,8 @@ export type Gateway = {
   readonly priceOf: (upstream: string, model: string) => Price | undefined;
   /** The plan of a past turn, by the id of its answer or of its request. */
   findPlan(tenant: Tenant, id: string): Promise<Fields | undefined>;
+  /** The metrics of this process in the Prometheus text format. */
+  metricsText(): string;
   /** What it serves and how it fares. */
   status(): Promise<GatewayStatus>;
   /** Its configuration and upstreams as they are now, for whoever looks for what is wrong with them. */
@@ -136,6 +138,7 @@ export function openGateway(config: Config, platform: Platform): Gateway {
     recent: made.recent,
     priceOf: (upstream, model) => priceOf(state.config.prices, upstream, model),
     findPlan: (tenant, id) => findPlan(state, tenant, id),
+    metricsText: () => state.metrics.text(),
     status: () => gatewayStatus(state),
     examined: () => state,
     originPolicy: (origin) => originPolicyOf(origin, state.config.server),

@@ -30,6 +30,8 @@ export type Platform = Extensions & {
   readonly runtime: Runtime;
   /** Records turns, where the host can keep them. */
   readonly recorder?: Recorder | undefined;
+  /** The metrics of all processes that share the port; undefined while they cannot be had. */
+  readonly sumMetrics?: (() => Promise<string | undefined>) | undefined;
   /** What a child process may be given of, and which proxies there are; never read anywhere else. */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
 };

@@ -15,8 +15,8 @@ export async function serveReadiness(context: RequestContext): Promise<void> {
   });
 }
 
-export function serveMetrics(context: RequestContext): void {
-  const { reply } = context.exchange;
-  reply.head(200, { "content-type": metricsType, "x-request-id": context.requestId });
-  reply.end(context.state.metrics.text());
+export async function serveMetrics({ state, exchange, requestId }: RequestContext): Promise<void> {
+  const text = (await state.sumMetrics?.()) ?? state.metrics.text();
+  exchange.reply.head(200, { "content-type": metricsType, "x-request-id": requestId });
+  exchange.reply.end(text);
 }

@@ -24,6 +24,7 @@ export function gatewayThat(handle: (exchange: Exchange) => void, bodyLimit = 1_
       reply.head(fault.status, { "content-type": "application/json" });
       reply.end(JSON.stringify(faultBody(fault)));
     },
+    metricsText: () => "",
     bodyLimit,
     bodyBudget: new BodyBudget(() => 8 * bodyLimit),
     sessionBudget: new BodyBudget(() => 8 * bodyLimit),

@@ -4,6 +4,7 @@ import cluster, { type Worker } from "node:cluster";
 import type { Config } from "../../gateway/config.ts";
 import { sharedPort, urlOf, type Address } from "../server/address.ts";
 import type { Log } from "../server/log.ts";
+import { gatherMetrics } from "./worker-metrics.ts";
 
 /** Whether this process is one of several that share a port. */
 export const isWorker = (): boolean => cluster.isWorker;
@@ -38,6 +39,7 @@ export type WorkersOptions = {
 export async function runWorkers(options: WorkersOptions): Promise<void> {
   const { count, address, log } = options;
   const port = await sharedPort(address);
+  gatherMetrics();
   let isStopping = false;
   let hasListened = false;
   // Workers accept for themselves: a connection that this process hands to a worker which has

@@ -21,6 +21,7 @@ import {
   workersProblem,
   type WorkersOptions,
 } from "../workers.ts";
+import { shareMetrics } from "../worker-metrics.ts";
 import { openServer, type Server } from "../../server/server.ts";
 import { openRecorded } from "../../server/turn-files.ts";
 
@@ -72,7 +73,12 @@ async function start(options: ServeOptions): Promise<void> {
   };
   if (workers > 1 && !isWorker())
     return serveByWorkers(config, { count: workers, log, listening: say });
-  const gateway = openRecorded(config, nodePlatform(log.report));
+  const shared = isWorker() ? shareMetrics(() => gateway.metricsText()) : undefined;
+  const gateway: ReturnType<typeof openRecorded> = openRecorded(config, {
+    ...nodePlatform(log.report),
+    sumMetrics: shared?.sum,
+  });
+  if (shared !== undefined) gateway.subscribe(shared.changed);
   const server = await openServer(gateway, config.server);
   keepServing(log);
   gateway.start();
