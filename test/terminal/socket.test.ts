@@ -50,7 +50,9 @@ describe.skipIf(process.platform === "win32")("the private socket", { timeout: 1
     await using terminal = openTerminal();
     const { url } = await terminal.serve();
     const answers = await Promise.all(
-      ["/status", "/console/api/status", "/turns", "/feed"].map((path) => fetch(`${url}${path}`)),
+      ["/status", "/console/api/status", "/recording", "/feed"].map((path) =>
+        fetch(`${url}${path}`),
+      ),
     );
     expect(answers.map(({ status }) => status)).toEqual([404, 404, 404, 404]);
   });

@@ -16,6 +16,7 @@ import type { Bound, Identities } from "./declare.ts";
 import { fullName, isCalledByName } from "../names/identity.ts";
 import type { Decoder } from "../kinds/kind.ts";
 import { customKind } from "../kinds/custom.ts";
+import type { CallRules } from "../../turn/rules.ts";
 import type { Plan } from "./plan.ts";
 
 type Event = TurnEvent<ClientName>;
@@ -24,7 +25,12 @@ type Event = TurnEvent<ClientName>;
 export type Figures = { withheld: number; truncated: boolean };
 
 /** Where it is counted and told what is withheld. */
-export type Withholding = { readonly figures: Figures; readonly leftOut?: OnLeftOut | undefined };
+export type Withholding = {
+  readonly figures: Figures;
+  readonly leftOut?: OnLeftOut | undefined;
+  /** The gateway's own rules: calls that only the client did not want do not count as truncated. */
+  readonly rules?: Pick<CallRules, "parallel"> | undefined;
+};
 
 /** A call on its way back. */
 type Passing = {
@@ -119,7 +125,7 @@ type Admitted = { readonly started: CallStart<ClientName> | undefined; readonly 
 function admission(
   plan: Plan,
   report: OnDecision,
-  { figures, leftOut }: Withholding,
+  { figures, leftOut, rules }: Withholding,
 ): (event: CallStart<UpstreamName>, calls: Calls) => Admitted {
   const { limits, identity } = plan;
   const newId = idsBeside(plan);
@@ -127,7 +133,7 @@ function admission(
     if (limits.allowed !== undefined && (bound === undefined || !limits.allowed.has(bound)))
       return limits.allowed.size === 0 ? "no tool was to be called" : "it is not an allowed tool";
     if (limits.parallel || calls.given === 0) return undefined;
-    figures.truncated = true;
+    if (rules?.parallel === false) figures.truncated = true;
     return "only one call at once was allowed";
   };
   return (event, calls) => {
