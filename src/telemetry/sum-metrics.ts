@@ -11,13 +11,12 @@ export function sumMetrics(running: readonly string[], ...ended: readonly string
   const families = new Map<string, Family>();
   for (const text of running) add(families, text, true);
   for (const text of ended) add(families, text, false);
-  return [...families.values()]
-    .flatMap(({ head, samples }) => [
-      ...head,
-      ...Array.from(samples, ([series, amount]) => `${series} ${amount}`),
-    ])
-    .map((line) => `${line}\n`)
-    .join("");
+  let text = "";
+  for (const { head, samples } of families.values()) {
+    text += `${head.join("\n")}\n`;
+    for (const [series, amount] of samples) text += `${series} ${amount}\n`;
+  }
+  return text;
 }
 
 function add(families: Map<string, Family>, text: string, isRunning: boolean): void {

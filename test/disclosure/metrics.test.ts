@@ -32,8 +32,7 @@ it("/metrics tells restarts, expansions without one and injected tools apart", a
       ]),
     );
   };
-  const ask = (mode: string) =>
-    doors.chat(served.url).ask("Go.", { tools, stream: false, mode });
+  const ask = (mode: string) => doors.chat(served.url).ask("Go.", { tools, stream: false, mode });
 
   expect((await ask("append")).text).toBe("Ok.");
   expect(await numbers()).toEqual({

@@ -22,9 +22,9 @@ type ToWorker =
 /** A worker's end. */
 export type SharedMetrics = {
   /** The metrics of all workers; undefined if the primary does not answer. */
-  sum(): Promise<string | undefined>;
+  readonly sum: () => Promise<string | undefined>;
   /** Called when a number has changed. */
-  changed(): void;
+  readonly changed: () => void;
 };
 
 /** Connects a worker's own metrics with those of the others. */
