@@ -11,7 +11,7 @@ import { Session } from "node:inspector";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { getHeapStatistics } from "node:v8";
-import { createGateway, type ConfigInput, type Exchange, type Gateway } from "../src/index.ts";
+import { createGateway, type Exchange, type Gateway } from "../src/index.ts";
 import { nodeRuntime } from "../src/host/platform/node-runtime.ts";
 import type { Connect, HttpRequest, ResponseHandler } from "../src/upstreams/http/transport.ts";
 import { requestBody, scenarios, type Door, type Scenario } from "./scenarios.ts";
@@ -225,7 +225,7 @@ async function countStandards(session: Session): Promise<[string, TurnCounts][]>
       },
       models: { chat: "chat/m", responses: "responses/m", folded: "narrow/m", "*": "chat/m" },
       store: { kind: "memory" },
-    } as ConfigInput,
+    },
     { report: () => {} },
   );
   const rows: [string, TurnCounts][] = [];
@@ -332,7 +332,7 @@ async function countScenarios(session: Session): Promise<[string, TurnCounts][]>
       upstreams: { chat: { dialect: "chat", base_url: "http://127.0.0.1:9/v1" } },
       models: { "*": "chat/*" },
       store: { kind: "memory" },
-    } as ConfigInput,
+    },
     { report: () => {}, runtime: { ...nodeRuntime, connect: scripted } },
   );
   const rows: [string, TurnCounts][] = [];
