@@ -3,9 +3,10 @@ import type { Answer } from "../stream/fold.ts";
 import { isCut } from "../turn/event.ts";
 import { Fault } from "../turn/fault.ts";
 import type { ClientName } from "../turn/names.ts";
+import type { Turn } from "../turn/turn.ts";
 import type { Reply } from "./exchange.ts";
 import { requireJson } from "./admission.ts";
-import type { Recalled } from "./recall.ts";
+import { isInBackground, type Recalled } from "./recall.ts";
 import { recallRequest } from "./recall-request.ts";
 import type { RequestContext } from "./routes.ts";
 import { toFault } from "./to-fault.ts";
@@ -37,6 +38,7 @@ export function serveCompaction(
   requireJson(exchange.headers);
   const body = state.readBody(exchange.body);
   return recallRequest(context, { dialect: door, body }, (request) => {
+    if (isInBackground(request.turn)) throw notInBackground(request.turn);
     const turn = { ...request.turn, stream: false };
     let summary: Summary | undefined;
     const dialect: DoorDialect = {
@@ -58,6 +60,15 @@ export function serveCompaction(
     };
     return startTurn(context, { ...request, turn }, { dialect, reply, stage });
   });
+}
+
+function notInBackground({ traits }: Turn): Fault {
+  const param = traits.params.background ?? "";
+  return new Fault(
+    "request.invalid",
+    `\`${param}\` cannot be used to compact a conversation; leave it out.`,
+    { param },
+  );
 }
 
 type Compacted = {

@@ -5,6 +5,7 @@ import { itemsText } from "../store/chain-rows.ts";
 import { noStore } from "../store/none.ts";
 import type { StoredItem } from "../store/store.ts";
 import { Fault } from "../turn/fault.ts";
+import { isStorableId, MAX_STORED_ID } from "../turn/item-ids.ts";
 import { isFields, jsonOf } from "../turn/json.ts";
 import type { Fields } from "../turn/turn.ts";
 import { conversationNotFound, isConversationId } from "./conversation.ts";
@@ -159,7 +160,11 @@ function readItems(
     const message = error.message.replaceAll("`input", "`items");
     throw new Fault(error.code, message, { ...error.detail, param }, error);
   }
-  return storage.inputOf({ input: items }, state.newId);
+  const kept = storage.inputOf({ input: items }, state.newId);
+  const at = kept.findIndex(({ id }) => !isStorableId(id));
+  if (at === -1) return kept;
+  const most = `can have ${MAX_STORED_ID} characters, none of them NUL or half of one`;
+  throw wrong(`items[${at}].id`, most);
 }
 
 const wrong = (param: string, problem: string): Fault =>

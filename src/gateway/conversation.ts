@@ -14,6 +14,8 @@ import { utf8Length } from "./utf8-length.ts";
 /** A conversation that a turn has to itself. */
 export type HeldConversation = {
   readonly id: string;
+  /** Who holds its lease. */
+  readonly owner: string;
   /** Lets others have it. */
   readonly release: () => Promise<void>;
 };
@@ -91,6 +93,7 @@ async function hold(
   let isOver = false;
   return {
     id,
+    owner: lease.owner,
     async release() {
       if (isOver) return;
       isOver = true;
@@ -111,14 +114,14 @@ export const storedPart = (
 
 /** What a turn adds to its conversation, which takes in turns that have ended, and no others. */
 export function conversationEntry(
-  { id }: HeldConversation,
+  { id, owner }: HeldConversation,
   left: AnswerLeft | undefined,
   { outcome }: Pick<TurnDone, "outcome">,
 ): ConversationEntry | undefined {
   const hasEnded = outcome === "completed" || outcome === "incomplete";
   const input = left?.response?.input;
   if (!hasEnded || left === undefined || input === undefined) return undefined;
-  return { id, items: [...input, ...left.items] };
+  return { id, owner, items: [...input, ...left.items] };
 }
 
 /** The same words whether it is unknown, has expired, was deleted or is somebody else's. */

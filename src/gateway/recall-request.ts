@@ -27,14 +27,19 @@ export function recallRequest(
   return request instanceof Promise ? afterRecall(context, request, goOn) : goOn(request);
 }
 
-/** A request that is refused holds up nobody. */
+/** The conversation of a request that is refused is free before its client hears of that. */
 function orRelease<Result>(
   { conversation }: Recalled,
   step: () => Result | Promise<Result>,
 ): Result | Promise<Result> {
-  const release = (error: unknown): never => {
-    void conversation?.release().catch(() => {}); // Its lease ends by itself.
-    throw error;
+  const release = (error: unknown): Promise<never> => {
+    if (conversation === undefined) throw error;
+    return conversation
+      .release()
+      .catch(() => {}) // Its lease ends by itself.
+      .then(() => {
+        throw error;
+      });
   };
   try {
     const result = step();

@@ -116,6 +116,10 @@ function backgroundTurn(state: State, { storage }: DoorDialect, recalled: Recall
   };
 }
 
+/** Whether the answer to a turn is made while nobody waits for it. */
+export const isInBackground = ({ traits, gatewayFields }: Turn): boolean =>
+  gatewayFields?.[traits.params.background ?? ""] === true;
+
 const readTurn = ({ dialect, params, headers }: ReadBody, body: Fields): Turn =>
   checkLengths(dialect.readRequest(body, params, headers));
 

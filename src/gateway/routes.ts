@@ -23,7 +23,7 @@ import { listRoute } from "./list-route.ts";
 import { conversationRoutes } from "./conversation-routes.ts";
 import { findPlan, planTurn } from "./plan-report.ts";
 import { startInBackground } from "./background/start.ts";
-import type { Recalled } from "./recall.ts";
+import { isInBackground, type Recalled } from "./recall.ts";
 import { recallRequest } from "./recall-request.ts";
 import { selectChain, type Link } from "./select.ts";
 import { readUsageQuery, usageBody } from "./usage-report.ts";
@@ -347,9 +347,6 @@ function enter(
     throw error;
   }
 }
-
-const isInBackground = ({ traits, gatewayFields }: Turn): boolean =>
-  gatewayFields?.[traits.params.background ?? ""] === true;
 
 /** What folds the tools of a turn, where an upstream of its chain may need it. */
 function disclosureOf(

@@ -314,6 +314,8 @@ class TurnRun implements RunningTurn {
   }
 
   #fail(fault: Fault): void {
+    // Asked for before the client hears of it, and may ask again.
+    this.#job.conversation?.release().catch(() => {}); // Its lease ends by itself.
     this.#job.refuse(fault, this.#job.headers(this.#round));
     this.#finish("failed", fault.status, fault);
   }

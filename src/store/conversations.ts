@@ -1,3 +1,4 @@
+import { Fault } from "../turn/fault.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { StoredItem } from "./store.ts";
 
@@ -68,3 +69,10 @@ export type FoundList =
 
 export type Lease = { readonly owner: string; readonly ms: number };
 export type LeaseState = "held" | "locked" | "missing";
+
+/** A lease that was not renewed in time, and that another turn has had since. */
+export const lostLease = (): Fault =>
+  new Fault(
+    "store.refused",
+    "Another turn has had the conversation of this one meanwhile, since the store could not be reached for longer than a lease lasts; send the request again.",
+  );

@@ -1,5 +1,5 @@
 import type { Clock } from "../turn/clock.ts";
-import { Fault } from "../turn/fault.ts";
+import { isStorableId } from "../turn/item-ids.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type {
   ConversationStore,
@@ -12,7 +12,6 @@ import type {
   StoredConversation,
 } from "./conversations.ts";
 import type { Database } from "./database.ts";
-import { isStorableId } from "./record.ts";
 import type { StoredItem } from "./store.ts";
 
 /** What a query for one row goes by. Rows from before `since` have expired. */
@@ -32,6 +31,8 @@ export type ConversationsOptions = {
   readonly readOne: ReadOne;
   /** Asks when all that the tenant has queued is written, and not for too long. */
   readonly read: <Found>(tenant: Tenant, ask: () => Promise<Found>) => Promise<Found>;
+  /** Asks at once, and not for too long. */
+  readonly askNow: <Found>(ask: () => Promise<Found>) => Promise<Found>;
 };
 
 /** Conversations in a database. */
@@ -44,7 +45,6 @@ export class DatabaseConversations implements ConversationStore {
 
   createConversation(conversation: NewConversation): Promise<void> {
     const { database, read } = this.#options;
-    check(conversation.items);
     return read(conversation.tenant, () => database.createConversation(conversation));
   }
 
@@ -70,7 +70,6 @@ export class DatabaseConversations implements ConversationStore {
   }
 
   addConversationItems(tenant: Tenant, id: string, items: readonly StoredItem[]): Promise<boolean> {
-    check(items);
     const at = this.#options.clock.date();
     return this.#ask(tenant, id, false, (database, key) =>
       database.addConversationItems({ ...key, items, at }),
@@ -98,10 +97,10 @@ export class DatabaseConversations implements ConversationStore {
     );
   }
 
+  /** What is queued is not waited for: whoever releases a conversation has waited for its own. */
   releaseConversation(tenant: Tenant, id: string, owner: string): Promise<void> {
-    return this.#ask(tenant, id, undefined, (database, key) =>
-      database.releaseConversation({ ...key, owner }),
-    );
+    const { database, askNow } = this.#options;
+    return askNow(() => database.releaseConversation({ tenant, id, owner }));
   }
 
   #ask<Found>(
@@ -113,9 +112,4 @@ export class DatabaseConversations implements ConversationStore {
     const { database, readOne } = this.#options;
     return readOne(tenant, id, none, (key) => ask(database, key));
   }
-}
-
-function check(items: readonly StoredItem[]): void {
-  if (items.every(({ id }) => isStorableId(id))) return;
-  throw new Fault("store.refused", "The id of an item is too long, or holds what no id may.");
 }

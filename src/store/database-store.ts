@@ -1,12 +1,13 @@
 import type { Clock } from "../turn/clock.ts";
 import { Fault } from "../turn/fault.ts";
+import { isStorableId } from "../turn/item-ids.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Fields } from "../turn/turn.ts";
 import type { ConversationStore } from "./conversations.ts";
 import { DatabaseConversations, type RowKey } from "./database-conversations.ts";
 import type { Batch, Database } from "./database.ts";
 import { PLANS_SHARE } from "./memory.ts";
-import { isStorableId, recordOf, type SharedRecord } from "./record.ts";
+import { recordOf, type SharedRecord } from "./record.ts";
 import type {
   FoundChain,
   FoundItems,
@@ -65,6 +66,7 @@ export class DatabaseStore implements Store {
       clock,
       readOne: (tenant, id, none, ask) => this.#readOne(tenant, id, none, ask),
       read: (tenant, ask) => this.#read(tenant, ask),
+      askNow: (ask) => this.#bounded(ask),
     });
   }
 

@@ -2,6 +2,7 @@ import type { Clock } from "../turn/clock.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import {
   KIND_LENGTH,
+  lostLease,
   type ConversationStore,
   type FoundConversation,
   type FoundList,
@@ -12,7 +13,7 @@ import {
   type StoredConversation,
 } from "./conversations.ts";
 import { CreationOrder } from "./creation-order.ts";
-import type { Retention, StoredItem } from "./store.ts";
+import type { ConversationEntry, Retention, StoredItem } from "./store.ts";
 
 type Kept = {
   readonly tenant: Tenant;
@@ -132,6 +133,11 @@ export class MemoryConversations implements ConversationStore {
       return "locked";
     kept.lease = { owner, until: now + ms };
     return "held";
+  }
+
+  checkLease(tenant: Tenant, { id, owner }: ConversationEntry): void {
+    const kept = this.#find(tenant, id);
+    if (kept !== undefined && kept.lease?.owner !== owner) throw lostLease();
   }
 
   async releaseConversation(tenant: Tenant, id: string, owner: string): Promise<void> {

@@ -36,7 +36,7 @@ const done = Promise.resolve();
 
 /** A store that lives as long as the process. A write is over when its call returns. */
 export class MemoryStore implements Store {
-  readonly conversations: ConversationStore;
+  readonly #conversations: MemoryConversations;
   readonly #secrets = new Map<string, string>();
   readonly #clock: Pick<Clock, "date">;
   readonly #maxAgeMs: number;
@@ -51,11 +51,15 @@ export class MemoryStore implements Store {
     this.#maxAgeMs = maxAgeMs;
     const answersBytes = maxBytes - plansBytes - conversationsBytes;
     this.#answers = new MemoryAnswers(clock, { maxBytes: answersBytes, maxAgeMs });
-    this.conversations = new MemoryConversations(clock, {
+    this.#conversations = new MemoryConversations(clock, {
       maxBytes: conversationsBytes,
       maxAgeMs,
     });
     this.#plans = new TenantSegments({ maxBytes: plansBytes, maxAgeMs }, clock, () => new Map());
+  }
+
+  get conversations(): ConversationStore {
+    return this.#conversations;
   }
 
   start(): void {}
@@ -63,14 +67,14 @@ export class MemoryStore implements Store {
   trouble(): undefined {}
 
   saveTurn(turn: StoredTurn): Promise<void> | undefined {
-    const { tenant, at, answerId, plan } = turn;
+    const { tenant, at, answerId, plan, conversation } = turn;
+    if (conversation !== undefined) this.#conversations.checkLease(tenant, conversation);
     if (turn.usage !== undefined) this.#usage.add(tenant, at, turn.usage);
     if (answerId !== undefined && plan !== undefined)
       this.#plans.open(tenant, plan.bytes + ENTRY_BYTES)?.set(answerId, { at, value: plan });
     this.#answers.save(turn);
-    const { conversation } = turn;
     if (conversation !== undefined)
-      void this.conversations.addConversationItems(tenant, conversation.id, conversation.items);
+      void this.#conversations.addConversationItems(tenant, conversation.id, conversation.items);
     return undefined;
   }
 

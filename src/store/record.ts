@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import { Fault } from "../turn/fault.ts";
+import { isStorableId, MAX_STORED_ID } from "../turn/item-ids.ts";
 import { memoizeByIdentity } from "../turn/memoize.ts";
 import type { SharedText } from "../turn/shared-text.ts";
 import type { Tenant } from "../turn/tenant.ts";
@@ -38,17 +39,11 @@ export type TurnRecord = {
 /** A text that is stored once for all turns of a tenant that have it. */
 export type SharedRecord = { readonly digest: string; readonly text: string };
 
-/** More than any id or seal has that we or a provider make. */
-const MAX_ID_LENGTH = 512;
 /** Parts of a turn are numbered in 20 bits, the first two of which are its plan and its response. */
 const MAX_ITEMS = 2 ** 20 - 2;
 const MAX_MODEL_LENGTH = 256;
 /** What a row takes beside its text: keys, index entries. */
 const ROW_BYTES = 128;
-
-/** Whether a row can have this id. Databases take neither NUL nor halves of a character. */
-export const isStorableId = (id: string): boolean =>
-  id.length <= MAX_ID_LENGTH && id.isWellFormed() && !id.includes("\0");
 
 const storableText = (text: string): string =>
   text.slice(0, MAX_MODEL_LENGTH).toWellFormed().replaceAll("\0", "\u{FFFD}");
@@ -123,7 +118,7 @@ function check({ answerId, response, seals }: StoredTurn, items: readonly Stored
   if (ids.some(isWrong) || items.some(({ id }) => !isStorableId(id)))
     throw new Fault(
       "store.refused",
-      `An id can have ${MAX_ID_LENGTH} characters, none of them NUL, and one of this turn's is none such.`,
+      `An id can have ${MAX_STORED_ID} characters, none of them NUL, and one of this turn's is none such.`,
     );
 }
 

@@ -86,8 +86,15 @@ export type StoredTurn = {
   readonly usage?: UsageEntry | undefined;
 };
 
-/** The items that a turn adds to a conversation; nothing is added where that is gone. */
-export type ConversationEntry = { readonly id: string; readonly items: readonly StoredItem[] };
+/**
+ * The items that a turn adds to a conversation. Nothing is added where that is
+ * gone; where its lease is not this owner's any more, the turn is not written.
+ */
+export type ConversationEntry = {
+  readonly id: string;
+  readonly owner: string;
+  readonly items: readonly StoredItem[];
+};
 
 /** An item as its dialect wrote it. As text: it has a weight then, and most are never read again. */
 export type StoredItem = {

@@ -300,7 +300,7 @@ export const faults = {
     status: 500,
     type: "server_error",
     retry: false,
-    what: "What a turn left behind cannot be stored: an id is too long, or there are too many items.",
+    what: "What a turn left behind cannot be stored: an id is too long, there are too many items, or another turn has had its conversation meanwhile.",
   },
   "config.invalid": {
     status: 500,

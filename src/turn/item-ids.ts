@@ -23,3 +23,10 @@ export function itemIds(newId: NewId): ItemIds {
 
 /** The group that an id was made in, if it was. */
 export const groupOf = (id: string): string | undefined => ID.exec(id)?.[1];
+
+/** More than any id or seal has that we or a provider make. */
+export const MAX_STORED_ID = 512;
+
+/** Whether what is stored can have this id. Databases take neither NUL nor halves of a character. */
+export const isStorableId = (id: string): boolean =>
+  id.length <= MAX_STORED_ID && id.isWellFormed() && !id.includes("\0");

@@ -101,6 +101,17 @@ describe.each(Object.entries(dialects))("compacting on a %s upstream", (dialect,
     expect(upstream.requests.at(-1)?.text).toContain(SUMMARY);
   });
 
+  it("refuses to summarize in the background, and lets go of the conversation", async () => {
+    await using upstream = await openUpstream({ text: SUMMARY });
+    await using served = await serve(config(upstream.url, join(folder, `${dialect}-3`, "s.db")));
+    const { id } = (await post(served, "/conversations", {})).body;
+    const asked = { ...conversation, conversation: id, background: true };
+    const refused = await post(served, "/responses/compact", asked);
+    expect(refused).toMatchObject({ status: 400, body: { error: { param: "background" } } });
+    const next = await post(served, "/responses/compact", { ...asked, background: false });
+    expect(next.status).toBe(200);
+  });
+
   it("refuses what has no model, and a summary that is empty or cut off", async () => {
     await using upstream = await fakeUpstream(({ body }, index) =>
       answer(body, index === 0 ? { text: "" } : { text: "Half of", stop: "length" }),

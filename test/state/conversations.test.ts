@@ -64,6 +64,23 @@ describe("conversations", () => {
     expect((await ask(served, "POST", "/conversations")).status).toBe(200);
   });
 
+  it.each(["memory", "sqlite"] as const)(
+    "refuse items with ids that no store can have: %s",
+    async (kind) => {
+      const path = join(folder, "ids.db");
+      await using served = await serve({ store: kind === "memory" ? kind : { kind, path } });
+      const made = await ask(served, "POST", "/conversations", {});
+      const paths = ["/conversations", `/conversations/${made.body["id"]}/items`];
+      for (const id of ["a\0b", "\ud800", "x".repeat(513)])
+        for (const path of paths) {
+          const items = [user("Fine"), { ...user("Hi"), id }];
+          const refused = await ask(served, "POST", path, { items });
+          const param = "items[1].id";
+          expect(refused).toMatchObject({ status: 400, body: { error: { param } } });
+        }
+    },
+  );
+
   it("have items that are added, listed in pages, shown and deleted", async () => {
     await using served = await serve({});
     const { id } = (await ask(served, "POST", "/conversations", {})).body;

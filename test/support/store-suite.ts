@@ -7,6 +7,7 @@ import type {
   StoredPlan,
   StoredTurn,
 } from "../../src/store/store.ts";
+import type { Fault } from "../../src/turn/fault.ts";
 import { newId } from "../../src/host/platform/ids.ts";
 import type { Clock } from "../../src/turn/clock.ts";
 import { itemIds } from "../../src/turn/item-ids.ts";
@@ -401,7 +402,13 @@ export function describeStore(kind: string, open: OpenStore): void {
       const { conversations } = store;
       const fresh = { tenant: "ann", id: "conv_1", at: 0, json: "{}", items: [item("first")] };
       await conversations.createConversation(fresh);
-      const entry = (id: string, name: string) => ({ id, items: [item(`${name}-1`), item(name)] });
+      const owner = "one";
+      await conversations.leaseConversation("ann", "conv_1", { owner, ms: HOUR_MS });
+      const entry = (id: string, name: string) => ({
+        id,
+        owner,
+        items: [item(`${name}-1`), item(name)],
+      });
       await Promise.all([
         store.saveTurn(answer("a", { conversation: entry("conv_1", "a") })),
         store.saveTurn(turn({ conversation: entry("conv_1", "b") })),
@@ -413,6 +420,31 @@ export function describeStore(kind: string, open: OpenStore): void {
       expect(ids).toEqual(["first", "a-1", "a", "b-1", "b"]);
       expect((await store.findResponse("ann", "c"))?.id).toBe("c");
       expect((await store.findResponse("bob", "d"))?.id).toBe("d");
+      await store.close();
+    });
+
+    it("writes no turn whose conversation another has had since, and all others of its batch", async () => {
+      const { store } = await opened();
+      const { conversations } = store;
+      const id = "conv_1";
+      await conversations.createConversation({ tenant: "ann", id, at: 0, json: "{}", items: [] });
+      const lease = { owner: "two", ms: HOUR_MS };
+      await conversations.leaseConversation("ann", id, lease);
+      const save = async (name: string, owner?: string): Promise<string> => {
+        const entry = owner !== undefined && { conversation: { id, owner, items: [item(name)] } };
+        const saving = (async () => store.saveTurn(answer(name, { ...entry })))();
+        return saving.then(
+          () => "saved",
+          (error: Fault) => error.code,
+        );
+      };
+      const saved = await Promise.all([save("a"), save("b", "one"), save("c", "two")]);
+      expect(saved).toEqual(["saved", "store.refused", "saved"]);
+      await conversations.releaseConversation("ann", id, "two");
+      expect(await save("d", "two")).toBe("store.refused");
+      const found = await conversations.loadConversation("ann", id, 1_000_000);
+      const ids = found.type === "found" ? found.items.map((one) => one.id) : [];
+      expect(ids).toEqual(["c"]);
       await store.close();
     });
 

@@ -4,6 +4,7 @@ import type { Sql } from "postgres";
 import { conversationBytes, conversationItemsBytes } from "../conversation-bytes.ts";
 import {
   KIND_LENGTH,
+  lostLease,
   type FoundConversation,
   type FoundList,
   type NewConversation,
@@ -22,7 +23,8 @@ import type {
 } from "../database.ts";
 import { fairShares } from "../fair-share.ts";
 import type { LeaseState } from "../conversations.ts";
-import type { StoredItem } from "../store.ts";
+import type { ConversationEntry, StoredItem } from "../store.ts";
+import type { Tenant } from "../../turn/tenant.ts";
 import { arrayText } from "./array-text.ts";
 
 type Row = Readonly<Record<string, unknown>>;
@@ -142,6 +144,17 @@ export async function addConversationItems(
   ), added AS (${insertItems("touched CROSS JOIN", 6)}) SELECT known FROM touched`;
   const values = [tenant, id, since, Math.round(at + offset), conversationItemsBytes(items)];
   return (await ask(sql, text, [...values, ...itemArrays(items)])).length > 0;
+}
+
+/** Throws a Fault where another turn has had the conversation since this owner did; else nobody has it until the transaction is over. */
+export async function requireLease(
+  sql: Asking,
+  tenant: Tenant,
+  { id, owner }: ConversationEntry,
+): Promise<void> {
+  const text = "SELECT owner FROM patchbay.conversations WHERE tenant = $1 AND id = $2 FOR UPDATE";
+  const [row] = await ask(sql, text, [tenant, id]);
+  if (row !== undefined && row["owner"] !== owner) throw lostLease();
 }
 
 const loadSql = `

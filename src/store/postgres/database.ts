@@ -12,6 +12,7 @@ import {
   listConversations,
   loadConversation,
   releaseConversation,
+  requireLease,
   secret,
   updateConversation,
 } from "./conversations.ts";
@@ -96,9 +97,11 @@ async function writeWithConversations(sql: Sql, batch: Batch, offset: number): P
   if (inConversations.length === 0) return writeBatch(sql, batch, offset);
   await sql.begin(async (transaction) => {
     await writeBatch(transaction, batch, offset);
-    for (const { tenant, at, conversation } of inConversations)
-      if (conversation !== null)
-        await addConversationItems(transaction, { tenant, since: 0, at, ...conversation }, offset);
+    for (const { tenant, at, conversation } of inConversations) {
+      if (conversation === null) continue;
+      await requireLease(transaction, tenant, conversation);
+      await addConversationItems(transaction, { tenant, since: 0, at, ...conversation }, offset);
+    }
   });
 }
 

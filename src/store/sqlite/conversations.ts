@@ -1,6 +1,11 @@
 import type { DatabaseSync } from "node:sqlite";
 import { conversationBytes, conversationItemsBytes } from "../conversation-bytes.ts";
-import { KIND_LENGTH, type FoundConversation, type FoundList } from "../conversations.ts";
+import {
+  KIND_LENGTH,
+  lostLease,
+  type FoundConversation,
+  type FoundList,
+} from "../conversations.ts";
 import type { ConversationOperations } from "../database.ts";
 import { fairShares } from "../fair-share.ts";
 import type { Tenant } from "../../turn/tenant.ts";
@@ -97,11 +102,12 @@ function lister(
 export function conversationWriting(
   database: DatabaseSync,
 ): (tenant: Tenant, entry: ConversationEntry, at: number) => void {
-  const find = database.prepare("SELECT seq FROM conversations WHERE tenant = ? AND id = ?");
+  const find = database.prepare("SELECT seq, owner FROM conversations WHERE tenant = ? AND id = ?");
   const { addItems, touch } = itemStatements(database);
-  return (tenant, { id, items }, at) => {
+  return (tenant, { id, owner, items }, at) => {
     const row = find.get(tenant, id);
     if (row === undefined) return;
+    if (row["owner"] !== owner) throw lostLease();
     const seq = Number(row["seq"]);
     addItems(seq, items);
     touch.run(conversationItemsBytes(items), at, seq);
