@@ -1,3 +1,4 @@
+import { reasonWords } from "../turn/failure-reason.ts";
 import type { Happening } from "../telemetry/happening.ts";
 import type { RecentTurns } from "../telemetry/recent-turns.ts";
 import type { Notices } from "./notices.ts";
@@ -20,22 +21,22 @@ export function recentProblems(
     .since(0)
     .filter(({ at }) => at >= since)
     .flatMap(({ at, happening }) => wrongIn(happening).map((one) => Object.assign(one, { at })));
-  const failed = new Map<string, { at: number; count: number; about: string; fault: string }>();
+  const failed = new Map<string, Wrong & { readonly count: number }>();
   for (const turn of recent.since(Math.max(0, recent.last - LOOKED_AT)).turns) {
     if (turn.type !== "turn" || turn.outcome !== "failed" || turn.at < since) continue;
     const fault = turn.fault ?? "failed";
     // What a client asked wrongly is the client's to mend.
     if (!/^(?:upstream|gateway|store)\./.test(fault)) continue;
-    const key = `${turn.upstream} ${fault}`;
-    const before = failed.get(key);
-    failed.set(key, { at: turn.at, count: (before?.count ?? 0) + 1, about: turn.upstream, fault });
+    const reason = turn.attempts.at(-1)?.reason;
+    const words = reasonWords(reason);
+    const key = `${turn.upstream} ${fault} ${words}`;
+    const count = (failed.get(key)?.count ?? 0) + 1;
+    const what = `${fault}${words === "" ? "" : ` (${words})`}`;
+    const why = reason?.message === undefined ? "" : `: ${reason.message}`;
+    const problem = `${count} ${count === 1 ? "turn" : "turns"} failed with ${what}${why}`;
+    failed.set(key, { at: turn.at, about: turn.upstream, problem, count });
   }
-  for (const { at, count, about, fault } of failed.values())
-    wrong.push({
-      at,
-      about,
-      problem: `${count} ${count === 1 ? "turn" : "turns"} failed with ${fault}`,
-    });
+  for (const { at, about, problem } of failed.values()) wrong.push({ at, about, problem });
   return wrong.toSorted((a, b) => a.at - b.at);
 }
 

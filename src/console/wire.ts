@@ -68,6 +68,13 @@ const attempt = z.looseObject({
   upstream: z.string(),
   status: z.number().optional(),
   fault: z.string().optional(),
+  reason: z
+    .looseObject({
+      code: z.string().optional(),
+      type: z.string().optional(),
+      message: z.string().optional(),
+    })
+    .optional(),
   waitMs: z.number().optional(),
   atMs: z.number(),
   ms: z.number(),

@@ -175,6 +175,8 @@ const telemetrySchema = z.strictObject({
   usage_log: maybe,
   /** A file that gets one NDJSON line for each event of a turn. */
   event_log: maybe,
+  /** Whether logs hold the sentence of an upstream that failed, and not only its code: it may quote the request. */
+  upstream_messages: z.boolean().default(false),
   /** Which turns are written to files of their own, with what passed on both sides. */
   recording: z.enum(["off", "failures", "all"]).default("off"),
 });

@@ -1,5 +1,5 @@
 import { bodyReader } from "../dialects/shared/body.ts";
-import { createBus, type SubscribeOptions } from "../telemetry/bus.ts";
+import { createBus, withoutMessages, type Bus, type SubscribeOptions } from "../telemetry/bus.ts";
 import type { Report } from "../telemetry/happening.ts";
 import { createMetrics } from "../telemetry/metrics.ts";
 import { RecentTurns } from "../telemetry/recent-turns.ts";
@@ -177,11 +177,25 @@ function lasting(platform: Platform): Lasting {
   const bus = createBus();
   const recent = new RecentTurns();
   bus.subscribe((happening) => metrics.hear(happening));
-  bus.subscribe((happening) => recent.hear(happening));
   bus.subscribe(platform.report);
   const { report } = bus;
   const open = openPlatform(platform);
   return { ...open, report, bus, recent, metrics, routes: routeTable(open.dialects) };
+}
+
+/** The bus of a configuration. Operators see why turns failed; others hear the upstream's sentence only where that is configured. */
+function tellingBus({ bus, recent }: Lasting, { telemetry }: Config): Bus {
+  const report: Report = (happening) => {
+    recent.hear(happening);
+    bus.report(telemetry.upstream_messages ? happening : withoutMessages(happening));
+  };
+  return {
+    ...bus,
+    report,
+    get followsSteps() {
+      return bus.followsSteps;
+    },
+  };
 }
 
 /** All that requests need from now on; what outlives a configuration is taken over. */
@@ -192,8 +206,11 @@ function buildState(config: Config, made: Lasting, before?: GatewayState): Gatew
   made.recent.resize(config.console.keep);
   const running = before?.running ?? new RunningTurns(made.clock);
   running.tickEvery(config.server.keepalive_ms / QUIET_TICKS);
+  const bus = tellingBus(made, config);
   return {
     ...made,
+    bus,
+    report: bus.report,
     config,
     rules: callRules(config),
     watch: workWatch(() => config.server.block_budget_ms, made.report),

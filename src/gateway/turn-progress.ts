@@ -1,7 +1,8 @@
 import type { Bus } from "../telemetry/bus.ts";
 import type { AttemptReport, TurnStep } from "../telemetry/happening.ts";
 import type { Clock } from "../turn/clock.ts";
-import type { FaultCode } from "../turn/fault.ts";
+import { reasonOf } from "../turn/failure-reason.ts";
+import type { Fault } from "../turn/fault.ts";
 import type { AttemptWatch } from "../upstreams/upstream.ts";
 import { CallList } from "./call-list.ts";
 import type { Writable } from "../turn/writable.ts";
@@ -74,7 +75,7 @@ export class TurnProgress implements AttemptWatch {
     this.reach("headers", ms);
   }
 
-  retrying(fault: FaultCode, waitMs: number): void {
+  retrying(fault: Fault, waitMs: number): void {
     const attempt = this.attempts.at(-1);
     if (attempt !== undefined) attempt.waitMs = waitMs;
     this.attemptEnded(fault);
@@ -86,11 +87,12 @@ export class TurnProgress implements AttemptWatch {
   }
 
   /** The last attempt is over. */
-  attemptEnded(fault?: FaultCode): void {
+  attemptEnded(fault?: Fault): void {
     const attempt = this.attempts.at(-1);
     if (attempt === undefined) return;
     attempt.ms = this.now() - attempt.atMs;
-    attempt.fault = fault;
+    attempt.fault = fault?.code;
+    attempt.reason = fault && reasonOf(fault);
     if (this.#bus?.followsSteps !== true) return;
     const requestId = this.#requestId;
     this.#bus.report({ type: "attempt", requestId, attempt: this.attempts.length, ...attempt });

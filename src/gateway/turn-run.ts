@@ -9,6 +9,7 @@ import {
   type TurnSource,
 } from "../telemetry/happening.ts";
 import type { RoundSpan, TurnSpan } from "../telemetry/spans.ts";
+import { reasonOf } from "../turn/failure-reason.ts";
 import { Fault } from "../turn/fault.ts";
 import type { CallRules } from "../turn/rules.ts";
 import type { Tenant } from "../turn/tenant.ts";
@@ -263,7 +264,7 @@ class TurnRun implements RunningTurn {
 
   #roundEnded({ link }: Round, { usage, fault }: RoundResult): void {
     if (fault?.code === "client.left") return;
-    this.#progress.attemptEnded(fault?.code);
+    this.#progress.attemptEnded(fault);
     const done: RoundDone = {
       type: "round",
       requestId: this.#job.requestId,
@@ -309,7 +310,8 @@ class TurnRun implements RunningTurn {
     if (next === undefined || this.#halted || !fault.mayFallBack) return false;
     const [from, to] = [this.#current().name, next.name];
     this.#link++;
-    this.#state.report({ type: "fallback", requestId, from, to, fault: fault.code });
+    const reason = reasonOf(fault);
+    this.#state.report({ type: "fallback", requestId, from, to, fault: fault.code, reason });
     return true;
   }
 

@@ -1,4 +1,5 @@
-import type { Happening, Report } from "./happening.ts";
+import { wordsOnly } from "../turn/failure-reason.ts";
+import type { AttemptReport, Happening, Report } from "./happening.ts";
 
 /** Where everything that happens in a gateway is reported, and everybody who follows it hears it. */
 export type Bus = {
@@ -44,6 +45,28 @@ export function createBus(): Bus {
     },
   };
 }
+
+type Reasoned = Pick<AttemptReport, "reason">;
+
+/** The same happening without the messages of reasons, which may quote requests. */
+export function withoutMessages(happening: Happening): Happening {
+  switch (happening.type) {
+    case "turn":
+      return happening.attempts.every(hasNone)
+        ? happening
+        : { ...happening, attempts: happening.attempts.map(told) };
+    case "attempt":
+    case "fallback":
+      return told(happening);
+    default:
+      return happening;
+  }
+}
+
+const hasNone = ({ reason }: Reasoned): boolean => reason?.message === undefined;
+
+const told = <One extends Reasoned>(one: One): One =>
+  hasNone(one) ? one : { ...one, reason: one.reason && wordsOnly(one.reason) };
 
 const isStep = ({ type }: Happening): boolean =>
   type === "step" || type === "attempt" || type === "call";

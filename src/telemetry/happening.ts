@@ -1,4 +1,5 @@
 import type { StopReason, Usage } from "../turn/event.ts";
+import type { FailureReason } from "../turn/failure-reason.ts";
 import type { FaultCode } from "../turn/fault.ts";
 import type { CallRules } from "../turn/rules.ts";
 import type { Tenant } from "../turn/tenant.ts";
@@ -7,7 +8,8 @@ import type { AgentName } from "./agent.ts";
 
 /**
  * What the gateway reports. The core never logs: it reports, and the host
- * decides who hears it. Fields are flat and hold no content and no secrets.
+ * decides who hears it. Fields are flat and hold no content and no secrets;
+ * with `telemetry.upstream_messages` they hold the messages of reasons too.
  */
 export type Happening =
   | TurnBegun
@@ -81,6 +83,8 @@ export type AttemptReport = {
   /** Of its answer; none where none came, or where there are no statuses. */
   readonly status?: number | undefined;
   readonly fault?: FaultCode | undefined;
+  /** Why it failed. */
+  readonly reason?: FailureReason | undefined;
   /** How long it was waited before the next, where the same upstream was asked again. */
   readonly waitMs?: number | undefined;
   /** When it was sent, from the turn's beginning, and how long it took. */
@@ -255,6 +259,7 @@ export type Fallback = {
   readonly from: string;
   readonly to: string;
   readonly fault: FaultCode;
+  readonly reason?: FailureReason | undefined;
 };
 
 /** A request that never became a turn. */

@@ -25,6 +25,7 @@ export const logFields = (turn: TurnDone): Readonly<Record<string, unknown>> => 
   outcome: turn.outcome,
   status: turn.status,
   fault: turn.fault,
+  reason: turn.fault === undefined ? undefined : turn.attempts.at(-1)?.reason,
   stops: turn.stops.join(" "),
   ...figuresOf(turn),
   withheld: turn.calls.withheld,

@@ -177,6 +177,7 @@ function weightOf(turn: RecentTurn, plan: KeptPlan | undefined): number {
     2 * (turn.model.length + turn.upstream.length + (turn.answerModel?.length ?? 0)) +
     turn.callDetails.length * CALL_BYTES +
     turn.attempts.length * ATTEMPT_BYTES +
+    turn.attempts.reduce((sum, { reason }) => sum + 2 * (reason?.message?.length ?? 0), 0) +
     (turn.usage?.extra === undefined ? 0 : 2 * JSON.stringify(turn.usage.extra).length) +
     (plan?.bytes ?? 0)
   );

@@ -10,6 +10,7 @@ const completeTurn = (n: number, lists = 1): TurnDone => {
     upstream: `u/${n}`,
     status: 200 + n,
     fault: n % 2 === 0 ? "upstream.cut" : "upstream.failed",
+    reason: { code: `code_${n}` },
     waitMs: n + 0.1,
     atMs: n + 0.2,
     ms: n + 0.3,

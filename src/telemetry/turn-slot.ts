@@ -122,6 +122,7 @@ export class TurnSlot {
     kept.upstream = attempt.upstream;
     kept.status = attempt.status;
     kept.fault = attempt.fault;
+    kept.reason = attempt.reason;
     kept.waitMs = attempt.waitMs;
     kept.atMs = attempt.atMs;
     kept.ms = attempt.ms;

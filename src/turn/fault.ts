@@ -4,11 +4,20 @@ import type { Fields } from "./turn.ts";
 
 export type FaultCode = keyof typeof faults;
 
+/** What an upstream said of its failure, in its own words. They may quote the request. */
+export type UpstreamWords = {
+  readonly message?: string | undefined;
+  readonly code?: string | undefined;
+  readonly type?: string | undefined;
+};
+
 export type FaultDetail = {
   /** The field of the request it is about. */
   readonly param?: string | undefined;
   /** The upstream's own code, kept for the client. */
   readonly upstreamCode?: string | undefined;
+  /** Its words, for the operator; the message has the sentence too. */
+  readonly said?: UpstreamWords | undefined;
   readonly status?: number | undefined;
   /** Whether the same request may succeed soon, where more is known than the code says. */
   readonly retry?: boolean | undefined;

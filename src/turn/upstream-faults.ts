@@ -121,6 +121,14 @@ export const upstreamFaults = {
     fromUpstream: true,
     what: "The upstream asks to slow down.",
   },
+  "upstream.quota": {
+    status: 429,
+    type: "rate_limit_error",
+    retry: false,
+    elsewhere: true,
+    fromUpstream: true,
+    what: "The upstream's account has no credit or quota left.",
+  },
   "upstream.overloaded": {
     status: 503,
     type: "server_error",

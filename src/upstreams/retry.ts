@@ -60,7 +60,7 @@ export function retrying<T>(attempt: Attempt<T>, options: RetryOptions<T>): Sour
       const wait = tried < retries ? waitFor(failure, tried, options.random) : undefined;
       tried++;
       if (wait !== undefined) {
-        options.watch?.retrying(failure.fault.code, wait);
+        options.watch?.retrying(failure.fault, wait);
         cancelTimer = clock.at(clock.now() + wait, begin);
         return;
       }

@@ -3,7 +3,7 @@ import type { Source } from "../stream/flow.ts";
 import type { Decision } from "../turn/decision.ts";
 import type { DialectTraits } from "../turn/dialect-traits.ts";
 import type { TurnEvent } from "../turn/event.ts";
-import type { Fault, FaultCode } from "../turn/fault.ts";
+import type { Fault } from "../turn/fault.ts";
 import type { UpstreamName } from "../turn/names.ts";
 import type { Profile } from "../turn/profile.ts";
 import type { Turn } from "../turn/turn.ts";
@@ -90,6 +90,6 @@ export type AttemptWatch = {
   /** The head of an answer has come. */
   answered(status: number): void;
   /** A request failed before its first event, and is sent again after so long. */
-  retrying(fault: FaultCode, waitMs: number): void;
+  retrying(fault: Fault, waitMs: number): void;
   sentAgain(): void;
 };

@@ -6,6 +6,7 @@ import { fieldsOf, listOf, numberOf, filledText } from "../shared/loose.ts";
 
 const byStatus = {
   401: "upstream.auth",
+  402: "upstream.quota",
   403: "upstream.forbidden",
   404: "upstream.not_found",
   408: "upstream.timeout",
@@ -21,10 +22,22 @@ export type StatusFault =
   | "upstream.failed"
   | "upstream.refused";
 
-export function faultOfStatus(status: number): StatusFault {
+function faultOfStatus(status: number): StatusFault {
   const known: Readonly<Record<number, StatusFault>> = byStatus;
   return known[status] ?? (status >= 500 ? "upstream.failed" : "upstream.refused");
 }
+
+/** The fault of an error with a status. A used-up quota comes with several, and waiting does not help. */
+export const faultOfError = (status: number, { code, type }: ErrorWords): StatusFault =>
+  [code, type].some((word) => causeOf(word) === "upstream.quota")
+    ? "upstream.quota"
+    : faultOfStatus(status);
+
+/** The status that the client gets, where the fault keeps the upstream's. */
+export const keptStatus = (code: FaultCode, status: number | undefined): number | undefined =>
+  status !== undefined && status < 500 && (code === "upstream.refused" || code === "upstream.quota")
+    ? status
+    : undefined;
 
 /** What a fault that an upstream tells of itself comes to, and what to do about it. */
 export type FaultWords = {
@@ -44,6 +57,10 @@ export const faultWords: Readonly<Record<StatusFault | "upstream.said_error", Fa
   "upstream.timeout": { did: "gave up waiting", remedy: "Try again." },
   "upstream.too_large": { did: "found the request too large", remedy: "Send less." },
   "upstream.rate_limited": { did: "asks to slow down", remedy: "Try again later." },
+  "upstream.quota": {
+    did: "has no credit or quota left",
+    remedy: "Top up its account, or raise its limit there.",
+  },
   "upstream.overloaded": { did: "is overloaded", remedy: "Try again later." },
   "upstream.failed": { did: "had an error", remedy: "Try again later." },
   "upstream.refused": { did: "rejected the request", remedy: "" },
@@ -52,13 +69,6 @@ export const faultWords: Readonly<Record<StatusFault | "upstream.said_error", Fa
     remedy: "Check the request, or try another model.",
   },
 };
-
-/** A quota that is used up does not come back in the moment that a client waits between two tries. */
-const usedUp = new Set(["insufficient_quota", "service_quota_exceeded", "usage_limit_reached"]);
-
-/** What an error's own words say of sending the same again; nothing, if its class has to do. */
-export const mayRetry = (...words: readonly (string | undefined)[]): false | undefined =>
-  words.some((word) => word !== undefined && usedUp.has(plain(word))) ? false : undefined;
 
 const WITHOUT_REASON = "`POST /v1/plan` shows what is made of the request.";
 
@@ -84,9 +94,12 @@ const words: ReadonlyMap<string, StatusFault> = new Map(
     resource_exhausted: "upstream.rate_limited",
     throttling: "upstream.rate_limited",
     throttled: "upstream.rate_limited",
-    insufficient_quota: "upstream.rate_limited",
-    service_quota_exceeded: "upstream.rate_limited",
-    usage_limit_reached: "upstream.rate_limited",
+    insufficient_quota: "upstream.quota",
+    insufficient_balance: "upstream.quota",
+    service_quota_exceeded: "upstream.quota",
+    usage_limit_reached: "upstream.quota",
+    billing: "upstream.quota",
+    billing_not_active: "upstream.quota",
     slow_down: "upstream.overloaded",
     server_is_overloaded: "upstream.overloaded",
     overloaded: "upstream.overloaded",
@@ -179,16 +192,17 @@ const isFailure = (code: unknown): boolean =>
 const UNNAMED = "upstream.said_error";
 
 /** The fault that an error is which says this of itself. */
-export function errorFault({ message, code: own, type, param, status }: ErrorWords): Fault {
+export function errorFault(error: ErrorWords): Fault {
+  const { message, code: own, type, param, status } = error;
   const told =
-    status === undefined ? (causeOf(own) ?? causeOf(type) ?? UNNAMED) : faultOfStatus(status);
+    status === undefined ? (causeOf(own) ?? causeOf(type) ?? UNNAMED) : faultOfError(status, error);
   const tooLong = isTooLong(message) && (told === "upstream.refused" || told === UNNAMED);
   const code = tooLong ? "upstream.refused" : told;
   return new Fault(code, faultText("The upstream", faultWords[code], message), {
     param,
     upstreamCode: tooLong ? CONTEXT_LENGTH : (own ?? type),
-    retry: mayRetry(own, type),
-    status: code === "upstream.refused" ? status : undefined,
+    said: { message, code: own, type },
+    status: keptStatus(code, status),
   });
 }
 

@@ -4,6 +4,7 @@ import { rejectedCapability } from "./rejected-capability.ts";
 
 const byStatus: Readonly<Record<number, string>> = {
   401: "authentication_error",
+  402: "billing_error",
   403: "permission_error",
   404: "not_found_error",
   408: "timeout_error",

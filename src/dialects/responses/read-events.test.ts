@@ -246,7 +246,7 @@ it.each<Fields>([
 describe("a Responses upstream that fails", () => {
   it.each([
     ["rate_limit_exceeded", "upstream.rate_limited", 429],
-    ["insufficient_quota", "upstream.rate_limited", 429],
+    ["insufficient_quota", "upstream.quota", 429],
     ["context_length_exceeded", "upstream.refused", 400],
     ["invalid_prompt", "upstream.refused", 400],
     ["invalid_image_url", "upstream.refused", 400],

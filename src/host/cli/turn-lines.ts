@@ -1,6 +1,7 @@
 /** Turns as people read them: one line each, and one turn in full. */
 
 import type { Batch, DoneRow, Row, RunningRow, TurnView } from "../../console/wire.ts";
+import { reasonWords } from "../../turn/failure-reason.ts";
 import { aligned } from "./table.ts";
 
 type NoticeRow = Batch["notices"][number];
@@ -44,6 +45,26 @@ export const planSigns = (plan: string): string =>
 export const cost = ({ cost: amount }: Pick<DoneRow, "cost">): string =>
   amount === undefined ? "-" : `$${amount.toFixed(4)}`;
 
+/** The fault of a turn with the upstream's own words for it. */
+export function faultText({ fault, attempts }: DoneRow): string {
+  const words = fault === undefined ? "" : reasonWords(attempts.at(-1)?.reason);
+  return `${fault ?? ""}${words === "" ? "" : ` (${words})`}`;
+}
+
+/** An upstream's sentence has 300 characters at most; ours stands around it. */
+const LONGEST_REASON = 600;
+
+/** Why requests to upstreams failed, a line for each. */
+export function reasonLines(row: Row): string[] {
+  if (row.type === "refusal") return [];
+  const { attempts } = row;
+  return attempts.flatMap(({ reason: { message } = {} }, at) =>
+    message === undefined
+      ? []
+      : `  ${attempts.length > 1 ? `ask ${at + 1}: ` : ""}${plain(message, LONGEST_REASON)}`,
+  );
+}
+
 /** One line for what is over. */
 export function rowLine(row: Row): string {
   if (row.type === "refusal")
@@ -53,7 +74,7 @@ export function rowLine(row: Row): string {
   return [
     clockTime(row.at),
     (row.fault === undefined ? row.outcome : "failed").padEnd(9),
-    row.fault === undefined ? "" : `${row.status} ${row.fault}`,
+    row.fault === undefined ? "" : `${row.status} ${faultText(row)}`,
     `${row.agent ?? "-"} ${plain(row.model)} -> ${plain(row.upstream)}`,
     planSigns(row.plan),
     `calls ${row.calls.given}`,
@@ -75,6 +96,7 @@ export function turnLines({ turn, running, plan }: TurnView): string[] {
   if (turn.type === "refusal") return [rowLine(turn)];
   return [
     rowLine(turn),
+    ...reasonLines(turn),
     ...sizeLines(turn),
     ...stepLines(turn),
     ...callLines(turn),

@@ -3,6 +3,7 @@
 import { hash } from "node:crypto";
 import { isUtf8 } from "node:buffer";
 import { isHttpUpstream, type Config } from "../../gateway/config.ts";
+import { withoutMessages } from "../../telemetry/bus.ts";
 import type { RecordingSettings } from "../../gateway/recording-settings.ts";
 import { version } from "../../upstreams/version.ts";
 import { scrubber, secretsIn } from "../masking/secrets.ts";
@@ -42,7 +43,7 @@ export function* writeBundle(turn: SeenTurn, options: WriteOptions): Steps<strin
     { line: "settings", ...settingsOf(turn) },
     client,
     ...wires,
-    ...(yield* accountLines(turn, function* (json) {
+    ...(yield* accountLines(turn, content, function* (json) {
       return names === "masked" ? yield* mask.body(json) : scrub(json);
     })),
   ];
@@ -75,6 +76,7 @@ function* sealed(lines: readonly BundleLine[], secrets: readonly string[]): Step
 
 function* accountLines(
   { plan, done }: SeenTurn,
+  content: WriteOptions["content"],
   clean: (json: string) => Steps<string>,
 ): Steps<BundleLine[]> {
   const lines: BundleLine[] = [];
@@ -82,7 +84,10 @@ function* accountLines(
     return JSON.parse(yield* clean(JSON.stringify(value))) as Record<string, unknown>;
   };
   if (plan !== undefined) lines.push({ line: "plan", plan: yield* copy(plan) });
-  if (done !== undefined) lines.push({ line: "done", done: yield* copy(done) });
+  if (done !== undefined) {
+    const shown = content === "masked" ? withoutMessages(done) : done;
+    lines.push({ line: "done", done: yield* copy(shown) });
+  }
   return lines;
 }
 

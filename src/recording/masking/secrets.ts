@@ -1,5 +1,6 @@
 /** Takes keys out of texts: those that the gateway knows, and those that look like one. */
 
+import { keyShapes } from "../../turn/failure-reason.ts";
 import { blotOut } from "./word-mask.ts";
 
 /** Shorter values are in every other word. */
@@ -7,23 +8,6 @@ const SHORTEST = 6;
 
 /** The same length, and nothing of a key left in it. */
 export type Scrub = (text: string) => string;
-
-/** What well-known services' keys look like; the prefix tells whose. */
-const shapes: readonly RegExp[] = [
-  /\b(?:sk|rk|pk)-[A-Za-z0-9_-]{16,}/g,
-  /\b(?:gsk|hf|r8|xai|npm|glpat|dop_v1|tvly|pplx|fw|nvapi|csk|sess)[-_][A-Za-z0-9_-]{16,}/g,
-  /\b(?:ghp|gho|ghu|ghs|ghr)_[A-Za-z0-9]{20,}|\bgithub_pat_\w{20,}/g,
-  /\bxox[abeoprs]-[A-Za-z0-9-]{10,}/g,
-  /\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b/g,
-  /\bAIza[A-Za-z0-9_-]{30,}|\bya29\.[A-Za-z0-9_-]{20,}/g,
-  /\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*/g,
-  /\b[Bb]earer\s+[A-Za-z0-9._~+/=-]{12,}/g,
-  /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g,
-  // The user info of an address.
-  /(?<=\b[a-z][a-z\d+.-]*:\/\/)[^\s/@"'<>]+(?=@)/gi,
-  // Keys in the query of an address.
-  /(?<=[?&](?:[\w.-]*(?:key|token|secret|sig|signature|password|code)|auth)=)[^&\s"'<>#]+/gi,
-];
 
 /** Every way in which a value may stand in a text. */
 export function variantsOf(secret: string): readonly string[] {
@@ -56,7 +40,7 @@ function base64Within(bytes: Buffer, shift: number): string[] {
 }
 
 /** `patterns`: what keys look like that nobody knows. */
-export function scrubber(secrets: readonly string[], patterns = shapes): Scrub {
+export function scrubber(secrets: readonly string[], patterns = keyShapes): Scrub {
   const variants = secrets
     .filter((secret) => secret.length >= SHORTEST)
     .flatMap(variantsOf)

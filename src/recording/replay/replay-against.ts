@@ -116,7 +116,12 @@ async function askLive(
     server: { ...config.server, keys: [] },
     models,
     store: { kind: "memory" },
-    telemetry: { usage_log: undefined, event_log: undefined, recording: "off" },
+    telemetry: {
+      ...config.telemetry,
+      usage_log: undefined,
+      event_log: undefined,
+      recording: "off",
+    },
   };
   await using gateway = openGateway(live, {
     ...platform,

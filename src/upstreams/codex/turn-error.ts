@@ -1,7 +1,7 @@
 /** Faults for turns that Codex ended with an error. */
 
 import { fieldsOf, numberOf, filledText } from "../../dialects/shared/loose.ts";
-import { faultText, faultWords, mayRetry } from "../../dialects/errors/upstream-error.ts";
+import { faultText, faultWords } from "../../dialects/errors/upstream-error.ts";
 import { Fault, type FaultCode } from "../../turn/fault.ts";
 import { isFields, jsonOf } from "../../turn/json.ts";
 import type { Fields } from "../../turn/turn.ts";
@@ -31,10 +31,7 @@ const TOO_LONG = "found the conversation longer than its model can read";
 /** The kinds of `codexErrorInfo`. */
 const rows: ReadonlyMap<string, Row> = new Map<string, Row>([
   ["contextWindowExceeded", ["upstream.refused", TOO_LONG, "context_length_exceeded"]],
-  [
-    "usageLimitExceeded",
-    ["upstream.rate_limited", "has used up its allowance", "insufficient_quota"],
-  ],
+  ["usageLimitExceeded", ["upstream.quota", "has used up its allowance", "insufficient_quota"]],
   ["rateLimitExceeded", ["upstream.rate_limited", "asks to slow down", "rate_limit_exceeded"]],
   ["serverOverloaded", ["upstream.overloaded", "is overloaded"]],
   ["flexUnavailable", ["upstream.overloaded", "has no room for this service tier"]],
@@ -104,8 +101,9 @@ function faultOfKind(kind: string, message: string, codex: CodexContext): Fault 
   const { remedy } = remedies[code];
   return new Fault(code, faultText(whoIs(codex), { did, remedy }, text), {
     upstreamCode: openai,
-    retry: mayRetry(openai),
-    retryAfter: code === "upstream.rate_limited" ? waitIn(text) : undefined,
+    said: { message: text, code: openai },
+    retryAfter:
+      code === "upstream.rate_limited" || code === "upstream.quota" ? waitIn(text) : undefined,
   });
 }
 

@@ -23,7 +23,7 @@ describe("a refusal", () => {
   });
 
   it("keeps an unusual status of the client's making and hides one of the upstream's", () => {
-    expect(of(402, {}).fault).toMatchObject({ code: "upstream.refused", status: 402 });
+    expect(of(402, {}).fault).toMatchObject({ code: "upstream.quota", status: 402 });
     expect(of(507, {}).fault).toMatchObject({ code: "upstream.failed", status: 502 });
   });
 

@@ -1,10 +1,10 @@
 import { CONTEXT_LENGTH, isTooLong } from "../../dialects/errors/context-length.ts";
 import type { ErrorWords } from "../../dialects/errors/error-words.ts";
 import {
-  faultOfStatus,
+  faultOfError,
   faultText,
   faultWords,
-  mayRetry,
+  keptStatus,
   stopped,
   type FaultWords,
 } from "../../dialects/errors/upstream-error.ts";
@@ -40,9 +40,9 @@ const elsewhere: FaultWords = {
 export function refusal(failing: Failing, answered: Answered): Failure {
   const { status, headers } = answered;
   const isError = status >= 400;
-  const code = isError ? faultOfStatus(status) : "upstream.failed";
-  const { did, remedy } = isError ? faultWords[code] : elsewhere;
   const error = safeError(failing, answered.body);
+  const code = isError ? faultOfError(status, error) : "upstream.failed";
+  const { did, remedy } = isError ? faultWords[code] : elsewhere;
   const after = retryAfterOf(headers, answered.now);
   const location = headerValue(headers.location);
   const reason = error.message ?? (location === "" ? "" : `to ${location}`);
@@ -51,12 +51,14 @@ export function refusal(failing: Failing, answered: Answered): Failure {
   const fault = new Fault(code, faultText(whoIs(failing), words, reason), {
     param: error.param,
     upstreamCode: upstreamCodeOf(error, code),
-    status: code === "upstream.refused" ? status : undefined,
-    retry: isAdvice(advised) ? advised === "true" : mayRetry(error.code, error.type),
+    said: { message: error.message, code: error.code, type: error.type },
+    status: keptStatus(code, status),
+    retry: isAdvice(advised) ? advised === "true" : undefined,
     retryAfter: after === undefined ? undefined : String(Math.ceil(after / 1_000)),
     log: { upstream: failing.name, status, type: error.type, requestId: headers["x-request-id"] },
   });
-  const again = (status === 429 || status >= 500) && advised !== "false";
+  const isPassing = (status === 429 || status >= 500) && code !== "upstream.quota";
+  const again = isPassing && advised !== "false";
   return { fault: shown(failing, fault), again, after };
 }
 
@@ -190,7 +192,7 @@ export function noAnswer(failing: Failing, body: string): Failure {
   const fault = new Fault(
     "upstream.malformed",
     `Upstream \`${failing.name}\` answered with a text that is no answer: ${stopped(reason)} Check its \`base_url\` and \`dialect\`.`,
-    { log: { upstream: failing.name } },
+    { said: { message: reason }, log: { upstream: failing.name } },
   );
   return { fault: shown(failing, fault), again: false };
 }
@@ -254,19 +256,23 @@ function withoutBeginning(text: string, secret: string): string {
 /** The same fault, fit to be shown. */
 export function shown(failing: Failing, fault: Fault): Fault {
   const { message, detail } = fault;
-  const { param, upstreamCode, log } = detail;
+  const { param, upstreamCode, log, said } = detail;
   const safe = (text: string): string => redact(failing, text);
-  const shown = [message, param, upstreamCode, ...Object.values(log ?? {})];
+  const shown = [message, param, upstreamCode, ...Object.values({ ...log, ...said })];
   if (shown.every((text) => typeof text !== "string" || safe(text) === text)) return fault;
-  const logged = Object.entries(log ?? {}).map(([key, value]) => [
-    key,
-    typeof value === "string" ? safe(value) : value,
-  ]);
+  const safely = (fields: Fields): Fields =>
+    Object.fromEntries(
+      Object.entries(fields).map(([key, value]) => [
+        key,
+        typeof value === "string" ? safe(value) : value,
+      ]),
+    );
   return new Fault(fault.code, safe(message), {
     ...detail,
     param: param && safe(param),
     upstreamCode: upstreamCode && safe(upstreamCode),
-    log: log && (Object.fromEntries(logged) as Fields),
+    said: said && safely(said),
+    log: log && safely(log),
   });
 }
 

@@ -12,7 +12,7 @@ import {
   type RemoteGateway,
 } from "../gateway-choice.ts";
 import { watchRemote } from "../top/watch-remote.ts";
-import { noticeLine, rowLine, turnLines } from "../turn-lines.ts";
+import { noticeLine, reasonLines, rowLine, turnLines } from "../turn-lines.ts";
 
 export type LogsOptions = GatewayOptions & {
   readonly follow?: boolean | undefined;
@@ -88,7 +88,11 @@ function print(
   { json = false, follow }: LogsOptions,
 ): void {
   const entries = [
-    ...turns.map((turn) => ({ at: turn.at, value: turn, line: () => rowLine(turn) })),
+    ...turns.map((turn) => ({
+      at: turn.at,
+      value: turn,
+      line: () => [rowLine(turn), ...reasonLines(turn)].join("\n"),
+    })),
     ...notices.map((notice) => ({ at: notice.at, value: notice, line: () => noticeLine(notice) })),
   ].toSorted((a, b) => a.at - b.at);
   const skipped = (follow === true ? lost : 0) + unsent;

@@ -7,7 +7,7 @@ import { chooseGateway, type GatewayOptions } from "../gateway-choice.ts";
 import { TopModel } from "../top/model.ts";
 import { openScreen } from "../top/screen.ts";
 import { watchRemote } from "../top/watch-remote.ts";
-import { noticeLine, rowLine, turnLines } from "../turn-lines.ts";
+import { noticeLine, reasonLines, rowLine, turnLines } from "../turn-lines.ts";
 
 export type TopOptions = GatewayOptions & { readonly json?: boolean | undefined };
 
@@ -56,7 +56,7 @@ function localTop(gateway: LocalGateway): Followed {
 
 function print(batch: WatchedBatch, json: boolean): void {
   if (json) return console.log(JSON.stringify({ ...batch, socket: undefined }));
-  for (const turn of batch.turns) console.log(rowLine(turn));
+  for (const turn of batch.turns) console.log([rowLine(turn), ...reasonLines(turn)].join("\n"));
   for (const notice of batch.notices) console.log(noticeLine(notice));
 }
 

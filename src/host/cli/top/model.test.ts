@@ -3,6 +3,7 @@ import { batchSchema } from "../../../console/wire.ts";
 import { turnRow } from "../../../gateway/turn-row.ts";
 import { turnDone } from "../../../../test/support/turn-done.ts";
 import type { TurnDone } from "../../../telemetry/happening.ts";
+import type { FailureReason } from "../../../turn/failure-reason.ts";
 import { TopModel } from "./model.ts";
 
 const batch = (...turns: Partial<TurnDone>[]) => ({
@@ -49,6 +50,28 @@ it("shows what runs above all else", () => {
   expect(ids(model)).toEqual(["now", "over"]);
   model.add({ ...batch(), running: [] });
   expect(ids(model)).toEqual(["over"]);
+});
+
+it("shows in its last line why the chosen turn failed", () => {
+  const model = new TopModel();
+  const failed = (requestId: string, at: number, reason: FailureReason): Partial<TurnDone> => ({
+    requestId,
+    at,
+    outcome: "failed",
+    status: 401,
+    fault: "upstream.auth",
+    attempts: [{ upstream: "u/m", fault: "upstream.auth", reason, atMs: 0, ms: 1 }],
+  });
+  model.add(
+    batch(
+      failed("a", 2, { code: "bad_key", message: "It rejected\n the key." }),
+      failed("b", 1, { message: "It is another." }),
+    ),
+  );
+  expect(model.lines("Patchbay", 200, 12).at(-1)).toBe("  It rejected the key.");
+  expect(model.lines("Patchbay", 200, 12).join()).toContain("upstream.auth (bad_key)");
+  model.move(1);
+  expect(model.lines("Patchbay", 200, 12).at(-1)).toBe("  It is another.");
 });
 
 it("fits its screen, and lets no name of a client's move the cursor", () => {

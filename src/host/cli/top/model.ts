@@ -1,7 +1,7 @@
 import type { Row, RunningRow } from "../../../console/wire.ts";
 import type { WatchedBatch } from "../../control/watch.ts";
 import { aligned } from "../table.ts";
-import { cost, planSigns, plain, seconds, short } from "../turn-lines.ts";
+import { cost, faultText, planSigns, plain, reasonLines, seconds, short } from "../turn-lines.ts";
 
 /** What the table can be sorted by, in the order in which a key goes through them. */
 const sorts = ["time", "duration", "tokens", "calls"] as const;
@@ -17,6 +17,8 @@ export type TopRow = {
   readonly tokens: number;
   readonly calls: number;
   readonly cells: readonly string[];
+  /** Why requests to upstreams failed. */
+  readonly reasons?: readonly string[] | undefined;
 };
 
 const MOST_ROWS = 2_000;
@@ -71,7 +73,8 @@ export class TopModel {
   lines(title: string, columns: number, height: number): string[] {
     const rows = this.rows();
     const running = rows.filter(({ isRunning }) => isRunning).length;
-    const room = Math.max(1, height - 3);
+    // The reason of the chosen row stands in the last line.
+    const room = Math.max(1, height - 4);
     const first = Math.max(0, Math.min(this.#selected - room + 1, rows.length - room));
     const shown = rows.slice(first, first + room);
     const { turns, wrong, lost } = this.#counts;
@@ -81,6 +84,7 @@ export class TopModel {
       `${title}  ${running} running, ${turns} turns, ${wrong} wrong${lost > 0 ? `, ${lost} not seen` : ""}${state}`,
       `s sort: ${this.#sort}   f filter: ${this.filter || "none"}   Enter one turn   q end`,
       ...table.map((line, at) => `${at - 1 === this.#selected - first ? ">" : " "}${line}`),
+      ...(rows[this.#selected]?.reasons?.slice(-1) ?? []),
     ].map((line) => line.slice(0, columns));
   }
 }
@@ -128,6 +132,7 @@ function overRow(row: Row): TopRow {
     ms,
     tokens: usage?.total ?? 0,
     calls: calls.given,
+    reasons: reasonLines(row),
     cells: [
       timeOf(at),
       row.agent ?? "-",
@@ -139,7 +144,7 @@ function overRow(row: Row): TopRow {
       cost(row),
       seconds(row.firstEventMs),
       seconds(ms),
-      row.fault ?? row.outcome,
+      row.fault === undefined ? row.outcome : faultText(row),
     ],
   };
 }
