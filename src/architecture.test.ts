@@ -123,6 +123,23 @@ const spreadArguments = (file: string, text: string): string[] =>
         : [],
     );
 
+/** The printer, which escapes what controls a terminal, and the screen of `top`, which asks it to. */
+const printers = new Set(["host/platform/print.ts", "host/cli/top/screen.ts"]);
+
+/** Where a file writes to a terminal around the printer. */
+const writesToTerminal = (file: string, text: string): string[] =>
+  printers.has(file)
+    ? []
+    : text
+        .split("\n")
+        .flatMap((line, at) =>
+          /\bconsole\.(?:log|info|warn|error|debug|table|dir)\(|\bprocess\.(?:stdout|stderr)\b|\bwriteSync\([12]\b|\/dev\/(?:stdout|stderr|tty)/.test(
+            line,
+          )
+            ? [`${file}:${at + 1} writes to the terminal: ${line.trim()}`]
+            : [],
+        );
+
 /** Data that says who speaks which dialect. */
 const declaresDialects = /^(?:dialects|profiles)\/|^host\/config\/providers\.ts$/;
 /** The same words where others mean something else by them. */
@@ -154,6 +171,7 @@ describe("rooms", () => {
     expect(broken(file, text)).toEqual([]);
     expect(namedDialects(file, text)).toEqual([]);
     expect(spreadArguments(file, text)).toEqual([]);
+    expect(writesToTerminal(file, text)).toEqual([]);
     expect(text.split("\n").length, "lines").toBeLessThanOrEqual(500);
   });
 
@@ -174,6 +192,12 @@ describe("rooms", () => {
     expect(spreadArguments("turn/x.ts", "Math.max(...counts)")).toHaveLength(1);
     expect(spreadArguments("turn/x.ts", "list.push({ ...one });")).toEqual([]);
     expect(spreadArguments("turn/x.ts", "const all = [...list, ...more];")).toEqual([]);
+  });
+
+  it("finds what writes to a terminal around the printer", () => {
+    expect(writesToTerminal("host/x.ts", "process.stderr.write(text);")).toHaveLength(1);
+    expect(writesToTerminal("host/x.ts", "console.error(text);")).toHaveLength(1);
+    expect(writesToTerminal("host/platform/print.ts", "console.log(text);")).toEqual([]);
   });
 
   it("finds a forbidden import", () => {

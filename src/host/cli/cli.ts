@@ -21,12 +21,13 @@ import { shells, type Shell } from "./completion/shells.ts";
 import { nodeProblem } from "./node-version.ts";
 import { addRecordingCommands } from "./recording-commands.ts";
 import { mostAsked } from "./smoke/scene.ts";
+import { print, printError, printFault } from "../platform/print.ts";
 
 const { version, engines } = ownManifest();
 // Told before anything is loaded that an older one would stumble over.
 const problem = nodeProblem(process.versions.node, engines.node);
 if (problem !== undefined) {
-  process.stderr.write(`${problem}\n`);
+  printError(problem);
   process.exit(1);
 }
 
@@ -83,6 +84,10 @@ const program = new Command("patchbay")
   .description("Every client's tools, on every model: a gateway in front of any model.")
   .version(version)
   .showHelpAfterError("(add --help for what there is)")
+  .configureOutput({
+    writeOut: (text) => print(text.trimEnd().split("\n")),
+    writeErr: (text) => printError(text.trimEnd().split("\n")),
+  })
   // Misuse has a code of its own: 1 says that something is wrong with what was looked at.
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
   .addHelpText(
@@ -319,7 +324,7 @@ try {
   else await (await import("./commands/overview.ts")).overview();
 } catch (error) {
   if (!(error instanceof Fault)) throw error;
-  process.stderr.write(`${error.message}\n`);
+  printFault(error);
   process.exitCode = 1;
 }
 

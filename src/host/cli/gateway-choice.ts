@@ -18,7 +18,7 @@ export type Chosen =
   | { readonly local: LocalGateway }
   | { readonly remote: RemoteGateway }
   /** None is there, or it must be said which: what to print, and the exit code. */
-  | { readonly problem: string; readonly code: number };
+  | { readonly problem: readonly string[]; readonly code: number };
 
 const bare = (url: string): string => url.replace(/\/+(?:v1\/*)?$/, "");
 
@@ -34,12 +34,12 @@ export async function chooseGateway({ url, key }: GatewayOptions): Promise<Chose
   const [only, ...others] = running;
   if (only === undefined)
     return {
-      problem: "No gateway runs here. To start one: patchbay serve",
+      problem: ["No gateway runs here. To start one: patchbay serve"],
       code: exitCode.nobody,
     };
   if (others.length === 0) return { local: only };
-  const list = running.map((one) => `  --url ${one.url}${forAgent(one)}`).join("\n");
-  return { problem: `Several gateways run here; say which:\n${list}`, code: exitCode.misuse };
+  const list = running.map((one) => `  --url ${one.url}${forAgent(one)}`);
+  return { problem: ["Several gateways run here; say which:", ...list], code: exitCode.misuse };
 }
 
 const forAgent = ({ agent }: LocalGateway): string => (agent === undefined ? "" : `  (${agent})`);

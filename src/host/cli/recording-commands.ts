@@ -7,6 +7,7 @@ import type { ExplainOptions } from "./commands/explain.ts";
 import type { RecordOptions } from "./commands/record.ts";
 import type { ReplayCommandOptions } from "./commands/replay.ts";
 import { exitCode } from "./exit-code.ts";
+import { printFault } from "../platform/print.ts";
 
 const units: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000 };
 
@@ -23,7 +24,7 @@ async function unlessMisused(run: () => Promise<void>): Promise<void> {
     await run();
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    process.stderr.write(`${error.message}\n`);
+    printFault(error);
     process.exitCode = exitCode.misuse;
   }
 }

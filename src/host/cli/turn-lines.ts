@@ -2,6 +2,7 @@
 
 import type { Batch, DoneRow, Row, RunningRow, TurnView } from "../../console/wire.ts";
 import { reasonWords } from "../../turn/failure-reason.ts";
+import { printable } from "../platform/print.ts";
 import { aligned } from "./table.ts";
 
 type NoticeRow = Batch["notices"][number];
@@ -18,9 +19,9 @@ export function short(count: number | undefined): string {
   return count < 1_000_000 ? `${(count / 1000).toFixed(1)}k` : `${(count / 1_000_000).toFixed(1)}M`;
 }
 
-/** Names are a client's words: what would move a terminal's cursor is not shown. */
+/** A name or a message of others: printable, on one line, and no longer than a column. */
 export const plain = (text: string, most = 60): string => {
-  const shown = text.replaceAll(/[\p{C}\p{Z}]+/gu, " ");
+  const shown = printable(text.replaceAll(/\s+/g, " "));
   return shown.length > most ? `${shown.slice(0, most - 1)}…` : shown;
 };
 

@@ -1,4 +1,5 @@
 import { Fault } from "../../turn/fault.ts";
+import { Problems } from "../platform/print.ts";
 import { findingLine } from "./config-file.ts";
 import type { Environment } from "./env.ts";
 import { loadConfig } from "./load.ts";
@@ -12,10 +13,7 @@ export function trustConfig(file: string, env: Environment, text?: string): true
   const loaded = loadConfig({ file, env, directory: "/", isAgain: true });
   const digest = loaded.digests.get(file);
   if (digest === undefined)
-    throw new Fault(
-      "request.invalid",
-      loaded.ok ? `${file} cannot be read.` : loaded.findings.map(findingLine).join("\n"),
-    );
+    throw new Problems(loaded.ok ? [`${file} cannot be read.`] : loaded.findings.map(findingLine));
   if (text !== undefined && digest !== digestOf(text))
     throw new Fault(
       "request.invalid",

@@ -3,6 +3,7 @@
 import { framesOf } from "../../gateway/to-fault.ts";
 import type { Happening, Report } from "../../telemetry/happening.ts";
 import { logFields } from "../../telemetry/lines.ts";
+import { printable } from "../platform/print.ts";
 import { LineBuffer } from "./line-buffer.ts";
 import { logLevels, type LogLevel } from "../config/log-level.ts";
 
@@ -30,7 +31,9 @@ export function openLog(level: LogLevel, descriptor = 2): Log {
     const head = JSON.stringify({ time: new Date().toISOString(), level: at, msg });
     const rest = JSON.stringify(fields);
     // To copy the fields into one object with the head would cost more than to write them.
-    out.add(`${head.slice(0, -1)}${rest === "{}" ? "" : ","}${rest.slice(1)}\n`);
+    const text = `${head.slice(0, -1)}${rest === "{}" ? "" : ","}${rest.slice(1)}`;
+    // JSON leaves C1 controls and marks of direction as they are.
+    out.add(`${printable(text)}\n`);
   };
   return {
     report(happening) {

@@ -4,6 +4,7 @@ import { environment } from "../../config/env.ts";
 import { loadConfig } from "../../config/load.ts";
 import { exitCode } from "../exit-code.ts";
 import { openBundleFile } from "./bundle-file.ts";
+import { print, printJson } from "../../platform/print.ts";
 
 export type BundleOptions = {
   readonly config?: string | undefined;
@@ -19,17 +20,16 @@ export async function bundle(name: string, options: BundleOptions): Promise<void
   const found = leaksIn(text, options.config);
   process.exitCode = found.length === 0 ? exitCode.well : exitCode.wrong;
   const { content, names, left_out } = head;
-  if (options.json === true)
-    return console.log(JSON.stringify({ path, content, names, left_out, found }));
-  if (options.preview === true) console.log(previewOf(text));
-  console.log(
+  if (options.json === true) return printJson({ path, content, names, left_out, found });
+  if (options.preview === true) print(previewLines(text));
+  print(
     content === "masked"
       ? `${path}: words and numbers of the conversation are masked${names === "masked" ? ", names of tools too" : "; names of tools and keys of schemas are there"}.`
       : `${path}: the conversation is there as it was; give it to nobody who may not read it.`,
   );
-  console.log(`Not written: ${left_out.join(", ") || "nothing"}.`);
-  for (const one of found) console.log(`Line ${one.line} holds what looks like a key.`);
-  console.log(
+  print(`Not written: ${left_out.join(", ") || "nothing"}.`);
+  for (const one of found) print(`Line ${one.line} holds what looks like a key.`);
+  print(
     found.length === 0
       ? "No key was found."
       : "Do not share it; record the turn again with this version, and tell us.",
@@ -45,14 +45,13 @@ function leaksIn(text: string, file: string | undefined): readonly { readonly li
 }
 
 /** Every line as it stands, with texts unfolded. */
-const previewOf = (text: string): string =>
+const previewLines = (text: string): string[] =>
   text
     .trim()
     .split("\n")
-    .map((line) => {
+    .flatMap((line) => {
       const { line: type, text: said, body, ...rest } = JSON.parse(line) as Record<string, unknown>;
       const head = `-- ${String(type)} ${JSON.stringify(rest)}`;
       const texts = [said, body].filter((one) => typeof one === "string");
-      return [head, ...texts].join("\n");
-    })
-    .join("\n");
+      return [head, ...texts].join("\n").split("\n");
+    });

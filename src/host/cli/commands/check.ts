@@ -9,6 +9,7 @@ import { environment } from "../../config/env.ts";
 import { loadConfig } from "../../config/load.ts";
 import { nodePlatform } from "../../platform/node.ts";
 import { nodeRuntime } from "../../platform/node-runtime.ts";
+import { print, printError, printJson } from "../../platform/print.ts";
 
 export type CheckOptions = {
   readonly config?: string | undefined;
@@ -21,34 +22,33 @@ export async function check({ config: file, json = false }: CheckOptions): Promi
   const rest = loaded.ok ? await openingFindings(loaded.config, loaded.file) : loaded.findings;
   // A check must not pass on another configuration than that of the folder.
   const findings = [...loaded.passedOver, ...rest, ...loaded.doubts];
-  for (const note of loaded.notes) console.error(note);
+  for (const note of loaded.notes) printError(note);
   if (findings.length > 0) {
     process.exitCode = 1;
-    if (json) console.log(JSON.stringify({ ok: false, file: loaded.file, problems: findings }));
-    else for (const finding of findings) console.error(findingLine(finding));
+    if (json) printJson({ ok: false, file: loaded.file, problems: findings });
+    else printError(findings.map(findingLine));
     return;
   }
   if (!loaded.ok) return;
   const { upstreams, models, tools, tenants, store } = summary(loaded.config);
   if (json) {
     const shown = { tenants, store, upstreams, models, tools };
-    console.log(JSON.stringify({ ok: true, file: loaded.file, ...shown }));
+    printJson({ ok: true, file: loaded.file, ...shown });
     return;
   }
-  console.log(`${loaded.file ?? "No file: zero configuration"}: no problems.`);
-  if (tenants.length > 0)
-    console.log(["tenants:", ...aligned(tenants.map((one) => [one]))].join("\n"));
+  print(`${loaded.file ?? "No file: zero configuration"}: no problems.`);
+  if (tenants.length > 0) print(["tenants:", ...aligned(tenants.map((one) => [one]))]);
   const rows = upstreams.map(({ name, dialect, base_url = "" }) => [name, dialect, base_url]);
-  console.log(["upstreams:", ...aligned(rows)].join("\n"));
+  print(["upstreams:", ...aligned(rows)]);
   const places = Object.entries(models).map(([name, to]) => [name, "->", to.join(", then ")]);
   const [some] = upstreams;
   const address = some && ` by name; ask for upstream/model, such as ${some.name}/MODEL`;
   const none = [[`none${address ?? ""}`]];
-  console.log(["models:", ...aligned(places.length > 0 ? places : none)].join("\n"));
+  print(["models:", ...aligned(places.length > 0 ? places : none)]);
   const { kind, place = "" } = store;
-  console.log(["store:", ...aligned([[kind, place]])].join("\n"));
+  print(["store:", ...aligned([[kind, place]])]);
   const rules = unusual(tools);
-  if (rules.length > 0) console.log(["tools:", ...aligned(rules)].join("\n"));
+  if (rules.length > 0) print(["tools:", ...aligned(rules)]);
 }
 
 /** The rules that are not as they are by themselves. */

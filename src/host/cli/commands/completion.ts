@@ -12,6 +12,7 @@ import { powershellScript } from "../completion/powershell.ts";
 import type { Shell } from "../completion/shells.ts";
 import { commandTree, optionsOf } from "../completion/tree.ts";
 import { zshScript } from "../completion/zsh.ts";
+import { print } from "../../platform/print.ts";
 
 const scripts = {
   bash: bashScript,
@@ -21,8 +22,11 @@ const scripts = {
 } as const satisfies Record<Shell, typeof bashScript>;
 
 export function completion(shell: Shell, program: Command): void {
-  process.stdout.write(scripts[shell](commandTree(program), optionsOf(program)));
+  print(scripts[shell](commandTree(program), optionsOf(program)).trimEnd().split("\n"));
 }
+
+/** Shells expand some of the words that they complete from, so a name with other characters is left out. */
+const PLAIN = /^[\w.:@+~/-]+$/;
 
 /** The names of models, one a line: those of running gateways, or what the configuration here has. */
 export async function completeModels(): Promise<void> {
@@ -36,6 +40,6 @@ export async function completeModels(): Promise<void> {
   );
   const loaded = gateways.length > 0 ? undefined : loadConfig({ env, directory: process.cwd() });
   const own = loaded?.ok === true ? Object.keys(loaded.config.models) : [];
-  const names = new Set([...named.flat(), ...own].filter((name) => name !== "*"));
-  if (names.size > 0) console.log([...names].join("\n"));
+  const names = new Set([...named.flat(), ...own].filter((name) => PLAIN.test(name)));
+  if (names.size > 0) print([...names]);
 }

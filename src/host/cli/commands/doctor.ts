@@ -16,6 +16,7 @@ import { findWithLeftovers } from "../../doctor/find-gateways.ts";
 import { writeFix } from "../../doctor/fix.ts";
 import { remoteExaminer } from "../../doctor/remote.ts";
 import { exitCode } from "../exit-code.ts";
+import { print, printError, printJson } from "../../platform/print.ts";
 
 export type DoctorOptions = {
   readonly config?: string | undefined;
@@ -40,7 +41,8 @@ export async function doctor(options: DoctorOptions): Promise<void> {
   if (examiner === undefined) {
     process.exitCode = exitCode.nobody;
     const said = `no gateway answers at ${options.url ?? ""}; start it there: patchbay serve`;
-    console.log(json ? JSON.stringify({ ok: false, by: null, checks: [] }) : said);
+    if (json) printJson({ ok: false, by: null, checks: [] });
+    else print(said);
     return;
   }
   const place = { env: environment(), home: homeFolder() ?? "/", directory: process.cwd() };
@@ -53,8 +55,8 @@ export async function doctor(options: DoctorOptions): Promise<void> {
     const { by, url = null } = examiner;
     const probe = probed.done === undefined ? null : probeJson(probed.done);
     const rest = { file: found.file ?? null, counts, checks, probe };
-    console.log(JSON.stringify({ ok: counts.wrong === 0, by, url, ...rest }));
-  } else console.log([...lines(checks), ...probeLines(probed.done)].join("\n"));
+    printJson({ ok: counts.wrong === 0, by, url, ...rest });
+  } else print([...lines(checks), ...probeLines(probed.done)]);
 }
 
 /** A file that is named is looked at by itself; else whoever runs is asked. */
@@ -89,9 +91,7 @@ async function probing(
   try {
     const { upstream, model: name, requests } = await examiner.plan(model);
     if (!json)
-      process.stderr.write(
-        `Up to ${requests} requests go to ${name} at ${upstream}, and may be billed.\n`,
-      );
+      printError(`Up to ${requests} requests go to ${name} at ${upstream}, and may be billed.`);
     const probe = await examiner.probe(model);
     const isNew = fix && Object.keys(probe.capabilities).length > 0;
     const written = isNew ? fixed(probe, { file: config, said: file }) : undefined;
@@ -159,7 +159,7 @@ function* probeLines(done: Probed | undefined): Generator<string> {
   }
   yield "This would make the profile true:";
   yield "";
-  yield capabilitiesText(probe).trimEnd();
+  yield* capabilitiesText(probe).trimEnd().split("\n");
   yield "";
   yield written === undefined
     ? "To write it: patchbay doctor --probe --fix"

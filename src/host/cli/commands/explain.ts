@@ -2,6 +2,7 @@ import { readBundle } from "../../../recording/bundle/read-bundle.ts";
 import { explain } from "../../../recording/explain/explain.ts";
 import { exitCode } from "../exit-code.ts";
 import { openBundleFile } from "./bundle-file.ts";
+import { print, printJson } from "../../platform/print.ts";
 
 export type ExplainOptions = {
   readonly config?: string | undefined;
@@ -14,7 +15,7 @@ export async function explainBundle(name: string, options: ExplainOptions): Prom
   const explanation = explain(readBundle(text));
   const { id, recorded, content, sentences, verdict } = explanation;
   process.exitCode = verdict.fault === "gateway" ? exitCode.wrong : exitCode.well;
-  if (options.json === true) return console.log(JSON.stringify(explanation));
-  console.log(`Turn ${id}, recorded ${recorded}, content ${content}`);
-  for (const sentence of sentences) console.log(sentence);
+  if (options.json === true) return printJson(explanation);
+  print(`Turn ${id}, recorded ${recorded}, content ${content}`);
+  print(sentences);
 }

@@ -1,5 +1,6 @@
 import { fieldsIn, fieldsOf } from "../../../dialects/shared/loose.ts";
 import type { Fields } from "../../../turn/turn.ts";
+import { print, printJson } from "../../platform/print.ts";
 
 export type HealthOptions = {
   readonly url: string;
@@ -17,8 +18,8 @@ export async function health({ url, timeout, json = false }: HealthOptions): Pro
   const address = url.replace(/\/+(?:v1\/*)?$/, "");
   const { code, body } = await ask(`${address}/readyz`, timeout);
   process.exitCode = code;
-  if (json) console.log(JSON.stringify({ url: address, ready: code === READY, ...body }));
-  else for (const line of linesOf(address, code, body)) console.log(line);
+  if (json) printJson({ url: address, ready: code === READY, ...body });
+  else print(linesOf(address, code, body));
 }
 
 async function ask(

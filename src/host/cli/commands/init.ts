@@ -1,12 +1,12 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { createInterface } from "node:readline/promises";
 import { Fault } from "../../../turn/fault.ts";
 import { environment } from "../../config/env.ts";
 import { replaceFile } from "../../config/replace-file.ts";
 import { trustConfig } from "../../config/trust-config.ts";
 import { configText } from "../found/config-text.ts";
 import { findAll, foundLines } from "../found/found.ts";
+import { askPerson, isTerminal, print, printJson } from "../../platform/print.ts";
 
 export type InitOptions = {
   readonly yes?: boolean | undefined;
@@ -25,22 +25,23 @@ export async function init({
   const found = await findAll(environment());
   const text = configText(found);
   const file = resolve(FILE);
-  const isTerminal = process.stdin.isTTY && process.stdout.isTTY;
-  if (!json) console.log(`${foundLines(found).join("\n")}\n`);
-  const writes = yes || force || (!json && isTerminal && (await isWanted()));
+  if (!json) print([...foundLines(found), ""]);
+  const writes = yes || force || (!json && isTerminal() && (await isWanted()));
   if (writes) {
     write(file, text, force);
     trustConfig(file, environment(), text);
   }
-  if (json) console.log(JSON.stringify({ ...found, file: writes ? file : null, config: text }));
-  else if (writes) console.log(`${file} is written. Next: patchbay check, then patchbay serve`);
-  else console.log(`${text}\nNothing is written; \`patchbay init --yes\` writes it to ${file}`);
+  if (json) printJson({ ...found, file: writes ? file : null, config: text });
+  else if (writes) print(`${file} is written. Next: patchbay check, then patchbay serve`);
+  else
+    print([
+      ...text.split("\n"),
+      `Nothing is written; \`patchbay init --yes\` writes it to ${file}`,
+    ]);
 }
 
 async function isWanted(): Promise<boolean> {
-  const terminal = createInterface({ input: process.stdin, output: process.stdout });
-  const answer = await terminal.question(`Write ${FILE} here? [Y/n] `);
-  terminal.close();
+  const answer = await askPerson(`Write ${FILE} here? [Y/n] `);
   return /^(?:y|yes)?$/i.test(answer.trim());
 }
 

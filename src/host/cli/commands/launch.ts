@@ -13,6 +13,7 @@ import { versionNote } from "../launch/version-note.ts";
 import { countLine, countTurns } from "../launch/turn-count.ts";
 import { watchArrivals, type Arrivals } from "../launch/arrivals.ts";
 import { recordedLine } from "../recorded-line.ts";
+import { print, printError, printJson } from "../../platform/print.ts";
 
 export type LaunchOptions = {
   readonly config?: string | undefined;
@@ -57,8 +58,7 @@ export async function launch(
   folder.write(pointing.files ?? {});
   const note = await version;
   if (options.json !== true)
-    for (const line of [note ?? [], `${agent.title} on ${to.model} through ${gateway.url}`].flat())
-      process.stderr.write(`${line}\n`);
+    printError([note ?? [], `${agent.title} on ${to.model} through ${gateway.url}`].flat());
   const all = [...(pointing.args ?? []), ...args];
   const arrivals = await watchArrivals(gateway.url, env);
   process.exitCode = await runAgent(file, all, { ...env, ...pointing.env });
@@ -95,11 +95,8 @@ async function keep(
   const output = file === undefined ? () => Promise.resolve("") : outputOf(file, env);
   const kept = await keepAgent(agent, to, { env, output });
   const notes = [...missing, ...kept.notes];
-  if (options.json === true)
-    console.log(JSON.stringify({ agent: agent.name, ...kept, notes, url }));
-  else
-    for (const line of [`${kept.file} points at ${model} through ${url}.`, ...notes])
-      console.log(line);
+  if (options.json === true) printJson({ agent: agent.name, ...kept, notes, url });
+  else print([`${kept.file} points at ${model} through ${url}.`, ...notes]);
 }
 
 const DEFAULT_URL = "http://127.0.0.1:11435";
@@ -124,8 +121,8 @@ async function modelsKept(
 function restore(agent: Agent, env: Environment, { json = false }: LaunchOptions): void {
   const restored = restoreAgent(agent, env);
   if (restored.outcome === "by hand") process.exitCode = exitCode.wrong;
-  if (json) console.log(JSON.stringify({ agent: agent.name, ...restored }));
-  else for (const line of restoredLines(agent, restored)) console.log(line);
+  if (json) printJson({ agent: agent.name, ...restored });
+  else print(restoredLines(agent, restored));
 }
 
 type Reached = AsyncDisposable & {
@@ -160,7 +157,7 @@ async function gatewayFor(
   const directory = process.cwd();
   const recording = record === true ? "all" : record;
   const own = await openOwnGateway({ agent, strict, recording, file: config, env, directory });
-  for (const note of own.notes) process.stderr.write(`${note}\n`);
+  for (const note of own.notes) printError(note);
   return {
     ...own,
     isOwn: true,
@@ -191,18 +188,18 @@ function tell(
   const isIdle = all?.turns === 0 && Object.keys(all.faults).length === 0;
   // At a gateway that others ask too, only that nobody asked it is this agent's for certain.
   const count = isOwn || isIdle ? all : undefined;
-  if (json) process.stderr.write(`${JSON.stringify({ agent: agent.name, ...count })}\n`);
+  if (json) printError(JSON.stringify({ agent: agent.name, ...count }));
   else if (isIdle)
-    process.stderr.write(
-      `${agent.title} asked this gateway nothing. If it answered, its answers came from elsewhere: see whether its own settings or arguments name another address.\n`,
+    printError(
+      `${agent.title} asked this gateway nothing. If it answered, its answers came from elsewhere: see whether its own settings or arguments name another address.`,
     );
   else if (count !== undefined) {
     const resume = agent.resume === undefined ? "" : `. To go on: ${agent.resume}`;
-    process.stderr.write(`${countLine(count)}${resume}\n`);
+    printError(`${countLine(count)}${resume}`);
   }
 }
 
 async function tellRecorded({ recorder }: OwnGateway): Promise<void> {
   await recorder.settled();
-  process.stderr.write(`${recordedLine(recorder.state())}\n`);
+  printError(recordedLine(recorder.state()));
 }

@@ -13,6 +13,7 @@ import {
 } from "../gateway-choice.ts";
 import { watchRemote } from "../top/watch-remote.ts";
 import { noticeLine, reasonLines, rowLine, turnLines } from "../turn-lines.ts";
+import { print, printError, printJson } from "../../platform/print.ts";
 
 export type LogsOptions = GatewayOptions & {
   readonly follow?: boolean | undefined;
@@ -25,7 +26,7 @@ export type LogsOptions = GatewayOptions & {
 export async function logs(options: LogsOptions): Promise<void> {
   const chosen = await chooseGateway(options);
   if ("problem" in chosen) {
-    console.error(chosen.problem);
+    printError(chosen.problem);
     process.exitCode = chosen.code;
   } else if (options.turn !== undefined) await showTurn(chosen, options.turn, options);
   else if ("remote" in chosen) await remoteLogs(chosen.remote, options);
@@ -42,8 +43,8 @@ async function showTurn(
     "local" in chosen
       ? await firstKnown(chosen.local.sockets, path)
       : turnSchema.parse(await askRemote(chosen.remote, `/v1${path}`));
-  if (json) console.log(JSON.stringify(view));
-  else console.log(turnLines(view).join("\n"));
+  if (json) printJson(view);
+  else print(turnLines(view));
   if (view.turn?.type === "refusal" || view.turn?.outcome === "failed")
     process.exitCode = exitCode.wrong;
 }
@@ -67,23 +68,23 @@ async function localLogs(gateway: LocalGateway, options: LogsOptions): Promise<v
   process.once("SIGINT", () => ending.abort());
   const current = follow ? () => currentSockets(gateway, environment()) : undefined;
   for await (const batch of watchGateway(gateway, { last, signal: ending.signal, current })) {
-    print(batch, options);
+    printBatch(batch, options);
     // The first batch of each process is all that there was.
     if (!follow && --open === 0) ending.abort();
   }
-  if (follow && !ending.signal.aborted) console.error("The gateway has gone.");
+  if (follow && !ending.signal.aborted) printError("The gateway has gone.");
 }
 
 async function remoteLogs(remote: RemoteGateway, options: LogsOptions): Promise<void> {
   const ending = new AbortController();
   process.once("SIGINT", () => ending.abort());
   for await (const batch of watchRemote(remote).watch(ending.signal, options.last)) {
-    print(batch, options);
+    printBatch(batch, options);
     if (options.follow !== true) break;
   }
 }
 
-function print(
+function printBatch(
   { turns, notices, lost, unsent }: Batch,
   { json = false, follow }: LogsOptions,
 ): void {
@@ -91,11 +92,17 @@ function print(
     ...turns.map((turn) => ({
       at: turn.at,
       value: turn,
-      line: () => [rowLine(turn), ...reasonLines(turn)].join("\n"),
+      lines: () => [rowLine(turn), ...reasonLines(turn)],
     })),
-    ...notices.map((notice) => ({ at: notice.at, value: notice, line: () => noticeLine(notice) })),
+    ...notices.map((notice) => ({
+      at: notice.at,
+      value: notice,
+      lines: () => [noticeLine(notice)],
+    })),
   ].toSorted((a, b) => a.at - b.at);
   const skipped = (follow === true ? lost : 0) + unsent;
-  if (skipped > 0 && !json) console.log(`… ${skipped} more turns`);
-  for (const { value, line } of entries) console.log(json ? JSON.stringify(value) : line());
+  if (skipped > 0 && !json) print(`… ${skipped} more turns`);
+  for (const { value, lines } of entries)
+    if (json) printJson(value);
+    else print(lines());
 }

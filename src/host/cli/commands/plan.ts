@@ -16,6 +16,7 @@ import { findingLine } from "../../config/config-file.ts";
 import { environment } from "../../config/env.ts";
 import { fileNote, loadConfig, notesOf } from "../../config/load.ts";
 import { nodePlatform } from "../../platform/node.ts";
+import { print, printError, printJson } from "../../platform/print.ts";
 
 export type PlanOptions = {
   readonly model?: string | undefined;
@@ -29,16 +30,17 @@ export async function plan(file: string, options: PlanOptions): Promise<void> {
   const { model, json = false } = options;
   const env = environment();
   const loaded = loadConfig({ file: options.config, env, directory: process.cwd() });
-  for (const note of [...notesOf(loaded), ...fileNote(loaded)]) console.error(note);
+  for (const note of [...notesOf(loaded), ...fileNote(loaded)]) printError(note);
   if (!loaded.ok) {
-    for (const finding of loaded.findings) console.error(findingLine(finding));
+    printError(loaded.findings.map(findingLine));
     process.exitCode = 1;
     return;
   }
   const request = readRequest(file);
   const body = model === undefined ? request : { ...request, model };
   const report = await planWith(loaded.config, body, options.strict ?? false);
-  console.log(json ? JSON.stringify(report, null, 2) : [...lines(report, body.model)].join("\n"));
+  if (json) printJson(report, 2);
+  else print([...lines(report, body.model)]);
 }
 
 function readRequest(file: string): Fields {

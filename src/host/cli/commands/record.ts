@@ -9,6 +9,7 @@ import { recordedLine } from "../recorded-line.ts";
 import { agents } from "../launch/agents.ts";
 import { runAgent } from "../launch/run-agent.ts";
 import { launch } from "./launch.ts";
+import { printError, printJson } from "../../platform/print.ts";
 
 export type RecordOptions = {
   readonly config?: string | undefined;
@@ -38,7 +39,7 @@ export async function record(command: readonly string[], options: RecordOptions)
   const env = environment();
   const sockets = (await findGateways(env)).flatMap((gateway) => gateway.sockets);
   if (sockets.length === 0) {
-    process.stderr.write("No gateway runs here. To start one: patchbay serve\n");
+    printError("No gateway runs here. To start one: patchbay serve");
     process.exitCode = exitCode.nobody;
     return;
   }
@@ -73,8 +74,8 @@ async function finish(
   const gone = answers.find((one) => one.status === "rejected");
   if (gone === undefined) return;
   if (gone.reason instanceof Fault) throw gone.reason;
-  process.stderr.write(
-    `The gateway has gone, and with it the turns that were under way. What was over by then is in ${before.folder}.\n`,
+  printError(
+    `The gateway has gone, and with it the turns that were under way. What was over by then is in ${before.folder}.`,
   );
   process.exitCode ??= exitCode.nobody;
 }
@@ -108,13 +109,13 @@ const switchOn = ({ sockets, mode }: Order, forMs: number): Promise<State> =>
   askAll(sockets, { method: "POST", body: { mode, for_ms: forMs } });
 
 function tell({ json = false }: RecordOptions, state: State, until: string, before?: number): void {
-  if (json) return console.log(JSON.stringify(state));
+  if (json) return printJson(state);
   const { mode, content, folder, written } = state;
   if (until !== "")
-    return void process.stderr.write(
-      `Recording ${mode === "all" ? "every turn" : "turns that fail"}, content ${content}, to ${folder}${until}.\n`,
+    return printError(
+      `Recording ${mode === "all" ? "every turn" : "turns that fail"}, content ${content}, to ${folder}${until}.`,
     );
-  process.stderr.write(`${recordedLine({ ...state, written: written - (before ?? 0) })}\n`);
+  printError(recordedLine({ ...state, written: written - (before ?? 0) }));
 }
 
 const interrupted = (): Promise<void> =>

@@ -14,6 +14,7 @@ import { loadConfig } from "../../config/load.ts";
 import { nodePlatform } from "../../platform/node.ts";
 import { exitCode } from "../exit-code.ts";
 import { openBundleFile } from "./bundle-file.ts";
+import { print, printJson, Problems } from "../../platform/print.ts";
 
 export type ReplayCommandOptions = {
   readonly config?: string | undefined;
@@ -32,11 +33,9 @@ export async function replay(name: string, options: ReplayCommandOptions): Promi
   const { difference } = await replayBundle(bundle, { platform: nodePlatform(), paced });
   process.exitCode = difference === undefined ? exitCode.well : exitCode.wrong;
   if (options.json === true)
-    return console.log(
-      JSON.stringify({ id: bundle.head.id, same: difference === undefined, difference }),
-    );
-  if (difference === undefined) return console.log(`Turn ${bundle.head.id} replays the same.`);
-  for (const line of differenceLines(difference)) console.log(line);
+    return printJson({ id: bundle.head.id, same: difference === undefined, difference });
+  if (difference === undefined) return print(`Turn ${bundle.head.id} replays the same.`);
+  print(differenceLines(difference));
 }
 
 function differenceLines(difference: TurnDifference): string[] {
@@ -72,7 +71,7 @@ async function askLive(
       "The bundle is masked, so a model would be asked nonsense. Record the turn again with `recording.content: full`, or add `--anyway` to ask it all the same.",
     );
   const loaded = loadConfig({ file, env: environment(), directory: process.cwd() });
-  if (!loaded.ok) throw new Fault("config.invalid", loaded.findings.map(findingLine).join("\n"));
+  if (!loaded.ok) throw new Problems(loaded.findings.map(findingLine));
   const { config } = loaded;
   const result = await replayAgainst(bundle, { against, config, platform: nodePlatform() });
   process.exitCode = {
@@ -81,9 +80,8 @@ async function askLive(
     unreachable: exitCode.nobody,
   }[result.outcome];
   const { id } = bundle.head;
-  if (json)
-    console.log(JSON.stringify({ id, against, same: result.outcome === "same", ...result }));
-  else for (const line of againstLines(result)) console.log(line);
+  if (json) printJson({ id, against, same: result.outcome === "same", ...result });
+  else print(againstLines(result));
 }
 
 function againstLines({

@@ -24,6 +24,7 @@ import {
 import { shareMetrics } from "../worker-metrics.ts";
 import { openServer, type Server } from "../../server/server.ts";
 import { openRecorded } from "../../server/turn-files.ts";
+import { print, printError } from "../../platform/print.ts";
 
 export type ServeOptions = {
   readonly config?: string | undefined;
@@ -54,22 +55,19 @@ async function start(options: ServeOptions): Promise<void> {
   setFlagsFromString("--no-allocation-site-pretenuring");
   const origin: Origin = { file, host, port, env, directory: process.cwd() };
   const loaded = loadConfig(origin);
-  if (!isWorker()) for (const note of notesOf(loaded)) console.error(note);
+  if (!isWorker()) for (const note of notesOf(loaded)) printError(note);
   if (!loaded.ok) {
-    for (const finding of [...loaded.findings, ...loaded.doubts])
-      console.error(findingLine(finding));
+    printError([...loaded.findings, ...loaded.doubts].map(findingLine));
     process.exitCode = 1;
     return;
   }
   const { config } = loaded;
   const log = openLog(logLevel);
   const say = (url: string): void => {
-    console.log(
-      `Patchbay listens on ${url} (upstreams: ${Object.keys(config.upstreams).join(", ")})`,
-    );
-    for (const note of fileNote(loaded)) console.log(note);
+    print(`Patchbay listens on ${url} (upstreams: ${Object.keys(config.upstreams).join(", ")})`);
+    for (const note of fileNote(loaded)) print(note);
     const recording = recordingLine(config, env);
-    if (recording !== undefined) console.log(recording);
+    if (recording !== undefined) print(recording);
   };
   if (workers > 1 && !isWorker())
     return serveByWorkers(config, { count: workers, log, listening: say });
@@ -93,7 +91,7 @@ async function start(options: ServeOptions): Promise<void> {
     report: log.report,
     routes: doctorRoutes(gateway, loaded.again),
   });
-  if (control.problem !== undefined) console.error(control.problem);
+  if (control.problem !== undefined) printError(control.problem);
   const stop = stopper(server, log);
   process.on("SIGTERM", stop.heed);
   // A terminal sends this to all processes, and the first of them passes it on.
@@ -130,7 +128,7 @@ async function serveByWorkers(
 ): Promise<void> {
   const problem = workersProblem(store);
   if (problem === undefined) return runWorkers({ ...options, address: server });
-  console.error(problem);
+  printError(problem);
   process.exitCode = 1;
 }
 

@@ -4,6 +4,7 @@ import { environment } from "../../config/env.ts";
 import { blocksIn, cityIn } from "../smoke/judge.ts";
 import { look, type Answer, type Look, type Report } from "../smoke/look.ts";
 import type { SeenCall } from "../smoke/seen.ts";
+import { print, printJson } from "../../platform/print.ts";
 
 export type SmokeOptions = Omit<Look, "key"> & {
   readonly key?: string | undefined;
@@ -24,11 +25,12 @@ export async function smoke({ json = false, ...options }: SmokeOptions): Promise
   } catch (error) {
     if (!json || !(error instanceof Fault)) throw error;
     process.exitCode = 1;
-    console.log(JSON.stringify({ ok: false, problems: [error.message], answers: [] }));
+    printJson({ ok: false, problems: [error.message], answers: [] });
     return;
   }
   if (!report.ok) process.exitCode = 1;
-  console.log(json ? JSON.stringify(jsonOf(report)) : [...lines(report)].join("\n"));
+  if (json) printJson(jsonOf(report));
+  else print([...lines(report)]);
 }
 
 function refuseAllowSingle({ allowSingle = false }: SmokeOptions): void {

@@ -11,6 +11,7 @@ import {
   type RemoteGateway,
 } from "../gateway-choice.ts";
 import { aligned } from "../table.ts";
+import { print, printError, printJson } from "../../platform/print.ts";
 
 export type StatusOptions = GatewayOptions & { readonly json?: boolean | undefined };
 
@@ -34,9 +35,13 @@ export async function status(options: StatusOptions): Promise<void> {
   );
   const isWell = asked.every(({ problems }) => problems.length === 0);
   process.exitCode = asked.length === 0 ? exitCode.nobody : isWell ? exitCode.well : exitCode.wrong;
-  if (options.json === true) console.log(JSON.stringify(asked.map(statusFields)));
-  else if (asked.length === 0) console.log("No gateway runs here. To start one: patchbay serve");
-  else console.log(asked.map((one) => statusLines(one).join("\n")).join("\n\n"));
+  if (options.json === true) printJson(asked.map(statusFields));
+  else if (asked.length === 0) print("No gateway runs here. To start one: patchbay serve");
+  else
+    for (const [at, one] of asked.entries()) {
+      if (at > 0) print("");
+      print(statusLines(one));
+    }
 }
 
 /** What the gateways of this user say of themselves; those that end meanwhile are left out. */
@@ -154,7 +159,7 @@ async function remoteStatus(remote: RemoteGateway, { json = false }: StatusOptio
   try {
     ready = await askRemote(remote, "/readyz");
   } catch (error) {
-    console.error((error as Error).message);
+    printError((error as Error).message);
     process.exitCode = / answers \d/.test((error as Error).message)
       ? exitCode.wrong
       : exitCode.nobody;
@@ -165,7 +170,7 @@ async function remoteStatus(remote: RemoteGateway, { json = false }: StatusOptio
   const upstreams = fieldsOf(fieldsOf(ready)?.upstreams) ?? {};
   const problems = Object.entries(upstreams).filter(([, state]) => state !== "ready");
   process.exitCode = problems.length === 0 ? exitCode.well : exitCode.wrong;
-  if (json) return console.log(JSON.stringify([{ url: remote.url, upstreams, models: names }]));
+  if (json) return printJson([{ url: remote.url, upstreams, models: names }]);
   const lines = [
     `Patchbay on ${remote.url}`,
     ...problems.map(([name, state]) => `  WRONG  upstream ${name}: ${String(state)}`),
@@ -174,5 +179,5 @@ async function remoteStatus(remote: RemoteGateway, { json = false }: StatusOptio
       ["models", names.join(", ")],
     ]),
   ];
-  console.log(lines.join("\n"));
+  print(lines);
 }

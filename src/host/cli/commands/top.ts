@@ -8,6 +8,7 @@ import { TopModel } from "../top/model.ts";
 import { openScreen } from "../top/screen.ts";
 import { watchRemote } from "../top/watch-remote.ts";
 import { noticeLine, reasonLines, rowLine, turnLines } from "../turn-lines.ts";
+import { isTerminal, print, printError, printJson } from "../../platform/print.ts";
 
 export type TopOptions = GatewayOptions & { readonly json?: boolean | undefined };
 
@@ -25,16 +26,17 @@ type Followed = {
 export async function top(options: TopOptions): Promise<void> {
   const chosen = await chooseGateway(options);
   if ("problem" in chosen) {
-    console.error(chosen.problem);
+    printError(chosen.problem);
     process.exitCode = chosen.code;
     return;
   }
   const followed = "local" in chosen ? localTop(chosen.local) : watchRemote(chosen.remote);
   const ending = new AbortController();
   process.once("SIGINT", () => ending.abort());
-  const isTerminal = process.stdin.isTTY && process.stdout.isTTY;
-  if (isTerminal && options.json !== true) await showTable(followed, ending);
-  else for await (const batch of followed.watch(ending.signal)) print(batch, options.json === true);
+  if (isTerminal() && options.json !== true) await showTable(followed, ending);
+  else
+    for await (const batch of followed.watch(ending.signal))
+      printBatch(batch, options.json === true);
 }
 
 function localTop(gateway: LocalGateway): Followed {
@@ -54,10 +56,10 @@ function localTop(gateway: LocalGateway): Followed {
   };
 }
 
-function print(batch: WatchedBatch, json: boolean): void {
-  if (json) return console.log(JSON.stringify({ ...batch, socket: undefined }));
-  for (const turn of batch.turns) console.log([rowLine(turn), ...reasonLines(turn)].join("\n"));
-  for (const notice of batch.notices) console.log(noticeLine(notice));
+function printBatch(batch: WatchedBatch, json: boolean): void {
+  if (json) return printJson({ ...batch, socket: undefined });
+  for (const turn of batch.turns) print([rowLine(turn), ...reasonLines(turn)]);
+  for (const notice of batch.notices) print(noticeLine(notice));
 }
 
 const missingWorkers = (workers = 1, answering = workers): string =>
@@ -72,7 +74,7 @@ async function showTable(followed: Followed, ending: AbortController): Promise<v
   const draw = (): void => {
     const title = `Patchbay ${followed.url}${missing}`;
     const lines = detail ?? model.lines(title, screen.columns, screen.height);
-    screen.show(lines.slice(0, screen.height).map((line) => line.slice(0, screen.columns)));
+    screen.show(lines);
   };
   const open = async (): Promise<void> => {
     const row = model.chosen();
@@ -94,19 +96,20 @@ async function showTable(followed: Followed, ending: AbortController): Promise<v
     else if (key === "up" || key === "k") model.move(-1);
     else if (key === "return") void open();
   };
-  using screen = openScreen(process.stdin, process.stdout, (key, text) => {
-    if (isTyping && key !== "ctrl-c") type(key, text);
-    else act(key);
-    draw();
+  using screen = openScreen({
+    key(key, text) {
+      if (isTyping && key !== "ctrl-c") type(key, text);
+      else act(key);
+      draw();
+    },
+    resize: draw,
   });
-  process.stdout.on("resize", draw);
   draw();
   for await (const batch of followed.watch(ending.signal)) {
     model.add(batch);
     missing = missingWorkers(followed.workers, batch.answering);
     draw();
   }
-  process.stdout.off("resize", draw);
   if (ending.signal.aborted) return;
   // What was seen stays to be looked at until a key ends it.
   model.isLive = false;

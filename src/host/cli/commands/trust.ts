@@ -5,6 +5,7 @@ import { environment } from "../../config/env.ts";
 import { configNames } from "../../config/sources.ts";
 import { dropTrust } from "../../config/trust.ts";
 import { trustConfig } from "../../config/trust-config.ts";
+import { print, printJson } from "../../platform/print.ts";
 
 export type TrustOptions = {
   readonly remove?: boolean | undefined;
@@ -24,9 +25,9 @@ export function trust(
       `${file} is none of the names that are looked for in a folder: ${configNames.join(", ")}. Name it with \`--config\` instead.`,
     );
   const isDone = remove ? dropTrust(file, env) : trustConfig(file, env);
-  if (json) return console.log(JSON.stringify({ file, trusted: !remove }));
-  if (!remove) console.log(`${file} is trusted as it is now.`);
-  else console.log(`${file} is not trusted${isDone ? " any more" : ", nor was it"}.`);
+  if (json) return printJson({ file, trusted: !remove });
+  if (!remove) print(`${file} is trusted as it is now.`);
+  else print(`${file} is not trusted${isDone ? " any more" : ", nor was it"}.`);
 }
 
 function fileHere(): string {

@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import type { Config } from "../../../gateway/config.ts";
-import { Fault } from "../../../turn/fault.ts";
 import { findingLine } from "../../config/config-file.ts";
 import type { Environment } from "../../config/env.ts";
 import { fileNote, loadConfig, notesOf } from "../../config/load.ts";
 import { operate } from "../../control/operate.ts";
 import { nodePlatform } from "../../platform/node.ts";
+import { Problems } from "../../platform/print.ts";
 import { openServer } from "../../server/server.ts";
 import { openRecorded, type RecordedGateway } from "../../server/turn-files.ts";
 
@@ -42,11 +42,7 @@ export async function openOwnGateway({
   ...origin
 }: Wanted): Promise<OwnGateway> {
   const loaded = loadConfig({ ...origin, host: "127.0.0.1", port: 0 });
-  if (!loaded.ok)
-    throw new Fault(
-      "request.invalid",
-      [...loaded.findings, ...loaded.doubts].map(findingLine).join("\n"),
-    );
+  if (!loaded.ok) throw new Problems([...loaded.findings, ...loaded.doubts].map(findingLine));
   const key = randomBytes(24).toString("base64url");
   const { server, tools, telemetry } = loaded.config;
   const config = {

@@ -1,0 +1,55 @@
+/**
+ * Prints the output of every command. Clients, models and files choose names and texts in it, so
+ * characters that control a terminal or reorder text are printed as `\uXXXX`.
+ */
+
+import { createInterface } from "node:readline/promises";
+import { Fault } from "../../turn/fault.ts";
+
+/** Controls (C0 but the tab, DEL, C1), line separators, and marks that change the direction of text. */
+const UNPRINTABLE = new RegExp(
+  String.raw`[\0-\x08\n-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]`,
+  "g",
+);
+
+/** One line of text as a terminal may show it; a second time it changes nothing. */
+export const printable = (text: string): string =>
+  text.replaceAll(UNPRINTABLE, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
+type Lines = string | readonly string[];
+
+const textOf = (lines: Lines): string => [lines].flat().map(printable).join("\n");
+
+/** Prints one line, or several, to standard output. */
+export const print = (lines: Lines): void => console.log(textOf(lines));
+
+/** The same to standard error. */
+export const printError = (lines: Lines): void => console.error(textOf(lines));
+
+/** Several problems, one a line. */
+export class Problems extends Fault {
+  readonly lines: readonly string[];
+
+  constructor(lines: readonly string[]) {
+    super("request.invalid", lines.join("\n"));
+    this.lines = lines;
+  }
+}
+
+export const printFault = (fault: Fault): void =>
+  printError(fault instanceof Problems ? fault.lines : fault.message);
+
+/** Line ends in JSON text are indentation; within its strings they are escaped already. */
+export const printJson = (value: unknown, indent?: number): void =>
+  print((JSON.stringify(value, null, indent) ?? "null").split("\n"));
+
+/** True if commands may ask a person. */
+export const isTerminal = (): boolean => process.stdin.isTTY && process.stdout.isTTY;
+
+/** One line of a person's answer. */
+export async function askPerson(question: string): Promise<string> {
+  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  const answer = await terminal.question(printable(question));
+  terminal.close();
+  return answer;
+}
