@@ -131,11 +131,11 @@ const isBlank = ({ type, text }: Fields): boolean =>
 function writeCall({ id, name, input, extra }: Call<UpstreamName>): Fields {
   const value = exactJsonOf(input === "" ? "{}" : input);
   return {
+    ...ownExtra(extra),
     type: "tool_use",
     id,
     name,
     input: isFields(value) ? value : { input },
-    ...ownExtra(extra),
   };
 }
 

@@ -90,6 +90,7 @@ function readOutput(kind: CallKind, raw: unknown, { path, repair }: FieldContext
 export function writeCall<Name extends AnyName>(item: Call<Name>, report: Report): Fields {
   const kind = kindOf(item.kind);
   return {
+    ...ownExtra(item.extra, report),
     type: kind.call,
     ...given({ id: item.itemId }),
     call_id: item.id,
@@ -97,7 +98,6 @@ export function writeCall<Name extends AnyName>(item: Call<Name>, report: Report
     ...given({ namespace: item.namespace }),
     [kind.input]: valueOf(kind, item.input),
     ...given({ status: item.status }),
-    ...ownExtra(item.extra, report),
   };
 }
 

@@ -125,12 +125,12 @@ function writeReasoning(item: Reasoning, report: Report): Fields {
   if (item.details !== undefined) report("the responses dialect has no `reasoning_details`");
   const content = item.content.map((text) => ({ type: "reasoning_text", text }));
   return {
+    ...ownExtra(item.extra, report),
     type: "reasoning",
     ...given({ id: item.id }),
     summary: item.summary.map((text) => ({ type: "summary_text", text })),
     ...(content.length > 0 && { content }),
     ...given({ encrypted_content: item.encrypted, status: item.status }),
-    ...ownExtra(item.extra, report),
   };
 }
 

@@ -6,7 +6,7 @@ import type { OpenedBy, VisibilitySet } from "../../disclosure/session.ts";
 import { nearest } from "../../diagnostics/nearest.ts";
 import { fullName, identityKey } from "../../tools/names/identity.ts";
 import type { Call } from "../../turn/turn.ts";
-import type { HiddenExchange } from "./exchange.ts";
+import type { HiddenExchange } from "../../turn/seal.ts";
 import type { Folded, FoldedTool } from "./folded.ts";
 
 /** What a call comes to. */

@@ -8,9 +8,9 @@ import { readSection } from "../../disclosure/read.ts";
 import { readingText } from "../../disclosure/resolve.ts";
 import { Session } from "../../disclosure/session.ts";
 import { stateOf } from "../../disclosure/visibility.ts";
+import { readSeal, type HiddenExchange } from "../../turn/seal.ts";
 import type { Call, Item, Result, Turn } from "../../turn/turn.ts";
 import { openedIn } from "./call-id.ts";
-import { exchangeIn, type HiddenExchange } from "./exchange.ts";
 import type { Folded } from "./folded.ts";
 
 /** An item of the conversation in the catalogue's words, and what was opened with it. */
@@ -35,7 +35,7 @@ export function restoreLog(own: Turn, folded: Folded): readonly LogEntry[] {
     if (folded.emptied.has(at)) continue;
     const place = itemPlace(own, at);
     if (item.type === "reasoning") {
-      const exchange = exchangeIn(item.encrypted);
+      const exchange = readSeal(item.encrypted)?.hidden;
       log.add(exchange === undefined ? [plain(item, place)] : entriesOf(exchange, folded, place));
     } else if (item.type === "call") {
       const opened = openedIn(item.id, folded.catalog);

@@ -4,7 +4,7 @@ import { isCut, type CallStart, type TurnEvent } from "../../turn/event.ts";
 import { clientName, type ClientName } from "../../turn/names.ts";
 import type { Call, Item } from "../../turn/turn.ts";
 import { CallAnswers, isForbidden, toolNamed, type Outcome } from "./answer-calls.ts";
-import { sealExchange, type HiddenExchange } from "./exchange.ts";
+import { writeSeal, type HiddenExchange } from "../../turn/seal.ts";
 import type { FoldedQuestion } from "./ask.ts";
 import type { Folded } from "./folded.ts";
 
@@ -173,7 +173,7 @@ export class RoundAnswer {
     if (!this.#options.seals) return;
     this.#waiting.push(
       { type: "reasoning-start", choice },
-      { type: "reasoning-end", choice, encrypted: sealExchange(kept) },
+      { type: "reasoning-end", choice, encrypted: writeSeal({ from: "", hidden: kept }) },
     );
     this.#release(emit);
   }

@@ -10,7 +10,7 @@ import type { TurnStage } from "../turn-stage.ts";
 import { amendPlan } from "./amend-plan.ts";
 import { askFolded, type FoldedQuestion } from "./ask.ts";
 import { callIdWith } from "./call-id.ts";
-import type { HiddenExchange } from "./exchange.ts";
+import type { HiddenExchange } from "../../turn/seal.ts";
 import { noDisclosure, type DisclosureFigures } from "../../telemetry/happening.ts";
 import { foldTools } from "./fold.ts";
 import type { Folded } from "./folded.ts";

@@ -9,7 +9,7 @@ import type { Bound, Identities, ToolVerdict, Verdict } from "./declare.ts";
 import { restsOf } from "./description.ts";
 import { planFormat, withInstructions, type FormatCheck } from "./format.ts";
 import { planHistory } from "../history/history.ts";
-import type { Destination, Seal } from "./reasoning.ts";
+import { sealsItems, type Destination, type Seal } from "./reasoning.ts";
 import { toolsetOf, type Toolset } from "./toolset.ts";
 
 export type { ToolVerdict, Verdict } from "./declare.ts";
@@ -132,7 +132,7 @@ function sealOf(turn: Turn, profile: Profile, isSame: boolean, from: string): Se
   if (inDetails === true && profile.dialect === turn.dialect) return undefined;
   const isWorded = signsReasoning === true;
   const reasoning = isWorded || profile.reasoning !== "none";
-  const hasItems = profile.reasoning === "signed_thinking";
+  const hasItems = sealsItems(profile);
   return { from, dialect: turn.dialect, reasoning, isWorded, inDetails, hasItems };
 }
 

@@ -2,34 +2,10 @@
 
 import type { Emit, Stage } from "../../stream/stage.ts";
 import type { ReasoningDelta, ReasoningEnd, TurnEvent } from "../../turn/event.ts";
-import { isFields, jsonOf } from "../../turn/json.ts";
 import type { AnyName } from "../../turn/names.ts";
-import type { Profile } from "../../turn/profile.ts";
-import { isSeal, SEAL_MARK } from "../../turn/seal.ts";
-import type { DialectName, Extra, Fields, Opaque, Reasoning, Turn } from "../../turn/turn.ts";
-
-/**
- * Reasoning belongs to the model that made it: signatures and sealed text mean
- * nothing to another, which may refuse them. So what we hand to clients that
- * keep the conversation themselves says whose it is, in the one field that they
- * give back untouched.
- */
-type Sealed = {
-  /** `upstream/model`. */
-  readonly from: string;
-  readonly encrypted?: string | undefined;
-  readonly details?: readonly unknown[] | undefined;
-  readonly extra?: Extra | undefined;
-  readonly content?: readonly string[] | undefined;
-  /** Whether the words that stand beside it were content, where they are not in it. */
-  readonly isContent?: boolean | undefined;
-  /** What came with calls and has no place in a client's call, by the call's id. */
-  readonly calls?: Readonly<Record<string, Extra>> | undefined;
-  /** An item that the provider worked on itself, for which the client's dialect has no form that could be given back. */
-  readonly item?: Pick<Opaque, "dialect" | "raw"> | undefined;
-  /** What was called and answered without the client, in the words of whoever answered; nothing else stands beside it. */
-  readonly hidden?: unknown;
-};
+import { takesFrom, type Profile } from "../../turn/profile.ts";
+import { isSeal, readSeal, writeSeal, type Sealed } from "../../turn/seal.ts";
+import type { DialectName, Fields, Opaque, Reasoning, Turn } from "../../turn/turn.ts";
 
 /** Whom a request goes to: reasoning is only given back to whom it came from. */
 export type Destination = {
@@ -55,33 +31,19 @@ export type Seal = {
   readonly inDetails?: boolean | undefined;
 };
 
-const seal = (sealed: Sealed): string => SEAL_MARK + JSON.stringify(sealed);
-
-function unseal(text: string | undefined): Sealed | undefined {
-  if (!isSeal(text)) return undefined;
-  const read = jsonOf(text.slice(SEAL_MARK.length));
-  return isFields(read) && typeof read.from === "string" ? (read as unknown as Sealed) : undefined;
-}
-
-/** A seal that carries what the client was not shown, so that the next request can bring it back. */
-export const sealHidden = (hidden: unknown): string => seal({ from: "", hidden });
-
-/** What such a seal carries; undefined where it is none. */
-export const hiddenIn = (encrypted: string | undefined): unknown => unseal(encrypted)?.hidden;
-
 /** Reasoning to be kept for a client that may not give it back: all but its summary is in the seal. */
 export function keptReasoning(item: Reasoning, from: string): Reasoning {
   const { summary, content, encrypted, details, extra } = item;
-  const sealed = unseal(encrypted);
+  const sealed = readSeal(encrypted);
   if (sealed?.hidden !== undefined) return item;
-  const own: Sealed = sealed ?? { from, encrypted, details, extra };
-  const kept = seal({ ...own, isContent: undefined, content });
+  const own = sealed ?? { from, encrypted, details, extra };
+  const kept = writeSeal({ ...own, isContent: undefined, content });
   return { type: "reasoning", summary, content: [], encrypted: kept };
 }
 
 /** Whether a seal of ours is for this model, or for whoever is asked. */
 export function isOpenTo({ encrypted }: Reasoning, origin: string): boolean {
-  const sealed = unseal(encrypted);
+  const sealed = readSeal(encrypted);
   return sealed?.hidden !== undefined || sealed?.from === origin;
 }
 
@@ -112,11 +74,22 @@ export function sealedItems(items: Turn["items"]): ReadonlySet<unknown> {
   const ids = new Set<unknown>();
   for (const item of items) {
     if (item.type !== "reasoning") continue;
-    const sealed = unseal(item.encrypted)?.item;
-    if (sealed !== undefined) ids.add(sealed.raw.id ?? sealed.raw.tool_use_id);
+    const { id, tool_use_id: used } = readSeal(item.encrypted)?.item?.raw ?? {};
+    if (id !== undefined || used !== undefined) ids.add(id ?? used);
   }
   return ids;
 }
+
+const NO_SEAL = "its seal is none that a gateway writes, or was changed";
+
+/** A client can write any text of any length for the name of a model. */
+const shown = (from: string): string => from.slice(0, 200);
+
+/** Whether an upstream's own work is sealed for it, and so taken back from a seal. */
+export const sealsItems = ({ reasoning }: Profile): boolean => reasoning === "signed_thinking";
+
+const isSealedFor = ({ dialect }: Pick<Opaque, "dialect">, profile: Profile): boolean =>
+  sealsItems(profile) && takesFrom(dialect, profile);
 
 /** Takes past reasoning back: whole for whom it came from, not at all for others. */
 export function recallReasoning(
@@ -127,7 +100,8 @@ export function recallReasoning(
 ): Recalled {
   const { encrypted } = item;
   if (encrypted === undefined) return { item };
-  const sealed = unseal(encrypted);
+  const sealed = readSeal(encrypted);
+  if (sealed === undefined && isSeal(encrypted)) return { item: undefined, loss: NO_SEAL };
   if (sealed === undefined) {
     // Sealed by a provider of the client's dialect. Who has no such items cannot have made it,
     // nor who has items where the dialect signs words.
@@ -143,9 +117,11 @@ export function recallReasoning(
   // Whoever has a use for it has taken it out before.
   if (sealed.hidden !== undefined) return { item: undefined };
   if (origin !== undefined && sealed.from !== origin)
-    return { item: undefined, loss: `reasoning of ${sealed.from} is not for another model` };
+    return { item: undefined, loss: `reasoning of ${shown(sealed.from)} is not for another model` };
   if (sealed.item !== undefined)
-    return { item: undefined, own: { type: "opaque", ...sealed.item } };
+    return isSealedFor(sealed.item, profile)
+      ? { item: undefined, own: { type: "opaque", ...sealed.item } }
+      : { item: undefined, loss: NO_SEAL };
   const { summary } = item;
   const own = {
     ...item,
@@ -222,7 +198,7 @@ class Sealing<Name extends AnyName> implements Stage<TurnEvent<Name>, TurnEvent<
   /** A thought of its own that holds nothing but a seal. */
   #carry(choice: number, sealed: Omit<Sealed, "from">, emit: Emit<TurnEvent<Name>>): void {
     const { from, inDetails } = this.#options;
-    const encrypted = seal({ from, ...sealed });
+    const encrypted = writeSeal({ from, ...sealed });
     emit({ type: "reasoning-start", choice });
     if (inDetails !== true) return emit({ type: "reasoning-end", choice, encrypted });
     const index = this.#of(choice).blocks++;
@@ -242,12 +218,12 @@ class Sealing<Name extends AnyName> implements Stage<TurnEvent<Name>, TurnEvent<
     if (inDetails === true) {
       // What stands in details already is for whoever sent it.
       if (encrypted === undefined) return emit(event);
-      const text = seal({ from, encrypted, extra: foreign, isContent });
+      const text = writeSeal({ from, encrypted, extra: foreign, isContent });
       const detail = detailOf({ words, encrypted: text, index: blocks - 1 });
       return emit({ ...rest, encrypted: text, details: [detail] });
     }
     const said = isWorded === true ? { isContent } : { content };
-    const text = seal({ from, encrypted, details, extra: foreign, ...said });
+    const text = writeSeal({ from, encrypted, details, extra: foreign, ...said });
     const own = foreign === undefined && extra !== undefined ? { extra } : {};
     emit({ ...rest, ...own, encrypted: text });
   }
