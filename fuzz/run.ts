@@ -11,8 +11,9 @@ import { codex } from "./campaigns/codex.ts";
 import { configurations } from "./campaigns/configurations.ts";
 import { requests } from "./campaigns/requests.ts";
 import { rows } from "./campaigns/rows.ts";
+import { seals } from "./campaigns/seals.ts";
 
-const campaigns = { requests, answers, configurations, codex, rows };
+const campaigns = { requests, answers, configurations, codex, rows, seals };
 
 const { values, positionals } = parseArgs({
   options: {

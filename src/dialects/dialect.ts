@@ -156,13 +156,24 @@ export type RequestLine = {
   readonly stream: boolean;
 };
 
-/** Items that a request refers to by their ids instead of sending them. */
+/**
+ * Items that a request refers to by their ids instead of sending them.
+ * `areBareToo`: an item that says nothing but its id counts as a reference, since
+ * an upstream that keeps its items takes it for one.
+ */
 export type References = {
   /** The id of every reference, as often as it is there. */
-  idsIn(body: Fields): readonly string[];
-  /** The body with the items in place; what is not found stays a reference: the upstream may know it. */
-  resolve(body: Fields, items: ReadonlyMap<string, { readonly json: string }>): Fields;
+  idsIn(body: Fields, areBareToo: boolean): readonly string[];
+  /** The body with the items in place of the references to them, and without references to others. */
+  resolve(
+    body: Fields,
+    items: ReadonlyMap<string, { readonly json: string }>,
+    areBareToo: boolean,
+  ): { readonly body: Fields; readonly missing: readonly MissingItem[] };
 };
+
+/** An item that a request refers to and that is not there; `isIdle`: a model can do without it. */
+export type MissingItem = { readonly id: string; readonly isIdle: boolean };
 
 /** A conversation that is kept between requests: each of them sends only what is new. */
 export type ThreadForm = {

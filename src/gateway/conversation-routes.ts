@@ -11,6 +11,7 @@ import type { Fields } from "../turn/turn.ts";
 import { conversationNotFound, isConversationId } from "./conversation.ts";
 import { readJsonBody, readMetadata } from "./metadata.ts";
 import { page, readPageQuery } from "./page.ts";
+import { bodyWithItems } from "./recall.ts";
 import { checkLengths } from "./request-lengths.ts";
 import type { RequestContext, Route } from "./routes.ts";
 import { sendJson } from "./send-json.ts";
@@ -55,7 +56,7 @@ async function createConversation(context: RequestContext, form: Form): Promise<
   const at = state.clock.date();
   const metadata = readMetadata(body.metadata);
   const conversation = { id, object: "conversation", created_at: Math.floor(at / 1000), metadata };
-  const items = readItems(context, form, body.items ?? []);
+  const items = await readItems(context, form, body.items ?? []);
   const json = JSON.stringify(conversation);
   await state.store.conversations.createConversation({ tenant, id, at, json, items });
   sendJson(context, 200, conversation);
@@ -91,7 +92,7 @@ async function serveItems(context: RequestContext, { storage }: Form): Promise<v
 
 async function createItems(context: RequestContext, form: Form): Promise<void> {
   const { state, tenant } = context;
-  const items = readItems(context, form, readJsonBody(context).items);
+  const items = await readItems(context, form, readJsonBody(context).items);
   const id = idOf(context);
   if (!(await state.store.conversations.addConversationItems(tenant, id, items)))
     throw conversationNotFound(id);
@@ -145,22 +146,27 @@ async function foundItems(context: RequestContext): Promise<readonly Fields[]> {
 }
 
 /** Items are held to what a request with them would be. */
-function readItems(
-  { state }: RequestContext,
+async function readItems(
+  { state, tenant, exchange: { body: text } }: RequestContext,
   { door, storage }: Form,
   items: unknown,
-): readonly StoredItem[] {
+): Promise<readonly StoredItem[]> {
   if (!Array.isArray(items)) throw wrong("items", "must be a list of items");
   if (items.length > MAX_ITEMS) throw wrong("items", `can be ${MAX_ITEMS} at a time`);
+  let kept: readonly StoredItem[];
   try {
-    checkLengths(door.readRequest({ model: "any", input: items }));
+    const body = { model: "any", input: items };
+    checkLengths(door.readRequest(body));
+    kept = storage.inputOf(
+      await bodyWithItems(state, { tenant, dialect: door, body, text }),
+      state.newId,
+    );
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     const param = error.detail.param?.replace(/^input/, "items");
     const message = error.message.replaceAll("`input", "`items");
     throw new Fault(error.code, message, { ...error.detail, param }, error);
   }
-  const kept = storage.inputOf({ input: items }, state.newId);
   const at = kept.findIndex(({ id }) => !isStorableId(id));
   if (at === -1) return kept;
   const most = `can have ${MAX_STORED_ID} characters, none of them NUL or half of one`;

@@ -1,9 +1,9 @@
 import { itemsText } from "../store/chain-rows.ts";
-import { noStore } from "../store/none.ts";
 import type { ConversationEntry } from "../store/store.ts";
 import type { TurnDone } from "../telemetry/happening.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Tenant } from "../turn/tenant.ts";
+import { leavesIds } from "./origin.ts";
 import { behindHistory, withReasoning, type ReadBody, type Recalled } from "./recall.ts";
 import type { AnswerLeft } from "./save-turn.ts";
 import { shownId } from "./shown-id.ts";
@@ -35,7 +35,7 @@ export function inConversation(
   recall: (request: ReadBody) => Recalled | Promise<Recalled>,
 ): Recalled | Promise<Recalled> {
   const form = request.dialect.storage?.conversations;
-  if (form === undefined || state.store === noStore) return recall(request);
+  if (form === undefined || leavesIds(state)) return recall(request);
   const id = form.idIn(request.body);
   if (id === undefined) return recall(request);
   if (!isConversationId(id)) throw conversationNotFound(id);

@@ -3,6 +3,7 @@
 import { z } from "zod";
 import type { Path, Problem } from "../diagnostics/problem.ts";
 import { isFields } from "../turn/json.ts";
+import { memoizeByIdentity } from "../turn/memoize.ts";
 
 const TENANT_NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
 
@@ -30,6 +31,12 @@ export const keysSchema = z
   )
   .default([])
   .transform((keys) => keys.filter((key): key is ServerKey => isGiven(key)));
+
+/** Whether several tenants share the upstreams, whose keys do not tell them apart. */
+export const haveSeveralTenants = memoizeByIdentity(
+  (keys: readonly ServerKey[]): boolean =>
+    new Set(keys.map((key) => (typeof key === "string" ? key : key.name))).size > 1,
+);
 
 /** Keys listed twice: which tenant such a key means would depend on the order of the list. */
 export function repeatedKeys(keys: unknown): Problem[] {

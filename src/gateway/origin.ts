@@ -1,7 +1,10 @@
+import { noStore } from "../store/none.ts";
 import { isFields, jsonOf } from "../turn/json.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { Profile } from "../turn/profile.ts";
 import type { DialectName } from "../turn/turn.ts";
+import { haveSeveralTenants } from "./keys.ts";
+import type { GatewayState } from "./state.ts";
 
 /** The upstream that keeps an answer itself, and the id under which it does. */
 export type Origin = { readonly upstream: string; readonly id: string };
@@ -14,6 +17,14 @@ export type Origin = { readonly upstream: string; readonly id: string };
  */
 export const keepsAnswers = (profile: Profile, door: DialectName): boolean =>
   profile.dialect === door && typeof profile.params.previousResponse === "string";
+
+/**
+ * Whether ids that are not known here are left to the upstream: where nothing is
+ * kept here, and one tenant has the upstream to itself. To the upstream all
+ * tenants are one.
+ */
+export const leavesIds = ({ store, config }: Pick<GatewayState, "store" | "config">): boolean =>
+  store === noStore && !haveSeveralTenants(config.server.keys);
 
 export const writeOrigin = ({ upstream, id }: Origin): string => JSON.stringify({ upstream, id });
 

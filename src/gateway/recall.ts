@@ -9,7 +9,8 @@ import { isInstructions } from "../turn/item.ts";
 import { itemPath, placesBehind } from "../turn/path.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Fields, Item, Turn } from "../turn/turn.ts";
-import { readOrigin, type Origin } from "./origin.ts";
+import { haveSeveralTenants } from "./keys.ts";
+import { leavesIds, readOrigin } from "./origin.ts";
 import type { HeldConversation } from "./conversation.ts";
 import { sealKey } from "./seals.ts";
 import { shownId } from "./shown-id.ts";
@@ -83,8 +84,8 @@ export function recall(state: State, request: ReadBody): Recalled | Promise<Reca
 
 function recallPlain(state: State, request: ReadBody): Recalled | Promise<Recalled> {
   const { dialect, body } = request;
-  if (state.store !== noStore) {
-    const ids = dialect.references?.idsIn(body) ?? none;
+  if (!leavesIds(state)) {
+    const ids = idsIn(state, dialect, body);
     const previous = dialect.storage?.previousIn(body);
     if (ids.length > 0 || previous !== undefined)
       return recallAll(state, request, { ids, previous });
@@ -93,6 +94,43 @@ function recallPlain(state: State, request: ReadBody): Recalled | Promise<Recall
 }
 
 const none: readonly string[] = [];
+
+/** Whether an upstream would look up ids for one tenant among the items of all. */
+const areShared = ({ config }: State): boolean => haveSeveralTenants(config.server.keys);
+
+const idsIn = (state: State, { references }: DoorDialect, body: Fields): readonly string[] =>
+  references?.idsIn(body, areShared(state)) ?? none;
+
+/** A body with items in place of references, and the bytes of those. */
+type Whole = { readonly body: Fields; readonly bytes: number; readonly isLess?: boolean };
+
+/**
+ * Puts kept items in place of the references to them: the ids in a request are
+ * for this gateway alone, since a client may give its own items any.
+ */
+async function withItems(
+  state: State,
+  { tenant, dialect, body }: ReadBody,
+  { ids, room, limit }: Pick<Asked, "room" | "limit"> & Pick<Referred, "ids">,
+): Promise<Whole> {
+  if (ids.length === 0 || dialect.references === undefined) return { body, bytes: 0 };
+  const { found, bytes } = await findItems(state.store, { tenant, ids, room, limit });
+  const { missing, ...whole } = dialect.references.resolve(body, found, areShared(state));
+  const vital = missing.find(({ isIdle }) => !isIdle);
+  if (vital !== undefined) throw unknownItem(vital.id);
+  return { ...whole, bytes, isLess: missing.length > 0 };
+}
+
+/** The same for items that are kept for a conversation: all of them must be there. */
+export async function bodyWithItems(state: State, request: ReadBody): Promise<Fields> {
+  const { dialect, body, text } = request;
+  const ids = leavesIds(state) ? none : idsIn(state, dialect, body);
+  const limit = state.config.server.body_limit;
+  const room = limit - utf8Length(text);
+  const whole = await withItems(state, request, { ids, room, limit });
+  if (whole.isLess === true) throw unknownItem(ids[0] ?? "");
+  return whole.body;
+}
 
 /** Answers in the background are made by the gateway, on every upstream: none is asked for that. */
 function backgroundTurn(state: State, { storage }: DoorDialect, recalled: Recalled): Recalled {
@@ -127,7 +165,7 @@ const readTurn = ({ dialect, params, headers }: ReadBody, body: Fields): Turn =>
 function threadOf(state: State, request: ReadBody): Recalled | Promise<Recalled> | undefined {
   const { dialect, body, tenant, text } = request;
   const { threads: form } = dialect;
-  if (form === undefined || state.store === noStore) return undefined;
+  if (form === undefined || leavesIds(state)) return undefined;
   const asked = form.askedIn(body);
   if (asked === undefined) return undefined;
   const read = (part: ThreadRequest): Recalled | Promise<Recalled> =>
@@ -149,42 +187,48 @@ async function recallAll(
   request: ReadBody,
   { ids, previous }: Referred,
 ): Promise<Recalled> {
-  const { tenant, dialect, body, text, conversationBytes = 0 } = request;
+  const { tenant, dialect, text, conversationBytes = 0 } = request;
   const limit = state.config.server.body_limit;
   const room = limit - utf8Length(text) - conversationBytes;
-  const [items, chain] = await Promise.all([
-    ids.length === 0 ? noItems : findItems(state.store, { tenant, ids, room, limit }),
+  const [whole, chain] = await Promise.all([
+    withItems(state, request, { ids, room, limit }),
     previous === undefined
       ? undefined
       : findChain(state.store, { tenant, dialect, id: previous, room, limit }),
   ]);
-  const used = items.bytes + (chain?.bytes ?? 0);
+  const used = whole.bytes + (chain?.bytes ?? 0);
   if (used > room) throw tooLarge(limit);
-  const whole = dialect.references?.resolve(body, items.found) ?? body;
-  const added: Added = { body: whole, previous };
-  const own = readTurn(request, whole);
+  const added: Added = { body: whole.body, previous };
+  const read = readTurn(request, whole.body);
+  const own = whole.isLess === true ? withoutThoughts(read) : read;
   const turn = chain === undefined ? own : continued(own, chain, dialect);
-  const origins = [...items.found.values(), ...(chain === undefined ? [] : [chain.last])].map(
-    ({ origin }) => readOrigin(origin),
-  );
-  const referring = referringTurn(request, origins, chain?.last);
+  const referring = ids.length === 0 ? referringTurn(request, chain?.last) : undefined;
   return withReasoning(state, tenant, { turn, added, referring, bytes: used });
 }
 
-/** The request for the upstream that keeps all that it refers to, if one does. */
+const withoutThoughts = (turn: Turn): Turn => ({
+  ...turn,
+  repairs: [
+    ...(turn.repairs ?? []),
+    {
+      path: turn.traits.conversation,
+      action: "dropped",
+      reason: "reasoning that is only the id of an item is left out where no such item is kept",
+    },
+  ],
+});
+
+/** The request for the upstream that keeps the answer that it continues, if one does. */
 function referringTurn(
   request: ReadBody,
-  origins: readonly (Origin | undefined)[],
   last: StoredResponse | undefined,
 ): ReferringTurn | undefined {
-  const upstream = origins[0]?.upstream;
-  if (upstream === undefined || origins.some((origin) => origin?.upstream !== upstream))
-    return undefined;
+  const origin = readOrigin(last?.origin);
+  if (origin === undefined) return undefined;
+  const { upstream, id: kept } = origin;
   const turn = readTurn(request, request.body);
-  const kept = readOrigin(last?.origin)?.id;
   const field = turn.traits.params.previousResponse;
-  if (kept === undefined || field === undefined || kept === turn.params.previousResponse)
-    return { upstream, turn };
+  if (field === undefined || kept === turn.params.previousResponse) return { upstream, turn };
   const params = { ...turn.params, previousResponse: kept };
   return { upstream, turn: { ...turn, params, body: { ...turn.body, [field]: kept } } };
 }
@@ -246,7 +290,6 @@ function checkResults(history: readonly Item[], own: Turn): void {
 type Asked = { readonly tenant: Tenant; readonly room: number; readonly limit: number };
 type FoundMap = ReadonlyMap<string, FoundItem>;
 type Items = { readonly found: FoundMap; readonly bytes: number };
-const noItems: Items = { found: new Map(), bytes: 0 };
 
 async function findItems(
   store: Store,
@@ -259,7 +302,7 @@ async function findItems(
   const lengths = new Map<string, number>();
   for (const id of ids) {
     const item = result.items.get(id);
-    if (item === undefined) throw unknownItem(id);
+    if (item === undefined) continue;
     const length = lengths.get(id) ?? utf8Length(item.json);
     lengths.set(id, length);
     bytes += length;

@@ -1,13 +1,11 @@
 import type { AskedThread, ThreadForm } from "../dialects/dialect.ts";
-import { readModel } from "../dialects/shared/model.ts";
-import { modelProfile } from "../profiles/models.ts";
 import { itemsText, joinedTexts } from "../store/chain-rows.ts";
+import { noStore } from "../store/none.ts";
 import type { FoundChain, ResponseRecord, StoredItem, StoredResponse } from "../store/store.ts";
 import { Fault } from "../turn/fault.ts";
 import { isFields, jsonOf } from "../turn/json.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Fields } from "../turn/turn.ts";
-import { selectChain } from "./select.ts";
 import type { GatewayState } from "./state.ts";
 import type { TurnStage } from "./turn-stage.ts";
 import { utf8Length } from "./utf8-length.ts";
@@ -27,15 +25,15 @@ type ThreadHead =
   | { readonly type: "thread"; readonly fields: Fields }
   | { readonly type: "thread"; readonly root: string };
 
-/** A request of a thread as one that brings its whole conversation. No entry: the upstream keeps the thread. */
+/** A request of a thread as one that brings its whole conversation. */
 export type ThreadRequest = {
   readonly body: Fields;
-  readonly entry?: ThreadEntry | undefined;
+  readonly entry: ThreadEntry;
   /** Bytes of what it continues. */
   readonly bytes?: number | undefined;
 };
 
-type State = Pick<GatewayState, "store" | "config" | "upstreams">;
+type State = Pick<GatewayState, "store" | "config">;
 
 type Asking = {
   readonly tenant: Tenant;
@@ -56,6 +54,7 @@ export function recallThread(
   asked: AskedThread,
 ): ThreadRequest | Promise<ThreadRequest> {
   if (asked.type === "continue") return continueThread(state, asking, asked.previous);
+  if (state.store === noStore) throw notKept();
   const { body, form } = asking;
   const head: ThreadHead = { type: "thread", fields: form.headOf(body) };
   return { body: form.withoutThread(body), entry: { form, input: form.inputOf(body), head } };
@@ -81,8 +80,6 @@ async function continueThread(
       bytes,
     };
   }
-  // One that began while nothing was kept here.
-  if (isKeptUpstream(state, body)) return { body };
   throw unknown(previous);
 }
 
@@ -113,18 +110,18 @@ function headIn(response: StoredResponse | undefined): ThreadHead | undefined {
   return isFields(head) && head.type === "thread" ? (head as ThreadHead) : undefined;
 }
 
-/** Whether all upstreams of the model keep threads themselves. */
-const isKeptUpstream = ({ config, upstreams }: State, body: Fields): boolean =>
-  selectChain(readModel(body.model), config, upstreams).every(({ upstream, model }) => {
-    const own = modelProfile(upstream.profile, model).params.thread;
-    return own === undefined ? upstream.traits?.params.thread !== undefined : own !== null;
-  });
-
 const unknown = (id: string): Fault =>
   new Fault(
     "thread.unknown",
     `No thread is kept whose last answer is \`${id.slice(0, 100)}\`; send the whole conversation, as a new thread or without one.`,
     { param: "thread.previous_message_id" },
+  );
+
+const notKept = (): Fault =>
+  new Fault(
+    "request.unsupported",
+    "This gateway keeps nothing (`store: off`), and so no threads; send the whole conversation.",
+    { param: "thread" },
   );
 
 const tooLarge = (limit: number): Fault =>

@@ -102,7 +102,8 @@ function referencesIn(value: unknown): unknown[] {
   if (typeof value !== "object" || value === null) return [];
   const { type, role } = value as Body;
   const isBare = Object.keys(value).join() === "id";
-  const isReference = isBare || (type === "item_reference" && role === undefined);
+  const isThought = type === "reasoning" && (value as Body)["id"] !== undefined;
+  const isReference = isBare || isThought || (type === "item_reference" && role === undefined);
   return isReference ? [value] : Object.values(value).flatMap(referencesIn);
 }
 
@@ -124,6 +125,7 @@ describe.each(pairs)("a forged seal of a %s client on a %s upstream", (door, bac
     ["as an item without a type", { from, item: { dialect: back, raw: { id: others } } }],
     ["in place of a call", { from, calls: { [call.call_id]: extra } }],
     ["in place of reasoning", { from, content: ["Hm."], extra }],
+    ["by the id of reasoning", { from, extra: { dialect: back, fields: { id: others } } }],
   ])("refers to nothing: %s", async (_, fields) => {
     await using upstream = await fakeUpstream(models[back]);
     await using served = await to(back, upstream);

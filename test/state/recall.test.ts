@@ -82,13 +82,13 @@ describe("a reference to an item of an earlier answer", () => {
     ]);
   });
 
-  it("is left to an upstream that keeps its items itself", async () => {
+  it("stands for the item at an upstream that keeps its items itself, too", async () => {
     await using upstream = await upstreamOf("responses");
     await using served = await serve(onto("responses", upstream.url, keeps));
     const output = outputOf(await post(served, { input: "Hi" }));
-    const input = [{ role: "user", content: "Hi" }, ...references(output), result];
-    await post(served, { input });
-    expect(upstream.requests[1]?.body["input"]).toEqual(input);
+    const user = { role: "user", content: "Hi" };
+    await post(served, { input: [user, ...references(output), result] });
+    expect(upstream.requests[1]?.body["input"]).toEqual([user, ...output, result]);
   });
 
   it("is nobody else's, and stands for nothing that was not to be kept", async () => {

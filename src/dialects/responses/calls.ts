@@ -92,7 +92,7 @@ export function writeCall<Name extends AnyName>(item: Call<Name>, report: Report
   return {
     ...ownExtra(item.extra, report),
     type: kind.call,
-    ...given({ id: item.itemId }),
+    id: item.itemId,
     call_id: item.id,
     ...(kind.wrap === undefined && { name: item.name }),
     ...given({ namespace: item.namespace }),

@@ -127,10 +127,11 @@ function writeReasoning(item: Reasoning, report: Report): Fields {
   return {
     ...ownExtra(item.extra, report),
     type: "reasoning",
-    ...given({ id: item.id }),
+    id: item.id,
     summary: item.summary.map((text) => ({ type: "summary_text", text })),
     ...(content.length > 0 && { content }),
-    ...given({ encrypted_content: item.encrypted, status: item.status }),
+    encrypted_content: item.encrypted,
+    ...given({ status: item.status }),
   };
 }
 
