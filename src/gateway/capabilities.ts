@@ -153,6 +153,8 @@ export const overrideProfile = (profile: Profile, overrides: Capabilities | unde
   overrides === undefined ? profile : extendProfile(profile, overrides);
 
 function isCharacterClass(chars: string): boolean {
+  // A bracket would end the set, and what is behind it would be any pattern.
+  if (!/^(?:[^[\]\\]|\\.)+$/s.test(chars)) return false;
   try {
     return new RegExp(`^[${chars}]*$`, "u").test("");
   } catch {

@@ -7,7 +7,10 @@ const MOST = 1024;
 /** No model has a longer name, and it takes time to look for patterns in one. */
 const LONGEST = 256;
 
-type Entry = { readonly match: RegExp; readonly difference: Difference };
+/** Whether a name of a model fits. */
+type Pattern = { readonly test: (model: string) => boolean };
+
+type Entry = { readonly match: Pattern; readonly difference: Difference };
 
 type Known = {
   readonly entries: readonly Entry[];
@@ -58,9 +61,21 @@ function make(profile: Profile, { entries, made }: Known, model: string): Profil
 }
 
 /** `*` stands for anything; whether letters are large or small does not matter. */
-function patternOf(match: string | readonly string[]): RegExp {
-  const globs = [match].flat().map((glob) => glob.split("*").map(literally).join(".*"));
-  return new RegExp(`^(?:${globs.join("|")})$`, "is");
+function patternOf(match: string | readonly string[]): Pattern {
+  const globs = [match].flat().map((glob) => glob.toLowerCase().split("*"));
+  return { test: (model) => globs.some((parts) => fits(model.toLowerCase(), parts)) };
 }
 
-const literally = (text: string): string => text.replaceAll(/[^\w]/g, "\\$&");
+// No regular expression: one with many `.*` takes minutes for a name that nearly fits.
+function fits(model: string, [first = "", ...rest]: readonly string[]): boolean {
+  const last = rest.pop();
+  if (last === undefined) return model === first;
+  if (!model.startsWith(first) || !model.endsWith(last)) return false;
+  let at = first.length;
+  for (const part of rest) {
+    const found = model.indexOf(part, at);
+    if (found === -1) return false;
+    at = found + part.length;
+  }
+  return at <= model.length - last.length;
+}

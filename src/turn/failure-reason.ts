@@ -44,7 +44,8 @@ export const keyShapes: readonly RegExp[] = [
   /\bxox[abeoprs]-[A-Za-z0-9-]{10,}/g,
   /\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b/g,
   /\bAIza[A-Za-z0-9_-]{30,}|\bya29\.[A-Za-z0-9_-]{20,}/g,
-  /\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*/g,
+  // A run of such letters is only looked through if dots are behind it, so that none is twice.
+  /(?<![\w-])(?=[\w-]+\.[\w-]{8,}\.)[\w-]*\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g,
   /\b[Bb]earer\s+[A-Za-z0-9._~+/=-]{12,}/g,
   /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g,
   // The user info of an address.

@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { scrubber } from "../../src/recording/masking/secrets.ts";
 import { chatCalls } from "../quirks/chat-calls.ts";
 import { chatEndings } from "../quirks/chat-endings.ts";
 import { chatText } from "../quirks/chat-text.ts";
@@ -62,6 +63,19 @@ describe("masked streams", () => {
       expect(Buffer.concat(maskChunks([bytes], "full"))).toEqual(bytes);
     }
   });
+
+  it.each(["-eyJ", "-eyJ.", "eyJabcdefgh.", "bearer ", "a://", "?key=", "-----BEGIN A ", "sk-a "])(
+    "are looked through for keys in proportion to their length: %s",
+    async (piece) => {
+      const scrub = scrubber([]);
+      expect(await growth((times) => scrub(piece.repeat(times)), 2000)).toBeLessThan(LINEAR);
+    },
+  );
+
+  it.each(["eyJhbGciOiJ9.eyJzdWIiOiIx.c2ln", "token-eyJhbGciOiJ9.eyJzdWIiOiIx.c2ln"])(
+    "hold no token: %s",
+    (token) => expect(scrubber([])(`a.b ${token} c`)).not.toContain("eyJ"),
+  );
 
   it("take time in proportion to their length", async () => {
     const frame = (at: number): string =>

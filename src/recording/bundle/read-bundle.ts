@@ -1,7 +1,7 @@
 /** Reads a bundle, or says what is wrong with it and what to do. */
 
 import { hash } from "node:crypto";
-import { jsonOf } from "../../turn/json.ts";
+import { isWithin, jsonOf } from "../../turn/json.ts";
 import { Fault } from "../../turn/fault.ts";
 import { BUNDLE_VERSION, bundleLine, type BundleLine, type LineOf } from "./line.ts";
 
@@ -77,12 +77,17 @@ function checkedLines(text: string): readonly BundleLine[] {
   return lines;
 }
 
+/** Nothing that Patchbay writes is nested so deep; what is deeper takes the stack of its readers. */
+const DEEPEST = 200;
+
 function lineIn(row: string, number: number): BundleLine {
   const value = jsonOf(row);
   if (value === undefined)
     throw bad(
       `is cut off or damaged in line ${number}; get the whole file, or record the turn again`,
     );
+  if (!isWithin(value, DEEPEST))
+    throw bad(`is nested deeper than ${DEEPEST} levels in line ${number}; record the turn again`);
   const line = bundleLine.safeParse(value);
   if (line.success) return line.data;
   const [problem] = line.error.issues;
@@ -112,24 +117,27 @@ const bytesIn = ({ text, base64 }: { text?: string | undefined; base64?: string 
   base64 === undefined ? Buffer.from(text ?? "") : Buffer.from(base64, "base64");
 
 function triesIn(lines: readonly BundleLine[]): readonly BundleTry[] {
-  const openings = lines.flatMap((line) =>
-    line.line === "upstream-request" || line.line === "upstream-answer" ? [line] : [],
-  );
-  return openings.map((opening) => {
-    const own = lines.filter((line) => "try" in line && line.try === opening.try);
+  const groups = Map.groupBy(lines, (line) => ("try" in line ? line.try : 0));
+  return [...groups.values()].flatMap((own): BundleTry[] => {
     const find = <Type extends BundleLine["line"]>(type: Type): LineOf<Type> | undefined =>
       own.find((line): line is LineOf<Type> => line.line === type);
-    return {
-      nth: opening.try,
-      at: opening.at,
-      upstream: opening.upstream,
-      request: find("upstream-request"),
-      head: find("upstream-head"),
-      chunks: own.flatMap((line) =>
-        line.line === "upstream-bytes" ? [{ at: line.at, bytes: bytesIn(line) }] : [],
-      ),
-      events: own.flatMap((line) => (line.line === "upstream-event" ? [line] : [])),
-      end: find("upstream-end"),
-    };
+    const request = find("upstream-request");
+    const opening = request ?? find("upstream-answer");
+    if (opening === undefined) return [];
+    const chunks = own.flatMap((line) =>
+      line.line === "upstream-bytes" ? [{ at: line.at, bytes: bytesIn(line) }] : [],
+    );
+    return [
+      {
+        nth: opening.try,
+        at: opening.at,
+        upstream: opening.upstream,
+        request,
+        head: find("upstream-head"),
+        chunks,
+        events: own.flatMap((line) => (line.line === "upstream-event" ? [line] : [])),
+        end: find("upstream-end"),
+      },
+    ];
   });
 }

@@ -11,7 +11,8 @@ import { WireMask } from "../masking/wire-mask.ts";
 import type { Random } from "../masking/word-mask.ts";
 import type { Steps } from "../steps.ts";
 import type { Entry, SeenTurn } from "../turn-record.ts";
-import { BUNDLE_VERSION, type BundleLine, type Settings } from "./line.ts";
+import type { BundleEvent } from "./event.ts";
+import { BUNDLE_VERSION, isBundleHeader, type BundleLine, type Settings } from "./line.ts";
 
 export type WriteOptions = Pick<RecordingSettings, "content" | "names"> & {
   /** Values that no bundle may hold, beside those of the configuration. */
@@ -80,13 +81,13 @@ function* accountLines(
   clean: (json: string) => Steps<string>,
 ): Steps<BundleLine[]> {
   const lines: BundleLine[] = [];
-  const copy = function* (value: object): Steps<Record<string, unknown>> {
-    return JSON.parse(yield* clean(JSON.stringify(value))) as Record<string, unknown>;
+  const copy = function* <Value extends object>(value: Value): Steps<Value> {
+    return JSON.parse(yield* clean(JSON.stringify(value))) as Value;
   };
   if (plan !== undefined) lines.push({ line: "plan", plan: yield* copy(plan) });
   if (done !== undefined) {
     const shown = content === "masked" ? withoutMessages(done) : done;
-    lines.push({ line: "done", done: yield* copy(shown) });
+    lines.push({ line: "done", done: yield* copy(shown) } as BundleLine);
   }
   return lines;
 }
@@ -104,7 +105,9 @@ function settingsOf({ asked, config }: SeenTurn): Settings {
   };
 }
 
-function upstreamSettings(upstream: Config["upstreams"][string] | undefined): Settings["tools"] {
+function upstreamSettings(
+  upstream: Config["upstreams"][string] | undefined,
+): Settings["upstreams"][string] {
   if (upstream === undefined) return {};
   const { dialect, profile, capabilities } = upstream;
   const common = { dialect, profile, capabilities };
@@ -112,10 +115,6 @@ function upstreamSettings(upstream: Config["upstreams"][string] | undefined): Se
   const { pathname, search } = new URL(upstream.base_url);
   return { ...common, retries: upstream.retries, base_path: scrubQuery(pathname + search) };
 }
-
-/** Headers that say what is asked for or came; all others are named and not written. */
-const allowed =
-  /^(?:content-type|content-encoding|accept|user-agent|retry-after(?:-ms)?|x-should-retry|x-patchbay-(?!record).*|anthropic-(?:version|beta)|openai-(?:beta|processing-ms)|x-ratelimit-.*|anthropic-ratelimit-.*)$/;
 
 function allowedHeaders(
   headers: Readonly<Record<string, unknown>>,
@@ -125,7 +124,8 @@ function allowedHeaders(
   const written: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers)) {
     if (value === undefined) continue;
-    if (allowed.test(name)) written[name] = scrub(String(Array.isArray(value) ? value[0] : value));
+    if (isBundleHeader(name))
+      written[name] = scrub(String(Array.isArray(value) ? value[0] : value));
     else leftOut.add(scrub(name));
   }
   return written;
@@ -196,7 +196,7 @@ function* lineOf(
     }
     case "upstream-event": {
       const { type, json: _, ...rest } = entry;
-      return { line: type, ...rest, event: parsed() as { type: string } };
+      return { line: type, ...rest, event: parsed() as BundleEvent };
     }
     default:
       return entry satisfies never;

@@ -1,7 +1,6 @@
 /** Tells a recorded turn in sentences. */
 
-import { fieldsIn, fieldsOf, filledText, listOf } from "../../dialects/shared/loose.ts";
-import type { Fields } from "../../turn/turn.ts";
+import { fieldsIn, filledText, listOf } from "../../dialects/shared/loose.ts";
 import type { Bundle, BundleTry } from "../bundle/read-bundle.ts";
 import { wireFrames } from "../replay/wire-frames.ts";
 import { judge, type Verdict } from "./judge.ts";
@@ -37,25 +36,17 @@ function askedSentence({ request, done }: Bundle): string {
     return `The client sent ${request.method} ${request.path} with a body that is no JSON object.`;
   const said = body.input ?? body.messages;
   const items = listOf(said)?.length ?? (filledText(said) === undefined ? 0 : 1);
-  const model = filledText(body.model) ?? filledText(done?.["model"]) ?? "no model";
+  const model = filledText(body.model) ?? filledText(done?.model) ?? "no model";
   const how = body.stream === true ? "as a stream" : "as a whole";
   return `The client asked for ${model} (${request.method} ${request.path}, ${how}) with ${count(listOf(body.tools)?.length ?? 0, "tool")} and ${count(items, "item")} of conversation.`;
 }
 
-const rowsIn = (value: unknown): readonly Fields[] =>
-  (listOf(value) ?? []).flatMap((one): Fields[] => {
-    const fields = fieldsOf(one);
-    return fields === undefined ? [] : [fields];
-  });
-
 function planSentences({ plan }: Bundle): string[] {
   if (plan === undefined) return ["No plan was made: the request was refused before."];
-  const tools = rowsIn(plan["tools"]);
+  const { upstream, profile, straight, tools, decisions, rules } = plan;
   const changed = tools.filter(({ verdict }) => verdict !== "native");
-  const decisions = rowsIn(plan["decisions"]);
-  const rules = rowsIn(plan["rules"]);
   return [
-    `It went to ${String(plan["upstream"])} (profile ${String(plan["profile"])})${plan["straight"] === true ? ", whose frames were forwarded as they came" : ""}.`,
+    `It went to ${upstream} (profile ${profile})${straight ? ", whose frames were forwarded as they came" : ""}.`,
     ...(tools.length === 0
       ? []
       : [
@@ -64,17 +55,13 @@ function planSentences({ plan }: Bundle): string[] {
             : `Of ${count(tools.length, "tool")}, ${changed.length} did not arrive as declared:`,
         ]),
     ...changed.map(
-      ({ name, verdict, upstream_name, reason }) =>
-        `  ${String(name)}: ${String(verdict)}${filledText(upstream_name) === undefined || upstream_name === name ? "" : ` as ${String(upstream_name)}`}: ${String(reason)}`,
+      ({ name, verdict, upstream_name: other, reason }) =>
+        `  ${name}: ${verdict}${filledText(other) === undefined || other === name ? "" : ` as ${other}`}: ${reason}`,
     ),
     ...decisions
       .filter(({ path }) => !changed.some((tool) => tool.path === path))
-      .map(
-        ({ path, action, reason }) => `  ${String(path)} was ${String(action)}: ${String(reason)}`,
-      ),
-    ...rules.map(
-      ({ path, value, reason }) => `  ${String(path)} is ${String(value)}: ${String(reason)}`,
-    ),
+      .map(({ path, action, reason }) => `  ${path} was ${action}: ${reason}`),
+    ...rules.map(({ path, value, reason }) => `  ${path} is ${value}: ${reason}`),
   ];
 }
 
@@ -97,11 +84,10 @@ function endSentence({ done, reply }: Bundle): string {
   const frames = wireFrames(reply.chunks.map(({ bytes }) => bytes));
   const sent = count(frames.filter(({ type }) => type !== "comment").length, "frame");
   if (reply.end?.left === true) return `The client left after ${sent}.`;
-  const outcome = filledText(done?.["outcome"]) ?? "refused";
-  const calls = Number(fieldsOf(done?.["calls"])?.given ?? 0);
-  const fault = done?.["fault"] === undefined ? "" : ` (${filledText(done["fault"]) ?? ""})`;
+  const { outcome = "refused", calls = { given: 0 } } = done ?? {};
+  const fault = done?.fault === undefined ? "" : ` (${done.fault})`;
   const said = errorMessageIn(frames);
-  return `It ended as ${outcome}${fault}: the client was sent ${reply.head?.status ?? "nothing"}, ${sent} and ${count(calls, "call")}${said === undefined ? "" : `: ${said}`}.`;
+  return `It ended as ${outcome}${fault}: the client was sent ${reply.head?.status ?? "nothing"}, ${sent} and ${count(calls.given, "call")}${said === undefined ? "" : `: ${said}`}.`;
 }
 
 function verdictSentence({ fault, frame, reason = "" }: Verdict): string {

@@ -1,6 +1,6 @@
 /** Finds whose fault it is that a recorded turn went wrong, and in which frame it shows. */
 
-import { filledText } from "../../dialects/shared/loose.ts";
+import { ownOf } from "../../turn/json.ts";
 import type { Bundle, BundleTry } from "../bundle/read-bundle.ts";
 import { shapeOf } from "../masking/word-mask.ts";
 import { readSide, type ReadSide } from "./read-answer.ts";
@@ -30,9 +30,8 @@ function readUpstream(
   { settings }: Bundle,
   { upstream, chunks, head }: BundleTry,
 ): ReadSide | undefined {
-  const dialect = settings.upstreams[upstream]?.["dialect"];
-  if (typeof dialect !== "string" || (head?.status ?? 0) >= 300 || chunks.length === 0)
-    return undefined;
+  const dialect = ownOf(settings.upstreams, upstream)?.dialect;
+  if (dialect === undefined || (head?.status ?? 0) >= 300 || chunks.length === 0) return undefined;
   return readSide(
     dialect,
     chunks.map(({ bytes }) => bytes),
@@ -41,8 +40,8 @@ function readUpstream(
 }
 
 function readClient({ done, reply }: Bundle): ReadSide | undefined {
-  const door = done?.["door"];
-  if (typeof door !== "string" || reply.head?.status !== 200) return undefined;
+  const door = done?.door;
+  if (door === undefined || reply.head?.status !== 200) return undefined;
   const closed = reply.end?.left !== true;
   return readSide(
     door,
@@ -88,8 +87,7 @@ function lostContent(
   upstream: ReadSide | undefined,
   client: ReadSide | undefined,
 ): Found | undefined {
-  const rules = plan?.["rules"];
-  const mayDiffer = (Array.isArray(rules) && rules.length > 0) || done?.["rounds"] !== 1;
+  const mayDiffer = (plan?.rules ?? []).length > 0 || done?.rounds !== 1;
   if (mayDiffer || upstream === undefined || client === undefined) return undefined;
   if (reply.end?.left === true || upstream.unlawful !== undefined) return undefined;
   const shown = (text: string): string => (head.content === "masked" ? shapeOf(text) : text);
@@ -139,14 +137,11 @@ function firstMissing(
 
 /** Whether the plan itself changes the text of answers. */
 const isReshaped = (plan: Bundle["plan"]): boolean =>
-  listOf(plan?.["decisions"]).some(({ path }) => /format|stop/.test(String(path)));
+  plan?.decisions.some(({ path }) => /format|stop/.test(path)) === true;
 
 /** Whether arguments go through as they are. */
 const isNative = (plan: Bundle["plan"], name: string): boolean =>
-  listOf(plan?.["tools"]).some((tool) => tool["name"] === name && tool["verdict"] === "native");
-
-const listOf = (value: unknown): readonly Readonly<Record<string, unknown>>[] =>
-  Array.isArray(value) ? (value as readonly Readonly<Record<string, unknown>>[]) : [];
+  plan?.tools.some((tool) => tool.name === name && tool.verdict === "native") === true;
 
 const clientFaults = /^(?:request|auth|tools|plan|client|limit)\./;
 
@@ -156,9 +151,9 @@ function failureOf(
   tried: BundleTry | undefined,
   upstream: ReadSide | undefined,
 ): Verdict {
-  const fault = filledText(done?.["fault"]) ?? "";
+  const { fault = "" } = done ?? {};
   const status = reply.head?.status ?? 0;
-  if (done?.["outcome"] === "failed" || (done === undefined && status >= 400)) {
+  if (done?.outcome === "failed" || (done === undefined && status >= 400)) {
     if (fault.startsWith("upstream.") || (tried?.head?.status ?? 0) >= 300)
       return {
         fault: "upstream",

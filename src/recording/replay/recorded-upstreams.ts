@@ -15,6 +15,7 @@ import type {
   ResponseHandler,
 } from "../../upstreams/http/transport.ts";
 import type { Upstream } from "../../upstreams/upstream.ts";
+import type { BundleEvent } from "../bundle/event.ts";
 import type { Bundle, BundleTry } from "../bundle/read-bundle.ts";
 
 /** A request that left the gateway, and the one that was recorded in its place. */
@@ -44,11 +45,12 @@ export function recordedUpstreams(
   const left = new Map(names.map((name) => [name, tries.filter((one) => one.upstream === name)]));
   const sent: SentRequest[] = [];
   const take = (upstream: string): BundleTry | undefined => left.get(upstream)?.shift();
-  const hostOf = (upstream: string): string => `u${names.indexOf(upstream)}.recorded.invalid`;
+  const address = (upstream: string): string =>
+    `http://u${names.indexOf(upstream)}.recorded.invalid`;
   const decoder = new TextDecoder();
   const connect: Connect = ({ origin }) => ({
     send(request, handler) {
-      const upstream = names.find((name) => origin.includes(hostOf(name))) ?? origin;
+      const upstream = names.find((name) => address(name) === origin) ?? origin;
       const recorded = take(upstream);
       const body = decoder.decode(request.body);
       sent.push({ upstream, path: request.path, headers: pairs(request), body, recorded });
@@ -63,7 +65,7 @@ export function recordedUpstreams(
   });
   return {
     connect,
-    address: (upstream) => `http://${hostOf(upstream)}`,
+    address,
     withoutHttp: (name, profile) => ({
       name,
       profile,
@@ -164,12 +166,11 @@ const eventsOf = (recorded: BundleTry | undefined): Source<Event> =>
   );
 
 /** Faults are written by their code and words. */
-function revived(event: Readonly<Record<string, unknown>>): Event {
-  const { fault } = event as { fault?: { code?: string; message?: string } };
-  return event["type"] === "turn-fail"
-    ? failure(fault?.code ?? "", fault?.message ?? "")
-    : (event as unknown as Event);
-}
+const revived = (event: BundleEvent): Event =>
+  event.type === "turn-fail"
+    ? failure(event.fault.code, event.fault.message)
+    : // Its names are those that the upstream gave.
+      (event as Event);
 
 const failure = (code: string, message: string): Event => ({
   type: "turn-fail",

@@ -1,8 +1,10 @@
 /** Sends a recorded request to a live upstream, and compares what kind of answer comes. */
 
-import { filledText, listOf } from "../../dialects/shared/loose.ts";
+import { dialectRegistry } from "../../dialects/registry.ts";
+import { fieldsIn, filledText } from "../../dialects/shared/loose.ts";
 import type { Config } from "../../gateway/config.ts";
 import { openGateway } from "../../gateway/gateway.ts";
+import { findRoute, routeTable } from "../../gateway/routes.ts";
 import type { Platform } from "../../gateway/state.ts";
 import type { Happening } from "../../telemetry/happening.ts";
 import { Fault } from "../../turn/fault.ts";
@@ -50,16 +52,13 @@ export async function replayAgainst(
   options: AgainstOptions,
 ): Promise<AgainstResult> {
   const { asked, target } = targetOf(bundle, options);
-  const { reply, happenings } = await askLive(bundle, options, {
-    ...options.config.models,
-    [asked]: [target],
-  });
+  const { reply, happenings } = await askLive(bundle, options, { asked, target });
   refuseUnstored(
     bundle,
     happenings.some(({ type }) => type === "begun"),
   );
   const done = happenings.findLast((one) => one.type === "turn" || one.type === "refusal");
-  const door = filledText(bundle.done?.["door"]) ?? "";
+  const { door = "" } = bundle.done ?? {};
   const recorded = recordedAnswer(door, bundle);
   const live = liveAnswer(door, reply, done);
   const found = {
@@ -76,10 +75,10 @@ export async function replayAgainst(
 
 const UNREACHABLE = /^upstream\.(?:unreachable|connect_timeout)$/;
 
-function targetOf(
-  { settings }: Bundle,
-  { against, config }: AgainstOptions,
-): { readonly asked: string; readonly target: string } {
+/** What the client asked for, and the `upstream/model` that is asked in its place. */
+type Target = { readonly asked: string; readonly target: string };
+
+function targetOf({ settings }: Bundle, { against, config }: AgainstOptions): Target {
   const [asked] = Object.keys(settings.models);
   if (asked === undefined)
     throw new Fault(
@@ -94,7 +93,8 @@ function targetOf(
       "request.invalid",
       `There is no upstream \`${upstream}\` in the configuration; name one of ${Object.keys(config.upstreams).join(", ")}.`,
     );
-  if (model === "")
+  // Some services have the name in their paths.
+  if (/^\.*$/.test(model))
     throw new Fault(
       "request.invalid",
       `\`${against}\` names no model; write \`${upstream}\` for the recorded one, ${recordedModel}, or \`${upstream}/MODEL\`.`,
@@ -104,17 +104,32 @@ function targetOf(
 
 type LiveTurn = { readonly reply: SeenReply; readonly happenings: readonly Happening[] };
 
-/** One turn of a gateway that keeps, counts and records nothing of it. */
+/**
+ * One turn of a gateway that keeps, counts and records nothing of it. A bundle may come from
+ * anyone, so the gateway has the upstream that the user named alone, and every model name leads
+ * to the model that the user is told.
+ */
 async function askLive(
   bundle: Bundle,
   { config, platform }: AgainstOptions,
-  models: Config["models"],
+  { asked, target }: Target,
 ): Promise<LiveTurn> {
+  const { method, path, body } = bundle.request;
+  const { route } = findRoute(routeTable(dialectRegistry(platform.dialects)), method, path);
+  if (method !== "POST" || route.door === undefined)
+    throw new Fault(
+      "request.invalid",
+      `The recorded request is ${method} ${path}, which asks no model; name a turn that does.`,
+    );
+  const upstream = target.slice(0, target.indexOf("/"));
+  const own = config.upstreams[upstream];
   const happenings: Happening[] = [];
+  const names = [asked, filledText(fieldsIn(body)?.model) ?? asked, "*"];
   const live: Config = {
     ...config,
     server: { ...config.server, keys: [] },
-    models,
+    upstreams: own === undefined ? {} : { [upstream]: own },
+    models: Object.fromEntries(names.map((name) => [name, [target]])),
     store: { kind: "memory" },
     telemetry: {
       ...config.telemetry,
@@ -137,7 +152,7 @@ async function askLive(
 function recordedAnswer(door: string, { reply, done }: Bundle): GivenAnswer {
   const chunks = reply.chunks.map(({ bytes }) => bytes);
   const left = reply.end?.left === true;
-  const stops = (listOf(done?.["stops"]) ?? []).map(String);
+  const { stops = [] } = done ?? {};
   return answerOf(door, { status: reply.head?.status ?? 0, headers: {}, chunks }, { left, stops });
 }
 

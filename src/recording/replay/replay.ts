@@ -1,10 +1,11 @@
 /** Sends a recorded request through this gateway against what its upstreams said then. */
 
-import { parseConfig, type ConfigInput } from "../../gateway/config.ts";
-import { openGateway } from "../../gateway/gateway.ts";
+import { parseConfig } from "../../gateway/config.ts";
+import { openGateway, type Gateway } from "../../gateway/gateway.ts";
 import type { Platform } from "../../gateway/state.ts";
 import { profileFor } from "../../profiles/profiles.ts";
 import { scripted } from "../../profiles/scripted.ts";
+import { Fault } from "../../turn/fault.ts";
 import type { Upstream } from "../../upstreams/upstream.ts";
 import type { Bundle } from "../bundle/read-bundle.ts";
 import { askAgain, type SeenReply } from "./ask-again.ts";
@@ -49,15 +50,7 @@ async function replayTurn(
   const time = paced ? undefined : simulatedTime(Date.parse(bundle.head.recorded));
   const clock = time ?? platform.clock;
   const upstreams = recordedUpstreams(bundle, clock);
-  const { config, given } = replayConfig(bundle, upstreams);
-  const extensions = { ...platform, upstreams: [...(platform.upstreams ?? []), ...given] };
-  await using gateway = openGateway(parseConfig(config, extensions), {
-    ...extensions,
-    clock,
-    random: () => 0,
-    recorder: undefined,
-    runtime: { ...platform.runtime, connect: upstreams.connect },
-  });
+  const gateway = openReplay(bundle, upstreams, { ...platform, clock });
   const { end } = bundle.reply;
   // A client that left does so again at its time.
   const reply = askAgain(gateway, bundle, (leave) => {
@@ -65,26 +58,53 @@ async function replayTurn(
   });
   const isOver =
     time === undefined ? await reply.ended.then(() => true) : await time.run(reply.isOver);
+  // Without a grace: simulated time stands still from here on.
+  await gateway.close(0);
   return { sent: upstreams.sent, ...reply.seen(), isOver };
+}
+
+/**
+ * A gateway with the settings of the recorded turn. A bundle may come from anyone, so the
+ * gateway gets no means to start a program, to open a database or to reach any address but
+ * the recorded upstreams, whatever the settings say.
+ */
+function openReplay(bundle: Bundle, upstreams: RecordedUpstreams, platform: Platform): Gateway {
+  const { config, given } = replayConfig(bundle, upstreams);
+  const { sha256, decompressors, heapBytes } = platform.runtime;
+  const extensions = { ...platform, upstreams: given };
+  try {
+    return openGateway(parseConfig(config, extensions), {
+      ...extensions,
+      random: () => 0,
+      recorder: undefined,
+      environment: {},
+      runtime: { sha256, decompressors, heapBytes, connect: upstreams.connect },
+    });
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    throw new Fault(
+      "request.invalid",
+      `The settings in the bundle do not fit this Patchbay; use the one that recorded it (${bundle.head.gateway}), or record the turn again. ${error.message}`,
+    );
+  }
 }
 
 /** The settings of the recorded turn, with its upstreams in place of theirs. */
 function replayConfig(
-  { settings, tries }: Bundle,
+  { settings: { models, tools, upstreams: recorded } }: Bundle,
   upstreams: RecordedUpstreams,
-): { readonly config: ConfigInput; readonly given: readonly Upstream[] } {
-  const configured: Record<string, unknown> = {};
+): { readonly config: unknown; readonly given: readonly Upstream[] } {
+  const configured: [string, unknown][] = [];
   const given: Upstream[] = [];
-  for (const [name, { base_path, ...rest }] of Object.entries(settings.upstreams)) {
-    const hasHttp = tries.some((one) => one.upstream === name && one.request !== undefined);
-    if (typeof base_path === "string" || hasHttp)
-      configured[name] = { ...rest, base_url: `${upstreams.address(name)}${String(base_path)}` };
-    else {
-      const { profile, dialect } = rest as { profile?: string; dialect?: string };
+  for (const [name, one] of Object.entries(recorded)) {
+    const { dialect, profile, capabilities, retries, base_path: path } = one;
+    if (path === undefined)
       given.push(upstreams.withoutHttp(name, profileFor(profile, dialect ?? "") ?? scripted));
+    else {
+      const base_url = `${upstreams.address(name)}${path}`;
+      configured.push([name, { dialect, profile, capabilities, retries, base_url }]);
     }
   }
-  const { models, tools } = settings;
-  const config = { upstreams: configured, models, tools, store: { kind: "memory" } };
-  return { config: config as ConfigInput, given };
+  const store = { kind: "memory" };
+  return { config: { upstreams: Object.fromEntries(configured), models, tools, store }, given };
 }
