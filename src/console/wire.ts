@@ -62,6 +62,7 @@ const usage = z.looseObject({
   total: z.number(),
   cached: z.number().optional(),
   cacheWrite: z.number().optional(),
+  estimated: z.boolean().optional(),
 });
 
 const attempt = z.looseObject({

@@ -5,14 +5,14 @@ import { PausableClock } from "../stream/pausable-clock.ts";
 import type { PerChoice } from "../stream/per-choice.ts";
 import { pump } from "../stream/pump.ts";
 import { sseComment } from "../stream/sse.ts";
-import { chain, type Stage } from "../stream/stage.ts";
+import { chain } from "../stream/stage.ts";
 import { callComment, callHeaders } from "../telemetry/figures.ts";
 import { noStore } from "../store/none.ts";
 import { boundDecisions, MAX_DECISIONS, type Decision, type OnDecision } from "../turn/decision.ts";
 import type { Frame, TurnEvent, Usage } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
-import type { Turn } from "../turn/turn.ts";
+import { inputTokens } from "../upstreams/tokens.ts";
 import { recordAnswer, type AnswerRecord } from "./answer-record.ts";
 import { openDoor, type Door } from "./door.ts";
 import { Answer, type KeptAnswer } from "./running-answer.ts";
@@ -22,10 +22,11 @@ import { roundStages, ruleStages, type StageOptions } from "./stages.ts";
 import type { Link } from "./select.ts";
 import type { GatewayState } from "./state.ts";
 import { keepThoughts } from "./thoughts.ts";
-import { estimateUsage, sequencesFor } from "./stop-sequences.ts";
+import { sequencesFor } from "./stop-sequences.ts";
 import { tally, type Tally } from "./tally.ts";
 import type { TurnProgress } from "./turn-progress.ts";
 import type { Job } from "./turn-run.ts";
+import { tellEstimate } from "./usage-meter.ts";
 
 /** What a round came to. */
 export type RoundResult = {
@@ -72,15 +73,19 @@ export function answerTurn(state: GatewayState, job: Job, options: AnswerOptions
   });
   const rounds = new Rounds(options.first, {
     open: (round) => openRound(round, options.open(round), { job, staging, limits }),
-    ended: (round, fault) =>
-      options.roundEnded(round, { usage: rounds.usage ?? counted.seen.usage, fault }),
+    ended: (round, fault) => options.roundEnded(round, { usage: rounds.usage.current, fault }),
     time,
+    // An upstream that keeps what is referred to reads all of it too.
+    inputTokens: ({ refers, plan }) => (refers ? inputTokens(job.turn) : inputTokens(plan.turn)),
     relabel: record === undefined ? undefined : relabeling(job, context.id),
     maxLength: state.config.server.answer_limit,
     turn: noting(options, report),
   });
   const thoughts = state.store === noStore ? undefined : keepThoughts(job, () => rounds.round.link);
-  const limited = limitedBy(limits, counted, staging, job.turn);
+  const isJoined = options.next !== undefined || options.goOn !== undefined;
+  const told =
+    isJoined || limits ? chain(tellEstimate(rounds.usage, limits, report), counted) : counted;
+  const limited = limits === undefined ? told : chain(limits, told);
   const stages = chain(rounds, thoughts === undefined ? limited : chain(thoughts, limited));
   let flow: Flow | undefined;
   const door = openDoor({
@@ -111,19 +116,6 @@ export function answerTurn(state: GatewayState, job: Job, options: AnswerOptions
 function stopsOf({ turn, chain: links }: Job, link: () => Link): StageOptions["stopsAt"] {
   if (!links.some((one) => sequencesFor(turn, one).length > 0)) return undefined;
   return () => sequencesFor(turn, link());
-}
-
-type ClientStage = Stage<TurnEvent<ClientName>, TurnEvent<ClientName>>;
-
-function limitedBy(
-  limits: PerChoice<ClientName> | undefined,
-  counted: ClientStage,
-  { stopsAt, report }: StageOptions,
-  turn: Turn,
-): ClientStage {
-  if (limits === undefined) return counted;
-  if (stopsAt === undefined) return chain(limits, counted);
-  return chain(limits, chain(estimateUsage(turn, limits.isDone, report), counted));
 }
 
 /** Replaces the upstream's ids in its frames by those under which the answer is stored. */

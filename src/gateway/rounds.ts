@@ -3,10 +3,11 @@ import { answerTooLong, lengthOf } from "../stream/length-limit.ts";
 import { joinRounds } from "../stream/join-rounds.ts";
 import type { PausableClock } from "../stream/pausable-clock.ts";
 import type { Emit, Stage } from "../stream/stage.ts";
-import type { Frame, TurnEvent, Usage } from "../turn/event.ts";
+import { addUsage, type Frame, type TurnEvent } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { ClientName, UpstreamName } from "../turn/names.ts";
 import type { Round } from "./round.ts";
+import { UsageMeter } from "./usage-meter.ts";
 
 type UpstreamEvent = TurnEvent<UpstreamName>;
 type ClientEvent = TurnEvent<ClientName>;
@@ -57,6 +58,8 @@ export type RoundsOptions = {
    * is stored: upstreams may repeat theirs. Not given: the answer is not stored.
    */
   readonly relabel?: ((frame: Frame, round: Round) => Frame) | undefined;
+  /** An estimate for what a round sends. */
+  readonly inputTokens: (round: Round) => number;
   /** Characters that the answer of a round may have. */
   readonly maxLength: number;
 };
@@ -68,6 +71,7 @@ export type RoundsOptions = {
  * object itself), which hands each event to the stages of the current round.
  */
 export class Rounds implements Stage<RoundEvent, ClientEvent> {
+  readonly usage: UsageMeter;
   readonly #options: RoundsOptions;
   readonly #turn: RoundsOwner;
   readonly #joined: ReturnType<typeof joinRounds<ClientName>> | undefined;
@@ -91,7 +95,10 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
   #isBound = false;
   /** Whether the round goes on with the answer of another. */
   #isGoingOn = false;
-  /** What a client that is sent only a whole answer would have been shown. */
+  /**
+   * What a client that is sent only a whole answer would have been shown. In a
+   * stream, what is said beside the choices: it may go out with their end.
+   */
   #unsent: ClientEvent[] = [];
 
   constructor(first: Round, options: RoundsOptions) {
@@ -99,6 +106,7 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
     this.#turn = options.turn;
     this.#joined = options.turn.next === undefined ? undefined : joinRounds<ClientName>();
     this.#round = first;
+    this.usage = new UsageMeter(() => options.inputTokens(this.#round));
     this.#opened = options.open(first);
     this.#stages = this.#opened.stages;
   }
@@ -106,11 +114,6 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
   /** The round that is asked just now, or was asked last. */
   get round(): Round {
     return this.#round;
-  }
-
-  /** What the current round counted, where the turn may have several. */
-  get usage(): Usage | undefined {
-    return this.#joined?.usage();
   }
 
   /** What the upstream calls the answer to the current round. */
@@ -128,7 +131,7 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
     let paused = false;
     let flow: Flow;
     const open = (): void => {
-      flow = this.#opened.source(roundSink(sink, ended, this.#turn.crashed));
+      flow = this.#opened.source(this.#roundSink(sink, ended));
     };
     const ended = (): void => {
       sink.each(roundOver);
@@ -200,7 +203,9 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
       this.#answerId = event.id;
       if (this.#isGoingOn) return;
       if (relabel !== undefined) shown = { ...event, id: undefined };
-    } else if (event.type === "frame" && event.hasAnswer === true && relabel !== undefined)
+    } else if (event.type === "usage" && this.usage.before !== undefined)
+      shown = { ...event, usage: addUsage(this.usage.before, event.usage) };
+    else if (event.type === "frame" && event.hasAnswer === true && relabel !== undefined)
       shown = relabel(event, this.#round);
     if (this.#joined !== undefined) this.#joined.each(shown, this.#emit);
     else if (this.#turn.goOn === undefined) this.#emit(shown);
@@ -214,10 +219,15 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
       case "text-delta":
         this.#said += event.text;
         break;
+      case "vendor-extra":
+        if (event.of === "choice" || event.of === "answer") return void this.#unsent.push(event);
+        break;
+      case "refusal-delta":
       case "call-start":
       case "item-start":
       case "turn-end":
         this.#isBound = true;
+        this.#release();
         break;
       case "frame":
         if ((event.stops?.length ?? 0) > 0) this.#isBound = true;
@@ -255,6 +265,7 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
       if (next === undefined) return false;
       this.#opened = this.#options.open(next);
       this.#stages = this.#opened.stages;
+      this.usage.next();
       this.#round = next;
     } catch (error) {
       this.#held = this.#turn.toFault(error);
@@ -289,46 +300,44 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
     if (next !== undefined) this.#joined?.nextRound();
     return next;
   }
-}
 
-/**
- * Where one round goes. What is thrown behind it is handed to `crashed`: an error
- * in a stage must end one turn, not the process whose socket happened to call it.
- */
-function roundSink(
-  sink: Sink<RoundEvent>,
-  ended: () => void,
-  crashed: (error: unknown) => void,
-): Sink<UpstreamEvent> {
-  let over = false;
-  const crash = (error: unknown): void => {
-    over = true;
-    crashed(error);
-  };
-  return {
-    each(event) {
-      if (over) return;
-      try {
-        sink.each(event);
-      } catch (error) {
-        crash(error);
-      }
-    },
-    flush() {
-      if (over) return;
-      try {
-        sink.flush();
-      } catch (error) {
-        crash(error);
-      }
-    },
-    end() {
-      if (over) return;
-      try {
-        ended();
-      } catch (error) {
-        crash(error);
-      }
-    },
-  };
+  /**
+   * Where one round goes. What is thrown behind it is handed to `crashed`: an error
+   * in a stage must end one turn, not the process whose socket happened to call it.
+   */
+  #roundSink(sink: Sink<RoundEvent>, ended: () => void): Sink<UpstreamEvent> {
+    const { usage } = this;
+    let over = false;
+    const crash = (error: unknown): void => {
+      over = true;
+      this.#turn.crashed(error);
+    };
+    return {
+      each(event) {
+        if (over) return;
+        try {
+          usage.hear(event);
+          sink.each(event);
+        } catch (error) {
+          crash(error);
+        }
+      },
+      flush() {
+        if (over) return;
+        try {
+          sink.flush();
+        } catch (error) {
+          crash(error);
+        }
+      },
+      end() {
+        if (over) return;
+        try {
+          ended();
+        } catch (error) {
+          crash(error);
+        }
+      },
+    };
+  }
 }

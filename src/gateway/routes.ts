@@ -47,6 +47,7 @@ import { requestMemory } from "./turn-memory.ts";
 import type { TurnPermit } from "./limits/tenant-limits.ts";
 import { stageOf } from "./turn-stage.ts";
 import { startSpan } from "../telemetry/spans.ts";
+import { inputTokens } from "../upstreams/tokens.ts";
 
 /** A request on its way through a route. */
 export type RequestContext = {
@@ -328,20 +329,20 @@ type Entered = { readonly limits: TurnPermit | undefined; readonly permit: Job["
 /** Lets a turn in, by the memory that there is for it and by the limits of its tenant. */
 function enter(
   { state, exchange, tenant }: RequestContext,
-  { bytes = 0 }: Recalled,
+  { turn, bytes = 0 }: Recalled,
   chain: readonly Link[],
 ): Entered {
   const { body } = exchange;
   const release = state.memory.enter(tenant, requestMemory(body, bytes, state.random));
   try {
-    const limits = state.limits.enter(tenant, body.length + bytes);
+    const limits = state.limits.enter(tenant, body.length + bytes, () => inputTokens(turn));
     for (const { users } of chain) users.count++;
     const leave = (tokens: number): void => {
       for (const { users } of chain) if (--users.count === 0) users.left();
       release();
       limits?.leave(tokens);
     };
-    return { limits, permit: { leave } };
+    return { limits, permit: { follow: (used) => limits?.follow(used), leave } };
   } catch (error) {
     release();
     throw error;

@@ -18,7 +18,7 @@ export type KeptAnswer = ClientSink & { whole(): string | undefined };
 
 type Parts = {
   readonly seen: Tally["seen"];
-  readonly rounds: Pick<Rounds, "round" | "count" | "answerId">;
+  readonly rounds: Pick<Rounds, "round" | "count" | "answerId" | "usage">;
   readonly running: Flow;
   readonly stages: Stage<RoundEvent, TurnEvent<ClientName>>;
   readonly door: Door;

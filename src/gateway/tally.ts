@@ -1,13 +1,7 @@
 import type { Stage } from "../stream/stage.ts";
 import { noCalls, type CallFigures, type Outcome } from "../telemetry/happening.ts";
 import type { Clock } from "../turn/clock.ts";
-import {
-  isCut,
-  type StopReason,
-  type TurnEvent,
-  type TurnStart,
-  type Usage,
-} from "../turn/event.ts";
+import { isCut, type StopReason, type TurnEvent, type TurnStart } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { ClientName } from "../turn/names.ts";
 import type { TurnProgress } from "./turn-progress.ts";
@@ -19,7 +13,6 @@ export type Tally = Stage<TurnEvent<ClientName>, TurnEvent<ClientName>> & {
     calls: Writable<CallFigures>;
     callsByChoice: number[];
     stops: StopReason[];
-    usage: Usage | undefined;
     fault: Fault | undefined;
     firstEvent: number | undefined;
     /** The seals on its reasoning. */
@@ -37,7 +30,6 @@ export function tally(clock: Pick<Clock, "now">, progress: TurnProgress): Tally 
     callsByChoice: [],
     stops: [],
     seals: [],
-    usage: undefined,
     fault: undefined,
     firstEvent: undefined,
     start: undefined,
@@ -66,9 +58,6 @@ export function tally(clock: Pick<Clock, "now">, progress: TurnProgress): Tally 
           break;
         case "reasoning-end":
           if (event.encrypted !== undefined) seen.seals.push(event.encrypted);
-          break;
-        case "usage":
-          seen.usage = event.usage;
           break;
         case "turn-end":
           seen.stops[event.choice] = event.stop;

@@ -68,7 +68,7 @@ export function turnDone(
     callsByChoice: isGiven ? (seen?.callsByChoice ?? []) : [],
     rules,
     stops: seen?.stops ?? [],
-    usage: seen?.usage,
+    usage: answer?.rounds.usage.total,
     answerId: seen?.start === undefined ? undefined : answer?.id(),
     answerModel: seen?.start?.model,
     plan: round === undefined ? "" : summary(round.plan),

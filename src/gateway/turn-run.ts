@@ -73,7 +73,7 @@ export type Job = {
   /** Where it is recorded. */
   readonly recording?: TurnRecording | undefined;
   /** What let it in: memory, and its tenant's limits. */
-  readonly permit?: Pick<TurnPermit, "leave"> | undefined;
+  readonly permit?: Pick<TurnPermit, "follow" | "leave"> | undefined;
   /** Where somebody follows traces. */
   readonly span?: TurnSpan | undefined;
   /** The turn's own stage, where it has one. */
@@ -127,8 +127,9 @@ class TurnRun implements RunningTurn {
 
   begin(): void {
     const { running, metrics, report } = this.#state;
-    const { requestId, source, route, turn, reply, recording, chain } = this.#job;
+    const { requestId, source, route, turn, reply, recording, chain, permit } = this.#job;
     running.add(this);
+    permit?.follow(() => this.#tokens());
     recording?.begun({ model: turn.model, chain: chain.map(({ name }) => name) });
     metrics.running(1);
     report({
@@ -315,6 +316,11 @@ class TurnRun implements RunningTurn {
     return true;
   }
 
+  /** All that it has used so far. */
+  #tokens(): number {
+    return this.#answer?.rounds.usage.total?.total ?? 0;
+  }
+
   #fail(fault: Fault): void {
     // Asked for before the client hears of it, and may ask again.
     this.#job.conversation?.release().catch(() => {}); // Its lease ends by itself.
@@ -347,7 +353,7 @@ class TurnRun implements RunningTurn {
     const fault = outcome === "left" ? undefined : reason;
     if (!running.remove(this)) return;
     metrics.running(-1);
-    this.#job.permit?.leave(this.#answer?.seen.usage?.total ?? 0);
+    this.#job.permit?.leave(this.#tokens());
     this.#tell(this.#done(outcome, status, fault));
   }
 

@@ -5,7 +5,7 @@ import type { UsageEntry } from "./store.ts";
 export type UsageSum = {
   readonly requests: number;
   readonly failures: number;
-  /** Turns whose upstream gave no count; their tokens are in no sum. */
+  /** Turns whose upstream did not count all that was used: the rest is estimated. */
   readonly uncounted: number;
   readonly input: number;
   readonly output: number;
@@ -122,7 +122,7 @@ const noUsage: UsageSum = {
 const sumOf = ({ usage, failed, calls, truncated }: UsageEntry): UsageSum => ({
   requests: 1,
   failures: Number(failed),
-  uncounted: Number(usage === undefined),
+  uncounted: Number(usage === undefined || usage.estimated === true),
   input: usage?.input ?? 0,
   output: usage?.output ?? 0,
   total: usage?.total ?? 0,

@@ -1,14 +1,12 @@
 /** Joins the events of several upstream calls into those of one turn. */
 
-import { addUsage, type TurnEnd, type TurnEvent, type Usage } from "../turn/event.ts";
+import type { TurnEnd, TurnEvent } from "../turn/event.ts";
 import type { AnyName } from "../turn/names.ts";
 import type { Emit } from "./stage.ts";
 
 /** Makes one answer of the answers to several rounds. */
 export type JoinedRounds<Name extends AnyName> = {
   each(event: TurnEvent<Name>, emit: Emit<TurnEvent<Name>>): void;
-  /** What the current round has counted. */
-  usage(): Usage | undefined;
   /** The round is over and another follows: its ends are not the turn's. */
   nextRound(): void;
   /** The round was the last one. */
@@ -17,14 +15,11 @@ export type JoinedRounds<Name extends AnyName> = {
 
 /**
  * The start is the first round's, the ends are the last one's; calls and items
- * are numbered on from round to round, and the token counts are summed.
+ * are numbered on from round to round.
  */
 export function joinRounds<Name extends AnyName>(): JoinedRounds<Name> {
   let started = false;
   let ends: TurnEnd[] = [];
-  /** Token counts of the rounds before this one, and of this one so far. */
-  let before: Usage | undefined;
-  let current: Usage | undefined;
   const calls = numbering();
   const items = numbering();
   return {
@@ -34,11 +29,6 @@ export function joinRounds<Name extends AnyName>(): JoinedRounds<Name> {
           if (!started) emit(event);
           started = true;
           return;
-        case "usage":
-          current = event.usage;
-          return emit(
-            before === undefined ? event : { ...event, usage: addUsage(before, current) },
-          );
         case "turn-end":
           ends.push(event);
           return;
@@ -56,14 +46,10 @@ export function joinRounds<Name extends AnyName>(): JoinedRounds<Name> {
           emit(event);
       }
     },
-    usage: () => current,
     nextRound() {
       ends = [];
       calls.nextRound();
       items.nextRound();
-      if (current !== undefined)
-        before = before === undefined ? current : addUsage(before, current);
-      current = undefined;
     },
     end(emit) {
       for (const event of ends) emit(event);

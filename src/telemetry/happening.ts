@@ -153,7 +153,7 @@ export type TurnDone = TurnSource & {
   readonly rules: CallRules;
   /** How each choice ended, in their order. */
   readonly stops: readonly StopReason[];
-  /** As the upstream counted; none if it did not. */
+  /** Of all upstream calls, as they were counted or else estimated; none if no upstream answered. */
   readonly usage?: Usage | undefined;
   /** The answer's id, and the model that the upstream says gave it. */
   readonly answerId?: string | undefined;

@@ -32,13 +32,14 @@ export const logFields = (turn: TurnDone): Readonly<Record<string, unknown>> => 
   repeated: turn.calls.repeated,
   inputTokens: turn.usage?.input,
   outputTokens: turn.usage?.output,
+  tokensEstimated: turn.usage?.estimated,
   plan: turn.plan,
   decisions: turn.decisions,
   ms: turn.ms,
   firstEventMs: turn.firstEventMs,
 });
 
-/** A turn in the usage log, in the fields of the older Codex proxy. Tokens nobody counted are null. */
+/** A turn in the usage log, in the fields of the older Codex proxy. Tokens that nobody counted or estimated are null. */
 export const usageLine = (turn: TurnDone): Line => ({
   ts: stamp(turn.at),
   phase: "usage_summary",
@@ -59,7 +60,7 @@ export const usageLine = (turn: TurnDone): Line => ({
   cached_tokens: turn.usage?.cached ?? null,
   cache_write_tokens: turn.usage?.cacheWrite ?? null,
   reasoning_tokens: turn.usage?.reasoning ?? null,
-  counts_source: turn.usage === undefined ? "none" : "event",
+  counts_source: countsSource(turn),
   duration_ms: turn.ms,
   time_to_first_token_ms: turn.firstEventMs ?? null,
   emission_trigger: triggerOf(turn),
@@ -162,6 +163,9 @@ const byChoice = ({ choices, callsByChoice }: TurnDone): readonly number[] =>
     { length: Math.max(choices, callsByChoice.length) },
     (_, at) => callsByChoice[at] ?? 0,
   );
+
+const countsSource = ({ usage }: TurnDone): string =>
+  usage === undefined ? "none" : usage.estimated ? "estimate" : "event";
 
 /** How the first choice ended. */
 const finishReason = ({ stops: [stop] }: TurnDone): string | null =>

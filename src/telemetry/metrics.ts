@@ -79,10 +79,11 @@ const numbersIn = (registry: Registry) => ({
   ]),
   ...callNumbersIn(registry),
   ...disclosureNumbersIn(registry),
-  tokens: registry.counter("patchbay_tokens_total", "Tokens as upstreams counted them.", [
-    "upstream",
-    "direction",
-  ]),
+  tokens: registry.counter(
+    "patchbay_tokens_total",
+    "Tokens as upstreams counted them, or else estimated.",
+    ["upstream", "direction"],
+  ),
   duration: registry.histogram(
     "patchbay_turn_seconds",
     "From request to the end of the answer.",

@@ -124,6 +124,7 @@ function attributesOf(turn: TurnDone): Attributes {
     "gen_ai.usage.cache_read.input_tokens": usage?.cached,
     "gen_ai.usage.cache_creation.input_tokens": usage?.cacheWrite,
     "gen_ai.usage.reasoning.output_tokens": usage?.reasoning,
+    "patchbay.tokens_estimated": usage?.estimated,
     "error.type": turn.outcome === "failed" ? (turn.fault ?? "failed") : undefined,
     "patchbay.request_id": turn.requestId,
     "patchbay.door": turn.door,

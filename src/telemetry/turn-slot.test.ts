@@ -65,6 +65,7 @@ const completeTurn = (n: number, lists = 1): TurnDone => {
       cacheWrite: n + 4,
       reasoning: n + 5,
       extra: { dialect: "chat", fields: { n } },
+      estimated: n % 2 === 0 ? true : undefined,
     },
     answerId: `a${n}`,
     answerModel: `am${n}`,

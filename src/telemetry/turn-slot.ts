@@ -112,6 +112,7 @@ export class TurnSlot {
     kept.cacheWrite = usage.cacheWrite;
     kept.reasoning = usage.reasoning;
     kept.extra = usage.extra;
+    kept.estimated = usage.estimated;
     return kept;
   }
 

@@ -24,6 +24,8 @@ export type Usage = {
   readonly reasoning?: number | undefined;
   /** What else the upstream counted, such as the searches it made. */
   readonly extra?: Extra | undefined;
+  /** Some of it is an estimate: an upstream did not count all that it was sent and said. */
+  readonly estimated?: true | undefined;
 };
 
 /** The counts of two upstream calls together; what only one of them counted is that one's. */
@@ -35,6 +37,7 @@ export const addUsage = (a: Usage, b: Usage): Usage => ({
   cacheWrite: addCount(a.cacheWrite, b.cacheWrite),
   reasoning: addCount(a.reasoning, b.reasoning),
   ...(b.extra !== undefined && { extra: b.extra }),
+  ...((a.estimated ?? b.estimated) && { estimated: true }),
 });
 
 const addCount = (a: number | undefined, b: number | undefined): number | undefined =>

@@ -151,6 +151,12 @@ export const faults = {
     retry: false,
     what: "The chosen tool is not among the declared ones.",
   },
+  "disclosure.rounds": {
+    status: 502,
+    type: "server_error",
+    retry: false,
+    what: "The model asked about folded tools in as many hidden rounds as `tools.disclosure.rounds` allows, and gave no answer.",
+  },
   "thread.unknown": {
     status: 404,
     type: "not_found_error",

@@ -3,8 +3,10 @@
 import type { AnyName } from "../turn/names.ts";
 import type { Item, Part, Turn } from "../turn/turn.ts";
 
-/** An estimate: four characters a token. */
-export const countTokens = (text: string): number => Math.ceil(text.length / 4);
+/** An estimate for so many characters. */
+export const tokensOf = (chars: number): number => Math.ceil(chars / 4);
+
+export const countTokens = (text: string): number => tokensOf(text.length);
 
 /** An estimate of a request's tokens. */
 export function inputTokens<Name extends AnyName>(turn: Turn<Name>): number {

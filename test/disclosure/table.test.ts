@@ -217,6 +217,39 @@ describe.each(settings)("folded tools: $name", ({ setting }) => {
     );
   });
 
+  it("fail where a model reads on when the rounds are used up, and says nothing", () => {
+    const reads = { reads: ["ticket_1"] };
+    const config = { tools: { disclosure: { mode: "fit", rounds: 2 } } };
+    return play(
+      setting,
+      [reads, reads, reads],
+      async (on) => {
+        await expect(on.ask("Go.")).rejects.toThrow(/`tools\.disclosure\.rounds`/);
+        expect(on.asked).toHaveLength(3);
+        expect(on.happened()).toMatchObject({
+          outcome: "failed",
+          fault: "disclosure.rounds",
+          usage: { total: 54 },
+        });
+      },
+      config,
+    );
+  });
+
+  it("are incomplete where a model reads on when the rounds are used up, and says something", () => {
+    const reads = { reads: ["ticket_1"] };
+    const config = { tools: { disclosure: { mode: "fit", rounds: 1 } } };
+    return play(
+      setting,
+      [reads, { ...reads, text: "Let me look." }],
+      async (on) => {
+        expect((await on.ask("Go.")).text).toBe("Let me look.");
+        expect(on.happened()).toMatchObject({ outcome: "incomplete", stops: ["length"] });
+      },
+      config,
+    );
+  });
+
   it("are not called where nothing is to be called", () =>
     play(setting, [{ reads: ["ticket_1"], text: "No." }], async (on) => {
       const given = await on.ask("Go.", { choice: "none" });

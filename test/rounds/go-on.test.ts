@@ -4,6 +4,7 @@ import { answerInChat, chunk } from "../support/fake-model.ts";
 import {
   cut,
   fakeUpstream,
+  frame,
   sse,
   type Answer,
   type FakeUpstream,
@@ -89,6 +90,19 @@ describe.each(doors)("an upstream that dies in mid-answer, at the %s door", (doo
     expect(answer.error).toMatchObject({ code: "upstream.cut" });
   });
 
+  it("is not replaced after a refusal was shown, so no other's answer ends as one", async () => {
+    const refusing = chunk(0, { refusal: "I cannot" });
+    await using first = await fakeUpstream(() => breaking(begun, refusing));
+    await using second = await finishing("All of it.");
+    await using served = await onto(first, second);
+    const streamed = await readAnswer(door, await ask(served, door, { stream: true }));
+    expect([streamed.text, streamed.refusal]).toEqual(["", "I cannot"]);
+    expect(streamed.error).toMatchObject({ code: "upstream.cut" });
+    expect(second.requests).toHaveLength(0);
+    const whole = await readAnswer(door, await ask(served, door, { stream: false }));
+    expect([whole.text, whole.refusal]).toEqual(["All of it.", ""]);
+  });
+
   it("fails with its own reason where the next one fails too", async () => {
     await using first = await fakeUpstream(() => breaking(begun, words));
     await using second = await fakeUpstream(() => breaking(begun));
@@ -97,4 +111,48 @@ describe.each(doors)("an upstream that dies in mid-answer, at the %s door", (doo
     expect(answer.error).toMatchObject({ code: "upstream.cut" });
     expect(answer.text).toBe("Hello, wor");
   });
+});
+
+describe("a Messages client", () => {
+  const asked = {
+    model: "m",
+    max_tokens: 99,
+    stream: true,
+    messages: [{ role: "user", content: "Hi" }],
+  };
+  const post = async (served: Served): Promise<string> => {
+    const response = await fetch(`${served.url}/v1/messages`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(asked),
+    });
+    return response.text();
+  };
+
+  it("is not told that a full answer is a refusal, since another's was cut off", async () => {
+    await using first = await fakeUpstream(() => breaking(begun, chunk(0, { refusal: "I can" })));
+    await using second = await finishing("All of it.");
+    await using served = await onto(first, second);
+    const text = await post(served);
+    expect(text).toContain("event: error");
+    expect(text).not.toContain('"stop_reason":"refusal"');
+    expect(second.requests).toHaveLength(0);
+  });
+});
+
+it("does not put what an upstream that broke off said beside its answer into the end of the next", async () => {
+  const marked = frame({
+    id: "chatcmpl-fake",
+    created: 1_700_000_000,
+    model: "fake-1",
+    object: "chat.completion.chunk",
+    choices: [{ index: 0, delta: { content: "l" }, finish_reason: null, why: "refusal" }],
+  });
+  await using first = await fakeUpstream(() => breaking(begun, words, marked));
+  await using second = await finishing(" there.");
+  await using served = await onto(first, second);
+  const text = await (await ask(served, "chat", { stream: true })).text();
+  const ends = text.split("\n\n").filter((one) => one.includes('"finish_reason":"stop"'));
+  expect(ends).toHaveLength(1);
+  expect(ends[0]).not.toContain("refusal");
 });

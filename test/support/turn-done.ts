@@ -50,7 +50,14 @@ const count = fc.nat({ max: 100 });
 const words = fc.string({ minLength: 1, maxLength: 12 });
 
 const anyUsage = fc.record(
-  { input: count, output: count, total: count, cached: count, reasoning: count },
+  {
+    input: count,
+    output: count,
+    total: count,
+    cached: count,
+    reasoning: count,
+    estimated: fc.constant(true as const),
+  },
   { requiredKeys: ["input", "output", "total"] },
 );
 

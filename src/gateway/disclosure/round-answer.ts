@@ -1,6 +1,7 @@
 import { folding } from "../../stream/fold.ts";
 import type { Emit } from "../../stream/stage.ts";
-import { isCut, type CallStart, type TurnEvent } from "../../turn/event.ts";
+import { isCut, type CallStart, type TurnEnd, type TurnEvent } from "../../turn/event.ts";
+import { Fault } from "../../turn/fault.ts";
 import { clientName, type ClientName } from "../../turn/names.ts";
 import type { Call, Item } from "../../turn/turn.ts";
 import { CallAnswers, isForbidden, toolNamed, type Outcome } from "./answer-calls.ts";
@@ -66,11 +67,8 @@ export class RoundAnswer {
         this.#open.delete(event.call);
         return this.#release(emit);
       }
-      case "turn-end": {
-        this.#isCut = isCut(event.stop);
-        const isOver = event.stop === "calls" && this.#given === 0;
-        return emit(isOver ? { ...event, stop: "end" } : event);
-      }
+      case "turn-end":
+        return this.#end(event, emit);
       default:
         emit(event);
     }
@@ -93,6 +91,18 @@ export class RoundAnswer {
       const exchange = this.#hidden.get(item.id);
       return exchange === undefined ? [] : [exchange];
     });
+  }
+
+  /** A model that wants to go on where no round may follow has not come to its end. */
+  #end(event: TurnEnd, emit: Emit<Event>): void {
+    this.#isCut = isCut(event.stop);
+    const isHidden = this.#hidden.size > 0 && this.#given === 0 && !this.#isCut;
+    if (isHidden && this.#options.isLast) {
+      const hasSpoken = this.#said.items(0).some(({ type }) => type === "message");
+      if (!hasSpoken) return emit({ type: "turn-fail", fault: roundsUsedUp() });
+      return emit({ ...event, stop: "length" });
+    }
+    emit(event.stop === "calls" && this.#given === 0 ? { ...event, stop: "end" } : event);
   }
 
   #start(event: CallStart<ClientName>, emit: Emit<Event>): void {
@@ -186,3 +196,9 @@ export class RoundAnswer {
     for (const event of ready) emit(event);
   }
 }
+
+const roundsUsedUp = (): Fault =>
+  new Fault(
+    "disclosure.rounds",
+    "The model asked about folded tools as often as it may, and gave no answer. Raise `tools.disclosure.rounds`, or declare fewer tools.",
+  );

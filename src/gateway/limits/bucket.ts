@@ -4,7 +4,7 @@ const MINUTE_MS = 60_000;
 
 /**
  * A quota by the minute that fills up again steadily, and holds a minute's worth
- * at most. It may be overdrawn: how many tokens a turn takes shows only at its end.
+ * at most. It may be overdrawn: how many tokens a turn takes shows only while it runs.
  */
 export class Bucket {
   readonly #perMinute: number;

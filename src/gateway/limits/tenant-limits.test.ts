@@ -10,7 +10,13 @@ const open = (
 ) => {
   const clock = stillClock(1_000_000);
   const parsed: LimitsConfig = tenantLimitsSchema.parse(config);
-  return { clock, limits: new TenantLimits({ config: parsed, clock, shared }) };
+  const limits = new TenantLimits({ config: parsed, clock, shared });
+  return {
+    clock,
+    limits: {
+      enter: (tenant: string, bytes: number, input = 0) => limits.enter(tenant, bytes, () => input),
+    },
+  };
 };
 
 function refusal(enter: () => unknown): Fault {
@@ -47,6 +53,24 @@ describe("a tenant", () => {
     expect([fault.code, fault.detail.retryAfter]).toEqual(["limit.tokens", "31"]);
     clock.move(31_000);
     expect(limits.enter("ann", 1)?.view().tokens).toMatchObject({ limit: 600, remaining: 10 });
+  });
+
+  it("pays for what it sends at once, and for what it is told while it is told", () => {
+    const { limits, clock } = open({ default: { tokens_per_minute: 600 } });
+    let used = 0;
+    const first = limits.enter("ann", 1, 100);
+    first?.follow(() => used);
+    expect(first?.view().tokens?.remaining).toBe(500);
+    used = 400;
+    const second = limits.enter("ann", 1, 50);
+    expect(second?.view().tokens?.remaining).toBe(150);
+    used = 700;
+    expect(refusal(() => limits.enter("ann", 1)).code).toBe("limit.tokens");
+    first?.leave(300);
+    expect(second?.view().tokens?.remaining).toBe(250);
+    second?.leave(0);
+    clock.move(60_000);
+    expect(limits.enter("ann", 1)?.view().tokens?.remaining).toBe(600);
   });
 
   it("has so many turns and bytes under way at once", () => {

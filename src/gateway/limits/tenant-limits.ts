@@ -10,12 +10,17 @@ import type { Limits, LimitsConfig } from "./settings.ts";
 export type TurnPermit = {
   /** What its tenant has left. */
   view(): RateLimits;
+  /** How many tokens the turn has used so far is read from `used`. */
+  follow(used: () => number): void;
   /** The turn is over; so many tokens were used. */
   leave(tokens: number): void;
 };
 
+/** A turn under way, and the tokens that were taken from the quota for it. */
+type RunningTurn = { paid: number; used: () => number };
+
 type Usage = {
-  turns: number;
+  readonly turns: Set<RunningTurn>;
   bytes: number;
   readonly requests: Bucket | undefined;
   readonly tokens: Bucket | undefined;
@@ -42,26 +47,31 @@ export class TenantLimits {
     this.#options = options;
   }
 
-  /** Lets a turn in; undefined where nothing is limited. Throws a Fault where it may not enter now. */
-  enter(tenant: Tenant, bytes: number): TurnPermit | undefined {
+  /**
+   * Lets a turn in; undefined where nothing is limited. Throws a Fault where it may not enter now.
+   * `input`: an estimate of the tokens that it sends, which it pays at once. What the
+   * model says is paid while it is said, as far as anyone else of the tenant asks.
+   */
+  enter(tenant: Tenant, bytes: number, input: () => number): TurnPermit | undefined {
     const limits = this.#limitsOf(tenant);
     if (Object.values(limits).every((limit) => limit === undefined)) return undefined;
     const usage = this.#usageOf(tenant, limits);
     this.#check(usage, bytes);
     const { clock } = this.#options;
-    usage.turns++;
+    const turn: RunningTurn = { paid: usage.tokens === undefined ? 0 : input(), used: () => 0 };
+    usage.turns.add(turn);
     usage.bytes += bytes;
     usage.requests?.spend(1, clock.now());
+    usage.tokens?.spend(turn.paid, clock.now());
     this.#shareLater();
-    let isOver = false;
     return {
       view: () => this.#view(usage),
+      follow: (used) => void (turn.used = used),
       leave: (tokens) => {
-        if (isOver) return;
-        isOver = true;
-        usage.turns--;
+        if (!usage.turns.delete(turn)) return;
         usage.bytes -= bytes;
-        usage.tokens?.spend(tokens, clock.now());
+        // An estimate that was too high is given back.
+        usage.tokens?.spend(tokens - turn.paid, clock.now());
         this.#shareLater();
       },
     };
@@ -81,7 +91,7 @@ export class TenantLimits {
     const bucket = (perMinute: number | undefined): Bucket | undefined =>
       perMinute === undefined ? undefined : new Bucket(perMinute, now);
     const usage: Usage = {
-      turns: 0,
+      turns: new Set(),
       bytes: 0,
       requests: bucket(limits.requests_per_minute),
       tokens: bucket(limits.tokens_per_minute),
@@ -99,21 +109,34 @@ export class TenantLimits {
         retryAfter: String(Math.max(1, Math.ceil(waitMs / 1000))),
         rateLimits: this.#view(usage),
       });
-    if (usage.turns >= (limits.concurrent_turns ?? Infinity))
+    if (usage.turns.size >= (limits.concurrent_turns ?? Infinity))
       throw refuse("limit.turns", `its ${limits.concurrent_turns} turns at once`, 1000);
     if (usage.bytes + bytes > (limits.bytes_in_flight ?? Infinity))
       throw refuse("limit.bytes", `its ${limits.bytes_in_flight} bytes in flight`, 1000);
     const forRequest = requests?.waitFor(1, now) ?? 0;
     if (forRequest > 0)
       throw refuse("limit.requests", `its ${requests?.perMinute} requests a minute`, forRequest);
+    this.#settle(usage);
     const forToken = tokens?.waitFor(1, now) ?? 0;
     if (forToken > 0)
       throw refuse("limit.tokens", `its ${tokens?.perMinute} tokens a minute`, forToken);
   }
 
-  #view({ requests, tokens }: Usage): RateLimits {
+  #view(usage: Usage): RateLimits {
     const now = this.#options.clock.now();
-    return { requests: requests?.view(now), tokens: tokens?.view(now) };
+    this.#settle(usage);
+    return { requests: usage.requests?.view(now), tokens: usage.tokens?.view(now) };
+  }
+
+  /** Takes what the turns under way have used since they paid last. */
+  #settle({ turns, tokens }: Usage): void {
+    if (tokens === undefined) return;
+    for (const turn of turns) {
+      const more = turn.used() - turn.paid;
+      if (more <= 0) continue;
+      turn.paid += more;
+      tokens.spend(more, this.#options.clock.now());
+    }
   }
 
   /** A replica that lets nothing in learns nothing, and needs to know nothing. */
@@ -126,6 +149,7 @@ export class TenantLimits {
 
   async #share(shared: SharedLimits): Promise<void> {
     const { clock } = this.#options;
+    for (const usage of this.#tenants.values()) this.#settle(usage);
     const spent = [...this.#tenants].flatMap(([tenant, { requests, tokens }]) =>
       Object.entries({ requests, tokens }).flatMap(([kind, bucket]) =>
         bucket === undefined

@@ -122,7 +122,7 @@ function sizeLines(turn: DoneRow): string[] {
       : ` = ${usage.input - cached - written} new + ${cached} cached${written > 0 ? ` + ${written} written to a cache` : ""}`;
   return [
     `  request ${short(turn.requestBytes)} bytes, tools ${short(toolBytes)} declared, ${short(toolBytesSent)} sent${saved}`,
-    `  tokens in ${usage?.input ?? "-"}${parts}, out ${usage?.output ?? "-"}, cost ${cost(turn)}${turn.priceDate === undefined ? "" : ` (price of ${turn.priceDate})`}`,
+    `  tokens in ${usage?.input ?? "-"}${parts}, out ${usage?.output ?? "-"}${usage?.estimated === true ? " (estimated)" : ""}, cost ${cost(turn)}${turn.priceDate === undefined ? "" : ` (price of ${turn.priceDate})`}`,
   ];
 }
 
