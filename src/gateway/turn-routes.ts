@@ -19,18 +19,17 @@ const priced =
 export function serveTurns(context: RequestContext): void {
   const { state, tenant, exchange } = context;
   const params = new URLSearchParams(exchange.query);
-  const { recent } = state;
-  const from =
-    numberIn(params, "since") ?? Math.max(0, recent.last - (numberIn(params, "last") ?? LAST));
-  const { turns, last } = recent.since(from);
-  const own = turns.filter((turn) => turn.type === "turn" && turn.tenant === tenant);
+  const since = numberIn(params, "since");
+  const latest = numberIn(params, "last") ?? LAST;
+  const wanted = since === undefined ? { latest } : { since };
+  const { turns, last } = state.recent.of(tenant, wanted);
   sendJson(context, 200, {
     object: "batch",
     last,
     // How many others have is nobody else's business.
     lost: 0,
     unsent: 0,
-    turns: own.map((turn) => turnRow(turn, priced(context))),
+    turns: turns.map((turn) => turnRow(turn, priced(context))),
     running: state.running.list().filter((turn) => turn.tenant === tenant),
     notices: [],
   });

@@ -20,6 +20,8 @@ export type TurnsSince = {
   readonly lost: number;
 };
 
+type OwnTurns = Pick<TurnsSince, "turns" | "last">;
+
 /** What a turn takes beside its texts and lists. */
 const TURN_BYTES = 1_200;
 const CALL_BYTES = 400;
@@ -40,6 +42,10 @@ class Entry {
     if (turn.type === "refusal") return;
     if (this.#slot === undefined) this.#slot = new TurnSlot(turn);
     else this.#slot.put(turn);
+  }
+
+  get tenant(): Tenant | undefined {
+    return this.#refusal === undefined ? this.#slot?.tenant : undefined;
   }
 
   read(): RecentTurn | undefined {
@@ -68,6 +74,8 @@ export class RecentTurns {
   #last = 0;
   #count = 0;
   #bytes = 0;
+  /** How many turns of each tenant there were. */
+  readonly #counts = new Map<Tenant, number>();
   /** Plans that came before their turns. */
   #plan: { readonly requestId: string; readonly plan: KeptPlan } | undefined;
 
@@ -127,6 +135,24 @@ export class RecentTurns {
     return { turns, last: this.#last, lost: Math.max(0, first - seen - 1) };
   }
 
+  /**
+   * The turns of one tenant behind the one of this number, or the `latest` of them. They are
+   * numbered without those of others, whose number is nobody else's business.
+   */
+  of(tenant: Tenant, wanted: { readonly since: number } | { readonly latest: number }): OwnTurns {
+    const last = this.#counts.get(tenant) ?? 0;
+    const own: Entry[] = [];
+    for (let at = this.#last - this.#count + 1; at <= this.#last; at++) {
+      const entry = this.#at(at);
+      if (entry?.tenant === tenant) own.push(entry);
+    }
+    const missed = "latest" in wanted ? wanted.latest : last - wanted.since;
+    // A number that was never given out is another gateway's, as above.
+    const count = missed < 0 ? own.length : Math.min(missed, own.length);
+    const turns = own.slice(own.length - count).map((entry) => entry.read());
+    return { turns: turns.filter((turn) => turn !== undefined), last };
+  }
+
   /** The latest of this id, which clients may give to several; of one tenant, where that is said. */
   find(
     requestId: string,
@@ -156,6 +182,8 @@ export class RecentTurns {
     entry.put(turn, plan);
     this.#entries[at] = entry;
     this.#last++;
+    if (turn.type === "turn")
+      this.#counts.set(turn.tenant, (this.#counts.get(turn.tenant) ?? 0) + 1);
     this.#count++;
     this.#bytes += entry.bytes;
     while (this.#bytes > this.#maxBytes && this.#count > 1) this.#dropFirst();
