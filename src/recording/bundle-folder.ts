@@ -3,7 +3,6 @@
 import { readdir, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { RecordingSettings } from "../gateway/recording-settings.ts";
-import { makeFolder } from "../upstreams/folder.ts";
 
 const BUNDLE_SUFFIX = ".bundle.jsonl";
 const HOUR = 3_600_000;
@@ -17,7 +16,6 @@ const safeId = (id: string): string => id.replaceAll(/[^\w.-]/g, "_").slice(0, 8
 
 /** Writes a bundle. What was begun of one that cannot be written is taken away. */
 export async function saveBundle(folder: string, name: string, text: string): Promise<void> {
-  makeFolder(folder, 0o700);
   const path = join(folder, name);
   try {
     await writeFile(path, text, { mode: 0o600, flag: "wx" });

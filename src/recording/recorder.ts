@@ -6,6 +6,7 @@ import type { Config } from "../gateway/config.ts";
 import type { Recorder, RecordedRequest } from "../gateway/recorder.ts";
 import type { Report } from "../telemetry/happening.ts";
 import type { Clock } from "../turn/clock.ts";
+import { makeFolder } from "../upstreams/folder.ts";
 import { bundleName, prune, saveBundle } from "./bundle-folder.ts";
 import { writeBundle } from "./bundle/write-bundle.ts";
 import { secretsIn } from "./masking/secrets.ts";
@@ -22,6 +23,8 @@ export type RecorderOptions = {
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
   /** Where bundles go if the configuration does not say. */
   readonly folder: string;
+  /** Why another user could read or replace what is in that folder; a configured one is the operator's choice. */
+  readonly foreign: (folder: string) => string | undefined;
   readonly random?: Random | undefined;
 };
 
@@ -163,6 +166,10 @@ class BundleQueue {
         now: () => this.#options.clock.now(),
         pause: setImmediate,
       });
+      makeFolder(folder, 0o700);
+      const foreign = folder === this.#options.folder ? this.#options.foreign(folder) : undefined;
+      if (foreign !== undefined)
+        return this.miss(`is not used because ${foreign}; name another as \`recording.folder\``);
       await saveBundle(folder, bundleName(turn.startedAt, turn.requestId), text);
       this.written++;
       this.#isTroubled = false;

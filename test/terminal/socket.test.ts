@@ -21,6 +21,15 @@ describe.skipIf(process.platform === "win32")("the private socket", { timeout: 1
     ]);
   });
 
+  it("is not looked for in a folder that others may write, and nothing is removed there", async () => {
+    await using terminal = openTerminal();
+    await terminal.serve();
+    writeFileSync(join(terminal.run, "1-x.json"), "{}");
+    chmodSync(terminal.run, 0o777);
+    expect(await terminal.patchbay("status")).toMatchObject({ code: 3 });
+    expect(terminal.files()).toHaveLength(3);
+  });
+
   it("is gone with its gateway, and one that was killed leaves nothing that others take for it", async () => {
     await using terminal = openTerminal();
     const [stopped, killed] = await Promise.all([terminal.serve(), terminal.serve()]);

@@ -6,13 +6,13 @@
  */
 
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, realpathSync, rmSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { z } from "zod";
 import { Fault } from "../../turn/fault.ts";
 import { jsonOf } from "../../turn/json.ts";
 import { writeWhole } from "../cli/launch/keep/write-whole.ts";
-import { foreignFolder, readText } from "../platform/careful-files.ts";
+import { foreignPlace, readText } from "../platform/careful-files.ts";
 import type { Environment } from "./env.ts";
 import { stateFolder } from "./user-folders.ts";
 
@@ -47,7 +47,7 @@ export type Trust = {
 export function readTrust(path: string, env: Environment): Trust {
   const file = trustFile(path, env);
   if (file === undefined) return {};
-  const problem = placeProblem(dirname(file));
+  const problem = foreignPlace(dirname(file));
   if (problem !== undefined) return { problem };
   try {
     const record = recordSchema.parse(
@@ -69,7 +69,7 @@ export function saveTrust(path: string, digests: Digests, env: Environment): voi
   const record = { version: 1, path, digests: Object.fromEntries(digests) };
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    const problem = placeProblem(dirname(file));
+    const problem = foreignPlace(dirname(file));
     if (problem !== undefined) throw new Error(problem);
     writeWhole(file, Buffer.from(`${JSON.stringify(record, null, 2)}\n`), 0o600);
   } catch (error) {
@@ -89,15 +89,4 @@ export function dropTrust(path: string, env: Environment): boolean {
   if (file === undefined || readTrust(path, env).digests === undefined) return false;
   rmSync(file, { force: true });
   return true;
-}
-
-/** Why another user could write in the folder, or in the state directory around it, which may be a link. */
-function placeProblem(folder: string): string | undefined {
-  const state = dirname(folder);
-  const real = existsSync(state) ? realpathSync(state) : state;
-  for (const one of [real, folder]) {
-    const problem = foreignFolder(one);
-    if (problem !== undefined) return `${one} ${problem}`;
-  }
-  return undefined;
 }

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { jsonOf } from "../../turn/json.ts";
 import { makeFolder } from "../../upstreams/folder.ts";
+import { foreignFolder } from "../platform/careful-files.ts";
 
 /** What the file beside a socket says. */
 const entrySchema = z.looseObject({
@@ -80,9 +81,10 @@ async function answering(folder: string, name: string): Promise<ControlEntry | u
   return undefined;
 }
 
+/** Nothing in a folder where another user could stand in for the gateway. */
 function filesIn(folder: string): readonly string[] {
   try {
-    return readdirSync(folder);
+    return foreignFolder(folder) === undefined ? readdirSync(folder) : [];
   } catch {
     return []; // No gateway has been here.
   }

@@ -6,12 +6,15 @@
 import {
   closeSync,
   constants,
+  existsSync,
   fstatSync,
   lstatSync,
   openSync,
   readSync,
+  realpathSync,
   type Stats,
 } from "node:fs";
+import { dirname } from "node:path";
 
 export type ReadRules = {
   /** In bytes. */
@@ -69,11 +72,13 @@ function readWithin(descriptor: number, limit: number): Buffer {
 const WRITABLE = 0o022;
 
 /** Why another user may have made or changed it. Node sees neither owners nor such bits on Windows. */
-function foreignReason({ uid, mode }: Stats): string | undefined {
-  if (process.getuid === undefined) return undefined;
-  if (uid !== process.getuid()) return "belongs to another user";
-  return (mode & WRITABLE) === 0 ? undefined : "can be changed by other users";
+function foreignReason(found: Stats): string | undefined {
+  if (process.getuid === undefined || (found.mode & WRITABLE) === 0) return foreignOwner(found);
+  return foreignOwner(found) ?? "can be changed by other users";
 }
+
+const foreignOwner = ({ uid }: Stats): string | undefined =>
+  process.getuid === undefined || uid === process.getuid() ? undefined : "belongs to another user";
 
 /** Why another user may have written the files of a folder; undefined if only this user can, or it is missing. */
 export function foreignFolder(folder: string): string | undefined {
@@ -85,4 +90,21 @@ export function foreignFolder(folder: string): string | undefined {
     const { code = "unknown error" } = error as NodeJS.ErrnoException;
     return code === "ENOTDIR" ? undefined : `cannot be looked at (${code})`;
   }
+}
+
+/**
+ * Why another user could write in a folder of the user's, or replace it: the folder around it
+ * counts too, and may be a link, but of this user alone.
+ */
+export function foreignPlace(folder: string): string | undefined {
+  const around = dirname(folder);
+  const found = lstatSync(around, { throwIfNoEntry: false });
+  if (found?.isSymbolicLink() === true && foreignOwner(found) !== undefined)
+    return `${around} is a link of another user`;
+  const real = found !== undefined && existsSync(around) ? realpathSync(around) : around;
+  for (const one of [real, folder]) {
+    const problem = foreignFolder(one);
+    if (problem !== undefined) return `${one} ${problem}`;
+  }
+  return undefined;
 }

@@ -10,6 +10,7 @@ import { eventLines, usageLine, type Line } from "../../telemetry/lines.ts";
 import { makeFolder } from "../../upstreams/folder.ts";
 import { openRecorder, type OpenRecorder } from "../../recording/recorder.ts";
 import { recordingsFolder } from "../config/user-folders.ts";
+import { foreignPlace } from "../platform/careful-files.ts";
 import { LineBuffer } from "./line-buffer.ts";
 
 /** A gateway with what is written of its turns. */
@@ -19,7 +20,8 @@ export type RecordedGateway = Gateway & {
 };
 
 const recorderFor = ({ clock, report, environment = {} }: Platform): OpenRecorder => {
-  return openRecorder({ clock, report, environment, folder: recordingsFolder(environment) });
+  const folder = recordingsFolder(environment);
+  return openRecorder({ clock, report, environment, folder, foreign: foreignPlace });
 };
 
 /** A gateway whose turns are also written to the files that its configuration names. */

@@ -7,7 +7,7 @@ import { Fault } from "../../../turn/fault.ts";
 import { environment } from "../../config/env.ts";
 import { loadConfig } from "../../config/load.ts";
 import { recordingsFolder } from "../../config/user-folders.ts";
-import { FileRefusal, readText } from "../../platform/careful-files.ts";
+import { FileRefusal, foreignPlace, readText } from "../../platform/careful-files.ts";
 
 /** In bytes: six times what a turn may hold, as JSON writes the worst of it. */
 const LONGEST = 6 * MAX_TURN_BYTES;
@@ -15,14 +15,26 @@ const LONGEST = 6 * MAX_TURN_BYTES;
 export type BundleFile = { readonly path: string; readonly text: string };
 
 export async function openBundleFile(name: string, config?: string): Promise<BundleFile> {
-  const path = existsSync(name) ? name : await findBundle(folderOf(config), name);
+  if (existsSync(name)) return read(name, false);
+  const { folder, isDefault } = folderOf(config);
+  const foreign = isDefault ? foreignPlace(folder) : undefined;
+  if (foreign !== undefined)
+    throw new Fault(
+      "request.invalid",
+      `There is no file ${name}, and recorded turns are not looked for because ${foreign}; name the file.`,
+    );
+  const path = await findBundle(folder, name);
   if (path === undefined)
     throw new Fault(
       "request.invalid",
-      `There is no file ${name}, and no turn of that id in ${folderOf(config)}; look there for what was recorded.`,
+      `There is no file ${name}, and no turn of that id in ${folder}; look there for what was recorded.`,
     );
+  return read(path, isDefault);
+}
+
+function read(path: string, isOwn: boolean): BundleFile {
   try {
-    return { path, text: readText(path, { limit: LONGEST }) };
+    return { path, text: readText(path, { limit: LONGEST, isOwn }) };
   } catch (error) {
     const why = error instanceof FileRefusal ? ` because it ${error.message}` : "";
     throw new Fault(
@@ -34,9 +46,12 @@ export async function openBundleFile(name: string, config?: string): Promise<Bun
   }
 }
 
+type Place = { readonly folder: string; readonly isDefault: boolean };
+
 /** Where the configuration has bundles kept; one that has problems may still have recorded some. */
-function folderOf(file: string | undefined): string {
+function folderOf(file: string | undefined): Place {
   const env = environment();
   const loaded = loadConfig({ file, env, directory: process.cwd() });
-  return (loaded.ok ? loaded.config.recording.folder : undefined) ?? recordingsFolder(env);
+  const named = loaded.ok ? loaded.config.recording.folder : undefined;
+  return { folder: named ?? recordingsFolder(env), isDefault: named === undefined };
 }
