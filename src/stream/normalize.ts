@@ -19,6 +19,8 @@ type Choice = {
   open: "text" | "reasoning" | undefined;
   /** Every call begun so far. */
   readonly calls: Map<number, { readonly kind: string; empty: boolean; open: boolean }>;
+  /** Whether one of them was closed before it was whole. */
+  hasCutCall: boolean;
   /** Every item begun so far, as it was begun; undefined once it is closed. */
   readonly items: Map<number, ItemStart | ItemEnd | undefined>;
   /** The call last written to, unless anything else was since. */
@@ -183,6 +185,7 @@ const newChoice = (index: number): Choice => ({
   index,
   open: undefined,
   calls: new Map(),
+  hasCutCall: false,
   items: new Map(),
   current: undefined,
   stop: undefined,
@@ -315,6 +318,7 @@ function closeCall<Name extends AnyName>(
   const state = choice.calls.get(call);
   if (state?.open !== true) return;
   state.open = false;
+  choice.hasCutCall ||= !complete;
   // A function called with nothing, or with blanks, has no arguments: readers parse what they get.
   if (complete && state.empty && state.kind === "function")
     emit({ type: "call-delta", choice: choice.index, call, text: "{}" });
@@ -339,9 +343,14 @@ function closeAll<Name extends AnyName>(
   }
 }
 
-/** Providers disagree on what they call a stop for calls; whether calls were made is a fact. */
-function settleStop({ stop, calls }: Choice): StopReason {
+/**
+ * Providers disagree on what they call a stop for calls; whether calls were made
+ * is a fact. Clients run the calls of an answer that ends with them, so one in
+ * which a call is incomplete has been cut, whatever its upstream says.
+ */
+function settleStop({ stop, calls, hasCutCall }: Choice): StopReason {
   if (stop !== undefined && isCut(stop)) return stop;
+  if (hasCutCall) return "length";
   return calls.size > 0 ? "calls" : "end";
 }
 
