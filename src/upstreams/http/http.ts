@@ -4,6 +4,7 @@ import { bearer } from "../../dialects/shared/bearer.ts";
 import type { Flow } from "../../stream/flow.ts";
 import type { Clock, NewId } from "../../turn/clock.ts";
 import type { TurnEvent } from "../../turn/event.ts";
+import { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import { HttpAnswer } from "./answer.ts";
@@ -195,7 +196,22 @@ const flat = (headers: OpenOptions["headers"]): readonly string[] =>
 /** Where a service is asked that has a path of its own for every model. */
 function routeOf({ route }: Profile, { model, stream }: RequestLine): string | undefined {
   const path = stream ? (route?.stream ?? route?.path) : route?.path;
-  return path?.replace("{model}", () => encodeURIComponent(model));
+  return path?.replace("{model}", () => pathPart(model));
+}
+
+/** Characters by which a server, or a proxy on the way, could read another path: also behind an escape. */
+const NOT_IN_PATHS = /[\p{Cc}\p{Cs}\s\\?#%;]/u;
+const NOT_SEGMENTS: ReadonlySet<string> = new Set(["", ".", ".."]);
+
+/** A model's name as one part of a path. It comes from the client. */
+function pathPart(model: string): string {
+  if (!NOT_IN_PATHS.test(model) && !model.split("/").some((part) => NOT_SEGMENTS.has(part)))
+    return encodeURIComponent(model);
+  throw new Fault(
+    "request.invalid",
+    "`model` cannot be part of a path, where this upstream wants it: leave out blanks, control characters, `\\ ? # % ;`, and parts between slashes that are empty, `.` or `..`.",
+    { param: "model" },
+  );
 }
 
 /** Names and values in turn; what is configured wins. */
