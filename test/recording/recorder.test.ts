@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { describe, expect, it } from "vitest";
-import { variantsOf } from "../../src/recording/masking/secrets.ts";
+import { formsOf } from "../../src/upstreams/http/secrets.ts";
 import { answerInChat, chunk } from "../support/fake-model.ts";
 import { done, fakeUpstream, frame, json, sse, type Model } from "../support/fake-upstream.ts";
 import { onto } from "../support/serve.ts";
@@ -164,7 +164,7 @@ const secrets = {
 describe.each(["masked", "full"] as const)("a bundle whose content is %s", (content) => {
   it("holds no secret, however it was written or cut", async () => {
     const every = Object.values(secrets);
-    const spoken = every.flatMap((secret) => [secret, ...variantsOf(secret)]).join(" ");
+    const spoken = every.flatMap((secret) => [secret, ...formsOf(secret)]).join(" ");
     const pieces = Array.from(spoken.matchAll(/[\s\S]{1,5}/g), ([piece]) => piece);
     await using upstream = await fakeUpstream(({ body }, at) =>
       at % 2 === 0
@@ -212,7 +212,7 @@ describe.each(["masked", "full"] as const)("a bundle whose content is %s", (cont
       const joined = said.map(([, piece = ""]) => JSON.parse(`"${piece}"`) as string).join("");
       for (const secret of every)
         // A key that nobody here knows is found by its look alone.
-        for (const variant of secret === secrets.unknown ? [secret] : variantsOf(secret)) {
+        for (const variant of secret === secrets.unknown ? [secret] : formsOf(secret)) {
           expect(bundle).not.toContain(variant);
           expect(joined).not.toContain(variant);
         }

@@ -1,6 +1,7 @@
 /** Takes keys out of texts: those that the gateway knows, and those that look like one. */
 
 import { keyShapes } from "../../turn/failure-reason.ts";
+import { formsOf } from "../../upstreams/http/secrets.ts";
 import { blotOut } from "./word-mask.ts";
 
 /** Shorter values are in every other word. */
@@ -9,41 +10,11 @@ const SHORTEST = 6;
 /** The same length, and nothing of a key left in it. */
 export type Scrub = (text: string) => string;
 
-/** Every way in which a value may stand in a text. */
-export function variantsOf(secret: string): readonly string[] {
-  const bytes = Buffer.from(secret);
-  const escaped = JSON.stringify(secret).slice(1, -1);
-  const percent = encodeURIComponent(secret);
-  const variants = [
-    secret,
-    escaped,
-    JSON.stringify(escaped).slice(1, -1),
-    percent,
-    percent.replaceAll(/%[0-9A-F]{2}/g, (one) => one.toLowerCase()),
-    percent.replaceAll("%20", "+"),
-    bytes.toString("hex"),
-    bytes.toString("hex").toUpperCase(),
-    ...[0, 1, 2].flatMap((shift) => base64Within(bytes, shift)),
-  ];
-  return [...new Set(variants)].filter((one) => one.length >= SHORTEST);
-}
-
-/** What of a value's base64 does not depend on what stands around it, at one of three places. */
-function base64Within(bytes: Buffer, shift: number): string[] {
-  const text = Buffer.concat([Buffer.alloc(shift), bytes])
-    .toString("base64")
-    .replaceAll("=", "");
-  const first = shift === 0 ? 0 : shift + 1;
-  const whole = text.length - ((bytes.length + shift) % 3 === 0 ? 0 : 1);
-  const inner = text.slice(first, whole);
-  return [inner, inner.replaceAll("+", "-").replaceAll("/", "_")];
-}
-
 /** `patterns`: what keys look like that nobody knows. */
 export function scrubber(secrets: readonly string[], patterns = keyShapes): Scrub {
   const variants = secrets
     .filter((secret) => secret.length >= SHORTEST)
-    .flatMap(variantsOf)
+    .flatMap(formsOf)
     .toSorted((a, b) => b.length - a.length);
   return (text) => {
     let scrubbed = text;

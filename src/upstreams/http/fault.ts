@@ -9,9 +9,11 @@ import {
   type FaultWords,
 } from "../../dialects/errors/upstream-error.ts";
 import { faults } from "../../turn/fault-table.ts";
+import { memoizeByIdentity } from "../../turn/memoize.ts";
 import { Fault, type FaultCode } from "../../turn/fault.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { readError } from "./error-body.ts";
+import { formsOf } from "./secrets.ts";
 import { retryAfterOf, headerValue, type Failure, type Headers } from "../retry.ts";
 
 /** Who failed: the words for a message, and what no message may hold. */
@@ -40,12 +42,13 @@ const elsewhere: FaultWords = {
 export function refusal(failing: Failing, answered: Answered): Failure {
   const { status, headers } = answered;
   const isError = status >= 400;
-  const error = safeError(failing, answered.body);
+  // The body of a redirect says where to, once more.
+  const error: ErrorWords = isError ? safeError(failing, answered.body) : {};
   const code = isError ? faultOfError(status, error) : "upstream.failed";
   const { did, remedy } = isError ? faultWords[code] : elsewhere;
   const after = retryAfterOf(headers, answered.now);
-  const location = headerValue(headers.location);
-  const reason = error.message ?? (location === "" ? "" : `to ${location}`);
+  const place = placeOf(headerValue(headers.location));
+  const reason = error.message ?? (isError || place === "" ? "" : `to ${place}`);
   const words = { did: `${did} (${status})`, remedy };
   const advised = headerValue(headers["x-should-retry"]);
   const fault = new Fault(code, faultText(whoIs(failing), words, reason), {
@@ -61,6 +64,10 @@ export function refusal(failing: Failing, answered: Answered): Failure {
   const again = isPassing && advised !== "false";
   return { fault: shown(failing, fault), again, after };
 }
+
+/** An address without its user, query and fragment, which may hold secrets of others. */
+const placeOf = (location: string): string =>
+  location.replace(/[?#].*$/s, "").replace(/^([a-z][a-z\d+.-]*:)?\/\/[^/]*@/i, "$1//");
 
 function upstreamCodeOf({ message, code, type }: ErrorWords, fault: FaultCode): string | undefined {
   if (fault === "upstream.refused" && isTooLong(message)) return CONTEXT_LENGTH;
@@ -107,6 +114,14 @@ const cut: Break = {
     `Upstream \`${name}\` closed the connection before the answer was complete; try again.`,
 };
 
+/** What parts the messages of HTTP is not what the upstream has announced. */
+const garbled: Break = {
+  code: "upstream.malformed",
+  again: true,
+  message: ({ name, origin }) =>
+    `Upstream \`${name}\` sent a broken answer: its \`content-length\`, or the length of a chunk, is wrong. Try again, or look at what answers at ${origin}.`,
+};
+
 const PARSER = "HTTPParserError";
 const UNASKED = "unasked";
 /** What this machine has run out of: no upstream is to blame, and another would fare no better. */
@@ -125,6 +140,7 @@ const breaks: Readonly<Record<string, Break>> = {
     message: ({ name }) =>
       `Upstream \`${name}\` answered first with an HTTP status below 200 that nobody asked for, such as \`100 Continue\`, which is not read. Switch that off there, or in the proxy before it.`,
   },
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: garbled,
   UND_ERR_CLOSED: stopping,
   EMFILE: exhausted,
   ENFILE: exhausted,
@@ -153,6 +169,8 @@ const earlyBreaks: Readonly<Record<string, Break>> = {
   UND_ERR_INVALID_ARG: { ...unreachable, again: false },
 };
 
+const lateBreaks: Readonly<Record<string, Break>> = { [PARSER]: garbled };
+
 /** What a connection that broke means; `started`: after the answer had begun. */
 export function broken(failing: Failing, error: Error, started: boolean): Failure {
   if (error instanceof Fault) return { fault: error, again: false };
@@ -163,7 +181,7 @@ export function broken(failing: Failing, error: Error, started: boolean): Failur
     return { fault: new Fault("gateway.internal", message, {}, error), again: false };
   }
   const { code, again, retry, message } =
-    breaks[cause] ?? (started ? cut : (earlyBreaks[cause] ?? unreachable));
+    breaks[cause] ?? (started ? (lateBreaks[cause] ?? cut) : (earlyBreaks[cause] ?? unreachable));
   const log = { upstream: name, cause };
   return { fault: new Fault(code, message(failing, cause), { log, retry }, error), again };
 }
@@ -237,12 +255,15 @@ export const tooLong = (failing: Failing, longest: number): Failure => ({
 export const safeError = (failing: Failing, body: string): ErrorWords =>
   readError(redact(failing, body));
 
-/** Upstreams have been seen to echo the key they reject. */
-function redact(failing: Failing, text: string): string {
-  return failing.secrets.reduce(
-    (safe, secret) => withoutBeginning(safe.replaceAll(secret, "[redacted]"), secret),
-    text,
-  );
+const formsOfAll = memoizeByIdentity((secrets: readonly string[]): readonly string[] =>
+  secrets.flatMap((secret) => [secret, ...formsOf(secret)]).toSorted((a, b) => b.length - a.length),
+);
+
+/** Upstreams have been seen to echo the key they reject, and the header that it was in. */
+function redact({ secrets }: Failing, text: string): string {
+  let safe = text;
+  for (const form of formsOfAll(secrets)) safe = safe.replaceAll(form, "[redacted]");
+  return secrets.reduce(withoutBeginning, safe);
 }
 
 /** Words that were cut to length may end with the beginning of a secret. */

@@ -67,8 +67,9 @@ const coded = (code: string, cause?: unknown): Error =>
 
 /** What a rejected `fetch` says of its cause; runtimes differ in where. */
 function connectionError(error: unknown): Error {
-  const { code, cause } = error as { code?: unknown; cause?: { code?: unknown } };
-  const known = [cause?.code, code].find((one) => typeof one === "string");
+  const { code, cause } = error as { code?: unknown; cause?: { code?: unknown; name?: unknown } };
+  const isParser = cause?.name === "HTTPParserError";
+  const known = isParser ? cause.name : [cause?.code, code].find((one) => typeof one === "string");
   return coded(typeof known === "string" ? known : "FETCH_FAILED", error);
 }
 

@@ -27,11 +27,61 @@ export const isCredential = (name: string): boolean =>
 
 /** What no message may hold: keys, and the headers and parts of the address that are like keys. */
 export function secretsOf({ apiKey, headers = {} }: Holding, base: URL): string[] {
-  const secrets = Object.entries(headers)
-    .filter(([name]) => isCredential(name))
-    .map(([, value]) => value.replace(/^\w+ (?=\S)/, ""));
+  const values = Object.entries(headers).flatMap(([name, value]) =>
+    isCredential(name) ? value : [],
+  );
+  const secrets = values.map((value) => value.replace(/^\w+ (?=\S)/, ""));
+  append(secrets, values.flatMap(basicSecrets));
   if (apiKey) secrets.push(apiKey);
   append(secrets, querySecrets(base));
   // A very short one is in every other word.
   return secrets.filter((secret) => secret.length >= 4);
+}
+
+/** User and password of a header, and the password alone. */
+function basicSecrets(header: string): string[] {
+  const [, encoded] = /^basic\s+([\w+/=-]+)$/i.exec(header) ?? [];
+  try {
+    const pair = encoded === undefined ? "" : atob(encoded);
+    return pair.includes(":") ? [pair, pair.slice(pair.indexOf(":") + 1)] : [];
+  } catch {
+    return []; // It is not base64, and nothing stands in it.
+  }
+}
+
+/** A form of a secret that is shorter is in every other word. */
+const SHORTEST_FORM = 6;
+
+/** Every form in which a secret may stand in a text, escaped and encoded. */
+export function formsOf(secret: string): readonly string[] {
+  const bytes = new TextEncoder().encode(secret);
+  const escaped = JSON.stringify(secret).slice(1, -1);
+  // Half a character cannot be encoded so.
+  const percent = encodeURIComponent(secret.toWellFormed());
+  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const forms = [
+    secret,
+    escaped,
+    JSON.stringify(escaped).slice(1, -1),
+    escaped.replaceAll("/", "\\/"),
+    percent,
+    percent.replaceAll(/%[0-9A-F]{2}/g, (one) => one.toLowerCase()),
+    percent.replaceAll("%20", "+"),
+    secret.replaceAll(" ", "+"),
+    hex,
+    hex.toUpperCase(),
+    ...[0, 1, 2].flatMap((shift) => base64Within(bytes, shift)),
+  ];
+  return [...new Set(forms)].filter((one) => one.length >= SHORTEST_FORM);
+}
+
+/** What of a secret's base64 does not depend on what stands around it, at one of three places. */
+function base64Within(bytes: Uint8Array, shift: number): string[] {
+  let binary = "\0".repeat(shift);
+  for (const byte of bytes) binary += String.fromCharCode(byte);
+  const text = btoa(binary).replaceAll("=", "");
+  const first = shift === 0 ? 0 : shift + 1;
+  const whole = text.length - (binary.length % 3 === 0 ? 0 : 1);
+  const inner = text.slice(first, whole);
+  return [inner, inner.replaceAll("+", "-").replaceAll("/", "_")];
 }
