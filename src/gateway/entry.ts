@@ -136,7 +136,8 @@ function sendFault(reply: Reply, fault: Fault, { requestId, door, headers, date 
     "content-type": "application/json; charset=utf-8",
     // The client libraries of the OpenAI API go by it, and else by the status alone.
     "x-should-retry": String(fault.mayRetry),
-    ...(retryAfter !== undefined && { "retry-after": retryAfter }),
+    // Some clients wait as long as it says and ask again, whatever else they are told.
+    ...(retryAfter !== undefined && fault.mayRetry && { "retry-after": retryAfter }),
     ...(rateLimits !== undefined && rateLimitHeaders?.(rateLimits, date)),
     ...(allow !== undefined && { allow }),
     ...(acceptEncoding !== undefined && { "accept-encoding": acceptEncoding }),

@@ -27,11 +27,15 @@ function faultOfStatus(status: number): StatusFault {
   return known[status] ?? (status >= 500 ? "upstream.failed" : "upstream.refused");
 }
 
-/** The fault of an error with a status. A used-up quota comes with several, and waiting does not help. */
-export const faultOfError = (status: number, { code, type }: ErrorWords): StatusFault =>
-  [code, type].some((word) => causeOf(word) === "upstream.quota")
-    ? "upstream.quota"
-    : faultOfStatus(status);
+/**
+ * The fault of an error with a status. A used-up quota and an unknown model come with several:
+ * waiting does not help, but another upstream may.
+ */
+export function faultOfError(status: number, { code, type }: ErrorWords): StatusFault {
+  if ([code, type].some((word) => causeOf(word) === "upstream.quota")) return "upstream.quota";
+  const hasNoModel = status === 400 && code !== undefined && plain(code) === "model_not_found";
+  return hasNoModel ? "upstream.not_found" : faultOfStatus(status);
+}
 
 /** The status that the client gets, where the fault keeps the upstream's. */
 export const keptStatus = (code: FaultCode, status: number | undefined): number | undefined =>
