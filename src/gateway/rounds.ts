@@ -306,17 +306,20 @@ export class Rounds implements Stage<RoundEvent, ClientEvent> {
    * in a stage must end one turn, not the process whose socket happened to call it.
    */
   #roundSink(sink: Sink<RoundEvent>, ended: () => void): Sink<UpstreamEvent> {
-    const { usage } = this;
+    const [usage, turn] = [this.usage, this.#turn];
     let over = false;
     const crash = (error: unknown): void => {
       over = true;
-      this.#turn.crashed(error);
+      turn.crashed(error);
     };
     return {
       each(event) {
         if (over) return;
         try {
           usage.hear(event);
+          // What an upstream's own code threw was reported by nobody yet.
+          if (event.type === "turn-fail" && event.fault.code === "gateway.internal")
+            turn.toFault(event.fault.cause ?? event.fault);
           sink.each(event);
         } catch (error) {
           crash(error);

@@ -1,5 +1,6 @@
 /** The routes that tell how the gateway fares. */
 
+import { Fault } from "../turn/fault.ts";
 import { contentType as metricsType } from "../telemetry/registry.ts";
 import { upstreamStates } from "./gateway-status.ts";
 import type { RequestContext } from "./routes.ts";
@@ -16,7 +17,15 @@ export async function serveReadiness(context: RequestContext): Promise<void> {
 }
 
 export async function serveMetrics({ state, exchange, requestId }: RequestContext): Promise<void> {
-  const text = (await state.sumMetrics?.()) ?? state.metrics.text();
+  const { sumMetrics, metrics } = state;
+  const text = sumMetrics === undefined ? metrics.text() : await sumMetrics();
+  // Its own numbers alone would be counters that go down.
+  if (text === undefined)
+    throw new Fault(
+      "gateway.busy",
+      "The metrics of all workers are not there in time; ask again.",
+      { retryAfter: "1" },
+    );
   exchange.reply.head(200, { "content-type": metricsType, "x-request-id": requestId });
   exchange.reply.end(text);
 }

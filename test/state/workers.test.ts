@@ -104,14 +104,16 @@ describe.skipIf(process.platform !== "linux")("`serve --workers`", { timeout: 60
   it("sums its metrics over all workers, those that died included, and no counter goes down", async () => {
     await using served = await replica(stateless, "--workers", "3");
     await expect.poll(() => serving(served), patient).toBe(3);
+    const scraped: number[] = [];
     const counted = async (): Promise<number> => {
       const response = await fetch(`${served.url}/metrics`, { headers: { connection: "close" } });
       const lines = (await response.text()).split("\n");
       const amounts = lines.filter((line) => line.startsWith("patchbay_turns_total{"));
-      return amounts.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
+      const sum = amounts.reduce((all, line) => all + Number(line.split(" ").at(-1)), 0);
+      scraped.push(sum);
+      return sum;
     };
     let sent = 0;
-    const seen: number[] = [];
     for (let round = 0; round < 20; round++) {
       await Promise.all(
         Array.from({ length: 6 }, async () => {
@@ -120,13 +122,13 @@ describe.skipIf(process.platform !== "linux")("`serve --workers`", { timeout: 60
         }),
       );
       await expect.poll(counted, patient).toBe(sent);
-      seen.push(await counted());
       if (round !== 9) continue;
       // A worker sends its metrics a moment after they changed, or when any is asked.
       await kill(served, childrenOf(served).slice(0, 1));
     }
-    expect(seen).toEqual(seen.toSorted((a, b) => a - b));
-    expect(seen.at(-1)).toBe(120);
+    expect(scraped.length).toBeGreaterThanOrEqual(20);
+    expect(scraped).toEqual(scraped.toSorted((a, b) => a - b));
+    expect(scraped.at(-1)).toBe(120);
   });
 
   it("serves by each of its workers, and at the same port again when all died at once", async () => {

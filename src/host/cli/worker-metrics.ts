@@ -11,6 +11,8 @@ import { sumMetrics } from "../../telemetry/sum-metrics.ts";
 const SEND_MS = 200;
 /** How long the primary waits for workers that were asked for their metrics. */
 const ANSWER_MS = 500;
+/** How long a worker waits for the sum. */
+const SUM_MS = 5000;
 
 type ToPrimary =
   | { readonly patchbay: "metrics"; readonly text: string }
@@ -52,7 +54,7 @@ export function shareMetrics(own: () => string): SharedMetrics {
           asked.delete(id);
           resolve(text);
         };
-        const late = setTimeout(() => answer(undefined), 2 * ANSWER_MS);
+        const late = setTimeout(() => answer(undefined), SUM_MS);
         asked.set(id, answer);
         send();
         tell({ patchbay: "sum-metrics", id });
@@ -83,11 +85,16 @@ export function gatherMetrics(): void {
       });
     }
   });
-  cluster.on("exit", ({ id }: Worker) => {
+  // What a worker sent last may arrive after its end: its counts are final once its channel is closed too.
+  const gone = (worker: Worker): void => {
+    const { id } = worker;
+    arrived(id);
+    if (!worker.isDead() || worker.isConnected()) return;
     ended = sumMetrics([], ended, latest.get(id) ?? "");
     latest.delete(id);
-    arrived(id);
-  });
+  };
+  cluster.on("exit", gone);
+  cluster.on("disconnect", gone);
 
   /** Asks all workers but one for their metrics, and waits for those that answer soon. */
   function fresh(but: number): Promise<void> {

@@ -3,9 +3,17 @@ import { environment } from "../config/env.ts";
 import { systemClock } from "./clock.ts";
 import { newId } from "./ids.ts";
 import { nodeRuntime } from "./node-runtime.ts";
+import { printError } from "./print.ts";
 
-/** What this machine gives a gateway; without a `report`, nobody hears what happens. */
-export const nodePlatform = (report: Platform["report"] = () => {}): Platform => ({
+/** Without a `report`, only exceptions are told: where they were raised, as their words may quote a request. */
+const reportTrouble: Platform["report"] = (happening) => {
+  if (happening.type !== "trouble") return;
+  const { error, requestId = "no request", frames } = happening;
+  printError([`patchbay: ${error} (${requestId})`, ...frames.map((frame) => `    ${frame}`)]);
+};
+
+/** What this machine gives a gateway. */
+export const nodePlatform = (report: Platform["report"] = reportTrouble): Platform => ({
   clock: systemClock,
   newId,
   random: Math.random,
