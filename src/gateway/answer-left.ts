@@ -33,6 +33,7 @@ export function answerLeft(job: Job, ended: Ended): AnswerLeft {
     response: isBegun ? responseRecord(job, ended, whole) : undefined,
     seals: seen.seals,
     isPrivate: job.isPrivate,
+    lease: job.lease,
     thoughts: job.isPrivate ? [] : (answer.thoughts?.items() ?? []),
     ...threadLeft(job, ended),
   };

@@ -13,7 +13,7 @@ async function kept(): Promise<MemoryConversations> {
     const id = `chatcmpl-${at}`;
     const completion = { id, model: at % 1200 === 7 ? "rare" : "often" };
     const json = JSON.stringify(completion);
-    await conversations.createConversation({ tenant: "ann", id, at: 0, json, items: [] });
+    await conversations.createConversation({ tenant: "ann", id, json, items: [] });
   }
   return conversations;
 }

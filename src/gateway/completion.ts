@@ -19,7 +19,7 @@ export async function saveCompletion(
   { store }: Pick<GatewayState, "store">,
   { tenant, turn, completion: form }: Job,
   answer: Pick<Answer, "id" | "whole">,
-  { outcome, at }: TurnDone,
+  { outcome }: TurnDone,
 ): Promise<void> {
   const hasEnded = outcome === "completed" || outcome === "incomplete";
   const text = form === undefined || !hasEnded ? undefined : answer.whole();
@@ -28,5 +28,5 @@ export async function saveCompletion(
   const id = answer.id();
   const items = form.messagesIn(turn.body, id);
   const json = JSON.stringify(completion);
-  await store.conversations.createConversation({ tenant, id, at, json, items });
+  await store.conversations.createConversation({ tenant, id, json, items });
 }

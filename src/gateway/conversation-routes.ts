@@ -53,12 +53,12 @@ async function createConversation(context: RequestContext, form: Form): Promise<
   if (state.store === noStore) throw nothingKept();
   const body = readJsonBody(context);
   const id = state.newId("conv");
-  const at = state.clock.date();
+  const created = Math.floor(state.clock.date() / 1000);
   const metadata = readMetadata(body.metadata);
-  const conversation = { id, object: "conversation", created_at: Math.floor(at / 1000), metadata };
+  const conversation = { id, object: "conversation", created_at: created, metadata };
   const items = await readItems(context, form, body.items ?? []);
   const json = JSON.stringify(conversation);
-  await state.store.conversations.createConversation({ tenant, id, at, json, items });
+  await state.store.conversations.createConversation({ tenant, id, json, items });
   sendJson(context, 200, conversation);
 }
 

@@ -73,19 +73,18 @@ async function recallConversation(
 
 /** Has the conversation to itself until it is released, whichever replica others ask. */
 async function hold(
-  { store: { conversations }, clock, newId }: State,
+  { store: { leases }, clock, newId }: State,
   tenant: Tenant,
   id: string,
 ): Promise<HeldConversation> {
-  const lease = { owner: newId("lease"), ms: LEASE_MS };
-  const held = await conversations.leaseConversation(tenant, id, lease);
-  if (held === "missing") throw conversationNotFound(id);
-  if (held === "locked") throw locked(id);
+  const owner = newId("lease");
+  const term = { owner, ms: LEASE_MS };
+  if (!(await leases.take(tenant, id, term))) throw locked(id);
   let cancel = (): void => {};
   const renewLater = (): void => {
     cancel = clock.at(clock.now() + LEASE_MS / 3, () => {
       // What fails is tried again by the next one; two of them may fail before the lease ends.
-      conversations.leaseConversation(tenant, id, lease).catch(() => {});
+      leases.renew(tenant, id, term).catch(() => {});
       renewLater();
     });
   };
@@ -93,12 +92,12 @@ async function hold(
   let isOver = false;
   return {
     id,
-    owner: lease.owner,
+    owner,
     async release() {
       if (isOver) return;
       isOver = true;
       cancel();
-      await conversations.releaseConversation(tenant, id, lease.owner);
+      await leases.release(tenant, id, owner);
     },
   };
 }

@@ -221,7 +221,7 @@ function buildState(config: Config, made: Lasting, before?: GatewayState): Gatew
     readBody: before?.readBody ?? bodyReader(),
     store,
     seals: before?.seals ?? sealBox(store),
-    background: before?.background ?? new BackgroundRuns(store, made.clock, memory),
+    background: before?.background ?? new BackgroundRuns({ ...made, store, memory }),
     running,
     memory,
     limits: limitsOf(config, { clock: made.clock, shared: store.limits }, before),
@@ -253,7 +253,12 @@ async function closed(state: GatewayState, graceMs: number): Promise<void> {
 }
 
 /** Waits for the turns under way; those that outstay the grace are told, not cut. */
-async function drained({ running, clock }: GatewayState, graceMs: number): Promise<void> {
+async function drained(state: GatewayState, graceMs: number): Promise<void> {
+  const { running, background, clock } = state;
   await until(clock, () => running.size === 0, clock.now() + graceMs);
   running.haltAll();
+  await until(clock, () => background.size === 0, clock.now() + SAVE_EVENTS_MS);
 }
+
+/** Maximum time that a stop waits for the events of background answers to be stored. */
+const SAVE_EVENTS_MS = 5000;

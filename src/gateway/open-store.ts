@@ -11,6 +11,9 @@ const DAYS_KEPT = 30;
 /** How much each kind keeps where nothing is said about it. */
 const bytesKept = { memory: 24 * MIB, sqlite: 1024 * MIB, postgres: 10_240 * MIB } as const;
 
+const WAITS =
+  "Expired rows of the store are kept until gateways have run for another 24 hours: the clock seems to have been set, or most rows would be dropped. Check the clock of this machine, or of the PostgreSQL server.";
+
 /** The store that a configuration asks for. */
 export function openStore(
   config: Config["store"],
@@ -33,5 +36,6 @@ export function openStore(
         ? { type: "store", event: "available" }
         : { type: "store", event: "unavailable", fault: fault.code, problem: fault.message },
     );
-  return runtime.openStore(config, { clock, retention, onState });
+  const onWait = (): void => report({ type: "store", event: "waits", problem: WAITS });
+  return runtime.openStore(config, { clock, retention, onState, onWait });
 }

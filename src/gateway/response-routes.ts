@@ -24,9 +24,9 @@ export async function serveResponse(context: RequestContext, forms: Forms): Prom
 
 export async function deleteResponse(context: RequestContext, forms: Forms): Promise<void> {
   const { state, tenant } = context;
-  const { id, isOver } = await shownResponse(context, forms);
-  // One that is still made would be stored again.
-  if (!isOver) await cancelRun(context, forms);
+  const { id } = await foundResponse(context, forms.storage);
+  // Another process that makes it loses the lease, and then ends it.
+  state.background.find(tenant, id)?.cancel(cancelled());
   if (!(await state.store.deleteResponse(tenant, id))) throw notFound(id);
   sendJson(context, 200, { id, object: "response", deleted: true });
 }

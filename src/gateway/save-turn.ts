@@ -1,4 +1,5 @@
 import { noStore } from "../store/none.ts";
+import type { Lease } from "../store/leases.ts";
 import type { ConversationEntry, ResponseRecord, SealOwner, StoredItem } from "../store/store.ts";
 import type { Report, TurnDone } from "../telemetry/happening.ts";
 import type { Decision } from "../turn/decision.ts";
@@ -30,6 +31,8 @@ export type AnswerLeft = {
   readonly seals: readonly string[];
   /** Whether it may be continued on its own connection alone. */
   readonly isPrivate: boolean;
+  /** The lease that its writes depend on. */
+  readonly lease?: Lease | undefined;
   /** What was thought before its calls, for clients that do not give it back. */
   readonly thoughts: readonly StoredItem[];
 };
@@ -49,12 +52,15 @@ export function saveTurn(
   conversation?: ConversationEntry,
 ): Saving {
   if (store === noStore) return false;
-  const failed = (error: unknown): false => {
-    reportLost(error, report, done.requestId);
-    return false;
-  };
   const usage = usageEntry(done, config);
   const { at } = done;
+  const failed = (error: unknown): false => {
+    reportLost(error, report, done.requestId);
+    // The usage of the turn still counts.
+    if (error instanceof Fault && error.code === "store.superseded")
+      store.saveTurn({ tenant, at, items: none, seals: none, usage })?.catch(() => {});
+    return false;
+  };
   const turn =
     answer === undefined
       ? { tenant, at, items: none, seals: none, usage }
@@ -68,6 +74,7 @@ export function saveTurn(
           plan: keptPlan(answer.round, answer),
           seals: sealOwners(answer),
           isPrivate: answer.isPrivate,
+          lease: answer.lease,
           conversation,
           usage,
         };

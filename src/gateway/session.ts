@@ -52,6 +52,7 @@ export class Session {
       deleteResponse: (tenant, id) => store.deleteResponse(tenant, id),
       sumUsage: (tenant, start, end) => store.sumUsage(tenant, start, end),
       conversations: store.conversations,
+      leases: store.leases,
       secret: (name, made) => store.secret(name, made),
       close: () => store.close(),
     };
@@ -72,11 +73,11 @@ export class Session {
 
   /** What a turn leaves behind that may not be stored stays here; the rest is stored as ever. */
   #save(store: Store, turn: StoredTurn, maxBytes: number): Promise<void> | undefined {
-    const { answerId: id, response, at, items, isPrivate } = turn;
+    const { answerId: id, response, items, isPrivate } = turn;
     if (isPrivate !== true && store !== noStore) return store.saveTurn(turn);
     // Nobody else keeps it either, so that its origin is of no use.
     if (id !== undefined && response !== undefined)
-      this.#keep({ ...response, id, at, items, origin: undefined }, maxBytes);
+      this.#keep({ ...response, id, items, origin: undefined }, maxBytes);
     return store.saveTurn({ ...turn, items: [], response: undefined });
   }
 
@@ -122,7 +123,7 @@ export class Session {
     const own = new Map<string, FoundItem>();
     for (const id of ids) {
       const item = this.#items.get(id);
-      if (item !== undefined) own.set(id, { ...item, at: 0 });
+      if (item !== undefined) own.set(id, item);
     }
     const others = ids.filter((id) => !own.has(id));
     const found = others.length === 0 ? undefined : await store.findItems(tenant, others, maxBytes);

@@ -31,18 +31,40 @@ export async function shownResponse(
   context: RequestContext,
   { storage, form }: Forms,
 ): Promise<{ readonly shown: string; readonly isOver: boolean; readonly id: string }> {
-  const { id, at, json, shared, items } = await foundResponse(context, storage);
+  const { id, json, shared, items } = await foundResponse(context, storage);
   const show = (text: string): string =>
     storage.shownAnswer({ json: text, shared, items: items.map((item) => item.json) });
   if (form === undefined) return { id, shown: show(json), isOver: true };
   const { isBackground, isOver } = form.stateOf(json);
   if (!isBackground || isOver) return { id, shown: show(json), isOver: true };
   const { state, tenant } = context;
-  if (await state.background.isMade(tenant, id, at)) return { id, shown: show(json), isOver };
+  if (await state.background.isMade(tenant, id)) return { id, shown: show(json), isOver };
   // It may have ended while that was asked.
   const later = await foundResponse(context, storage);
-  if (form.stateOf(later.json).isOver) return shownResponse(context, { storage });
-  return { id, shown: show(form.failed(json, lost())), isOver: true };
+  if (form.stateOf(later.json).isOver || (await giveUp(context, { storage, form })))
+    return shownResponse(context, { storage });
+  return { id, shown: show(json), isOver };
+}
+
+/** Stores that an answer is lost; its process can then store nothing more of it. False: its process is there after all. */
+async function giveUp(
+  context: RequestContext,
+  { storage, form }: { readonly storage: StorageForm; readonly form: BackgroundForm },
+): Promise<boolean> {
+  const { state, tenant } = context;
+  const { background, store, clock } = state;
+  const lease = await background.takeOver(tenant, idOf(context));
+  if (lease === undefined) return false;
+  try {
+    const { id, items, json, ...response } = await foundResponse(context, storage);
+    if (form.stateOf(json).isOver) return true;
+    const failed = { ...response, json: form.failed(json, lost()) };
+    const answer = { tenant, at: clock.date(), answerId: id, items, seals: [], response: failed };
+    await store.saveTurn({ ...answer, lease });
+    return true;
+  } finally {
+    await background.release(tenant, lease);
+  }
 }
 
 const lost = (): Fault =>

@@ -1,6 +1,7 @@
 import type { CompletionForm, DoorDialect } from "../dialects/dialect.ts";
 import { dropSource } from "../dialects/shared/source-text.ts";
 import { summary } from "../tools/plan/plan.ts";
+import type { Lease } from "../store/leases.ts";
 import {
   type DisclosureFigures,
   type Outcome,
@@ -62,6 +63,8 @@ export type Job = {
   readonly isPrivate: boolean;
   /** The id of the answer, where it is known before. */
   readonly answerId?: string | undefined;
+  /** The lease of an answer that is made in the background. */
+  readonly lease?: Lease | undefined;
   /** The turn for the upstream that keeps what it refers to. */
   readonly referring?: ReferringTurn | undefined;
   readonly added: Added;

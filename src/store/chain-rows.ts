@@ -10,8 +10,6 @@ export type ChainRow = {
   readonly id: string;
   /** Where `place` is BEFORE_PLACE, items of earlier turns separated by commas; null where there are too many. */
   readonly json: string | null;
-  /** Of turns alone. */
-  readonly at: number | null;
   /** The response that goes before. */
   readonly previous: string | null;
   readonly inputs: number | null;
@@ -56,14 +54,13 @@ export function responseIn(
 ): StoredResponse | undefined {
   const row = rows.find(({ place }) => place === RESPONSE_PLACE);
   if (row === undefined) return undefined;
-  const { id, at, previous, json, inputs, origin } = row;
+  const { id, previous, json, inputs, origin } = row;
   const inOrder = rows
     .filter(({ place }) => place >= FIRST_ITEM_PLACE)
     .toSorted((a, b) => a.place - b.place)
     .flatMap((item) => splitRow({ id: item.id, json: item.json ?? "" }));
   return {
     id,
-    at: at ?? 0,
     previous: previous ?? undefined,
     input: inOrder.slice(0, inputs ?? 0),
     items: inOrder.slice(inputs ?? 0),

@@ -1,4 +1,3 @@
-import { Fault } from "../turn/fault.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { StoredItem } from "./store.ts";
 
@@ -18,19 +17,11 @@ export type ConversationStore = {
   loadConversation(tenant: Tenant, id: string, maxBytes: number): Promise<FoundConversation>;
   /** False if there is no such item. */
   deleteConversationItem(tenant: Tenant, id: string, item: string): Promise<boolean>;
-  /**
-   * Reserves a conversation for one turn, for as long as `ms`. Whoever has it
-   * may renew it; a lease that is not renewed ends by itself, so that one whose
-   * owner is gone holds nobody up.
-   */
-  leaseConversation(tenant: Tenant, id: string, lease: Lease): Promise<LeaseState>;
-  releaseConversation(tenant: Tenant, id: string, owner: string): Promise<void>;
 };
 
 export type NewConversation = {
   readonly tenant: Tenant;
   readonly id: string;
-  readonly at: number;
   /** What is said of it beside its items. */
   readonly json: string;
   readonly items: readonly StoredItem[];
@@ -66,13 +57,3 @@ export type FoundList =
     }
   /** There is nothing with the id `after`. */
   | { readonly type: "missing" };
-
-export type Lease = { readonly owner: string; readonly ms: number };
-export type LeaseState = "held" | "locked" | "missing";
-
-/** A lease that was not renewed in time, and that another turn has had since. */
-export const lostLease = (): Fault =>
-  new Fault(
-    "store.refused",
-    "Another turn has had the conversation of this one meanwhile, since the store could not be reached for longer than a lease lasts; send the request again.",
-  );

@@ -1,12 +1,9 @@
-import type { Clock } from "../turn/clock.ts";
 import { isStorableId } from "../turn/item-ids.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type {
   ConversationStore,
   FoundConversation,
   FoundList,
-  Lease,
-  LeaseState,
   ListQuery,
   NewConversation,
   StoredConversation,
@@ -14,8 +11,8 @@ import type {
 import type { Database } from "./database.ts";
 import type { StoredItem } from "./store.ts";
 
-/** What a query for one row goes by. Rows from before `since` have expired. */
-export type RowKey = { readonly tenant: Tenant; readonly id: string; readonly since: number };
+/** What a query for one row goes by. */
+export type RowKey = { readonly tenant: Tenant; readonly id: string };
 
 export type ReadOne = <Found>(
   tenant: Tenant,
@@ -26,13 +23,10 @@ export type ReadOne = <Found>(
 
 export type ConversationsOptions = {
   readonly database: Database;
-  readonly clock: Pick<Clock, "date">;
   /** Asks for what has one id, such as can be stored; any other is as unknown as one that never was. */
   readonly readOne: ReadOne;
   /** Asks when all that the tenant has queued is written, and not for too long. */
   readonly read: <Found>(tenant: Tenant, ask: () => Promise<Found>) => Promise<Found>;
-  /** Asks at once, and not for too long. */
-  readonly askNow: <Found>(ask: () => Promise<Found>) => Promise<Found>;
 };
 
 /** Conversations in a database. */
@@ -64,15 +58,14 @@ export class DatabaseConversations implements ConversationStore {
 
   listConversations(tenant: Tenant, query: ListQuery): Promise<FoundList> {
     const missing: FoundList = { type: "missing" };
-    return this.#ask(tenant, query.after ?? query.prefix, missing, (database, { since }) =>
-      database.listConversations({ ...query, tenant, since }),
+    return this.#ask(tenant, query.after ?? query.prefix, missing, (database) =>
+      database.listConversations({ ...query, tenant }),
     );
   }
 
   addConversationItems(tenant: Tenant, id: string, items: readonly StoredItem[]): Promise<boolean> {
-    const at = this.#options.clock.date();
     return this.#ask(tenant, id, false, (database, key) =>
-      database.addConversationItems({ ...key, items, at }),
+      database.addConversationItems({ ...key, items }),
     );
   }
 
@@ -88,19 +81,6 @@ export class DatabaseConversations implements ConversationStore {
     return this.#ask(tenant, id, false, (database, key) =>
       database.deleteConversationItem({ ...key, item }),
     );
-  }
-
-  leaseConversation(tenant: Tenant, id: string, { owner, ms }: Lease): Promise<LeaseState> {
-    const now = this.#options.clock.date();
-    return this.#ask<LeaseState>(tenant, id, "missing", (database, key) =>
-      database.leaseConversation({ ...key, owner, now, until: now + ms }),
-    );
-  }
-
-  /** What is queued is not waited for: whoever releases a conversation has waited for its own. */
-  releaseConversation(tenant: Tenant, id: string, owner: string): Promise<void> {
-    const { database, askNow } = this.#options;
-    return askNow(() => database.releaseConversation({ tenant, id, owner }));
   }
 
   #ask<Found>(

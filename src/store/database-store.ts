@@ -6,6 +6,7 @@ import type { Fields } from "../turn/turn.ts";
 import type { ConversationStore } from "./conversations.ts";
 import { DatabaseConversations, type RowKey } from "./database-conversations.ts";
 import type { Batch, Database } from "./database.ts";
+import type { LeaseStore, Renewal } from "./leases.ts";
 import { PLANS_SHARE } from "./memory.ts";
 import { recordOf, type SharedRecord } from "./record.ts";
 import type {
@@ -17,6 +18,7 @@ import type {
   StoredTurn,
   SharedLimits,
 } from "./store.ts";
+import { SWEEP_MS } from "./age-watch.ts";
 import { HOUR_MS, HOURS_KEPT, type UsageRow } from "./usage-sums.ts";
 import { WriteQueue } from "./write-queue.ts";
 
@@ -26,13 +28,14 @@ export type StoreOptions = {
   readonly gatherMs?: number | undefined;
   /** What is wrong with the database; undefined: it is well again. */
   readonly onState?: ((fault: Fault | undefined) => void) | undefined;
+  /** Called when a sweep begins to keep expired rows because the clock may have been set. */
+  readonly onWait?: (() => void) | undefined;
 };
 
 /** Stored answers end by so much later at most. */
 const GATHER_MS = 20;
 /** How long a request waits for the store. */
 const READ_MS = 10_000;
-const SWEEP_MS = 10 * 60_000;
 /** Of what may be kept, how much is written before it is looked whether it is too much. */
 const SWEEP_SHARE = 1 / 32;
 
@@ -41,10 +44,13 @@ export class DatabaseStore implements Store {
   readonly conversations: ConversationStore;
   readonly #database: Database;
   readonly limits: SharedLimits;
+  readonly leases: LeaseStore;
   readonly #clock: Clock;
   readonly #retention: Retention;
   readonly #queue: WriteQueue;
   readonly #maxPlanBytes: number;
+  readonly #onWait: () => void;
+  #waits = false;
   #written = { bytes: 0, planBytes: 0 };
   /** What has been counted among what is written: it is stored once. */
   readonly #sharedBefore = new WeakSet<SharedRecord>();
@@ -56,17 +62,17 @@ export class DatabaseStore implements Store {
     const { clock, retention, gatherMs = GATHER_MS, onState = () => {} } = options;
     this.limits = { spend: (spent) => database.spend(spent) };
     this.#database = database;
+    this.#onWait = options.onWait ?? (() => {});
     this.#clock = clock;
     this.#retention = retention;
     this.#maxPlanBytes = retention.maxBytes * PLANS_SHARE;
     const write = (batch: Batch): Promise<void> => this.#write(batch);
     this.#queue = new WriteQueue({ clock, write, gatherMs, onState });
+    this.leases = this.#leasesIn(database);
     this.conversations = new DatabaseConversations({
       database,
-      clock,
       readOne: (tenant, id, none, ask) => this.#readOne(tenant, id, none, ask),
       read: (tenant, ask) => this.#read(tenant, ask),
-      askNow: (ask) => this.#bounded(ask),
     });
   }
 
@@ -87,10 +93,7 @@ export class DatabaseStore implements Store {
 
   findItems(tenant: Tenant, ids: readonly string[], maxBytes: number): Promise<FoundItems> {
     const known = ids.filter(isStorableId);
-    const since = this.#since();
-    return this.#read(tenant, () =>
-      this.#database.findItems({ tenant, ids: known, since, maxBytes }),
-    );
+    return this.#read(tenant, () => this.#database.findItems({ tenant, ids: known, maxBytes }));
   }
 
   findPlan(tenant: Tenant, id: string): Promise<Fields | undefined> {
@@ -99,8 +102,7 @@ export class DatabaseStore implements Store {
 
   findSealOwners(tenant: Tenant, seals: readonly string[]): Promise<ReadonlyMap<string, string>> {
     const known = seals.filter(isStorableId);
-    const since = this.#since();
-    return this.#read(tenant, () => this.#database.findSealOwners({ tenant, seals: known, since }));
+    return this.#read(tenant, () => this.#database.findSealOwners({ tenant, seals: known }));
   }
 
   findResponse(tenant: Tenant, id: string): Promise<StoredResponse | undefined> {
@@ -126,15 +128,26 @@ export class DatabaseStore implements Store {
     return this.#bounded(() => this.#database.secret({ name, made }));
   }
 
+  /** Leases do not wait for queued writes: a write may take longer than a lease lasts. */
+  #leasesIn(database: Database): LeaseStore {
+    const ask = <Found>(id: string, none: Found, run: () => Promise<Found>): Promise<Found> =>
+      isStorableId(id) ? this.#bounded(run) : Promise.resolve(none);
+    return {
+      take: (tenant, id, term) => ask(id, true, () => database.takeLease({ tenant, id, ...term })),
+      renew: (tenant, id, term) =>
+        ask<Renewal>(id, "lost", () => database.renewLease({ tenant, id, ...term })),
+      isHeld: (tenant, id) => ask(id, false, () => database.isLeaseHeld({ tenant, id })),
+      askToStop: (tenant, id) => ask(id, undefined, () => database.askToStop({ tenant, id })),
+      release: (tenant, id, owner) =>
+        ask(id, undefined, () => database.releaseLease({ tenant, id, owner })),
+    };
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#cancelSweep?.();
     await this.#queue.close();
     await this.#database.close();
-  }
-
-  #since(): number {
-    return this.#clock.date() - this.#retention.maxAgeMs;
   }
 
   /** An id that no row can have is as unknown as any other, and no database is asked. */
@@ -145,8 +158,7 @@ export class DatabaseStore implements Store {
     ask: (key: RowKey) => Promise<Found>,
   ): Promise<Found> {
     if (!isStorableId(id)) return Promise.resolve(none);
-    const since = this.#since();
-    return this.#read(tenant, () => ask({ tenant, id, since }));
+    return this.#read(tenant, () => ask({ tenant, id }));
   }
 
   #read<Found>(tenant: Tenant, ask: () => Promise<Found>): Promise<Found> {
@@ -212,10 +224,16 @@ export class DatabaseStore implements Store {
     if (this.#isSweeping || this.#isClosed) return;
     this.#isSweeping = true;
     this.#written = { bytes: 0, planBytes: 0 };
-    const usageSince = this.#clock.date() - HOURS_KEPT * HOUR_MS;
-    const bounds = { since: this.#since(), usageSince, ...this.#bounds() };
+    const maxUsageAgeMs = HOURS_KEPT * HOUR_MS;
+    const { maxAgeMs } = this.#retention;
+    const bounds = { maxAgeMs, maxUsageAgeMs, ...this.#bounds() };
     try {
-      while (!this.#isClosed && (await this.#database.sweep(bounds)));
+      for (let more = true; more && !this.#isClosed;) {
+        const swept = await this.#database.sweep(bounds);
+        if (swept.waits && !this.#waits) this.#onWait();
+        this.#waits = swept.waits;
+        ({ more } = swept);
+      }
     } finally {
       this.#isSweeping = false;
       this.#sweepLater();

@@ -4,21 +4,16 @@ import type { TurnRecord } from "./record.ts";
 import type {
   FoundConversation,
   FoundList,
-  LeaseState,
   ListQuery,
   NewConversation,
   StoredConversation,
 } from "./conversations.ts";
+import type { LeaseTerm, Renewal } from "./leases.ts";
 import type { StoredItem } from "./store.ts";
 import type { FoundChain, FoundItems, Spent, StoredResponse } from "./store.ts";
 import type { UsageRow } from "./usage-sums.ts";
 
-/** What every query says: whose rows, and how old they may be. */
-type Scope = {
-  readonly tenant: Tenant;
-  /** Rows from before this moment have expired. */
-  readonly since: number;
-};
+type Scope = { readonly tenant: Tenant };
 
 export type ItemsQuery = Scope & { readonly ids: readonly string[]; readonly maxBytes: number };
 export type IdQuery = Scope & { readonly id: string };
@@ -31,27 +26,26 @@ export type UsageQuery = {
 };
 
 export type UpdateConversationQuery = IdQuery & { readonly json: string };
-export type AddItemsQuery = IdQuery & {
-  readonly items: readonly StoredItem[];
-  readonly at: number;
-};
+export type AddItemsQuery = IdQuery & { readonly items: readonly StoredItem[] };
 export type LoadConversationQuery = IdQuery & { readonly maxBytes: number };
 export type ConversationItemQuery = IdQuery & { readonly item: string };
 export type ListConversationsQuery = Scope & ListQuery;
-export type LeaseQuery = IdQuery & {
-  readonly owner: string;
-  readonly now: number;
-  readonly until: number;
-};
-export type ReleaseQuery = Pick<LeaseQuery, "tenant" | "id" | "owner">;
+export type LeaseQuery = IdQuery & LeaseTerm;
 export type SecretQuery = { readonly name: string; readonly made: string };
 
-/** What may be kept, for a sweep. */
+/** What may be kept, for a sweep. Ages are by the database's clock. */
 export type SweepBounds = {
-  readonly since: number;
-  readonly usageSince: number;
+  readonly maxAgeMs: number;
+  readonly maxUsageAgeMs: number;
   readonly maxBytes: number;
   readonly maxPlanBytes: number;
+};
+
+export type Swept = {
+  /** True if there is more to drop. */
+  readonly more: boolean;
+  /** True if expired rows are kept because the clock may have been set. */
+  readonly waits: boolean;
 };
 
 /** Turns that are written together. A batch that is written a second time, since nobody knows what became of the first, changes nothing. */
@@ -66,27 +60,34 @@ export type ConversationOperations = {
   addConversationItems(query: AddItemsQuery): boolean;
   loadConversation(query: LoadConversationQuery): FoundConversation;
   deleteConversationItem(query: ConversationItemQuery): boolean;
-  leaseConversation(query: LeaseQuery): LeaseState;
-  releaseConversation(query: ReleaseQuery): void;
   secret(query: SecretQuery): string;
 };
 
-/** Each takes one value, so that a call is a message. None retries; each error is a Fault. */
-export type Operations = ConversationOperations & {
-  /** All of the batch or nothing of it: false where a shared text of which only the digest is given is not there. */
-  write(batch: Batch): boolean;
-  findItems(query: ItemsQuery): FoundItems;
-  findPlan(query: IdQuery): Fields | undefined;
-  findSealOwners(query: SealsQuery): ReadonlyMap<string, string>;
-  findResponse(query: IdQuery): StoredResponse | undefined;
-  loadChain(query: ChainQuery): FoundChain;
-  deleteResponse(query: IdQuery): boolean;
-  sumUsage(query: UsageQuery): readonly UsageRow[];
-  /** Takes what was spent off the quotas of tenants; their levels, in the same order. */
-  spend(spent: readonly Spent[]): readonly number[];
-  /** Drops some of what is too old or too much; whether there is more to drop. */
-  sweep(bounds: SweepBounds): boolean;
+export type LeaseOperations = {
+  takeLease(query: LeaseQuery): boolean;
+  renewLease(query: LeaseQuery): Renewal;
+  isLeaseHeld(query: IdQuery): boolean;
+  askToStop(query: IdQuery): void;
+  releaseLease(query: IdQuery & { readonly owner: string }): void;
 };
+
+/** Each takes one value, so that a call is a message. None retries; each error is a Fault. */
+export type Operations = ConversationOperations &
+  LeaseOperations & {
+    /** All of the batch or nothing of it. Throws a Fault if the owner of a lease has lost it; false where a shared text of which only the digest is given is not there. */
+    write(batch: Batch): boolean;
+    findItems(query: ItemsQuery): FoundItems;
+    findPlan(query: IdQuery): Fields | undefined;
+    findSealOwners(query: SealsQuery): ReadonlyMap<string, string>;
+    findResponse(query: IdQuery): StoredResponse | undefined;
+    loadChain(query: ChainQuery): FoundChain;
+    deleteResponse(query: IdQuery): boolean;
+    sumUsage(query: UsageQuery): readonly UsageRow[];
+    /** Takes what was spent off the quotas of tenants; their levels, in the same order. */
+    spend(spent: readonly Spent[]): readonly number[];
+    /** Drops some of what is too old or too much. */
+    sweep(bounds: SweepBounds): Swept;
+  };
 
 /** A database that rows are written to and read from. It connects with the first call, and again after it was lost. */
 export type Database = {

@@ -6,7 +6,6 @@ export type ItemRow = {
   readonly id: string;
   readonly json: string | null;
   readonly origin: string | null;
-  readonly at: number;
 };
 
 /** The rows of one query as items, in the order in which their ids were asked for. */
@@ -19,8 +18,8 @@ export function itemsInOrder(
   for (const id of ids) {
     const found = itemIn(byId, id);
     if (found === undefined) continue;
-    const { origin, at } = found.row;
-    items.set(id, { id, json: found.json, at, ...(origin !== null && { origin }) });
+    const { origin } = found.row;
+    items.set(id, { id, json: found.json, ...(origin !== null && { origin }) });
   }
   return items;
 }

@@ -47,12 +47,12 @@ const ENTRY_BYTES = 256;
 
 /** The answers of past turns with their items, by tenant, as long as the process lives. */
 export class MemoryAnswers {
-  readonly #clock: Pick<Clock, "date">;
+  readonly #clock: Pick<Clock, "now">;
   readonly #retention: Retention;
   readonly #blocks: TextBlocks;
   readonly #kept: TenantSegments<Answers>;
 
-  constructor(clock: Pick<Clock, "date">, retention: Retention) {
+  constructor(clock: Pick<Clock, "now">, retention: Retention) {
     this.#clock = clock;
     this.#retention = retention;
     this.#blocks = new TextBlocks(retention.maxBytes / SEGMENTS);
@@ -75,7 +75,7 @@ export class MemoryAnswers {
 
   /** One segment takes it all, so that it is also dropped whole. */
   save(turn: StoredTurn): void {
-    const { tenant, at, answerId: id, items, response, seals } = turn;
+    const { tenant, answerId: id, items, response, seals } = turn;
     if (items.length === 0 && seals.length === 0 && response === undefined) return;
     const input = response?.input ?? none;
     const length = lengthOf(input) + lengthOf(items);
@@ -91,7 +91,7 @@ export class MemoryAnswers {
       start: block.add(text),
       bytes: text.length,
       id,
-      at,
+      at: this.#clock.now(),
       shared,
       length,
       continues: response?.previous !== undefined,
@@ -185,7 +185,7 @@ export class MemoryAnswers {
   }
 
   #isFresh({ at }: KeptTurn): boolean {
-    return this.#clock.date() - at <= this.#retention.maxAgeMs;
+    return this.#clock.now() - at <= this.#retention.maxAgeMs;
   }
 }
 
@@ -222,18 +222,17 @@ function unpackOnce(): (turn: KeptTurn) => ReadonlyMap<string, FoundItem> {
 
 function itemsOf(turn: KeptTurn): ReadonlyMap<string, FoundItem> {
   const { items, response } = unpackTurn(turn.block.read(turn));
-  const { at } = turn;
   const origin = response?.origin;
   const found = new Map<string, FoundItem>();
   for (const item of [...(response?.input ?? none), ...items])
-    found.set(item.id, { ...item, at, ...(origin !== undefined && { origin }) });
+    found.set(item.id, { ...item, ...(origin !== undefined && { origin }) });
   return found;
 }
 
 function responseOf(turn: KeptTurn): StoredResponse {
-  const { id = "", at, shared } = turn;
+  const { id = "", shared } = turn;
   const { items, response } = unpackTurn(turn.block.read(turn));
-  return { input: none, json: "", ...response, ...(shared && { shared }), id, at, items };
+  return { input: none, json: "", ...response, ...(shared && { shared }), id, items };
 }
 
 /** The items of turns that are given newest first. */

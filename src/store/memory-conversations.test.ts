@@ -17,7 +17,6 @@ const create = (
   conversations.createConversation({
     tenant,
     id,
-    at: 0,
     json: "{}",
     items: length === 0 ? [] : [{ id: "item", json: "x".repeat(length) }],
   });

@@ -2,18 +2,15 @@ import type { Clock } from "../turn/clock.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import {
   KIND_LENGTH,
-  lostLease,
   type ConversationStore,
   type FoundConversation,
   type FoundList,
-  type Lease,
-  type LeaseState,
   type ListQuery,
   type NewConversation,
   type StoredConversation,
 } from "./conversations.ts";
 import { CreationOrder } from "./creation-order.ts";
-import type { ConversationEntry, Retention, StoredItem } from "./store.ts";
+import type { Retention, StoredItem } from "./store.ts";
 
 type Kept = {
   readonly tenant: Tenant;
@@ -25,7 +22,6 @@ type Kept = {
   bytes: number;
   /** When it was last written to. */
   at: number;
-  lease?: { readonly owner: string; readonly until: number } | undefined;
 };
 
 /** What one tenant has. Those last written to are at the end. */
@@ -41,17 +37,23 @@ const LEFT = 63 / 64;
 
 /** Conversations that live as long as the process. */
 export class MemoryConversations implements ConversationStore {
-  readonly #clock: Pick<Clock, "date">;
+  readonly #clock: Pick<Clock, "now">;
   readonly #retention: Retention;
+  readonly #onDelete: (tenant: Tenant, id: string) => void;
   readonly #tenants = new Map<Tenant, Holding>();
   /** The ids of each tenant and kind. */
   readonly #inOrder = new Map<string, CreationOrder>();
   #bytes = 0;
   #made = 0;
 
-  constructor(clock: Pick<Clock, "date">, retention: Retention) {
+  constructor(
+    clock: Pick<Clock, "now">,
+    retention: Retention,
+    onDelete: (tenant: Tenant, id: string) => void = () => {},
+  ) {
     this.#clock = clock;
     this.#retention = retention;
+    this.#onDelete = onDelete;
   }
 
   async createConversation({ tenant, id, json, items }: NewConversation): Promise<void> {
@@ -78,7 +80,10 @@ export class MemoryConversations implements ConversationStore {
 
   async deleteConversation(tenant: Tenant, id: string): Promise<boolean> {
     const kept = this.#find(tenant, id);
-    if (kept !== undefined) this.#drop(kept);
+    if (kept !== undefined) {
+      this.#drop(kept);
+      this.#onDelete(tenant, id);
+    }
     return kept !== undefined;
   }
 
@@ -125,24 +130,8 @@ export class MemoryConversations implements ConversationStore {
     return true;
   }
 
-  async leaseConversation(tenant: Tenant, id: string, { owner, ms }: Lease): Promise<LeaseState> {
-    const kept = this.#find(tenant, id);
-    if (kept === undefined) return "missing";
-    const now = this.#clock.date();
-    if (kept.lease !== undefined && kept.lease.owner !== owner && kept.lease.until > now)
-      return "locked";
-    kept.lease = { owner, until: now + ms };
-    return "held";
-  }
-
-  checkLease(tenant: Tenant, { id, owner }: ConversationEntry): void {
-    const kept = this.#find(tenant, id);
-    if (kept !== undefined && kept.lease?.owner !== owner) throw lostLease();
-  }
-
-  async releaseConversation(tenant: Tenant, id: string, owner: string): Promise<void> {
-    const kept = this.#find(tenant, id);
-    if (kept?.lease?.owner === owner) kept.lease = undefined;
+  isKept(tenant: Tenant, id: string): boolean {
+    return this.#find(tenant, id) !== undefined;
   }
 
   #look(tenant: Tenant, id: string): Kept | undefined {
@@ -151,7 +140,7 @@ export class MemoryConversations implements ConversationStore {
 
   #find(tenant: Tenant, id: string): Kept | undefined {
     const kept = this.#look(tenant, id);
-    if (kept === undefined || this.#clock.date() - kept.at <= this.#retention.maxAgeMs) return kept;
+    if (kept === undefined || this.#clock.now() - kept.at <= this.#retention.maxAgeMs) return kept;
     this.#drop(kept);
     return undefined;
   }
@@ -182,7 +171,7 @@ export class MemoryConversations implements ConversationStore {
     );
     const holding = this.#tenants.get(tenant) ?? { bytes: 0, byId: new Map<string, Kept>() };
     this.#tenants.set(tenant, holding);
-    holding.byId.set(id, { ...kept, bytes, at: this.#clock.date() });
+    holding.byId.set(id, { ...kept, bytes, at: this.#clock.now() });
     holding.bytes += bytes;
     this.#bytes += bytes;
     const { maxBytes } = this.#retention;

@@ -1,7 +1,7 @@
 import type { Clock } from "../turn/clock.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Fields } from "../turn/turn.ts";
-import type { ConversationStore } from "./conversations.ts";
+import { MemoryLeases } from "./leases.ts";
 import { MemoryAnswers } from "./memory-answers.ts";
 import { MemoryConversations } from "./memory-conversations.ts";
 import { TenantSegments } from "./segments.ts";
@@ -34,32 +34,34 @@ const ENTRY_BYTES = 256;
 
 const done = Promise.resolve();
 
-/** A store that lives as long as the process. A write is over when its call returns. */
+/**
+ * A store that lives as long as the process. A write is over when its call returns.
+ * Ages go by the clock of the process, which is never set.
+ */
 export class MemoryStore implements Store {
-  readonly #conversations: MemoryConversations;
+  readonly conversations: MemoryConversations;
+  readonly leases: MemoryLeases;
   readonly #secrets = new Map<string, string>();
-  readonly #clock: Pick<Clock, "date">;
+  readonly #clock: Pick<Clock, "now">;
   readonly #maxAgeMs: number;
   readonly #answers: MemoryAnswers;
   readonly #plans: TenantSegments<Plans>;
   readonly #usage = usageSums();
 
-  constructor(clock: Pick<Clock, "date">, { maxBytes, maxAgeMs } = memoryRetention) {
+  constructor(clock: Pick<Clock, "now">, { maxBytes, maxAgeMs } = memoryRetention) {
     const plansBytes = maxBytes * PLANS_SHARE;
     const conversationsBytes = maxBytes * CONVERSATIONS_SHARE;
     this.#clock = clock;
+    this.leases = new MemoryLeases(clock);
     this.#maxAgeMs = maxAgeMs;
     const answersBytes = maxBytes - plansBytes - conversationsBytes;
     this.#answers = new MemoryAnswers(clock, { maxBytes: answersBytes, maxAgeMs });
-    this.#conversations = new MemoryConversations(clock, {
-      maxBytes: conversationsBytes,
-      maxAgeMs,
-    });
+    this.conversations = new MemoryConversations(
+      clock,
+      { maxBytes: conversationsBytes, maxAgeMs },
+      (tenant, id) => this.leases.drop(tenant, id),
+    );
     this.#plans = new TenantSegments({ maxBytes: plansBytes, maxAgeMs }, clock, () => new Map());
-  }
-
-  get conversations(): ConversationStore {
-    return this.#conversations;
   }
 
   start(): void {}
@@ -67,14 +69,17 @@ export class MemoryStore implements Store {
   trouble(): undefined {}
 
   saveTurn(turn: StoredTurn): Promise<void> | undefined {
-    const { tenant, at, answerId, plan, conversation } = turn;
-    if (conversation !== undefined) this.#conversations.checkLease(tenant, conversation);
-    if (turn.usage !== undefined) this.#usage.add(tenant, at, turn.usage);
+    const { tenant, answerId, plan, conversation, lease } = turn;
+    if (lease !== undefined) this.leases.check(tenant, lease);
+    if (conversation !== undefined && this.conversations.isKept(tenant, conversation.id))
+      this.leases.check(tenant, conversation);
+    const at = this.#clock.now();
+    if (turn.usage !== undefined) this.#usage.add(tenant, turn.at, turn.usage);
     if (answerId !== undefined && plan !== undefined)
       this.#plans.open(tenant, plan.bytes + ENTRY_BYTES)?.set(answerId, { at, value: plan });
     this.#answers.save(turn);
     if (conversation !== undefined)
-      void this.#conversations.addConversationItems(tenant, conversation.id, conversation.items);
+      void this.conversations.addConversationItems(tenant, conversation.id, conversation.items);
     return undefined;
   }
 
@@ -102,7 +107,10 @@ export class MemoryStore implements Store {
 
   deleteResponse(tenant: Tenant, id: string): Promise<boolean> {
     const isKnown = this.#answers.delete(tenant, id);
-    if (isKnown) for (const plans of this.#plans.contents(tenant)) plans.delete(id);
+    if (isKnown) {
+      this.leases.drop(tenant, id);
+      for (const plans of this.#plans.contents(tenant)) plans.delete(id);
+    }
     return Promise.resolve(isKnown);
   }
 
@@ -121,6 +129,6 @@ export class MemoryStore implements Store {
   }
 
   #isFresh({ at }: { readonly at: number }): boolean {
-    return this.#clock.date() - at <= this.#maxAgeMs;
+    return this.#clock.now() - at <= this.#maxAgeMs;
   }
 }

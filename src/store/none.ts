@@ -24,8 +24,13 @@ export const noStore: Store = {
     addConversationItems: () => Promise.resolve(false),
     loadConversation: () => Promise.resolve({ type: "missing" }),
     deleteConversationItem: () => Promise.resolve(false),
-    leaseConversation: () => Promise.resolve("missing"),
-    releaseConversation: () => done,
+  },
+  leases: {
+    take: () => Promise.resolve(true),
+    renew: () => Promise.resolve("held"),
+    isHeld: () => Promise.resolve(false),
+    askToStop: () => done,
+    release: () => done,
   },
   async secret(name, made) {
     const known = secrets.get(name);

@@ -6,6 +6,7 @@ import type { SharedText } from "../turn/shared-text.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Fields } from "../turn/turn.ts";
 import { joinGroups } from "./item-groups.ts";
+import type { Lease } from "./leases.ts";
 import type { ConversationEntry, StoredItem, StoredTurn, UsageEntry } from "./store.ts";
 
 /** What a turn leaves behind, as the rows of a database: texts and numbers, and nothing that has to be called. */
@@ -33,6 +34,7 @@ export type TurnRecord = {
   /** Pairs of seal and upstream. */
   readonly seals: readonly (readonly [string, string])[];
   readonly conversation: ConversationEntry | null;
+  readonly lease: Lease | null;
   readonly usage: UsageEntry | undefined;
 };
 
@@ -84,6 +86,7 @@ export function recordOf(turn: StoredTurn, maxPlanBytes: number): TurnRecord {
     planBytes: plan?.bytes ?? 0,
     seals: seals.map(({ seal, upstream }) => [seal, upstream]),
     conversation: conversation ?? null,
+    lease: turn.lease ?? null,
     usage: usage && { ...usage, model: storableText(usage.model) },
   };
 }

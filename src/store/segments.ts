@@ -31,7 +31,7 @@ export const SEGMENTS = 32;
  */
 export class TenantSegments<Content> {
   readonly #retention: Retention;
-  readonly #clock: Pick<Clock, "date">;
+  readonly #clock: Pick<Clock, "now">;
   readonly #create: () => Content;
   readonly #onDrop: ((content: Content) => void) | undefined;
   readonly #tenants = new Map<Tenant, Kept<Content>>();
@@ -39,7 +39,7 @@ export class TenantSegments<Content> {
 
   constructor(
     retention: Retention,
-    clock: Pick<Clock, "date">,
+    clock: Pick<Clock, "now">,
     create: () => Content,
     onDrop?: (content: Content) => void,
   ) {
@@ -58,7 +58,7 @@ export class TenantSegments<Content> {
     const whole = bytes + (shared === undefined ? 0 : 2 * shared.text.length);
     if (whole > maxBytes) return undefined;
     while (this.#bytes + whole > maxBytes) this.#dropFromHeaviest();
-    const now = this.#clock.date();
+    const now = this.#clock.now();
     const last = this.#tenants.get(tenant)?.segments.at(-1);
     if (last !== undefined) {
       const added = shared !== undefined && last.shared.has(shared) ? bytes : whole;

@@ -4,6 +4,7 @@ import type { SharedText } from "../turn/shared-text.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Fields } from "../turn/turn.ts";
 import type { ConversationStore } from "./conversations.ts";
+import type { Lease, LeaseStore } from "./leases.ts";
 import type { UsageRow } from "./usage-sums.ts";
 
 /**
@@ -36,6 +37,7 @@ export type Store = {
   /** The sums of the hours from `start` until before `end`, oldest first. */
   sumUsage(tenant: Tenant, start: number, end: number): Promise<readonly UsageRow[]>;
   readonly conversations: ConversationStore;
+  readonly leases: LeaseStore;
   /** What is kept under a name for all replicas and tenants; the first that is given for it stays. */
   secret(name: string, made: string): Promise<string>;
   /** Where the processes that share the store count together what tenants take; not given where it is one's own. */
@@ -66,7 +68,7 @@ export type Retention = {
 /** What one turn leaves behind. */
 export type StoredTurn = {
   readonly tenant: Tenant;
-  /** When it was over, in milliseconds since the epoch. */
+  /** End of the turn in milliseconds since the epoch, for the usage sums of its hour. The age of what is stored goes by the store's clock. */
   readonly at: number;
   /** The answer's id as the client saw it; none if there was no answer. */
   readonly answerId?: string | undefined;
@@ -80,6 +82,8 @@ export type StoredTurn = {
   readonly seals: readonly SealOwner[];
   /** What its conversation takes in, in the same write. */
   readonly conversation?: ConversationEntry | undefined;
+  /** The lease that the write depends on: if its owner has lost it, the write fails with `store.superseded`. */
+  readonly lease?: Lease | undefined;
   /** Whether answer and items may not leave the connection that they were asked for on. */
   readonly isPrivate?: boolean | undefined;
   /** None where another write of the same turn counts it. */
@@ -87,14 +91,10 @@ export type StoredTurn = {
 };
 
 /**
- * The items that a turn adds to a conversation. Nothing is added where that is
- * gone; where its lease is not this owner's any more, the turn is not written.
+ * The items that a turn adds to a conversation. Nothing is added if that was
+ * deleted; if `owner` has lost its lease, the write fails with `store.superseded`.
  */
-export type ConversationEntry = {
-  readonly id: string;
-  readonly owner: string;
-  readonly items: readonly StoredItem[];
-};
+export type ConversationEntry = Lease & { readonly items: readonly StoredItem[] };
 
 /** An item as its dialect wrote it. As text: it has a weight then, and most are never read again. */
 export type StoredItem = {
@@ -119,7 +119,6 @@ export type ResponseRecord = {
 
 export type StoredResponse = ResponseRecord & {
   readonly id: string;
-  readonly at: number;
   readonly items: readonly StoredItem[];
 };
 
@@ -151,11 +150,8 @@ export type FoundItems =
   | { readonly type: "found"; readonly items: ReadonlyMap<string, FoundItem> }
   | TooLarge;
 
-/** An item, the `origin` of the response that it is part of, and when it was stored. */
-export type FoundItem = StoredItem & {
-  readonly origin?: string | undefined;
-  readonly at: number;
-};
+/** An item and the `origin` of the response that it is part of. */
+export type FoundItem = StoredItem & { readonly origin?: string | undefined };
 
 /** A chain with a gap is never given in part: the model would answer to another conversation. */
 export type FoundChain =

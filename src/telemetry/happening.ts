@@ -304,11 +304,12 @@ export type WriteFailed = {
 /**
  * The store's database cannot be used (`unavailable`) or can again
  * (`available`), or what a turn left behind was not stored (`lost`) or not
- * before its client had the answer (`late`).
+ * before its client had the answer (`late`), or a sweep keeps expired rows because
+ * the clock may have been set (`waits`).
  */
 export type StoreNotice = {
   readonly type: "store";
-  readonly event: "unavailable" | "available" | "lost" | "late";
+  readonly event: "unavailable" | "available" | "lost" | "late" | "waits";
   readonly requestId?: string | undefined;
   readonly fault?: FaultCode | undefined;
   /** What is wrong, and the remedy. */

@@ -306,7 +306,13 @@ export const faults = {
     status: 500,
     type: "server_error",
     retry: false,
-    what: "What a turn left behind cannot be stored: an id is too long, there are too many items, or another turn has had its conversation meanwhile.",
+    what: "What a turn left behind cannot be stored: an id is too long, or there are too many items.",
+  },
+  "store.superseded": {
+    status: 409,
+    type: "invalid_request_error",
+    retry: false,
+    what: "Nothing of a turn was stored: its response or conversation was deleted meanwhile, or another process took it over.",
   },
   "config.invalid": {
     status: 500,

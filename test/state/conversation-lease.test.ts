@@ -98,7 +98,7 @@ describe("with SQLite", () => {
     // As a process would that found the lease over, took in a turn, and let go.
     takeOver = () => {
       const database = new DatabaseSync(path);
-      database.prepare("UPDATE conversations SET owner = NULL WHERE id = ?").run(conversation);
+      database.prepare("DELETE FROM leases WHERE id = ?").run(conversation);
       database.close();
     };
     const [, , headers] = await ask(served, "/responses", { conversation, input: "Late" });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Store } from "../../src/store/store.ts";
 import { stillClock } from "./still-clock.ts";
-import { item, type OpenStore } from "./store-suite.ts";
+import { item, soon, type Age, type OpenStore } from "./store-suite.ts";
 
 const HOUR_MS = 3_600_000;
 const roomy = { maxBytes: 100_000_000, maxAgeMs: HOUR_MS };
@@ -16,7 +16,7 @@ const itemsOf = async (
 };
 
 /** What holds for the conversations and secrets of a store of every kind. */
-export function describeConversations(kind: string, open: OpenStore): void {
+export function describeConversations(kind: string, open: OpenStore, age: Age): void {
   const opened = async (retention = roomy) => {
     const clock = stillClock(1000 * HOUR_MS);
     const store = await open(clock, retention);
@@ -24,7 +24,6 @@ export function describeConversations(kind: string, open: OpenStore): void {
       store.conversations.createConversation({
         tenant,
         id,
-        at: clock.date(),
         json: JSON.stringify({ id }),
         items: ids.map((one) => item(one)),
       });
@@ -77,38 +76,16 @@ export function describeConversations(kind: string, open: OpenStore): void {
       await store.close();
     });
 
-    it("are had by one turn at a time, until it lets go or its time is over", async () => {
-      const { clock, store, create, conversations } = await opened();
-      const lease = (owner: string, tenant = "ann", ms = HOUR_MS / 2) =>
-        conversations.leaseConversation(tenant, "c", { owner, ms });
-      await create("c");
-      expect(await lease("one")).toBe("held");
-      expect(await lease("two")).toBe("locked");
-      expect(await lease("one")).toBe("held");
-      expect(await lease("two", "bob")).toBe("missing");
-      await conversations.releaseConversation("ann", "c", "two");
-      expect(await lease("two")).toBe("locked");
-      await conversations.releaseConversation("ann", "c", "one");
-      expect(await lease("two")).toBe("held");
-      expect(await lease("two", "ann", 1)).toBe("held");
-      // A lease in PostgreSQL ends by the clock of the database.
-      clock.move(2);
-      await new Promise((resolve) => setTimeout(resolve, 5));
-      expect(await lease("three")).toBe("held");
-      const tries = await Promise.all(["a", "b", "c", "d"].map((owner) => lease(owner)));
-      expect(tries).toEqual(["locked", "locked", "locked", "locked"]);
-      await store.close();
-    });
-
     it("expire when they were not written to for long enough", async () => {
       const { clock, store, create, conversations } = await opened();
-      await create("c");
-      await create("d");
-      clock.move(HOUR_MS / 2);
-      await conversations.addConversationItems("ann", "c", [item("x")]);
-      clock.move(HOUR_MS / 2 + 1000);
+      for (const id of ["c", "d", "e"]) await create(id);
+      await age(store, clock, HOUR_MS / 2);
+      for (const id of ["c", "e"]) await conversations.addConversationItems("ann", id, [item("x")]);
+      await age(store, clock, HOUR_MS / 2 + 1000);
+      await create("new");
+      store.start();
+      await expect.poll(() => itemsOf(store, "d"), soon).toBe("missing");
       expect(await itemsOf(store, "c")).toEqual(["x"]);
-      expect(await itemsOf(store, "d")).toBe("missing");
       await store.close();
     });
 

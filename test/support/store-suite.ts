@@ -11,12 +11,15 @@ import type { Fault } from "../../src/turn/fault.ts";
 import { newId } from "../../src/host/platform/ids.ts";
 import type { Clock } from "../../src/turn/clock.ts";
 import { itemIds } from "../../src/turn/item-ids.ts";
-import { stillClock } from "./still-clock.ts";
+import { stillClock, type StillClock } from "./still-clock.ts";
 
 const HOUR_MS = 3_600_000;
 /** A database drops what is too much beside what is written. */
-const soon = { timeout: 20_000 };
+export const soon = { timeout: 20_000 };
 const roomy: Retention = { maxBytes: 100_000_000, maxAgeMs: HOUR_MS };
+
+/** Makes all that is stored so much older. */
+export type Age = (store: Store, clock: StillClock, ms: number) => Promise<void> | void;
 
 export type OpenStore = (clock: Clock, retention: Retention) => Store | Promise<Store>;
 
@@ -76,7 +79,7 @@ const requests = async (store: Store, tenant: string): Promise<number[]> =>
   (await store.sumUsage(tenant, 0, HOUR_MS)).map(({ sum }) => sum.requests);
 
 /** What holds for a store of every kind. */
-export function describeStore(kind: string, open: OpenStore): void {
+export function describeStore(kind: string, open: OpenStore, age: Age): void {
   const opened = async (retention = roomy) => {
     const clock = stillClock();
     return { clock, store: await open(clock, retention) };
@@ -93,7 +96,6 @@ export function describeStore(kind: string, open: OpenStore): void {
       expect(await idsFound(store, "ann", "a-out", "a-in", "b")).toEqual(["a-out", "a-in"]);
       expect(await store.findResponse("ann", "a")).toEqual({
         id: "a",
-        at: 0,
         previous: undefined,
         input: [item("a-in")],
         items: [item("a-out")],
@@ -400,10 +402,10 @@ export function describeStore(kind: string, open: OpenStore): void {
     it("adds to a conversation what a turn brings to it, and stores the turn where that is gone", async () => {
       const { store } = await opened();
       const { conversations } = store;
-      const fresh = { tenant: "ann", id: "conv_1", at: 0, json: "{}", items: [item("first")] };
+      const fresh = { tenant: "ann", id: "conv_1", json: "{}", items: [item("first")] };
       await conversations.createConversation(fresh);
       const owner = "one";
-      await conversations.leaseConversation("ann", "conv_1", { owner, ms: HOUR_MS });
+      await store.leases.take("ann", "conv_1", { owner, ms: HOUR_MS });
       const entry = (id: string, name: string) => ({
         id,
         owner,
@@ -427,9 +429,9 @@ export function describeStore(kind: string, open: OpenStore): void {
       const { store } = await opened();
       const { conversations } = store;
       const id = "conv_1";
-      await conversations.createConversation({ tenant: "ann", id, at: 0, json: "{}", items: [] });
+      await conversations.createConversation({ tenant: "ann", id, json: "{}", items: [] });
       const lease = { owner: "two", ms: HOUR_MS };
-      await conversations.leaseConversation("ann", id, lease);
+      await store.leases.take("ann", id, lease);
       const save = async (name: string, owner?: string): Promise<string> => {
         const entry = owner !== undefined && { conversation: { id, owner, items: [item(name)] } };
         const saving = (async () => store.saveTurn(answer(name, { ...entry })))();
@@ -439,9 +441,9 @@ export function describeStore(kind: string, open: OpenStore): void {
         );
       };
       const saved = await Promise.all([save("a"), save("b", "one"), save("c", "two")]);
-      expect(saved).toEqual(["saved", "store.refused", "saved"]);
-      await conversations.releaseConversation("ann", id, "two");
-      expect(await save("d", "two")).toBe("store.refused");
+      expect(saved).toEqual(["saved", "store.superseded", "saved"]);
+      await store.leases.release("ann", id, "two");
+      expect(await save("d", "two")).toBe("store.superseded");
       const found = await conversations.loadConversation("ann", id, 1_000_000);
       const ids = found.type === "found" ? found.items.map((one) => one.id) : [];
       expect(ids).toEqual(["c"]);
@@ -459,16 +461,78 @@ export function describeStore(kind: string, open: OpenStore): void {
     it("knows nothing that has expired", async () => {
       const { store, clock } = await opened();
       const plan = { json: () => '{"object":"plan"}', bytes: 10 };
-      await store.saveTurn(answer("a", { plan }));
-      clock.move(HOUR_MS / 2);
-      await store.saveTurn(answer("b", { plan, previous: "a", at: clock.now() }));
-      clock.move(HOUR_MS / 2);
+      const usage = undefined;
+      await store.saveTurn(answer("a", { plan, usage }));
+      await age(store, clock, HOUR_MS / 2);
+      await store.saveTurn(answer("b", { plan, previous: "a", usage }));
+      await age(store, clock, HOUR_MS / 2 - 10_000);
       expect(await chainOf(store, "b")).toBe("a b");
-      clock.move(1);
-      expect(await store.findResponse("ann", "a")).toBeUndefined();
+      await age(store, clock, 20_000);
+      // What is stored now shows that the clock was not set.
+      await store.saveTurn(answer("c", { usage }));
+      store.start();
+      await expect.poll(() => store.findResponse("ann", "a"), soon).toBeUndefined();
       expect(await store.findPlan("ann", "a")).toBeUndefined();
       expect(await idsFound(store, "ann", "a-out", "b-out")).toEqual(["b-out"]);
       expect(await chainOf(store, "b")).toBe("missing a");
+      await store.close();
+    });
+
+    it("leases an id to one owner at a time, who may write under it until another has it", async () => {
+      const { store, clock } = await opened();
+      const { leases } = store;
+      const term = (owner: string, ms = HOUR_MS / 2) => ({ owner, ms });
+      const save = (name: string, owner: string) => {
+        const turn = answer("a", { items: [item(name)], lease: { id: "a", owner } });
+        return Promise.resolve().then(() => store.saveTurn(turn));
+      };
+      const refused = { code: "store.superseded" };
+      expect(await leases.renew("ann", "a", term("one"))).toBe("lost");
+      await expect(save("too soon", "one")).rejects.toMatchObject(refused);
+      expect(await leases.take("ann", "a", term("one"))).toBe(true);
+      expect(await leases.take("ann", "a", term("two"))).toBe(false);
+      expect(await leases.take("ann", "a", term("one"))).toBe(true);
+      expect(await leases.take("bob", "a", term("two"))).toBe(true);
+      await leases.askToStop("bob", "a");
+      expect(await leases.renew("bob", "a", term("two"))).toBe("asked");
+      await leases.release("ann", "a", "two");
+      expect(await leases.isHeld("ann", "a")).toBe(true);
+      await save("first", "one");
+      expect(await leases.renew("ann", "a", term("one", 1))).toBe("held");
+      // A lease in a database ends by the clock of that.
+      clock.move(2);
+      await expect.poll(() => leases.isHeld("ann", "a")).toBe(false);
+      await save("later", "one");
+      const tries = await Promise.all(
+        ["b", "c", "d", "e"].map((owner) => leases.take("ann", "a", term(owner))),
+      );
+      expect(tries.filter(Boolean)).toHaveLength(1);
+      expect(await leases.renew("ann", "a", term("one"))).toBe("lost");
+      const late = save("too late", "one");
+      const usage = store.saveTurn(turn({ answerId: "other", items: [item("other")] }));
+      await expect(late).rejects.toMatchObject(refused);
+      await usage;
+      expect(await idsFound(store, "ann", "first", "later", "too late", "other")).toEqual([
+        "first",
+        "later",
+        "other",
+      ]);
+      await store.close();
+    });
+
+    it("lets nobody write under the lease of a response that was deleted", async () => {
+      const { store } = await opened();
+      const lease = { id: "a", owner: "one" };
+      await store.leases.take("ann", "a", { owner: "one", ms: HOUR_MS });
+      await store.saveTurn(answer("a", { lease }));
+      expect(await store.deleteResponse("ann", "a")).toBe(true);
+      const late = turn({ answerId: "a", items: [item("stream:a:0")], lease });
+      for (const again of [answer("a", { lease }), late])
+        await expect(Promise.resolve().then(() => store.saveTurn(again))).rejects.toMatchObject({
+          code: "store.superseded",
+        });
+      expect(await store.findResponse("ann", "a")).toBeUndefined();
+      expect(await idsFound(store, "ann", "a-in", "a-out", "stream:a:0")).toEqual([]);
       await store.close();
     });
 

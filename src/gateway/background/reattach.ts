@@ -2,9 +2,10 @@ import type { BackgroundForm, StorageForm } from "../../dialects/dialect.ts";
 import { Fault } from "../../turn/fault.ts";
 import { jsonOf } from "../../turn/json.ts";
 import { STREAM_HEADERS } from "../door.ts";
+import type { FoundItem } from "../../store/store.ts";
 import type { RequestContext } from "../routes.ts";
 import { foundResponse, shownResponse } from "../stored-response.ts";
-import { chunkId } from "./runs.ts";
+import { pieceId } from "./runs.ts";
 
 type Forms = { readonly storage: StorageForm; readonly form: BackgroundForm };
 
@@ -41,9 +42,9 @@ export async function reattach(
 
 /** How often it is looked for new events of an answer that another process makes. */
 const LOOK_MS = 500;
-/** How many parts of the events are read at once. */
-const CHUNKS = 16;
-const CHUNKS_BYTES = 64 * 1024 * 1024;
+/** Number of pieces of events that are read at once. */
+const PIECES = 16;
+const PIECES_BYTES = 64 * 1024 * 1024;
 
 /** The events of an answer from the store. */
 class StoredStream {
@@ -52,7 +53,7 @@ class StoredStream {
   readonly #id: string;
   /** The number of the last event that was sent. */
   #last: number;
-  #chunk = 0;
+  #piece = 0;
   #isLastSent = false;
   #isGone = false;
   #drained: Promise<void> | undefined;
@@ -79,11 +80,12 @@ class StoredStream {
     const { exchange } = this.#context;
     try {
       while (!this.#isGone && !this.#isLastSent) {
-        // What is stored when the answer is over is all there is.
         const { shown, isOver } = await shownResponse(this.#context, this.#forms);
-        const isMore = await this.#sendChunks();
+        // Asked before the pieces are read: after that no process stores another.
+        const isWritten = isOver && !(await this.#isMade());
+        const isMore = await this.#sendPieces();
         if (isMore || this.#isLastSent) continue;
-        if (isOver) await this.#write(this.#forms.form.lastFrame(shown, this.#last + 1));
+        if (isWritten) await this.#write(this.#forms.form.lastFrame(shown, this.#last + 1));
         else await this.#wait();
       }
     } catch {
@@ -92,19 +94,31 @@ class StoredStream {
     if (!this.#isGone) exchange.reply.end("data: [DONE]\n\n");
   }
 
-  /** Whether there may be more. */
-  async #sendChunks(): Promise<boolean> {
+  #isMade(): Promise<boolean> {
     const { state, tenant } = this.#context;
-    const ids = Array.from({ length: CHUNKS }, (_, at) => chunkId(this.#id, this.#chunk + at));
-    const found = await state.store.findItems(tenant, ids, CHUNKS_BYTES);
-    if (found.type === "too-large") return false;
+    return state.background.isMade(tenant, this.#id);
+  }
+
+  /** Whether there may be more. */
+  async #sendPieces(): Promise<boolean> {
+    const ids = Array.from({ length: PIECES }, (_, at) => pieceId(this.#id, this.#piece + at));
+    const items = await this.#findPieces(ids);
     for (const id of ids) {
-      const text = jsonOf(found.items.get(id)?.json ?? "");
+      const text = jsonOf(items.get(id)?.json ?? "");
       if (typeof text !== "string") return false;
-      this.#chunk++;
+      this.#piece++;
       await this.#write(text);
     }
     return true;
+  }
+
+  /** Reads the pieces, or only the first if all are too large: its one event may be a whole answer. */
+  async #findPieces(ids: readonly string[]): Promise<ReadonlyMap<string, FoundItem>> {
+    const { state, tenant } = this.#context;
+    const found = await state.store.findItems(tenant, ids, PIECES_BYTES);
+    if (found.type === "found") return found.items;
+    const first = await state.store.findItems(tenant, ids.slice(0, 1), Number.MAX_SAFE_INTEGER);
+    return first.type === "found" ? first.items : new Map();
   }
 
   async #write(text: string): Promise<void> {

@@ -82,11 +82,20 @@ export class BackgroundRun {
     else follower.push();
   }
 
-  /** The events since it was asked last. */
-  takeUnsaved(): string {
-    const text = this.#frames.slice(this.#saved).join("");
-    this.#saved = this.#frames.length;
-    return text;
+  /** The next events to store, at most this many characters but at least one event; `end` is the number of the next one. */
+  unsaved(maxLength: number): { readonly text: string; readonly end: number } {
+    let end = this.#saved;
+    let length = 0;
+    for (; end < this.#frames.length; end++) {
+      length += this.#frames[end]?.length ?? 0;
+      if (length > maxLength && end > this.#saved) break;
+    }
+    return { text: this.#frames.slice(this.#saved, end).join(""), end };
+  }
+
+  /** Notes that all events before this number are stored. */
+  saved(end: number): void {
+    this.#saved = end;
   }
 
   end(): void {

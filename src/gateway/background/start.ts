@@ -1,4 +1,6 @@
 import type { BackgroundForm, KeptAnswer, WriteContext } from "../../dialects/dialect.ts";
+import type { Lease } from "../../store/leases.ts";
+import type { ResponseRecord } from "../../store/store.ts";
 import { Fault } from "../../turn/fault.ts";
 import { runTurn, type Job } from "../turn-run.ts";
 import { STREAM_HEADERS } from "../door.ts";
@@ -19,22 +21,21 @@ export async function startInBackground(
   const writing = writeContext(context, id);
   const begun = form.begun(turn, writing);
   const input = dialect.storage?.inputOf(job.added.body, state.newId) ?? [];
-  try {
-    await saveBegun(context, { id, ...begun.kept, previous: job.added.previous, input });
-  } catch (error) {
+  const response = { ...begun.kept, previous: job.added.previous, input };
+  const lease = await saveBegun(context, id, response).catch((error: unknown) => {
     job.permit?.leave(0);
     throw error;
-  }
-  const run = state.background.add({ tenant, id, form, endMarker: dialect.endMarker });
+  });
+  const run = state.background.add({ tenant, form, endMarker: dialect.endMarker, lease });
   let refusal: Fault | undefined;
   let isAtOnce = true;
   const refuse = (fault: Fault): void => {
     if (isAtOnce) refusal = fault;
-    else void fail(context, { ...job, turn }, { run, fault, writing, input });
+    else void fail(context, { ...job, turn, lease }, { run, fault, writing, input });
   };
   const added = { ...job.added, input };
   const { reply } = run;
-  const running = runTurn(state, { ...job, turn, added, answerId: id, reply, refuse });
+  const running = runTurn(state, { ...job, turn, added, answerId: id, lease, reply, refuse });
   isAtOnce = false;
   run.onCancel((fault) => running.cancel(fault));
   if (refusal !== undefined) {
@@ -47,44 +48,50 @@ export async function startInBackground(
   run.follow(exchange.reply, 0);
 }
 
-type Begun = Omit<KeptAnswer, "items"> & {
-  readonly id: string;
-  readonly previous: string | undefined;
-  readonly input: readonly { readonly id: string; readonly json: string }[];
-};
-
 /** How long it may take to store that an answer has begun. */
 const SAVE_MS = 5000;
 
-/** An answer of which nobody would know later is not begun. */
+/** Stores that an answer has begun; without that it is not begun. Returns its lease. */
 async function saveBegun(
-  { state: { store, clock }, tenant }: RequestContext,
-  { id, ...response }: Begun,
-): Promise<void> {
+  { state: { store, clock, background }, tenant }: RequestContext,
+  id: string,
+  response: ResponseRecord,
+): Promise<Lease> {
   const trouble = store.trouble();
   if (trouble !== undefined) throw trouble;
-  const at = clock.date();
-  const saving = store.saveTurn({ tenant, at, answerId: id, items: [], seals: [], response });
+  const lease = await background.lease(tenant, id);
+  if (lease === undefined) throw new Error("a new id has no lease");
+  const answer = { tenant, at: clock.date(), answerId: id, items: [], seals: [], response };
+  const saving = store.saveTurn({ ...answer, lease });
   let cancel: (() => void) | undefined;
   const late = new Promise<never>((_, reject) => {
     cancel = clock.at(clock.now() + SAVE_MS, () =>
       reject(new Fault("store.timeout", "The store is too slow; send the request again.")),
     );
   });
-  await Promise.race([saving, late]).finally(cancel);
+  try {
+    await Promise.race([saving, late]);
+    return lease;
+  } catch (error) {
+    // A write that is still queued then fails.
+    void background.release(tenant, lease).catch(() => {});
+    throw error;
+  } finally {
+    cancel?.();
+  }
 }
 
 type Failed = {
   readonly run: BackgroundRun;
   readonly fault: Fault;
   readonly writing: WriteContext;
-  readonly input: Begun["input"];
+  readonly input: ResponseRecord["input"];
 };
 
 /** The upstream said nothing at all: the answer is stored as failed, and whoever follows it is told. */
 async function fail(
   { state: { store, clock }, tenant }: RequestContext,
-  { dialect, turn, added }: Job,
+  { dialect, turn, added, lease }: Job & { readonly lease: Lease },
   { run, fault, writing, input }: Failed,
 ): Promise<void> {
   let text = "";
@@ -94,7 +101,11 @@ async function fail(
   writer.each({ type: "turn-fail", fault }, (piece) => void (text += piece));
   const response = { previous: added.previous, input, ...kept };
   const answer = { tenant, at: clock.date(), answerId: run.id, items: [], seals: [], response };
-  await store.saveTurn(answer)?.catch(() => {}); // It is then found to be lost.
+  try {
+    await store.saveTurn({ ...answer, lease });
+  } catch {
+    // Without a stored end, the answer is found to be lost.
+  }
   run.reply.end(text);
 }
 

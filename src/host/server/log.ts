@@ -1,7 +1,7 @@
 /** Writes the log as JSON lines. */
 
 import { framesOf } from "../../gateway/to-fault.ts";
-import type { Happening, Report } from "../../telemetry/happening.ts";
+import type { Happening, Report, StoreNotice } from "../../telemetry/happening.ts";
 import { logFields } from "../../telemetry/lines.ts";
 import { printable } from "../platform/print.ts";
 import { LineBuffer } from "./line-buffer.ts";
@@ -67,7 +67,7 @@ function levelOf(happening: Happening): LogLevel {
     case "refusal":
       return happening.status >= 500 ? "warn" : "info";
     case "store":
-      return happening.event === "available" ? "info" : "error";
+      return storeLevels[happening.event] ?? "error";
     case "child":
       return childLevels[happening.event] ?? "warn";
     case "trouble":
@@ -77,6 +77,11 @@ function levelOf(happening: Happening): LogLevel {
       return happening satisfies never;
   }
 }
+
+const storeLevels: Readonly<Partial<Record<StoreNotice["event"], LogLevel>>> = {
+  available: "info",
+  waits: "warn",
+};
 
 const childLevels: Readonly<Record<string, LogLevel>> = {
   started: "info",

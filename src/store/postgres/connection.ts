@@ -9,34 +9,25 @@ const CONNECT_SECONDS = 5;
 /** How long a query may take before its connection is given up. */
 const QUERY_MS = 15_000;
 
-type Ready = {
-  readonly sql: Sql;
-  /**
-   * How far the database's clock is ahead. Rows have its time, so that replicas
-   * whose clocks differ agree on what has expired.
-   */
-  readonly offset: number;
-};
-
 /** The way to a PostgreSQL database: connected by the first question, and again after it was lost. */
 export class PostgresConnection {
   readonly #url: string;
   readonly #clock: Clock;
   #sql: Sql | undefined;
-  #offset: Promise<number> | undefined;
+  #migrated: Promise<void> | undefined;
 
   constructor(url: string, clock: Clock) {
     this.#url = url;
     this.#clock = clock;
   }
 
-  async ask<Result>(run: (ready: Ready) => Promise<Result>): Promise<Result> {
+  async ask<Result>(run: (sql: Sql) => Promise<Result>): Promise<Result> {
     try {
       return await this.#bounded(this.#prepared().then(run));
     } catch (error) {
       const fault = toStoreFault(error);
-      // It may come back with other tables, or another clock.
-      if (fault.code === "store.unavailable") this.#offset = undefined;
+      // It may come back with other tables.
+      if (fault.code === "store.unavailable") this.#migrated = undefined;
       throw fault;
     }
   }
@@ -45,10 +36,11 @@ export class PostgresConnection {
     await this.#sql?.end({ timeout: CONNECT_SECONDS });
   }
 
-  async #prepared(): Promise<Ready> {
+  async #prepared(): Promise<Sql> {
     const sql = await this.#connect();
-    this.#offset ??= this.#prepare(sql);
-    return { sql, offset: await this.#offset };
+    this.#migrated ??= migrate(sql);
+    await this.#migrated;
+    return sql;
   }
 
   /** The client is loaded where it is used: most gateways have no PostgreSQL. */
@@ -63,12 +55,6 @@ export class PostgresConnection {
       connection: { application_name: "patchbay" },
     });
     return this.#sql;
-  }
-
-  async #prepare(sql: Sql): Promise<number> {
-    await migrate(sql);
-    const [row] = await sql`SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now`;
-    return Math.round(Number(row?.["now"]) - this.#clock.date());
   }
 
   /** A connection that says nothing, as after a cable was pulled, would be waited for forever. */

@@ -4,7 +4,6 @@ import type { Sql } from "postgres";
 import { conversationBytes, conversationItemsBytes } from "../conversation-bytes.ts";
 import {
   KIND_LENGTH,
-  lostLease,
   type FoundConversation,
   type FoundList,
   type NewConversation,
@@ -14,17 +13,15 @@ import type {
   AddItemsQuery,
   ConversationItemQuery,
   IdQuery,
-  LeaseQuery,
   ListConversationsQuery,
   LoadConversationQuery,
-  ReleaseQuery,
   SecretQuery,
   UpdateConversationQuery,
 } from "../database.ts";
 import { fairShares } from "../fair-share.ts";
-import type { LeaseState } from "../conversations.ts";
-import type { ConversationEntry, StoredItem } from "../store.ts";
-import type { Tenant } from "../../turn/tenant.ts";
+import type { StoredItem } from "../store.ts";
+import { dropLease, lockLease } from "./leases.ts";
+import { ROW_TIME } from "./ages.ts";
 import { arrayText } from "./array-text.ts";
 
 type Row = Readonly<Record<string, unknown>>;
@@ -36,8 +33,7 @@ const ask = async (
   values: readonly (string | number)[] = [],
 ): Promise<Row[]> => await sql.unsafe<Row[]>(text, values.map(String), { prepare: true });
 
-const NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
-const own = "tenant = $1 AND id = $2 AND at >= $3::text::bigint";
+const own = "tenant = $1 AND id = $2";
 
 const itemArrays = (items: readonly StoredItem[]): string[] => [
   arrayText(items.map(({ id }) => id)),
@@ -54,38 +50,37 @@ SELECT $1, $2, given.id, given.bytes, given.json FROM ${from} unnest(
 
 export async function createConversation(
   sql: Sql,
-  { tenant, id, at, json, items }: NewConversation,
-  offset: number,
+  { tenant, id, json, items }: NewConversation,
 ): Promise<void> {
   const bytes = conversationBytes(json) + conversationItemsBytes(items);
   await ask(
     sql,
     `WITH made AS (
       INSERT INTO patchbay.conversations (tenant, id, at, json, bytes)
-      VALUES ($1, $2, $3::text::bigint, $4, $5::text::bigint)
-    ) ${insertItems("", 6)}`,
-    [tenant, id, Math.round(at + offset), json, bytes, ...itemArrays(items)],
+      VALUES ($1, $2, ${ROW_TIME}, $3, $4::text::bigint)
+    ) ${insertItems("", 5)}`,
+    [tenant, id, json, bytes, ...itemArrays(items)],
   );
 }
 
 export async function findConversation(
   sql: Sql,
-  { tenant, id, since }: IdQuery,
+  { tenant, id }: IdQuery,
 ): Promise<StoredConversation | undefined> {
   const text = `SELECT json FROM patchbay.conversations WHERE ${own}`;
-  const [row] = await ask(sql, text, [tenant, id, since]);
+  const [row] = await ask(sql, text, [tenant, id]);
   return row === undefined ? undefined : { id, json: String(row["json"]) };
 }
 
 /** One more is looked for than are given, to know whether there is one. */
 const listSql = (bound: ">" | "<", order: "ASC" | "DESC"): string => `
 SELECT id, CASE WHEN is_given THEN json END AS json, is_given FROM (
-  SELECT seq, id, json, n <= $5::text::bigint AND before < $6::text::bigint AS is_given FROM (
+  SELECT seq, id, json, n <= $4::text::bigint AND before < $5::text::bigint AS is_given FROM (
     SELECT seq, id, json, row_number() OVER page AS n, sum(bytes) OVER page - bytes AS before FROM (
       SELECT seq, id, json, bytes FROM patchbay.conversations
       WHERE tenant = $1 AND left(id, ${KIND_LENGTH}) = left($2, ${KIND_LENGTH}) AND starts_with(id, $2)
-        AND at >= $3::text::bigint AND seq ${bound} $4::text::bigint
-      ORDER BY seq ${order} LIMIT $5::text::bigint + 1
+        AND seq ${bound} $3::text::bigint
+      ORDER BY seq ${order} LIMIT $4::text::bigint + 1
     ) AS listed WINDOW page AS (ORDER BY seq ${order})
   ) AS counted
 ) AS marked ORDER BY seq ${order}`;
@@ -94,16 +89,16 @@ const ends = { asc: "0", desc: "9223372036854775807" };
 
 export async function listConversations(
   sql: Sql,
-  { tenant, since, prefix, order, after, limit, maxBytes }: ListConversationsQuery,
+  { tenant, prefix, order, after, limit, maxBytes }: ListConversationsQuery,
 ): Promise<FoundList> {
   let start = ends[order];
   if (after !== undefined) {
     const text = `SELECT seq FROM patchbay.conversations WHERE ${own}`;
-    const [row] = await ask(sql, text, [tenant, after, since]);
+    const [row] = await ask(sql, text, [tenant, after]);
     if (row === undefined) return { type: "missing" };
     start = String(row["seq"]);
   }
-  const values = [tenant, prefix, since, start, limit, maxBytes];
+  const values = [tenant, prefix, start, limit, maxBytes];
   const rows = await ask(sql, listing[order], values);
   const given = rows.filter((row) => row["is_given"] === true);
   const list = given.map((row) => ({ id: String(row["id"]), json: String(row["json"]) }));
@@ -112,18 +107,20 @@ export async function listConversations(
 
 export async function updateConversation(
   sql: Sql,
-  { tenant, id, since, json }: UpdateConversationQuery,
+  { tenant, id, json }: UpdateConversationQuery,
 ): Promise<boolean> {
-  const text = `UPDATE patchbay.conversations SET json = $4 WHERE ${own} RETURNING 1`;
-  return (await ask(sql, text, [tenant, id, since, json])).length > 0;
+  const text = `UPDATE patchbay.conversations SET json = $3 WHERE ${own} RETURNING 1`;
+  return (await ask(sql, text, [tenant, id, json])).length > 0;
 }
 
-export async function deleteConversation(
-  sql: Sql,
-  { tenant, id, since }: IdQuery,
-): Promise<boolean> {
+export async function deleteConversation(sql: Sql, { tenant, id }: IdQuery): Promise<boolean> {
   const text = dropping(`DELETE FROM patchbay.conversations WHERE ${own}`);
-  return (await ask(sql, text, [tenant, id, since])).length > 0;
+  return await sql.begin(async (transaction) => {
+    await lockLease(transaction, { tenant, id });
+    const isKnown = (await ask(transaction, text, [tenant, id])).length > 0;
+    if (isKnown) await dropLease(transaction, { tenant, id });
+    return isKnown;
+  });
 }
 
 const dropping = (conversations: string): string => `
@@ -134,27 +131,15 @@ WITH gone AS (${conversations} RETURNING tenant, id), items AS (
 
 export async function addConversationItems(
   sql: Asking,
-  { tenant, id, since, items, at }: AddItemsQuery,
-  offset: number,
+  { tenant, id, items }: AddItemsQuery,
 ): Promise<boolean> {
   const text = `WITH touched AS (
     UPDATE patchbay.conversations
-    SET at = greatest(at, $4::text::bigint), bytes = bytes + $5::text::bigint
+    SET at = greatest(at, ${ROW_TIME}), bytes = bytes + $3::text::bigint
     WHERE ${own} RETURNING id AS known
-  ), added AS (${insertItems("touched CROSS JOIN", 6)}) SELECT known FROM touched`;
-  const values = [tenant, id, since, Math.round(at + offset), conversationItemsBytes(items)];
+  ), added AS (${insertItems("touched CROSS JOIN", 4)}) SELECT known FROM touched`;
+  const values = [tenant, id, conversationItemsBytes(items)];
   return (await ask(sql, text, [...values, ...itemArrays(items)])).length > 0;
-}
-
-/** Throws a Fault where another turn has had the conversation since this owner did; else nobody has it until the transaction is over. */
-export async function requireLease(
-  sql: Asking,
-  tenant: Tenant,
-  { id, owner }: ConversationEntry,
-): Promise<void> {
-  const text = "SELECT owner FROM patchbay.conversations WHERE tenant = $1 AND id = $2 FOR UPDATE";
-  const [row] = await ask(sql, text, [tenant, id]);
-  if (row !== undefined && row["owner"] !== owner) throw lostLease();
 }
 
 const loadSql = `
@@ -165,14 +150,14 @@ WITH found AS (SELECT json AS head FROM patchbay.conversations WHERE ${own}),
   )
 SELECT head, size, item.id, item.json FROM found CROSS JOIN size
 LEFT JOIN patchbay.conversation_items AS item
-  ON item.tenant = $1 AND item.conversation = $2 AND size <= $4::text::float8
+  ON item.tenant = $1 AND item.conversation = $2 AND size <= $3::text::float8
 ORDER BY item.seq`;
 
 export async function loadConversation(
   sql: Sql,
-  { tenant, id, since, maxBytes }: LoadConversationQuery,
+  { tenant, id, maxBytes }: LoadConversationQuery,
 ): Promise<FoundConversation> {
-  const rows = await ask(sql, loadSql, [tenant, id, since, maxBytes]);
+  const rows = await ask(sql, loadSql, [tenant, id, maxBytes]);
   const [first] = rows;
   if (first === undefined) return { type: "missing" };
   if (Number(first["size"]) > maxBytes) return { type: "too-large" };
@@ -184,37 +169,11 @@ export async function loadConversation(
 
 export async function deleteConversationItem(
   sql: Sql,
-  { tenant, id, since, item }: ConversationItemQuery,
+  { tenant, id, item }: ConversationItemQuery,
 ): Promise<boolean> {
   const text = `DELETE FROM patchbay.conversation_items WHERE tenant = $1 AND conversation = $2
-    AND id = $4 AND EXISTS (SELECT FROM patchbay.conversations WHERE ${own}) RETURNING 1`;
-  return (await ask(sql, text, [tenant, id, since, item])).length > 0;
-}
-
-/** By the clock of the database: all replicas see a lease end at the same moment. */
-const leaseSql = `
-WITH known AS (SELECT 1 FROM patchbay.conversations WHERE ${own}), held AS (
-  UPDATE patchbay.conversations SET owner = $4, leased_until = ${NOW} + $5::text::bigint
-  WHERE ${own} AND (owner IS NULL OR owner = $4 OR leased_until <= ${NOW}) RETURNING 1
-) SELECT EXISTS (SELECT FROM known) AS known, EXISTS (SELECT FROM held) AS held`;
-
-export async function leaseConversation(
-  sql: Sql,
-  { tenant, id, since, owner, now, until }: LeaseQuery,
-): Promise<LeaseState> {
-  const values = [tenant, id, since, owner, Math.round(until - now)];
-  const [row] = await ask(sql, leaseSql, values);
-  if (row?.["held"] === true) return "held";
-  return row?.["known"] === true ? "locked" : "missing";
-}
-
-export async function releaseConversation(
-  sql: Sql,
-  { tenant, id, owner }: ReleaseQuery,
-): Promise<void> {
-  const text = `UPDATE patchbay.conversations SET owner = NULL
-    WHERE tenant = $1 AND id = $2 AND owner = $3`;
-  await ask(sql, text, [tenant, id, owner]);
+    AND id = $3 AND EXISTS (SELECT FROM patchbay.conversations WHERE ${own}) RETURNING 1`;
+  return (await ask(sql, text, [tenant, id, item])).length > 0;
 }
 
 export async function secret(sql: Sql, { name, made }: SecretQuery): Promise<string> {
@@ -237,13 +196,16 @@ SELECT seq FROM (
 const dropThese = (these: string): string =>
   dropping(`DELETE FROM patchbay.conversations WHERE seq IN (${these})`);
 
-/** Drops some of what is too old or too much: how much is left, and whether there is more to drop. */
-export async function sweepConversations(
+/** Drops some of what is too old; whether there is more. */
+export const dropExpiredConversations = async (sql: Asking, since: number): Promise<boolean> =>
+  (await ask(sql, dropThese(expired), [since])).length === STEP;
+
+/** Drops some of what is too much: how much is left, and whether there is more to drop. */
+export async function dropHeavyConversations(
   sql: Asking,
-  since: number,
   maxBytes: number,
 ): Promise<{ readonly bytes: number; readonly more: boolean }> {
-  let more = (await ask(sql, dropThese(expired), [Math.floor(since)])).length === STEP;
+  let more = false;
   const held = await heldBytes(sql);
   for (const [tenant, share] of fairShares(held, maxBytes))
     more = (await ask(sql, dropThese(oldest), [tenant, share])).length === STEP || more;

@@ -1,9 +1,13 @@
+import { uptime } from "node:os";
 import type { Sql } from "postgres";
 import { PLAN_PLACE } from "../chain-rows.ts";
-import type { IdQuery, SweepBounds } from "../database.ts";
+import type { AgeWatch } from "../age-watch.ts";
+import type { IdQuery, SweepBounds, Swept } from "../database.ts";
 import { addSums, fairShares } from "../fair-share.ts";
-import { sweepConversations } from "./conversations.ts";
+import { countAges, keepAgeState } from "./ages.ts";
+import { dropExpiredConversations, dropHeavyConversations } from "./conversations.ts";
 import { arrayText } from "./array-text.ts";
+import { dropLease, lockLease, sweepLeases } from "./leases.ts";
 import { dropSegments } from "./segments.ts";
 import { dropSharedTexts, sharedBytes } from "./shared-texts.ts";
 
@@ -11,22 +15,23 @@ import { dropSharedTexts, sharedBytes } from "./shared-texts.ts";
 const STEP = 500;
 
 const dropTurns = (turns: string): string => `
-WITH dropped AS (DELETE FROM patchbay.turns WHERE seq IN (${turns}) RETURNING seq, at, stored),
+WITH dropped AS (DELETE FROM patchbay.turns WHERE seq IN (${turns}) RETURNING seq),
   parts AS (DELETE FROM patchbay.parts USING dropped WHERE turn = seq),
   seals AS (DELETE FROM patchbay.seals USING dropped WHERE turn = seq)
-SELECT at, stored FROM dropped`;
+SELECT seq FROM dropped`;
 
 const byAnswer = `SELECT seq FROM patchbay.turns WHERE tenant = $1 AND answer_id = $2
   AND EXISTS (
-    SELECT FROM patchbay.turns
-    WHERE tenant = $1 AND answer_id = $2 AND stored AND at >= $3::text::bigint
+    SELECT FROM patchbay.turns WHERE tenant = $1 AND answer_id = $2 AND stored
   )`;
 
-export async function deleteResponse(sql: Sql, { tenant, id, since }: IdQuery): Promise<boolean> {
-  const values = [tenant, id, String(since)];
+export async function deleteResponse(sql: Sql, { tenant, id }: IdQuery): Promise<boolean> {
+  const values = [tenant, id];
   return await sql.begin(async (transaction) => {
+    await lockLease(transaction, { tenant, id });
     await transaction.unsafe(dropSegments(byAnswer), values, { prepare: true });
     const dropped = await transaction.unsafe(dropTurns(byAnswer), values, { prepare: true });
+    if (dropped.length > 0) await dropLease(transaction, { tenant, id });
     return dropped.length > 0;
   });
 }
@@ -37,24 +42,43 @@ const expired = `SELECT seq FROM patchbay.turns WHERE at < $1::text::bigint ORDE
 const BATCHES_KEPT = "1 hour";
 
 /** Drops some of what is too old or too much, unless another replica is at it. */
-export async function sweep(sql: Sql, bounds: SweepBounds): Promise<boolean> {
+export async function sweep(sql: Sql, bounds: SweepBounds, watch: AgeWatch): Promise<Swept> {
   return await sql.begin(async (transaction) => {
     const [lock] = await transaction`SELECT pg_try_advisory_xact_lock(5791402270117945722) AS held`;
-    if (lock?.["held"] !== true) return false;
-    await transaction`DELETE FROM patchbay.usage WHERE hour < ${String(bounds.usageSince)}::text::float8`;
-    await transaction.unsafe(
-      `DELETE FROM patchbay.batches WHERE at < now() - interval '${BATCHES_KEPT}'`,
-    );
-    const since = [String(Math.floor(bounds.since))];
-    await transaction.unsafe(dropSegments(expired), since);
-    const old = await transaction.unsafe(dropTurns(expired), since);
+    if (lock?.["held"] !== true) return { more: false, waits: false };
+    const { more: isOld, waits } = await dropByAge(transaction, bounds, watch);
     // Conversations may take up to half of what answers else have.
-    const conversations = await sweepConversations(transaction, bounds.since, bounds.maxBytes / 2);
-    const answers = await dropHeavy(transaction, "bytes", bounds.maxBytes - conversations.bytes);
+    const { bytes, more } = await dropHeavyConversations(transaction, bounds.maxBytes / 2);
+    const answers = await dropHeavy(transaction, "bytes", bounds.maxBytes - bytes);
     const plans = await dropHeavy(transaction, "plan_bytes", bounds.maxPlanBytes);
     await dropSharedTexts(transaction);
-    return old.length === STEP || conversations.more || answers || plans;
+    return { more: isOld || more || answers || plans, waits };
   });
+}
+
+/** Drops expired rows, unless the clock may have been set. */
+async function dropByAge(
+  sql: Pick<Sql, "unsafe">,
+  { maxAgeMs, maxUsageAgeMs }: SweepBounds,
+  watch: AgeWatch,
+): Promise<Swept> {
+  const found = await countAges(sql, maxAgeMs, maxUsageAgeMs);
+  const { drops, waits, state } = watch.judge(found.ages, uptime() * 1000, found.state);
+  let more = false;
+  if (drops) {
+    const { now } = found.ages;
+    const since = [String(now - maxAgeMs)];
+    await sql.unsafe("DELETE FROM patchbay.usage WHERE hour < $1::text::bigint", [
+      String(now - maxUsageAgeMs),
+    ]);
+    await sql.unsafe(`DELETE FROM patchbay.batches WHERE at < now() - interval '${BATCHES_KEPT}'`);
+    await sweepLeases(sql);
+    await sql.unsafe(dropSegments(expired), since);
+    const old = await sql.unsafe(dropTurns(expired), since);
+    more = (await dropExpiredConversations(sql, now - maxAgeMs)) || old.length === STEP;
+  }
+  await keepAgeState(sql, drops && !more ? { ...state, waited: null } : state);
+  return { more, waits };
 }
 
 type Column = "bytes" | "plan_bytes";

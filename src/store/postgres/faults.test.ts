@@ -35,7 +35,7 @@ describe.skipIf(missing !== undefined)(`a PostgreSQL store in trouble${missing ?
     );
     const ids = replicas.map((_, at) => `${at}`);
     for (const database of replicas) {
-      const found = await database.findItems({ tenant: "ann", ids, since: 0, maxBytes: 1000 });
+      const found = await database.findItems({ tenant: "ann", ids, maxBytes: 1000 });
       expect(found.type === "found" && found.items.size).toBe(6);
       await database.close();
     }
@@ -81,7 +81,7 @@ describe.skipIf(missing !== undefined)(`a PostgreSQL store in trouble${missing ?
     const url = await server.createDatabase();
     await server.stop();
     const database = openPostgres(url, systemClock);
-    const query = { tenant: "ann", id: "a", since: 0 };
+    const query = { tenant: "ann", id: "a" };
     await expect(database.findResponse(query)).rejects.toMatchObject({
       message: "The PostgreSQL server of the store cannot be reached (ECONNREFUSED).",
     });
@@ -123,7 +123,7 @@ describe.skipIf(missing !== undefined)(`a PostgreSQL store in trouble${missing ?
   it("says who is refused, and makes tables anew that were dropped", async () => {
     const url = await server.createDatabase();
     const gone = openPostgres(url.replace(/\w+$/, "nothing"), systemClock);
-    const query = { tenant: "ann", id: "a", since: 0 };
+    const query = { tenant: "ann", id: "a" };
     await expect(gone.findResponse(query)).rejects.toMatchObject({
       message: expect.stringContaining("has no database of the name in `store.url` (3D000)"),
     });

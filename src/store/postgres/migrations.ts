@@ -130,6 +130,24 @@ ALTER TABLE patchbay.turns ADD COLUMN plan_shared text;
 CREATE INDEX turns_by_plan_shared ON patchbay.turns (tenant, plan_shared) WHERE plan_shared IS NOT NULL;
 `,
   "CREATE INDEX conversations_in_order ON patchbay.conversations (tenant, left(id, 4), seq)",
+  `
+ALTER TABLE patchbay.segments DROP COLUMN at;
+CREATE TABLE patchbay.age_state (
+  one integer PRIMARY KEY CHECK (one = 1),
+  seen bigint NOT NULL,
+  waited bigint
+);
+ALTER TABLE patchbay.conversations DROP COLUMN owner, DROP COLUMN leased_until;
+CREATE TABLE patchbay.leases (
+  tenant text NOT NULL,
+  id text NOT NULL,
+  owner text NOT NULL,
+  since bigint NOT NULL,
+  until bigint NOT NULL,
+  asked boolean NOT NULL,
+  PRIMARY KEY (tenant, id)
+);
+`,
 ];
 
 /** The advisory lock of those who bring the schema on: "Patchbay" in ASCII. */

@@ -5,8 +5,10 @@ import {
   type PostgresServer,
 } from "../../../test/support/postgres-server.ts";
 import { describeConversations } from "../../../test/support/conversation-suite.ts";
-import { describeStore, type OpenStore } from "../../../test/support/store-suite.ts";
+import { agePostgres } from "../../../test/support/stored-ages.ts";
+import { describeStore, type Age, type OpenStore } from "../../../test/support/store-suite.ts";
 import { DatabaseStore } from "../database-store.ts";
+import type { Store } from "../store.ts";
 import { openPostgres } from "./database.ts";
 
 describe.skipIf(missing !== undefined)(`with a PostgreSQL server${missing ?? ""}`, () => {
@@ -16,10 +18,14 @@ describe.skipIf(missing !== undefined)(`with a PostgreSQL server${missing ?? ""}
   });
   afterAll(() => server[Symbol.asyncDispose]());
 
+  const urls = new WeakMap<Store, string>();
   const open: OpenStore = async (clock, retention) => {
     const url = await server.createDatabase();
-    return new DatabaseStore(openPostgres(url, clock), { clock, retention, gatherMs: 0 });
+    const store = new DatabaseStore(openPostgres(url, clock), { clock, retention, gatherMs: 0 });
+    urls.set(store, url);
+    return store;
   };
-  describeStore("PostgreSQL", open);
-  describeConversations("PostgreSQL", open);
+  const age: Age = (store, _, ms) => agePostgres(urls.get(store) ?? "", ms);
+  describeStore("PostgreSQL", open, age);
+  describeConversations("PostgreSQL", open, age);
 });

@@ -27,15 +27,13 @@ const ask = async (sql: Sql, text: string, values: readonly (string | number)[])
   await sql.unsafe<Row[]>(text, values.map(String), { prepare: true });
 
 /** The response itself: its turn and its items. */
-const own = `own AS MATERIALIZED (
-  SELECT * FROM (${newest("$2")}) AS last WHERE at >= $3::text::bigint
-)`;
+const own = `own AS MATERIALIZED (${newest("$2")})`;
 const ownRows = `
-SELECT 1 AS depth, ${RESPONSE_PLACE} AS place, answer_id AS id, at::float8, previous, inputs, origin, json,
+SELECT 1 AS depth, ${RESPONSE_PLACE} AS place, answer_id AS id, previous, inputs, origin, json,
   item_bytes::float8 AS bytes
 FROM own JOIN patchbay.parts ON turn = seq AND place = ${RESPONSE_PLACE}
 UNION ALL
-SELECT 1, place, parts.id, NULL, NULL, NULL, NULL, json, NULL
+SELECT 1, place, parts.id, NULL, NULL, NULL, json, NULL
 FROM own JOIN patchbay.parts ON turn = seq AND place >= ${FIRST_ITEM_PLACE}`;
 const one = `WITH ${own} SELECT own_rows.*, (
   SELECT text FROM patchbay.shared_texts JOIN own ON shared_texts.tenant = $1 AND digest = own.shared
@@ -58,13 +56,12 @@ WITH RECURSIVE ${own}, chain AS (
     total + coalesce(next.segment_end, next.item_bytes)
   FROM chain CROSS JOIN LATERAL (${newest("chain.previous")}) AS next
     LEFT JOIN patchbay.segments ON segments.id = next.segment
-  WHERE total <= $4::text::bigint AND next.seq < chain.floor
-    AND coalesce(segments.at, next.at) >= $3::text::bigint
+  WHERE total <= $3::text::bigint AND next.seq < chain.floor
 ), size AS MATERIALIZED (SELECT max(total) AS total FROM chain), before AS (
-  SELECT depth, ${BEFORE_PLACE} AS place, '' AS id, NULL::float8 AS at, previous, NULL::integer AS inputs,
+  SELECT depth, ${BEFORE_PLACE} AS place, '' AS id, previous, NULL::integer AS inputs,
     NULL AS origin,
     CASE
-      WHEN (SELECT total FROM size) > $4::text::bigint THEN NULL
+      WHEN (SELECT total FROM size) > $3::text::bigint THEN NULL
       WHEN segment IS NULL THEN coalesce(${itemsTextSql("seq")}, '')
       ELSE (
         SELECT convert_from(substring(items FROM 1 FOR bytes::integer), 'UTF8')
@@ -79,17 +76,17 @@ type SharingRow = ChainRow & { readonly shared: string | null };
 
 export async function findResponse(
   sql: Sql,
-  { tenant, id, since }: IdQuery,
+  { tenant, id }: IdQuery,
 ): Promise<StoredResponse | undefined> {
-  const rows = (await ask(sql, one, [tenant, id, since])) as SharingRow[];
+  const rows = (await ask(sql, one, [tenant, id])) as SharingRow[];
   return responseIn(rows, rows.find(({ place }) => place === RESPONSE_PLACE)?.shared);
 }
 
 export async function loadChain(
   sql: Sql,
-  { tenant, id, since, maxBytes }: ChainQuery,
+  { tenant, id, maxBytes }: ChainQuery,
 ): Promise<FoundChain> {
-  const found = await ask(sql, chain, [tenant, id, since, Math.floor(maxBytes)]);
+  const found = await ask(sql, chain, [tenant, id, Math.floor(maxBytes)]);
   return chainOf(id, (found as ChainRow[]).toSorted(byDepth), maxBytes);
 }
 
@@ -97,22 +94,22 @@ const byDepth = (a: ChainRow, b: ChainRow): number => a.depth - b.depth;
 
 const itemsSql = `
 WITH found AS MATERIALIZED (
-  SELECT asked.id, last.turn, last.place, last.bytes, origin, at::float8
+  SELECT asked.id, last.turn, last.place, last.bytes, origin
   FROM unnest($2::text::text[]) AS asked (id) CROSS JOIN LATERAL (
     SELECT * FROM patchbay.parts WHERE tenant = $1 AND parts.id = asked.id
     ORDER BY turn DESC, place DESC LIMIT 1
-  ) AS last JOIN patchbay.turns ON seq = last.turn AND at >= $3::text::bigint
+  ) AS last JOIN patchbay.turns ON seq = last.turn
 )
-SELECT found.id, origin, at, CASE WHEN (SELECT sum(bytes) FROM found) <= $4::text::bigint THEN json END AS json
+SELECT found.id, origin, CASE WHEN (SELECT sum(bytes) FROM found) <= $3::text::bigint THEN json END AS json
 FROM found JOIN patchbay.parts USING (turn, place)`;
 
 export async function findItems(
   sql: Sql,
-  { tenant, ids, since, maxBytes }: ItemsQuery,
+  { tenant, ids, maxBytes }: ItemsQuery,
 ): Promise<FoundItems> {
   const asked = [...new Set(ids)];
   const keys = arrayText(rowIds(asked));
-  const found = await ask(sql, itemsSql, [tenant, keys, since, Math.floor(maxBytes)]);
+  const found = await ask(sql, itemsSql, [tenant, keys, Math.floor(maxBytes)]);
   if (found.some(({ json }) => json === null)) return { type: "too-large" };
   return { type: "found", items: itemsInOrder(asked, found as ItemRow[]) };
 }
@@ -120,14 +117,11 @@ export async function findItems(
 const planSql = `
 SELECT json, text FROM patchbay.turns JOIN patchbay.parts ON turn = seq AND place = ${PLAN_PLACE}
 LEFT JOIN patchbay.shared_texts ON shared_texts.tenant = turns.tenant AND digest = plan_shared
-WHERE turns.tenant = $1 AND answer_id = $2 AND turns.at >= $3::text::bigint
+WHERE turns.tenant = $1 AND answer_id = $2
   AND (plan_shared IS NULL OR text IS NOT NULL) ORDER BY seq DESC LIMIT 1`;
 
-export async function findPlan(
-  sql: Sql,
-  { tenant, id, since }: IdQuery,
-): Promise<Fields | undefined> {
-  const [row] = await ask(sql, planSql, [tenant, id, since]);
+export async function findPlan(sql: Sql, { tenant, id }: IdQuery): Promise<Fields | undefined> {
+  const [row] = await ask(sql, planSql, [tenant, id]);
   return row && wholePlan(String(row["json"]), row["text"] as string | null);
 }
 

@@ -40,15 +40,15 @@ export function tailsOf(turns: readonly TurnRecord[]): readonly Tail[] {
 
 const runSql = `
 WITH RECURSIVE run AS (
-  SELECT seq, previous, at, 1 AS n FROM patchbay.turns WHERE seq = $2::text::bigint AND segment IS NULL
+  SELECT seq, previous, 1 AS n FROM patchbay.turns WHERE seq = $2::text::bigint AND segment IS NULL
   UNION ALL
-  SELECT next.seq, next.previous, next.at, n + 1 FROM run CROSS JOIN LATERAL (${newest("run.previous")}) AS next
+  SELECT next.seq, next.previous, n + 1 FROM run CROSS JOIN LATERAL (${newest("run.previous")}) AS next
   WHERE next.seq < run.seq AND next.segment IS NULL AND next.item_bytes <= ${LARGE_TURN_BYTES} AND n < ${MAX_RUN}
 )
-SELECT seq::float8, previous, at::float8, ${itemsTextSql("seq")} AS text FROM run ORDER BY n DESC`;
+SELECT seq::float8, previous, ${itemsTextSql("seq")} AS text FROM run ORDER BY n DESC`;
 
 const endingSql = `
-SELECT segments.id::float8, segments.previous, segments.first::float8, segments.at::float8, level, run,
+SELECT segments.id::float8, segments.previous, segments.first::float8, level, run,
   length(items)::float8 AS bytes
 FROM (${newest("$2")}) AS last JOIN patchbay.segments ON id = last.segment AND segment_end = length(items)`;
 
@@ -57,7 +57,6 @@ type Segment = {
   readonly id: number;
   readonly previous: string | null;
   readonly first: number;
-  readonly at: number;
   readonly level: number;
   readonly run: number;
   readonly bytes: number;
@@ -105,7 +104,6 @@ export async function addSegment(sql: Sql, tenant: Tenant, seq: string): Promise
     const segment = {
       previous,
       first: Number(first["seq"]),
-      at: Number(first["at"]),
       level: 1,
       run,
     };
@@ -133,14 +131,14 @@ async function segmentBehind(
 
 async function insert(
   sql: TransactionSql,
-  { previous, first, at, level, run }: Omit<Segment, "id" | "bytes">,
+  { previous, first, level, run }: Omit<Segment, "id" | "bytes">,
   text: string,
 ): Promise<number> {
   const [row] = await sql.unsafe<Row[]>(
-    `INSERT INTO patchbay.segments (previous, first, at, level, run, items)
-     VALUES ($1, $2::text::bigint, $3::text::bigint, $4::text::integer, $5::text::integer, convert_to($6::text, 'UTF8'))
+    `INSERT INTO patchbay.segments (previous, first, level, run, items)
+     VALUES ($1, $2::text::bigint, $3::text::integer, $4::text::integer, convert_to($5::text, 'UTF8'))
      RETURNING id::float8`,
-    [previous, ...[first, at, level, run].map(String), text],
+    [previous, ...[first, level, run].map(String), text],
     { prepare: true },
   );
   return Number(row?.["id"]);
@@ -176,8 +174,8 @@ async function joinSegments(sql: TransactionSql, tenant: Tenant, last: Segment):
     `WITH joined AS (
        SELECT id, offset_bytes FROM unnest($1::text::bigint[], $2::text::bigint[]) AS given (id, offset_bytes)
      ), whole AS (
-       INSERT INTO patchbay.segments (previous, first, at, level, run, items)
-       SELECT $3, $4::text::bigint, $5::text::bigint, $6::text::integer, $7::text::integer,
+       INSERT INTO patchbay.segments (previous, first, level, run, items)
+       SELECT $3, $4::text::bigint, $5::text::integer, $6::text::integer,
          string_agg(items, ','::bytea ORDER BY offset_bytes)
        FROM joined JOIN patchbay.segments USING (id) RETURNING id
      ), moved AS (
@@ -185,11 +183,11 @@ async function joinSegments(sql: TransactionSql, tenant: Tenant, last: Segment):
        FROM joined, whole WHERE segment = joined.id
      )
      SELECT id::float8 FROM whole`,
-    [ids, arrayText(offsets), first.previous, ...[first.first, first.at, level, run].map(String)],
+    [ids, arrayText(offsets), first.previous, ...[first.first, level, run].map(String)],
     { prepare: true },
   );
   await sql`DELETE FROM patchbay.segments WHERE id = ANY (${ids}::text::bigint[])`;
-  const whole = { previous: first.previous, first: first.first, at: first.at, level, run, bytes };
+  const whole = { previous: first.previous, first: first.first, level, run, bytes };
   await joinSegments(sql, tenant, { ...whole, id: Number(row?.["id"]) });
 }
 

@@ -4,6 +4,7 @@ import { FIRST_ITEM_PLACE, PLAN_PLACE, RESPONSE_PLACE } from "../chain-rows.ts";
 import type { Batch } from "../database.ts";
 import { hasRows, sharedTexts, type TurnRecord } from "../record.ts";
 import { batchUsage, MODELS_KEPT, OTHER, usageColumn, usageCounts } from "../usage-sums.ts";
+import { ROW_TIME } from "./ages.ts";
 import { arrayText } from "./array-text.ts";
 import { tailsOf, type Tail } from "./segments.ts";
 import { SHARED_FRESH_SECONDS } from "./shared-texts.ts";
@@ -19,7 +20,6 @@ type Columns = Readonly<Record<string, string>>;
 const turnColumns: Columns = {
   n: "integer",
   tenant: "text",
-  at: "bigint",
   answer_id: "text",
   previous: "text",
   stored: "boolean",
@@ -55,19 +55,15 @@ const tables = [turnColumns, partColumns, sealColumns, usageColumns, sharedColum
 /** One statement, and so one transaction and one round trip for all of a batch. */
 const statement = writeSql();
 
-/** Writes a batch; the time of each turn is `offset` later by the database's clock. */
-export async function writeBatch(
-  sql: Pick<Sql, "unsafe">,
-  { id, turns }: Batch,
-  offset: number,
-): Promise<void> {
+/** Writes the turns of a batch. */
+export async function writeBatch(sql: Pick<Sql, "unsafe">, { id, turns }: Batch): Promise<void> {
   const turnRows: Cell[][] = [];
   const partRows: Cell[][] = [];
   const seals = new Map<string, Cell[]>();
   const tails = tailsOf(turns);
   for (const [n, turn] of turns.entries()) {
     if (!hasRows(turn)) continue;
-    turnRows.push(turnRow(n, turn, { offset, tail: tails[n] }));
+    turnRows.push(turnRow(n, turn, tails[n]));
     append(partRows, partsOf(n, turn));
     for (const [seal, upstream] of turn.seals)
       seals.set(`${turn.tenant}\n${seal}`, [n, turn.tenant, seal, upstream]);
@@ -98,15 +94,12 @@ function joinedText(cells: readonly Cell[]): string {
   return cells.join(SEPARATOR);
 }
 
-type Placed = { readonly offset: number; readonly tail: Tail | undefined };
-
-function turnRow(n: number, turn: TurnRecord, { offset, tail }: Placed): Cell[] {
-  const { tenant, at, answerId, previous, response, inputs, itemBytes, bytes, planBytes } = turn;
+function turnRow(n: number, turn: TurnRecord, tail: Tail | undefined): Cell[] {
+  const { tenant, answerId, previous, response, inputs, itemBytes, bytes, planBytes } = turn;
   const sizes = [inputs, itemBytes, bytes, planBytes];
   return [
     n,
     tenant,
-    Math.round(at + offset),
     answerId,
     previous,
     response !== null,
@@ -148,7 +141,7 @@ WITH batch AS (
   SELECT nextval('patchbay.turn_seq') AS seq, * FROM ${turns}
 ), turns AS (
   INSERT INTO patchbay.turns
-  SELECT seq, tenant, at, answer_id, previous, stored, inputs, item_bytes, bytes, plan_bytes, origin,
+  SELECT seq, tenant, ${ROW_TIME}, answer_id, previous, stored, inputs, item_bytes, bytes, plan_bytes, origin,
     tail + CASE WHEN behind IS NULL THEN 0 ELSE coalesce((
       SELECT CASE WHEN before.segment IS NULL THEN before.tail ELSE 0 END FROM patchbay.turns AS before
       WHERE before.tenant = turn.tenant AND before.stored AND before.answer_id = turn.behind

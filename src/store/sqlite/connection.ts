@@ -1,12 +1,30 @@
+import { uptime } from "node:os";
 import type { DatabaseSync } from "node:sqlite";
 import type { Operations } from "../database.ts";
 import { sqliteConversations } from "./conversations.ts";
 import { sqliteDropping } from "./dropping.ts";
 import { mustReopen, toStoreFault } from "./errors.ts";
 import { fileId, openFile } from "./file.ts";
+import { sqliteLeases } from "./leases.ts";
 import { sqliteRateLimits } from "./rate-limits.ts";
 import { sqliteReading } from "./reading.ts";
 import { sqliteWriting } from "./writing.ts";
+
+/** The machine's clocks, in milliseconds. All processes that have the file open share them. */
+export type HostClock = {
+  /** Time since the epoch; an administrator or NTP may set it. */
+  date(): number;
+  /** Uptime of the machine, including suspension. */
+  uptime(): number;
+  /** Monotonic time. */
+  steady(): number;
+};
+
+const hostClock: HostClock = {
+  date: () => Date.now(),
+  uptime: () => uptime() * 1000,
+  steady: () => Number(process.hrtime.bigint() / 1_000_000n),
+};
 
 type Open = {
   readonly database: DatabaseSync;
@@ -17,10 +35,12 @@ type Open = {
 /** A database file, for one thread. It is opened by the first call, and anew after it was moved away or failed. */
 export class SqliteConnection {
   readonly #path: string;
+  readonly #clock: HostClock;
   #open: Open | undefined;
 
-  constructor(path: string) {
+  constructor(path: string, clock = hostClock) {
     this.#path = path;
+    this.#clock = clock;
   }
 
   call<Name extends keyof Operations>(
@@ -30,7 +50,7 @@ export class SqliteConnection {
     try {
       // Under a file that was moved or deleted SQLite would go on writing to what nobody finds.
       if (this.#open !== undefined && fileId(this.#path) !== this.#open.id) this.close();
-      this.#open ??= opened(this.#path);
+      this.#open ??= opened(this.#path, this.#clock);
       const operation = this.#open.operations[name] as (
         value: typeof argument,
       ) => ReturnType<Operations[Name]>;
@@ -53,13 +73,14 @@ export class SqliteConnection {
   }
 }
 
-function opened(path: string): Open {
+function opened(path: string, clock: HostClock): Open {
   const database = openFile(path);
   const operations = {
-    ...sqliteWriting(database),
+    ...sqliteWriting(database, clock),
     ...sqliteReading(database),
-    ...sqliteDropping(database),
-    ...sqliteConversations(database),
+    ...sqliteDropping(database, clock),
+    ...sqliteConversations(database, clock),
+    ...sqliteLeases(database, clock),
     ...sqliteRateLimits(database),
   };
   return { database, operations, id: fileId(path) };

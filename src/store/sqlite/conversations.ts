@@ -1,32 +1,33 @@
 import type { DatabaseSync } from "node:sqlite";
 import { conversationBytes, conversationItemsBytes } from "../conversation-bytes.ts";
-import {
-  KIND_LENGTH,
-  lostLease,
-  type FoundConversation,
-  type FoundList,
-} from "../conversations.ts";
+import { KIND_LENGTH, type FoundConversation, type FoundList } from "../conversations.ts";
 import type { ConversationOperations } from "../database.ts";
 import { fairShares } from "../fair-share.ts";
 import type { Tenant } from "../../turn/tenant.ts";
 import type { ConversationEntry, StoredItem } from "../store.ts";
+import { rowTime } from "./ages.ts";
+import type { HostClock } from "./connection.ts";
+import { leaseCheck, leaseDropping } from "./leases.ts";
 import { inTransaction } from "./transaction.ts";
 
-type Key = { readonly tenant: string; readonly id: string; readonly since: number };
+type Key = { readonly tenant: string; readonly id: string };
 
 /** Conversations and secrets, with statements that are prepared once. */
-export function sqliteConversations(database: DatabaseSync): ConversationOperations {
+export function sqliteConversations(
+  database: DatabaseSync,
+  clock: HostClock,
+): ConversationOperations {
+  const timeOf = rowTime(database, clock);
   const insert = database.prepare(
     "INSERT INTO conversations (tenant, id, at, json, bytes) VALUES (?, ?, ?, ?, ?)",
   );
-  const find = database.prepare(
-    "SELECT seq, json FROM conversations WHERE tenant = ? AND id = ? AND at >= ?",
-  );
+  const find = database.prepare("SELECT seq, json FROM conversations WHERE tenant = ? AND id = ?");
   const update = database.prepare("UPDATE conversations SET json = ? WHERE seq = ?");
   const { addItems, touch, ...parts } = itemStatements(database);
   const { drop } = conversationDropping(database);
-  const seqOf = ({ tenant, id, since }: Key): number | undefined => {
-    const row = find.get(tenant, id, since);
+  const leases = leaseDropping(database, clock);
+  const seqOf = ({ tenant, id }: Key): number | undefined => {
+    const row = find.get(tenant, id);
     return row === undefined ? undefined : Number(row["seq"]);
   };
   /** Does something to a conversation, unless there is none. */
@@ -37,26 +38,31 @@ export function sqliteConversations(database: DatabaseSync): ConversationOperati
     });
 
   return {
-    createConversation: ({ tenant, id, at, json, items }) =>
+    createConversation: ({ tenant, id, json, items }) =>
       inTransaction(database, () => {
+        const at = timeOf();
         const row = insert.run(tenant, id, at, json, conversationBytes(json));
         const seq = Number(row.lastInsertRowid);
         addItems(seq, items);
         touch.run(conversationItemsBytes(items), at, seq);
       }),
-    findConversation({ tenant, id, since }) {
-      const row = find.get(tenant, id, since);
+    findConversation({ tenant, id }) {
+      const row = find.get(tenant, id);
       return row === undefined ? undefined : { id, json: String(row["json"]) };
     },
     updateConversation: ({ json, ...key }) => change(key, (seq) => void update.run(json, seq)),
-    deleteConversation: (key) => change(key, drop),
-    addConversationItems: ({ items, at, ...key }) =>
+    deleteConversation: (key) =>
+      change(key, (seq) => {
+        drop(seq);
+        leases.drop(key.tenant, key.id);
+      }),
+    addConversationItems: ({ items, ...key }) =>
       change(key, (seq) => {
         addItems(seq, items);
-        touch.run(conversationItemsBytes(items), at, seq);
+        touch.run(conversationItemsBytes(items), timeOf(), seq);
       }),
-    loadConversation({ tenant, id, since, maxBytes }): FoundConversation {
-      const row = find.get(tenant, id, since);
+    loadConversation({ tenant, id, maxBytes }): FoundConversation {
+      const row = find.get(tenant, id);
       if (row === undefined) return { type: "missing" };
       const seq = Number(row["seq"]);
       if (Number(parts.size.get(seq)?.["size"] ?? 0) > maxBytes) return { type: "too-large" };
@@ -66,7 +72,6 @@ export function sqliteConversations(database: DatabaseSync): ConversationOperati
     deleteConversationItem: ({ item, ...key }) =>
       change(key, (seq) => Number(parts.remove.run(seq, item).changes) > 0),
     listConversations: lister(database, seqOf),
-    ...leases(database, seqOf),
     ...secrets(database),
   };
 }
@@ -78,17 +83,17 @@ function lister(
   const prepared = (bound: ">" | "<", order: "ASC" | "DESC") =>
     database.prepare(`SELECT id, json, bytes FROM conversations
     WHERE tenant = ?1 AND substr(id, 1, ${KIND_LENGTH}) = substr(?2, 1, ${KIND_LENGTH}) AND seq ${bound} ?3
-      AND substr(id, 1, length(?2)) = ?2 AND at >= ?4 ORDER BY seq ${order}`);
+      AND substr(id, 1, length(?2)) = ?2 ORDER BY seq ${order}`);
   const rising = prepared(">", "ASC");
   const falling = prepared("<", "DESC");
-  return ({ tenant, since, prefix, order, after, limit, maxBytes }): FoundList => {
+  return ({ tenant, prefix, order, after, limit, maxBytes }): FoundList => {
     const first = order === "asc" ? 0 : Number.MAX_SAFE_INTEGER;
-    const start = after === undefined ? first : seqOf({ tenant, id: after, since });
+    const start = after === undefined ? first : seqOf({ tenant, id: after });
     if (start === undefined) return { type: "missing" };
     const list: StoredItem[] = [];
     let bytes = 0;
     // Read row by row: what is behind the last is never looked at.
-    for (const row of (order === "asc" ? rising : falling).iterate(tenant, prefix, start, since)) {
+    for (const row of (order === "asc" ? rising : falling).iterate(tenant, prefix, start)) {
       if (list.length === limit || bytes >= maxBytes)
         return { type: "found", list, isWhole: false };
       bytes += Number(row["bytes"]);
@@ -102,34 +107,16 @@ function lister(
 export function conversationWriting(
   database: DatabaseSync,
 ): (tenant: Tenant, entry: ConversationEntry, at: number) => void {
-  const find = database.prepare("SELECT seq, owner FROM conversations WHERE tenant = ? AND id = ?");
+  const find = database.prepare("SELECT seq FROM conversations WHERE tenant = ? AND id = ?");
   const { addItems, touch } = itemStatements(database);
+  const checkLease = leaseCheck(database);
   return (tenant, { id, owner, items }, at) => {
     const row = find.get(tenant, id);
     if (row === undefined) return;
-    if (row["owner"] !== owner) throw lostLease();
+    checkLease(tenant, { id, owner });
     const seq = Number(row["seq"]);
     addItems(seq, items);
     touch.run(conversationItemsBytes(items), at, seq);
-  };
-}
-
-function leases(
-  database: DatabaseSync,
-  seqOf: (key: Key) => number | undefined,
-): Pick<ConversationOperations, "leaseConversation" | "releaseConversation"> {
-  const lease = database.prepare(`UPDATE conversations SET owner = ?1, leased_until = ?2
-    WHERE seq = ?3 AND (owner IS NULL OR owner = ?1 OR leased_until <= ?4)`);
-  const release = database.prepare(
-    "UPDATE conversations SET owner = NULL WHERE tenant = ? AND id = ? AND owner = ?",
-  );
-  return {
-    leaseConversation({ owner, now, until, ...key }) {
-      const seq = seqOf(key);
-      if (seq === undefined) return "missing";
-      return Number(lease.run(owner, until, seq, now).changes) > 0 ? "held" : "locked";
-    },
-    releaseConversation: ({ tenant, id, owner }) => void release.run(tenant, id, owner),
   };
 }
 
@@ -190,14 +177,15 @@ SELECT seq FROM (
   };
   return {
     drop,
-    /** Drops some of what is too old or too much: how much is left, and whether there is more to drop. */
-    sweep: (
-      since: number,
-      maxBytes: number,
-    ): { readonly bytes: number; readonly more: boolean } => {
+    /** Drops some of what is too old; whether there is more. */
+    dropExpired: (since: number): boolean => {
       const old = expired.all(since);
       for (const { seq } of old) drop(Number(seq));
-      let more = old.length === STEP;
+      return old.length === STEP;
+    },
+    /** Drops some of what is too much: how much is left, and whether there is more to drop. */
+    dropHeavy: (maxBytes: number): { readonly bytes: number; readonly more: boolean } => {
+      let more = false;
       for (const [tenant, share] of fairShares(heldBy(sums.all()), maxBytes)) {
         const seqs = oldest.all(tenant, share);
         for (const { seq } of seqs) drop(Number(seq));

@@ -39,8 +39,11 @@ const operationNames: Readonly<Record<keyof Operations, true>> = {
   addConversationItems: true,
   loadConversation: true,
   deleteConversationItem: true,
-  leaseConversation: true,
-  releaseConversation: true,
+  takeLease: true,
+  renewLease: true,
+  isLeaseHeld: true,
+  askToStop: true,
+  releaseLease: true,
   secret: true,
 };
 

@@ -2,6 +2,9 @@ import type { DatabaseSync } from "node:sqlite";
 import { PLAN_PLACE } from "../chain-rows.ts";
 import type { Operations } from "../database.ts";
 import { addSums, fairShares } from "../fair-share.ts";
+import { sqliteAges } from "./ages.ts";
+import type { HostClock } from "./connection.ts";
+import { leaseDropping } from "./leases.ts";
 import { conversationDropping, heldBy } from "./conversations.ts";
 import { inTransaction } from "./transaction.ts";
 import { PARTS, SqliteSegments } from "./segments.ts";
@@ -9,17 +12,22 @@ import { PARTS, SqliteSegments } from "./segments.ts";
 /** How many turns are dropped in one transaction: others that want to write wait for it. */
 const STEP = 500;
 
+/** Rows from before these moments are too old. */
+type Expired = { readonly since: number; readonly usageSince: number };
+
 /** What is weighed: an answer, or its plan. */
 type Column = "bytes" | "plan_bytes";
 
 /** Deletes by id, by age and by size. */
 export function sqliteDropping(
   database: DatabaseSync,
+  clock: HostClock,
 ): Pick<Operations, "sweep" | "deleteResponse"> {
   const byAnswer = database.prepare(
-    "SELECT seq, max(stored AND at >= ?3) OVER () AS known FROM turns WHERE tenant = ?1 AND answer_id = ?2",
+    "SELECT seq, max(stored) OVER () AS known FROM turns WHERE tenant = ?1 AND answer_id = ?2",
   );
   const expired = database.prepare(`SELECT seq FROM turns WHERE at < ? LIMIT ${STEP}`);
+  const leases = leaseDropping(database, clock);
   const dropUsage = database.prepare("DELETE FROM usage WHERE hour < ?");
   const sharedSums = database.prepare(sumSql("bytes", "shared_texts"));
   const byColumn = (sql: (column: Column) => string) => ({
@@ -28,12 +36,15 @@ export function sqliteDropping(
   });
   const [sums, oldest] = [byColumn((column) => sumSql(column)), byColumn(oldestSql)];
   const { drop, dropHalf } = turnDropping(database);
-  const { sweep: sweepConversations } = conversationDropping(database);
+  const conversations = conversationDropping(database);
+  const ages = sqliteAges(database, clock);
 
-  function dropExpired(since: number): boolean {
+  function dropExpired({ since, usageSince }: Expired): boolean {
+    dropUsage.run(usageSince);
+    const more = conversations.dropExpired(since);
     const seqs = expired.all(since);
     for (const { seq } of seqs) drop(Number(seq));
-    return seqs.length === STEP;
+    return more || seqs.length === STEP;
   }
 
   function dropHeavy(column: Column, maxBytes: number): boolean {
@@ -49,25 +60,27 @@ export function sqliteDropping(
   }
 
   return {
-    deleteResponse: ({ tenant, id, since }) =>
+    deleteResponse: ({ tenant, id }) =>
       inTransaction(database, () => {
-        const turns = byAnswer.all(tenant, id, since);
+        const turns = byAnswer.all(tenant, id);
         if (turns[0]?.["known"] !== 1) return false;
         for (const { seq } of turns) drop(Number(seq));
+        leases.drop(tenant, id);
         return true;
       }),
-    sweep: ({ since, usageSince, maxBytes, maxPlanBytes }) =>
+    sweep: ({ maxBytes, maxPlanBytes, ...bounds }) =>
       inTransaction(database, () => {
-        dropUsage.run(usageSince);
+        leases.sweep();
+        const { more: isOld, waits } = ages.drop(bounds, dropExpired);
         // Conversations may take up to half of what answers else have.
-        const conversations = sweepConversations(since, maxBytes / 2);
+        const { bytes, more } = conversations.dropHeavy(maxBytes / 2);
         const steps = [
-          conversations.more,
-          dropExpired(since),
-          dropHeavy("bytes", maxBytes - conversations.bytes),
+          isOld,
+          more,
+          dropHeavy("bytes", maxBytes - bytes),
           dropHeavy("plan_bytes", maxPlanBytes),
         ];
-        return steps.includes(true);
+        return { more: steps.includes(true), waits };
       }),
   };
 }

@@ -11,7 +11,6 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, expect, it } from "vitest";
-import { stillClock } from "../../../test/support/still-clock.ts";
 import { item, turn } from "../../../test/support/store-suite.ts";
 import { recordOf } from "../record.ts";
 import type { Database } from "../database.ts";
@@ -21,12 +20,11 @@ const folder = mkdtempSync(join(tmpdir(), "patchbay-faults-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 let files = 0;
 const newPath = (): string => join(folder, `${++files}`, "store.db");
-const clock = stillClock();
 
 const save = (database: Database, id: string) =>
   database.write({ id, turns: [recordOf(turn({ answerId: id, items: [item(id)] }), 1000)] });
 const finds = async (database: Database, id: string): Promise<boolean> => {
-  const query = { tenant: "ann", ids: [id], since: clock.now(), maxBytes: 1000 };
+  const query = { tenant: "ann", ids: [id], maxBytes: 1000 };
   const found = await database.findItems(query);
   return found.type === "found" && found.items.has(id);
 };

@@ -123,6 +123,25 @@ CREATE TABLE rate_limits (
   PRIMARY KEY (tenant, kind)
 ) STRICT;
 `,
+  `
+ALTER TABLE segments DROP COLUMN at;
+CREATE TABLE age_state (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  seen INTEGER NOT NULL,
+  waited INTEGER
+) STRICT;
+ALTER TABLE conversations DROP COLUMN owner;
+ALTER TABLE conversations DROP COLUMN leased_until;
+CREATE TABLE leases (
+  tenant TEXT NOT NULL,
+  id TEXT NOT NULL,
+  owner TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  until INTEGER NOT NULL,
+  asked INTEGER NOT NULL,
+  PRIMARY KEY (tenant, id)
+) STRICT, WITHOUT ROWID;
+`,
 ];
 
 /** Marks a file as ours: "PBay". */

@@ -29,14 +29,13 @@ WITH RECURSIVE run (seq, previous, n) AS (
   SELECT turns.seq, turns.previous, n + 1 FROM run JOIN turns ON turns.seq = (${NEWEST} run.previous)
   WHERE turns.seq < run.seq AND segment IS NULL AND item_bytes <= ${LARGE_TURN_BYTES} AND n < ${MAX_RUN}
 )
-SELECT seq, turns.previous AS previous, at, ${itemsTextSql("seq")} AS text
+SELECT seq, turns.previous AS previous, ${itemsTextSql("seq")} AS text
 FROM run JOIN turns USING (seq) ORDER BY n DESC`;
 
 type Segment = {
   readonly id: number;
   readonly previous: string | null;
   readonly first: number;
-  readonly at: number;
   readonly level: number;
   readonly run: number;
   readonly items: Uint8Array;
@@ -74,7 +73,6 @@ export class SqliteSegments {
     const segment = this.#add(tenant, {
       previous,
       first: Number(first["seq"]),
-      at: Number(first["at"]),
       level: 1,
       items: Buffer.from(text),
     });
@@ -97,10 +95,10 @@ export class SqliteSegments {
   }
 
   #add(tenant: Tenant, segment: Omit<Segment, "id" | "run">): Segment {
-    const { previous, first, at, level, items } = segment;
+    const { previous, first, level, items } = segment;
     const behind = this.#behind(tenant, segment);
     const run = behind?.level === level ? behind.run + 1 : 1;
-    const row = this.#statements.insert.run(previous, first, at, level, run, items);
+    const row = this.#statements.insert.run(previous, first, level, run, items);
     return { ...segment, run, id: Number(row.lastInsertRowid) };
   }
 
@@ -117,9 +115,9 @@ export class SqliteSegments {
     // The next try is when as many more have come.
     if (bytes > MAX_SEGMENT_BYTES) return void this.#statements.begin.run(last.id);
     const pieces = joined.flatMap((one, at) => (at === 0 ? [one.items] : [COMMA, one.items]));
-    const { previous, first, at } = joined[0] ?? last;
+    const { previous, first } = joined[0] ?? last;
     const items = Buffer.concat(pieces, bytes);
-    const whole = this.#add(tenant, { previous, first, at, level: last.level + 1, items });
+    const whole = this.#add(tenant, { previous, first, level: last.level + 1, items });
     let offset = 0;
     for (const one of joined) {
       this.#statements.move.run(whole.id, offset, one.id);
@@ -135,7 +133,7 @@ const COMMA = Buffer.from(",");
 const sql = {
   tail: `SELECT tail, segment FROM turns WHERE seq = (${NEWEST} ?2)`,
   run: runSql,
-  insert: "INSERT INTO segments (previous, first, at, level, run, items) VALUES (?, ?, ?, ?, ?, ?)",
+  insert: "INSERT INTO segments (previous, first, level, run, items) VALUES (?, ?, ?, ?, ?)",
   join: "UPDATE turns SET segment = ?, segment_end = ?, bytes = bytes + item_bytes WHERE seq = ?",
   ending: `SELECT segments.* FROM turns JOIN segments ON id = segment
     WHERE seq = (${NEWEST} ?2) AND segment_end = length(items)`,

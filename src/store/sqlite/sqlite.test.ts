@@ -3,8 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll } from "vitest";
 import { describeConversations } from "../../../test/support/conversation-suite.ts";
-import { describeStore, type OpenStore } from "../../../test/support/store-suite.ts";
+import { ageSqlite } from "../../../test/support/stored-ages.ts";
+import { describeStore, type Age, type OpenStore } from "../../../test/support/store-suite.ts";
 import { DatabaseStore } from "../database-store.ts";
+import type { Store } from "../store.ts";
 import { openSqlite } from "./database.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "patchbay-store-"));
@@ -12,7 +14,13 @@ afterAll(() => rmSync(folder, { recursive: true }));
 let files = 0;
 const newPath = (): string => join(folder, `${++files}`, "store.db");
 
-const open: OpenStore = (clock, retention) =>
-  new DatabaseStore(openSqlite(newPath()), { clock, retention, gatherMs: 0 });
-describeStore("SQLite", open);
-describeConversations("SQLite", open);
+const paths = new WeakMap<Store, string>();
+const open: OpenStore = (clock, retention) => {
+  const path = newPath();
+  const store = new DatabaseStore(openSqlite(path), { clock, retention, gatherMs: 0 });
+  paths.set(store, path);
+  return store;
+};
+const age: Age = (store, _, ms) => ageSqlite(paths.get(store) ?? "", ms);
+describeStore("SQLite", open, age);
+describeConversations("SQLite", open, age);

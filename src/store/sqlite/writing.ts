@@ -1,14 +1,18 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import { FIRST_ITEM_PLACE, PLAN_PLACE, RESPONSE_PLACE } from "../chain-rows.ts";
 import type { Operations } from "../database.ts";
+import { rowTime } from "./ages.ts";
+import type { HostClock } from "./connection.ts";
 import { hasRows, sharedTexts, type TurnRecord } from "../record.ts";
 import { conversationWriting } from "./conversations.ts";
+import { leaseCheck } from "./leases.ts";
 import { PARTS, SqliteSegments } from "./segments.ts";
 import { inTransaction } from "./transaction.ts";
 import { batchUsage, MODELS_KEPT, OTHER, usageColumn, usageCounts } from "../usage-sums.ts";
 
 /** Writes batches of turns, with statements that are prepared once. */
-export function sqliteWriting(database: DatabaseSync): Pick<Operations, "write"> {
+export function sqliteWriting(database: DatabaseSync, clock: HostClock): Pick<Operations, "write"> {
+  const timeOf = rowTime(database, clock);
   const insertTurn = database.prepare(
     `INSERT INTO turns (tenant, at, answer_id, previous, stored, inputs, item_bytes, bytes, plan_bytes, origin, tail, shared, plan_shared)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -22,12 +26,13 @@ export function sqliteWriting(database: DatabaseSync): Pick<Operations, "write">
   const segments = new SqliteSegments(database);
   const addUsage = database.prepare(usageSql());
   const addToConversation = conversationWriting(database);
+  const checkLease = leaseCheck(database);
 
-  function writeTurn(turn: TurnRecord): void {
+  function writeTurn(turn: TurnRecord, at: number): void {
     const { tenant, answerId, response, plan, items } = turn;
     const sizes = [turn.inputs, turn.itemBytes, turn.bytes, turn.planBytes];
     const stored = Number(response !== null);
-    const head = [tenant, turn.at, answerId, turn.previous, stored];
+    const head = [tenant, at, answerId, turn.previous, stored];
     const tail = stored === 1 ? segments.tailBehind(tenant, turn.previous, turn.itemBytes) : 0;
     const shared = [turn.shared?.digest ?? null, turn.planShared?.digest ?? null];
     const row = insertTurn.run(...head, ...sizes, turn.origin, tail, ...shared);
@@ -51,10 +56,11 @@ export function sqliteWriting(database: DatabaseSync): Pick<Operations, "write">
         const isThere = ({ tenant, digest, text }: (typeof texts)[number]): boolean =>
           text !== "" || findShared.get(tenant, digest) !== undefined;
         if (!texts.every(isThere)) return false;
+        const at = timeOf();
         for (const turn of turns) {
-          if (hasRows(turn)) writeTurn(turn);
-          if (turn.conversation !== null)
-            addToConversation(turn.tenant, turn.conversation, turn.at);
+          if (turn.lease !== null) checkLease(turn.tenant, turn.lease);
+          if (hasRows(turn)) writeTurn(turn, at);
+          if (turn.conversation !== null) addToConversation(turn.tenant, turn.conversation, at);
         }
         for (const { tenant, digest, text } of texts)
           if (text !== "") insertShared.run(tenant, digest, Buffer.byteLength(text), text);
