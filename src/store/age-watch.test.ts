@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { AgeWatch, SWEEP_MS, type Ages, type AgeState } from "./age-watch.ts";
+import { AgeWatch, SWEEP_MS, type AgeState, type RowCount } from "./age-watch.ts";
 
 const DAY_MS = 86_400_000;
 const START = 1_000 * DAY_MS;
@@ -12,9 +12,9 @@ function database() {
   const now = (): number => uptime + offset;
   const look =
     (watch = new AgeWatch()) =>
-    (found: Partial<Ages> = {}): boolean => {
-      const none = { kinds: [{ rows: 100, expired: 0 }], maxAgeMs: 30 * DAY_MS };
-      const ages = { now: now(), newest: now(), ...none, ...found };
+    (...found: readonly Partial<RowCount>[]): boolean => {
+      const kinds = found.map((kind) => ({ rows: 100, expired: 0, newest: now(), ...kind }));
+      const ages = { now: now(), kinds, maxAgeMs: 30 * DAY_MS };
       const verdict = watch.judge(ages, uptime, state);
       state = verdict.state;
       return verdict.drops;
@@ -27,8 +27,8 @@ function database() {
   };
 }
 
-const few = { kinds: [{ rows: 100, expired: 10 }] };
-const most = { kinds: [{ rows: 100, expired: 51 }] };
+const few = { expired: 10 };
+const most = { expired: 51 };
 
 it("drops what is too old while the date moves with the time", () => {
   const { process, pass } = database();
@@ -81,14 +81,14 @@ it("keeps for a day what is most of a kind, until all of it is gone", () => {
     { rows: 1000, expired: 3 },
     { rows: 5, expired: 5 },
   ];
-  expect(sweep({ kinds })).toBe(false);
+  expect(sweep(...kinds)).toBe(false);
   for (let passed = 0; passed < DAY_MS; passed += SWEEP_MS) {
     pass(SWEEP_MS);
-    sweep({ kinds });
+    sweep(...kinds);
   }
-  expect([sweep({ kinds }), sweep({ kinds })]).toEqual([true, true]);
+  expect([sweep(...kinds), sweep(...kinds)]).toEqual([true, true]);
   expect(sweep()).toBe(true);
-  expect(sweep({ kinds })).toBe(false);
+  expect(sweep(...kinds)).toBe(false);
 });
 
 it("keeps it where a process finds the newest row old, unless it was there all the time", () => {

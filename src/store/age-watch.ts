@@ -12,12 +12,17 @@ const IDLE_SHARE = 1 / 4;
 /** The rows before a sweep. Times are milliseconds since the epoch by the database's clock. */
 export type Ages = {
   readonly now: number;
-  /** Time of the newest row; null if there are no rows. */
-  readonly newest: number | null;
-  /** Number of rows of each kind, and how many of them have expired. */
-  readonly kinds: readonly { readonly rows: number; readonly expired: number }[];
+  readonly kinds: readonly RowCount[];
   /** Rows expire at this age. */
   readonly maxAgeMs: number;
+};
+
+/** Rows of one kind. */
+export type RowCount = {
+  readonly rows: number;
+  readonly expired: number;
+  /** Time of the newest; 0 if that is unknown. */
+  readonly newest: number;
 };
 
 /** State of the sweeps of all processes, stored in the database. */
@@ -47,13 +52,14 @@ export class AgeWatch {
 
   /** `uptime`: uptime of the machine in milliseconds. */
   judge(ages: Ages, uptime: number, before: AgeState | undefined): Verdict {
-    const { now, newest, kinds, maxAgeMs } = ages;
+    const { now, kinds, maxAgeMs } = ages;
+    const newest = kinds.reduce((last, kind) => Math.max(last, kind.newest), 0);
     const last = this.#last;
     this.#last = { now, uptime };
     const wasSet = last !== undefined && now - last.now - (uptime - last.uptime) > STEP_MS;
     const hasExpired = kinds.some(({ expired }) => expired > 0);
     const takesMost = kinds.some(({ rows, expired }) => 2 * expired > rows);
-    const isIdle = last === undefined && now - (newest ?? now) > maxAgeMs * IDLE_SHARE;
+    const isIdle = last === undefined && now - newest > maxAgeMs * IDLE_SHARE;
     const waited = before?.waited ?? null;
     const isDoubtful = hasExpired && (takesMost || isIdle);
     if (!wasSet && waited === null && !isDoubtful)

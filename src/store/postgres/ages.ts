@@ -38,11 +38,13 @@ export async function countAges(
   const bounds = [String(maxAgeMs), String(maxUsageAgeMs)];
   const counted = await sql.unsafe(countSql, bounds, { prepare: true });
   const [state] = await sql.unsafe("SELECT seen::float8, waited::float8 FROM patchbay.age_state");
-  const newest = Math.max(...counted.map((row) => Number(row["newest"])));
   const ages = {
     now: Number(counted[0]?.["now"]),
-    newest: newest === 0 ? null : newest,
-    kinds: counted.map((row) => ({ rows: Number(row["rows"]), expired: Number(row["expired"]) })),
+    kinds: counted.map((row) => ({
+      rows: Number(row["rows"]),
+      expired: Number(row["expired"]),
+      newest: Number(row["newest"]),
+    })),
     maxAgeMs,
   };
   return { ages, state: state as AgeState | undefined };

@@ -37,12 +37,12 @@ export function sqliteAges(database: DatabaseSync, clock: HostClock) {
       const now = Math.floor(clock.date());
       const expired = { since: now - maxAgeMs, usageSince: now - maxUsageAgeMs };
       const counted = count.all(expired.since, expired.usageSince);
-      const kinds = counted.map(({ rows, expired: old }) => ({
+      const kinds = counted.map(({ rows, expired: old, newest }) => ({
         rows: Number(rows),
         expired: Number(old),
+        newest: Number(newest),
       }));
-      const newest = Math.max(...counted.map((row) => Number(row["newest"])));
-      const ages = { now, newest: newest === 0 ? null : newest, kinds, maxAgeMs };
+      const ages = { now, kinds, maxAgeMs };
       const before = find.get() as AgeState | undefined;
       const { drops, waits, state } = watch.judge(ages, clock.uptime(), before);
       const more = drops && dropExpired(expired);
