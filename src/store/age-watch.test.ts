@@ -13,7 +13,11 @@ function database() {
   const look =
     (watch = new AgeWatch()) =>
     (...found: readonly Partial<RowCount>[]): boolean => {
-      const kinds = found.map((kind) => ({ rows: 100, expired: 0, newest: now(), ...kind }));
+      const kinds = found.map(({ rows = 100, expired = 0, newest = now() }): RowCount => ({
+        rows,
+        expired,
+        newest,
+      }));
       const ages = { now: now(), kinds, maxAgeMs: 30 * DAY_MS };
       const verdict = watch.judge(ages, uptime, state);
       state = verdict.state;
