@@ -26,6 +26,23 @@ export const pricesSchema = z.record(z.string(), priceSchema).default({});
 export const priceOf = (prices: Prices, upstream: string, model: string): Price | undefined =>
   ownOf(prices, upstream) ?? ownOf(prices, model);
 
+type Priced = {
+  readonly upstream: string;
+  readonly model: string;
+  readonly usage?: Usage | undefined;
+};
+
+/** What a turn cost, and the name under which its price is configured; none without a price or a count. */
+export function spendOf(
+  prices: Prices,
+  { upstream, model, usage }: Priced,
+): { readonly name: string; readonly cost: number } | undefined {
+  const price = priceOf(prices, upstream, model);
+  if (price === undefined || usage === undefined) return undefined;
+  const name = Object.hasOwn(prices, upstream) ? upstream : model;
+  return { name, cost: costOf(usage, price) };
+}
+
 const MILLION = 1_000_000;
 
 /** What a turn cost. Cached tokens are part of the input, and counted once. */

@@ -31,6 +31,7 @@ import type { Added, ReferringTurn } from "./recall.ts";
 import type { TurnPermit } from "./limits/tenant-limits.ts";
 import { keptPlan } from "./kept-plan.ts";
 import { goingOn, mayGoOn } from "./go-on.ts";
+import { spendOf } from "./prices.ts";
 import { planRound, requireWhole, withoutAnswer, type Round } from "./round.ts";
 import type { RunningTurn, RunningTurnView } from "./running-turns.ts";
 import { unsaved, withinWait, type AnswerLeft, type Saving } from "./save-turn.ts";
@@ -357,7 +358,10 @@ class TurnRun implements RunningTurn {
     if (!running.remove(this)) return;
     metrics.running(-1);
     this.#job.permit?.leave(this.#tokens());
-    this.#tell(this.#done(outcome, status, fault));
+    const done = this.#done(outcome, status, fault);
+    const spent = spendOf(this.#state.config.prices, done);
+    if (spent !== undefined) metrics.spent(spent.cost, done.tenant, spent.name);
+    this.#tell(done);
   }
 
   /** All that is ever told of a turn is made of this one account of it. */

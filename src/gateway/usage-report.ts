@@ -1,19 +1,31 @@
-import { addUp, hourBegan, HOUR_MS, type UsageRow, type UsageSum } from "../store/usage-sums.ts";
+import {
+  addUp,
+  COST_UNITS,
+  hourBegan,
+  HOUR_MS,
+  type UsageRow,
+  type UsageSum,
+} from "../store/usage-sums.ts";
 import type { UsageEntry } from "../store/store.ts";
 import type { TurnDone } from "../telemetry/happening.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Config } from "./config.ts";
+import { spendOf } from "./prices.ts";
 
 /**
  * What a turn adds to the sums. It goes by the name in the configuration that
  * the client asked for, or else by the place that answered.
  */
-export function usageEntry(turn: TurnDone, { models }: Pick<Config, "models">): UsageEntry {
+export function usageEntry(
+  turn: TurnDone,
+  { models, prices }: Pick<Config, "models" | "prices">,
+): UsageEntry {
   const name = Object.hasOwn(models, turn.model) ? turn.model : turn.upstream;
   return {
     model: name.slice(0, 200),
     failed: turn.outcome === "failed",
     usage: turn.usage,
+    cost: spendOf(prices, turn)?.cost,
     calls: turn.calls.given,
     truncated: turn.calls.truncated,
   };
@@ -104,4 +116,5 @@ const usageFields = (sum: UsageSum): Readonly<Record<string, number>> => ({
   reasoning_tokens: sum.reasoning,
   tool_call_count_total: sum.calls,
   tool_call_truncated_total: sum.truncated,
+  ...(sum.cost > 0 && { cost: sum.cost / COST_UNITS }),
 });

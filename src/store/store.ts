@@ -139,6 +139,8 @@ export type UsageEntry = {
   readonly model: string;
   readonly failed: boolean;
   readonly usage: Usage | undefined;
+  /** In the currency of the configured prices; none where there is no price. */
+  readonly cost?: number | undefined;
   readonly calls: number;
   readonly truncated: boolean;
 };

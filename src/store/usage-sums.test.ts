@@ -35,6 +35,7 @@ describe("usage in memory", () => {
           reasoning: 0,
           calls: 4,
           truncated: 1,
+          cost: 0,
         },
       },
     ]);

@@ -16,7 +16,11 @@ export type UsageSum = {
   readonly calls: number;
   /** Turns whose calls were cut short. */
   readonly truncated: number;
+  /** In billionths of the currency: whole numbers, like all other sums. */
+  readonly cost: number;
 };
+
+export const COST_UNITS = 1e9;
 
 /** The turns of one tenant with one model in one hour. */
 export type UsageRow = {
@@ -117,9 +121,10 @@ const noUsage: UsageSum = {
   reasoning: 0,
   calls: 0,
   truncated: 0,
+  cost: 0,
 };
 
-const sumOf = ({ usage, failed, calls, truncated }: UsageEntry): UsageSum => ({
+const sumOf = ({ usage, cost = 0, failed, calls, truncated }: UsageEntry): UsageSum => ({
   requests: 1,
   failures: Number(failed),
   uncounted: Number(usage === undefined || usage.estimated === true),
@@ -131,6 +136,7 @@ const sumOf = ({ usage, failed, calls, truncated }: UsageEntry): UsageSum => ({
   reasoning: usage?.reasoning ?? 0,
   calls,
   truncated: Number(truncated),
+  cost: Math.min(Math.round(cost * COST_UNITS), Number.MAX_SAFE_INTEGER),
 });
 
 /** The counts of a sum, in the order in which databases have their columns. */
@@ -146,6 +152,7 @@ export const usageCounts = [
   "reasoning",
   "calls",
   "truncated",
+  "cost",
 ] as const satisfies readonly (keyof UsageSum)[];
 
 /** The name of a count in databases, which do not tell capitals from small letters. */
@@ -191,6 +198,7 @@ function addTo(sum: Sum, more: UsageSum): void {
   sum.reasoning += more.reasoning;
   sum.calls += more.calls;
   sum.truncated += more.truncated;
+  sum.cost += more.cost;
 }
 
 /** Several sums in one. */

@@ -7,6 +7,8 @@ export type Metrics = {
   /** A tool was planned. Both labels come from closed sets. */
   tool(verdict: string, kind: string): void;
   running(change: 1 | -1): void;
+  /** A turn of a tenant cost so much, by the price of this name. */
+  spent(cost: number, tenant: string, model: string): void;
   text(): string;
 };
 
@@ -50,6 +52,7 @@ export function createMetrics(): Metrics {
     },
     tool: (verdict, kind) => numbers.tools.add(1, verdict, kind),
     running: (change) => numbers.active.add(change),
+    spent: (cost, tenant, model) => numbers.cost.add(cost, tenant, model),
     text: () => registry.text(),
   };
 }
@@ -83,6 +86,11 @@ const numbersIn = (registry: Registry) => ({
     "patchbay_tokens_total",
     "Tokens as upstreams counted them, or else estimated.",
     ["upstream", "direction"],
+  ),
+  cost: registry.counter(
+    "patchbay_cost_total",
+    "What turns cost by the configured prices, by tenant and the name of the price.",
+    ["tenant", "model"],
   ),
   duration: registry.histogram(
     "patchbay_turn_seconds",

@@ -204,7 +204,7 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
     it("adds up usage by model, and names no more than a hundred in an hour", async () => {
       const { store } = await opened();
       const usage = { input: 3, output: 2, total: 5, cached: 1, cacheWrite: 4, reasoning: 2 };
-      const entry = { failed: true, usage, calls: 2, truncated: true };
+      const entry = { failed: true, usage, cost: 0.25, calls: 2, truncated: true };
       const save = async (model: string) =>
         await store.saveTurn(turn({ usage: { model, ...entry } }));
       await Promise.all(Array.from({ length: 99 }, (_, at) => save(`m${at}`)));
@@ -225,6 +225,7 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
         reasoning: 4,
         calls: 4,
         truncated: 2,
+        cost: 500_000_000,
       });
       expect(await store.sumUsage("ann", HOUR_MS, 2 * HOUR_MS)).toEqual([]);
       await store.close();

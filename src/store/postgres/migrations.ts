@@ -148,6 +148,7 @@ CREATE TABLE patchbay.leases (
   PRIMARY KEY (tenant, id)
 );
 `,
+  "ALTER TABLE patchbay.usage ADD COLUMN cost bigint NOT NULL DEFAULT 0",
 ];
 
 /** The advisory lock of those who bring the schema on: "Patchbay" in ASCII. */

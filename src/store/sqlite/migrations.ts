@@ -142,6 +142,7 @@ CREATE TABLE leases (
   PRIMARY KEY (tenant, id)
 ) STRICT, WITHOUT ROWID;
 `,
+  "ALTER TABLE usage ADD COLUMN cost INTEGER NOT NULL DEFAULT 0",
 ];
 
 /** Marks a file as ours: "PBay". */
