@@ -24,8 +24,16 @@ export function* writeBundle(turn: SeenTurn, options: WriteOptions): Steps<strin
   const { content, names, random } = options;
   const secrets = [...new Set([...options.secrets, ...secretsIn(turn.config)])];
   const scrub = scrubber(secrets);
-  const mask = new WireMask({ content, names, scrub, random });
-  mask.learn(turn.request.body);
+  const mask = new WireMask({
+    content,
+    names,
+    scrub,
+    random,
+    models: modelsOf(turn),
+    upstreams: Object.keys(turn.config.upstreams),
+    isOwnError: turn.done?.fault?.startsWith("upstream.") !== true,
+  });
+  for (const request of requestsOf(turn)) mask.learn(request);
   const leftOut = new Set<string>();
   const headers = (all: Readonly<Record<string, unknown>>): Record<string, string> =>
     allowedHeaders(all, scrub, leftOut);
@@ -44,9 +52,7 @@ export function* writeBundle(turn: SeenTurn, options: WriteOptions): Steps<strin
     { line: "settings", ...settingsOf(turn) },
     client,
     ...wires,
-    ...(yield* accountLines(turn, content, function* (json) {
-      return names === "masked" ? yield* mask.body(json) : scrub(json);
-    })),
+    ...accountLines(turn, content, mask),
   ];
   const head: BundleLine = {
     line: "bundle",
@@ -75,21 +81,33 @@ function* sealed(lines: readonly BundleLine[], secrets: readonly string[]): Step
   return `${clean}${JSON.stringify(seal)}\n`;
 }
 
-function* accountLines(
+function accountLines(
   { plan, done }: SeenTurn,
   content: WriteOptions["content"],
-  clean: (json: string) => Steps<string>,
-): Steps<BundleLine[]> {
-  const lines: BundleLine[] = [];
-  const copy = function* <Value extends object>(value: Value): Steps<Value> {
-    return JSON.parse(yield* clean(JSON.stringify(value))) as Value;
-  };
-  if (plan !== undefined) lines.push({ line: "plan", plan: yield* copy(plan) });
-  if (done !== undefined) {
-    const shown = content === "masked" ? withoutMessages(done) : done;
-    lines.push({ line: "done", done: yield* copy(shown) } as BundleLine);
-  }
-  return lines;
+  mask: WireMask,
+): BundleLine[] {
+  const copy = (value: object): unknown => JSON.parse(mask.account(JSON.stringify(value)));
+  const lines: unknown[] = [];
+  if (plan !== undefined) lines.push({ line: "plan", plan: copy(plan) });
+  if (done !== undefined)
+    lines.push({ line: "done", done: copy(content === "masked" ? withoutMessages(done) : done) });
+  return lines as BundleLine[];
+}
+
+/** All requests of the turn: what declares tools. */
+function requestsOf({ request, entries }: SeenTurn): string[] {
+  const sent = entries.flatMap((entry) => {
+    if (entry.type === "upstream-request") return [Buffer.from(entry.body ?? []).toString("utf8")];
+    return entry.type === "upstream-message" && entry.direction === "sent" ? [entry.json] : [];
+  });
+  return [request.body, ...sent];
+}
+
+/** The names of models that lead anywhere; any other is the client's word. */
+function modelsOf({ asked, config }: SeenTurn): string[] {
+  if (asked === undefined) return Object.keys(config.models);
+  const models = asked.chain.map((link) => link.slice(link.indexOf("/") + 1));
+  return [asked.model, ...asked.chain, ...models, ...Object.keys(config.models)];
 }
 
 /** What decides how the turn goes, and nothing that is secret or says where anything is. */
@@ -142,12 +160,26 @@ function* wireLines(entries: readonly Entry[], writing: Writing): Steps<BundleLi
   const { mask } = writing;
   const chunks = new Map<Entry, Buffer>();
   const texts = new Map<Entry, string>();
-  for (const stream of Map.groupBy(entries, streamOf).values()) {
+  const streams = Map.groupBy(entries, streamOf);
+  // The reply comes last: ids in it that nobody has said before are the gateway's own.
+  const names = [...streams.keys()].toSorted((a, b) => Number(a === REPLY) - Number(b === REPLY));
+  for (const name of names) {
+    const stream = streams.get(name) ?? [];
+    const origin = name === REPLY ? "reply" : "upstream";
     const bytes = stream.flatMap((entry) => ("bytes" in entry ? [entry] : []));
-    const masked = yield* mask.chunks(bytes.map((entry) => entry.bytes));
+    const masked = yield* mask.chunks(
+      bytes.map((entry) => entry.bytes),
+      origin,
+    );
     for (const [at, entry] of bytes.entries()) chunks.set(entry, masked[at] ?? Buffer.alloc(0));
     const values = stream.flatMap((entry) => ("json" in entry ? [entry] : []));
-    const written = yield* mask.values(values.map((entry) => entry.json));
+    const isSent = values.some(
+      (one) => one.type === "upstream-message" && one.direction === "sent",
+    );
+    const written = yield* mask.values(
+      values.map((entry) => entry.json),
+      isSent ? "request" : origin,
+    );
     for (const [at, entry] of values.entries()) texts.set(entry, written[at] ?? "null");
   }
   const lines: BundleLine[] = [];
@@ -155,10 +187,12 @@ function* wireLines(entries: readonly Entry[], writing: Writing): Steps<BundleLi
   return lines;
 }
 
+const REPLY = "reply";
+
 /** What is masked as one: what came of one try, sent messages apart from received ones, and the reply. */
 const streamOf = (entry: Entry): string =>
   "after" in entry
-    ? "client"
+    ? REPLY
     : `${entry.try} ${entry.type === "upstream-message" ? entry.direction : entry.type}`;
 
 function* lineOf(

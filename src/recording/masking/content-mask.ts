@@ -1,13 +1,14 @@
 /** Masks what somebody wrote or a model said: text, or JSON in a text. */
 
 import { decodeJson, encodeLike, jsonLeaves } from "./json-leaves.ts";
+import { fenceWords, mediaTypes } from "./api-words.ts";
 import { isName } from "./leaf-policy.ts";
-import type { WordMask } from "./word-mask.ts";
+import { stopMask, type WordMask } from "./word-mask.ts";
 
 export type ContentMaskOptions = {
   readonly words: WordMask;
-  /** Texts that stay wherever they stand, such as stop sequences. */
-  readonly keptTexts: readonly string[];
+  /** Stop sequences: each becomes the same wherever it stands, within words too. */
+  readonly stops: readonly string[];
   /** Words that stay in texts with markup for calls: the names of tools and of their arguments. */
   readonly keptWords: ReadonlySet<string>;
 };
@@ -18,7 +19,7 @@ const TAG =
   /<\/?(?:use_tool|tool_call|tool_name|name|arguments|function|invoke|parameter|think(?:ing)?)\b/g;
 const FENCE = /(?<=```)\w+/g;
 /** What an address of content says of it. */
-const DATA_URL = /^data:[\w./+;=-]*,/;
+const DATA_URL = /^data:([\w./+-]*)(?:;base64)?,/g;
 const WEB_URL = /\bhttps?(?=:\/\/)/g;
 
 /** The mask of a text: as long in characters and bytes. JSON stays JSON with the same keys. */
@@ -55,35 +56,48 @@ function maskLeaf(
 }
 
 function maskProse(text: string, options: ContentMaskOptions): string {
-  const kept = keptRanges(text, options);
-  if (kept.length === 0) return options.words.text(text);
+  const ranges = ownRanges(text, options);
+  if (ranges.length === 0) return options.words.text(text);
   let masked = "";
   let at = 0;
-  for (const [from, to] of kept.toSorted(([a], [b]) => a - b)) {
+  for (const { from, to, isStop } of ranges.toSorted((a, b) => a.from - b.from)) {
     if (from < at) continue;
-    masked += options.words.text(text.slice(at, from)) + text.slice(from, to);
+    const own = text.slice(from, to);
+    masked += options.words.text(text.slice(at, from)) + (isStop ? stopMask(own) : own);
     at = to;
   }
   return masked + options.words.text(text.slice(at));
 }
 
-type Range = readonly [from: number, to: number];
+type Range = { readonly from: number; readonly to: number; readonly isStop: boolean };
 
-function keptRanges(text: string, { keptTexts, keptWords }: ContentMaskOptions): Range[] {
+/** What is not masked as other words are. */
+function ownRanges(text: string, { stops, keptWords }: ContentMaskOptions): Range[] {
   const ranges: Range[] = [];
-  const keep = (pattern: RegExp): void => {
-    for (const { index, 0: found } of text.matchAll(pattern))
-      ranges.push([index, index + found.length]);
+  const add = (from: number, length: number, isStop: boolean): void =>
+    void ranges.push({ from, to: from + length, isStop });
+  const keep = (
+    pattern: RegExp,
+    isKept: (found: RegExpExecArray) => boolean = () => true,
+  ): void => {
+    for (const found of text.matchAll(pattern))
+      if (isKept(found)) add(found.index, found[0].length, false);
   };
-  if (text.startsWith("data:")) keep(new RegExp(DATA_URL, "g"));
-  if (text.includes("://")) keep(WEB_URL);
-  if (text.includes("```")) keep(FENCE);
-  if (text.includes("<")) keep(TAG);
-  for (const one of keptTexts)
+  for (const one of stops)
     for (let at = text.indexOf(one); at !== -1; at = text.indexOf(one, at + one.length))
-      ranges.push([at, at + one.length]);
-  if (CALL_MARKUP.test(text))
-    for (const { index, 0: word } of text.matchAll(/[\w.-]+/g))
-      if (keptWords.has(word)) ranges.push([index, index + word.length]);
+      add(at, one.length, true);
+  if (text.startsWith("data:"))
+    keep(DATA_URL, ([, type = ""]) => type === "" || mediaTypes.has(type));
+  if (text.includes("://")) keep(WEB_URL);
+  if (text.includes("```")) keep(FENCE, ([word]) => fenceWords.has(word));
+  if (text.includes("<")) keep(TAG);
+  if (CALL_MARKUP.test(text)) keep(/[\w.-]+/g, ([word]) => keptWords.has(word));
   return ranges;
 }
+
+/** The pattern of a schema: what it says of characters stays, and words in it are masked. */
+export const maskPattern = (pattern: string, { words }: ContentMaskOptions): string =>
+  pattern.replaceAll(
+    /\\[pPkux](?:\{[^}]*\}|<[^>]*>|[\da-fA-F]{2,4})|\\.|\[(?:[^\]\\]|\\.)*\]|\(\?<?\w*[>=!:]?|([\p{L}\p{N}]{2,})/gsu,
+    (found, word?: string) => (word === undefined ? found : words.text(word)),
+  );

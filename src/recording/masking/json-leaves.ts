@@ -1,11 +1,17 @@
 /** Finds the strings and numbers in JSON text, where they stand and under which keys. */
 
+import type { Zone } from "./leaf-policy.ts";
+
 /** An object or list that a value stands in. */
 export type Container = {
   readonly parent: Container | undefined;
   /** Under which key or at which place it stands in its parent. */
   readonly key: string | number;
   readonly isList: boolean;
+  /** How many objects and lists are around it. */
+  readonly depth: number;
+  /** Kept by `zoneOf`. */
+  zone: Zone | undefined;
   /** Its own short values by their keys: the kinds and numbers of things. */
   readonly fields: Map<string, string>;
 };
@@ -31,17 +37,30 @@ const WORD = /true|false|null/y;
 const BLANK = /[ \t\r\n]*/y;
 const LONGEST_FIELD = 64;
 
+const containerIn = (
+  parent: Container | undefined,
+  key: string | number,
+  isList: boolean,
+): Container => ({
+  parent,
+  key,
+  isList,
+  depth: parent === undefined ? 0 : parent.depth + 1,
+  zone: undefined,
+  fields: new Map(),
+});
+
 /** All leaves in the order of the text, as far as it is JSON: it may be cut off anywhere, in a string too. */
 export function jsonLeaves(text: string): Leaves {
   const leaves: Leaf[] = [];
-  const root: Container = { parent: undefined, key: "", isList: true, fields: new Map() };
-  let container = root;
+  const root = containerIn(undefined, "", true);
+  let container: Container = root;
   let key: string | number = 0;
   /** What may stand next. */
   let next: "value" | "key" | "colon" | "comma" = "value";
   let at = 0;
   const enter = (isList: boolean): void => {
-    container = { parent: container, key, isList, fields: new Map() };
+    container = containerIn(container, key, isList);
     key = isList ? 0 : "";
     next = isList ? "value" : "key";
     at++;

@@ -1,5 +1,6 @@
 /** Which values of a request, an answer or a frame are content, and which say what the content is. */
 
+import { enumKeys, isApiWord, mediaTypes } from "./api-words.ts";
 import type { Container, Leaf } from "./json-leaves.ts";
 
 /**
@@ -14,69 +15,130 @@ const contentKeys = new Set(
 const schemaKeys = new Set("parameters input_schema inputSchema schema output_schema".split(" "));
 const schemaMaps = new Set("properties $defs definitions patternProperties".split(" "));
 const schemaValues = new Set("enum const default examples example".split(" "));
-const schemaTexts = new Set("description title $comment".split(" "));
+/** Where a schema names its own keys. */
+const keyLists = new Set("required propertyOrdering dependentRequired dependencies".split(" "));
+
+/** Deeper than any request is; what is deeper is content. */
+const DEEPEST = 100;
 
 /** What stands in an object or list, by the keys on the way to it. */
 export function zoneOf(container: Container): Zone {
-  const { parent, key } = container;
-  if (parent === undefined) return "wire";
-  const outer = zoneOf(parent);
-  switch (outer) {
-    case "content":
-      return "content";
-    case "schema":
-      if (schemaMaps.has(`${key}`)) return "schemas";
-      return schemaValues.has(`${key}`) && !parent.isList ? "content" : "schema";
-    case "schemas":
-      return "schema";
-    case "wire":
-      if (schemaKeys.has(`${key}`) && !container.isList) return "schema";
-      // A list of items is called `input` too.
-      return contentKeys.has(`${key}`) && (!container.isList || key === "bytes")
-        ? "content"
-        : "wire";
-    default:
-      return outer satisfies never;
+  if (container.zone !== undefined) return container.zone;
+  const { parent, key, depth } = container;
+  const zone: Zone =
+    depth > DEEPEST ? "content" : parent === undefined ? "wire" : innerZone(zoneOf(parent), key);
+  return (container.zone = zone);
+
+  function innerZone(outer: Zone, name: string | number): Zone {
+    switch (outer) {
+      case "content":
+        return "content";
+      case "schema":
+        if (schemaMaps.has(`${name}`)) return "schemas";
+        return schemaValues.has(`${name}`) && parent?.isList === false ? "content" : "schema";
+      case "schemas":
+        return "schema";
+      case "wire":
+        if (schemaKeys.has(`${name}`) && !container.isList) return "schema";
+        // A list of items is called `input` too.
+        return contentKeys.has(`${name}`) && (!container.isList || name === "bytes")
+          ? "content"
+          : "wire";
+      default:
+        return outer satisfies never;
+    }
   }
 }
 
-/** Keys whose values are names, kinds, ids and states in every API that is spoken here. */
-const kept = new Set(
-  (
-    "type role object model status id name namespace event method kind code param reason phase " +
-    "finish_reason stop_reason native_finish_reason stop stop_sequence stop_sequences effort syntax " +
-    "media_type mime_type mimeType detail service_tier system_fingerprint encoding format verbosity " +
-    "truncation tool_choice function_call include modalities betas jsonrpc version server_label " +
-    "threadId turnId callId itemId expectedTurnId tool toolName provider modelProvider display " +
-    "choice of dialect approvalPolicy sandbox ids required container summary generate_summary mode"
-  ).split(" "),
-);
+/** What a mask knows of a turn: the words that others chose, and that bundles keep. */
+export type KnownWords = {
+  /** Names of tools that are declared; none where they are masked. */
+  readonly tools: ReadonlySet<string>;
+  /** Keys of schemas. */
+  readonly keys: ReadonlySet<string>;
+  readonly models: ReadonlySet<string>;
+};
 
-/** No blanks, quotes or brackets that content has and names have not. */
-const NAME = /^[\w.:/@+*[\]-]{0,200}$/;
+/** Where a document comes from: of a request, all is what a client chose. */
+export type Origin = "request" | "upstream" | "reply";
 
-/** Whether a string stays as it is. */
-export function isKept(leaf: Leaf, value: string, { names }: { readonly names: boolean }): boolean {
+/** `sentence`: words of an error, which say why. `model`: what an upstream says gave the answer. */
+export type Treatment = "kept" | "masked" | "id" | "model" | "sentence" | "pattern";
+
+const ID_KEY = /(?:^id|_ids?|(?:thread|turn|call|item|expectedTurn|request)Id)$|^ids$/;
+const isIdKey = (key: string): boolean => ID_KEY.test(key) && key !== "user_id";
+
+/** What becomes of a string. */
+export function treatmentOf(
+  leaf: Leaf,
+  value: string,
+  { known, origin }: { readonly known: KnownWords; readonly origin: Origin },
+): Treatment {
   const { container, key } = leaf;
   const zone = zoneOf(container);
-  if (zone === "content") return false;
   const word = typeof key === "number" ? `${container.key}` : key;
-  if (zone !== "wire") return !schemaTexts.has(word) && !schemaValues.has(word);
-  if (!kept.has(word) && !/(?:_id|_ids)$/.test(word)) return false;
-  if (word === "stop" || word.startsWith("stop_seq")) return true;
-  if (word === "name" || word === "namespace")
-    return names && NAME.test(value) && isTool(container);
-  // A summary is a text where it is no word of the API.
-  if (word === "summary" || word === "input") return /^(?:auto|concise|detailed|none)$/.test(value);
-  return NAME.test(value);
+  if (zone === "content") return "masked";
+  if (zone !== "wire") return inSchema(word, value, known.keys);
+  if (origin !== "request" && isOfError(leaf)) return "sentence";
+  if (isIdKey(word)) return "id";
+  // Stop sequences stand in texts too, and become the same there.
+  const isStop = origin === "request" && word === "stop";
+  if (!isStop && keeps(word, value, known)) return "kept";
+  return word === "model" && origin !== "request" ? "model" : "masked";
 }
 
-/** A message may have the name of who wrote it. */
-const isTool = ({ fields }: Container): boolean =>
-  !/^(?:user|system|developer|assistant)$/.test(fields.get("role") ?? "");
+function keeps(word: string, value: string, known: KnownWords): boolean {
+  switch (word) {
+    case "name":
+    case "namespace":
+    case "tool":
+    case "toolName":
+      return known.tools.has(value);
+    case "model":
+      return known.models.has(value);
+    case "media_type":
+    case "mime_type":
+    case "mimeType":
+      return mediaTypes.has(value);
+    default:
+      return enumKeys.has(word) && isApiWord(value);
+  }
+}
+
+function inSchema(word: string, value: string, keys: ReadonlySet<string>): Treatment {
+  if (word === "pattern") return "pattern";
+  const isOwn =
+    ((word === "type" || word === "format") && isApiWord(value)) ||
+    (word === "$ref" && value.startsWith("#/")) ||
+    (word === "$schema" && /^https?:\/\/json-schema\.org\/[\w/.-]*schema#?$/.test(value)) ||
+    (keyLists.has(word) && keys.has(value));
+  return isOwn ? "kept" : "masked";
+}
+
+const errorKeys = new Set(
+  "error errors fault base_resp last_error details incomplete_details".split(" "),
+);
+const errorTexts = new Set("message msg detail reason status_msg error_message".split(" "));
+const errorWords = new Set("code type status param error_code".split(" "));
+
+/** True for the sentence of an error and for the words beside it. */
+function isOfError({ container, key }: Leaf): boolean {
+  const isRoot = container.depth <= 1;
+  if (typeof key === "number") return false;
+  if (key === "error") return isRoot;
+  const owner = container.parent?.isList === true ? container.parent.key : container.key;
+  if (errorKeys.has(`${owner}`)) return errorTexts.has(key) || errorWords.has(key);
+  return isRoot && (errorTexts.has(key) || (errorWords.has(key) && key !== "type"));
+}
 
 /** Whether a number is content. */
-export const isMaskedNumber = ({ container }: Leaf): boolean => zoneOf(container) === "content";
+export const isMaskedNumber = ({ container, key }: Leaf): boolean => {
+  const zone = zoneOf(container);
+  if (zone === "content") return true;
+  return zone === "wire"
+    ? ID_KEY.test(`${key}`)
+    : typeof key === "string" && zone === "schema" && schemaValues.has(key);
+};
 
 /** Keys are kept where they are names, as those of a schema are. */
 export const isName = (key: string): boolean => /^[\w$@.:/#-]{0,64}$/.test(key);
@@ -88,6 +150,7 @@ const numbered = ["type", "index", "item_id", "output_index", "content_index", "
  * one text. Undefined: it is whole.
  */
 export function streamOf({ container, key }: Leaf): string | undefined {
+  if (container.depth > DEEPEST) return undefined;
   let label = `${key}`;
   let isPiece = key === "delta";
   for (let at: Container | undefined = container; at !== undefined; at = at.parent) {

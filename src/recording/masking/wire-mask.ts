@@ -1,8 +1,18 @@
 /** Masks the bytes of one turn: bodies and streams of frames, of the client and of upstreams. */
 
-import { maskContent, type ContentMaskOptions } from "./content-mask.ts";
-import { decodeJson, encodeLike, jsonLeaves, type Leaf } from "./json-leaves.ts";
-import { isKept, isMaskedNumber, isName, streamOf, zoneOf } from "./leaf-policy.ts";
+import { apiWords, ID_PREFIX, isApiWord, ordinaryWords } from "./api-words.ts";
+import { maskContent, maskPattern, type ContentMaskOptions } from "./content-mask.ts";
+import { decodeJson, encodeLike, jsonLeaves, type Container, type Leaf } from "./json-leaves.ts";
+import {
+  isMaskedNumber,
+  isName,
+  streamOf,
+  treatmentOf,
+  zoneOf,
+  type KnownWords,
+  type Origin,
+  type Treatment,
+} from "./leaf-policy.ts";
 import type { Steps } from "../steps.ts";
 import type { Scrub } from "./secrets.ts";
 import { bytesOf, textOf } from "./wire-text.ts";
@@ -15,6 +25,11 @@ export type WireMaskOptions = {
   readonly names: "kept" | "masked";
   readonly scrub: Scrub;
   readonly random: Random;
+  /** Names of models that lead anywhere here, and of upstreams. */
+  readonly models?: readonly string[] | undefined;
+  readonly upstreams?: readonly string[] | undefined;
+  /** The turn failed by the gateway's own rules: the errors in its reply are the gateway's sentences. */
+  readonly isOwnError?: boolean | undefined;
 };
 
 /** JSON text, what was found in it, and what each of that becomes. */
@@ -26,6 +41,9 @@ type Document = ReturnType<typeof jsonLeaves> & {
 /** A piece of content, and where it stands. */
 type Piece = { readonly document: Document; readonly at: number; readonly length: number };
 
+/** A string, number or key that no other goes on with. */
+type Plain = Omit<Piece, "length"> & { readonly treatment: Treatment };
+
 /** Pieces of content that belong together. */
 type Group = { text: string; readonly pieces: Piece[] };
 
@@ -33,31 +51,71 @@ type Group = { text: string; readonly pieces: Piece[] };
 export class WireMask {
   readonly #options: WireMaskOptions;
   readonly #content: ContentMaskOptions;
-  readonly #keptTexts: string[] = [];
+  readonly #stops: string[] = [];
   readonly #keptWords = new Set<string>();
+  readonly #known: KnownWords & { readonly tools: Set<string>; readonly keys: Set<string> };
+  /** Words of the names of models and upstreams. */
+  readonly #ownWords: ReadonlySet<string>;
+  /** Values that a client or a model chose, as the gateway may quote them. */
+  readonly #quoted = new Set<string>();
+  /** Ids that a client or an upstream said: the others are the gateway's. */
+  readonly #ids = new Set<string>();
 
   constructor(options: WireMaskOptions) {
     this.#options = options;
+    this.#known = { tools: new Set(), keys: new Set(), models: new Set(options.models) };
+    const names = [...(options.models ?? []), ...(options.upstreams ?? [])];
+    this.#ownWords = new Set(names.flatMap((name) => name.toLowerCase().split(/[^\p{L}\p{N}]+/u)));
     const words = new WordMask(options.random);
-    this.#content = { words, keptTexts: this.#keptTexts, keptWords: this.#keptWords };
+    this.#content = { words, stops: this.#stops, keptWords: this.#keptWords };
   }
 
-  /** Takes from a request what must stay: stop sequences, and the names of tools and of their arguments. */
+  /** Takes from a request the names of tools and of their arguments, and stop sequences. */
   learn(request: string): void {
     for (const { type, start, end, container, key } of jsonLeaves(request).leaves) {
       const word = typeof key === "number" ? `${container.key}` : key;
       const value = decodeJson(request.slice(start, end));
-      if (type === "string" && /^stop(?:_sequences)?$/.test(word) && value.trim() !== "")
-        this.#keptTexts.push(value);
-      if (type === "string" && word === "name" && this.#options.names === "kept")
-        this.#keptWords.add(value);
-      if (type === "key" && zoneOf(container) === "schemas") this.#keptWords.add(value);
+      const zone = zoneOf(container);
+      if (type === "key" && zone === "schemas") this.#known.keys.add(value);
+      if (type !== "string" || zone !== "wire") continue;
+      if (/^stop(?:_sequences)?$/.test(word) && value.trim() !== "" && this.#stops.length < STOPS)
+        this.#stops.push(value);
+      if (!isOfTool(container) || (word !== "name" && word !== "namespace")) continue;
+      if (this.#options.names === "kept") this.#known.tools.add(value);
+      else this.#quoted.add(value);
     }
+    for (const set of [this.#known.tools, this.#known.keys])
+      for (const word of set) this.#keptWords.add(word);
   }
 
   /** A body of JSON, or any text. */
-  *body(text: string): Steps<string> {
-    return (yield* this.#documents([text]))[0] ?? "";
+  *body(text: string, origin: Origin = "request"): Steps<string> {
+    return (yield* this.#documents([text], origin))[0] ?? "";
+  }
+
+  /** The report of a plan, or the account of a turn: the gateway's own words with names in them. */
+  account(json: string): string {
+    const { scrub, content } = this.#options;
+    const document = documentOf(json);
+    for (const [at, leaf] of document.leaves.entries()) {
+      const raw = rawOf(document, at);
+      const text = decodeJson(raw);
+      const isName = /^(?:name|namespace|upstream_name)$/.test(`${leaf.key}`);
+      const own = isName
+        ? this.#name(text)
+        : leaf.key === "reason"
+          ? this.#ownSentence(text)
+          : text;
+      const isKept = content === "full" && this.#options.names === "kept";
+      document.results[at] = scrub(isKept || leaf.type !== "string" ? raw : encodeLike(raw, own));
+    }
+    return this.#written(document);
+  }
+
+  #name(text: string): string {
+    const { tools } = this.#known;
+    const isDeclared = tools.has(text) || text.split(".").every((part) => tools.has(part));
+    return isDeclared ? text : this.#content.words.text(text);
   }
 
   /** A text that is content as a whole. */
@@ -66,23 +124,25 @@ export class WireMask {
   }
 
   /** JSON values one after another, such as messages: pieces in them go on with each other. */
-  values(texts: readonly string[]): Steps<readonly string[]> {
-    return this.#documents(texts);
+  values(texts: readonly string[], origin: Origin = "upstream"): Steps<readonly string[]> {
+    return this.#documents(texts, origin);
   }
 
   /** Chunks of one stream, split where they were. */
-  *chunks(chunks: readonly Buffer[]): Steps<readonly Buffer[]> {
+  *chunks(chunks: readonly Buffer[], origin: Origin = "upstream"): Steps<readonly Buffer[]> {
     const whole = textOf(Buffer.concat(chunks));
     // A byte order mark belongs to no line.
     const text = whole.replace(/^\ufeff/, "");
     const mark = whole.slice(0, whole.length - text.length);
     const isBody = /^\s*[{[]/.test(text);
-    const masked = bytesOf(mark + (yield* isBody ? this.body(text) : this.#frames(text)));
+    const masked = bytesOf(
+      mark + (yield* isBody ? this.body(text, origin) : this.#frames(text, origin)),
+    );
     let at = 0;
     return chunks.map(({ length }) => masked.subarray(at, (at += length)));
   }
 
-  *#frames(text: string): Steps<string> {
+  *#frames(text: string, origin: Origin): Steps<string> {
     const lines = text.split(/(\r\n|\r|\n)/);
     const documents: string[] = [];
     /** The lines of each document, by their places. */
@@ -99,10 +159,10 @@ export class WireMask {
       const line = lines[at] ?? "";
       if (line === "") close();
       else if (line.startsWith("data:")) open.push(at);
-      else lines[at] = yield* this.#field(line);
+      else lines[at] = yield* this.#field(line, origin);
     }
     close();
-    for (const [index, masked] of (yield* this.#documents(documents)).entries()) {
+    for (const [index, masked] of (yield* this.#documents(documents, origin)).entries()) {
       const pieces = masked.split("\n");
       for (const [nth, at] of (places[index] ?? []).entries()) {
         const line = lines[at] ?? "";
@@ -113,29 +173,27 @@ export class WireMask {
   }
 
   /** A line beside the data: names of events and numbers stay, comments and others do not. */
-  *#field(line: string): Steps<string> {
-    const { scrub } = this.#options;
-    if (/^(?:event|id|retry):\s*[\w.:/-]*$/.test(line)) return scrub(line);
-    // Some say in a field of that name what went wrong.
-    const [name = ""] = /^error: ?/.exec(line) ?? [];
-    return name + (yield* this.body(line.slice(name.length)));
+  *#field(line: string, origin: Origin): Steps<string> {
+    const { scrub, content } = this.#options;
+    const [, field, value = ""] = /^(event|id|retry): ?([\w.:/-]*)$/.exec(line) ?? [];
+    const isKept = content === "full" || isApiWord(value) || /^\d*$/.test(value);
+    if (field !== undefined && isKept) return scrub(line);
+    // Some say in a field of that name what went wrong, and the gateway counts calls in a comment.
+    const [name = ""] = /^(?:error: ?|: ?(?=\{))/.exec(line) ?? [];
+    return name + (yield* this.body(line.slice(name.length), origin));
   }
 
-  *#documents(texts: readonly string[]): Steps<readonly string[]> {
+  *#documents(texts: readonly string[], origin: Origin): Steps<readonly string[]> {
     const documents: Document[] = [];
     for (const text of texts) {
       documents.push(documentOf(text));
       yield;
     }
-    const { groups, plain } = yield* this.#sorted(documents);
+    const { groups, plain } = yield* this.#sorted(documents, origin);
     const scrub = (yield* this.#holdsKeys(textsIn(groups, plain)))
       ? this.#options.scrub
       : unchanged;
     let done = 0;
-    for (const { document, at } of plain) {
-      document.results[at] = this.#plain(document, at, scrub);
-      if (++done % LEAVES_IN_STEP === 0) yield;
-    }
     for (const { text, pieces } of groups) {
       const masked = this.#conceal(text, scrub);
       let from = 0;
@@ -145,6 +203,11 @@ export class WireMask {
         if (++done % LEAVES_IN_STEP === 0) yield;
       }
       yield;
+    }
+    // Behind the content: what is said of an error may quote it.
+    for (const piece of plain) {
+      piece.document.results[piece.at] = this.#plain(piece, origin, scrub);
+      if (++done % LEAVES_IN_STEP === 0) yield;
     }
     const written: string[] = [];
     for (const document of documents) {
@@ -168,19 +231,22 @@ export class WireMask {
   }
 
   /** What is content, in groups that are masked as one text, and what is not. */
-  *#sorted(documents: readonly Document[]): Steps<{
-    readonly groups: readonly Group[];
-    readonly plain: readonly Omit<Piece, "length">[];
-  }> {
+  *#sorted(
+    documents: readonly Document[],
+    origin: Origin,
+  ): Steps<{ readonly groups: readonly Group[]; readonly plain: readonly Plain[] }> {
     const streams = new Map<string, Group>();
     const groups: Group[] = [];
-    const plain: Omit<Piece, "length">[] = [];
+    const plain: Plain[] = [];
     for (const document of documents) {
       yield;
       for (const [at, leaf] of document.leaves.entries()) {
         const text = decodeJson(rawOf(document, at));
-        if (leaf.type !== "string" || this.#isKept(leaf, text)) {
-          plain.push({ document, at });
+        const treatment = leaf.type === "string" ? this.#treatment(leaf, text, origin) : "kept";
+        const isChosen = origin === "request" || leaf.key === "name";
+        if (isChosen && leaf.type === "string" && treatment !== "kept") this.#quote(text);
+        if (treatment !== "masked") {
+          plain.push({ document, at, treatment });
           continue;
         }
         const label = streamOf(leaf);
@@ -222,19 +288,69 @@ export class WireMask {
     return text.trim() === "" || text === DONE ? text : this.#conceal(text);
   }
 
-  #isKept(leaf: Leaf, value: string): boolean {
-    const { content, names } = this.#options;
-    return content === "masked" && isKept(leaf, value, { names: names === "kept" });
+  #treatment(leaf: Leaf, value: string, origin: Origin): Treatment {
+    if (this.#options.content === "full") return "masked";
+    return treatmentOf(leaf, value, { known: this.#known, origin });
   }
 
-  #plain(document: Document, at: number, scrub: Scrub): string {
+  #quote(value: string): void {
+    if (value.length <= LONGEST_QUOTE && !apiWords.has(value)) this.#quoted.add(value);
+  }
+
+  #plain({ document, at, treatment }: Plain, origin: Origin, scrub: Scrub): string {
     const raw = rawOf(document, at);
     const leaf = document.leaves[at];
     const { words } = this.#content;
     if (this.#options.content === "full" || leaf === undefined) return scrub(raw);
     if (leaf.type === "number") return isMaskedNumber(leaf) ? words.number(raw) : raw;
-    if (leaf.type === "string" || isName(raw)) return scrub(raw);
-    return encodeLike(raw, words.text(decodeJson(raw)));
+    if (leaf.type === "key")
+      return isName(raw) ? scrub(raw) : encodeLike(raw, words.text(decodeJson(raw)));
+    const own = (text: string): string => encodeLike(raw, text);
+    switch (treatment) {
+      case "id":
+        return scrub(own(this.#id(decodeJson(raw), origin)));
+      case "sentence":
+        return scrub(own(this.#sentence(decodeJson(raw), origin)));
+      case "model":
+        return this.#quoted.has(decodeJson(raw)) ? own(words.text(decodeJson(raw))) : scrub(raw);
+      case "pattern":
+        return scrub(own(maskPattern(decodeJson(raw), this.#content)));
+      case "kept":
+      case "masked":
+        return scrub(raw);
+      default:
+        return treatment satisfies never;
+    }
+  }
+
+  /** The gateway makes ids of its own for its replies; what others chose is masked behind its prefix. */
+  #id(id: string, origin: Origin): string {
+    if (origin !== "reply") this.#ids.add(id);
+    else if (!this.#ids.has(id)) return id;
+    const [prefix = ""] = ID_PREFIX.exec(id) ?? [];
+    return prefix + this.#content.words.text(id.slice(prefix.length));
+  }
+
+  /** What an error says: without what it quotes of a request or an answer. */
+  #sentence(text: string, origin: Origin): string {
+    if (origin === "reply" && this.#options.isOwnError === true) return this.#ownSentence(text);
+    const { words } = this.#content;
+    const stays = (word: string): boolean =>
+      ordinaryWords.has(word) || this.#ownWords.has(word) || /^\d{1,3}$/.test(word);
+    const said = words.knownWords(text.slice(0, LONGEST_SENTENCE), stays);
+    return said + words.text(text.slice(LONGEST_SENTENCE));
+  }
+
+  /** A sentence of the gateway's own has others' words in quotes alone. */
+  #ownSentence(text: string): string {
+    const isQuoted = (part: string): boolean => this.#quoted.has(part) || part.length > 80;
+    return text.replaceAll(
+      /(?<![\p{L}\p{N}])([`'])([^`']+)\1(?![\p{L}\p{N}])/gu,
+      (all, mark: string, part: string) =>
+        [part, ...part.split(".")].some(isQuoted)
+          ? `${mark}${this.#content.words.text(part)}${mark}`
+          : all,
+    );
   }
 
   #conceal(text: string, scrub = this.#options.scrub): string {
@@ -244,12 +360,26 @@ export class WireMask {
 }
 
 /** Every text of a stream, such as it came. */
-function* textsIn(
-  groups: readonly Group[],
-  plain: readonly Omit<Piece, "length">[],
-): Generator<string> {
+function* textsIn(groups: readonly Group[], plain: readonly Plain[]): Generator<string> {
   for (const { text } of groups) yield text;
   for (const { document, at } of plain) yield rawOf(document, at);
+}
+
+/** No API takes more stop sequences. */
+const STOPS = 16;
+/** Characters of what an error says that are told. */
+const LONGEST_SENTENCE = 300;
+/** The gateway quotes no more of a value. */
+const LONGEST_QUOTE = 200;
+
+const TOOL_LISTS = new Set(["tools", "functions", "functionDeclarations", "dynamicTools"]);
+
+/** True within the declaration of a tool. */
+function isOfTool(container: Container): boolean {
+  let at: Container | undefined = container;
+  for (let up = 0; at !== undefined && up < 6; up++, at = at.parent)
+    if (at.isList && TOOL_LISTS.has(`${at.key}`)) return true;
+  return false;
 }
 
 /** Strings and numbers that are masked before others may work. */

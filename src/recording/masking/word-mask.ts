@@ -13,14 +13,17 @@ type Prefix = {
   nextChar: string;
   next: Prefix | undefined;
   others: Map<string, Prefix> | undefined;
+  /** A word ends here. */
+  isWord: boolean;
   /** What characters behind it have become: others become others, so that keys stay apart. */
   taken: Set<string> | undefined;
 };
 
 /** Letters by their case and the bytes they take in UTF-8, so that no size changes. */
 const alphabets = {
-  lower: letters(0x61, 0x7a),
-  upper: letters(0x41, 0x5a),
+  // Without the last letters, which stand for those of stop sequences.
+  lower: letters(0x61, 0x79),
+  upper: letters(0x41, 0x59),
   digit: letters(0x30, 0x39),
   lower2: letters(0xe0, 0xf6),
   upper2: letters(0xc0, 0xd6),
@@ -59,6 +62,7 @@ export class WordMask {
       const alphabet = alphabetOf(char);
       if (alphabet === undefined) {
         masked += char;
+        at.isWord = true;
         at = this.#root;
         depth = 0;
         continue;
@@ -72,7 +76,28 @@ export class WordMask {
       sum = (Math.imul(sum ^ (char.codePointAt(0) ?? 0), 0x9e3779b1) >>> 0) ^ (sum >>> 13);
       masked += alphabet[(sum >>> 0) % alphabet.length] ?? char;
     }
+    at.isWord = true;
     return masked;
+  }
+
+  /** A text in which other words stay than those that were masked before. */
+  knownWords(text: string, stays: (word: string) => boolean): string {
+    return text.replaceAll(/[\p{L}\p{N}\p{M}]+/gu, (word) =>
+      !stays(word.toLowerCase()) && formsOf(word).some((form) => this.#has(form))
+        ? this.text(word)
+        : word,
+    );
+  }
+
+  #has(word: string): boolean {
+    let at: Prefix | undefined = this.#root;
+    let depth = 0;
+    for (const char of word) {
+      if (depth++ === DEEPEST) return true;
+      at = at.nextChar === char ? at.next : at.others?.get(char);
+      if (at === undefined) return false;
+    }
+    return at.isWord;
   }
 
   /**
@@ -108,7 +133,7 @@ export class WordMask {
 
   #prefix(letter: string, seed: number): Prefix {
     const [next, others, taken] = [undefined, undefined, undefined];
-    return { letter, seed, nextChar: "", next, others, taken };
+    return { letter, seed, nextChar: "", next, others, isWord: false, taken };
   }
 
   #after(prefix: Prefix, char: string, alphabet: readonly string[]): Prefix {
@@ -131,6 +156,12 @@ export class WordMask {
     return made;
   }
 }
+
+/** A word as it may stand elsewhere, at the begin of a sentence or in capitals. */
+const formsOf = (word: string): readonly string[] => {
+  const lower = word.toLowerCase();
+  return [word, lower, lower.slice(0, 1).toUpperCase() + lower.slice(1), word.toUpperCase()];
+};
 
 /** As many letters as are looked at for one that is free: all of those of ASCII. */
 const MOST_STEPS = 26;
@@ -169,6 +200,15 @@ function alphabetOf(char: string): readonly string[] | undefined {
   if (code < 0x800) return /\p{Lu}/u.test(char) ? alphabets.upper2 : alphabets.lower2;
   return code < 0x10000 ? alphabets.wide3 : alphabets.wide4;
 }
+
+/** A stop sequence: of letters that no masked word has, so that it is found where it was. */
+export const stopMask = (text: string): string =>
+  text.replaceAll(/[\p{L}\p{N}\p{M}]/gu, (char) => {
+    const alphabet = alphabetOf(char);
+    if (alphabet === alphabets.lower) return "z";
+    if (alphabet === alphabets.upper) return "Z";
+    return alphabet?.at(-1) ?? char;
+  });
 
 /** The same number of characters and bytes, all of them alike. */
 export const blotOut = (text: string): string =>
