@@ -39,8 +39,9 @@ export function createGateway(config: ConfigInput = {}, platform: Partial<Platfo
   return openGateway(parsed, { ...webPlatform(), ...platform });
 }
 
-function refuseFiles({ telemetry: { recording, ...files } }: Config): void {
-  const named = { ...files, recording: recording === "off" ? undefined : recording };
+function refuseFiles({ telemetry: { usage_log, event_log, recording } }: Config): void {
+  const isRecorded = recording !== "off";
+  const named = { usage_log, event_log, recording: isRecorded ? recording : undefined };
   for (const [setting, path] of Object.entries(named))
     if (path !== undefined)
       throw new Fault(
