@@ -7,13 +7,14 @@ import { parseArgs } from "node:util";
 import * as fc from "fast-check";
 import type { Campaign, Property } from "./campaign.ts";
 import { answers } from "./campaigns/answers.ts";
+import { bundles } from "./campaigns/bundles.ts";
 import { codex } from "./campaigns/codex.ts";
 import { configurations } from "./campaigns/configurations.ts";
 import { requests } from "./campaigns/requests.ts";
 import { rows } from "./campaigns/rows.ts";
 import { seals } from "./campaigns/seals.ts";
 
-const campaigns = { requests, answers, configurations, codex, rows, seals };
+const campaigns = { requests, answers, configurations, codex, rows, seals, bundles };
 
 const { values, positionals } = parseArgs({
   options: {
