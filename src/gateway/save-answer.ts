@@ -17,10 +17,13 @@ export function saveAnswer(state: GatewayState, job: Job, ended: Ended): Saving 
   const { tenant, conversation, completion } = job;
   const { answer, done, left } = ended;
   if (conversation !== undefined) return saveInConversation(state, job, { ...ended, conversation });
-  // Begun before anything is waited for: whoever stops waits for what is queued.
   const saving = saveTurn(state, tenant, done, left);
   if (answer === undefined || completion === undefined) return saving;
-  return saveCompletion(state, job, answer, done).then(() => saving);
+  // A completion that is deleted as soon as it is stored leaves no later write of its turn.
+  return Promise.resolve(saving).then(async (saved) => {
+    await saveCompletion(state, job, answer, done);
+    return saved;
+  });
 }
 
 async function saveInConversation(

@@ -70,6 +70,7 @@ export function saveTurn(
           answerId: answer.id,
           isNewId: answer.isNewId,
           items: answer.items,
+          thoughts: answer.thoughts,
           response: answer.response,
           plan: keptPlan(answer.round, answer),
           seals: sealOwners(answer),
@@ -79,14 +80,7 @@ export function saveTurn(
           usage,
         };
   try {
-    const saving = store.saveTurn(turn);
-    // Apart from the answer: whoever retrieves or continues that has its thoughts in it.
-    const thoughts =
-      answer !== undefined && answer.thoughts.length > 0
-        ? store.saveTurn({ tenant, at, items: answer.thoughts, seals: none })
-        : undefined;
-    if (saving === undefined && thoughts === undefined) return true;
-    return Promise.all([saving, thoughts]).then(() => true, failed);
+    return store.saveTurn(turn)?.then(() => true, failed) ?? true;
   } catch (error) {
     return failed(error); // The turn has ended well, whatever a store does.
   }

@@ -8,7 +8,7 @@ import { DatabaseConversations, type RowKey } from "./database-conversations.ts"
 import type { Batch, Database } from "./database.ts";
 import type { LeaseStore, Renewal } from "./leases.ts";
 import { PLANS_SHARE } from "./memory.ts";
-import { recordOf, type SharedRecord } from "./record.ts";
+import { recordOf, thoughtsRecord, type SharedRecord } from "./record.ts";
 import type {
   FoundChain,
   FoundItems,
@@ -88,7 +88,7 @@ export class DatabaseStore implements Store {
 
   /** Not async: a write may wait for long, and would keep all of the turn meanwhile. */
   saveTurn(turn: StoredTurn): Promise<void> {
-    return this.#queue.add(recordOf(turn, this.#maxPlanBytes));
+    return this.#queue.add(recordOf(turn, this.#maxPlanBytes), thoughtsRecord(turn));
   }
 
   findItems(tenant: Tenant, ids: readonly string[], maxBytes: number): Promise<FoundItems> {

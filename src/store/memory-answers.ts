@@ -21,6 +21,7 @@ type KeptTurn = Place & {
   readonly id: string | undefined;
   readonly at: number;
   readonly shared: SharedText | undefined;
+  readonly seals: readonly string[];
   /** The JSON of its items, input and answer, in characters. */
   readonly length: number;
   /** Whether it continues another. */
@@ -37,8 +38,8 @@ type Answers = {
   readonly responses: Map<string, KeptTurn>;
   /** By the id of an item, or by its group, the turn that it is in. */
   readonly items: Map<string, KeptTurn>;
-  /** The items of turns without a response, by the id of the answer that they are about. */
-  readonly others: Map<string, string[]>;
+  /** Turns without a response, by the id of the answer or conversation that they are deleted with. */
+  readonly others: Map<string, KeptTurn[]>;
   readonly seals: Map<string, string>;
 };
 
@@ -93,6 +94,7 @@ export class MemoryAnswers {
       id,
       at: this.#clock.now(),
       shared,
+      seals: seals.map(({ seal }) => seal),
       length,
       continues: response?.previous !== undefined,
       parent: undefined,
@@ -100,8 +102,8 @@ export class MemoryAnswers {
     };
     for (const item of items) content.items.set(item.id, kept);
     for (const { seal, upstream } of seals) content.seals.set(seal, upstream);
+    if (response === undefined) return addTo(content.others, turn.conversation?.id ?? id, kept);
     if (id === undefined) return;
-    if (response === undefined) return addTo(content.others, id, items);
     addInput(content.items, input, kept);
     const { previous } = response;
     if (previous !== undefined) kept.parent = this.#find(tenant, previous);
@@ -166,13 +168,26 @@ export class MemoryAnswers {
       const kept = content.responses.get(id);
       if (kept !== undefined) forget(kept);
       content.responses.delete(id);
-      for (const other of content.others.get(id) ?? []) content.items.delete(other);
-      content.others.delete(id);
       for (const item of response.items) content.items.delete(item.id);
       for (const { id: item, group = item } of response.input) content.items.delete(group);
+      for (const seal of found.seals) content.seals.delete(seal);
     }
     found.block.erase(found);
+    this.deleteOthers(tenant, id);
     return true;
+  }
+
+  /** Deletes the turns without a response that are deleted with this answer or conversation. */
+  deleteOthers(tenant: Tenant, id: string): void {
+    for (const content of this.#kept.contents(tenant)) {
+      for (const kept of content.others.get(id) ?? []) {
+        for (const item of itemsOf(kept).keys())
+          if (content.items.get(item) === kept) content.items.delete(item);
+        for (const seal of kept.seals) content.seals.delete(seal);
+        kept.block.erase(kept);
+      }
+      content.others.delete(id);
+    }
   }
 
   #find(tenant: Tenant, id: string): KeptTurn | undefined {
@@ -246,14 +261,11 @@ function textOf(turns: readonly KeptTurn[]): string {
   return texts.join(",");
 }
 
-function addTo(
-  others: Map<string, string[]>,
-  answerId: string,
-  items: readonly StoredItem[],
-): void {
-  const known = others.get(answerId) ?? [];
-  others.set(answerId, known);
-  for (const { id } of items) known.push(id);
+function addTo(others: Answers["others"], id: string | undefined, kept: KeptTurn): void {
+  if (id === undefined) return;
+  const known = others.get(id) ?? [];
+  others.set(id, known);
+  known.push(kept);
 }
 
 function forget(kept: KeptTurn): void {

@@ -18,7 +18,7 @@ import { usageSums, type UsageRow } from "./usage-sums.ts";
 
 type Timed<Value> = { readonly at: number; readonly value: Value };
 
-type Plans = Map<string, Timed<StoredPlan>>;
+type Plans = Map<string, Timed<StoredPlan> & { readonly keptFor: string | undefined }>;
 
 const DAY_MS = 86_400_000;
 const memoryRetention: Retention = { maxBytes: 24 * 1024 * 1024, maxAgeMs: 30 * DAY_MS };
@@ -59,7 +59,7 @@ export class MemoryStore implements Store {
     this.conversations = new MemoryConversations(
       clock,
       { maxBytes: conversationsBytes, maxAgeMs },
-      (tenant, id) => this.leases.drop(tenant, id),
+      (tenant, id) => this.#deleteWith(tenant, id),
     );
     this.#plans = new TenantSegments({ maxBytes: plansBytes, maxAgeMs }, clock, () => new Map());
   }
@@ -71,13 +71,25 @@ export class MemoryStore implements Store {
   saveTurn(turn: StoredTurn): Promise<void> | undefined {
     const { tenant, answerId, plan, conversation, lease } = turn;
     if (lease !== undefined) this.leases.check(tenant, lease);
-    if (conversation !== undefined && this.conversations.isKept(tenant, conversation.id))
-      this.leases.check(tenant, conversation);
+    const isKept = conversation !== undefined && this.conversations.isKept(tenant, conversation.id);
+    if (isKept) this.leases.check(tenant, conversation);
     const at = this.#clock.now();
+    const keptFor = turn.response === undefined ? conversation?.id : undefined;
     if (turn.usage !== undefined) this.#usage.add(tenant, turn.at, turn.usage);
+    if (keptFor !== undefined && !isKept) return undefined;
     if (answerId !== undefined && plan !== undefined)
-      this.#plans.open(tenant, plan.bytes + ENTRY_BYTES)?.set(answerId, { at, value: plan });
+      this.#plans
+        .open(tenant, plan.bytes + ENTRY_BYTES)
+        ?.set(answerId, { at, value: plan, keptFor });
     this.#answers.save(turn);
+    if (turn.thoughts !== undefined)
+      this.#answers.save({
+        tenant,
+        at: turn.at,
+        answerId: keptFor ?? answerId,
+        items: turn.thoughts,
+        seals: [],
+      });
     if (conversation !== undefined)
       void this.conversations.addConversationItems(tenant, conversation.id, conversation.items);
     return undefined;
@@ -112,6 +124,15 @@ export class MemoryStore implements Store {
       for (const plans of this.#plans.contents(tenant)) plans.delete(id);
     }
     return Promise.resolve(isKnown);
+  }
+
+  /** Deletes all that is kept for a conversation or a completion. */
+  #deleteWith(tenant: Tenant, id: string): void {
+    this.leases.drop(tenant, id);
+    this.#answers.deleteOthers(tenant, id);
+    for (const plans of this.#plans.contents(tenant))
+      for (const [answerId, { keptFor }] of plans)
+        if (answerId === id || keptFor === id) plans.delete(answerId);
   }
 
   sumUsage(tenant: Tenant, start: number, end: number): Promise<readonly UsageRow[]> {

@@ -34,6 +34,8 @@ export type TurnRecord = {
   /** Pairs of seal and upstream. */
   readonly seals: readonly (readonly [string, string])[];
   readonly conversation: ConversationEntry | null;
+  /** Id of the conversation that these rows are deleted with: that of a turn which is not stored by itself. */
+  readonly keptFor: string | null;
   readonly lease: Lease | null;
   readonly usage: UsageEntry | undefined;
 };
@@ -86,9 +88,18 @@ export function recordOf(turn: StoredTurn, maxPlanBytes: number): TurnRecord {
     planBytes: plan?.bytes ?? 0,
     seals: seals.map(({ seal, upstream }) => [seal, upstream]),
     conversation: conversation ?? null,
+    keptFor: response === undefined ? (conversation?.id ?? null) : null,
     lease: turn.lease ?? null,
     usage: usage && { ...usage, model: storableText(usage.model) },
   };
+}
+
+/** The rows of a turn's thoughts; undefined if it has none. */
+export function thoughtsRecord(turn: StoredTurn): TurnRecord | undefined {
+  const { tenant, at, answerId, lease, thoughts: items = [] } = turn;
+  if (items.length === 0) return undefined;
+  const keptFor = turn.response === undefined ? (turn.conversation?.id ?? null) : null;
+  return { ...recordOf({ tenant, at, answerId, lease, items, seals: [] }, 0), keptFor };
 }
 
 type PlanText = {

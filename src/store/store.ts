@@ -76,6 +76,8 @@ export type StoredTurn = {
   readonly isNewId?: boolean | undefined;
   /** The items of the answer, in their order. None where the client wants nothing stored. */
   readonly items: readonly StoredItem[];
+  /** Items that are kept with the answer and deleted with it, but are none of its items. */
+  readonly thoughts?: readonly StoredItem[] | undefined;
   /** What makes the answer one that can be retrieved and continued. */
   readonly response?: ResponseRecord | undefined;
   readonly plan?: StoredPlan | undefined;

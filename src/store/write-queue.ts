@@ -7,7 +7,7 @@ import type { Batch } from "./database.ts";
 import type { TurnRecord } from "./record.ts";
 
 type Queued = {
-  readonly record: TurnRecord;
+  readonly records: readonly TurnRecord[];
   readonly bytes: number;
   readonly resolve: () => void;
   readonly reject: (fault: unknown) => void;
@@ -77,17 +77,19 @@ export class WriteQueue {
     return this.#fault;
   }
 
-  /** Resolves when the turn is committed. */
-  add(record: TurnRecord): Promise<void> {
+  /** Resolves when the turn is committed, with its thoughts. */
+  add(record: TurnRecord, thoughts?: TurnRecord): Promise<void> {
     const shared = (record.shared?.text.length ?? 0) + (record.planShared?.text.length ?? 0);
     const added = conversationItemsBytes(record.conversation?.items ?? []);
-    const bytes = record.bytes + record.planBytes + shared + added + ENTRY_BYTES;
+    const own = record.bytes + record.planBytes + (thoughts?.bytes ?? 0);
+    const bytes = own + shared + added + ENTRY_BYTES;
+    const records = thoughts === undefined ? [record] : [record, thoughts];
     if (this.#isClosed) return Promise.reject(closed());
     if (this.#bytes + bytes > QUEUE_BYTES && this.#bytes > 0)
       return Promise.reject(this.#fault ?? overfull());
     this.#bytes += bytes;
     const saving = new Promise<void>((resolve, reject) => {
-      this.#queued.push({ record, bytes, resolve, reject });
+      this.#queued.push({ records, bytes, resolve, reject });
     });
     this.#remember(record.tenant, saving);
     if (isPressing(record)) this.#press();
@@ -186,7 +188,7 @@ export class WriteQueue {
     this.#lastBegan = this.#options.clock.now();
     const batch = this.#failed ?? batchOf(this.#queued.splice(0, this.#batchLength()));
     this.#failed = undefined;
-    this.#pressing = this.#queued.filter(({ record }) => isPressing(record)).length;
+    this.#pressing = this.#queued.filter(({ records }) => records.some(isPressing)).length;
     void this.#write(batch).then(() => {
       this.#isWriting = false;
       if (this.#isClosed && this.#fault !== undefined) this.#giveUp(this.#fault);
@@ -208,7 +210,7 @@ export class WriteQueue {
     try {
       await this.#options.write({
         id: batch.id,
-        turns: batch.entries.map(({ record }) => record),
+        turns: batch.entries.flatMap(({ records }) => records),
       });
     } catch (error) {
       return this.#fail(batch, error);

@@ -521,6 +521,53 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
       await store.close();
     });
 
+    it("deletes thoughts and seals with their answer, and what a turn left in a conversation with that", async () => {
+      const { store } = await opened();
+      const { conversations } = store;
+      const thoughts = (name: string) => [item(`thoughts:${name}`)];
+      const left = (name: string): Partial<StoredTurn> => ({
+        thoughts: thoughts(name),
+        seals: [{ seal: `seal ${name}`, upstream: "up" }],
+        plan: { json: () => "{}", bytes: 10 },
+      });
+      for (const id of ["conv_1", "chat_1"])
+        await conversations.createConversation({ tenant: "ann", id, json: "{}", items: [] });
+      await store.leases.take("ann", "conv_1", { owner: "one", ms: HOUR_MS });
+      const conversation = { id: "conv_1", owner: "one", items: [item("said")] };
+      await store.saveTurn(answer("a", left("a")));
+      await store.saveTurn(turn({ answerId: "b", conversation, ...left("b") }));
+      await store.saveTurn(turn({ answerId: "chat_1", ...left("chat_1") }));
+      const names = ["a", "b", "chat_1"];
+      const seen = async (): Promise<unknown> => [
+        await idsFound(store, "ann", "thoughts:a", "thoughts:b", "thoughts:chat_1"),
+        [
+          ...(
+            await store.findSealOwners(
+              "ann",
+              names.map((name) => `seal ${name}`),
+            )
+          ).keys(),
+        ],
+        (await Promise.all(names.map((name) => store.findPlan("ann", name)))).map(Boolean),
+      ];
+      const first = ["thoughts:a", "thoughts:b", "thoughts:chat_1"];
+      expect(await seen()).toEqual([
+        first,
+        ["seal a", "seal b", "seal chat_1"],
+        [true, true, true],
+      ]);
+      expect(await store.deleteResponse("ann", "a")).toBe(true);
+      expect(await conversations.deleteConversation("ann", "chat_1")).toBe(true);
+      expect(await seen()).toEqual([["thoughts:b"], ["seal b"], [false, true, false]]);
+      expect(await conversations.deleteConversation("ann", "conv_1")).toBe(true);
+      expect(await seen()).toEqual([[], [], [false, false, false]]);
+      // Its late turn leaves nothing either.
+      await store.saveTurn(turn({ answerId: "c", conversation, ...left("b") }));
+      expect(await store.findSealOwners("ann", ["seal b"])).toEqual(new Map());
+      expect(await store.findPlan("ann", "c")).toBeUndefined();
+      await store.close();
+    });
+
     it("lets nobody write under the lease of a response that was deleted", async () => {
       const { store } = await opened();
       const lease = { id: "a", owner: "one" };

@@ -20,7 +20,6 @@ import type {
 } from "../database.ts";
 import { fairShares } from "../fair-share.ts";
 import type { StoredItem } from "../store.ts";
-import { dropLease, lockLease } from "./leases.ts";
 import { ROW_TIME } from "./ages.ts";
 import { arrayText } from "./array-text.ts";
 
@@ -113,14 +112,10 @@ export async function updateConversation(
   return (await ask(sql, text, [tenant, id, json])).length > 0;
 }
 
-export async function deleteConversation(sql: Sql, { tenant, id }: IdQuery): Promise<boolean> {
+/** Deletes a conversation with its items; false if there is none. */
+export async function dropConversation(sql: Asking, { tenant, id }: IdQuery): Promise<boolean> {
   const text = dropping(`DELETE FROM patchbay.conversations WHERE ${own}`);
-  return await sql.begin(async (transaction) => {
-    await lockLease(transaction, { tenant, id });
-    const isKnown = (await ask(transaction, text, [tenant, id])).length > 0;
-    if (isKnown) await dropLease(transaction, { tenant, id });
-    return isKnown;
-  });
+  return (await ask(sql, text, [tenant, id])).length > 0;
 }
 
 const dropping = (conversations: string): string => `

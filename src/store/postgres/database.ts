@@ -3,11 +3,11 @@ import type { Clock } from "../../turn/clock.ts";
 import { superseded } from "../leases.ts";
 import { AgeWatch } from "../age-watch.ts";
 import type { Batch, Database } from "../database.ts";
+import type { TurnRecord } from "../record.ts";
 import { PostgresConnection } from "./connection.ts";
 import {
   addConversationItems,
   createConversation,
-  deleteConversation,
   deleteConversationItem,
   findConversation,
   listConversations,
@@ -15,7 +15,7 @@ import {
   secret,
   updateConversation,
 } from "./conversations.ts";
-import { deleteResponse, sweep } from "./dropping.ts";
+import { deleteConversation, deleteResponse, sweep } from "./dropping.ts";
 import {
   askToStop,
   checkLeases,
@@ -90,14 +90,27 @@ async function writeWithConversations(sql: Sql, batch: Batch): Promise<void> {
   if (inConversations.length === 0 && !isLeased) return writeBatch(sql, batch);
   await sql.begin(async (transaction) => {
     const isHeld = await checkLeases(transaction, batch.turns);
-    await writeBatch(transaction, batch);
-    for (const { tenant, conversation } of inConversations) {
+    const gone = new Set<TurnRecord>();
+    for (const turn of inConversations) {
+      const { tenant, conversation, keptFor } = turn;
       if (conversation === null) continue;
       const isKept = await addConversationItems(transaction, { tenant, ...conversation });
       if (isKept && !isHeld(tenant, conversation)) throw superseded();
+      if (!isKept && keptFor !== null) gone.add(turn);
     }
+    const turns = batch.turns.map((turn) => (gone.has(turn) ? withoutRows(turn) : turn));
+    await writeBatch(transaction, { ...batch, turns });
   });
 }
+
+/** A turn that leaves nothing but its usage. */
+const withoutRows = (turn: TurnRecord): TurnRecord => ({
+  ...turn,
+  items: [],
+  plan: null,
+  planShared: null,
+  seals: [],
+});
 
 /** What fails here is done with a later turn of the same chain: the turns themselves are written. */
 async function joinLongTails(sql: Sql, { turns }: Batch): Promise<void> {

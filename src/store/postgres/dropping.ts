@@ -5,11 +5,15 @@ import type { AgeWatch } from "../age-watch.ts";
 import type { IdQuery, SweepBounds, Swept } from "../database.ts";
 import { addSums, fairShares } from "../fair-share.ts";
 import { countAges, keepAgeState } from "./ages.ts";
-import { dropExpiredConversations, dropHeavyConversations } from "./conversations.ts";
+import {
+  dropConversation,
+  dropExpiredConversations,
+  dropHeavyConversations,
+} from "./conversations.ts";
 import { arrayText } from "./array-text.ts";
 import { dropLease, lockLease, sweepLeases } from "./leases.ts";
 import { dropSegments } from "./segments.ts";
-import { dropSharedTexts, sharedBytes } from "./shared-texts.ts";
+import { dropSharedTexts, dropUnshared, sharedBytes } from "./shared-texts.ts";
 
 /** How many turns are dropped in one statement. */
 const STEP = 500;
@@ -25,14 +29,39 @@ const byAnswer = `SELECT seq FROM patchbay.turns WHERE tenant = $1 AND answer_id
     SELECT FROM patchbay.turns WHERE tenant = $1 AND answer_id = $2 AND stored
   )`;
 
-export async function deleteResponse(sql: Sql, { tenant, id }: IdQuery): Promise<boolean> {
-  const values = [tenant, id];
+/** Turns that are deleted with a conversation or a completion. */
+const keptFor = `SELECT seq FROM patchbay.turns WHERE tenant = $1 AND kept_for = $2
+  UNION SELECT seq FROM patchbay.turns WHERE tenant = $1 AND answer_id = $2 AND NOT stored`;
+
+/** Deletes turns with their texts, except texts that other turns share. */
+async function dropAll(sql: Pick<Sql, "unsafe">, turns: string, key: IdQuery): Promise<boolean> {
+  const values = [key.tenant, key.id];
+  const sharing = `SELECT shared AS digest FROM patchbay.turns WHERE seq IN (${turns}) AND shared IS NOT NULL
+    UNION SELECT plan_shared FROM patchbay.turns WHERE seq IN (${turns}) AND plan_shared IS NOT NULL`;
+  const digests = await sql.unsafe(sharing, values, { prepare: true });
+  await sql.unsafe(dropSegments(turns), values, { prepare: true });
+  const dropped = await sql.unsafe(dropTurns(turns), values, { prepare: true });
+  const texts = digests.map((row) => String(row["digest"]));
+  if (texts.length > 0) await dropUnshared(sql, key.tenant, texts);
+  return dropped.length > 0;
+}
+
+export async function deleteResponse(sql: Sql, key: IdQuery): Promise<boolean> {
   return await sql.begin(async (transaction) => {
-    await lockLease(transaction, { tenant, id });
-    await transaction.unsafe(dropSegments(byAnswer), values, { prepare: true });
-    const dropped = await transaction.unsafe(dropTurns(byAnswer), values, { prepare: true });
-    if (dropped.length > 0) await dropLease(transaction, { tenant, id });
-    return dropped.length > 0;
+    await lockLease(transaction, key);
+    const isKnown = await dropAll(transaction, byAnswer, key);
+    if (isKnown) await dropLease(transaction, key);
+    return isKnown;
+  });
+}
+
+export async function deleteConversation(sql: Sql, key: IdQuery): Promise<boolean> {
+  return await sql.begin(async (transaction) => {
+    await lockLease(transaction, key);
+    if (!(await dropConversation(transaction, key))) return false;
+    await dropAll(transaction, keptFor, key);
+    await dropLease(transaction, key);
+    return true;
   });
 }
 

@@ -149,6 +149,10 @@ CREATE TABLE patchbay.leases (
 );
 `,
   "ALTER TABLE patchbay.usage ADD COLUMN cost bigint NOT NULL DEFAULT 0",
+  `
+ALTER TABLE patchbay.turns ADD COLUMN kept_for text;
+CREATE INDEX turns_by_conversation ON patchbay.turns (tenant, kept_for) WHERE kept_for IS NOT NULL;
+`,
 ];
 
 /** The advisory lock of those who bring the schema on: "Patchbay" in ASCII. */

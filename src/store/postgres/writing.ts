@@ -32,6 +32,7 @@ const turnColumns: Columns = {
   tail: "integer",
   shared: "text",
   plan_shared: "text",
+  kept_for: "text",
 };
 const partColumns: Columns = {
   n: "integer",
@@ -109,6 +110,7 @@ function turnRow(n: number, turn: TurnRecord, tail: Tail | undefined): Cell[] {
     tail?.length ?? 0,
     turn.shared?.digest ?? null,
     turn.planShared?.digest ?? null,
+    turn.keptFor,
   ];
 }
 
@@ -146,7 +148,7 @@ WITH batch AS (
       SELECT CASE WHEN before.segment IS NULL THEN before.tail ELSE 0 END FROM patchbay.turns AS before
       WHERE before.tenant = turn.tenant AND before.stored AND before.answer_id = turn.behind
       ORDER BY before.seq DESC LIMIT 1
-    ), 0) END, NULL, NULL, shared, plan_shared
+    ), 0) END, NULL, NULL, shared, plan_shared, kept_for
   FROM turn
 ), shared AS (
   INSERT INTO patchbay.shared_texts AS old

@@ -1,6 +1,6 @@
 import { uptime } from "node:os";
 import type { DatabaseSync } from "node:sqlite";
-import type { Operations } from "../database.ts";
+import type { Operations, Swept } from "../database.ts";
 import { sqliteConversations } from "./conversations.ts";
 import { sqliteDropping } from "./dropping.ts";
 import { mustReopen, toStoreFault } from "./errors.ts";
@@ -54,11 +54,22 @@ export class SqliteConnection {
       const operation = this.#open.operations[name] as (
         value: typeof argument,
       ) => ReturnType<Operations[Name]>;
-      return operation(argument);
+      const result = operation(argument);
+      if (isDeletion(name, result)) this.#checkpoint();
+      return result;
     } catch (error) {
       const fault = toStoreFault(error, this.#path);
       if (mustReopen(fault, error)) this.close();
       throw fault;
+    }
+  }
+
+  /** Moves deleted text, which deletion overwrites in the file, out of the log too. */
+  #checkpoint(): void {
+    try {
+      this.#open?.database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    } catch {
+      // The deletion is committed; the next sweep tries again.
     }
   }
 
@@ -72,6 +83,15 @@ export class SqliteConnection {
     }
   }
 }
+
+const deletions: ReadonlySet<keyof Operations> = new Set([
+  "deleteResponse",
+  "deleteConversation",
+  "deleteConversationItem",
+] as const);
+
+const isDeletion = (name: keyof Operations, result: unknown): boolean =>
+  (deletions.has(name) && result === true) || (name === "sweep" && !(result as Swept).more);
 
 function opened(path: string, clock: HostClock): Open {
   const database = openFile(path);

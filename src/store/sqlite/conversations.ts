@@ -7,7 +7,7 @@ import type { Tenant } from "../../turn/tenant.ts";
 import type { ConversationEntry, StoredItem } from "../store.ts";
 import { rowTime } from "./ages.ts";
 import type { HostClock } from "./connection.ts";
-import { leaseCheck, leaseDropping } from "./leases.ts";
+import { leaseCheck } from "./leases.ts";
 import { inTransaction } from "./transaction.ts";
 
 type Key = { readonly tenant: string; readonly id: string };
@@ -16,7 +16,7 @@ type Key = { readonly tenant: string; readonly id: string };
 export function sqliteConversations(
   database: DatabaseSync,
   clock: HostClock,
-): ConversationOperations {
+): Omit<ConversationOperations, "deleteConversation"> {
   const timeOf = rowTime(database, clock);
   const insert = database.prepare(
     "INSERT INTO conversations (tenant, id, at, json, bytes) VALUES (?, ?, ?, ?, ?)",
@@ -24,8 +24,6 @@ export function sqliteConversations(
   const find = database.prepare("SELECT seq, json FROM conversations WHERE tenant = ? AND id = ?");
   const update = database.prepare("UPDATE conversations SET json = ? WHERE seq = ?");
   const { addItems, touch, ...parts } = itemStatements(database);
-  const { drop } = conversationDropping(database);
-  const leases = leaseDropping(database, clock);
   const seqOf = ({ tenant, id }: Key): number | undefined => {
     const row = find.get(tenant, id);
     return row === undefined ? undefined : Number(row["seq"]);
@@ -51,11 +49,6 @@ export function sqliteConversations(
       return row === undefined ? undefined : { id, json: String(row["json"]) };
     },
     updateConversation: ({ json, ...key }) => change(key, (seq) => void update.run(json, seq)),
-    deleteConversation: (key) =>
-      change(key, (seq) => {
-        drop(seq);
-        leases.drop(key.tenant, key.id);
-      }),
     addConversationItems: ({ items, ...key }) =>
       change(key, (seq) => {
         addItems(seq, items);
@@ -103,20 +96,21 @@ function lister(
   };
 }
 
-/** Adds what a turn brings to its conversation, within the transaction of the turn. */
+/** Adds the items of a turn to its conversation, in the transaction of the turn; false if that was deleted. */
 export function conversationWriting(
   database: DatabaseSync,
-): (tenant: Tenant, entry: ConversationEntry, at: number) => void {
+): (tenant: Tenant, entry: ConversationEntry, at: number) => boolean {
   const find = database.prepare("SELECT seq FROM conversations WHERE tenant = ? AND id = ?");
   const { addItems, touch } = itemStatements(database);
   const checkLease = leaseCheck(database);
   return (tenant, { id, owner, items }, at) => {
     const row = find.get(tenant, id);
-    if (row === undefined) return;
+    if (row === undefined) return false;
     checkLease(tenant, { id, owner });
     const seq = Number(row["seq"]);
     addItems(seq, items);
     touch.run(conversationItemsBytes(items), at, seq);
+    return true;
   };
 }
 

@@ -22,11 +22,17 @@ type Column = "bytes" | "plan_bytes";
 export function sqliteDropping(
   database: DatabaseSync,
   clock: HostClock,
-): Pick<Operations, "sweep" | "deleteResponse"> {
+): Pick<Operations, "sweep" | "deleteResponse" | "deleteConversation"> {
   const byAnswer = database.prepare(
     "SELECT seq, max(stored) OVER () AS known FROM turns WHERE tenant = ?1 AND answer_id = ?2",
   );
   const expired = database.prepare(`SELECT seq FROM turns WHERE at < ? LIMIT ${STEP}`);
+  const findConversation = database.prepare(
+    "SELECT seq FROM conversations WHERE tenant = ? AND id = ?",
+  );
+  const keptFor = database.prepare(`
+    SELECT seq FROM turns WHERE tenant = ?1 AND kept_for = ?2
+    UNION SELECT seq FROM turns WHERE tenant = ?1 AND answer_id = ?2 AND stored = 0`);
   const leases = leaseDropping(database, clock);
   const dropUsage = database.prepare("DELETE FROM usage WHERE hour < ?");
   const sharedSums = database.prepare(sumSql("bytes", "shared_texts"));
@@ -65,6 +71,15 @@ export function sqliteDropping(
         const turns = byAnswer.all(tenant, id);
         if (turns[0]?.["known"] !== 1) return false;
         for (const { seq } of turns) drop(Number(seq));
+        leases.drop(tenant, id);
+        return true;
+      }),
+    deleteConversation: ({ tenant, id }) =>
+      inTransaction(database, () => {
+        const row = findConversation.get(tenant, id);
+        if (row === undefined) return false;
+        conversations.drop(Number(row["seq"]));
+        for (const { seq } of keptFor.all(tenant, id)) drop(Number(seq));
         leases.drop(tenant, id);
         return true;
       }),

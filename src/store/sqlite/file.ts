@@ -19,7 +19,7 @@ const BUSY_MS = 2000;
  */
 const pragmas = `
 PRAGMA synchronous = NORMAL;
-PRAGMA secure_delete = FAST;
+PRAGMA secure_delete = ON;
 PRAGMA temp_store = MEMORY;
 PRAGMA cache_size = -8000;
 PRAGMA journal_size_limit = 16777216;

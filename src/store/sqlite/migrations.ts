@@ -143,6 +143,10 @@ CREATE TABLE leases (
 ) STRICT, WITHOUT ROWID;
 `,
   "ALTER TABLE usage ADD COLUMN cost INTEGER NOT NULL DEFAULT 0",
+  `
+ALTER TABLE turns ADD COLUMN kept_for TEXT;
+CREATE INDEX turns_by_conversation ON turns (tenant, kept_for) WHERE kept_for IS NOT NULL;
+`,
 ];
 
 /** Marks a file as ours: "PBay". */

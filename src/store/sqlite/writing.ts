@@ -14,8 +14,8 @@ import { batchUsage, MODELS_KEPT, OTHER, usageColumn, usageCounts } from "../usa
 export function sqliteWriting(database: DatabaseSync, clock: HostClock): Pick<Operations, "write"> {
   const timeOf = rowTime(database, clock);
   const insertTurn = database.prepare(
-    `INSERT INTO turns (tenant, at, answer_id, previous, stored, inputs, item_bytes, bytes, plan_bytes, origin, tail, shared, plan_shared)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO turns (tenant, at, answer_id, previous, stored, inputs, item_bytes, bytes, plan_bytes, origin, tail, shared, plan_shared, kept_for)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const insertPart = database.prepare(
     "INSERT INTO parts (part, tenant, id, bytes, json) VALUES (?, ?, ?, ?, ?)",
@@ -35,7 +35,7 @@ export function sqliteWriting(database: DatabaseSync, clock: HostClock): Pick<Op
     const head = [tenant, at, answerId, turn.previous, stored];
     const tail = stored === 1 ? segments.tailBehind(tenant, turn.previous, turn.itemBytes) : 0;
     const shared = [turn.shared?.digest ?? null, turn.planShared?.digest ?? null];
-    const row = insertTurn.run(...head, ...sizes, turn.origin, tail, ...shared);
+    const row = insertTurn.run(...head, ...sizes, turn.origin, tail, ...shared, turn.keptFor);
     const seq = Number(row.lastInsertRowid);
     const first = seq * PARTS;
     if (plan !== null) insertPart.run(first + PLAN_PLACE, null, null, plan.length, plan);
@@ -59,8 +59,9 @@ export function sqliteWriting(database: DatabaseSync, clock: HostClock): Pick<Op
         const at = timeOf();
         for (const turn of turns) {
           if (turn.lease !== null) checkLease(turn.tenant, turn.lease);
-          if (hasRows(turn)) writeTurn(turn, at);
-          if (turn.conversation !== null) addToConversation(turn.tenant, turn.conversation, at);
+          const { tenant, conversation, keptFor } = turn;
+          const isGone = conversation !== null && !addToConversation(tenant, conversation, at);
+          if (hasRows(turn) && !(isGone && keptFor !== null)) writeTurn(turn, at);
         }
         for (const { tenant, digest, text } of texts)
           if (text !== "") insertShared.run(tenant, digest, Buffer.byteLength(text), text);
