@@ -10,7 +10,7 @@ import { recentProblems } from "./recent-problems.ts";
 import type { Status } from "./wire.ts";
 
 /** What the host knows of the process that runs the gateway. */
-export type ProcessDetails = Pick<Status, "pid" | "url" | "startedAt" | "files">;
+export type ProcessDetails = Pick<Status, "pid" | "url" | "startedAt" | "files" | "keys">;
 
 /** What operators can ask of a running gateway. It holds no content and no secrets. */
 export type Console = {

@@ -32,6 +32,8 @@ export const statusSchema = z.looseObject({
   startedAt: z.number(),
   /** What the configuration was read from; none: the environment alone. */
   files: z.array(z.string()),
+  /** Where the keys of upstreams came from, such as the names of variables; none from a gateway of an older version. */
+  keys: z.record(z.string(), z.string()).default({}),
   upstreams: z.array(upstreamStatus),
   models: z.record(z.string(), z.array(z.string())),
   store: z.looseObject({

@@ -13,6 +13,14 @@ export function nearest(word: string, known: readonly string[]): string | undefi
   return best;
 }
 
+/** Up to three known words for a shorter or misspelt one: first those that it is a part of. */
+export function nearestFew(word: string, known: readonly string[]): readonly string[] {
+  const asked = plain(word);
+  const containing = asked.length < 3 ? [] : known.filter((one) => plain(one).includes(asked));
+  const near = containing.length > 0 ? undefined : nearest(word, known);
+  return near === undefined ? containing.slice(0, 3) : [near];
+}
+
 /** `baseURL`, `base-url` and `base_url` are one word to whoever typed it. */
 const plain = (word: string): string => word.toLowerCase().replaceAll(/[-_ ]/g, "");
 

@@ -125,6 +125,7 @@ const overridable = {
   ]),
   reasons: z.boolean(),
   families: z.array(z.string().min(1)),
+  defaultModel: z.string().min(1).nullable(),
   thinking: z.strictObject(thinking).partial({ display: true, leads: true }),
   maxTokens: z.int().positive(),
   maxUser: z.int().positive(),

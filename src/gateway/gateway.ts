@@ -19,7 +19,7 @@ import { gatewayStatus, type GatewayStatus } from "./gateway-status.ts";
 import { foreignHostOf, originPolicyOf, type OriginPolicy } from "./origins.ts";
 import { openPlatform, type OpenPlatform } from "./extensions.ts";
 import type { GatewayState, Platform } from "./state.ts";
-import { listModels } from "./models.ts";
+import { listsLearned } from "./models.ts";
 import { openStore } from "./open-store.ts";
 import { sealBox } from "./seal-box.ts";
 import { RunningTurns, type RunningTurnView } from "./running-turns.ts";
@@ -119,6 +119,7 @@ export function openGateway(config: Config, platform: Platform): Gateway {
     },
     reconfigure(next) {
       state = buildState(next, made, state);
+      learnModels(state);
     },
     close,
     [Symbol.asyncDispose]: () => close(),
@@ -166,7 +167,7 @@ function socketTenant(
 
 /** Without a `"*"` the lists of the upstreams decide where a model name leads: they are fetched ahead. */
 function learnModels({ config, upstreams, clock }: GatewayState): void {
-  if (!Object.hasOwn(config.models, "*")) void listModels(config, upstreams, clock);
+  if (!Object.hasOwn(config.models, "*")) void listsLearned(upstreams, clock);
 }
 
 type Lasting = OpenPlatform & Pick<GatewayState, "metrics" | "routes" | "bus" | "recent">;

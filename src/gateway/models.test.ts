@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { stillClock } from "../../test/support/still-clock.ts";
+import type { Profile } from "../turn/profile.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
 import { parseConfig } from "./config.ts";
 import { listModels } from "./models.ts";
@@ -9,10 +10,13 @@ const config = parseConfig({
   models: { "*": "quick/x", best: "quick/x" },
 });
 /** Of an upstream only what it lists matters here. */
-const listing = (name: string, models: () => Promise<string[]>): [string, Upstream] => [
-  name,
-  { name, models } as unknown as Upstream,
-];
+const listing = (
+  name: string,
+  models: () => Promise<string[]>,
+  profile: Partial<Profile> = {},
+): [string, Upstream] => [name, { name, models, profile } as unknown as Upstream];
+const ids = async (upstreams: ReadonlyMap<string, Upstream>): Promise<string[]> =>
+  (await listModels(config, upstreams, stillClock())).map(({ id }) => id);
 
 describe("the list of models", () => {
   it("waits for no upstream that does not list its own in time, and has them once it did", async () => {
@@ -37,6 +41,36 @@ describe("the list of models", () => {
     expect(await list(0)).toEqual(["best", "quick/one", "silent/two"]);
     expect(asked).toBe(1);
     expect(clock.waiting()).toBe(0);
+  });
+
+  it("has the model first that an upstream is asked by default, then those it is known for", async () => {
+    const profile = { families: ["big-*"], defaultModel: "big-2" };
+    const list = (models: readonly string[]) =>
+      ids(new Map([listing("u", () => Promise.resolve([...models]), profile)]));
+    expect(await list(["embed", "big-1", "x/big-2"])).toEqual([
+      "best",
+      "u/x/big-2",
+      "u/big-1",
+      "u/embed",
+    ]);
+    expect(await list(["embed", "big-1"])).toEqual(["best", "u/big-1", "u/embed"]);
+  });
+
+  it("has the default model of an upstream that lists none", async () => {
+    const failing = () => Promise.reject(new Error("down"));
+    const known = listing("known", failing, { defaultModel: "big" });
+    expect(await ids(new Map([known, listing("unknown", failing)]))).toEqual(["best", "known/big"]);
+  });
+
+  it("keeps what an upstream listed when it fails to list it again", async () => {
+    const clock = stillClock();
+    const answers = [Promise.resolve(["one"]), Promise.reject(new Error("down"))];
+    const upstreams = new Map([listing("quick", () => answers.shift() ?? Promise.resolve([]))]);
+    for (const ms of [0, 300_000]) {
+      clock.move(ms);
+      expect(await listModels(config, upstreams, clock)).toHaveLength(2);
+    }
+    expect(answers).toEqual([]);
   });
 
   it("asks an upstream anew that failed", async () => {

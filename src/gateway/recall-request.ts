@@ -3,6 +3,7 @@ import { inConversation } from "./conversation.ts";
 import { openSeals } from "./open-seals.ts";
 import { recall, type ReadBody, type Recalled } from "./recall.ts";
 import type { RequestContext } from "./routes.ts";
+import { listsFor } from "./select.ts";
 
 export type AskedRequest = Pick<ReadBody, "dialect" | "body" | "params" | "readOnly">;
 
@@ -17,9 +18,10 @@ export function recallRequest(
 ): void | Promise<void> {
   const { state, exchange, tenant } = context;
   const { headers, body: text } = exchange;
-  const own = inConversation(state, { ...asked, tenant, headers, text }, (body) =>
-    recall(state, body),
-  );
+  const begin = (): Recalled | Promise<Recalled> =>
+    inConversation(state, { ...asked, tenant, headers, text }, (body) => recall(state, body));
+  const lists = listsFor(asked.body.model, state);
+  const own = lists === undefined ? begin() : lists.then(begin);
   const open = (one: Recalled): Recalled | Promise<Recalled> =>
     orRelease(one, () => openSeals(one, { tenant, dialect: asked.dialect, seals: state.seals }));
   const request = own instanceof Promise ? own.then(open) : open(own);

@@ -1,10 +1,11 @@
-import { nearest } from "../diagnostics/nearest.ts";
+import { nearestFew } from "../diagnostics/nearest.ts";
 import { isOwnModel } from "../profiles/models.ts";
 import { Fault } from "../turn/fault.ts";
 import { ownOf } from "../turn/json.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
+import type { Clock } from "../turn/clock.ts";
 import type { Config } from "./config.ts";
-import { isListed, listedNames } from "./models.ts";
+import { isListed, listedNames, listsLearned } from "./models.ts";
 import { usersOf } from "./upstreams.ts";
 import type { Users } from "./users.ts";
 
@@ -57,6 +58,21 @@ export function selectChain(
     made.chains.set(name, (chain = chainOf(places, name, config, upstreams)));
   return chain;
 }
+
+/**
+ * Settles when the lists of the upstreams are there, if they decide where a model
+ * name leads. Undefined: they do not, or are there.
+ */
+export function listsFor(
+  name: unknown,
+  { config, upstreams, clock }: State & { readonly clock: Clock },
+): Promise<unknown> | undefined {
+  if (typeof name !== "string" || name === "" || isDirect(name, upstreams)) return undefined;
+  const isNamed = named(config, name) !== undefined || named(config, "*") !== undefined;
+  return isNamed ? undefined : listsLearned(upstreams, clock);
+}
+
+type State = { readonly config: Config; readonly upstreams: ReadonlyMap<string, Upstream> };
 
 function chainOf(
   places: readonly string[] | undefined,
@@ -117,11 +133,13 @@ function unknownModel(
   const names = Object.keys(config.models).filter((model) => model !== "*");
   const listed = [...upstreams.values()].flatMap(listedNames);
   const bare = listed.map((model) => model.slice(model.indexOf("/") + 1));
-  const near = nearest(name.slice(0, 200), [...names, ...bare, ...listed]);
+  const places = name.includes("/") ? listed : [];
+  const near = nearestFew(name.slice(0, 200), [...new Set([...names, ...bare, ...places])]);
+  const meant = near.map((one) => `\`${one}\``).join(" or ");
   const known = [...names, ...[...upstreams.keys()].map((upstream) => `${upstream}/<model>`)];
   return new Fault(
     "model.unknown",
-    `There is no model \`${name.slice(0, 200)}\` here.${near === undefined ? "" : ` Did you mean \`${near}\`?`} Known: ${known.join(", ")}. Add it under \`models\`, or set \`"*"\` there to answer for every name.`,
+    `There is no model \`${name.slice(0, 200)}\` here.${meant === "" ? "" : ` Did you mean ${meant}?`} Known: ${known.join(", ")}. Add it under \`models\`, or set \`"*"\` there to answer for every name.`,
     { param: "model" },
   );
 }

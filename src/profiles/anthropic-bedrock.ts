@@ -14,6 +14,7 @@ import { extendProfile } from "./extend.ts";
 export const anthropicBedrock = extendProfile(anthropic, {
   name: "anthropic-bedrock",
   provider: "aws.bedrock",
+  defaultModel: null,
   route: { path: "/model/{model}/invoke", without: ["model", "stream", "cache_control"] },
   bearer: true,
   fields: { anthropic_version: "bedrock-2023-05-31" },

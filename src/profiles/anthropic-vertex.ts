@@ -12,6 +12,7 @@ import { extendProfile } from "./extend.ts";
 export const anthropicVertex = extendProfile(anthropic, {
   name: "anthropic-vertex",
   provider: "gcp.vertex_ai",
+  defaultModel: null,
   route: {
     path: "/models/{model}:rawPredict",
     stream: "/models/{model}:streamRawPredict",

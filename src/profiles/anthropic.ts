@@ -18,6 +18,7 @@ export const anthropic = extendProfile(genericMessages, {
   name: "anthropic",
   provider: "anthropic",
   families: ["claude-*"],
+  defaultModel: "claude-sonnet-5",
   tools: {
     kinds: {
       web_search: "native",

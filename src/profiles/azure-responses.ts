@@ -9,4 +9,5 @@ import { openaiResponses } from "./openai-responses.ts";
 export const azureResponses = extendProfile(openaiResponses, {
   name: "azure-responses",
   provider: "azure.ai.openai",
+  defaultModel: null,
 });

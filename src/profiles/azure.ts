@@ -11,6 +11,7 @@ import { openai } from "./openai.ts";
 export const azure = extendProfile(openai, {
   name: "azure",
   provider: "azure.ai.openai",
+  defaultModel: null,
   tools: {
     kinds: { custom: "degrade" },
     choice: ["auto", "none", "required", "function"],

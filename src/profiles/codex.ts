@@ -1,5 +1,5 @@
 import type { Profile } from "../turn/profile.ts";
-import { functionsOnly, NO_LIMIT } from "./extend.ts";
+import { functionsOnly, NO_LIMIT, openaiFamilies } from "./extend.ts";
 
 /**
  * Codex by its app-server, 0.164 or newer, made a model and nothing else. From
@@ -13,20 +13,7 @@ import { functionsOnly, NO_LIMIT } from "./extend.ts";
 export const codex: Profile = {
   name: "codex",
   provider: "openai",
-  families: [
-    "gpt-*",
-    "chatgpt-*",
-    "codex-*",
-    "o1*",
-    "o2*",
-    "o3*",
-    "o4*",
-    "o5*",
-    "o6*",
-    "o7*",
-    "o8*",
-    "o9*",
-  ],
+  families: openaiFamilies,
   dialect: "codex",
   tools: {
     kinds: functionsOnly,

@@ -13,6 +13,7 @@ export const deepseekMessages = extendProfile(genericMessages, {
   name: "deepseek-messages",
   provider: "deepseek",
   families: ["deepseek-*"],
+  defaultModel: "deepseek-v4-pro",
   tools: { choice: ["auto", "none"] },
   params: { topK: null, user: null, serviceTier: null, parallelCalls: null },
   formats: ["text"],

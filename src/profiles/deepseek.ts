@@ -17,6 +17,7 @@ export const deepseek = extendProfile(genericChat, {
   name: "deepseek",
   provider: "deepseek",
   families: ["deepseek-*"],
+  defaultModel: "deepseek-v4-pro",
   tools: { choice: ["auto", "none"], schema: { strict: false } },
   params: {
     ...openaiOnly,

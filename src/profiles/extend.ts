@@ -2,19 +2,28 @@ import { isFields } from "../turn/json.ts";
 import type { Difference, Profile } from "../turn/profile.ts";
 import type { Fields } from "../turn/turn.ts";
 
-type Extension = Difference & Partial<Pick<Profile, "name" | "provider" | "families" | "models">>;
+type Extension = Difference &
+  Partial<Pick<Profile, "name" | "provider" | "families" | "defaultModel" | "models">>;
 
 /** A profile with the differences in place: groups are merged by key, lists are replaced. */
 export function extendProfile(
   base: Profile,
-  { name = base.name, provider, families, models: own = [], ...rest }: Extension,
+  { name = base.name, provider, families, defaultModel, models: own = [], ...rest }: Extension,
 ): Profile {
-  const profile = merge(base, { name, provider, families, ...rest }) as Profile;
+  const profile = merge(base, { name, provider, families, defaultModel, ...rest }) as Profile;
   // What is said here of all models holds for those too that the base sets apart.
   const models =
     base.models === undefined ? own : [...base.models, { match: "*", ...rest }, ...own];
   return models.length === 0 ? profile : { ...profile, models };
 }
+
+/** What OpenAI's models are called. */
+export const openaiFamilies: readonly string[] = [
+  "gpt-*",
+  "chatgpt-*",
+  "codex-*",
+  ...Array.from({ length: 9 }, (_, at) => `o${at + 1}*`),
+];
 
 /** So many, of tools say, that only the upstream itself knows when it is too many. */
 export const NO_LIMIT = 1_000_000;

@@ -18,6 +18,7 @@ export const gemini = extendProfile(genericChat, {
   name: "gemini",
   provider: "gcp.gemini",
   families: ["gemini-*", "gemma-*"],
+  defaultModel: "gemini-flash-latest",
   tools: {
     names: { first: "A-Za-z_" },
     schema: {

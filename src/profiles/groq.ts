@@ -14,6 +14,7 @@ export const groq = extendProfile(genericChat, {
   name: "groq",
   provider: "groq",
   families: ["llama-*"],
+  defaultModel: "openai/gpt-oss-120b",
   params: {
     ...openaiOnly,
     maxTokens: "max_completion_tokens",

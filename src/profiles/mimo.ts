@@ -14,6 +14,7 @@ import { genericChat } from "./generic-chat.ts";
 export const mimo = extendProfile(genericChat, {
   name: "mimo",
   families: ["mimo-*"],
+  defaultModel: "mimo-v2.5-pro",
   tools: {
     kinds: { web_search: "native" },
     choice: ["auto"],

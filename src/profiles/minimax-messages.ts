@@ -10,6 +10,7 @@ import { genericMessages } from "./generic-messages.ts";
 export const minimaxMessages = extendProfile(genericMessages, {
   name: "minimax-messages",
   families: ["minimax-*"],
+  defaultModel: "MiniMax-M3",
   params: { topK: null, stop: null, serviceTier: null },
   formats: ["text"],
   thinking: { forms: ["enabled", "disabled"], efforts: [] },

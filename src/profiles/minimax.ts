@@ -14,6 +14,7 @@ const on = { thinking: { type: "adaptive" } };
 export const minimax = extendProfile(genericChat, {
   name: "minimax",
   families: ["minimax-*"],
+  defaultModel: "MiniMax-M3",
   tools: { choice: ["auto"], schema: { strict: false } },
   params: {
     ...openaiOnly,

@@ -25,6 +25,7 @@ export const mistral = extendProfile(genericChat, {
     "pixtral-*",
     "open-mistral-*",
   ],
+  defaultModel: "mistral-large-latest",
   tools: { cached: false },
   params: {
     ...openaiOnly,

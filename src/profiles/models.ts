@@ -36,7 +36,7 @@ export function modelProfile(profile: Profile, model: string): Profile {
 }
 
 /** True if a model of this name is one of the provider's own. */
-export const isOwnModel = ({ families }: Profile, model: string): boolean =>
+export const isOwnModel = ({ families }: Pick<Profile, "families">, model: string): boolean =>
   families !== undefined && model.length <= LONGEST && familyPattern(families).test(model);
 
 const familyPattern = memoizeByIdentity((families: readonly string[]) => patternOf(families));

@@ -10,6 +10,7 @@ import { genericMessages } from "./generic-messages.ts";
 export const moonshotMessages = extendProfile(genericMessages, {
   name: "moonshot-messages",
   families: ["kimi-*", "moonshot-*"],
+  defaultModel: "kimi-k3",
   params: { topK: null, serviceTier: null, user: null },
   formats: ["text"],
   thinking: { forms: ["enabled", "disabled"], efforts: [] },

@@ -23,6 +23,7 @@ export const moonshot = extendProfile(genericChat, {
   name: "moonshot",
   provider: "moonshot_ai",
   families: ["kimi-*", "moonshot-*"],
+  defaultModel: "kimi-k3",
   tools: {
     names: { first: "A-Za-z" },
     choice: ["auto", "none"],

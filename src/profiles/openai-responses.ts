@@ -1,4 +1,4 @@
-import { extendProfile, NO_LIMIT } from "./extend.ts";
+import { extendProfile, NO_LIMIT, openaiFamilies } from "./extend.ts";
 import { genericResponses } from "./generic-responses.ts";
 
 /**
@@ -13,20 +13,8 @@ import { genericResponses } from "./generic-responses.ts";
 export const openaiResponses = extendProfile(genericResponses, {
   name: "openai-responses",
   provider: "openai",
-  families: [
-    "gpt-*",
-    "chatgpt-*",
-    "codex-*",
-    "o1*",
-    "o2*",
-    "o3*",
-    "o4*",
-    "o5*",
-    "o6*",
-    "o7*",
-    "o8*",
-    "o9*",
-  ],
+  families: openaiFamilies,
+  defaultModel: "gpt-5.5",
   countsTokens: true,
   tools: { max: NO_LIMIT, deferred: true, schema: { anyRoot: false } },
   // It keeps answers, and goes on from one by its id.

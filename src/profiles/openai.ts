@@ -1,4 +1,4 @@
-import { extendProfile } from "./extend.ts";
+import { extendProfile, openaiFamilies } from "./extend.ts";
 import { genericChat } from "./generic-chat.ts";
 
 /**
@@ -14,20 +14,8 @@ import { genericChat } from "./generic-chat.ts";
 export const openai = extendProfile(genericChat, {
   name: "openai",
   provider: "openai",
-  families: [
-    "gpt-*",
-    "chatgpt-*",
-    "codex-*",
-    "o1*",
-    "o2*",
-    "o3*",
-    "o4*",
-    "o5*",
-    "o6*",
-    "o7*",
-    "o8*",
-    "o9*",
-  ],
+  families: openaiFamilies,
+  defaultModel: "gpt-5.5",
   tools: {
     kinds: { custom: "native" },
     choice: ["auto", "none", "required", "function", "allowed"],

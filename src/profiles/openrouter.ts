@@ -13,6 +13,7 @@ import { genericChat } from "./generic-chat.ts";
 export const openrouter = extendProfile(genericChat, {
   name: "openrouter",
   families: ["*/*"],
+  defaultModel: "openrouter/auto",
   tools: {
     kinds: { web_search: "native" },
     builtins: {

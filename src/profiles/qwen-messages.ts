@@ -10,6 +10,7 @@ import { genericMessages } from "./generic-messages.ts";
 export const qwenMessages = extendProfile(genericMessages, {
   name: "qwen-messages",
   families: ["qwen*", "qwq*", "qvq*"],
+  defaultModel: "qwen3.8-max",
   params: { serviceTier: null, user: null },
   formats: ["text"],
   thinking: { forms: ["enabled", "disabled"], efforts: [] },

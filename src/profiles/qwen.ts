@@ -16,6 +16,7 @@ const on = { enable_thinking: true };
 export const qwen = extendProfile(genericChat, {
   name: "qwen",
   families: ["qwen*", "qwq*", "qvq*"],
+  defaultModel: "qwen3.8-max",
   tools: { choice: ["auto", "none"] },
   params: {
     ...openaiOnly,

@@ -14,6 +14,7 @@ export const xaiResponses = extendProfile(genericResponses, {
   name: "xai-responses",
   provider: "x_ai",
   families: ["grok-*"],
+  defaultModel: "grok-4.6",
   tools: {
     kinds: {
       function: "native",

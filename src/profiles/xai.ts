@@ -40,6 +40,7 @@ export const xai = extendProfile(genericChat, {
   name: "xai",
   provider: "x_ai",
   families: ["grok-*"],
+  defaultModel: "grok-4.6",
   params: {
     ...openaiOnly,
     maxTokens: "max_completion_tokens",

@@ -11,6 +11,7 @@ import { genericMessages } from "./generic-messages.ts";
 export const zhipuMessages = extendProfile(genericMessages, {
   name: "zhipu-messages",
   families: ["glm-*"],
+  defaultModel: "glm-5.2",
   tools: { choice: ["auto", "none"] },
   params: { topK: null, serviceTier: null, user: null },
   formats: ["text"],

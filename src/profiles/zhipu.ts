@@ -19,6 +19,7 @@ const off = { thinking: { type: "disabled" } };
 export const zhipu = extendProfile(genericChat, {
   name: "zhipu",
   families: ["glm-*"],
+  defaultModel: "glm-5.2",
   tools: {
     kinds: { web_search: "native", file_search: "native" },
     choice: ["auto"],

@@ -151,6 +151,8 @@ export type Profile = {
   readonly provider?: string | undefined;
   /** Names of the provider's own models; `claude-*` stands for all that begin so. */
   readonly families?: readonly string[] | undefined;
+  /** The model to ask where none is named; null: one that the profile extends has a default, and this has none. */
+  readonly defaultModel?: string | null | undefined;
   readonly dialect: DialectName;
   readonly tools: {
     /** By kind; `*` answers for the kinds not named. */

@@ -94,7 +94,9 @@ describe("an agent that is launched", () => {
     expect({ code, out, errors }).toEqual({
       code: 7,
       out: "200 run|-t|--json\n",
-      errors: expect.stringMatching(/^goose on demo through http:.*\n1 turn, 0 tool calls, /),
+      errors: expect.stringMatching(
+        /^Configuration: no file, .*\ngoose on demo through http:.*\n1 turn, 0 tool calls, /,
+      ),
     });
     expect(home.left()).toEqual([]);
   });
@@ -104,7 +106,8 @@ describe("an agent that is launched", () => {
     home.program("goose", asking);
     await using served = await serve({ server: { keys: ["k1"] } });
     const good = await launch(home, "goose", "--url", `${served.url}/v1/`, "--key", "k1");
-    expect([good.code, good.out, served.turns().length]).toEqual([7, "200 \n", 1]);
+    // The first is the launch's own, to see whether the model answers.
+    expect([good.code, good.out, served.turns().length]).toEqual([7, "200 \n", 2]);
     const bad = await launch(home, "goose", "--url", served.url, "--key", "wrong");
     expect(bad.code).toBe(1);
     expect(bad.errors).toMatch(/does not list its models: .*key/i);
@@ -214,8 +217,11 @@ describe.skipIf(noCodex)("Codex CLI whose own settings name another place", () =
     const settings = `model = "gpt-9"\nmodel_provider = "other"\n[model_providers.other]\nname = "Other"\nbase_url = "http://127.0.0.1:9/v1"\n[model_providers.patchbay]\nname = "Mine"\nbase_url = "http://127.0.0.1:9/v1"\n`;
     const signIn = home.write(".codex/auth.json", `{"OPENAI_API_KEY":"sk-mine"}`);
     const now = home.write(".codex/config.toml", settings);
+    // Without a file Codex itself would be the model: it is signed in.
+    home.write("demo.yaml", "upstreams: { demo: { dialect: scripted } }\n");
     const exec = ["exec", "--skip-git-repo-check", "Say hello"];
-    const { code, out, errors } = await launch(home, "codex", "--", ...exec);
+    const args = ["--config", join(home.path, "demo.yaml"), "--", ...exec];
+    const { code, out, errors } = await launch(home, "codex", ...args);
     expect({ code, errors }).toMatchObject({ code: 0 });
     expect(out).toContain("Patchbay's built-in demo model");
     expect(errors).toMatch(/1 turn, .*To go on: patchbay launch codex -- resume/);

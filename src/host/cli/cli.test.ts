@@ -213,7 +213,7 @@ describe("patchbay serve", () => {
     ]);
   });
 
-  it("prints one line, is ready, and stops on a signal", async () => {
+  it("prints its address and its configuration, is ready, and stops on a signal", async () => {
     const one = await serving(["--log-level", "silent"]);
     expect(one.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     expect((await fetch(`${one.url}/readyz`)).status).toBe(200);
@@ -221,7 +221,7 @@ describe("patchbay serve", () => {
     const { code, out, err } = await one.over;
     expect({ code, out, err }).toEqual({
       code: 0,
-      out: `Patchbay listens on ${one.url} (upstreams: demo)\n`,
+      out: `Patchbay listens on ${one.url} (upstreams: demo)\nConfiguration: no file, and no provider's key is set: the embedded demo answers\n`,
       err: "",
     });
   });

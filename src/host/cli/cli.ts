@@ -260,7 +260,7 @@ Examples:
 program
   .command("launch")
   .description(
-    "run an agent on a model behind this gateway: codex, claude, opencode, qwen, cline, continue, aider, goose, crush or copilot; none of its files are changed without --keep",
+    "run an agent on a model behind this gateway, once that model has answered a short request: codex, claude, opencode, qwen, cline, continue, aider, goose, crush or copilot; none of its files are changed without --keep",
   )
   .argument("<agent>", "the agent, which must be on PATH")
   .argument("[args...]", "passed on to it; write -- before them")
@@ -271,7 +271,10 @@ program
     readAddress,
   )
   .option("--key <key>", "its key; default: PATCHBAY_API_KEY or PROXY_API_KEY, if set")
-  .option("-m, --model <name>", "the model to ask; default: the first that GET /v1/models lists")
+  .option(
+    "-m, --model <name>",
+    "the model to ask; default: one that the agent was made for, else the first that is listed",
+  )
   .option("--small <name>", "the model for small work; default: the same")
   .option("--context <tokens>", "how much a conversation may hold", readTokens, 200_000)
   .option("--strict", "refuse what would not arrive whole, as `tools.strict` does")

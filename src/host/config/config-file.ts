@@ -30,6 +30,8 @@ export type ConfigFile = {
   readonly files: ReadonlySet<string>;
   /** Whether the value at the path came from the environment, and so is text whatever it means. */
   refers(path: Path): boolean;
+  /** Where the value at the path is from: the variable or the file that it refers to. Undefined: it is written out. */
+  sourceOf(path: Path): string | undefined;
   find(problem: Problem): Finding;
 };
 
@@ -91,6 +93,14 @@ export function readConfigFile(
     variables,
     files,
     refers: (path) => reading.referring.has(JSON.stringify(path)),
+    sourceOf(path) {
+      const written = reading.referring.get(JSON.stringify(path)) ?? "";
+      const names = Array.from(
+        written.matchAll(/\$\{(?:file:([^{}]*)|([A-Za-z_]\w*))/g),
+        ([, from = "", name = from]) => name,
+      );
+      return names.find((name) => (lookUp(name) ?? "") !== "") ?? names[0];
+    },
     find: ({ path, message }) => ({
       file,
       ...reading.place(path),
@@ -114,7 +124,8 @@ const TWICE = "stands here for the second time; remove one of them";
 /** One walk over a document: its value, and the place of every path in it. */
 class Reading {
   readonly problems: Problem[] = [];
-  readonly referring = new Set<string>();
+  /** Values with references as they are written, by path. */
+  readonly referring = new Map<string, string>();
   readonly #document: Document.Parsed;
   readonly #masked: Masked;
   readonly #placeAt: (offset: number) => Place;
@@ -189,7 +200,8 @@ class Reading {
 
   #scalar(value: unknown, path: Path): unknown {
     if (typeof value !== "string") return value;
-    if (this.#masked.refers(value)) this.referring.add(JSON.stringify(path));
+    if (this.#masked.refers(value))
+      this.referring.set(JSON.stringify(path), this.#masked.unmask(value));
     return this.#expand(value, path);
   }
 

@@ -22,7 +22,7 @@ import {
 import { unreadProxyVariables } from "./older-proxy.ts";
 import { deadEnds, settleNotYet } from "./not-yet.ts";
 import { readScripts, settlePaths, withCodexHome } from "./paths.ts";
-import { zeroConfig } from "./providers.ts";
+import { sourceText, zeroConfig, type KeySources } from "./providers.ts";
 import { changed, ConfigReader, findSource, type Origin } from "./sources.ts";
 import type { Digests } from "./trust.ts";
 import { unwritable } from "../server/turn-files.ts";
@@ -46,6 +46,7 @@ export type Loaded = {
       readonly config: Config;
       /** All it was read from. */
       readonly files: readonly string[];
+      readonly keys: KeySources;
       /** The file is there and says nothing. */
       readonly blank: boolean;
     }
@@ -90,9 +91,13 @@ export const notesOf = ({ passedOver, notes }: Loaded): readonly string[] => [
   ...notes,
 ];
 
-/** Names the file that a command uses; empty if the environment alone is the configuration. */
-export const fileNote = ({ file }: Pick<Loaded, "file">): readonly string[] =>
-  file === undefined ? [] : [`Configuration: ${file}`];
+/** Names the file that a command uses, and where the keys of upstreams come from. */
+export function sourceNote(loaded: Loaded): readonly string[] {
+  if (!loaded.ok) return [];
+  const isDemo = loaded.file === undefined && Object.hasOwn(loaded.config.upstreams, "demo");
+  const demo = isDemo ? ", and no provider's key is set: the embedded demo answers" : "";
+  return [`Configuration: ${sourceText(loaded)}${demo}`];
+}
 
 function assemble(
   origin: Origin,
@@ -104,6 +109,7 @@ function assemble(
   const settings = [...flags.settings, ...commandLine(origin)].map(fromHere(origin));
   const parsed = withoutEmpty(readReferred(source));
   const zero = zeroFor(parsed, origin.env);
+  const keys = zero?.keys ?? keySources(parsed, source);
   const directory = file === undefined ? origin.directory : dirname(file);
   const scripts = readScripts(isFields(parsed) ? { ...parsed, ...zero?.config } : {}, reader);
   const raw = isFields(parsed)
@@ -137,7 +143,7 @@ function assemble(
   const kept = isFields(raw) && "store" in raw ? undefined : defaultStore(origin.env);
   append(notes, kept?.notes ?? []);
   const config = kept === undefined ? settledPaths : { ...settledPaths, store: kept.store };
-  return { ...found, ok: true, files, notes, doubts, config, blank: source?.value === null };
+  return { ...found, ok: true, files, keys, notes, doubts, config, blank: source?.value === null };
 }
 
 /** In the order of the file; what stands elsewhere comes after it. */
@@ -149,10 +155,24 @@ const byPlace =
   };
 
 /** What the environment's keys come to, for a configuration that names no upstream. */
-function zeroFor(parsed: unknown, env: Environment): { readonly config: Fields } | undefined {
+function zeroFor(
+  parsed: unknown,
+  env: Environment,
+): { readonly config: Fields; readonly keys: KeySources } | undefined {
   if (!isFields(parsed) || "upstreams" in parsed) return undefined;
-  const { upstreams, models } = zeroConfig(env);
-  return { config: { upstreams, models: parsed.models ?? models } };
+  const { upstreams, models, keys } = zeroConfig(env);
+  return { config: { upstreams, models: parsed.models ?? models }, keys };
+}
+
+function keySources(parsed: unknown, source: ConfigFile | undefined): KeySources {
+  const upstreams = isFields(parsed) && isFields(parsed.upstreams) ? parsed.upstreams : {};
+  return Object.fromEntries(
+    Object.entries(upstreams).flatMap(([name, upstream]) =>
+      isFields(upstream) && typeof upstream.api_key === "string" && upstream.api_key !== ""
+        ? [[name, source?.sourceOf(["upstreams", name, "api_key"]) ?? "the file"]]
+        : [],
+    ),
+  );
 }
 
 /** A path in a variable means where the process was started, not where the file is. */

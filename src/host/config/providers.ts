@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import type { BuiltinDialectName } from "../../dialects/registry.ts";
 import { onPath } from "../../upstreams/codex/command.ts";
 import { loginFile } from "../../upstreams/codex/home.ts";
+import { profileFor } from "../../profiles/profiles.ts";
 import type { Environment } from "./env.ts";
 
 type Provider = {
@@ -10,8 +11,8 @@ type Provider = {
   readonly base_url: string;
   readonly dialect: BuiltinDialectName;
   readonly profile: string;
-  /** What answers for a model name that nobody knows. `*`: the name is passed on as it is. */
-  readonly model: string;
+  /** Alone, it is asked for every name as it is, since clients know its models; others answer by their default model. */
+  readonly isAskedByName?: true;
 };
 
 /**
@@ -27,100 +28,140 @@ export const providers = {
     base_url: "https://api.openai.com/v1",
     dialect: "responses",
     profile: "openai",
-    model: "*",
+    isAskedByName: true,
   },
   anthropic: {
     env: ["ANTHROPIC_API_KEY"],
     base_url: "https://api.anthropic.com/v1",
     dialect: "messages",
     profile: "anthropic",
-    model: "*",
+    isAskedByName: true,
   },
   deepseek: {
     env: ["DEEPSEEK_API_KEY"],
     base_url: "https://api.deepseek.com/v1",
     dialect: "chat",
     profile: "deepseek",
-    model: "deepseek-v4-pro",
   },
   openrouter: {
     env: ["OPENROUTER_API_KEY"],
     base_url: "https://openrouter.ai/api/v1",
     dialect: "chat",
     profile: "openrouter",
-    model: "openrouter/auto",
   },
   gemini: {
     env: ["GEMINI_API_KEY"],
     base_url: "https://generativelanguage.googleapis.com/v1beta/openai",
     dialect: "chat",
     profile: "gemini",
-    model: "gemini-flash-latest",
   },
   mistral: {
     env: ["MISTRAL_API_KEY"],
     base_url: "https://api.mistral.ai/v1",
     dialect: "chat",
     profile: "mistral",
-    model: "mistral-large-latest",
   },
   groq: {
     env: ["GROQ_API_KEY"],
     base_url: "https://api.groq.com/openai/v1",
     dialect: "chat",
     profile: "groq",
-    model: "openai/gpt-oss-120b",
   },
   xai: {
     env: ["XAI_API_KEY"],
     base_url: "https://api.x.ai/v1",
     dialect: "chat",
     profile: "xai",
-    model: "grok-4.6",
   },
   moonshot: {
     env: ["MOONSHOT_API_KEY"],
     base_url: "https://api.moonshot.ai/v1",
     dialect: "chat",
     profile: "moonshot",
-    model: "kimi-k3",
   },
   qwen: {
     env: ["DASHSCOPE_API_KEY"],
     base_url: "https://dashscope.aliyuncs.com/compatible-mode/v1",
     dialect: "chat",
     profile: "qwen",
-    model: "qwen3.8-max",
   },
   zhipu: {
     env: ["ZHIPU_API_KEY", "ZHIPUAI_API_KEY"],
     base_url: "https://open.bigmodel.cn/api/paas/v4",
     dialect: "chat",
     profile: "zhipu",
-    model: "glm-5.2",
   },
   minimax: {
     env: ["MINIMAX_API_KEY"],
     base_url: "https://api.minimax.io/v1",
     dialect: "chat",
     profile: "minimax",
-    model: "MiniMax-M3",
   },
   mimo: {
     env: ["MIMO_API_KEY", "XIAOMI_API_KEY"],
     base_url: "https://api.xiaomimimo.com/v1",
     dialect: "chat",
     profile: "mimo",
-    model: "mimo-v2.5-pro",
   },
 } as const satisfies Record<string, Provider>;
 
 /** What every local model server speaks. */
 export const localDialect: BuiltinDialectName = "chat";
 
+/** A provider whose key is in the environment. */
+export type KeyedProvider = {
+  /** The name of its upstream. */
+  readonly provider: keyof typeof providers;
+  /** The variable that holds its key. */
+  readonly variable: string;
+  readonly dialect: BuiltinDialectName;
+  readonly profile: string;
+  /** As a file may say it: an address that holds a secret is a reference to its variable. */
+  readonly base_url: string;
+  /** The place that `"*"` leads to where there is no other upstream. */
+  readonly rest: string;
+};
+
+/** The providers whose keys are in the environment. */
+export const keyedProviders = (env: Environment): KeyedProvider[] =>
+  (Object.entries(providers) as [KeyedProvider["provider"], Provider][]).flatMap(
+    ([provider, { env: variables, base_url, dialect, profile, isAskedByName }]) => {
+      const variable = variables.find((one) => (env[one] ?? "") !== "");
+      if (variable === undefined) return [];
+      const model = isAskedByName ? "*" : (profileFor(profile, dialect)?.defaultModel ?? "*");
+      const named = namedAddress(base_url, addressVariable(variable), env);
+      const isOpen = named === undefined || named.username + named.password + named.search === "";
+      const written = isOpen ? textOf(named, base_url) : `\${${addressVariable(variable)}}`;
+      const rest = `${provider}/${model}`;
+      return [{ provider, variable, dialect, profile, base_url: written, rest }];
+    },
+  );
+
+/** The names of the variables that keys of upstreams came from, by upstream. */
+export type KeySources = Readonly<Record<string, string>>;
+
+/** The file of a configuration and where its keys come from, in one phrase. */
+export function sourceText({
+  file,
+  keys,
+}: {
+  readonly file?: string | undefined;
+  readonly keys: KeySources;
+}): string {
+  const sources = keysText(keys);
+  return `${file ?? "no file"}${sources === "" ? "" : ` (keys: ${sources})`}`;
+}
+
+/** `openai from OPENAI_API_KEY`, for each upstream with a key. */
+export const keysText = (keys: KeySources): string =>
+  Object.entries(keys)
+    .map(([name, source]) => `${name} from ${source}`)
+    .join(", ");
+
 export type ZeroConfig = {
   readonly upstreams: Readonly<Record<string, unknown>>;
   readonly models: Readonly<Record<string, string>>;
+  readonly keys: KeySources;
 };
 
 /**
@@ -129,55 +170,49 @@ export type ZeroConfig = {
  * The embedded demo answers only if there is nothing else.
  */
 export function zeroConfig(env: Environment): ZeroConfig {
+  const found = keyedProviders(env);
   const upstreams: Record<string, unknown> = {};
-  const places: string[] = [];
-  for (const [name, provider] of Object.entries<Provider>(providers)) {
-    const key = keyVariable(provider, env);
-    if (key === undefined) continue;
-    const { dialect, profile, model } = provider;
-    upstreams[name] = {
-      dialect,
-      profile,
-      base_url: addressOf(provider, key, env),
-      api_key: env[key],
-    };
-    places.push(`${name}/${model}`);
+  for (const { provider, variable, dialect, profile } of found) {
+    const { base_url: own } = providers[provider];
+    const base_url = textOf(namedAddress(own, addressVariable(variable), env), own);
+    upstreams[provider] = { dialect, profile, base_url, api_key: env[variable] };
   }
+  const places = found.map(({ rest }) => rest);
   if (isCodexSignedIn(env)) {
     upstreams["codex"] = { dialect: "codex" };
     places.push("codex/*");
   }
+  const keys = Object.fromEntries(found.map(({ provider, variable }) => [provider, variable]));
   const [first, ...others] = places;
   if (first === undefined)
     return {
       upstreams: { demo: { dialect: "scripted" } },
       models: { demo: "demo/demo", "*": "demo/demo" },
+      keys,
     };
-  return { upstreams, models: others.length === 0 ? { "*": first } : {} };
+  return { upstreams, models: others.length === 0 ? { "*": first } : {}, keys };
 }
 
-/** The variable that holds a provider's key, if one does. */
-export const keyVariable = (
-  { env: names }: { readonly env: readonly string[] },
-  env: Environment,
-): string | undefined => names.find((name) => (env[name] ?? "") !== "");
+const addressVariable = (variable: string): string => variable.replace(/_API_KEY$/, "_BASE_URL");
 
 /**
- * Where a provider is reached: the variable that its SDKs read, such as
- * `OPENAI_BASE_URL`, may name another address. One without a path is given the
- * path of the provider's own. This gateway's address is passed over: it stands
- * there for agents.
+ * The address that the variable of a provider's SDKs names, such as
+ * `OPENAI_BASE_URL`. One without a path is given the path of the provider's own.
+ * This gateway's address is passed over: it stands there for agents.
  */
-function addressOf({ base_url }: Provider, key: string, env: Environment): string {
-  const named = URL.parse(env[key.replace(/_API_KEY$/, "_BASE_URL")] ?? "");
-  if (named === null || isThisGateway(named, env)) return base_url;
+function namedAddress(base_url: string, variable: string, env: Environment): URL | undefined {
+  const named = URL.parse(env[variable] ?? "");
+  if (named === null || isThisGateway(named, env)) return undefined;
   if (named.pathname === "/") named.pathname = new URL(base_url).pathname;
-  return named.href.replace(/\/$/, "");
+  return named;
 }
+
+const textOf = (named: URL | undefined, base_url: string): string =>
+  named?.href.replace(/\/$/, "") ?? base_url;
 
 const isThisGateway = ({ hostname, port }: URL, env: Environment): boolean =>
   /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname) && port === (env["PORT"] || "11435");
 
 /** Codex brings its own sign-in: with both it and that there, nothing has to be configured. */
-const isCodexSignedIn = (env: Environment): boolean =>
+export const isCodexSignedIn = (env: Environment): boolean =>
   onPath("codex", env["PATH"] ?? "") !== undefined && existsSync(loginFile(env));

@@ -3,6 +3,7 @@ import { openConsole } from "../../console/console.ts";
 import { recordingRoutes } from "../../console/recording-routes.ts";
 import { systemClock } from "../platform/clock.ts";
 import type { RecordedGateway } from "../server/turn-files.ts";
+import type { KeySources } from "../config/providers.ts";
 import { openControl, type Control, type ControlOptions } from "./listener.ts";
 
 type Operated = Pick<ControlOptions, "env" | "report"> & {
@@ -10,6 +11,7 @@ type Operated = Pick<ControlOptions, "env" | "report"> & {
   readonly url: string;
   /** What its configuration was read from. */
   readonly files: readonly string[];
+  readonly keys: KeySources;
   /** The process to signal: that of the workers' parent where there are several. */
   readonly group: number;
   /** How many processes share the port. */
@@ -23,10 +25,10 @@ type Operated = Pick<ControlOptions, "env" | "report"> & {
 /** Opens the console of a gateway on a private socket. */
 export async function operate(
   gateway: RecordedGateway,
-  { url, files, group, workers, agent, env, report, routes: more = [] }: Operated,
+  { url, files, keys, group, workers, agent, env, report, routes: more = [] }: Operated,
 ): Promise<Control> {
   const startedAt = Date.now();
-  const details = { pid: process.pid, url, startedAt, files: [...files] };
+  const details = { pid: process.pid, url, startedAt, files: [...files], keys: { ...keys } };
   const recording = () => ({ ...gateway.recorder.state() });
   const opened = openConsole(gateway, { details, clock: systemClock, recording });
   const routes = [...opened.routes, ...recordingRoutes(gateway.recorder), ...more];

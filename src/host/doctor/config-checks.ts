@@ -4,6 +4,7 @@ import { readFileSync, statSync } from "node:fs";
 import type { Config } from "../../gateway/config.ts";
 import { findingLine, readConfigFile } from "../config/config-file.ts";
 import { loadConfig } from "../config/load.ts";
+import { keysText } from "../config/providers.ts";
 import type { Origin } from "../config/sources.ts";
 import { append } from "../../turn/append.ts";
 import { isFields } from "../../turn/json.ts";
@@ -44,7 +45,7 @@ export function examineConfig(origin: Origin, running?: Config): ConfigState {
       id: "configuration.valid",
       subject,
       outcome: "ok",
-      evidence: validText(file),
+      evidence: validText(file, loaded.ok ? keysText(loaded.keys) : ""),
     });
   const config = loaded.ok ? loaded.config : undefined;
   if (running !== undefined && file !== undefined) append(checks, takenUp(file, config, running));
@@ -66,10 +67,13 @@ const said = (outcome: Check["outcome"], subject: string, note: string): Check =
   ...wordsOfFinding(note),
 });
 
-const validText = (file: string | undefined): string =>
-  file === undefined
-    ? "no file: keys in the environment are the configuration"
-    : "the file has no problems";
+const validText = (file: string | undefined, keys: string): string => {
+  const what =
+    file === undefined
+      ? "no file: keys in the environment are the configuration"
+      : "the file has no problems";
+  return keys === "" ? what : `${what} (${keys})`;
+};
 
 /** A gateway goes on with what it has where a changed file is wrong, or cannot be taken up at once. */
 function takenUp(file: string, config: Config | undefined, running: Config): Check[] {

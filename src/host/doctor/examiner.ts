@@ -114,7 +114,7 @@ export function ownExaminer(origin: Origin, isChosen: boolean): Examiner {
       const found = await examine({ ...options, clock: systemClock });
       return { ...found, checks: [...(isChosen ? [] : [NOBODY]), ...found.checks] };
     },
-    plan: async (model) => planProbe(examined(), model),
+    plan: async (model) => planProbe(examined(), model, systemClock),
     probe: (model) => runProbe(examined(), model, { clock: systemClock, newId }),
     async [Symbol.asyncDispose]() {
       await gateway?.close(0);

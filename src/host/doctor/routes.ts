@@ -27,7 +27,8 @@ export function doctorRoutes(
       path: "/probe/plan",
       async serve(request) {
         const { planProbe } = await import("./probe/probe.ts");
-        sendConsoleJson(request.exchange, 200, planProbe(gateway.examined(), modelIn(request)));
+        const plan = await planProbe(gateway.examined(), modelIn(request), systemClock);
+        sendConsoleJson(request.exchange, 200, plan);
       },
     },
     {

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { fieldsIn, fieldsOf, listOf, filledText } from "../../dialects/shared/loose.ts";
+import { fieldsIn, fieldsOf, listOf, filledText, numberOf } from "../../dialects/shared/loose.ts";
 
 /** The models in this Codex's own catalog that it shows to users; none where it cannot list them. */
 export function bundledModels(
@@ -14,9 +14,14 @@ export function bundledModels(
   });
 }
 
+/** In the order in which Codex offers them. */
 const readModels = (text: string): readonly string[] =>
-  (listOf(fieldsIn(text)?.models) ?? []).flatMap((one) => {
-    const model = fieldsOf(one);
-    const slug = filledText(model?.slug);
-    return slug === undefined || model?.visibility === "hide" ? [] : [slug];
-  });
+  (listOf(fieldsIn(text)?.models) ?? [])
+    .flatMap((one) => {
+      const model = fieldsOf(one);
+      const slug = filledText(model?.slug);
+      if (slug === undefined || model?.visibility === "hide") return [];
+      return { slug, priority: numberOf(model?.priority) ?? Infinity };
+    })
+    .toSorted((a, b) => (a.priority < b.priority ? -1 : Number(a.priority > b.priority)))
+    .map(({ slug }) => slug);

@@ -7,6 +7,7 @@ import { aligned } from "../table.ts";
 import { findingLine, type Finding } from "../../config/config-file.ts";
 import { environment } from "../../config/env.ts";
 import { loadConfig } from "../../config/load.ts";
+import type { KeySources } from "../../config/providers.ts";
 import { nodePlatform } from "../../platform/node.ts";
 import { nodeRuntime } from "../../platform/node-runtime.ts";
 import { print, printError, printJson } from "../../platform/print.ts";
@@ -30,7 +31,7 @@ export async function check({ config: file, json = false }: CheckOptions): Promi
     return;
   }
   if (!loaded.ok) return;
-  const { upstreams, models, tools, tenants, store } = summary(loaded.config);
+  const { upstreams, models, tools, tenants, store } = summary(loaded.config, loaded.keys);
   if (json) {
     const shown = { tenants, store, upstreams, models, tools };
     printJson({ ok: true, file: loaded.file, ...shown });
@@ -38,7 +39,12 @@ export async function check({ config: file, json = false }: CheckOptions): Promi
   }
   print(`${loaded.file ?? "No file: zero configuration"}: no problems.`);
   if (tenants.length > 0) print(["tenants:", ...aligned(tenants.map((one) => [one]))]);
-  const rows = upstreams.map(({ name, dialect, base_url = "" }) => [name, dialect, base_url]);
+  const rows = upstreams.map(({ name, dialect, base_url = "", key = "" }) => [
+    name,
+    dialect,
+    base_url,
+    key,
+  ]);
   print(["upstreams:", ...aligned(rows)]);
   const places = Object.entries(models).map(([name, to]) => [name, "->", to.join(", then ")]);
   const [some] = upstreams;
@@ -77,6 +83,8 @@ type Row = {
   readonly name: string;
   readonly dialect: string;
   readonly base_url?: string | undefined;
+  /** Where its key is from: the name of a variable, or the file. */
+  readonly key?: string | undefined;
 };
 
 type StoreRow = { readonly kind: string; readonly place?: string | undefined };
@@ -86,11 +94,12 @@ type Summary = { upstreams: Row[]; tenants: Tenant[]; store: StoreRow } & Pick<
   "models" | "tools"
 >;
 
-function summary(config: Config): Summary {
+function summary(config: Config, keys: KeySources): Summary {
   const upstreams = Object.entries(config.upstreams).map(([name, upstream]) => ({
     name,
     dialect: upstream.dialect,
     base_url: "base_url" in upstream ? withoutSecrets(upstream.base_url) : undefined,
+    key: keys[name],
   }));
   const tenants = [
     ...new Set(keyring(config.server.keys, nodeRuntime.sha256).keys.map(({ tenant }) => tenant)),

@@ -5,7 +5,7 @@ import { exitCode } from "../exit-code.ts";
 import type { Agent, Destination, Lasting } from "../launch/agent.ts";
 import { findAgent } from "../launch/agents.ts";
 import { keepAgent, restoreAgent, restoredLines } from "../launch/keep/command.ts";
-import { modelsAt } from "../launch/models-at.ts";
+import { checkModel, modelFor, modelsAt } from "../launch/models-at.ts";
 import { openOwnGateway, type OwnGateway } from "../launch/own-gateway.ts";
 import { privateFolder } from "../launch/private-folder.ts";
 import { outputOf, runAgent } from "../launch/run-agent.ts";
@@ -53,12 +53,15 @@ export async function launch(
   const version = versionNote(agent, file, output);
   await using gateway = await gatewayFor(agent, options, env);
   using folder = privateFolder();
-  const to = await destination(gateway, options, folder.path);
+  const to = await destination(agent, gateway, options, folder.path);
+  const slow = await checkModel(to);
   const pointing = await agent.point(to, output);
   folder.write(pointing.files ?? {});
   const note = await version;
   if (options.json !== true)
-    printError([note ?? [], `${agent.title} on ${to.model} through ${gateway.url}`].flat());
+    printError(
+      [note ?? [], slow ?? [], `${agent.title} on ${to.model} through ${gateway.url}`].flat(),
+    );
   const all = [...(pointing.args ?? []), ...args];
   const arrivals = await watchArrivals(gateway.url, env);
   process.exitCode = await runAgent(file, all, { ...env, ...pointing.env });
@@ -85,8 +88,7 @@ async function keep(
   const key = options.key ?? (PATCHBAY_API_KEY || PROXY_API_KEY || undefined);
   const url = rootOf(options.url ?? DEFAULT_URL);
   const { models, notes: missing } = await modelsKept(url, key, options.model);
-  const [first] = models;
-  const model = options.model ?? first;
+  const model = options.model ?? modelFor(agent, models);
   if (model === undefined)
     throw new Fault("request.invalid", `${url} lists no model; name one with \`--model\`.`);
   const { small = model, context } = options;
@@ -167,12 +169,13 @@ async function gatewayFor(
 }
 
 async function destination(
+  agent: Agent,
   { url, key }: Reached,
   { model, small, context }: LaunchOptions,
   folder: string,
 ): Promise<Destination> {
   const models = await modelsAt(url, key);
-  const chosen = model ?? models[0];
+  const chosen = model ?? modelFor(agent, models);
   if (chosen === undefined)
     throw new Fault("request.invalid", `${url} lists no model; name one with \`--model\`.`);
   return { url, key, model: chosen, small: small ?? chosen, models, context, folder };

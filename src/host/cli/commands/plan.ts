@@ -14,7 +14,7 @@ import type { Fields } from "../../../turn/turn.ts";
 import { aligned } from "../table.ts";
 import { findingLine } from "../../config/config-file.ts";
 import { environment } from "../../config/env.ts";
-import { fileNote, loadConfig, notesOf } from "../../config/load.ts";
+import { sourceNote, loadConfig, notesOf } from "../../config/load.ts";
 import { nodePlatform } from "../../platform/node.ts";
 import { print, printError, printJson } from "../../platform/print.ts";
 
@@ -30,7 +30,7 @@ export async function plan(file: string, options: PlanOptions): Promise<void> {
   const { model, json = false } = options;
   const env = environment();
   const loaded = loadConfig({ file: options.config, env, directory: process.cwd() });
-  for (const note of [...notesOf(loaded), ...fileNote(loaded)]) printError(note);
+  for (const note of [...notesOf(loaded), ...sourceNote(loaded)]) printError(note);
   if (!loaded.ok) {
     printError(loaded.findings.map(findingLine));
     process.exitCode = 1;

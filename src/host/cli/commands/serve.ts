@@ -5,7 +5,7 @@ import { systemClock } from "../../platform/clock.ts";
 import { findingLine } from "../../config/config-file.ts";
 import { environment, isByNpx, type Environment } from "../../config/env.ts";
 import { recordingsFolder } from "../../config/user-folders.ts";
-import { fileNote, loadConfig, notesOf, type Loaded } from "../../config/load.ts";
+import { sourceNote, loadConfig, notesOf, type Loaded } from "../../config/load.ts";
 import { trustFile } from "../../config/trust.ts";
 import type { Origin } from "../../config/sources.ts";
 import type { LogLevel } from "../../config/log-level.ts";
@@ -65,7 +65,7 @@ async function start(options: ServeOptions): Promise<void> {
   const log = openLog(logLevel);
   const say = (url: string): void => {
     print(`Patchbay listens on ${url} (upstreams: ${Object.keys(config.upstreams).join(", ")})`);
-    for (const note of fileNote(loaded)) print(note);
+    for (const note of sourceNote(loaded)) print(note);
     const recording = recordingLine(config, env);
     if (recording !== undefined) print(recording);
   };
@@ -80,11 +80,12 @@ async function start(options: ServeOptions): Promise<void> {
   const server = await openServer(gateway, config.server);
   keepServing(log);
   gateway.start();
-  const { files } = loaded;
+  const { files, keys } = loaded;
   const group = isWorker() ? process.ppid : process.pid;
   const control = await operate(gateway, {
     url: server.url,
     files,
+    keys,
     group,
     workers,
     env,

@@ -1,6 +1,8 @@
 import { Fault } from "../../../turn/fault.ts";
 import { aligned } from "../table.ts";
 import { environment } from "../../config/env.ts";
+import { chooseGateway } from "../gateway-choice.ts";
+import { configurationText, localStatuses } from "./status.ts";
 import { blocksIn, cityIn } from "../smoke/judge.ts";
 import { look, type Answer, type Look, type Report } from "../smoke/look.ts";
 import type { SeenCall } from "../smoke/seen.ts";
@@ -18,6 +20,7 @@ export async function smoke({ json = false, ...options }: SmokeOptions): Promise
   const { PATCHBAY_API_KEY, PROXY_API_KEY } = environment();
   const key = options.key ?? (PATCHBAY_API_KEY || PROXY_API_KEY || undefined);
   let report: Report;
+  const known = await configurationAt(options.url);
   try {
     refuseAllowSingle(options);
     refuseContradiction(options);
@@ -30,7 +33,15 @@ export async function smoke({ json = false, ...options }: SmokeOptions): Promise
   }
   if (!report.ok) process.exitCode = 1;
   if (json) printJson(jsonOf(report));
-  else print([...lines(report)]);
+  else print([...(known === undefined ? [] : [`Configuration: ${known}`]), ...lines(report)]);
+}
+
+/** The configuration of a gateway of this user, which its private socket tells; undefined of another's. */
+async function configurationAt(url: string): Promise<string | undefined> {
+  const chosen = await chooseGateway({ url });
+  if (!("local" in chosen)) return undefined;
+  const [asked] = await localStatuses(chosen.local);
+  return asked && configurationText(asked.status);
 }
 
 function refuseAllowSingle({ allowSingle = false }: SmokeOptions): void {

@@ -1,6 +1,7 @@
 import { statusSchema, type Status } from "../../../console/wire.ts";
 import { fieldsOf, listOf } from "../../../dialects/shared/loose.ts";
 import { environment } from "../../config/env.ts";
+import { sourceText } from "../../config/providers.ts";
 import { askGateway } from "../../control/client.ts";
 import { findGateways, type LocalGateway } from "../../control/gateways.ts";
 import { exitCode } from "../exit-code.ts";
@@ -116,7 +117,7 @@ export function statusLines({
   status: found,
   problems,
 }: AskedStatus): string[] {
-  const { version, url, startedAt, upstreams, files } = found;
+  const { version, url, startedAt, upstreams } = found;
   const { workers } = gateway;
   const present = answering < workers ? `${answering} of ${workers}` : workers;
   const shared = workers > 1 ? ` with ${present} workers` : "";
@@ -125,7 +126,7 @@ export function statusLines({
     `Patchbay ${version} on ${url}${own}, process ${gateway.pid}${shared}, since ${new Date(startedAt).toLocaleString()}`,
     ...problems.map(({ about, problem }) => `  WRONG  ${about}: ${problem}`),
     ...aligned([
-      ["configuration", files.join(", ") || "the environment alone"],
+      ["configuration", configurationText(found)],
       [
         "upstreams",
         upstreams
@@ -143,6 +144,10 @@ export function statusLines({
     ]),
   ];
 }
+
+/** The files of a gateway's configuration and where its keys come from. */
+export const configurationText = ({ files, keys }: Status): string =>
+  sourceText({ file: files.length === 0 ? undefined : files.join(", "), keys });
 
 const recordedTurns = { failures: "turns that fail", all: "every turn" };
 

@@ -1,12 +1,12 @@
-import { localDialect, providers } from "../../config/providers.ts";
+import { localDialect } from "../../config/providers.ts";
 import type { Found } from "./found.ts";
 
 type Entry = {
   readonly name: string;
   readonly why: string;
   readonly fields: Readonly<Record<string, string | undefined>>;
-  /** What answers for a model name that nobody knows. */
-  readonly model: string;
+  /** The place that `"*"` leads to where there is no other upstream. */
+  readonly rest: string;
 };
 
 /**
@@ -14,7 +14,7 @@ type Entry = {
  * stay where they are: the file names their variables.
  */
 export function configText(found: Found): string {
-  const entries = [...keyEntries(found), ...serverEntries(found)];
+  const entries = [...keyEntries(found), ...codexEntries(found), ...serverEntries(found)];
   const [first, ...others] = entries;
   const isDemo = first === undefined;
   const lines = [
@@ -30,7 +30,7 @@ export function configText(found: Found): string {
   return `${lines.join("\n")}\n`;
 }
 
-const placeOf = ({ name, model }: Entry): string => JSON.stringify(`${name}/${model}`);
+const placeOf = ({ rest }: Entry): string => JSON.stringify(rest);
 
 function modelLines(
   { servers }: Found,
@@ -55,18 +55,22 @@ const severalLines = (first: Entry): readonly string[] => [
 ];
 
 const keyEntries = ({ keys }: Found): Entry[] =>
-  keys.map(({ provider, variable }) => {
-    const { dialect, profile, base_url, model } = providers[provider];
+  keys.map(({ provider, variable, dialect, profile, base_url, rest }) => {
     const fields = { dialect, profile, base_url, api_key: `\${${variable}}` };
-    return { name: provider, why: `${variable} is set`, fields, model };
+    return { name: provider, why: `${variable} is set`, fields, rest };
   });
+
+const codexEntries = ({ codex }: Found): Entry[] =>
+  codex
+    ? [{ name: "codex", why: "Codex is signed in", fields: { dialect: "codex" }, rest: "codex/*" }]
+    : [];
 
 const serverEntries = ({ servers }: Found): Entry[] =>
   servers.map(({ name, title, address, profile, models }) => ({
     name,
     why: `${title} answered at ${address}`,
     fields: { dialect: localDialect, profile, base_url: `${address}/v1` },
-    model: models[0] ?? "*",
+    rest: `${name}/${models[0] ?? "*"}`,
   }));
 
 const entryLines = ({ name, why, fields }: Entry): string[] => [

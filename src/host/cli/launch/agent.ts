@@ -63,6 +63,8 @@ export type Agent = {
   readonly install: string;
   /** The version whose flags and settings were tried, or read of where it says so. */
   readonly tried: string;
+  /** Names of the models that it was made for, which are chosen before others; `gpt-*` stands for all that begin so. */
+  readonly families?: readonly string[] | undefined;
   point(to: Destination, output: Output): Pointing | Promise<Pointing>;
   /** None where it has no settings file that was tried. */
   readonly keeping?: Keeping | undefined;

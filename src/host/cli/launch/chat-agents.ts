@@ -2,6 +2,7 @@
 
 import { join } from "node:path";
 import { existsSync } from "node:fs";
+import { qwen } from "../../../profiles/qwen.ts";
 import type { Agent, Destination, Lasting, Place } from "./agent.ts";
 
 const v1 = ({ url }: Pick<Destination, "url">): string => `${url}/v1`;
@@ -59,6 +60,7 @@ export const openCode: Agent = {
 
 export const qwenCode: Agent = {
   name: "qwen",
+  families: qwen.families,
   title: "Qwen Code",
   commands: ["qwen"],
   install: "npm install -g @qwen-code/qwen-code",

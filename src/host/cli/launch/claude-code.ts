@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { anthropic } from "../../../profiles/anthropic.ts";
 import type { Agent, Lasting } from "./agent.ts";
 
 const SETTINGS = "settings.json";
@@ -29,6 +30,7 @@ export const claudeCode: Agent = {
   commands: ["claude"],
   install: "npm install -g @anthropic-ai/claude-code",
   tried: "2.1.325",
+  families: anthropic.families,
   keeping: {
     format: "json",
     file: ({ home, env }) => join(env["CLAUDE_CONFIG_DIR"] || join(home, ".claude"), SETTINGS),

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { fieldsIn, fieldsOf, listOf } from "../../../dialects/shared/loose.ts";
+import { openaiResponses } from "../../../profiles/openai-responses.ts";
 import type { Fields } from "../../../turn/turn.ts";
 import type { Agent, Keeping, Lasting } from "./agent.ts";
 
@@ -49,6 +50,7 @@ export const codex: Agent = {
   commands: ["codex"],
   install: "npm install -g @openai/codex",
   tried: "0.166.0",
+  families: openaiResponses.families,
   resume: "patchbay launch codex -- resume",
   keeping,
   async point(to, output) {

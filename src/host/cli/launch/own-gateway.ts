@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Config } from "../../../gateway/config.ts";
 import { findingLine } from "../../config/config-file.ts";
 import type { Environment } from "../../config/env.ts";
-import { fileNote, loadConfig, notesOf } from "../../config/load.ts";
+import { sourceNote, loadConfig, notesOf } from "../../config/load.ts";
 import { operate } from "../../control/operate.ts";
 import { nodePlatform } from "../../platform/node.ts";
 import { Problems } from "../../platform/print.ts";
@@ -55,10 +55,11 @@ export async function openOwnGateway({
   const listening = await openServer(gateway, config.server);
   gateway.start();
   const { url } = listening;
-  const { files } = loaded;
+  const { files, keys } = loaded;
   const control = await operate(gateway, {
     url,
     files,
+    keys,
     group: process.pid,
     report: () => {},
     ...origin,
@@ -68,7 +69,7 @@ export async function openOwnGateway({
     url,
     key,
     recorder: gateway.recorder,
-    notes: [...notesOf(loaded), ...fileNote(loaded), ...notes],
+    notes: [...notesOf(loaded), ...sourceNote(loaded), ...notes],
     async [Symbol.asyncDispose]() {
       control.close();
       // Whoever would read the rest of an answer is gone.

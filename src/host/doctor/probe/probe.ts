@@ -1,8 +1,10 @@
 /** Makes real calls to a model and says what it and its server can do. */
 
 import type { AdapterParts } from "../../../adapters/upstream.ts";
+import { listModels } from "../../../gateway/models.ts";
 import { selectChain } from "../../../gateway/select.ts";
 import { modelProfile } from "../../../profiles/models.ts";
+import type { Clock } from "../../../turn/clock.ts";
 import { Fault } from "../../../turn/fault.ts";
 import type { Profile } from "../../../turn/profile.ts";
 import type { Upstream } from "../../../upstreams/upstream.ts";
@@ -16,19 +18,30 @@ import { questions, type Question, type QuestionName, type Shown } from "./quest
 
 type Reached = { readonly upstream: Upstream; readonly model: string };
 
-/** The first place of a model; without a name, of the first that clients may ask for. */
-function placeOf({ config, upstreams }: Examined, name: string | undefined): Reached {
-  const asked = name ?? Object.keys(config.models).find((one) => one !== "*") ?? "*";
-  const [{ upstream, model }] = selectChain(asked, config, upstreams);
-  if (model !== "*") return { upstream, model };
+/** The first place of a model; without a name, of the only one in `models` or else of the first that is listed. */
+async function placeOf(
+  { config, upstreams }: Examined,
+  name: string | undefined,
+  clock: Clock,
+): Promise<Reached> {
+  const isOnlyRest = Object.keys(config.models).join() === "*";
+  const known = name ?? (isOnlyRest ? "*" : undefined);
+  const place = known === undefined ? undefined : selectChain(known, config, upstreams)[0];
+  if (place !== undefined && place.model !== "*") return place;
+  const [listed] = await listModels(config, upstreams, clock);
+  if (listed !== undefined) return selectChain(listed.id, config, upstreams)[0];
   throw new Fault(
     "request.invalid",
     "No model has a name of its own here; say which to probe, such as `patchbay doctor --probe UPSTREAM/MODEL`.",
   );
 }
 
-export function planProbe(examined: Examined, name: string | undefined): ProbePlan {
-  const { upstream, model } = placeOf(examined, name);
+export async function planProbe(
+  examined: Examined,
+  name: string | undefined,
+  clock: Clock,
+): Promise<ProbePlan> {
+  const { upstream, model } = await placeOf(examined, name, clock);
   return { upstream: upstream.name, model, requests: questions.length };
 }
 
@@ -38,7 +51,7 @@ export async function runProbe(
   name: string | undefined,
   parts: AdapterParts,
 ): Promise<Probe> {
-  const { upstream, model } = placeOf(examined, name);
+  const { upstream, model } = await placeOf(examined, name, parts.clock);
   const profile = modelProfile(upstream.profile, model);
   const subject = `${upstream.name}/${model}`;
   const can = new Map<QuestionName, boolean>();
@@ -62,7 +75,7 @@ export async function runProbe(
   }
   const skipped = questions.slice(checks.length).map((question) => skippedCheck(question, subject));
   return {
-    ...planProbe(examined, name),
+    ...(await planProbe(examined, name, parts.clock)),
     checks: [...checks, ...skipped],
     capabilities: trueCapabilities(profile, { can, left }),
   };
