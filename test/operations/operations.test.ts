@@ -102,7 +102,14 @@ const happenings: readonly Happening[] = [
     usage: undefined,
     ms: 5,
   },
-  { type: "fallback", requestId: "r", from: "a/m", to: "b/m", fault: "upstream.refused" },
+  {
+    type: "fallback",
+    requestId: "r",
+    from: "a/m",
+    to: "b/m",
+    fault: "upstream.refused",
+    reason: { code: "c" },
+  },
   {
     type: "refusal",
     at: 0,

@@ -172,8 +172,8 @@ describe.skipIf(process.platform === "win32")(
       const printed = table(rows);
       process.stdout.write(`${printed}\n`);
       for (const [at, { cause, words = "" }] of failing.entries()) {
-        const { client, logs, status: line } = rows[at] ?? {};
-        for (const said of [client, logs, line]) expect(said).toMatch(cause);
+        const { client, logs, status: line, explain } = rows[at] ?? {};
+        for (const said of [client, logs, line, explain]) expect(said).toMatch(cause);
         for (const said of [logs, line]) expect(said).toContain(words);
       }
       expect(printed).not.toContain(KEY);

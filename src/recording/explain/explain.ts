@@ -87,7 +87,7 @@ function endSentence({ done, reply }: Bundle): string {
   const { outcome = "refused", calls = { given: 0 } } = done ?? {};
   const fault = done?.fault === undefined ? "" : ` (${done.fault})`;
   const said = errorMessageIn(frames);
-  return `It ended as ${outcome}${fault}: the client was sent ${reply.head?.status ?? "nothing"}, ${sent} and ${count(calls.given, "call")}${said === undefined ? "" : `: ${said}`}.`;
+  return `It ended as ${outcome}${fault}: the client was sent ${reply.head?.status ?? "nothing"}, ${sent} and ${count(calls.given, "call")}${said === undefined ? "" : `: ${said.replace(/\.$/, "")}`}.`;
 }
 
 function verdictSentence({ fault, frame, reason = "" }: Verdict): string {
