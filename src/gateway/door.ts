@@ -57,11 +57,11 @@ export const STREAM_HEADERS = {
   "x-accel-buffering": "no",
 };
 
-/** Sent to clients of dialects that have no event for it. */
-export const KEEP_ALIVE = sseComment("keep-alive");
-
 /** How many ticks without a write make a stream silent. */
 export const QUIET_TICKS = 3;
+
+/** Sent to clients of dialects that have no event for it. */
+export const KEEP_ALIVE = sseComment("keep-alive");
 
 /** Writes events as they come, once per flush. */
 class StreamDoor implements Door {
