@@ -10,6 +10,7 @@ import { completionPage } from "./completion-list.ts";
 import { page, readPageQuery, unknownAfter } from "./page.ts";
 import type { RequestContext, Route } from "./routes.ts";
 import { sendJson } from "./send-json.ts";
+import { storedItems } from "./stored-response.ts";
 import { shownId } from "./shown-id.ts";
 
 type Serve = (context: RequestContext, form: CompletionForm) => Promise<void>;
@@ -93,7 +94,7 @@ async function serveMessages(context: RequestContext, form: CompletionForm): Pro
   // What came in a request may have been as large as that, and has ids now.
   const kept = await state.store.conversations.loadConversation(tenant, id, 2 * limit);
   if (kept.type !== "found") throw notFound(id);
-  const messages = JSON.parse(`[${itemsText(kept.items)}]`) as Fields[];
+  const messages = storedItems(itemsText(kept.items));
   sendJson(
     context,
     200,

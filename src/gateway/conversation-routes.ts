@@ -15,6 +15,7 @@ import { bodyWithItems } from "./recall.ts";
 import { checkLengths } from "./request-lengths.ts";
 import type { RequestContext, Route } from "./routes.ts";
 import { sendJson } from "./send-json.ts";
+import { storedItems } from "./stored-response.ts";
 import { shownId } from "./shown-id.ts";
 
 type Form = { readonly door: DoorDialect; readonly storage: StorageForm };
@@ -138,7 +139,7 @@ async function foundItems(context: RequestContext): Promise<readonly Fields[]> {
   const limit = state.config.server.body_limit;
   const found = await state.store.conversations.loadConversation(tenant, id, limit);
   if (found.type === "missing") throw conversationNotFound(id);
-  if (found.type === "found") return JSON.parse(`[${itemsText(found.items)}]`) as Fields[];
+  if (found.type === "found") return storedItems(itemsText(found.items));
   throw new Fault(
     "request.too_large",
     `The items of '${shownId(id)}' are larger than ${limit} bytes; raise \`server.body_limit\`.`,

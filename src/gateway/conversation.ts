@@ -6,6 +6,7 @@ import type { Tenant } from "../turn/tenant.ts";
 import { leavesIds } from "./origin.ts";
 import { behindHistory, withReasoning, type ReadBody, type Recalled } from "./recall.ts";
 import type { AnswerLeft } from "./save-turn.ts";
+import { storedValues } from "./stored-response.ts";
 import { shownId } from "./shown-id.ts";
 import type { GatewayState } from "./state.ts";
 import type { Job } from "./turn-run.ts";
@@ -59,7 +60,7 @@ async function recallConversation(
     const conversationBytes = utf8Length(itemText);
     if (found.type === "too-large" || conversationBytes > room) throw tooLarge(id, limit);
     const own = await recall({ ...request, conversationBytes });
-    const items = JSON.parse(`[${itemText}]`) as unknown[];
+    const items = storedValues(itemText);
     const fields = { conversation: { id } };
     const turn = behindHistory(own.turn, dialect, { items, path: "conversation", fields });
     const bytes = conversationBytes + (own.bytes ?? 0);

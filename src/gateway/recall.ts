@@ -13,6 +13,7 @@ import { haveSeveralTenants } from "./keys.ts";
 import { leavesIds, readOrigin } from "./origin.ts";
 import type { HeldConversation } from "./conversation.ts";
 import { sealKey } from "./seals.ts";
+import { storedValues } from "./stored-response.ts";
 import { shownId } from "./shown-id.ts";
 import { utf8Length } from "./utf8-length.ts";
 import type { GatewayState } from "./state.ts";
@@ -327,7 +328,7 @@ async function findChain(
   const { before, last } = found;
   if (dialect.storage?.isOwn(last.json) !== true) throw unknownResponse(id);
   const text = joinedTexts([before, itemsText(last.input), itemsText(last.items)]);
-  return { last, items: JSON.parse(`[${text}]`) as unknown[], bytes: utf8Length(text) };
+  return { last, items: storedValues(text), bytes: utf8Length(text) };
 }
 
 const tooLarge = (limit: number): Fault =>

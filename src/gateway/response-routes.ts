@@ -1,7 +1,6 @@
 /** The routes that retrieve, list, cancel and delete what is kept of past answers. */
 
 import type { BackgroundForm, StorageForm } from "../dialects/dialect.ts";
-import { isFields } from "../turn/json.ts";
 import { itemsText, joinedTexts } from "../store/chain-rows.ts";
 import { Fault } from "../turn/fault.ts";
 import { reattach, streamQuery } from "./background/reattach.ts";
@@ -10,7 +9,7 @@ import { page, readPageQuery } from "./page.ts";
 import type { RequestContext } from "./routes.ts";
 import { sendJson, sendJsonText } from "./send-json.ts";
 import { shownId } from "./shown-id.ts";
-import { foundResponse, idOf, notFound, shownResponse } from "./stored-response.ts";
+import { foundResponse, idOf, notFound, shownResponse, storedItems } from "./stored-response.ts";
 
 type Forms = { readonly storage: StorageForm; readonly form?: BackgroundForm | undefined };
 
@@ -86,8 +85,6 @@ export async function serveInputItems(
       `The input of '${shownId(id)}' is larger than ${limit} bytes; raise \`server.body_limit\`.`,
     );
   if (!storage.isOwn(found.last.json)) throw notFound(id);
-  const text = joinedTexts([found.before, itemsText(found.last.input)]);
-  // A row may be damaged: what is no item is left out.
-  const items = (JSON.parse(`[${text}]`) as unknown[]).filter(isFields);
+  const items = storedItems(joinedTexts([found.before, itemsText(found.last.input)]));
   sendJson(context, 200, page(items, query, storage.shownItem));
 }

@@ -3,6 +3,8 @@
 import type { BackgroundForm, StorageForm } from "../dialects/dialect.ts";
 import type { StoredResponse } from "../store/store.ts";
 import { Fault } from "../turn/fault.ts";
+import { isFields, jsonOf } from "../turn/json.ts";
+import type { Fields } from "../turn/turn.ts";
 import type { RequestContext } from "./routes.ts";
 import { shownId } from "./shown-id.ts";
 
@@ -23,6 +25,19 @@ export async function foundResponse(
   if (found === undefined || !storage.isOwn(found.json)) throw notFound(id);
   return found;
 }
+
+/** Stored items, from their JSON separated by commas. A damaged row may hold anything. */
+export function storedValues(text: string): readonly unknown[] {
+  const items = jsonOf(`[${text}]`);
+  if (Array.isArray(items)) return items;
+  throw new Fault(
+    "store.unusable",
+    "A stored item is damaged: it is not JSON. Delete what it belongs to, and send that again.",
+  );
+}
+
+/** The same for lists, which leave out values that are no items. */
+export const storedItems = (text: string): readonly Fields[] => storedValues(text).filter(isFields);
 
 type Forms = { readonly storage: StorageForm; readonly form?: BackgroundForm | undefined };
 
