@@ -2,9 +2,9 @@ import { recordingStateSchema } from "../../../console/wire.ts";
 import { Fault } from "../../../turn/fault.ts";
 import { environment, type Environment } from "../../config/env.ts";
 import { askGateway } from "../../control/client.ts";
-import { findGateways } from "../../control/gateways.ts";
 import { onPath } from "../../../upstreams/codex/command.ts";
 import { exitCode } from "../exit-code.ts";
+import { runningGateways } from "../gateway-choice.ts";
 import { recordedLine, turns } from "../recorded-line.ts";
 import { agents } from "../launch/agents.ts";
 import { runAgent } from "../launch/run-agent.ts";
@@ -38,7 +38,7 @@ export async function record(command: readonly string[], options: RecordOptions)
       record: mode === "all" ? true : mode,
     });
   const env = environment();
-  const sockets = (await findGateways(env)).flatMap((gateway) => gateway.sockets);
+  const sockets = (await runningGateways(env)).flatMap((gateway) => gateway.sockets);
   if (sockets.length === 0) {
     printError("No gateway runs here. To start one: patchbay serve");
     process.exitCode = exitCode.nobody;
