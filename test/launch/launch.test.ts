@@ -292,7 +292,8 @@ describe.skipIf(process.platform === "win32")("--keep on a settings file that is
     mkdirSync(dirname(file), { recursive: true });
     make(file);
     const before = lstatSync(file);
-    const text = before.isFile() ? readFileSync(file, "utf8") : "";
+    const textNow = (): string => (before.isFile() ? readFileSync(file, "utf8") : "");
+    const text = textNow();
     const url = "http://127.0.0.1:9";
     const kept = await launch(home, agent, "--keep", "--url", url, "--model", "m");
     expect(kept.out + kept.errors).toContain(`${file} ${said}`);
@@ -300,7 +301,7 @@ describe.skipIf(process.platform === "win32")("--keep on a settings file that is
     const restored = await launch(home, agent, "--restore");
     expect(restored.errors).toBe("");
     expect(lstatSync(file).mode).toBe(before.mode);
-    if (before.isFile()) expect(readFileSync(file, "utf8") === text).toBe(true);
+    expect(textNow() === text).toBe(true);
   });
 });
 

@@ -5,7 +5,9 @@ import {
   existsSync,
   mkdirSync,
   readFileSync,
+  readdirSync,
   renameSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -144,3 +146,66 @@ describe.skipIf(process.platform === "win32")(
     });
   },
 );
+
+describe.skipIf(process.platform === "win32")("what others left", { timeout: 60_000 }, () => {
+  it("as settings of an agent in the current folder is not waited for by doctor", async () => {
+    await using terminal = openTerminal();
+    const bin = join(terminal.home, "bin");
+    mkdirSync(bin);
+    writeFileSync(join(bin, "claude"), "#!/bin/sh\n", { mode: 0o755 });
+    mkdirSync(join(terminal.home, "work", ".claude"));
+    spawnSync("mkfifo", [join(terminal.home, "work", ".claude", "settings.json")]);
+    const { code, out } = await terminal.patchbayWith({ PATH: bin }, "doctor");
+    expect([code, out.includes("Claude Code")]).toEqual([0, true]);
+  });
+
+  it("as patchbay.yaml is not waited for by init", async () => {
+    await using terminal = openTerminal();
+    spawnSync("mkfifo", [join(terminal.home, "work", "patchbay.yaml")]);
+    const { code, errors } = await terminal.patchbay("init", "--force");
+    expect([code, errors]).toEqual([1, expect.stringContaining("is not a regular file")]);
+  });
+
+  it("as the store or as its folder is not used, and the gateway says so and serves", async () => {
+    await using terminal = openTerminal();
+    const state = join(terminal.home, ".local", "state", "patchbay");
+    mkdirSync(state, { recursive: true });
+    spawnSync("mkfifo", [join(state, "patchbay.db")]);
+    const first = await terminal.serve();
+    expect(first.errors()).toContain(
+      "is not a regular file; name one that is. Past answers are kept",
+    );
+    rmSync(join(state, "patchbay.db"));
+    chmodSync(state, 0o777);
+    const second = await terminal.serve();
+    expect(second.errors()).toContain(
+      `${state} can be written by every user. Past answers are kept`,
+    );
+    expect(existsSync(join(state, "patchbay.db"))).toBe(false);
+    const { out } = await terminal.patchbay("status", "--url", second.url);
+    expect(out).toMatch(/store +memory/);
+  });
+
+  it("as the home of Codex is not written to", async () => {
+    await using terminal = openTerminal();
+    const home = join(terminal.home, "codex");
+    mkdirSync(home);
+    chmodSync(home, 0o777);
+    terminal.configure("upstreams: { c: { dialect: codex, command: 'true', home: ../codex } }\n");
+    const first = await terminal.serve();
+    expect(await (await ask(first.url, "c/m")).text()).toContain("can be written by every user");
+    chmodSync(home, 0o700);
+    spawnSync("mkfifo", [join(home, "config.toml")]);
+    const second = await terminal.serve();
+    const answer = await (await ask(second.url, "c/m")).text();
+    expect(answer).toContain("config.toml, which Patchbay did not");
+    expect(readdirSync(home)).toEqual(["config.toml"]);
+  });
+});
+
+const ask = (url: string, model = "demo"): Promise<Response> =>
+  fetch(`${url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ model, messages: [{ role: "user", content: "Hi" }] }),
+  });

@@ -10,7 +10,7 @@ import { proxyProblem } from "../../upstreams/http/proxy.ts";
 import { profileFor, profiles } from "../../profiles/profiles.ts";
 import { bindProblem } from "../server/bind.ts";
 import { findingLine, readConfigFile, type ConfigFile, type Finding } from "./config-file.ts";
-import { defaultStore } from "./default-store.ts";
+import { defaultStore, storeProblem } from "./default-store.ts";
 import {
   applySettings,
   isFlag,
@@ -204,7 +204,8 @@ function fileProblems(raw: unknown, directory: string): Problem[] {
   if (isFields(store)) named.push([["store", "path"], store.path]);
   return named.flatMap(([at, path]) => {
     if (typeof path !== "string" || path === "") return [];
-    const message = unwritable(resolve(directory, path));
+    const problemOf = at[0] === "store" ? storeProblem : unwritable;
+    const message = problemOf(resolve(directory, path));
     return message === undefined ? [] : [{ path: at, message }];
   });
 }
