@@ -156,7 +156,7 @@ describe.skipIf(process.platform === "win32")("what others left", { timeout: 60_
     mkdirSync(join(terminal.home, "work", ".claude"));
     spawnSync("mkfifo", [join(terminal.home, "work", ".claude", "settings.json")]);
     const { code, out } = await terminal.patchbayWith({ PATH: bin }, "doctor");
-    expect([code, out.includes("Claude Code")]).toEqual([0, true]);
+    expect([code, out.includes("1 agent needs no attention")]).toEqual([0, true]);
   });
 
   it("as patchbay.yaml is not waited for by init", async () => {
