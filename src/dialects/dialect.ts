@@ -185,8 +185,11 @@ export type ThreadForm = {
   headOf(body: Fields): Fields;
   /** The item that an answer adds, as JSON; `text` is the body that `writeAnswer` made of it. */
   answerItem(text: string): string;
-  /** The request as it would be if the client had kept the conversation. `items`: what was kept, as JSON separated by commas. */
-  wholeOf(body: Fields, kept: { readonly head: Fields; readonly items: string }): Fields;
+  /** The request as it would be if the client had kept the conversation. `items`: what was kept. */
+  wholeOf(
+    body: Fields,
+    kept: { readonly head: Fields; readonly items: readonly unknown[] },
+  ): Fields;
   /** The same for one that begins a conversation. */
   withoutThread(body: Fields): Fields;
 };

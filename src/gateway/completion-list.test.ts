@@ -3,8 +3,10 @@ import { stillClock } from "../../test/support/still-clock.ts";
 import { MemoryConversations } from "../store/memory-conversations.ts";
 import type { Fields } from "../turn/turn.ts";
 import { completionPage } from "./completion-list.ts";
+import { TurnMemory } from "./turn-memory.ts";
 
 const COUNT = 2500;
+const held = { memory: new TurnMemory().open("ann"), clock: stillClock() };
 
 async function kept(): Promise<MemoryConversations> {
   const retention = { maxBytes: 1e9, maxAgeMs: 1e9 };
@@ -34,10 +36,11 @@ async function readAll(
       query,
       chooses,
       maxBytes,
+      ...held,
     });
-    const data = page.data as readonly Fields[];
+    const { data } = page;
     ids.push(...data.map(({ id }) => id));
-    if (page.has_more !== true) return { ids, pages };
+    if (!page.hasMore) return { ids, pages };
     expect(data.length).toBeGreaterThan(0);
     after = String(data.at(-1)?.id);
   }
@@ -84,7 +87,7 @@ it("looks at a page's worth of the store, and not at what is behind it", async (
     },
   };
   const query = { limit: 20, order: "desc", after: "chatcmpl-2000" } as const;
-  const options = { tenant: "ann", prefix: "chatcmpl-", query, maxBytes: 1e6 };
+  const options = { tenant: "ann", prefix: "chatcmpl-", query, maxBytes: 1e6, ...held };
   await completionPage({ ...options, conversations: counting });
   expect(seen).toBe(20);
   const chooses = (one: Fields): boolean => one.model === "rare";
@@ -93,7 +96,7 @@ it("looks at a page's worth of the store, and not at what is behind it", async (
 });
 
 it("ends a page where its completions are long", async () => {
-  const { ids, pages } = await readAll(await kept(), { maxBytes: 20_000 });
+  const { ids, pages } = await readAll(await kept(), { maxBytes: 2000 });
   expect(ids).toHaveLength(COUNT);
   expect(pages).toBeGreaterThan(40);
 });

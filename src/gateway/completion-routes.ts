@@ -1,16 +1,14 @@
 /** The routes that list, show, change and delete stored completions. */
 
 import type { CompletionForm, DoorDialect } from "../dialects/dialect.ts";
-import { itemsText } from "../store/chain-rows.ts";
 import { Fault } from "../turn/fault.ts";
 import { isFields, jsonOf } from "../turn/json.ts";
 import type { Fields } from "../turn/turn.ts";
 import { readJsonBody, readMetadata } from "./metadata.ts";
 import { completionPage } from "./completion-list.ts";
-import { page, readPageQuery, unknownAfter } from "./page.ts";
+import { listPieces, pagePieces, readPageQuery, unknownAfter } from "./page.ts";
 import type { RequestContext, Route } from "./routes.ts";
-import { sendJson } from "./send-json.ts";
-import { storedItems } from "./stored-response.ts";
+import { sendJson, sendPieces } from "./send-json.ts";
 import { shownId } from "./shown-id.ts";
 
 type Serve = (context: RequestContext, form: CompletionForm) => Promise<void>;
@@ -39,16 +37,18 @@ export async function serveCompletions(
   context: RequestContext,
   { prefix }: CompletionForm,
 ): Promise<void> {
-  const { state, tenant, exchange } = context;
+  const { state, tenant, exchange, memory } = context;
   const fields = new URLSearchParams(exchange.query);
   if (!fields.has("order")) fields.set("order", "asc");
   const query = readPageQuery(fields.toString());
   if (query.after !== undefined && !query.after.startsWith(prefix)) throw unknownAfter(query.after);
-  const { conversations } = state.store;
+  const { clock, store } = state;
+  const { conversations } = store;
   const chooses = chooserOf(fields);
   const maxBytes = state.config.server.body_limit;
-  const options = { conversations, tenant, prefix, query, chooses, maxBytes };
-  sendJson(context, 200, await completionPage(options));
+  const options = { conversations, tenant, prefix, query, chooses, maxBytes, memory, clock };
+  const { data, hasMore } = await completionPage(options);
+  await sendPieces(context, listPieces(data, hasMore));
 }
 
 function chooserOf(fields: URLSearchParams): ((one: Fields) => boolean) | undefined {
@@ -64,17 +64,18 @@ function chooserOf(fields: URLSearchParams): ((one: Fields) => boolean) | undefi
 }
 
 async function serveCompletion(context: RequestContext, form: CompletionForm): Promise<void> {
-  sendJson(context, 200, await found(context, form));
+  await sendPieces(context, [await found(context, form)]);
 }
 
 async function updateCompletion(context: RequestContext, form: CompletionForm): Promise<void> {
   const { state, tenant } = context;
   const { metadata } = readJsonBody(context);
-  const completion = { ...(await found(context, form)), metadata: readMetadata(metadata) };
+  const known = jsonOf(await found(context, form));
+  const completion = { ...(isFields(known) && known), metadata: readMetadata(metadata) };
   const id = idOf(context, form);
   const json = JSON.stringify(completion);
   if (!(await state.store.conversations.updateConversation(tenant, id, json))) throw notFound(id);
-  sendJson(context, 200, completion);
+  await sendPieces(context, [json]);
 }
 
 async function deleteCompletion(context: RequestContext, form: CompletionForm): Promise<void> {
@@ -85,29 +86,23 @@ async function deleteCompletion(context: RequestContext, form: CompletionForm): 
 }
 
 async function serveMessages(context: RequestContext, form: CompletionForm): Promise<void> {
-  const { state, tenant, exchange } = context;
+  const { state, tenant, exchange, memory } = context;
   const fields = new URLSearchParams(exchange.query);
   if (!fields.has("order")) fields.set("order", "asc");
   const query = readPageQuery(fields.toString());
   const id = idOf(context, form);
-  const limit = state.config.server.body_limit;
-  // What came in a request may have been as large as that, and has ids now.
-  const kept = await state.store.conversations.loadConversation(tenant, id, 2 * limit);
-  if (kept.type !== "found") throw notFound(id);
-  const messages = storedItems(itemsText(kept.items));
-  sendJson(
-    context,
-    200,
-    page(messages, query, (one) => one),
-  );
+  const page = await state.store.conversations.listItems(tenant, id, query, memory.load);
+  if (page.type === "missing") throw notFound(id);
+  await sendPieces(context, pagePieces(page, query));
 }
 
-async function found(context: RequestContext, form: CompletionForm): Promise<Fields> {
+/** A completion as JSON. */
+async function found(context: RequestContext, form: CompletionForm): Promise<string> {
+  const { state, tenant, memory } = context;
   const id = idOf(context, form);
-  const kept = await context.state.store.conversations.findConversation(context.tenant, id);
-  const completion = kept === undefined ? undefined : jsonOf(kept.json);
-  if (!isFields(completion)) throw notFound(id);
-  return completion;
+  const kept = await state.store.conversations.findConversation(tenant, id, memory.load);
+  if (kept === undefined) throw notFound(id);
+  return kept.json;
 }
 
 /** What else is kept has other ids. */

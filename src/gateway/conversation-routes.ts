@@ -1,7 +1,6 @@
 /** The routes that create, show, change and delete conversations and their items. */
 
 import type { DoorDialect, StorageForm } from "../dialects/dialect.ts";
-import { itemsText } from "../store/chain-rows.ts";
 import { noStore } from "../store/none.ts";
 import type { StoredItem } from "../store/store.ts";
 import { Fault } from "../turn/fault.ts";
@@ -10,12 +9,11 @@ import { isFields, jsonOf } from "../turn/json.ts";
 import type { Fields } from "../turn/turn.ts";
 import { conversationNotFound, isConversationId } from "./conversation.ts";
 import { readJsonBody, readMetadata } from "./metadata.ts";
-import { page, readPageQuery } from "./page.ts";
 import { bodyWithItems } from "./recall.ts";
+import { listPieces, pagePieces, readPageQuery } from "./page.ts";
 import { checkLengths } from "./request-lengths.ts";
 import type { RequestContext, Route } from "./routes.ts";
-import { sendJson } from "./send-json.ts";
-import { storedItems } from "./stored-response.ts";
+import { sendJson, sendPieces } from "./send-json.ts";
 import { shownId } from "./shown-id.ts";
 
 type Form = { readonly door: DoorDialect; readonly storage: StorageForm };
@@ -87,8 +85,12 @@ async function deleteConversation(context: RequestContext): Promise<void> {
 }
 
 async function serveItems(context: RequestContext, { storage }: Form): Promise<void> {
-  const query = readPageQuery(context.exchange.query);
-  sendJson(context, 200, page(await foundItems(context), query, storage.shownItem));
+  const { state, tenant, exchange, memory } = context;
+  const query = readPageQuery(exchange.query);
+  const id = idOf(context);
+  const page = await state.store.conversations.listItems(tenant, id, query, memory.load);
+  if (page.type === "missing") throw conversationNotFound(id);
+  await sendPieces(context, pagePieces(page, query, storage.shownItem));
 }
 
 async function createItems(context: RequestContext, form: Form): Promise<void> {
@@ -97,16 +99,20 @@ async function createItems(context: RequestContext, form: Form): Promise<void> {
   const id = idOf(context);
   if (!(await state.store.conversations.addConversationItems(tenant, id, items)))
     throw conversationNotFound(id);
-  const made = JSON.parse(`[${itemsText(items)}]`) as Fields[];
-  const all = { limit: made.length, order: "asc", after: undefined } as const;
-  sendJson(context, 200, page(made, all, form.storage.shownItem));
+  await sendPieces(context, listPieces(items, false, form.storage.shownItem));
 }
 
 async function serveItem(context: RequestContext, { storage }: Form): Promise<void> {
-  const { item: asked = "" } = context.params;
-  const item = (await foundItems(context)).find(({ id }) => id === asked);
-  if (item === undefined) throw itemNotFound(asked);
-  sendJson(context, 200, storage.shownItem(item));
+  const { state, tenant, params, memory } = context;
+  const { item: asked = "" } = params;
+  const { conversations } = state.store;
+  const found = await conversations.findItem(tenant, idOf(context), asked, memory.load);
+  const item = found === undefined ? undefined : jsonOf(found);
+  if (!isFields(item)) {
+    await foundConversation(context);
+    throw itemNotFound(asked);
+  }
+  await sendPieces(context, [JSON.stringify(storage.shownItem(item))]);
 }
 
 async function deleteItem(context: RequestContext): Promise<void> {
@@ -126,29 +132,17 @@ function idOf({ params: { id = "" } }: RequestContext): string {
 }
 
 async function foundConversation(context: RequestContext): Promise<Fields> {
+  const { state, tenant, memory } = context;
   const id = idOf(context);
-  const found = await context.state.store.conversations.findConversation(context.tenant, id);
+  const found = await state.store.conversations.findConversation(tenant, id, memory.load);
   const conversation = found === undefined ? undefined : jsonOf(found.json);
   if (!isFields(conversation)) throw conversationNotFound(id);
   return conversation;
 }
 
-async function foundItems(context: RequestContext): Promise<readonly Fields[]> {
-  const { state, tenant } = context;
-  const id = idOf(context);
-  const limit = state.config.server.body_limit;
-  const found = await state.store.conversations.loadConversation(tenant, id, limit);
-  if (found.type === "missing") throw conversationNotFound(id);
-  if (found.type === "found") return storedItems(itemsText(found.items));
-  throw new Fault(
-    "request.too_large",
-    `The items of '${shownId(id)}' are larger than ${limit} bytes; raise \`server.body_limit\`.`,
-  );
-}
-
 /** Items are held to what a request with them would be. */
 async function readItems(
-  { state, tenant, exchange: { body: text } }: RequestContext,
+  { state, tenant, memory, exchange: { body: text } }: RequestContext,
   { door, storage }: Form,
   items: unknown,
 ): Promise<readonly StoredItem[]> {
@@ -159,7 +153,7 @@ async function readItems(
     const body = { model: "any", input: items };
     checkLengths(door.readRequest(body));
     kept = storage.inputOf(
-      await bodyWithItems(state, { tenant, dialect: door, body, text }),
+      await bodyWithItems(state, { tenant, dialect: door, body, text, weigh: memory.load }),
       state.newId,
     );
   } catch (error) {

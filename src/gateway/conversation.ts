@@ -1,16 +1,15 @@
-import { itemsText } from "../store/chain-rows.ts";
 import type { ConversationEntry } from "../store/store.ts";
 import type { TurnDone } from "../telemetry/happening.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import { leavesIds } from "./origin.ts";
+import { parseItems } from "./parse-items.ts";
 import { behindHistory, withReasoning, type ReadBody, type Recalled } from "./recall.ts";
 import type { AnswerLeft } from "./save-turn.ts";
-import { storedValues } from "./stored-response.ts";
 import { shownId } from "./shown-id.ts";
 import type { GatewayState } from "./state.ts";
 import type { Job } from "./turn-run.ts";
-import { utf8Length } from "./utf8-length.ts";
+import { utf8Length } from "../turn/utf8-length.ts";
 
 /** A conversation that a turn has to itself. */
 export type HeldConversation = {
@@ -54,17 +53,23 @@ async function recallConversation(
   const conversation = request.readOnly === true ? undefined : await hold(state, tenant, id);
   try {
     const room = limit - utf8Length(text);
-    const found = await state.store.conversations.loadConversation(tenant, id, Math.max(0, room));
+    const { conversations } = state.store;
+    const most = Math.max(0, room);
+    const found = await conversations.loadConversation(tenant, id, most, request.weigh);
     if (found.type === "missing") throw conversationNotFound(id);
-    const itemText = found.type === "found" ? itemsText(found.items) : "";
-    const conversationBytes = utf8Length(itemText);
-    if (found.type === "too-large" || conversationBytes > room) throw tooLarge(id, limit);
+    if (found.type === "too-large") throw tooLarge(id, limit);
+    const conversationBytes = found.bytes;
     const own = await recall({ ...request, conversationBytes });
-    const items = storedValues(itemText);
+    const items = await parseItems(state.clock, found.texts);
     const fields = { conversation: { id } };
     const turn = behindHistory(own.turn, dialect, { items, path: "conversation", fields });
     const bytes = conversationBytes + (own.bytes ?? 0);
-    const whole = await withReasoning(state, tenant, { ...own, turn, bytes, referring: undefined });
+    const whole = await withReasoning(state, request, {
+      ...own,
+      turn,
+      bytes,
+      referring: undefined,
+    });
     return { ...whole, conversation };
   } catch (error) {
     await conversation?.release();

@@ -11,6 +11,7 @@ import { doorAt, findRoute, requestIdFor, type RequestContext } from "./routes.t
 import { maybeRecorded } from "./recorder.ts";
 import type { GatewayState } from "./state.ts";
 import { toFault } from "./to-fault.ts";
+import { requestMemory } from "./turn-memory.ts";
 
 /** A request that was let in; its body may still be on its way. */
 export type Admitted = {
@@ -72,6 +73,7 @@ export function openEntry({ state, isStopping }: EntryOptions): Entry {
           : maybeRecorded(at.recorder, { exchange: whole, requestId, tenant, config: at.config });
       const refused = (error: unknown): void => refuse(exchange, error, requestId);
       const started = at.clock.now();
+      const memory = at.memory.open(tenant);
       try {
         checkStopping(admitted);
         const turnAway = turnerAway(exchange.reply, {
@@ -79,12 +81,29 @@ export function openEntry({ state, isStopping }: EntryOptions): Entry {
           door: found.route.door,
           date: at.clock.date(),
         });
-        const context = { ...found, state: at, exchange, requestId, tenant, refuse: turnAway };
-        found.route.serve(context)?.catch(refused).finally(at.waiting.enter());
+        if (body !== "") memory.take(requestMemory(body, at.random));
+        const context = {
+          ...found,
+          state: at,
+          exchange,
+          requestId,
+          tenant,
+          memory,
+          refuse: turnAway,
+        };
+        const serving = found.route.serve(context);
+        if (serving === undefined) return memory.release();
+        const leave = at.waiting.enter();
+        void serving.catch(refused).finally(() => {
+          leave();
+          memory.release();
+        });
       } catch (error) {
+        memory.release();
         refused(error);
+      } finally {
+        at.watch("request", requestId, at.clock.now() - started);
       }
-      at.watch("request", requestId, at.clock.now() - started);
     },
   };
 }

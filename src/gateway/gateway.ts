@@ -138,7 +138,11 @@ export function openGateway(config: Config, platform: Platform): Gateway {
     running: () => state.running.list(),
     recent: made.recent,
     priceOf: (upstream, model) => priceOf(state.config.prices, upstream, model),
-    findPlan: (tenant, id) => findPlan(state, tenant, id),
+    async findPlan(tenant, id) {
+      using held = state.memory.open(tenant);
+      const plan = await findPlan(state, tenant, id, held.load);
+      return plan === undefined ? undefined : (JSON.parse(plan) as Fields);
+    },
     metricsText: () => state.metrics.text(),
     status: () => gatewayStatus(state),
     examined: () => state,

@@ -1,12 +1,18 @@
 import { expect, it } from "vitest";
+import { free } from "../../test/support/store-suite.ts";
+import { pageOf } from "../store/memory-conversations.ts";
 import type { Fields } from "../turn/turn.ts";
-import { page, readPageQuery } from "./page.ts";
+import { pagePieces, readPageQuery } from "./page.ts";
 
-const items: readonly Fields[] = ["a", "b", "c"].map((id) => ({ id }));
-const same = (item: Fields): Fields => item;
-const idsOf = (query: string): unknown => {
-  const { data, has_more } = page(items, readPageQuery(query), same);
-  return [(data as readonly Fields[]).map(({ id }) => id).join(""), has_more];
+const list = ["a", "b", "c"].map((id) => ({ id, bytes: 9, json: () => JSON.stringify({ id }) }));
+const idsOf = (text: string): unknown => {
+  const query = readPageQuery(text);
+  const page = pageOf(list, query, free);
+  if (page.type === "missing") throw new Error(page.type);
+  const body = JSON.parse([...pagePieces(page, query)].join("")) as Fields;
+  const data = body.data as readonly Fields[];
+  expect([body.first_id, body.last_id]).toEqual([data[0]?.id ?? null, data.at(-1)?.id ?? null]);
+  return [data.map(({ id }) => id).join(""), body.has_more];
 };
 
 it("gives the newest first, or the oldest, from behind an item on", () => {

@@ -1,15 +1,10 @@
 /** Lists of which a request asks for one page, as the OpenAI API has them. */
 
 import { Fault } from "../turn/fault.ts";
+import type { FoundPage, PageQuery, StoredItem } from "../store/store.ts";
+import { isFields, jsonOf } from "../turn/json.ts";
 import type { Fields } from "../turn/turn.ts";
 import { shownId } from "./shown-id.ts";
-
-export type PageQuery = {
-  readonly limit: number;
-  readonly order: "asc" | "desc";
-  /** The id of the last item of the page before. */
-  readonly after: string | undefined;
-};
 
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 100;
@@ -24,26 +19,34 @@ export function readPageQuery(query: string): PageQuery {
   return { limit: Number(limit), order, after: fields.get("after") ?? undefined };
 }
 
-/** One page of a list whose items are given oldest first. */
-export function page(
-  items: readonly Fields[],
-  { limit, order, after }: PageQuery,
-  show: (item: Fields) => Fields,
-): Fields {
-  const all = order === "asc" ? items : items.toReversed();
-  const at = after === undefined ? -1 : all.findIndex(({ id }) => id === after);
-  if (after !== undefined && at === -1) throw unknownAfter(after);
-  const data = all.slice(at + 1, at + 1 + limit).map(show);
-  return listOf(data, at + 1 + limit < all.length);
+/** A list as JSON, of which each item is parsed and written when it is its turn. What is no item, as a damaged row may hold, is left out. */
+export function* listPieces(
+  items: readonly Pick<StoredItem, "json">[],
+  hasMore: boolean,
+  show: (item: Fields) => unknown = (item) => item,
+): Generator<string> {
+  let [first, last]: unknown[] = [];
+  yield '{"object":"list","data":[';
+  for (const { json } of items) {
+    const item = jsonOf(json);
+    if (!isFields(item)) continue;
+    yield `${first === undefined ? "" : ","}${JSON.stringify(show(item))}`;
+    first ??= item.id ?? null;
+    last = item.id;
+  }
+  const ids = { first_id: first ?? null, last_id: last ?? null, has_more: hasMore };
+  yield `],${JSON.stringify(ids).slice(1)}`;
 }
 
-export const listOf = (data: readonly Fields[], hasMore: boolean): Fields => ({
-  object: "list",
-  data,
-  first_id: data[0]?.id ?? null,
-  last_id: data.at(-1)?.id ?? null,
-  has_more: hasMore,
-});
+/** The same of a page that was found in the store. */
+export function pagePieces(
+  page: Exclude<FoundPage, { readonly type: "missing" }>,
+  { after = "" }: PageQuery,
+  show?: (item: Fields) => unknown,
+): Generator<string> {
+  if (page.type === "unknown-after") throw unknownAfter(after);
+  return listPieces(page.items, !page.isWhole, show);
+}
 
 export const unknownAfter = (after: string): Fault =>
   wrong("after", `must be the id of an item of the list, and '${shownId(after)}' is none`);

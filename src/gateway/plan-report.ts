@@ -1,9 +1,10 @@
 import { listParams } from "../dialects/shared/params.ts";
 import { countVerdicts, type ToolVerdict, type Verdict } from "../tools/plan/plan.ts";
 import { boundDecisions, isLossy, type Action, type Decision } from "../turn/decision.ts";
+import type { Weigh } from "../store/store.ts";
 import type { CallRules, StopMode } from "../turn/rules.ts";
 import type { Tenant } from "../turn/tenant.ts";
-import type { Fields, Turn } from "../turn/turn.ts";
+import type { Turn } from "../turn/turn.ts";
 import { modelProfile } from "../profiles/models.ts";
 import type { DisclosureSettings } from "./disclosure/settings.ts";
 import { disclosureStage } from "./disclosure/stage.ts";
@@ -152,18 +153,22 @@ function parameterReport(
   return { path, verdict: "native", upstream_name: target ?? null, reason };
 }
 
-/** The plan of a past turn of a tenant's: by the id of its answer or, while it is recent, of its request. */
+/** The plan of a past turn of a tenant's, as JSON: by the id of its answer or, while it is recent, of its request. */
 export async function findPlan(
   { store, recent }: Pick<GatewayState, "store" | "recent">,
   tenant: Tenant,
   id: string,
-): Promise<Fields | undefined> {
-  const stored = await store.findPlan(tenant, id);
+  weigh: Weigh,
+): Promise<string | undefined> {
+  const stored = await store.findPlan(tenant, id, weigh);
   if (stored !== undefined) return stored;
   const found = recent.find(id, tenant);
-  if (found?.plan !== undefined) return JSON.parse(found.plan.json()) as Fields;
+  if (found?.plan !== undefined) {
+    weigh(found.plan.bytes);
+    return found.plan.json();
+  }
   const answerId = found?.turn.type === "turn" ? found.turn.answerId : undefined;
-  return answerId === undefined ? undefined : store.findPlan(tenant, answerId);
+  return answerId === undefined ? undefined : store.findPlan(tenant, answerId, weigh);
 }
 
 /** A plan that is made before anyone is called also tells how much of the request its tools are. */

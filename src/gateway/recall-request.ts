@@ -16,10 +16,12 @@ export function recallRequest(
   asked: AskedRequest,
   then: (request: Recalled) => void | Promise<void>,
 ): void | Promise<void> {
-  const { state, exchange, tenant } = context;
+  const { state, exchange, tenant, memory } = context;
   const { headers, body: text } = exchange;
   const begin = (): Recalled | Promise<Recalled> =>
-    inConversation(state, { ...asked, tenant, headers, text }, (body) => recall(state, body));
+    inConversation(state, { ...asked, tenant, headers, text, weigh: memory.load }, (body) =>
+      recall(state, body),
+    );
   const lists = listsFor(asked.body.model, state);
   const own = lists === undefined ? begin() : lists.then(begin);
   const open = (one: Recalled): Recalled | Promise<Recalled> =>

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { stillClock } from "../../test/support/still-clock.ts";
-import { item, turn } from "../../test/support/store-suite.ts";
+import { free, item, turn } from "../../test/support/store-suite.ts";
 import { responses } from "../dialects/responses/responses.ts";
 import { MemoryStore } from "../store/memory.ts";
 import { Fault } from "../turn/fault.ts";
@@ -15,9 +15,13 @@ import { ownSealKey } from "./seals.ts";
 
 const store = new MemoryStore(stillClock());
 const upstreams = new Map<string, Upstream>();
-const state = { store, config: parseConfig({}), upstreams };
-const read = (body: Fields): Recalled | Promise<Recalled> =>
-  recall(state, { tenant: "ann", dialect: responses.door, body, text: JSON.stringify(body) });
+const clock = stillClock();
+const state = { store, config: parseConfig({}), upstreams, clock };
+const asked = (body: Fields) => {
+  const text = JSON.stringify(body);
+  return { tenant: "ann", dialect: responses.door, body, text, weigh: free };
+};
+const read = (body: Fields): Recalled | Promise<Recalled> => recall(state, asked(body));
 
 const reasoning = (encrypted: string): Fields => ({
   type: "reasoning",
@@ -95,8 +99,6 @@ it("loads no more of the items referred to than a body may have", async () => {
   await store.saveTurn(turn({ items: [item("big", "x".repeat(2000))] }));
   const config = parseConfig({ server: { body_limit: 1000 } });
   const body = { model: "m", input: [{ type: "item_reference", id: "big" }] };
-  const request = { tenant: "ann", dialect: responses.door, body, text: JSON.stringify(body) };
-  await expect(Promise.resolve(recall({ store, config, upstreams }, request))).rejects.toThrow(
-    Fault,
-  );
+  const reading = Promise.resolve(recall({ ...state, config }, asked(body)));
+  await expect(reading).rejects.toThrow(Fault);
 });

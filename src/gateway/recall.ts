@@ -1,8 +1,7 @@
 import { checkLengths } from "./request-lengths.ts";
 import type { DoorDialect, KeptItem, PathParams, RequestHeaders } from "../dialects/dialect.ts";
-import { itemsText, joinedTexts } from "../store/chain-rows.ts";
 import { noStore } from "../store/none.ts";
-import type { FoundItem, Store, StoredResponse } from "../store/store.ts";
+import type { FoundItem, ResponseHead, Weigh } from "../store/store.ts";
 import { sealsIn } from "../tools/plan/reasoning.ts";
 import { Fault } from "../turn/fault.ts";
 import { isInstructions } from "../turn/item.ts";
@@ -12,10 +11,10 @@ import type { Fields, Item, Turn } from "../turn/turn.ts";
 import { haveSeveralTenants } from "./keys.ts";
 import { leavesIds, readOrigin } from "./origin.ts";
 import type { HeldConversation } from "./conversation.ts";
+import { parseItems } from "./parse-items.ts";
 import { sealKey } from "./seals.ts";
-import { storedValues } from "./stored-response.ts";
 import { shownId } from "./shown-id.ts";
-import { utf8Length } from "./utf8-length.ts";
+import { utf8Length } from "../turn/utf8-length.ts";
 import type { GatewayState } from "./state.ts";
 import { withThoughts } from "./thoughts.ts";
 import { recallThread, type ThreadEntry, type ThreadRequest } from "./thread.ts";
@@ -64,9 +63,11 @@ export type ReadBody = {
   readonly conversationBytes?: number | undefined;
   /** Nothing is added to its conversation, which others may have meanwhile. */
   readonly readOnly?: true;
+  /** Takes room for what is loaded for it. */
+  readonly weigh: Weigh;
 };
 
-type State = Pick<GatewayState, "store" | "config" | "upstreams">;
+type State = Pick<GatewayState, "store" | "config" | "upstreams" | "clock">;
 
 /**
  * Makes the turn of a request: puts the items in place of the references to
@@ -91,7 +92,7 @@ function recallPlain(state: State, request: ReadBody): Recalled | Promise<Recall
     if (ids.length > 0 || previous !== undefined)
       return recallAll(state, request, { ids, previous });
   }
-  return withReasoning(state, request.tenant, { turn: readTurn(request, body), added: { body } });
+  return withReasoning(state, request, { turn: readTurn(request, body), added: { body } });
 }
 
 const none: readonly string[] = [];
@@ -111,11 +112,11 @@ type Whole = { readonly body: Fields; readonly bytes: number; readonly isLess?: 
  */
 async function withItems(
   state: State,
-  { tenant, dialect, body }: ReadBody,
+  { tenant, dialect, body, weigh }: ReadBody,
   { ids, room, limit }: Pick<Asked, "room" | "limit"> & Pick<Referred, "ids">,
 ): Promise<Whole> {
   if (ids.length === 0 || dialect.references === undefined) return { body, bytes: 0 };
-  const { found, bytes } = await findItems(state.store, { tenant, ids, room, limit });
+  const { found, bytes } = await findItems(state, { tenant, ids, room, limit, weigh });
   const { missing, ...whole } = dialect.references.resolve(body, found, areShared(state));
   const vital = missing.find(({ isIdle }) => !isIdle);
   if (vital !== undefined) throw unknownItem(vital.id);
@@ -164,19 +165,19 @@ const readTurn = ({ dialect, params, headers }: ReadBody, body: Fields): Turn =>
 
 /** A request that is part of a thread, with all that was said before; undefined for others. */
 function threadOf(state: State, request: ReadBody): Recalled | Promise<Recalled> | undefined {
-  const { dialect, body, tenant, text } = request;
+  const { dialect, body } = request;
   const { threads: form } = dialect;
   if (form === undefined || leavesIds(state)) return undefined;
   const asked = form.askedIn(body);
   if (asked === undefined) return undefined;
   const read = (part: ThreadRequest): Recalled | Promise<Recalled> =>
-    withReasoning(state, tenant, {
+    withReasoning(state, request, {
       turn: readTurn(request, part.body),
       added: { body },
       thread: part.entry,
       bytes: part.bytes,
     });
-  const part = recallThread(state, { tenant, body, form, text }, asked);
+  const part = recallThread(state, { ...request, form }, asked);
   return part instanceof Promise ? part.then(read) : read(part);
 }
 
@@ -188,14 +189,14 @@ async function recallAll(
   request: ReadBody,
   { ids, previous }: Referred,
 ): Promise<Recalled> {
-  const { tenant, dialect, text, conversationBytes = 0 } = request;
+  const { tenant, dialect, text, conversationBytes = 0, weigh } = request;
   const limit = state.config.server.body_limit;
   const room = limit - utf8Length(text) - conversationBytes;
   const [whole, chain] = await Promise.all([
     withItems(state, request, { ids, room, limit }),
     previous === undefined
       ? undefined
-      : findChain(state.store, { tenant, dialect, id: previous, room, limit }),
+      : findChain(state, { tenant, dialect, id: previous, room, limit, weigh }),
   ]);
   const used = whole.bytes + (chain?.bytes ?? 0);
   if (used > room) throw tooLarge(limit);
@@ -204,7 +205,7 @@ async function recallAll(
   const own = whole.isLess === true ? withoutThoughts(read) : read;
   const turn = chain === undefined ? own : continued(own, chain, dialect);
   const referring = ids.length === 0 ? referringTurn(request, chain?.last) : undefined;
-  return withReasoning(state, tenant, { turn, added, referring, bytes: used });
+  return withReasoning(state, request, { turn, added, referring, bytes: used });
 }
 
 const withoutThoughts = (turn: Turn): Turn => ({
@@ -222,7 +223,7 @@ const withoutThoughts = (turn: Turn): Turn => ({
 /** The request for the upstream that keeps the answer that it continues, if one does. */
 function referringTurn(
   request: ReadBody,
-  last: StoredResponse | undefined,
+  last: ResponseHead | undefined,
 ): ReferringTurn | undefined {
   const origin = readOrigin(last?.origin);
   if (origin === undefined) return undefined;
@@ -288,15 +289,20 @@ function checkResults(history: readonly Item[], own: Turn): void {
   }
 }
 
-type Asked = { readonly tenant: Tenant; readonly room: number; readonly limit: number };
+type Asked = {
+  readonly tenant: Tenant;
+  readonly room: number;
+  readonly limit: number;
+  readonly weigh: Weigh;
+};
 type FoundMap = ReadonlyMap<string, FoundItem>;
 type Items = { readonly found: FoundMap; readonly bytes: number };
 
 async function findItems(
-  store: Store,
-  { tenant, ids, room, limit }: Asked & { readonly ids: readonly string[] },
+  { store }: State,
+  { tenant, ids, room, limit, weigh }: Asked & { readonly ids: readonly string[] },
 ): Promise<Items> {
-  const result = await store.findItems(tenant, ids, limit);
+  const result = await store.findItems(tenant, ids, limit, weigh);
   if (result.type === "too-large") throw tooLarge(limit);
   // One item may be referred to any number of times, and each time it is sent.
   let bytes = 0;
@@ -313,22 +319,28 @@ async function findItems(
 }
 
 type Chain = {
-  readonly last: StoredResponse;
+  readonly last: ResponseHead;
   readonly items: readonly unknown[];
   readonly bytes: number;
 };
 
 async function findChain(
-  store: Store,
-  { tenant, dialect, id, room, limit }: Asked & Pick<ReadBody, "dialect"> & { readonly id: string },
+  { store, clock }: State,
+  {
+    tenant,
+    dialect,
+    id,
+    room,
+    limit,
+    weigh,
+  }: Asked & Pick<ReadBody, "dialect"> & { readonly id: string },
 ): Promise<Chain> {
-  const found = await store.loadChain(tenant, id, Math.max(0, room));
+  const found = await store.loadChain(tenant, id, Math.max(0, room), weigh);
   if (found.type === "too-large") throw tooLarge(limit);
   if (found.type === "missing") throw unknownResponse(id);
-  const { before, last } = found;
+  const { texts, last, bytes } = found;
   if (dialect.storage?.isOwn(last.json) !== true) throw unknownResponse(id);
-  const text = joinedTexts([before, itemsText(last.input), itemsText(last.items)]);
-  return { last, items: storedValues(text), bytes: utf8Length(text) };
+  return { last, items: await parseItems(clock, texts), bytes };
 }
 
 const tooLarge = (limit: number): Fault =>
@@ -358,10 +370,11 @@ const unknownOwner = (): undefined => undefined;
 /** Adds what is known of the reasoning in a conversation: what is missing of it, and who sealed it. */
 export function withReasoning(
   state: State,
-  tenant: Tenant,
+  request: Pick<ReadBody, "tenant" | "weigh">,
   recalled: Omit<Recalled, "sealOwner">,
 ): Recalled | Promise<Recalled> {
-  const turn = withThoughts(state, tenant, recalled.turn);
+  const { tenant } = request;
+  const turn = withThoughts(state, request, recalled.turn);
   return turn instanceof Promise
     ? turn.then((whole) => withOwners(state, tenant, { ...recalled, turn: whole }))
     : withOwners(state, tenant, recalled);

@@ -1,15 +1,14 @@
 /** The routes that retrieve, list, cancel and delete what is kept of past answers. */
 
 import type { BackgroundForm, StorageForm } from "../dialects/dialect.ts";
-import { itemsText, joinedTexts } from "../store/chain-rows.ts";
 import { Fault } from "../turn/fault.ts";
 import { reattach, streamQuery } from "./background/reattach.ts";
 import { cancelled } from "./background/runs.ts";
-import { page, readPageQuery } from "./page.ts";
+import { pagePieces, readPageQuery } from "./page.ts";
 import type { RequestContext } from "./routes.ts";
-import { sendJson, sendJsonText } from "./send-json.ts";
+import { sendJson, sendPieces } from "./send-json.ts";
 import { shownId } from "./shown-id.ts";
-import { foundResponse, idOf, notFound, shownResponse, storedItems } from "./stored-response.ts";
+import { idOf, notFound, shownResponse, standingOf } from "./stored-response.ts";
 
 type Forms = { readonly storage: StorageForm; readonly form?: BackgroundForm | undefined };
 
@@ -18,12 +17,13 @@ export async function serveResponse(context: RequestContext, forms: Forms): Prom
   const asked = streamQuery(context.exchange.query);
   if (asked !== undefined && form !== undefined)
     return reattach(context, { storage, form }, asked.after);
-  sendJsonText(context, (await shownResponse(context, forms)).shown);
+  await sendPieces(context, [await shownResponse(context, forms)]);
 }
 
 export async function deleteResponse(context: RequestContext, forms: Forms): Promise<void> {
   const { state, tenant } = context;
-  const { id } = await foundResponse(context, forms.storage);
+  const id = idOf(context);
+  await standingOf(context, { storage: forms.storage });
   // Another process that makes it loses the lease, and then ends it.
   state.background.find(tenant, id)?.cancel(cancelled());
   if (!(await state.store.deleteResponse(tenant, id))) throw notFound(id);
@@ -35,14 +35,14 @@ export async function cancelResponse(
   context: RequestContext,
   { storage, form }: Forms & { readonly form: BackgroundForm },
 ): Promise<void> {
-  const { id, json } = await foundResponse(context, storage);
-  if (!form.stateOf(json).isBackground)
+  const { isBackground } = await standingOf(context, { storage, form });
+  if (!isBackground)
     throw new Fault(
       "response.not_background",
-      `Response '${shownId(id)}' was not made in the background; only such can be cancelled.`,
+      `Response '${shownId(idOf(context))}' was not made in the background; only such can be cancelled.`,
     );
   await cancelRun(context, { storage, form });
-  sendJsonText(context, (await shownResponse(context, { storage, form })).shown);
+  await sendPieces(context, [await shownResponse(context, { storage, form })]);
 }
 
 const LOOK_MS = 200;
@@ -53,8 +53,8 @@ const CANCEL_MS = 10_000;
 async function cancelRun(context: RequestContext, forms: Forms): Promise<void> {
   const { state, tenant } = context;
   const { clock, background } = state;
-  const { id, isOver } = await shownResponse(context, forms);
-  if (isOver) return;
+  const id = idOf(context);
+  if ((await standingOf(context, forms)).isOver) return;
   const run = background.find(tenant, id);
   if (run !== undefined) {
     run.cancel(cancelled());
@@ -63,7 +63,7 @@ async function cancelRun(context: RequestContext, forms: Forms): Promise<void> {
   await background.askToCancel(tenant, id);
   const end = clock.now() + CANCEL_MS;
   while (clock.now() < end) {
-    if ((await shownResponse(context, forms)).isOver) return;
+    if ((await standingOf(context, forms)).isOver) return;
     await new Promise<void>((resolve) => void clock.at(clock.now() + LOOK_MS, resolve));
   }
 }
@@ -73,18 +73,11 @@ export async function serveInputItems(
   context: RequestContext,
   storage: StorageForm,
 ): Promise<void> {
-  const { state, tenant, exchange } = context;
+  const { state, tenant, exchange, memory } = context;
   const query = readPageQuery(exchange.query);
   const id = idOf(context);
-  const limit = state.config.server.body_limit;
-  const found = await state.store.loadChain(tenant, id, limit);
-  if (found.type === "missing") throw notFound(id);
-  if (found.type === "too-large")
-    throw new Fault(
-      "request.too_large",
-      `The input of '${shownId(id)}' is larger than ${limit} bytes; raise \`server.body_limit\`.`,
-    );
-  if (!storage.isOwn(found.last.json)) throw notFound(id);
-  const items = storedItems(joinedTexts([found.before, itemsText(found.last.input)]));
-  sendJson(context, 200, page(items, query, storage.shownItem));
+  await standingOf(context, { storage });
+  const page = await state.store.listInput(tenant, id, query, memory.load);
+  if (page.type === "missing") throw notFound(id);
+  await sendPieces(context, pagePieces(page, query, storage.shownItem));
 }

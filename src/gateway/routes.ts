@@ -36,14 +36,14 @@ import {
   serveInputItems,
   serveResponse,
 } from "./response-routes.ts";
-import { sendJson } from "./send-json.ts";
+import { sendJson, sendPieces } from "./send-json.ts";
 import { serveStartPage } from "./start-page.ts";
 import { serveMetrics, serveReadiness } from "./status-routes.ts";
 import { serveTokenCount } from "./token-count.ts";
 import { withOwnId } from "./thread.ts";
 import { disclosureSettings, isStrict, rulesFor, turnHeaders } from "./turn-headers.ts";
 import { turnSource } from "./turn-source.ts";
-import { requestMemory } from "./turn-memory.ts";
+import type { HeldMemory } from "./turn-memory.ts";
 import type { TurnPermit } from "./limits/tenant-limits.ts";
 import { stageOf } from "./turn-stage.ts";
 import { startSpan } from "../telemetry/spans.ts";
@@ -55,6 +55,8 @@ export type RequestContext = {
   readonly exchange: Exchange;
   readonly requestId: string;
   readonly tenant: Tenant;
+  /** What it holds until it is served. */
+  readonly memory: HeldMemory;
   /** What a trailing `*` of the route's path stood for. */
   readonly rest: string;
   readonly route: Route;
@@ -326,27 +328,22 @@ function startTurn(
 
 type Entered = { readonly limits: TurnPermit | undefined; readonly permit: Job["permit"] };
 
-/** Lets a turn in, by the memory that there is for it and by the limits of its tenant. */
+/** Lets a turn in, by the limits of its tenant. It holds the memory of its request until it is over. */
 function enter(
-  { state, exchange, tenant }: RequestContext,
+  { state, exchange, tenant, memory: ofRequest }: RequestContext,
   { turn, bytes = 0 }: Recalled,
   chain: readonly Link[],
 ): Entered {
-  const { body } = exchange;
-  const release = state.memory.enter(tenant, requestMemory(body, bytes, state.random));
-  try {
-    const limits = state.limits.enter(tenant, body.length + bytes, () => inputTokens(turn));
-    for (const { users } of chain) users.count++;
-    const leave = (tokens: number): void => {
-      for (const { users } of chain) if (--users.count === 0) users.left();
-      release();
-      limits?.leave(tokens);
-    };
-    return { limits, permit: { follow: (used) => limits?.follow(used), leave } };
-  } catch (error) {
-    release();
-    throw error;
-  }
+  const size = exchange.body.length + bytes;
+  const limits = state.limits.enter(tenant, size, () => inputTokens(turn));
+  const memory = ofRequest.handOver();
+  for (const { users } of chain) users.count++;
+  const leave = (tokens: number): void => {
+    for (const { users } of chain) if (--users.count === 0) users.left();
+    memory.release();
+    limits?.leave(tokens);
+  };
+  return { limits, permit: { follow: (used) => limits?.follow(used), leave } };
 }
 
 /** What folds the tools of a turn, where an upstream of its chain may need it. */
@@ -386,14 +383,14 @@ function servePlan(context: RequestContext): void | Promise<void> {
 
 async function servePastPlan(context: RequestContext): Promise<void> {
   const id = decoded(context.rest);
-  const plan = await findPlan(context.state, context.tenant, id);
+  const plan = await findPlan(context.state, context.tenant, id, context.memory.load);
   // Somebody else's plan is as unknown as one that never was.
   if (plan === undefined)
     throw new Fault(
       "plan.unknown",
       `No plan is kept for \`${id.slice(0, 100)}\`; those of the latest answers are, until a restart.`,
     );
-  sendJson(context, 200, { id, ...plan });
+  await sendPieces(context, [`{"id":${JSON.stringify(id)},`, plan.slice(1)]);
 }
 
 /** What the tenant's own turns used, added up; where no key is needed, everybody's. */

@@ -1,3 +1,4 @@
+import { resting } from "../turn/clock.ts";
 import type { RequestContext } from "./routes.ts";
 
 /** Answers a request with JSON. */
@@ -7,23 +8,56 @@ export function sendJson(
   body: unknown,
   headers: Readonly<Record<string, string>> = {},
 ): void {
-  sendText(context, status, JSON.stringify(body), headers);
+  context.exchange.reply.head(status, { ...headOf(context), ...headers });
+  context.exchange.reply.end(JSON.stringify(body));
 }
 
-/** The same with what is JSON already. */
-export const sendJsonText = (context: RequestContext, text: string): void =>
-  sendText(context, 200, text, {});
+/** Characters that are written at once. */
+const SLICE = 64 * 1024;
 
-function sendText(
-  { exchange: { reply }, requestId }: RequestContext,
-  status: number,
-  text: string,
-  headers: Readonly<Record<string, string>>,
-): void {
-  reply.head(status, {
-    "content-type": "application/json; charset=utf-8",
-    "x-request-id": requestId,
-    ...headers,
-  });
+/**
+ * Answers with JSON of any length, which is made and sent piece by piece: others
+ * are served in between, and no more waits for the client than it is about to
+ * read. Resolves when all of it is sent, or the client has left.
+ */
+export async function sendPieces(context: RequestContext, pieces: Iterable<string>): Promise<void> {
+  const { exchange, state } = context;
+  const { reply } = exchange;
+  const rest = resting(state.clock);
+  const client = { hasLeft: false, wake: (): void => {} };
+  const write = async (text: string): Promise<void> => {
+    for (let from = 0, to = 0; from < text.length && !client.hasLeft; from = to) {
+      to = from + SLICE + Number(isHigh(text.charCodeAt(from + SLICE - 1)));
+      const drained = new Promise<void>((resolve) => void (client.wake = resolve));
+      if (!reply.write(text.slice(from, to))) await drained;
+      await rest();
+    }
+  };
+  let text = "";
+  let isLong = false;
+  reply.head(200, headOf(context));
+  for (const piece of pieces) {
+    text += piece;
+    if (text.length < SLICE) continue;
+    if (!isLong) {
+      isLong = true;
+      reply.onDrain(() => client.wake());
+      reply.onLeave(() => {
+        client.hasLeft = true;
+        client.wake();
+      });
+    }
+    await write(text);
+    if (client.hasLeft) return;
+    text = "";
+  }
   reply.end(text);
 }
+
+/** Whether a character is the first half of one that takes two. */
+const isHigh = (code: number): boolean => code >= 0xd800 && code < 0xdc00;
+
+const headOf = ({ requestId }: RequestContext): Record<string, string> => ({
+  "content-type": "application/json; charset=utf-8",
+  "x-request-id": requestId,
+});

@@ -1,9 +1,10 @@
-import { itemsText, joinedTexts } from "../store/chain-rows.ts";
+import { itemsTexts } from "../store/chain-rows.ts";
 import { noStore } from "../store/none.ts";
 import type {
   FoundChain,
   FoundItem,
   FoundItems,
+  ResponseRecord,
   Store,
   StoredItem,
   StoredResponse,
@@ -12,8 +13,10 @@ import type {
 import type { Tenant } from "../turn/tenant.ts";
 import type { BodyBudget } from "./body-budget.ts";
 
+type KeptAnswer = StoredResponse & Pick<ResponseRecord, "input">;
+
 /** An answer and the one that it continues, by itself: some upstreams give every answer the same id. */
-type Kept = { readonly answer: StoredResponse; readonly before: Kept | undefined };
+type Kept = { readonly answer: KeptAnswer; readonly before: Kept | undefined };
 
 /** What all sessions of a tenant are remembered within. */
 type SessionShare = { readonly budget: BodyBudget; readonly tenant: Tenant };
@@ -41,14 +44,17 @@ export class Session {
       start: () => store.start(),
       trouble: () => store.trouble(),
       saveTurn: (turn) => this.#save(store, turn, maxBytes),
-      findItems: (tenant, ids, most) => this.#findItems(store, tenant, ids, most),
-      findPlan: (tenant, id) => store.findPlan(tenant, id),
+      findItems: (...asked) => this.#findItems(store, ...asked),
+      findPlan: (...asked) => store.findPlan(...asked),
       findSealOwners: (tenant, seals) => store.findSealOwners(tenant, seals),
-      findResponse: (tenant, id) => store.findResponse(tenant, id),
-      loadChain: (tenant, id, most) => {
-        this.#continued = id;
-        return this.#loadChain(store, tenant, id, most);
+      findResponse: (...asked) => store.findResponse(...asked),
+      findHead: (...asked) => store.findHead(...asked),
+      findInput: (...asked) => store.findInput(...asked),
+      loadChain: (...asked) => {
+        [, this.#continued] = asked;
+        return this.#loadChain(store, ...asked);
       },
+      listInput: (...asked) => store.listInput(...asked),
       deleteResponse: (tenant, id) => store.deleteResponse(tenant, id),
       sumUsage: (tenant, start, end) => store.sumUsage(tenant, start, end),
       conversations: store.conversations,
@@ -81,7 +87,7 @@ export class Session {
     return store.saveTurn({ ...turn, items: [], response: undefined });
   }
 
-  #keep(answer: StoredResponse, maxBytes: number): void {
+  #keep(answer: KeptAnswer, maxBytes: number): void {
     if (this.#isOver) return;
     const bytes = sizeOf(answer);
     // Whoever goes on then is told so, and sends the conversation anew.
@@ -116,9 +122,7 @@ export class Session {
 
   async #findItems(
     store: Store,
-    tenant: Tenant,
-    ids: readonly string[],
-    maxBytes: number,
+    ...[tenant, ids, maxBytes, weigh]: Parameters<Store["findItems"]>
   ): Promise<FoundItems> {
     const own = new Map<string, FoundItem>();
     for (const id of ids) {
@@ -126,35 +130,34 @@ export class Session {
       if (item !== undefined) own.set(id, item);
     }
     const others = ids.filter((id) => !own.has(id));
-    const found = others.length === 0 ? undefined : await store.findItems(tenant, others, maxBytes);
+    const found =
+      others.length === 0 ? undefined : await store.findItems(tenant, others, maxBytes, weigh);
     if (found?.type === "too-large") return found;
     return { type: "found", items: new Map([...own, ...(found?.items ?? [])]) };
   }
 
   async #loadChain(
     store: Store,
-    tenant: Tenant,
-    id: string,
-    maxBytes: number,
+    ...[tenant, id, maxBytes, weigh]: Parameters<Store["loadChain"]>
   ): Promise<FoundChain> {
     const kept = this.#answers.get(id);
-    if (kept === undefined) return store.loadChain(tenant, id, maxBytes);
-    const before: string[] = [];
-    let first = kept;
-    for (; first.before !== undefined; first = first.before) {
-      const { input, items } = first.before.answer;
-      before.unshift(itemsText(input), itemsText(items));
-    }
-    const { previous } = first.answer;
-    if (previous !== undefined) {
-      const stored = await store.loadChain(tenant, previous, maxBytes);
-      if (stored.type !== "found") return stored;
-      const { input, items } = stored.last;
-      before.unshift(stored.before, itemsText(input), itemsText(items));
-    }
-    return { type: "found", before: joinedTexts(before), last: kept.answer };
+    if (kept === undefined) return store.loadChain(tenant, id, maxBytes, weigh);
+    const own: KeptAnswer[] = [];
+    for (let next: Kept | undefined = kept; next !== undefined; next = next.before)
+      own.unshift(next.answer);
+    const bytes = own.reduce((sum, answer) => sum + itemsSize(answer), 0);
+    weigh(bytes);
+    const texts = itemsTexts(own.flatMap(({ input, items }) => [...input, ...items]));
+    const previous = own[0]?.previous;
+    const last = kept.answer;
+    if (previous === undefined) return { type: "found", texts, bytes, last };
+    const stored = await store.loadChain(tenant, previous, maxBytes, weigh);
+    if (stored.type !== "found") return stored;
+    const all = [...stored.texts, ...texts];
+    return { type: "found", texts: all, bytes: bytes + stored.bytes, last };
   }
 }
 
-const sizeOf = ({ json, input, items }: StoredResponse): number =>
-  [...input, ...items].reduce((sum, item) => sum + item.json.length, json.length);
+const sizeOf = (answer: KeptAnswer): number => answer.json.length + itemsSize(answer);
+const itemsSize = ({ input, items }: KeptAnswer): number =>
+  [...input, ...items].reduce((sum, item) => sum + item.json.length, 0);

@@ -3,8 +3,6 @@
 import type { BackgroundForm, StorageForm } from "../dialects/dialect.ts";
 import type { StoredResponse } from "../store/store.ts";
 import { Fault } from "../turn/fault.ts";
-import { isFields, jsonOf } from "../turn/json.ts";
-import type { Fields } from "../turn/turn.ts";
 import type { RequestContext } from "./routes.ts";
 import { shownId } from "./shown-id.ts";
 
@@ -16,49 +14,45 @@ export const notFound = (id: string): Fault =>
     param: "response_id",
   });
 
-export async function foundResponse(
-  context: RequestContext,
+async function foundResponse(
+  { state, tenant, params, memory }: RequestContext,
   storage: StorageForm,
 ): Promise<StoredResponse> {
-  const id = idOf(context);
-  const found = await context.state.store.findResponse(context.tenant, id);
+  const { id = "" } = params;
+  const found = await state.store.findResponse(tenant, id, memory.load);
   if (found === undefined || !storage.isOwn(found.json)) throw notFound(id);
   return found;
 }
 
-/** Stored items, from their JSON separated by commas. A damaged row may hold anything. */
-export function storedValues(text: string): readonly unknown[] {
-  const items = jsonOf(`[${text}]`);
-  if (Array.isArray(items)) return items;
-  throw new Fault(
-    "store.unusable",
-    "A stored item is damaged: it is not JSON. Delete what it belongs to, and send that again.",
-  );
-}
-
-/** The same for lists, which leave out values that are no items. */
-export const storedItems = (text: string): readonly Fields[] => storedValues(text).filter(isFields);
-
 type Forms = { readonly storage: StorageForm; readonly form?: BackgroundForm | undefined };
 
-/** A response as its client is shown it, and whether it is over. One that nobody makes any more has failed. */
-export async function shownResponse(
+/** Whether an answer is over, which is loaded for this alone. One that nobody makes any more has failed. */
+export async function standingOf(
   context: RequestContext,
   { storage, form }: Forms,
-): Promise<{ readonly shown: string; readonly isOver: boolean; readonly id: string }> {
-  const { id, json, shared, items } = await foundResponse(context, storage);
-  const show = (text: string): string =>
-    storage.shownAnswer({ json: text, shared, items: items.map((item) => item.json) });
-  if (form === undefined) return { id, shown: show(json), isOver: true };
-  const { isBackground, isOver } = form.stateOf(json);
-  if (!isBackground || isOver) return { id, shown: show(json), isOver: true };
+): Promise<{ readonly isOver: boolean; readonly isBackground: boolean }> {
   const { state, tenant } = context;
-  if (await state.background.isMade(tenant, id)) return { id, shown: show(json), isOver };
+  const id = idOf(context);
+  const look = async (): Promise<{ readonly isOver: boolean; readonly isBackground: boolean }> => {
+    using held = context.memory.beside();
+    const head = await state.store.findHead(tenant, id, held.load);
+    if (head === undefined || !storage.isOwn(head.json)) throw notFound(id);
+    return form?.stateOf(head.json) ?? { isBackground: false, isOver: true };
+  };
+  const { isBackground, isOver } = await look();
+  if (form === undefined || !isBackground || isOver) return { isBackground, isOver: true };
+  if (await state.background.isMade(tenant, id)) return { isBackground, isOver };
   // It may have ended while that was asked.
-  const later = await foundResponse(context, storage);
-  if (form.stateOf(later.json).isOver || (await giveUp(context, { storage, form })))
-    return shownResponse(context, { storage });
-  return { id, shown: show(json), isOver };
+  const isOverNow = (await look()).isOver || (await giveUp(context, { storage, form }));
+  return { isBackground, isOver: isOverNow };
+}
+
+/** A response as its client is shown it. */
+export async function shownResponse(context: RequestContext, forms: Forms): Promise<string> {
+  const { storage, form } = forms;
+  if (form !== undefined) await standingOf(context, forms);
+  const { json, shared, items } = await foundResponse(context, storage);
+  return storage.shownAnswer({ json, shared, items: items.map((item) => item.json) });
 }
 
 /** Stores that an answer is lost; its process can then store nothing more of it. False: its process is there after all. */
@@ -66,15 +60,16 @@ async function giveUp(
   context: RequestContext,
   { storage, form }: { readonly storage: StorageForm; readonly form: BackgroundForm },
 ): Promise<boolean> {
-  const { state, tenant } = context;
+  const { state, tenant, memory } = context;
   const { background, store, clock } = state;
   const lease = await background.takeOver(tenant, idOf(context));
   if (lease === undefined) return false;
   try {
-    const { id, items, json, ...response } = await foundResponse(context, storage);
+    const { id, items, json, ...rest } = await foundResponse(context, storage);
     if (form.stateOf(json).isOver) return true;
-    const failed = { ...response, json: form.failed(json, lost()) };
-    const answer = { tenant, at: clock.date(), answerId: id, items, seals: [], response: failed };
+    const input = await store.findInput(tenant, id, memory.load);
+    const response = { ...rest, input, json: form.failed(json, lost()) };
+    const answer = { tenant, at: clock.date(), answerId: id, items, seals: [], response };
     await store.saveTurn({ ...answer, lease });
     return true;
   } finally {

@@ -2,7 +2,7 @@
 
 import { modelProfile } from "../profiles/models.ts";
 import { noStore } from "../store/none.ts";
-import type { FoundItem, StoredItem } from "../store/store.ts";
+import type { FoundItem, StoredItem, Weigh } from "../store/store.ts";
 import type { Stage } from "../stream/stage.ts";
 import { isOpenTo, keptReasoning } from "../tools/plan/reasoning.ts";
 import type { Decision } from "../turn/decision.ts";
@@ -67,20 +67,36 @@ const MOST_CALLS = 1024;
 type State = Pick<GatewayState, "store" | "config" | "upstreams">;
 
 /** A turn with the thoughts that its client left out, if any are known; the same where none are missing. */
-export function withThoughts(state: State, tenant: Tenant, turn: Turn): Turn | Promise<Turn> {
+export function withThoughts(
+  state: State,
+  { tenant, weigh }: { readonly tenant: Tenant; readonly weigh: Weigh },
+  turn: Turn,
+): Turn | Promise<Turn> {
   if (state.store === noStore) return turn;
   const missing = callsWithout(turn);
   if (missing.length === 0) return turn;
   const [link] = selectChain(turn.model, state.config, state.upstreams);
   if (!isWantedBy(link)) return turn;
   const ids = missing.slice(0, MOST_CALLS);
-  return state.store.findItems(tenant, ids, state.config.server.body_limit).then(
+  let refusal: unknown;
+  const weighed: Weigh = (bytes) => {
+    try {
+      weigh(bytes);
+    } catch (error) {
+      refusal = error;
+      throw error;
+    }
+  };
+  return state.store.findItems(tenant, ids, state.config.server.body_limit, weighed).then(
     (found) =>
       found.type === "found"
         ? putBack(turn, found.items, (item) => isOpenTo(item, link.name))
         : turn,
-    // A model that has forgotten its thoughts still answers.
-    () => turn,
+    (error: unknown) => {
+      if (error === refusal) throw error;
+      // A model that has forgotten its thoughts still answers.
+      return turn;
+    },
   );
 }
 

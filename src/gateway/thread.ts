@@ -1,14 +1,15 @@
 import type { AskedThread, ThreadForm } from "../dialects/dialect.ts";
-import { itemsText, joinedTexts } from "../store/chain-rows.ts";
+import { parseExactly } from "../dialects/shared/exact-json.ts";
 import { noStore } from "../store/none.ts";
-import type { FoundChain, ResponseRecord, StoredItem, StoredResponse } from "../store/store.ts";
+import type { ResponseHead, ResponseRecord, StoredItem, Weigh } from "../store/store.ts";
 import { Fault } from "../turn/fault.ts";
 import { isFields, jsonOf } from "../turn/json.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Fields } from "../turn/turn.ts";
+import { parseItems } from "./parse-items.ts";
 import type { GatewayState } from "./state.ts";
 import type { TurnStage } from "./turn-stage.ts";
-import { utf8Length } from "./utf8-length.ts";
+import { utf8Length } from "../turn/utf8-length.ts";
 
 /** What a request adds to the thread that it is part of, to be kept with its answer. */
 export type ThreadEntry = {
@@ -33,7 +34,7 @@ export type ThreadRequest = {
   readonly bytes?: number | undefined;
 };
 
-type State = Pick<GatewayState, "store" | "config">;
+type State = Pick<GatewayState, "store" | "config" | "clock">;
 
 type Asking = {
   readonly tenant: Tenant;
@@ -41,6 +42,7 @@ type Asking = {
   /** The body as it came. */
   readonly text: string;
   readonly form: ThreadForm;
+  readonly weigh: Weigh;
 };
 
 /**
@@ -62,18 +64,19 @@ export function recallThread(
 
 async function continueThread(
   state: State,
-  { tenant, body, form, text }: Asking,
+  { tenant, body, form, text, weigh }: Asking,
   previous: string,
 ): Promise<ThreadRequest> {
   const limit = state.config.server.body_limit;
   const room = limit - utf8Length(text);
-  const found = await state.store.loadChain(tenant, previous, Math.max(0, room));
+  const found = await state.store.loadChain(tenant, previous, Math.max(0, room), weigh);
   if (found.type === "too-large") throw tooLarge(limit);
-  const root = found.type === "found" ? await rootOf(state, tenant, found) : undefined;
+  const root =
+    found.type === "found" ? await rootOf(state, { tenant, weigh }, found.last) : undefined;
   if (found.type === "found" && root !== undefined) {
-    const items = itemsOf(found);
-    const bytes = utf8Length(items) + root.bytes;
+    const bytes = found.bytes + root.bytes;
     if (bytes > room) throw tooLarge(limit);
+    const items = await parseItems(state.clock, found.texts, parseExactly);
     return {
       body: form.wholeOf(body, { head: root.fields, items }),
       entry: { form, previous, input: form.inputOf(body), head: { type: "thread", root: root.id } },
@@ -83,29 +86,23 @@ async function continueThread(
   throw unknown(previous);
 }
 
-type Chain = Extract<FoundChain, { type: "found" }>;
-
-/** All that was said, as JSON separated by commas. */
-const itemsOf = ({ before, last }: Chain): string =>
-  joinedTexts([before, itemsText(last.input), itemsText(last.items)]);
-
 type Root = { readonly id: string; readonly fields: Fields; readonly bytes: number };
 
 /** The answer that a thread began with; undefined where it is no thread that is continued. */
 async function rootOf(
   { store }: State,
-  tenant: Tenant,
-  { last }: Chain,
+  { tenant, weigh }: Pick<Asking, "tenant" | "weigh">,
+  last: ResponseHead,
 ): Promise<Root | undefined> {
   const head = headIn(last);
   const first =
-    head !== undefined && "root" in head ? await store.findResponse(tenant, head.root) : last;
+    head !== undefined && "root" in head ? await store.findHead(tenant, head.root, weigh) : last;
   const own = headIn(first);
   if (first === undefined || own === undefined || "root" in own) return undefined;
   return { id: first.id, fields: own.fields, bytes: utf8Length(first.json) };
 }
 
-function headIn(response: StoredResponse | undefined): ThreadHead | undefined {
+function headIn(response: ResponseHead | undefined): ThreadHead | undefined {
   const head = response === undefined ? undefined : jsonOf(response.json);
   return isFields(head) && head.type === "thread" ? (head as ThreadHead) : undefined;
 }

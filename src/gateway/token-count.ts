@@ -6,7 +6,6 @@ import { prepareRound } from "./round.ts";
 import type { RequestContext } from "./routes.ts";
 import { selectChain } from "./select.ts";
 import { sendJson } from "./send-json.ts";
-import { requestMemory } from "./turn-memory.ts";
 
 /** A count, and whether the upstream made it. */
 type Count = { readonly tokens: number; readonly by: "upstream" | "estimate" };
@@ -25,22 +24,18 @@ export async function serveTokenCount(
 }
 
 async function count(
-  { state, tenant, exchange: { reply, body } }: RequestContext,
-  { turn, sealOwner, bytes = 0 }: Recalled,
+  { state, tenant, exchange: { reply } }: RequestContext,
+  { turn, sealOwner }: Recalled,
 ): Promise<Count> {
   // A model that nobody has is refused here as it would be with the request itself.
   const [link] = selectChain(turn.model, state.config, state.upstreams);
-  let release = (): void => {};
   try {
-    release = state.memory.enter(tenant, requestMemory(body, bytes, state.random));
     const { prepared } = prepareRound(turn, link, { strict: false, rules: state.rules, sealOwner });
     const counting = prepared.count?.({ tenant, onLeave: (end) => reply.onLeave(end) });
     if (counting !== undefined) return { tokens: await counting, by: "upstream" };
   } catch (error) {
     // Nobody is worse off with an estimate than without a count.
     if (!(error instanceof Fault)) throw error;
-  } finally {
-    release();
   }
   return { tokens: inputTokens(turn), by: "estimate" };
 }

@@ -7,21 +7,17 @@ const MB = 1_000_000;
 
 describe("the memory of a request", () => {
   it("is about its length where it is text", () => {
-    expect(requestMemory("x".repeat(MB), 0, half)).toBe(MB);
+    expect(requestMemory("x".repeat(MB), half)).toBe(MB);
   });
 
   it("is many times that where it is of many small members", () => {
     const messages = '{"role":"user","content":"a"},'.repeat(MB / 30);
-    expect(requestMemory(messages, 0, half) / MB).toBeCloseTo(7.4, 0);
-    expect(requestMemory("[],".repeat(MB / 3), 0, half) / MB).toBeCloseTo(33, 0);
+    expect(requestMemory(messages, half) / MB).toBeCloseTo(7.4, 0);
+    expect(requestMemory("[],".repeat(MB / 3), half) / MB).toBeCloseTo(33, 0);
   });
 
   it("is weighed by the most that it can come to where it is short", () => {
-    expect(requestMemory("x".repeat(1000), 0, half)).toBe(16_000);
-  });
-
-  it("has that of what it refers to", () => {
-    expect(requestMemory("", MB, half)).toBe(4 * MB);
+    expect(requestMemory("x".repeat(1000), half)).toBe(16_000);
   });
 });
 
@@ -47,5 +43,19 @@ describe("the memory of turns", () => {
     release();
     expect(memory.held).toBe(0);
     memory.enter("ann", 60)();
+  });
+
+  it("is taken for what is loaded too, and goes with the request to its turn", () => {
+    const memory = new TurnMemory();
+    memory.resize(90);
+    const held = memory.open("ann");
+    held.take(10);
+    held.load(10);
+    expect(() => held.load(3)).toThrow(expect.objectContaining({ status: 413 }));
+    const turn = held.handOver();
+    held.release();
+    expect(memory.held).toBe(50);
+    turn.release();
+    expect(memory.held).toBe(0);
   });
 });

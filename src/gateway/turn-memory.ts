@@ -1,4 +1,4 @@
-/** Bounds the memory that all turns under way hold: their requests, and the events of answers in the background. */
+/** Bounds the memory that all requests hold, with what is loaded for them, and the events of answers in the background. */
 
 import { Fault } from "../turn/fault.ts";
 import type { Tenant } from "../turn/tenant.ts";
@@ -20,7 +20,7 @@ export const turnsLimit = (
 /** Of all there is, the most that a tenant can have: twice what it leaves free. */
 const ONE_TENANT = 2 / 3;
 
-/** What turns under way hold, by tenant: one may have at most twice what is left free. */
+/** What requests hold, by tenant: one may have at most twice what is left free. */
 export class TurnMemory {
   #limit = Infinity;
   readonly #budget = new BodyBudget(() => this.#limit);
@@ -30,21 +30,80 @@ export class TurnMemory {
     return this.#budget.held;
   }
 
+  /** The most that one tenant can have. */
+  get most(): number {
+    return this.#limit * ONE_TENANT;
+  }
+
   resize(limit: number): void {
     this.#limit = limit;
   }
 
-  /** Takes so many bytes for a turn, and gives what gives them back. Throws a Fault where there is no room. */
+  open(tenant: Tenant): HeldMemory {
+    return new HeldMemory({ memory: this, budget: this.#budget, tenant });
+  }
+
+  /** Takes so many bytes, and gives what gives them back. Throws a Fault where there is no room. */
   enter(tenant: Tenant, bytes: number): () => void {
-    if (bytes > this.#limit * ONE_TENANT) throw tooLarge();
-    if (!this.#budget.take(tenant, bytes)) throw noRoom();
-    return () => this.#budget.give(tenant, bytes);
+    const held = this.open(tenant);
+    held.take(bytes);
+    return () => held.release();
+  }
+}
+
+type Share = {
+  readonly memory: Pick<TurnMemory, "most">;
+  readonly budget: BodyBudget;
+  readonly tenant: Tenant;
+};
+
+/** What one request holds: its own text, and what is loaded for it. */
+export class HeldMemory {
+  readonly #share: Share;
+  #bytes = 0;
+
+  constructor(share: Share) {
+    this.#share = share;
+  }
+
+  /** Throws a Fault where there is no room for so many more. */
+  take(bytes: number): void {
+    const { memory, budget, tenant } = this.#share;
+    if (this.#bytes + bytes > memory.most) throw tooLarge();
+    if (!budget.take(tenant, bytes)) throw noRoom();
+    this.#bytes += bytes;
+  }
+
+  /** Takes room for so many bytes of what is stored, before they are loaded. */
+  readonly load = (bytes: number): void => this.take(RECALLED * bytes);
+
+  /** Takes by itself, for what is let go of before the request is served. */
+  beside(): HeldMemory {
+    return new HeldMemory(this.#share);
+  }
+
+  [Symbol.dispose](): void {
+    this.release();
+  }
+
+  release(): void {
+    const { budget, tenant } = this.#share;
+    budget.give(tenant, this.#bytes);
+    this.#bytes = 0;
+  }
+
+  /** Another holds it all from now on. */
+  handOver(): HeldMemory {
+    const other = new HeldMemory(this.#share);
+    other.#bytes = this.#bytes;
+    this.#bytes = 0;
+    return other;
   }
 }
 
 /** Bytes for every comma of JSON: a member of a list or an object takes 43 to 145 in memory beside its text. */
 const MEMBER_BYTES = 96;
-/** What was recalled is not looked at: conversations take 2 to 4 bytes of memory for each of theirs. */
+/** What is stored is not looked at: conversations take 2 to 4 bytes of memory for each of theirs. */
 const RECALLED = 4;
 /** A shorter text is weighed by the most that it can come to. */
 const SHORT = 4096;
@@ -54,14 +113,13 @@ const SAMPLE_LENGTH = 64;
 const COMMA = 0x2c;
 
 /**
- * About how much memory a request holds while its turn is under way: its text is
+ * About how much memory a request holds while it is served: its text is
  * kept in parts, and every part is an object. Parts are counted in samples, at
  * places that no client can know.
  */
-export function requestMemory(text: string, recalledBytes: number, random: () => number): number {
+export function requestMemory(text: string, random: () => number): number {
   const { length } = text;
-  const recalled = RECALLED * recalledBytes;
-  if (length <= SHORT) return SHORT_WEIGHT * length + recalled;
+  if (length <= SHORT) return SHORT_WEIGHT * length;
   const part = length / SAMPLES;
   let commas = 0;
   for (let sample = 0; sample < SAMPLES; sample++) {
@@ -70,7 +128,7 @@ export function requestMemory(text: string, recalledBytes: number, random: () =>
       if (text.charCodeAt(at) === COMMA) commas++;
   }
   const members = (commas / (SAMPLES * SAMPLE_LENGTH)) * length;
-  return Math.ceil(length + MEMBER_BYTES * members + recalled);
+  return Math.ceil(length + MEMBER_BYTES * members);
 }
 
 const tooLarge = (): Fault =>
@@ -82,6 +140,6 @@ const tooLarge = (): Fault =>
 const noRoom = (): Fault =>
   new Fault(
     "gateway.busy",
-    "The turns under way hold as much memory as `server.turns_limit` allows; send this one again in a moment.",
+    "The requests under way hold as much memory as `server.turns_limit` allows; send this one again in a moment.",
     { retryAfter: "1" },
   );

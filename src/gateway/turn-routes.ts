@@ -5,7 +5,7 @@ import { decoded } from "./model-routes.ts";
 import { findPlan } from "./plan-report.ts";
 import { priceOf } from "./prices.ts";
 import type { RequestContext } from "./routes.ts";
-import { sendJson } from "./send-json.ts";
+import { sendJson, sendPieces } from "./send-json.ts";
 import { turnRow, type PriceOf } from "./turn-row.ts";
 
 /** How many turns are listed, where nothing is said. */
@@ -43,7 +43,7 @@ function numberIn(params: URLSearchParams, name: string): number | undefined {
 }
 
 export async function serveOneTurn(context: RequestContext): Promise<void> {
-  const { state, tenant } = context;
+  const { state, tenant, memory } = context;
   const id = decoded(context.rest);
   const found = state.recent.find(id, tenant)?.turn;
   const running = state.running.list().find((one) => one.requestId === id && one.tenant === tenant);
@@ -52,7 +52,10 @@ export async function serveOneTurn(context: RequestContext): Promise<void> {
       "plan.unknown",
       `No turn \`${id.slice(0, 100)}\` of yours is kept; the latest are, until a restart.`,
     );
-  const plan = found === undefined ? undefined : await findPlan(state, tenant, id);
+  const plan = found === undefined ? undefined : await findPlan(state, tenant, id, memory.load);
   const turn = found === undefined ? undefined : turnRow(found, priced(context));
-  sendJson(context, 200, { turn, running, plan });
+  const known = JSON.stringify({ turn, running });
+  const more = known === "{}" ? "" : ",";
+  const pieces = plan === undefined ? [known] : [`${known.slice(0, -1)}${more}"plan":`, plan, "}"];
+  await sendPieces(context, pieces);
 }

@@ -1,20 +1,32 @@
 import type { Tenant } from "../turn/tenant.ts";
-import type { StoredItem } from "./store.ts";
+import type { FoundPage, PageQuery, StoredItem, Weigh } from "./store.ts";
 
 /** Conversations: lists of items that grow with turns, and that clients may change. */
 export type ConversationStore = {
   /** Resolves when it is committed. */
   createConversation(conversation: NewConversation): Promise<void>;
-  findConversation(tenant: Tenant, id: string): Promise<StoredConversation | undefined>;
+  findConversation(
+    tenant: Tenant,
+    id: string,
+    weigh: Weigh,
+  ): Promise<StoredConversation | undefined>;
   /** False if there is none. */
   updateConversation(tenant: Tenant, id: string, json: string): Promise<boolean>;
   deleteConversation(tenant: Tenant, id: string): Promise<boolean>;
   /** Some of those whose ids begin so, in the order in which they were made; work for that of these alone. */
-  listConversations(tenant: Tenant, query: ListQuery): Promise<FoundList>;
+  listConversations(tenant: Tenant, query: ListQuery, weigh: Weigh): Promise<FoundList>;
   /** Behind all others; false if there is no such conversation. */
   addConversationItems(tenant: Tenant, id: string, items: readonly StoredItem[]): Promise<boolean>;
-  /** With all of its items, in one query; `maxBytes` bounds their JSON in sum. */
-  loadConversation(tenant: Tenant, id: string, maxBytes: number): Promise<FoundConversation>;
+  /** All of its items; `maxBytes` bounds their JSON in sum. */
+  loadConversation(
+    tenant: Tenant,
+    id: string,
+    maxBytes: number,
+    weigh: Weigh,
+  ): Promise<FoundConversation>;
+  listItems(tenant: Tenant, id: string, query: PageQuery, weigh: Weigh): Promise<FoundPage>;
+  /** The JSON of one item. */
+  findItem(tenant: Tenant, id: string, item: string, weigh: Weigh): Promise<string | undefined>;
   /** False if there is no such item. */
   deleteConversationItem(tenant: Tenant, id: string, item: string): Promise<boolean>;
 };
@@ -30,7 +42,13 @@ export type NewConversation = {
 export type StoredConversation = { readonly id: string; readonly json: string };
 
 export type FoundConversation =
-  | ({ readonly type: "found"; readonly items: readonly StoredItem[] } & StoredConversation)
+  | {
+      readonly type: "found";
+      /** The JSON of the items, separated by commas, in texts that are quick to parse. */
+      readonly texts: readonly string[];
+      /** Of all texts. */
+      readonly bytes: number;
+    }
   | { readonly type: "missing" }
   | { readonly type: "too-large" };
 
@@ -41,7 +59,7 @@ export type ListQuery = {
   /** The id of the last one of the list before. */
   readonly after?: string | undefined;
   readonly limit: number;
-  /** The list ends with the one that reaches this, its items included. */
+  /** The list ends with the one that reaches this. */
   readonly maxBytes: number;
 };
 

@@ -8,8 +8,9 @@ import type {
   NewConversation,
   StoredConversation,
 } from "./conversations.ts";
+import type { DatabaseReading } from "./database-reading.ts";
 import type { Database } from "./database.ts";
-import type { StoredItem } from "./store.ts";
+import type { FoundPage, PageQuery, StoredItem, Weigh } from "./store.ts";
 
 /** What a query for one row goes by. */
 export type RowKey = { readonly tenant: Tenant; readonly id: string };
@@ -23,6 +24,9 @@ export type ReadOne = <Found>(
 
 export type ConversationsOptions = {
   readonly database: Database;
+  readonly reading: DatabaseReading;
+  /** Loads what has one id, in several steps. */
+  readonly load: ReadOne;
   /** Asks for what has one id, such as can be stored; any other is as unknown as one that never was. */
   readonly readOne: ReadOne;
   /** Asks when all that the tenant has queued is written, and not for too long. */
@@ -42,8 +46,13 @@ export class DatabaseConversations implements ConversationStore {
     return read(conversation.tenant, () => database.createConversation(conversation));
   }
 
-  findConversation(tenant: Tenant, id: string): Promise<StoredConversation | undefined> {
-    return this.#ask(tenant, id, undefined, (database, key) => database.findConversation(key));
+  findConversation(
+    tenant: Tenant,
+    id: string,
+    weigh: Weigh,
+  ): Promise<StoredConversation | undefined> {
+    const { reading, load } = this.#options;
+    return load(tenant, id, undefined, (key) => reading.findConversation(key, weigh));
   }
 
   updateConversation(tenant: Tenant, id: string, json: string): Promise<boolean> {
@@ -56,10 +65,11 @@ export class DatabaseConversations implements ConversationStore {
     return this.#ask(tenant, id, false, (database, key) => database.deleteConversation(key));
   }
 
-  listConversations(tenant: Tenant, query: ListQuery): Promise<FoundList> {
+  listConversations(tenant: Tenant, query: ListQuery, weigh: Weigh): Promise<FoundList> {
+    const { reading, load } = this.#options;
     const missing: FoundList = { type: "missing" };
-    return this.#ask(tenant, query.after ?? query.prefix, missing, (database) =>
-      database.listConversations({ ...query, tenant }),
+    return load(tenant, query.after ?? query.prefix, missing, () =>
+      reading.listConversations({ ...query, tenant }, weigh),
     );
   }
 
@@ -69,11 +79,27 @@ export class DatabaseConversations implements ConversationStore {
     );
   }
 
-  loadConversation(tenant: Tenant, id: string, maxBytes: number): Promise<FoundConversation> {
+  loadConversation(
+    tenant: Tenant,
+    id: string,
+    maxBytes: number,
+    weigh: Weigh,
+  ): Promise<FoundConversation> {
+    const { reading, load } = this.#options;
     const missing: FoundConversation = { type: "missing" };
-    return this.#ask(tenant, id, missing, (database, key) =>
-      database.loadConversation({ ...key, maxBytes }),
-    );
+    return load(tenant, id, missing, (key) => reading.loadConversation(key, maxBytes, weigh));
+  }
+
+  listItems(tenant: Tenant, id: string, page: PageQuery, weigh: Weigh): Promise<FoundPage> {
+    const { reading, load } = this.#options;
+    const missing: FoundPage = { type: "missing" };
+    return load(tenant, id, missing, (key) => reading.listItems(key, page, weigh));
+  }
+
+  findItem(tenant: Tenant, id: string, item: string, weigh: Weigh): Promise<string | undefined> {
+    const { reading, load } = this.#options;
+    if (!isStorableId(item)) return Promise.resolve(undefined);
+    return load(tenant, id, undefined, (key) => reading.findItem(key, item, weigh));
   }
 
   async deleteConversationItem(tenant: Tenant, id: string, item: string): Promise<boolean> {

@@ -2,9 +2,9 @@ import type { Clock } from "../turn/clock.ts";
 import { Fault } from "../turn/fault.ts";
 import { isStorableId } from "../turn/item-ids.ts";
 import type { Tenant } from "../turn/tenant.ts";
-import type { Fields } from "../turn/turn.ts";
 import type { ConversationStore } from "./conversations.ts";
 import { DatabaseConversations, type RowKey } from "./database-conversations.ts";
+import { DatabaseReading } from "./database-reading.ts";
 import type { Batch, Database } from "./database.ts";
 import type { LeaseStore, Renewal } from "./leases.ts";
 import { PLANS_SHARE } from "./memory.ts";
@@ -12,11 +12,16 @@ import { recordOf, thoughtsRecord, type SharedRecord } from "./record.ts";
 import type {
   FoundChain,
   FoundItems,
+  FoundPage,
+  PageQuery,
+  ResponseHead,
   Retention,
   Store,
+  StoredItem,
   StoredResponse,
   StoredTurn,
   SharedLimits,
+  Weigh,
 } from "./store.ts";
 import { SWEEP_MS } from "./age-watch.ts";
 import { HOUR_MS, HOURS_KEPT, type UsageRow } from "./usage-sums.ts";
@@ -43,6 +48,7 @@ const SWEEP_SHARE = 1 / 32;
 export class DatabaseStore implements Store {
   readonly conversations: ConversationStore;
   readonly #database: Database;
+  readonly #reading: DatabaseReading;
   readonly limits: SharedLimits;
   readonly leases: LeaseStore;
   readonly #clock: Clock;
@@ -68,9 +74,28 @@ export class DatabaseStore implements Store {
     this.#maxPlanBytes = retention.maxBytes * PLANS_SHARE;
     const write = (batch: Batch): Promise<void> => this.#write(batch);
     this.#queue = new WriteQueue({ clock, write, gatherMs, onState });
+    const within =
+      <Query, Found>(ask: (query: Query) => Promise<Found>) =>
+      (query: Query): Promise<Found> =>
+        this.#bounded(() => ask(query));
+    this.#reading = new DatabaseReading({
+      findItems: within(database.findItems),
+      findPlan: within(database.findPlan),
+      findResponse: within(database.findResponse),
+      findBefore: within(database.findBefore),
+      findChainItem: within(database.findChainItem),
+      findConversation: within(database.findConversation),
+      findConversationItem: within(database.findConversationItem),
+      listConversations: within(database.listConversations),
+      segmentTurns: within(database.segmentTurns),
+      sizes: within(database.sizes),
+      read: within(database.read),
+    });
     this.leases = this.#leasesIn(database);
     this.conversations = new DatabaseConversations({
       database,
+      reading: this.#reading,
+      load: (tenant, id, none, load) => this.#load(tenant, id, none, load),
       readOne: (tenant, id, none, ask) => this.#readOne(tenant, id, none, ask),
       read: (tenant, ask) => this.#read(tenant, ask),
     });
@@ -91,13 +116,19 @@ export class DatabaseStore implements Store {
     return this.#queue.add(recordOf(turn, this.#maxPlanBytes), thoughtsRecord(turn));
   }
 
-  findItems(tenant: Tenant, ids: readonly string[], maxBytes: number): Promise<FoundItems> {
-    const known = ids.filter(isStorableId);
-    return this.#read(tenant, () => this.#database.findItems({ tenant, ids: known, maxBytes }));
+  async findItems(
+    tenant: Tenant,
+    asked: readonly string[],
+    maxBytes: number,
+    weigh: Weigh,
+  ): Promise<FoundItems> {
+    const ids = asked.filter(isStorableId);
+    await this.#settled(tenant);
+    return this.#reading.findItems({ tenant, ids, maxBytes }, weigh);
   }
 
-  findPlan(tenant: Tenant, id: string): Promise<Fields | undefined> {
-    return this.#readOne(tenant, id, undefined, (query) => this.#database.findPlan(query));
+  findPlan(tenant: Tenant, id: string, weigh: Weigh): Promise<string | undefined> {
+    return this.#load(tenant, id, undefined, (key) => this.#reading.findPlan(key, weigh));
   }
 
   findSealOwners(tenant: Tenant, seals: readonly string[]): Promise<ReadonlyMap<string, string>> {
@@ -105,15 +136,26 @@ export class DatabaseStore implements Store {
     return this.#read(tenant, () => this.#database.findSealOwners({ tenant, seals: known }));
   }
 
-  findResponse(tenant: Tenant, id: string): Promise<StoredResponse | undefined> {
-    return this.#readOne(tenant, id, undefined, (query) => this.#database.findResponse(query));
+  findResponse(tenant: Tenant, id: string, weigh: Weigh): Promise<StoredResponse | undefined> {
+    return this.#load(tenant, id, undefined, (key) => this.#reading.findResponse(key, weigh));
   }
 
-  loadChain(tenant: Tenant, id: string, maxBytes: number): Promise<FoundChain> {
+  findHead(tenant: Tenant, id: string, weigh: Weigh): Promise<ResponseHead | undefined> {
+    return this.#load(tenant, id, undefined, (key) => this.#reading.findHead(key, weigh));
+  }
+
+  findInput(tenant: Tenant, id: string, weigh: Weigh): Promise<readonly StoredItem[]> {
+    return this.#load(tenant, id, [], (key) => this.#reading.findInput(key, weigh));
+  }
+
+  loadChain(tenant: Tenant, id: string, maxBytes: number, weigh: Weigh): Promise<FoundChain> {
     const missing: FoundChain = { type: "missing", id };
-    return this.#readOne(tenant, id, missing, (query) =>
-      this.#database.loadChain({ ...query, maxBytes }),
-    );
+    return this.#load(tenant, id, missing, (key) => this.#reading.loadChain(key, maxBytes, weigh));
+  }
+
+  listInput(tenant: Tenant, id: string, page: PageQuery, weigh: Weigh): Promise<FoundPage> {
+    const missing: FoundPage = { type: "missing" };
+    return this.#load(tenant, id, missing, (key) => this.#reading.listInput(key, page, weigh));
   }
 
   deleteResponse(tenant: Tenant, id: string): Promise<boolean> {
@@ -166,6 +208,22 @@ export class DatabaseStore implements Store {
       await this.#queue.settled(tenant);
       return ask();
     });
+  }
+
+  /** The same where it is read in several steps, each of which may take its time. */
+  async #load<Found>(
+    tenant: Tenant,
+    id: string,
+    none: Found,
+    load: (key: RowKey) => Promise<Found>,
+  ): Promise<Found> {
+    if (!isStorableId(id)) return none;
+    await this.#settled(tenant);
+    return load({ tenant, id });
+  }
+
+  async #settled(tenant: Tenant): Promise<void> {
+    await this.#bounded(async () => this.#queue.settled(tenant));
   }
 
   async #bounded<Found>(ask: () => Promise<Found>): Promise<Found> {

@@ -1,6 +1,6 @@
 /** Items whose ids were made together are one row: a request may bring its whole history, a row for each of which would cost more than all else. */
 
-import { groupOf } from "../turn/item-ids.ts";
+import { madeId } from "../turn/item-ids.ts";
 import type { StoredItem } from "./store.ts";
 
 type Row = Pick<StoredItem, "id" | "json">;
@@ -9,24 +9,47 @@ type Row = Pick<StoredItem, "id" | "json">;
 const MARK = "~";
 /** JSON as it is written here has no line break, so this stands between two items and nowhere else. */
 const BETWEEN = ",\n";
+/** How many items a row has at most: a page of them is read without the others. */
+const MOST_ITEMS = 16;
+/** Characters of JSON. For a longer item, a row of its own costs nothing beside it. */
+const LONGEST = 4 * 1024;
 
 /**
- * The rows of a turn's items, in their order. The first run of several items of a
- * group is one row, and that alone: so an item is looked for in one row beside its own.
+ * The rows of a turn's items, in their order. Items that follow one another are
+ * one row where their numbers in their group say so, the first time; so an item
+ * is looked for in one row beside its own.
  */
 export function joinGroups(items: readonly StoredItem[]): readonly Row[] {
-  const from = items.findIndex((item, at) => areOfOneGroup(item, items[at + 1]));
-  const group = items[from]?.group;
-  if (group === undefined) return items;
-  let end = from + 1;
-  while (areOfOneGroup(items[from], items[end])) end++;
-  const json = items.slice(from, end).map((item) => item.json);
-  const row = { id: MARK + group, json: json.join(BETWEEN) };
-  return [...items.slice(0, from), row, ...items.slice(end)];
+  const rows: Row[] = [];
+  const known = new Set<string>();
+  for (let at = 0; at < items.length;) {
+    const item = items[at];
+    if (item === undefined) break;
+    const key = keyOf(item);
+    let end = at + 1;
+    if (key !== undefined && !known.has(key)) while (keyOf(items[end]) === key) end++;
+    if (end === at + 1) rows.push(item);
+    else {
+      known.add(key ?? "");
+      const json = items.slice(at, end).map((one) => one.json);
+      rows.push({ id: MARK + key, json: json.join(BETWEEN) });
+    }
+    at = end;
+  }
+  return rows;
 }
 
-const areOfOneGroup = (item: StoredItem | undefined, next: StoredItem | undefined): boolean =>
-  item?.group !== undefined && item.group === next?.group;
+/** What the row of an item is found by, where it may be with others in one. */
+const keyOf = (item: StoredItem | undefined): string | undefined =>
+  item?.group === undefined || item.json.length > LONGEST ? undefined : rowKey(item.id);
+
+function rowKey(id: string): string | undefined {
+  const made = madeId(id);
+  return made === undefined ? undefined : `${made.group}.${Math.floor(made.number / MOST_ITEMS)}`;
+}
+
+/** How many items a row has at most. */
+export const mostItemsIn = (id: string): number => (id.startsWith(MARK) ? MOST_ITEMS : 1);
 
 /** The items of a row. */
 export function splitRow({ id, json }: Row): readonly Row[] {
@@ -36,7 +59,7 @@ export function splitRow({ id, json }: Row): readonly Row[] {
 
 /** The ids of rows that the items with these ids may be in. */
 export const rowIds = (ids: readonly string[]): string[] => [
-  ...new Set(ids.flatMap((id) => [id, ...groupRowId(id)])),
+  ...new Set(ids.flatMap((id) => [id, ...groupRowIds(id)])),
 ];
 
 /** The item with this id among rows by their ids. What was sent again under the same id is a later row of its own. */
@@ -46,7 +69,7 @@ export function itemIn<Found extends Row>(
 ): { readonly row: Found; readonly json: string } | undefined {
   const own = rows.get(id);
   if (own !== undefined) return { row: own, json: own.json };
-  for (const key of groupRowId(id)) {
+  for (const key of groupRowIds(id)) {
     const row = rows.get(key);
     const item = row === undefined ? undefined : splitRow(row).find((one) => one.id === id);
     if (row !== undefined && item !== undefined) return { row, json: item.json };
@@ -54,9 +77,11 @@ export function itemIn<Found extends Row>(
   return undefined;
 }
 
-function groupRowId(id: string): [string] | [] {
-  const group = groupOf(id);
-  return group === undefined ? [] : [MARK + group];
+/** The second is that of a row from before rows had so many items at most. */
+function groupRowIds(id: string): readonly string[] {
+  const key = rowKey(id);
+  const group = madeId(id)?.group;
+  return key === undefined || group === undefined ? [] : [MARK + key, MARK + group];
 }
 
 /** The id of an item of a group, which its JSON begins with. */

@@ -3,10 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { timesAsLong } from "../../test/support/growth.ts";
-import { item, turn } from "../../test/support/store-suite.ts";
+import { free, item, turn } from "../../test/support/store-suite.ts";
 import { systemClock } from "../host/platform/clock.ts";
+import { DatabaseStore } from "./database-store.ts";
 import { recordOf } from "./record.ts";
 import { SqliteConnection } from "./sqlite/connection.ts";
+import { openSqlite } from "./sqlite/database.ts";
 
 const TURNS = 2000;
 
@@ -27,14 +29,17 @@ function fill(database: SqliteConnection, turns: number, items: number): string 
 
 it("loads a chain of thousands of responses for about what ten of the same size cost", async () => {
   const folder = mkdtempSync(join(tmpdir(), "patchbay-chain-"));
-  const database = new SqliteConnection(join(folder, "store.db"));
+  const path = join(folder, "store.db");
+  const database = new SqliteConnection(path);
   const long = fill(database, TURNS, 2);
   const short = fill(database, 10, (2 * TURNS) / 10);
-  const load = (id: string) => (): void => {
-    const query = { tenant: "ann", id, maxBytes: 1e9 };
-    expect(database.call("loadChain", query).type).toBe("found");
+  database.close();
+  const retention = { maxBytes: 1e9, maxAgeMs: 1e9 };
+  const store = new DatabaseStore(openSqlite(path), { clock: systemClock, retention });
+  const load = (id: string) => async (): Promise<void> => {
+    expect((await store.loadChain("ann", id, 1e9, free)).type).toBe("found");
   };
   expect(await timesAsLong(load(long), load(short), 2)).toBeLessThan(2);
-  database.close();
+  await store.close();
   rmSync(folder, { recursive: true });
 });

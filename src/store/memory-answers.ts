@@ -2,16 +2,22 @@ import type { Clock } from "../turn/clock.ts";
 import { groupOf } from "../turn/item-ids.ts";
 import type { SharedText } from "../turn/shared-text.ts";
 import type { Tenant } from "../turn/tenant.ts";
-import { itemsIn, packTurn, unpackTurn } from "./packed-turn.ts";
+import { packTurn, unpackHead, type PackedHead, type PackedItem } from "./packed-turn.ts";
 import { SEGMENTS, TenantSegments } from "./segments.ts";
+import { itemsTexts, TEXT } from "./chain-rows.ts";
+import { pageOf } from "./memory-conversations.ts";
 import type {
   FoundChain,
   FoundItem,
   FoundItems,
+  FoundPage,
+  PageQuery,
+  ResponseHead,
   Retention,
   StoredItem,
   StoredResponse,
   StoredTurn,
+  Weigh,
 } from "./store.ts";
 import { TextBlocks, type Place, type TextBlock } from "./text-blocks.ts";
 
@@ -22,8 +28,11 @@ type KeptTurn = Place & {
   readonly at: number;
   readonly shared: SharedText | undefined;
   readonly seals: readonly string[];
-  /** The JSON of its items, input and answer, in characters. */
-  readonly length: number;
+  /** Where its items begin and end in it; behind them is its head. */
+  readonly items: number;
+  readonly head: number;
+  /** The JSON of its items, in bytes. */
+  readonly itemBytes: number;
   /** Whether it continues another. */
   readonly continues: boolean;
   /** The turn that it continues: a chain of any depth is followed without looking for each. */
@@ -79,23 +88,25 @@ export class MemoryAnswers {
     const { tenant, answerId: id, items, response, seals } = turn;
     if (items.length === 0 && seals.length === 0 && response === undefined) return;
     const input = response?.input ?? none;
-    const length = lengthOf(input) + lengthOf(items);
-    if (length + (response?.json.length ?? 0) > this.#retention.maxBytes) return;
-    const text = this.#blocks.encode(packTurn({ items, response }));
+    const length = lengthOf(input) + lengthOf(items) + (response?.json.length ?? 0);
+    if (length > this.#retention.maxBytes) return;
+    const packed = packTurn({ items, response }, this.#blocks);
     const entries = items.length + input.length + seals.length + Number(response !== undefined);
     const shared = response?.shared;
-    const content = this.#kept.open(tenant, text.length + entries * ENTRY_BYTES, shared);
+    const content = this.#kept.open(tenant, packed.bytes.length + entries * ENTRY_BYTES, shared);
     if (content === undefined) return;
     const { block } = content;
     const kept: KeptTurn = {
       block,
-      start: block.add(text),
-      bytes: text.length,
+      start: block.add(packed.bytes),
+      bytes: packed.bytes.length,
+      items: packed.items,
+      head: packed.head,
+      itemBytes: packed.head - packed.items - Math.max(0, input.length + items.length - 1),
       id,
       at: this.#clock.now(),
       shared,
       seals: seals.map(({ seal }) => seal),
-      length,
       continues: response?.previous !== undefined,
       parent: undefined,
       isGone: false,
@@ -112,18 +123,30 @@ export class MemoryAnswers {
     content.responses.set(id, kept);
   }
 
-  findItems(tenant: Tenant, ids: readonly string[], maxBytes: number): FoundItems {
-    const items = new Map<string, FoundItem>();
-    const read = unpackOnce();
+  findItems(tenant: Tenant, ids: readonly string[], maxBytes: number, weigh: Weigh): FoundItems {
+    const found = new Map<string, { readonly kept: KeptTurn; readonly item: PackedItem }>();
+    const known = new Map<KeptTurn, ReadonlyMap<string, PackedItem>>();
     let bytes = 0;
     for (const id of new Set(ids)) {
       const group = groupOf(id) ?? id;
       const kept = this.#kept.find(tenant, ({ items: turns }) => turns.get(id) ?? turns.get(group));
-      const item = kept === undefined || !this.#isFresh(kept) ? undefined : read(kept).get(id);
+      if (kept === undefined || !this.#isFresh(kept)) continue;
+      const all = known.get(kept) ?? itemsById(headOf(kept));
+      known.set(kept, all);
+      const item = all.get(id);
       if (item === undefined) continue;
-      bytes += item.json.length;
+      bytes += item.bytes;
       if (bytes > maxBytes) return { type: "too-large" };
-      items.set(id, item);
+      found.set(id, { kept, item });
+    }
+    weigh(bytes);
+    const items = new Map<string, FoundItem>();
+    for (const [id, { kept, item }] of found) {
+      const { origin } = headOf(kept);
+      items.set(id, {
+        ...itemOf(kept, item),
+        ...(origin !== undefined && { origin }),
+      });
     }
     return { type: "found", items };
   }
@@ -137,33 +160,85 @@ export class MemoryAnswers {
     return owners;
   }
 
-  findResponse(tenant: Tenant, id: string): StoredResponse | undefined {
-    const found = this.#find(tenant, id);
-    return found === undefined ? undefined : responseOf(found);
+  findResponse(tenant: Tenant, id: string, weigh: Weigh): StoredResponse | undefined {
+    const kept = this.#find(tenant, id);
+    if (kept === undefined) return undefined;
+    const head = headOf(kept);
+    const { shared } = kept;
+    const bytes = head.items.reduce((sum, item) => sum + item.bytes, kept.items);
+    weigh(bytes + (shared?.text.length ?? 0));
+    const items = head.items.map((item) => itemOf(kept, item));
+    return { ...responseOf(kept, head), items, ...(shared && { shared }) };
   }
 
-  loadChain(tenant: Tenant, id: string, maxBytes: number): FoundChain {
-    const asked = this.#find(tenant, id);
-    if (asked === undefined) return { type: "missing", id };
-    const earlier: KeptTurn[] = [];
-    let bytes = asked.length;
-    let last = asked;
-    for (let next = asked.parent; next !== undefined && this.#isKept(next); next = next.parent) {
-      bytes += next.length;
-      if (bytes > maxBytes) break;
-      earlier.push(next);
-      last = next;
+  findHead(tenant: Tenant, id: string, weigh: Weigh): ResponseHead | undefined {
+    const kept = this.#find(tenant, id);
+    if (kept === undefined) return undefined;
+    weigh(kept.items);
+    return responseOf(kept, headOf(kept));
+  }
+
+  findInput(tenant: Tenant, id: string, weigh: Weigh): readonly StoredItem[] {
+    const kept = this.#find(tenant, id);
+    if (kept === undefined) return none;
+    const { input } = headOf(kept);
+    weigh(input.reduce((sum, item) => sum + item.bytes, 0));
+    return input.map((item) => itemOf(kept, item));
+  }
+
+  loadChain(tenant: Tenant, id: string, maxBytes: number, weigh: Weigh): FoundChain {
+    const found = this.#chainOf(tenant, id, maxBytes);
+    if (found.type !== "found") return found;
+    const { turns, own, bytes } = found;
+    weigh(bytes + own.items);
+    const texts = turns.flatMap(textsOf);
+    return { type: "found", texts, bytes, last: responseOf(own, headOf(own)) };
+  }
+
+  listInput(tenant: Tenant, id: string, query: PageQuery, weigh: Weigh): FoundPage {
+    const found = this.#chainOf(tenant, id, Infinity);
+    if (found.type !== "found") return { type: "missing" };
+    const { own } = found;
+    return pageOf(
+      found.turns.flatMap((turn) => {
+        const { input, items } = headOf(turn);
+        const all = turn === own ? input : [...input, ...items];
+        return all.map(({ id: item, start, bytes }) => ({
+          id: item,
+          bytes,
+          json: () => readPart(turn, start, bytes),
+        }));
+      }),
+      query,
+      weigh,
+    );
+  }
+
+  /** A response with all that it continues, oldest first. */
+  #chainOf(tenant: Tenant, id: string, maxBytes: number): Chain {
+    const own = this.#find(tenant, id);
+    if (own === undefined) return { type: "missing", id };
+    const turns: KeptTurn[] = [];
+    let bytes = 0;
+    for (
+      let next: KeptTurn | undefined = own;
+      next !== undefined && (next === own || this.#isKept(next));
+      next = next.parent
+    ) {
+      bytes += next.itemBytes;
+      if (bytes > maxBytes) return { type: "too-large" };
+      turns.push(next);
     }
-    if (bytes > maxBytes) return { type: "too-large" };
-    const previous = last.continues ? responseOf(last).previous : undefined;
+    const last = turns.at(-1);
+    const previous = last?.continues === true ? headOf(last).previous : undefined;
     if (previous !== undefined) return { type: "missing", id: previous };
-    return { type: "found", before: textOf(earlier), last: responseOf(asked) };
+    return { type: "found", own, turns: turns.toReversed(), bytes };
   }
 
   delete(tenant: Tenant, id: string): boolean {
     const found = this.#find(tenant, id);
     if (found === undefined) return false;
-    const response = responseOf(found);
+    const response = headOf(found);
     for (const content of this.#kept.contents(tenant)) {
       const kept = content.responses.get(id);
       if (kept !== undefined) forget(kept);
@@ -181,7 +256,7 @@ export class MemoryAnswers {
   deleteOthers(tenant: Tenant, id: string): void {
     for (const content of this.#kept.contents(tenant)) {
       for (const kept of content.others.get(id) ?? []) {
-        for (const item of itemsOf(kept).keys())
+        for (const item of itemsById(headOf(kept)).keys())
           if (content.items.get(item) === kept) content.items.delete(item);
         for (const seal of kept.seals) content.seals.delete(seal);
         kept.block.erase(kept);
@@ -225,40 +300,46 @@ function addInput(
   }
 }
 
-/** Reads the items of turns by their ids, each turn once. */
-function unpackOnce(): (turn: KeptTurn) => ReadonlyMap<string, FoundItem> {
-  const known = new Map<KeptTurn, ReadonlyMap<string, FoundItem>>();
-  return (turn) => {
-    let items = known.get(turn);
-    if (items === undefined) known.set(turn, (items = itemsOf(turn)));
-    return items;
-  };
+type Chain =
+  | Exclude<FoundChain, { readonly type: "found" }>
+  | {
+      readonly type: "found";
+      readonly own: KeptTurn;
+      readonly turns: readonly KeptTurn[];
+      readonly bytes: number;
+    };
+
+const readPart = ({ block, start }: KeptTurn, from: number, bytes: number): string =>
+  block.read({ start: start + from, bytes });
+
+const headOf = (turn: KeptTurn): PackedHead =>
+  unpackHead(readPart(turn, turn.head, turn.bytes - turn.head));
+
+const itemOf = (turn: KeptTurn, { id, group, start, bytes }: PackedItem): StoredItem => ({
+  id,
+  json: readPart(turn, start, bytes),
+  ...(group !== undefined && { group }),
+});
+
+/** Its items in texts that are parsed in a moment. */
+function textsOf(turn: KeptTurn): readonly string[] {
+  const isShort = turn.head - turn.items <= TEXT;
+  if (isShort && turn.head === turn.items) return [];
+  if (isShort) return [readPart(turn, turn.items, turn.head - turn.items)];
+  const { input, items } = headOf(turn);
+  return itemsTexts([...input, ...items].map((item) => itemOf(turn, item)));
 }
 
-function itemsOf(turn: KeptTurn): ReadonlyMap<string, FoundItem> {
-  const { items, response } = unpackTurn(turn.block.read(turn));
-  const origin = response?.origin;
-  const found = new Map<string, FoundItem>();
-  for (const item of [...(response?.input ?? none), ...items])
-    found.set(item.id, { ...item, ...(origin !== undefined && { origin }) });
-  return found;
-}
+const itemsById = ({ input, items }: PackedHead): ReadonlyMap<string, PackedItem> =>
+  new Map([...input, ...items].map((item) => [item.id, item]));
 
-function responseOf(turn: KeptTurn): StoredResponse {
-  const { id = "", shared } = turn;
-  const { items, response } = unpackTurn(turn.block.read(turn));
-  return { input: none, json: "", ...response, ...(shared && { shared }), id, items };
-}
-
-/** The items of turns that are given newest first. */
-function textOf(turns: readonly KeptTurn[]): string {
-  const texts: string[] = [];
-  for (let at = turns.length - 1; at >= 0; at--) {
-    const turn = turns[at];
-    const text = turn === undefined ? "" : itemsIn(turn.block.read(turn));
-    if (text !== "") texts.push(text);
-  }
-  return texts.join(",");
+function responseOf(
+  turn: KeptTurn,
+  { previous, origin, responseBytes = 0 }: PackedHead,
+): ResponseHead {
+  const { id = "" } = turn;
+  const json = readPart(turn, 0, responseBytes);
+  return { id, previous, json, ...(origin !== undefined && { origin }) };
 }
 
 function addTo(others: Answers["others"], id: string | undefined, kept: KeptTurn): void {

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { growth, LINEAR } from "../../test/support/growth.ts";
+import { free } from "../../test/support/store-suite.ts";
 import { stillClock } from "../../test/support/still-clock.ts";
 import { MemoryConversations } from "./memory-conversations.ts";
 
@@ -26,8 +27,8 @@ it("makes room for a large conversation by work that grows with what it drops", 
     const conversations = open(count * 300);
     for (let at = 0; at < count; at++) await create(conversations, "ann", `conv_${at}`, 0);
     await create(conversations, "ann", "conv_large", count * 100);
-    expect(await conversations.findConversation("ann", "conv_large")).toBeDefined();
-    expect(await conversations.findConversation("ann", "conv_0")).toBeUndefined();
+    expect(await conversations.findConversation("ann", "conv_large", free)).toBeDefined();
+    expect(await conversations.findConversation("ann", "conv_0", free)).toBeUndefined();
   };
   expect(await growth(work, 1000)).toBeLessThan(LINEAR);
 });
@@ -37,7 +38,7 @@ it("takes room from the tenant that holds most, the oldest first, and from no ot
   await create(conversations, "bob", "conv_bob", 100_000);
   for (let at = 0; at < 40; at++) await create(conversations, "ann", `conv_${at}`, 20_000);
   const isKept = async (tenant: string, id: string) =>
-    (await conversations.findConversation(tenant, id)) !== undefined;
+    (await conversations.findConversation(tenant, id, free)) !== undefined;
   expect(await isKept("bob", "conv_bob")).toBe(true);
   expect(await isKept("ann", "conv_0")).toBe(false);
   expect(await isKept("ann", "conv_39")).toBe(true);
@@ -46,7 +47,7 @@ it("takes room from the tenant that holds most, the oldest first, and from no ot
 it("does not keep what alone is too large", async () => {
   const conversations = open();
   await create(conversations, "ann", "conv_large", MAX_BYTES);
-  expect(await conversations.findConversation("ann", "conv_large")).toBeUndefined();
+  expect(await conversations.findConversation("ann", "conv_large", free)).toBeUndefined();
   await create(conversations, "ann", "conv_small", 10);
-  expect(await conversations.findConversation("ann", "conv_small")).toBeDefined();
+  expect(await conversations.findConversation("ann", "conv_small", free)).toBeDefined();
 });

@@ -1,5 +1,7 @@
 import type { Clock } from "../turn/clock.ts";
 import type { Tenant } from "../turn/tenant.ts";
+import { utf8Length } from "../turn/utf8-length.ts";
+import { itemsTexts } from "./chain-rows.ts";
 import {
   KIND_LENGTH,
   type ConversationStore,
@@ -10,7 +12,7 @@ import {
   type StoredConversation,
 } from "./conversations.ts";
 import { CreationOrder } from "./creation-order.ts";
-import type { Retention, StoredItem } from "./store.ts";
+import type { FoundPage, PageQuery, Retention, StoredItem, Weigh } from "./store.ts";
 
 type Kept = {
   readonly tenant: Tenant;
@@ -67,8 +69,13 @@ export class MemoryConversations implements ConversationStore {
     inOrder.add(order, id);
   }
 
-  async findConversation(tenant: Tenant, id: string): Promise<StoredConversation | undefined> {
+  async findConversation(
+    tenant: Tenant,
+    id: string,
+    weigh: Weigh,
+  ): Promise<StoredConversation | undefined> {
     const kept = this.#find(tenant, id);
+    weigh(kept?.json.length ?? 0);
     return kept === undefined ? undefined : { id, json: kept.json };
   }
 
@@ -87,21 +94,25 @@ export class MemoryConversations implements ConversationStore {
     return kept !== undefined;
   }
 
-  async listConversations(tenant: Tenant, query: ListQuery): Promise<FoundList> {
+  async listConversations(tenant: Tenant, query: ListQuery, weigh: Weigh): Promise<FoundList> {
     const { prefix, order, after, limit, maxBytes } = query;
     const last = after === undefined ? undefined : this.#find(tenant, after);
     if (after !== undefined && last === undefined) return { type: "missing" };
     const list: StoredConversation[] = [];
     let bytes = 0;
+    let isWhole = true;
     for (const id of this.#inOrder.get(kindOf(tenant, prefix))?.walk(order, last?.order) ?? []) {
       const kept = id.startsWith(prefix) ? this.#find(tenant, id) : undefined;
       if (kept === undefined) continue;
-      if (list.length === limit || bytes >= maxBytes)
-        return { type: "found", list, isWhole: false };
-      bytes += kept.bytes;
+      if (list.length === limit || bytes >= maxBytes) {
+        isWhole = false;
+        break;
+      }
+      bytes += kept.json.length;
       list.push({ id, json: kept.json });
     }
-    return { type: "found", list, isWhole: true };
+    weigh(bytes);
+    return { type: "found", list, isWhole };
   }
 
   async addConversationItems(
@@ -114,12 +125,38 @@ export class MemoryConversations implements ConversationStore {
     return kept !== undefined;
   }
 
-  async loadConversation(tenant: Tenant, id: string, maxBytes: number): Promise<FoundConversation> {
+  async loadConversation(
+    tenant: Tenant,
+    id: string,
+    maxBytes: number,
+    weigh: Weigh,
+  ): Promise<FoundConversation> {
     const kept = this.#find(tenant, id);
     if (kept === undefined) return { type: "missing" };
-    const size = kept.items.reduce((sum, { json }) => sum + json.length, 0);
-    if (size > maxBytes) return { type: "too-large" };
-    return { type: "found", id, json: kept.json, items: kept.items };
+    const bytes = kept.items.reduce((sum, { json }) => sum + utf8Length(json), 0);
+    if (bytes > maxBytes) return { type: "too-large" };
+    weigh(bytes);
+    return { type: "found", texts: itemsTexts(kept.items), bytes };
+  }
+
+  async listItems(tenant: Tenant, id: string, query: PageQuery, weigh: Weigh): Promise<FoundPage> {
+    const kept = this.#find(tenant, id);
+    if (kept === undefined) return { type: "missing" };
+    const list = kept.items.map(({ id: item, json }) => {
+      return { id: item, bytes: json.length, json: () => json };
+    });
+    return pageOf(list, query, weigh);
+  }
+
+  async findItem(
+    tenant: Tenant,
+    id: string,
+    item: string,
+    weigh: Weigh,
+  ): Promise<string | undefined> {
+    const found = this.#find(tenant, id)?.items.find((one) => one.id === item);
+    weigh(found?.json.length ?? 0);
+    return found?.json;
   }
 
   async deleteConversationItem(tenant: Tenant, id: string, item: string): Promise<boolean> {
@@ -188,6 +225,23 @@ export class MemoryConversations implements ConversationStore {
       if (isEnough || heaviest.bytes < (next?.bytes ?? 0)) return;
     }
   }
+}
+
+type Listed = { readonly id: string; readonly bytes: number; readonly json: () => string };
+
+/** One page of a list that is in memory, oldest first. */
+export function pageOf(
+  list: readonly Listed[],
+  { limit, order, after }: PageQuery,
+  weigh: Weigh,
+): FoundPage {
+  const all = order === "asc" ? list : list.toReversed();
+  const from = after === undefined ? 0 : 1 + all.findIndex(({ id }) => id === after);
+  if (from === 0 && after !== undefined) return { type: "unknown-after" };
+  const some = all.slice(from, from + limit);
+  weigh(some.reduce((sum, { bytes }) => sum + bytes, 0));
+  const items = some.map(({ id, json }) => ({ id, json: json() }));
+  return { type: "found", items, isWhole: from + limit >= all.length };
 }
 
 const keyOf = (tenant: Tenant, id: string): string => JSON.stringify([tenant, id]);

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { stillClock } from "../../test/support/still-clock.ts";
 import { describeConversations } from "../../test/support/conversation-suite.ts";
-import { describeStore, item, turn } from "../../test/support/store-suite.ts";
+import { describeStore, item, turn, free } from "../../test/support/store-suite.ts";
 import { MemoryStore } from "./memory.ts";
 import { TenantSegments } from "./segments.ts";
 
@@ -15,7 +15,7 @@ for (const describeKind of [describeStore, describeConversations])
 it("takes a turn in the call that saves it", async () => {
   const store = new MemoryStore(stillClock());
   const saving = store.saveTurn(turn({ items: [item("a")] }));
-  const finding = store.findItems("ann", ["a"], 1000);
+  const finding = store.findItems("ann", ["a"], 1000, free);
   expect(await finding).toEqual({
     type: "found",
     items: new Map([["a", item("a")]]),

@@ -1,6 +1,5 @@
 import type { Clock } from "../turn/clock.ts";
 import type { Tenant } from "../turn/tenant.ts";
-import type { Fields } from "../turn/turn.ts";
 import { MemoryLeases } from "./leases.ts";
 import { MemoryAnswers } from "./memory-answers.ts";
 import { MemoryConversations } from "./memory-conversations.ts";
@@ -8,11 +7,16 @@ import { TenantSegments } from "./segments.ts";
 import type {
   FoundChain,
   FoundItems,
+  FoundPage,
+  PageQuery,
+  ResponseHead,
   Retention,
   Store,
+  StoredItem,
   StoredPlan,
   StoredResponse,
   StoredTurn,
+  Weigh,
 } from "./store.ts";
 import { usageSums, type UsageRow } from "./usage-sums.ts";
 
@@ -95,26 +99,48 @@ export class MemoryStore implements Store {
     return undefined;
   }
 
-  findItems(tenant: Tenant, ids: readonly string[], maxBytes: number): Promise<FoundItems> {
-    return Promise.resolve(this.#answers.findItems(tenant, ids, maxBytes));
+  async findItems(
+    tenant: Tenant,
+    ids: readonly string[],
+    maxBytes: number,
+    weigh: Weigh,
+  ): Promise<FoundItems> {
+    return this.#answers.findItems(tenant, ids, maxBytes, weigh);
   }
 
-  findPlan(tenant: Tenant, answerId: string): Promise<Fields | undefined> {
+  async findPlan(tenant: Tenant, answerId: string, weigh: Weigh): Promise<string | undefined> {
     const entry = this.#plans.find(tenant, (plans) => plans.get(answerId));
-    const isKnown = entry !== undefined && this.#isFresh(entry);
-    return Promise.resolve(isKnown ? JSON.parse(entry.value.json()) : undefined);
+    if (entry === undefined || !this.#isFresh(entry)) return undefined;
+    weigh(entry.value.bytes);
+    return entry.value.json();
   }
 
   findSealOwners(tenant: Tenant, seals: readonly string[]): Promise<ReadonlyMap<string, string>> {
     return Promise.resolve(this.#answers.findSealOwners(tenant, seals));
   }
 
-  findResponse(tenant: Tenant, id: string): Promise<StoredResponse | undefined> {
-    return Promise.resolve(this.#answers.findResponse(tenant, id));
+  async findResponse(
+    tenant: Tenant,
+    id: string,
+    weigh: Weigh,
+  ): Promise<StoredResponse | undefined> {
+    return this.#answers.findResponse(tenant, id, weigh);
   }
 
-  loadChain(tenant: Tenant, id: string, maxBytes: number): Promise<FoundChain> {
-    return Promise.resolve(this.#answers.loadChain(tenant, id, maxBytes));
+  async findHead(tenant: Tenant, id: string, weigh: Weigh): Promise<ResponseHead | undefined> {
+    return this.#answers.findHead(tenant, id, weigh);
+  }
+
+  async findInput(tenant: Tenant, id: string, weigh: Weigh): Promise<readonly StoredItem[]> {
+    return this.#answers.findInput(tenant, id, weigh);
+  }
+
+  async loadChain(tenant: Tenant, id: string, maxBytes: number, weigh: Weigh): Promise<FoundChain> {
+    return this.#answers.loadChain(tenant, id, maxBytes, weigh);
+  }
+
+  async listInput(tenant: Tenant, id: string, query: PageQuery, weigh: Weigh): Promise<FoundPage> {
+    return this.#answers.listInput(tenant, id, query, weigh);
   }
 
   deleteResponse(tenant: Tenant, id: string): Promise<boolean> {

@@ -12,7 +12,10 @@ export const noStore: Store = {
   findPlan: () => Promise.resolve(undefined),
   findSealOwners: () => Promise.resolve(new Map()),
   findResponse: () => Promise.resolve(undefined),
+  findHead: () => Promise.resolve(undefined),
+  findInput: () => Promise.resolve([]),
   loadChain: (_, id) => Promise.resolve({ type: "missing", id }),
+  listInput: () => Promise.resolve({ type: "missing" }),
   deleteResponse: () => Promise.resolve(false),
   sumUsage: () => Promise.resolve([]),
   conversations: {
@@ -23,6 +26,8 @@ export const noStore: Store = {
     listConversations: () => Promise.resolve({ type: "found", list: [], isWhole: true }),
     addConversationItems: () => Promise.resolve(false),
     loadConversation: () => Promise.resolve({ type: "missing" }),
+    listItems: () => Promise.resolve({ type: "missing" }),
+    findItem: () => Promise.resolve(undefined),
     deleteConversationItem: () => Promise.resolve(false),
   },
   leases: {

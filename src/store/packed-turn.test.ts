@@ -1,8 +1,9 @@
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
-import { itemsIn, packTurn, unpackTurn } from "./packed-turn.ts";
+import { packTurn, unpackHead, type PackedItem } from "./packed-turn.ts";
 import { TextBlocks } from "./text-blocks.ts";
 
+const encoder = new TextEncoder();
 // JSON text is well-formed; ids are the client's, and may be anything.
 const anyText = fc.string({ unit: "binary" });
 const loneHalf = fc.constantFrom("\u{D800}", "a\u{DFFF}b", "\0", "\n", "é", "日本", "🦜");
@@ -19,6 +20,8 @@ const response = fc.option(
 );
 const turn = fc.record({ items, response });
 
+const none = { start: 0, items: 0, head: 0, end: 0 };
+
 it("gives back each turn as it was, from one block of many", () => {
   fc.assert(
     fc.property(
@@ -28,14 +31,26 @@ it("gives back each turn as it was, from one block of many", () => {
         const blocks = new TextBlocks(size);
         const block = blocks.open();
         const places = all.map((one) => {
-          const text = blocks.encode(packTurn(one));
-          return { start: block.add(text), bytes: text.length };
+          const { bytes, ...rest } = packTurn(one, blocks);
+          return { ...rest, start: block.add(bytes), end: bytes.length };
         });
         for (const [at, one] of all.entries()) {
-          const text = block.read(places[at] ?? { start: 0, bytes: 0 });
-          expect(unpackTurn(text)).toEqual(one);
+          const { start, items: from, head: to, end } = places[at] ?? none;
+          const read = (first: number, bytes: number): string =>
+            block.read({ start: start + first, bytes });
+          const head = unpackHead(read(to, end - to));
+          const whole = ({ id, group, start: first, bytes }: PackedItem) => {
+            const text = read(first, bytes);
+            return { id, json: text, ...(group !== undefined && { group }) };
+          };
+          const { responseBytes, input, items: own, ...rest } = head;
+          const kept =
+            responseBytes === undefined
+              ? undefined
+              : { ...rest, input: input.map(whole), json: read(0, responseBytes) };
+          expect({ items: own.map(whole), response: kept }).toEqual(one);
           const jsons = [...(one.response?.input ?? []), ...one.items].map((each) => each.json);
-          expect(itemsIn(text)).toBe(jsons.join(","));
+          expect(read(from, to - from)).toBe(jsons.join(","));
         }
       },
     ),
@@ -45,7 +60,7 @@ it("gives back each turn as it was, from one block of many", () => {
 it("takes the memory of a dropped block for the next, and takes no more than it needs", () => {
   const blocks = new TextBlocks(1600);
   const first = blocks.open();
-  for (let at = 0; at < 16; at++) first.add(blocks.encode("x".repeat(100)));
+  for (let at = 0; at < 16; at++) first.add(encoder.encode("x".repeat(100)));
   first.drop();
   const memory = blocks.take(1600);
   expect(new TextDecoder().decode(memory.subarray(0, 3))).toBe("xxx");
@@ -57,8 +72,11 @@ it("takes the memory of a dropped block for the next, and takes no more than it 
 it("encodes texts of any length", () => {
   const blocks = new TextBlocks(1000);
   const block = blocks.open();
-  for (const text of ["", "日本", "é".repeat(200_000), "z".repeat(90_000)]) {
-    const bytes = blocks.encode(text);
-    expect(block.read({ start: block.add(bytes), bytes: bytes.length })).toBe(text);
+  const texts = ["", "日本", "é".repeat(200_000), "z".repeat(80_000), "z".repeat(80_000), "end"];
+  for (const some of [texts, texts.toReversed(), ["a"], []]) {
+    const { bytes } = blocks.encode(some, (sizes) => sizes.join(" "));
+    const sizes = some.map((text) => Buffer.byteLength(text));
+    const read = block.read({ start: block.add(bytes), bytes: bytes.length });
+    expect(read).toBe([...some, sizes.join(" ")].join(""));
   }
 });

@@ -1,66 +1,75 @@
-/** The items and the response of a turn as one text. */
+/** The items and the response of a turn as one piece of memory, of which any part is read without the others. */
 
 import type { ResponseRecord, StoredItem } from "./store.ts";
+import type { TextBlocks } from "./text-blocks.ts";
 
 /** What others share with it is kept apart. */
-type TurnContent = {
+export type TurnContent = {
   readonly items: readonly StoredItem[];
   readonly response: Omit<ResponseRecord, "shared"> | undefined;
 };
 
 /**
- * On the first line what is short, and how long the texts behind it are: how many
- * items are input, the earlier response, the origin, the length of the response
- * (-1 for none), and of every item its id, its group and its length. Then the
- * response, and the items with commas between them.
+ * The response, the items with commas between them, and what is short: how many
+ * items are input, the earlier response, the origin, how many bytes the response
+ * has (-1 for none), and of every item its id, its group and its bytes.
  */
 type Head = [number, string | null, string | null, number, ...(string | number | null)[]];
 const HEAD_LENGTH = 4;
 const ITEM_LENGTH = 3;
 
-export function packTurn({ items, response }: TurnContent): string {
+export type PackedTurn = {
+  readonly bytes: Uint8Array;
+  /** Where its items begin and end; its head is behind them. */
+  readonly items: number;
+  readonly head: number;
+};
+
+/** To be stored before the next is packed. */
+export function packTurn({ items, response }: TurnContent, blocks: TextBlocks): PackedTurn {
   const { previous = null, origin = null, json = "" } = response ?? {};
   const input = response?.input ?? [];
-  const length = response === undefined ? -1 : json.length;
-  const head: Head = [input.length, previous, origin, length];
-  let texts = "";
-  for (const list of [input, items])
-    for (const item of list) {
-      head.push(item.id, item.group ?? null, item.json.length);
-      texts += texts === "" ? item.json : `,${item.json}`;
-    }
-  return `${JSON.stringify(head)}\n${json}${texts}`;
+  const all = [...input, ...items];
+  const texts = [json, ...all.map((item, at) => (at === 0 ? item.json : `,${item.json}`))];
+  return blocks.encode(texts, (sizes) => {
+    const [size = 0] = sizes;
+    const head: Head = [input.length, previous, origin, response === undefined ? -1 : size];
+    for (const [at, item] of all.entries())
+      head.push(item.id, item.group ?? null, (sizes[at + 1] ?? 0) - Number(at > 0));
+    return JSON.stringify(head);
+  });
 }
 
-export function unpackTurn(text: string): TurnContent {
-  const { head, at } = headOf(text);
+/** An item of a turn, and where it is behind the beginning of the turn. */
+export type PackedItem = {
+  readonly id: string;
+  readonly group: string | undefined;
+  readonly start: number;
+  readonly bytes: number;
+};
+
+export type PackedHead = Pick<ResponseRecord, "previous" | "origin"> & {
+  /** None where it has no response. */
+  readonly responseBytes: number | undefined;
+  readonly input: readonly PackedItem[];
+  readonly items: readonly PackedItem[];
+};
+
+export function unpackHead(text: string): PackedHead {
+  const head = JSON.parse(text) as Head;
   const [inputs, previous, origin, length] = head;
-  let start = at + Math.max(length, 0);
-  const all: StoredItem[] = [];
+  let start = Math.max(length, 0);
+  const all: PackedItem[] = [];
   for (let field = HEAD_LENGTH; field < head.length; field += ITEM_LENGTH) {
-    const [id, group, chars] = head.slice(field, field + ITEM_LENGTH) as [string, string, number];
-    const json = text.slice(start, start + chars);
-    all.push(group === null ? { id, json } : { id, json, group });
-    start += chars + ",".length;
+    const [id, group, bytes] = head.slice(field, field + ITEM_LENGTH) as [string, string, number];
+    all.push({ id, group: group ?? undefined, start, bytes });
+    start += bytes + ",".length;
   }
-  const items = all.slice(inputs);
-  if (length < 0) return { items, response: undefined };
-  const response = {
+  return {
     ...(previous !== null && { previous }),
-    input: all.slice(0, inputs),
-    json: text.slice(at, at + length),
     ...(origin !== null && { origin }),
+    responseBytes: length < 0 ? undefined : length,
+    input: all.slice(0, inputs),
+    items: all.slice(inputs),
   };
-  return { items, response };
-}
-
-/** The items alone, with commas between them. */
-export function itemsIn(text: string): string {
-  const { head, at } = headOf(text);
-  return text.slice(at + Math.max(head[3], 0));
-}
-
-function headOf(text: string): { readonly head: Head; readonly at: number } {
-  const end = text.indexOf("\n");
-  return { head: JSON.parse(text.slice(0, end)), at: end + 1 };
 }

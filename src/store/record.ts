@@ -4,7 +4,6 @@ import { isStorableId, MAX_STORED_ID } from "../turn/item-ids.ts";
 import { memoizeByIdentity } from "../turn/memoize.ts";
 import type { SharedText } from "../turn/shared-text.ts";
 import type { Tenant } from "../turn/tenant.ts";
-import type { Fields } from "../turn/turn.ts";
 import { joinGroups } from "./item-groups.ts";
 import type { Lease } from "./leases.ts";
 import type { ConversationEntry, StoredItem, StoredTurn, UsageEntry } from "./store.ts";
@@ -21,8 +20,9 @@ export type TurnRecord = {
   readonly shared: SharedRecord | null;
   /** Input and answer, in this order; some of these rows are several items. */
   readonly items: readonly StoredItem[];
-  /** How many of the items are input. */
+  /** How many of the items are input, and how many of the rows. */
   readonly inputs: number;
+  readonly inputRows: number;
   /** The JSON of the items, in bytes: what loading a chain is bounded by. */
   readonly itemBytes: number;
   /** All that is kept but the plan. */
@@ -64,7 +64,8 @@ export function recordOf(turn: StoredTurn, maxPlanBytes: number): TurnRecord {
   const input = response?.input ?? [];
   const items = input.length === 0 ? turn.items : [...input, ...turn.items];
   check(turn, conversation === undefined ? items : [...items, ...conversation.items]);
-  const itemRows = joinGroups(items);
+  const inputRows = joinGroups(input);
+  const itemRows = input.length === 0 ? turn.items : [...inputRows, ...turn.items];
   let itemBytes = 0;
   for (const { json } of itemRows) itemBytes += Buffer.byteLength(json);
   const rows = itemRows.length + seals.length + Number(response !== undefined);
@@ -81,6 +82,7 @@ export function recordOf(turn: StoredTurn, maxPlanBytes: number): TurnRecord {
       answerId === null || response?.shared === undefined ? null : sharedRecord(response.shared),
     items: itemRows,
     inputs: input.length,
+    inputRows: inputRows.length,
     itemBytes,
     bytes,
     plan: plan?.json ?? null,
@@ -119,10 +121,6 @@ function planOf({ plan }: StoredTurn, maxBytes: number): PlanText | undefined {
   const json = plan.json();
   return { json, bytes: Math.max(plan.bytes, json.length) + ROW_BYTES };
 }
-
-/** A plan as it was before it was stored in parts. */
-export const wholePlan = (json: string, shared: string | null): Fields =>
-  JSON.parse(shared === null ? json : `${json}${shared}}`);
 
 function check({ answerId, response, seals }: StoredTurn, items: readonly StoredItem[]): void {
   if (items.length > MAX_ITEMS)

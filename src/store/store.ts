@@ -2,7 +2,6 @@ import type { Usage } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { SharedText } from "../turn/shared-text.ts";
 import type { Tenant } from "../turn/tenant.ts";
-import type { Fields } from "../turn/turn.ts";
 import type { ConversationStore } from "./conversations.ts";
 import type { Lease, LeaseStore } from "./leases.ts";
 import type { UsageRow } from "./usage-sums.ts";
@@ -24,14 +23,26 @@ export type Store = {
    * the same one. Undefined: it is written when the call returns.
    */
   saveTurn(turn: StoredTurn): Promise<void> | undefined;
-  /** The items of past answers by their ids, in one query; `maxBytes` bounds their JSON in sum. */
-  findItems(tenant: Tenant, ids: readonly string[], maxBytes: number): Promise<FoundItems>;
-  findPlan(tenant: Tenant, answerId: string): Promise<Fields | undefined>;
+  /** The items of past answers by their ids; `maxBytes` bounds their JSON in sum. */
+  findItems(
+    tenant: Tenant,
+    ids: readonly string[],
+    maxBytes: number,
+    weigh: Weigh,
+  ): Promise<FoundItems>;
+  /** The plan of an answer, as JSON. */
+  findPlan(tenant: Tenant, answerId: string, weigh: Weigh): Promise<string | undefined>;
   /** The names of the upstreams that made these seals, by seal. Unknown seals are not in it. */
   findSealOwners(tenant: Tenant, seals: readonly string[]): Promise<ReadonlyMap<string, string>>;
-  findResponse(tenant: Tenant, id: string): Promise<StoredResponse | undefined>;
-  /** A response and all that it continues, in one query. */
-  loadChain(tenant: Tenant, id: string, maxBytes: number): Promise<FoundChain>;
+  findResponse(tenant: Tenant, id: string, weigh: Weigh): Promise<StoredResponse | undefined>;
+  /** A response without its items. */
+  findHead(tenant: Tenant, id: string, weigh: Weigh): Promise<ResponseHead | undefined>;
+  /** What a response itself was asked with. */
+  findInput(tenant: Tenant, id: string, weigh: Weigh): Promise<readonly StoredItem[]>;
+  /** A response and all that it continues. */
+  loadChain(tenant: Tenant, id: string, maxBytes: number, weigh: Weigh): Promise<FoundChain>;
+  /** Some of what a response was asked with, the responses before it included. */
+  listInput(tenant: Tenant, id: string, query: PageQuery, weigh: Weigh): Promise<FoundPage>;
   /** Deletes a response with its items and its plan; false if there is none. */
   deleteResponse(tenant: Tenant, id: string): Promise<boolean>;
   /** The sums of the hours from `start` until before `end`, oldest first. */
@@ -44,6 +55,29 @@ export type Store = {
   readonly limits?: SharedLimits | undefined;
   close(): Promise<void>;
 };
+
+/** Is told how many bytes are about to be loaded; throws where there is no room for them. */
+export type Weigh = (bytes: number) => void;
+
+/** Which items of a list. Work for no more of the list than these. */
+export type PageQuery = {
+  readonly limit: number;
+  readonly order: "asc" | "desc";
+  /** The id of the last item of the page before. */
+  readonly after?: string | undefined;
+};
+
+export type FoundPage =
+  | {
+      readonly type: "found";
+      readonly items: readonly StoredItem[];
+      /** Whether none is behind the last. */
+      readonly isWhole: boolean;
+    }
+  /** There is no such list. */
+  | { readonly type: "missing" }
+  /** There is nothing with the id `after` in it. */
+  | { readonly type: "unknown-after" };
 
 /** Quotas by the minute, counted for all processes together. */
 export type SharedLimits = {
@@ -119,10 +153,11 @@ export type ResponseRecord = {
   readonly origin?: string | undefined;
 };
 
-export type StoredResponse = ResponseRecord & {
-  readonly id: string;
-  readonly items: readonly StoredItem[];
-};
+export type ResponseHead = Omit<ResponseRecord, "input" | "shared"> & { readonly id: string };
+
+/** What its client is shown of it. */
+export type StoredResponse = ResponseHead &
+  Pick<ResponseRecord, "shared"> & { readonly items: readonly StoredItem[] };
 
 /** A plan is written out only where it is stored as text or asked for: few are. */
 export type StoredPlan = {
@@ -161,10 +196,12 @@ export type FoundItem = StoredItem & { readonly origin?: string | undefined };
 export type FoundChain =
   | {
       readonly type: "found";
-      /** The items of all turns before the last, input and answer, oldest first: their JSON, separated by commas. */
-      readonly before: string;
+      /** The items of all turns, input and answer, oldest first: their JSON, separated by commas, in texts that are quick to parse. */
+      readonly texts: readonly string[];
+      /** Of all texts. */
+      readonly bytes: number;
       /** The response that was asked for. */
-      readonly last: StoredResponse;
+      readonly last: ResponseHead;
     }
   | { readonly type: "missing"; readonly id: string }
   | TooLarge;

@@ -26,11 +26,31 @@ export class TextBlocks {
     );
   }
 
-  /** The text in UTF-8; to be used before the next is encoded. */
-  encode(text: string): Uint8Array {
-    // A character takes up to three bytes.
-    if (text.length * 3 > SCRATCH_BYTES) return encoder.encode(text);
-    return this.#scratch.subarray(0, encoder.encodeInto(text, this.#scratch).written);
+  /** Texts in UTF-8, and one behind them that says how many bytes each has; to be used before the next are encoded. */
+  encode(
+    texts: readonly string[],
+    headOf: (sizes: readonly number[]) => string,
+  ): { readonly bytes: Uint8Array; readonly items: number; readonly head: number } {
+    const sizes: number[] = [];
+    const pieces: Uint8Array[] = [];
+    let room = this.#scratch;
+    const add = (text: string): void => {
+      // A character takes up to three bytes.
+      const fits = text.length * 3 <= room.length;
+      const piece = fits
+        ? room.subarray(0, encoder.encodeInto(text, room).written)
+        : encoder.encode(text);
+      if (fits) room = room.subarray(piece.length);
+      sizes.push(piece.length);
+      pieces.push(piece);
+    };
+    for (const text of texts) add(text);
+    const head = sum(sizes);
+    add(headOf(sizes));
+    const length = sum(sizes);
+    const isInScratch = this.#scratch.length - room.length === length;
+    const bytes = isInScratch ? this.#scratch.subarray(0, length) : joined(pieces, length);
+    return { bytes, items: sizes[0] ?? 0, head };
   }
 
   open(): TextBlock {
@@ -93,3 +113,15 @@ export class TextBlock {
 }
 
 const empty = new Uint8Array(0);
+
+const sum = (sizes: readonly number[]): number => sizes.reduce((all, size) => all + size, 0);
+
+function joined(pieces: readonly Uint8Array[], length: number): Uint8Array {
+  const all = new Uint8Array(length);
+  let at = 0;
+  for (const piece of pieces) {
+    all.set(piece, at);
+    at += piece.length;
+  }
+  return all;
+}

@@ -9,7 +9,7 @@ export type ItemIds = {
 };
 
 const GROUP_LENGTH = 20;
-const ID = new RegExp(`^[a-z]+_([a-z2-7]{${GROUP_LENGTH}})[0-9]{4,}$`);
+const ID = new RegExp(`^[a-z]+_([a-z2-7]{${GROUP_LENGTH}})([0-9]{4,})$`);
 
 /**
  * Ids that nobody can guess, and that begin alike: side by side in the index of a
@@ -21,8 +21,16 @@ export function itemIds(newId: NewId): ItemIds {
   return { group, next: (prefix) => `${prefix}_${group}${String(count++).padStart(4, "0")}` };
 }
 
+/** The group that an id was made in, and which of them it is; undefined for other ids. */
+export function madeId(
+  id: string,
+): { readonly group: string; readonly number: number } | undefined {
+  const [, group, number] = ID.exec(id) ?? [];
+  return group === undefined ? undefined : { group, number: Number(number) };
+}
+
 /** The group that an id was made in, if it was. */
-export const groupOf = (id: string): string | undefined => ID.exec(id)?.[1];
+export const groupOf = (id: string): string | undefined => madeId(id)?.group;
 
 /** More than any id or seal has that we or a provider make. */
 export const MAX_STORED_ID = 512;

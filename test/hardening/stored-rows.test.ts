@@ -27,26 +27,3 @@ it("an item that is none, as a damaged row may hold, is left out of a list", asy
   expect([response.status, await response.json()]).toMatchObject([200, { data: [] }]);
   await gateway.close(0);
 });
-
-it.each([
-  ["that is none is left out of", "null", 200, undefined],
-  ["that is cut off is named in", '{"id":"a","ty', 500, "store.unusable"],
-])("an item %s the list of a conversation", async (_, json, status, code) => {
-  const store = new MemoryStore(systemClock);
-  const platform = nodePlatform();
-  const gateway = openGateway(parseConfig({ store: { kind: "sqlite", path: "unused" } }), {
-    ...platform,
-    runtime: { ...platform.runtime, openStore: () => store },
-  });
-  await store.conversations.createConversation({
-    tenant: LOCAL_TENANT,
-    id: "conv_1",
-    json: '{"id":"conv_1"}',
-    items: [{ id: "a", json }],
-  });
-  const asked = new Request("http://here/v1/conversations/conv_1/items");
-  const response = await gateway.fetch(asked);
-  const body = (await response.json()) as { readonly error?: { readonly code: string } };
-  expect([response.status, body.error?.code]).toEqual([status, code]);
-  await gateway.close(0);
-});

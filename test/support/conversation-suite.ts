@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Store } from "../../src/store/store.ts";
 import { stillClock } from "./still-clock.ts";
-import { item, soon, type Age, type OpenStore } from "./store-suite.ts";
+import type { Body } from "./fake-upstream.ts";
+import { describePages, free, item, soon, type Age, type OpenStore } from "./store-suite.ts";
 
 const HOUR_MS = 3_600_000;
 const roomy = { maxBytes: 100_000_000, maxAgeMs: HOUR_MS };
@@ -11,8 +12,9 @@ const itemsOf = async (
   id: string,
   tenant = "ann",
 ): Promise<string[] | string> => {
-  const found = await conversations.loadConversation(tenant, id, 1_000_000);
-  return found.type === "found" ? found.items.map((one) => one.id) : found.type;
+  const found = await conversations.loadConversation(tenant, id, 1_000_000, free);
+  if (found.type !== "found") return found.type;
+  return (JSON.parse(`[${found.texts.join(",")}]`) as Body[]).map((one) => one["id"]);
 };
 
 /** What holds for the conversations and secrets of a store of every kind. */
@@ -34,19 +36,22 @@ export function describeConversations(kind: string, open: OpenStore, age: Age): 
     it("are made, found, changed and deleted by their tenant alone", async () => {
       const { store, create, conversations } = await opened();
       await create("c", "ann", "one", "two");
-      expect(await conversations.findConversation("ann", "c")).toEqual({
+      expect(await conversations.findConversation("ann", "c", free)).toEqual({
         id: "c",
         json: '{"id":"c"}',
       });
       expect(await conversations.updateConversation("ann", "c", "{}")).toBe(true);
-      expect(await conversations.findConversation("ann", "c")).toEqual({ id: "c", json: "{}" });
+      expect(await conversations.findConversation("ann", "c", free)).toEqual({
+        id: "c",
+        json: "{}",
+      });
       expect(await itemsOf(store, "c")).toEqual(["one", "two"]);
       for (const [tenant, id] of [
         ["bob", "c"],
         ["ann", "d"],
         ["ann", "\0"],
       ] as const) {
-        expect(await conversations.findConversation(tenant, id)).toBeUndefined();
+        expect(await conversations.findConversation(tenant, id, free)).toBeUndefined();
         expect(await conversations.updateConversation(tenant, id, "{}")).toBe(false);
         expect(await conversations.addConversationItems(tenant, id, [item("x")])).toBe(false);
         expect(await conversations.deleteConversationItem(tenant, id, "one")).toBe(false);
@@ -66,13 +71,14 @@ export function describeConversations(kind: string, open: OpenStore, age: Age): 
       expect(await conversations.addConversationItems("ann", "c", many)).toBe(true);
       expect(await conversations.addConversationItems("ann", "c", [item("last")])).toBe(true);
       expect(await itemsOf(store, "c")).toEqual([...many.map(({ id }) => id), "last"]);
-      const found = await conversations.loadConversation("ann", "c", 1_000_000);
-      expect(found.type === "found" && found.items[7]).toEqual(many[7]);
+      expect(await conversations.findItem("ann", "c", "i7", free)).toBe(many[7]?.json);
       expect(await conversations.deleteConversationItem("ann", "c", "i7")).toBe(true);
       expect(await conversations.deleteConversationItem("ann", "c", "i7")).toBe(false);
       expect(await itemsOf(store, "c")).toHaveLength(50);
       expect(await itemsOf(store, "d")).toEqual(["other"]);
-      expect(await conversations.loadConversation("ann", "c", 100)).toEqual({ type: "too-large" });
+      expect(await conversations.loadConversation("ann", "c", 100, free)).toEqual({
+        type: "too-large",
+      });
       await store.close();
     });
 
@@ -98,8 +104,11 @@ export function describeConversations(kind: string, open: OpenStore, age: Age): 
       await conversations.addConversationItems("ann", "made-2", [item("x")]);
       const list = ["made-2", "made-1"].map((id) => ({ id, json: JSON.stringify({ id }) }));
       const whole = { type: "found", isWhole: true };
-      expect(await conversations.listConversations("ann", all)).toEqual({ ...whole, list });
-      expect(await conversations.listConversations("eve", all)).toEqual({ ...whole, list: [] });
+      expect(await conversations.listConversations("ann", all, free)).toEqual({ ...whole, list });
+      expect(await conversations.listConversations("eve", all, free)).toEqual({
+        ...whole,
+        list: [],
+      });
       await store.close();
     });
 
@@ -109,12 +118,16 @@ export function describeConversations(kind: string, open: OpenStore, age: Age): 
       for (const id of ids) await create(id);
       await create("conv_1");
       const page = async (order: "asc" | "desc", after?: string) => {
-        const found = await conversations.listConversations("ann", {
-          ...all,
-          limit: 10,
-          order,
-          after,
-        });
+        const found = await conversations.listConversations(
+          "ann",
+          {
+            ...all,
+            limit: 10,
+            order,
+            after,
+          },
+          free,
+        );
         return found.type === "found" ? [found.list.map(({ id }) => id), found.isWhole] : found;
       };
       expect(await page("asc")).toEqual([ids.slice(0, 10), false]);
@@ -131,11 +144,27 @@ export function describeConversations(kind: string, open: OpenStore, age: Age): 
       await store.close();
     });
 
+    it("have items that are listed by pages, of which no more is loaded than is shown", async () => {
+      const { store, create, conversations } = await opened();
+      const ids = Array.from({ length: 25 }, (_, at) => `i${at}`);
+      await create("other", "ann", "i1");
+      await create("c", "ann", ...ids);
+      await describePages(ids, (page, weigh) => conversations.listItems("ann", "c", page, weigh));
+      const page = { limit: 2, order: "asc" } as const;
+      expect(await conversations.listItems("bob", "c", page, free)).toEqual({ type: "missing" });
+      await conversations.deleteConversationItem("ann", "c", "i3");
+      const rest = await conversations.listItems("ann", "c", { ...page, after: "i2" }, free);
+      expect(rest).toMatchObject({ items: [{ id: "i4" }, { id: "i5" }] });
+      expect(await conversations.findItem("ann", "c", "i3", free)).toBeUndefined();
+      expect(await conversations.findItem("bob", "c", "i4", free)).toBeUndefined();
+      await store.close();
+    });
+
     it("are listed up to so many bytes, and one at least", async () => {
       const { store, create, conversations } = await opened();
       for (const id of ["made-1", "made-2", "made-3"]) await create(id);
       const listed = (maxBytes: number) =>
-        conversations.listConversations("ann", { ...all, maxBytes });
+        conversations.listConversations("ann", { ...all, maxBytes }, free);
       expect(await listed(1)).toMatchObject({ list: [{ id: "made-1" }], isWhole: false });
       expect(await listed(10_000)).toMatchObject({ isWhole: true });
       await store.close();

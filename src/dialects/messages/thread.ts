@@ -4,7 +4,6 @@ import { z } from "zod";
 import { jsonOf } from "../../turn/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { AskedThread, ThreadForm } from "../dialect.ts";
-import { parseExactly } from "../shared/exact-json.ts";
 import { fieldsOf, listOf } from "../shared/loose.ts";
 import { invalid, shaped } from "../shared/shape.ts";
 
@@ -31,9 +30,8 @@ export const threads: ThreadForm = {
   answerItem: (text) =>
     JSON.stringify({ role: "assistant", content: fieldsOf(jsonOf(text))?.content ?? [] }),
   wholeOf(body, { head, items }) {
-    const kept = listOf(parseExactly(`[${items}]`)) ?? [];
     const added = listOf(body.messages) ?? [];
-    return { ...withoutThread(body), ...head, messages: [...kept.filter(hasContent), ...added] };
+    return { ...withoutThread(body), ...head, messages: [...items.filter(hasContent), ...added] };
   },
   withoutThread,
 };

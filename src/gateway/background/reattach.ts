@@ -1,10 +1,10 @@
 import type { BackgroundForm, StorageForm } from "../../dialects/dialect.ts";
 import { Fault } from "../../turn/fault.ts";
 import { jsonOf } from "../../turn/json.ts";
-import { KEEP_ALIVE, STREAM_HEADERS } from "../door.ts";
-import type { FoundItem } from "../../store/store.ts";
+import { STREAM_HEADERS } from "../door.ts";
+import type { FoundItem, Weigh } from "../../store/store.ts";
 import type { RequestContext } from "../routes.ts";
-import { foundResponse, shownResponse } from "../stored-response.ts";
+import { idOf, shownResponse, standingOf } from "../stored-response.ts";
 import { pieceId } from "./runs.ts";
 
 type Forms = { readonly storage: StorageForm; readonly form: BackgroundForm };
@@ -27,17 +27,18 @@ export async function reattach(
   after: number,
 ): Promise<void> {
   const { state, tenant, exchange, requestId } = context;
-  const found = await foundResponse(context, forms.storage);
-  if (!forms.form.stateOf(found.json).isBackground)
+  const id = idOf(context);
+  const { isBackground } = await standingOf(context, forms);
+  if (!isBackground)
     throw new Fault(
       "response.not_background",
-      `Response '${found.id}' was not made in the background; retrieve it without \`stream\`.`,
+      `Response '${id}' was not made in the background; retrieve it without \`stream\`.`,
       { param: "stream" },
     );
   exchange.reply.head(200, { "x-request-id": requestId, ...STREAM_HEADERS });
-  const run = state.background.find(tenant, found.id);
+  const run = state.background.find(tenant, id);
   if (run !== undefined) return run.follow(exchange.reply, after + 1);
-  await new StoredStream(context, forms, { id: found.id, after }).send();
+  await new StoredStream(context, forms, { id, after }).send();
 }
 
 /** How often it is looked for new events of an answer that another process makes. */
@@ -54,8 +55,6 @@ class StoredStream {
   /** The number of the last event that was sent. */
   #last: number;
   #piece = 0;
-  /** When the client was last sent something. */
-  #writtenAt: number;
   #isLastSent = false;
   #isGone = false;
   #drained: Promise<void> | undefined;
@@ -70,7 +69,6 @@ class StoredStream {
     this.#forms = forms;
     this.#id = id;
     this.#last = after;
-    this.#writtenAt = context.state.clock.now();
     const { reply } = context.exchange;
     reply.onDrain(() => this.#onDrain());
     reply.onLeave(() => {
@@ -83,16 +81,13 @@ class StoredStream {
     const { exchange } = this.#context;
     try {
       while (!this.#isGone && !this.#isLastSent) {
-        const { shown, isOver } = await shownResponse(this.#context, this.#forms);
+        const { isOver } = await standingOf(this.#context, this.#forms);
         // Asked before the pieces are read: after that no process stores another.
         const isWritten = isOver && !(await this.#isMade());
         const isMore = await this.#sendPieces();
         if (isMore || this.#isLastSent) continue;
-        if (isWritten) await this.#write(this.#forms.form.lastFrame(shown, this.#last + 1));
-        else {
-          await this.#keepAlive();
-          await this.#wait();
-        }
+        if (isWritten) await this.#sendLast();
+        else await this.#wait();
       }
     } catch {
       // The head is sent: a stream without an end tells the client to take it up again.
@@ -105,10 +100,16 @@ class StoredStream {
     return state.background.isMade(tenant, this.#id);
   }
 
+  async #sendLast(): Promise<void> {
+    const shown = await shownResponse(this.#context, this.#forms);
+    await this.#write(this.#forms.form.lastFrame(shown, this.#last + 1));
+  }
+
   /** Whether there may be more. */
   async #sendPieces(): Promise<boolean> {
+    using held = this.#context.memory.beside();
     const ids = Array.from({ length: PIECES }, (_, at) => pieceId(this.#id, this.#piece + at));
-    const items = await this.#findPieces(ids);
+    const items = await this.#findPieces(ids, held.load);
     for (const id of ids) {
       const text = jsonOf(items.get(id)?.json ?? "");
       if (typeof text !== "string") return false;
@@ -119,11 +120,12 @@ class StoredStream {
   }
 
   /** Reads the pieces, or only the first if all are too large: its one event may be a whole answer. */
-  async #findPieces(ids: readonly string[]): Promise<ReadonlyMap<string, FoundItem>> {
+  async #findPieces(ids: readonly string[], weigh: Weigh): Promise<ReadonlyMap<string, FoundItem>> {
     const { state, tenant } = this.#context;
-    const found = await state.store.findItems(tenant, ids, PIECES_BYTES);
+    const found = await state.store.findItems(tenant, ids, PIECES_BYTES, weigh);
     if (found.type === "found") return found.items;
-    const first = await state.store.findItems(tenant, ids.slice(0, 1), Number.MAX_SAFE_INTEGER);
+    const one = ids.slice(0, 1);
+    const first = await state.store.findItems(tenant, one, Number.MAX_SAFE_INTEGER, weigh);
     return first.type === "found" ? first.items : new Map();
   }
 
@@ -139,21 +141,8 @@ class StoredStream {
       this.#last = number;
       out += frame;
     }
-    if (out !== "") await this.#send(out);
-  }
-
-  /** Writes before the next look if that would come too late. */
-  async #keepAlive(): Promise<void> {
-    const { clock, config } = this.#context.state;
-    const { keepalive_ms } = config.server;
-    const silentMs = clock.now() + LOOK_MS - this.#writtenAt;
-    if (keepalive_ms > 0 && silentMs > keepalive_ms) await this.#send(KEEP_ALIVE);
-  }
-
-  async #send(text: string): Promise<void> {
-    if (this.#isGone) return;
-    this.#writtenAt = this.#context.state.clock.now();
-    if (this.#context.exchange.reply.write(text)) return;
+    if (out === "" || this.#isGone) return;
+    if (this.#context.exchange.reply.write(out)) return;
     this.#drained = new Promise((resolve) => {
       this.#onDrain = resolve;
     });

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { free } from "../../../test/support/store-suite.ts";
 import { stillClock } from "../../../test/support/still-clock.ts";
 import { background as form } from "../../dialects/responses/background.ts";
 import { newId } from "../../host/platform/ids.ts";
@@ -38,7 +39,7 @@ async function two() {
   /** All pieces of its events that are stored. */
   const stored = async (): Promise<string[]> => {
     const ids = Array.from({ length: 300 }, (_, at) => pieceId("resp_1", at));
-    const found = await store.findItems("ann", ids, 500 * MB);
+    const found = await store.findItems("ann", ids, 500 * MB, free);
     const texts = found.type === "found" ? [...found.items.values()] : [];
     return texts.map(({ json }) => JSON.parse(json) as string);
   };

@@ -5,7 +5,7 @@ import { Fault } from "../../turn/fault.ts";
 import { runTurn, type Job } from "../turn-run.ts";
 import { STREAM_HEADERS } from "../door.ts";
 import type { RequestContext } from "../routes.ts";
-import { sendJsonText } from "../send-json.ts";
+import { sendPieces } from "../send-json.ts";
 import type { BackgroundRun } from "./run.ts";
 
 /** Makes an answer while nobody waits: it is stored that it has begun, and its client is told so, or follows it. */
@@ -43,7 +43,7 @@ export async function startInBackground(
     await state.store.deleteResponse(tenant, id);
     return context.refuse(refusal);
   }
-  if (!job.turn.stream) return sendJsonText(context, begun.shown);
+  if (!job.turn.stream) return sendPieces(context, [begun.shown]);
   exchange.reply.head(200, { ...job.headers(undefined), ...STREAM_HEADERS });
   run.follow(exchange.reply, 0);
 }

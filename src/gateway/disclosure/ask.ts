@@ -6,7 +6,7 @@ import type { Decision } from "../../turn/decision.ts";
 import { clientName } from "../../turn/names.ts";
 import { itemPlace } from "../../turn/path.ts";
 import type { Item, Message, Tool, Turn } from "../../turn/turn.ts";
-import { utf8Length } from "../utf8-length.ts";
+import { utf8Length } from "../../turn/utf8-length.ts";
 import { toolBytes } from "./bytes.ts";
 import type { Folded } from "./folded.ts";
 import type { LogEntry } from "./log.ts";

@@ -1,6 +1,6 @@
 import { memoizeByIdentity } from "../../turn/memoize.ts";
 import type { Callable, Tool } from "../../turn/turn.ts";
-import { utf8Length } from "../utf8-length.ts";
+import { utf8Length } from "../../turn/utf8-length.ts";
 
 /** The declaration of one tool as it is sent, but for what only its dialect adds. */
 function definitionOf(tool: Callable): unknown {

@@ -1,5 +1,3 @@
-export const turns = (count: number): string => `${count} ${count === 1 ? "turn" : "turns"}`;
-
 /** How many turns were recorded, in one line for people. */
 export function recordedLine(counts: {
   readonly written: number;
@@ -8,5 +6,5 @@ export function recordedLine(counts: {
 }): string {
   const { written, missed, folder } = counts;
   const rest = missed === 0 ? "" : `; ${missed} could not be written`;
-  return `${turns(written)} recorded in ${folder}${rest}.`;
+  return `${written} ${written === 1 ? "turn" : "turns"} recorded in ${folder}${rest}.`;
 }

@@ -1,12 +1,11 @@
 /** What is wrong with the configuration, as the process that runs the gateway reads it. */
 
-import { statSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import type { Config } from "../../gateway/config.ts";
 import { findingLine, readConfigFile } from "../config/config-file.ts";
 import { loadConfig } from "../config/load.ts";
 import { keysText } from "../config/providers.ts";
-import { LONGEST, type Origin } from "../config/sources.ts";
-import { readText } from "../platform/careful-files.ts";
+import type { Origin } from "../config/sources.ts";
 import { append } from "../../turn/append.ts";
 import { isFields } from "../../turn/json.ts";
 import type { Check } from "../../console/wire-checks.ts";
@@ -121,9 +120,9 @@ function takenUp(file: string, config: Config | undefined, running: Config): Che
 
 function readable(file: string): string | undefined {
   try {
-    return readText(file, { limit: LONGEST });
+    return readFileSync(file, "utf8");
   } catch {
-    return undefined; // The loader has told why, or it is a pipe and was read.
+    return undefined; // The loader has told why.
   }
 }
 

@@ -2,19 +2,17 @@
 
 import type { Sql } from "postgres";
 import { conversationBytes, conversationItemsBytes } from "../conversation-bytes.ts";
-import {
-  KIND_LENGTH,
-  type FoundConversation,
-  type FoundList,
-  type NewConversation,
-  type StoredConversation,
-} from "../conversations.ts";
+import { KIND_LENGTH, type NewConversation } from "../conversations.ts";
 import type {
   AddItemsQuery,
   ConversationItemQuery,
+  ConversationPlace,
+  FindConversationQuery,
+  FindItemQuery,
+  FoundPlaces,
   IdQuery,
   ListConversationsQuery,
-  LoadConversationQuery,
+  RowSize,
   SecretQuery,
   UpdateConversationQuery,
 } from "../database.ts";
@@ -64,19 +62,22 @@ export async function createConversation(
 
 export async function findConversation(
   sql: Sql,
-  { tenant, id }: IdQuery,
-): Promise<StoredConversation | undefined> {
-  const text = `SELECT json FROM patchbay.conversations WHERE ${own}`;
+  { tenant, id, adds }: FindConversationQuery,
+): Promise<ConversationPlace | undefined> {
+  const sum = `(SELECT coalesce(sum(bytes), 0)::float8 FROM patchbay.conversation_items
+    WHERE tenant = $1 AND conversation = $2)`;
+  const text = `SELECT octet_length(json)::float8 AS bytes, ${adds === undefined ? "0" : sum} AS "itemBytes"
+    FROM patchbay.conversations WHERE ${own}`;
   const [row] = await ask(sql, text, [tenant, id]);
-  return row === undefined ? undefined : { id, json: String(row["json"]) };
+  return row as ConversationPlace | undefined;
 }
 
 /** One more is looked for than are given, to know whether there is one. */
 const listSql = (bound: ">" | "<", order: "ASC" | "DESC"): string => `
-SELECT id, CASE WHEN is_given THEN json END AS json, is_given FROM (
-  SELECT seq, id, json, n <= $4::text::bigint AND before < $5::text::bigint AS is_given FROM (
-    SELECT seq, id, json, row_number() OVER page AS n, sum(bytes) OVER page - bytes AS before FROM (
-      SELECT seq, id, json, bytes FROM patchbay.conversations
+SELECT id, bytes::float8, is_given FROM (
+  SELECT seq, id, bytes, n <= $4::text::bigint AND before < $5::text::bigint AS is_given FROM (
+    SELECT seq, id, bytes, row_number() OVER page AS n, sum(bytes) OVER page - bytes AS before FROM (
+      SELECT seq, id, octet_length(json) AS bytes FROM patchbay.conversations
       WHERE tenant = $1 AND left(id, ${KIND_LENGTH}) = left($2, ${KIND_LENGTH}) AND starts_with(id, $2)
         AND seq ${bound} $3::text::bigint
       ORDER BY seq ${order} LIMIT $4::text::bigint + 1
@@ -89,7 +90,7 @@ const ends = { asc: "0", desc: "9223372036854775807" };
 export async function listConversations(
   sql: Sql,
   { tenant, prefix, order, after, limit, maxBytes }: ListConversationsQuery,
-): Promise<FoundList> {
+): Promise<FoundPlaces> {
   let start = ends[order];
   if (after !== undefined) {
     const text = `SELECT seq FROM patchbay.conversations WHERE ${own}`;
@@ -100,7 +101,7 @@ export async function listConversations(
   const values = [tenant, prefix, start, limit, maxBytes];
   const rows = await ask(sql, listing[order], values);
   const given = rows.filter((row) => row["is_given"] === true);
-  const list = given.map((row) => ({ id: String(row["id"]), json: String(row["json"]) }));
+  const list = given.map((row) => ({ id: String(row["id"]), bytes: Number(row["bytes"]) }));
   return { type: "found", list, isWhole: list.length === rows.length };
 }
 
@@ -137,29 +138,16 @@ export async function addConversationItems(
   return (await ask(sql, text, [...values, ...itemArrays(items)])).length > 0;
 }
 
-const loadSql = `
-WITH found AS (SELECT json AS head FROM patchbay.conversations WHERE ${own}),
-  size AS MATERIALIZED (
-    SELECT coalesce(sum(bytes), 0)::float8 AS size FROM patchbay.conversation_items
-    WHERE tenant = $1 AND conversation = $2
-  )
-SELECT head, size, item.id, item.json FROM found CROSS JOIN size
-LEFT JOIN patchbay.conversation_items AS item
-  ON item.tenant = $1 AND item.conversation = $2 AND size <= $3::text::float8
-ORDER BY item.seq`;
-
-export async function loadConversation(
+export async function findConversationItem(
   sql: Sql,
-  { tenant, id, maxBytes }: LoadConversationQuery,
-): Promise<FoundConversation> {
-  const rows = await ask(sql, loadSql, [tenant, id, maxBytes]);
-  const [first] = rows;
-  if (first === undefined) return { type: "missing" };
-  if (Number(first["size"]) > maxBytes) return { type: "too-large" };
-  const items = rows.flatMap((row) =>
-    typeof row["id"] === "string" ? [{ id: row["id"], json: String(row["json"]) }] : [],
-  );
-  return { type: "found", id, json: String(first["head"]), items };
+  { tenant, id, item, order }: FindItemQuery,
+): Promise<RowSize | undefined> {
+  const text = `SELECT seq::float8 AS place, bytes::float8 FROM patchbay.conversation_items
+    WHERE tenant = $1 AND conversation = $2 AND id = $3
+      AND EXISTS (SELECT FROM patchbay.conversations WHERE ${own})
+    ORDER BY seq ${order === "asc" ? "ASC" : "DESC"} LIMIT 1`;
+  const [row] = await ask(sql, text, [tenant, id, item]);
+  return row as RowSize | undefined;
 }
 
 export async function deleteConversationItem(

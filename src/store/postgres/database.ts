@@ -10,8 +10,8 @@ import {
   createConversation,
   deleteConversationItem,
   findConversation,
+  findConversationItem,
   listConversations,
-  loadConversation,
   secret,
   updateConversation,
 } from "./conversations.ts";
@@ -26,11 +26,15 @@ import {
 } from "./leases.ts";
 import { isWrittenAlready } from "./errors.ts";
 import {
+  findBefore,
+  findChainItem,
   findItems,
   findPlan,
   findResponse,
   findSealOwners,
-  loadChain,
+  read,
+  segmentTurns,
+  sizes,
   sumUsage,
 } from "./reading.ts";
 import { spend } from "./rate-limits.ts";
@@ -60,7 +64,11 @@ export function openPostgres(url: string, clock: Clock): Database {
     findPlan: asking(findPlan),
     findSealOwners: asking(findSealOwners),
     findResponse: asking(findResponse),
-    loadChain: asking(loadChain),
+    findBefore: asking(findBefore),
+    findChainItem: asking(findChainItem),
+    segmentTurns: asking(segmentTurns),
+    sizes: asking(sizes),
+    read: asking(read),
     deleteResponse: asking(deleteResponse),
     spend: asking(spend),
     sumUsage: asking(sumUsage),
@@ -71,7 +79,7 @@ export function openPostgres(url: string, clock: Clock): Database {
     findConversation: asking(findConversation),
     updateConversation: asking(updateConversation),
     deleteConversation: asking(deleteConversation),
-    loadConversation: asking(loadConversation),
+    findConversationItem: asking(findConversationItem),
     deleteConversationItem: asking(deleteConversationItem),
     takeLease: asking(takeLease),
     renewLease: asking(renewLease),

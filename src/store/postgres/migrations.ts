@@ -153,6 +153,8 @@ CREATE TABLE patchbay.leases (
 ALTER TABLE patchbay.turns ADD COLUMN kept_for text;
 CREATE INDEX turns_by_conversation ON patchbay.turns (tenant, kept_for) WHERE kept_for IS NOT NULL;
 `,
+  // From here on the items of a group are several rows, of which an older version would find none.
+  "ALTER TABLE patchbay.turns ADD COLUMN input_rows integer",
 ];
 
 /** The advisory lock of those who bring the schema on: "Patchbay" in ASCII. */

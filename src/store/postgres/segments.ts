@@ -17,7 +17,7 @@ export const newest = (id: string): string =>
   `SELECT * FROM patchbay.turns WHERE tenant = $1 AND stored AND answer_id = ${id} ORDER BY seq DESC LIMIT 1`;
 
 /** The items of a turn, as JSON separated by commas. */
-export const itemsTextSql = (seq: string): string =>
+const itemsTextSql = (seq: string): string =>
   `(SELECT string_agg(json, ',' ORDER BY place) FROM patchbay.parts WHERE turn = ${seq} AND place >= ${FIRST_ITEM_PLACE})`;
 
 /** Behind which turn of the database a turn of a batch stands, and how many without a segment follow that one. */

@@ -33,6 +33,7 @@ const turnColumns: Columns = {
   shared: "text",
   plan_shared: "text",
   kept_for: "text",
+  input_rows: "integer",
 };
 const partColumns: Columns = {
   n: "integer",
@@ -111,6 +112,7 @@ function turnRow(n: number, turn: TurnRecord, tail: Tail | undefined): Cell[] {
     turn.shared?.digest ?? null,
     turn.planShared?.digest ?? null,
     turn.keptFor,
+    turn.inputRows,
   ];
 }
 
@@ -148,7 +150,7 @@ WITH batch AS (
       SELECT CASE WHEN before.segment IS NULL THEN before.tail ELSE 0 END FROM patchbay.turns AS before
       WHERE before.tenant = turn.tenant AND before.stored AND before.answer_id = turn.behind
       ORDER BY before.seq DESC LIMIT 1
-    ), 0) END, NULL, NULL, shared, plan_shared, kept_for
+    ), 0) END, NULL, NULL, shared, plan_shared, kept_for, input_rows
   FROM turn
 ), shared AS (
   INSERT INTO patchbay.shared_texts AS old

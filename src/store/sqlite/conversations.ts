@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { conversationBytes, conversationItemsBytes } from "../conversation-bytes.ts";
-import { KIND_LENGTH, type FoundConversation, type FoundList } from "../conversations.ts";
-import type { ConversationOperations } from "../database.ts";
+import { KIND_LENGTH } from "../conversations.ts";
+import type { ConversationOperations, FoundPlaces, RowSize } from "../database.ts";
 import { fairShares } from "../fair-share.ts";
 import type { Tenant } from "../../turn/tenant.ts";
 import type { ConversationEntry, StoredItem } from "../store.ts";
@@ -21,7 +21,10 @@ export function sqliteConversations(
   const insert = database.prepare(
     "INSERT INTO conversations (tenant, id, at, json, bytes) VALUES (?, ?, ?, ?, ?)",
   );
-  const find = database.prepare("SELECT seq, json FROM conversations WHERE tenant = ? AND id = ?");
+  const find = database.prepare("SELECT seq FROM conversations WHERE tenant = ? AND id = ?");
+  const size = database.prepare(
+    "SELECT seq, octet_length(json) AS bytes FROM conversations WHERE tenant = ? AND id = ?",
+  );
   const update = database.prepare("UPDATE conversations SET json = ? WHERE seq = ?");
   const { addItems, touch, ...parts } = itemStatements(database);
   const seqOf = ({ tenant, id }: Key): number | undefined => {
@@ -44,9 +47,11 @@ export function sqliteConversations(
         addItems(seq, items);
         touch.run(conversationItemsBytes(items), at, seq);
       }),
-    findConversation({ tenant, id }) {
-      const row = find.get(tenant, id);
-      return row === undefined ? undefined : { id, json: String(row["json"]) };
+    findConversation({ adds, ...key }) {
+      const row = size.get(key.tenant, key.id);
+      if (row === undefined) return undefined;
+      const items = adds === undefined ? undefined : parts.size.get(Number(row["seq"]));
+      return { bytes: Number(row["bytes"]), itemBytes: Number(items?.["size"] ?? 0) };
     },
     updateConversation: ({ json, ...key }) => change(key, (seq) => void update.run(json, seq)),
     addConversationItems: ({ items, ...key }) =>
@@ -54,13 +59,9 @@ export function sqliteConversations(
         addItems(seq, items);
         touch.run(conversationItemsBytes(items), timeOf(), seq);
       }),
-    loadConversation({ tenant, id, maxBytes }): FoundConversation {
-      const row = find.get(tenant, id);
-      if (row === undefined) return { type: "missing" };
-      const seq = Number(row["seq"]);
-      if (Number(parts.size.get(seq)?.["size"] ?? 0) > maxBytes) return { type: "too-large" };
-      const items = parts.load.all(seq).map(itemOf);
-      return { type: "found", id, json: String(row["json"]), items };
+    findConversationItem({ item, order, ...key }) {
+      const seq = seqOf(key);
+      return seq === undefined ? undefined : (parts[order].get(seq, item) as RowSize | undefined);
     },
     deleteConversationItem: ({ item, ...key }) =>
       change(key, (seq) => Number(parts.remove.run(seq, item).changes) > 0),
@@ -74,23 +75,23 @@ function lister(
   seqOf: (key: Key) => number | undefined,
 ): ConversationOperations["listConversations"] {
   const prepared = (bound: ">" | "<", order: "ASC" | "DESC") =>
-    database.prepare(`SELECT id, json, bytes FROM conversations
+    database.prepare(`SELECT id, octet_length(json) AS bytes FROM conversations
     WHERE tenant = ?1 AND substr(id, 1, ${KIND_LENGTH}) = substr(?2, 1, ${KIND_LENGTH}) AND seq ${bound} ?3
       AND substr(id, 1, length(?2)) = ?2 ORDER BY seq ${order}`);
   const rising = prepared(">", "ASC");
   const falling = prepared("<", "DESC");
-  return ({ tenant, prefix, order, after, limit, maxBytes }): FoundList => {
+  return ({ tenant, prefix, order, after, limit, maxBytes }): FoundPlaces => {
     const first = order === "asc" ? 0 : Number.MAX_SAFE_INTEGER;
     const start = after === undefined ? first : seqOf({ tenant, id: after });
     if (start === undefined) return { type: "missing" };
-    const list: StoredItem[] = [];
-    let bytes = 0;
+    const list: { readonly id: string; readonly bytes: number }[] = [];
+    let sum = 0;
     // Read row by row: what is behind the last is never looked at.
     for (const row of (order === "asc" ? rising : falling).iterate(tenant, prefix, start)) {
-      if (list.length === limit || bytes >= maxBytes)
-        return { type: "found", list, isWhole: false };
-      bytes += Number(row["bytes"]);
-      list.push(itemOf(row));
+      if (list.length === limit || sum >= maxBytes) return { type: "found", list, isWhole: false };
+      const bytes = Number(row["bytes"]);
+      sum += bytes;
+      list.push({ id: String(row["id"]), bytes });
     }
     return { type: "found", list, isWhole: true };
   };
@@ -125,10 +126,8 @@ function secrets(database: DatabaseSync): Pick<ConversationOperations, "secret">
   };
 }
 
-const itemOf = (row: Record<string, unknown>): StoredItem => ({
-  id: String(row["id"]),
-  json: String(row["json"]),
-});
+const itemPlace = (order: "ASC" | "DESC"): string =>
+  `SELECT seq AS place, bytes FROM conversation_items WHERE conversation = ? AND id = ? ORDER BY seq ${order} LIMIT 1`;
 
 function itemStatements(database: DatabaseSync) {
   const insertItem = database.prepare(
@@ -144,9 +143,8 @@ function itemStatements(database: DatabaseSync) {
     size: database.prepare(
       "SELECT sum(bytes) AS size FROM conversation_items WHERE conversation = ?",
     ),
-    load: database.prepare(
-      "SELECT id, json FROM conversation_items WHERE conversation = ? ORDER BY seq",
-    ),
+    asc: database.prepare(itemPlace("ASC")),
+    desc: database.prepare(itemPlace("DESC")),
     remove: database.prepare("DELETE FROM conversation_items WHERE conversation = ? AND id = ?"),
   };
 }

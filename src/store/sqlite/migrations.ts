@@ -147,6 +147,8 @@ CREATE TABLE leases (
 ALTER TABLE turns ADD COLUMN kept_for TEXT;
 CREATE INDEX turns_by_conversation ON turns (tenant, kept_for) WHERE kept_for IS NOT NULL;
 `,
+  // From here on the items of a group are several rows, of which an older version would find none.
+  "ALTER TABLE turns ADD COLUMN input_rows INTEGER",
 ];
 
 /** Marks a file as ours: "PBay". */

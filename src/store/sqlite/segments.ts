@@ -18,7 +18,7 @@ export const PARTS = 2 ** 20;
 export const NEWEST = "SELECT max(seq) FROM turns WHERE tenant = ?1 AND stored = 1 AND answer_id =";
 
 /** The items of a turn, as JSON separated by commas. */
-export const itemsTextSql = (seq: string): string =>
+const itemsTextSql = (seq: string): string =>
   `(SELECT group_concat(json, ',' ORDER BY part) FROM parts
     WHERE part BETWEEN ${seq} * ${PARTS} + ${FIRST_ITEM_PLACE} AND ${seq} * ${PARTS} + ${PARTS - 1})`;
 

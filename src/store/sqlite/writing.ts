@@ -14,8 +14,8 @@ import { batchUsage, MODELS_KEPT, OTHER, usageColumn, usageCounts } from "../usa
 export function sqliteWriting(database: DatabaseSync, clock: HostClock): Pick<Operations, "write"> {
   const timeOf = rowTime(database, clock);
   const insertTurn = database.prepare(
-    `INSERT INTO turns (tenant, at, answer_id, previous, stored, inputs, item_bytes, bytes, plan_bytes, origin, tail, shared, plan_shared, kept_for)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO turns (tenant, at, answer_id, previous, stored, inputs, item_bytes, bytes, plan_bytes, origin, tail, shared, plan_shared, kept_for, input_rows)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const insertPart = database.prepare(
     "INSERT INTO parts (part, tenant, id, bytes, json) VALUES (?, ?, ?, ?, ?)",
@@ -35,7 +35,8 @@ export function sqliteWriting(database: DatabaseSync, clock: HostClock): Pick<Op
     const head = [tenant, at, answerId, turn.previous, stored];
     const tail = stored === 1 ? segments.tailBehind(tenant, turn.previous, turn.itemBytes) : 0;
     const shared = [turn.shared?.digest ?? null, turn.planShared?.digest ?? null];
-    const row = insertTurn.run(...head, ...sizes, turn.origin, tail, ...shared, turn.keptFor);
+    const last = [turn.keptFor, turn.inputRows];
+    const row = insertTurn.run(...head, ...sizes, turn.origin, tail, ...shared, ...last);
     const seq = Number(row.lastInsertRowid);
     const first = seq * PARTS;
     if (plan !== null) insertPart.run(first + PLAN_PLACE, null, null, plan.length, plan);

@@ -13,9 +13,6 @@ export type Target = {
   readonly timeoutMs: number;
 };
 
-/** No gateway answers at an address. */
-export class Unreachable extends Fault {}
-
 /** The first model the gateway lists. */
 export async function firstModel(target: Target): Promise<string> {
   const response = await reach(target, "/v1/models", { method: "GET" });
@@ -115,8 +112,7 @@ async function reach(target: Target, path: string, init: RequestInit): Promise<R
     const remedy = isTimeout(error)
       ? "wait longer with `--timeout`, or see what keeps its upstream"
       : "start it with `patchbay serve`, or check `--url`";
-    const message = `Nothing answers at ${url}${path} (${reason}); ${remedy}.`;
-    throw new Unreachable("request.invalid", message, {}, error);
+    throw stop(`Nothing answers at ${url}${path} (${reason}); ${remedy}.`, error);
   }
 }
 
