@@ -10,11 +10,12 @@ import { answers } from "./campaigns/answers.ts";
 import { bundles } from "./campaigns/bundles.ts";
 import { codex } from "./campaigns/codex.ts";
 import { configurations } from "./campaigns/configurations.ts";
+import { folders } from "./campaigns/folders.ts";
 import { requests } from "./campaigns/requests.ts";
 import { rows } from "./campaigns/rows.ts";
 import { seals } from "./campaigns/seals.ts";
 
-const campaigns = { requests, answers, configurations, codex, rows, seals, bundles };
+const campaigns = { requests, answers, configurations, codex, rows, seals, bundles, folders };
 
 const { values, positionals } = parseArgs({
   options: {
