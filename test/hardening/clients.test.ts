@@ -1,9 +1,13 @@
 import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { chunk } from "../support/fake-model.ts";
-import { fakeUpstream, hang, sse } from "../support/fake-upstream.ts";
+import { fakeUpstream, hang, json, sse } from "../support/fake-upstream.ts";
 import { loopback, until } from "../support/loopback.ts";
 import { onto, serve } from "../support/serve.ts";
 
@@ -187,4 +191,77 @@ it("one tenant's streams that nobody reads leave connections for the others", as
   expect(await refused?.json()).toMatchObject({ error: { code: "upstream.busy" } });
   expect(await (await post("key-of-bob", "short")).text()).toContain("[DONE]");
   for (const { status, body } of all) if (status === 200) await body?.cancel();
+});
+
+/** A request of each door with a picture and a file at an address. */
+const withAddress: Readonly<Record<string, (address: string) => object>> = {
+  "/v1/chat/completions": (address) => ({
+    messages: [
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "Hi" },
+          { type: "image_url", image_url: { url: address } },
+        ],
+      },
+    ],
+  }),
+  "/v1/responses": (address) => ({
+    input: [
+      {
+        role: "user",
+        content: [
+          { type: "input_text", text: "Hi" },
+          { type: "input_image", image_url: address },
+          { type: "input_file", file_url: address },
+        ],
+      },
+    ],
+  }),
+  "/v1/messages": (address) => ({
+    max_tokens: 9,
+    messages: [
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "Hi" },
+          { type: "image", source: { type: "url", url: address } },
+          { type: "document", source: { type: "url", url: address } },
+        ],
+      },
+    ],
+  }),
+};
+
+describe("addresses that a request names", () => {
+  const dialects = ["chat", "responses", "messages"] as const;
+  const pairs = Object.keys(withAddress).flatMap((door) =>
+    dialects.map((dialect) => ({ door, dialect })),
+  );
+
+  it.each(pairs)("are neither fetched nor read: $door on $dialect", async ({ door, dialect }) => {
+    const folder = mkdtempSync(join(tmpdir(), "patchbay-address-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const file = join(folder, "secret.png");
+    writeFileSync(file, "canary-file");
+    await using other = await fakeUpstream(() => sse("canary-page"));
+    await using upstream = await fakeUpstream(() => json({ error: { message: "No." } }, 400));
+    await using served = await serve(onto(dialect, upstream.url));
+    const sent: string[] = [];
+    for (const address of [`${other.url}/picture.png`, pathToFileURL(file).href, file]) {
+      const response = await fetch(served.url + door, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ model: "m", ...withAddress[door]?.(address) }),
+      });
+      sent.push(await response.text());
+    }
+    expect(upstream.requests.length).toBeGreaterThan(0);
+    const all = JSON.stringify([sent, upstream.requests]);
+    for (const words of ["canary-file", "canary-page"]) {
+      expect(all).not.toContain(words);
+      expect(all).not.toContain(Buffer.from(words).toString("base64"));
+    }
+    expect(other.requests).toEqual([]);
+  });
 });

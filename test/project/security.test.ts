@@ -60,10 +60,33 @@ describe("the limits in docs/security.md", () => {
     const known = [...Object.keys(server), "bodies_limit", "turns_limit"];
     for (const name of named) expect(known).toContain(name);
   });
+});
 
-  it("name tests that there are", () => {
-    const named = [...page.matchAll(/`(test\/[\w./-]+)`/g)].map(([, path = ""]) => path);
-    expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+/** Titles in a test file: texts that are followed by a function, in one line or two. */
+function titlesIn(file: string): readonly string[] {
+  const text = readFileSync(join(root, file), "utf8");
+  const title = /(["`])([^\n]+?)\1,\s*(?:\{[^}]*\},\s*)?(?:async\b|\(|\w+ =>)/g;
+  return [...text.matchAll(title)].map(([, , words = ""]) => words);
+}
+
+describe("the table of docs/security.md", () => {
+  const table = page.slice(page.indexOf("| asset |"), page.indexOf("\n## Limits"));
+  const lines = table.split("\n").filter((line) => /^\| [^*]/.test(line));
+  const named = [...table.matchAll(/`((?:src|test)\/[\w./-]+)`: `([^`]+)`/g)];
+
+  it("names a test in each line", () => {
+    expect(lines.length).toBeGreaterThan(30);
+    const bare = lines.slice(1).filter((line) => !/\.test\.ts`: `/.test(line));
+    expect(bare).toEqual([]);
+  });
+
+  it("names tests that exist", () => {
+    expect(named).toHaveLength(table.split(".test.ts`").length - 1);
+    const missing = named.filter(([, file = "", title = ""]) => {
+      const titles = existsSync(join(root, file)) ? titlesIn(file) : [];
+      return !titles.some((one) => one.includes(title));
+    });
+    expect(missing.map(([place]) => place)).toEqual([]);
   });
 });
 
