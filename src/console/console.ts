@@ -6,7 +6,7 @@ import { version } from "../upstreams/version.ts";
 import { Feed } from "./feed.ts";
 import { Notices } from "./notices.ts";
 import { sendConsoleJson, type ConsoleRequest, type ConsoleRoute } from "./route.ts";
-import { recentProblems } from "./recent-problems.ts";
+import { recentProblems, storeAbsence } from "./recent-problems.ts";
 import type { Status } from "./wire.ts";
 
 /** What the host knows of the process that runs the gateway. */
@@ -23,11 +23,13 @@ export type ConsoleOptions = {
   readonly clock: Clock;
   /** What is recorded just now; not given where nothing can be. */
   readonly recording?: (() => NonNullable<Status["recording"]>) | undefined;
+  /** The changed configuration file that cannot be used, if there is one. */
+  readonly rejected?: (() => Status["rejected"]) | undefined;
 };
 
 export function openConsole(
   gateway: Gateway,
-  { details, clock, recording }: ConsoleOptions,
+  { details, clock, recording, rejected }: ConsoleOptions,
 ): Console {
   const notices = new Notices(() => clock.date());
   const feed = new Feed({ gateway, notices, clock });
@@ -41,8 +43,9 @@ export function openConsole(
       ...details,
       upstreams: [...upstreams],
       models: Object.fromEntries(Object.entries(models).map(([name, to]) => [name, [...to]])),
-      store,
+      store: { ...store, ...storeAbsence(notices) },
       ...others,
+      rejected: rejected?.(),
       recording: recording?.(),
       kept: gateway.recent.count,
       turns: gateway.recent.last,

@@ -1,5 +1,5 @@
 import { reasonWords } from "../turn/failure-reason.ts";
-import type { Happening } from "../telemetry/happening.ts";
+import type { Happening, StoreNotice } from "../telemetry/happening.ts";
 import type { RecentTurns } from "../telemetry/recent-turns.ts";
 import type { Notices } from "./notices.ts";
 import type { Status } from "./wire.ts";
@@ -40,22 +40,34 @@ export function recentProblems(
   return wrong.toSorted((a, b) => a.at - b.at);
 }
 
+/** When the store was last away, and when it was back; its problem is told apart from that. */
+export function storeAbsence(
+  notices: Pick<Notices, "since">,
+): Pick<Status["store"], "awayAt" | "backAt"> {
+  const kept = notices.since(0);
+  const latest = (event: StoreNotice["event"], before = kept.length): number =>
+    kept.findLastIndex(
+      ({ happening }, at) => at < before && happening.type === "store" && happening.event === event,
+    );
+  const back = latest("available");
+  const away = latest("unavailable");
+  if (away > back) return { awayAt: kept[away]?.at };
+  return { awayAt: kept[latest("unavailable", back)]?.at, backAt: kept[back]?.at };
+}
+
 type Told = { readonly about: string; readonly problem: string };
 
 function wrongIn(happening: Happening): Told[] {
   switch (happening.type) {
     case "unwritable":
       return [{ about: happening.setting, problem: `${happening.path} ${happening.problem}` }];
-    case "reload":
-      return happening.ok
-        ? []
-        : [{ about: "configuration", problem: `not taken up: ${happening.problems.join("; ")}` }];
     case "trouble":
       return [
         { about: "gateway", problem: `an error of its own (${happening.error}); its log has more` },
       ];
     case "store":
-      return happening.event === "available"
+      // The state of the store itself says whether it is away.
+      return happening.event === "available" || happening.event === "unavailable"
         ? []
         : [{ about: "store", problem: happening.problem ?? happening.event }];
     default:

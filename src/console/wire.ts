@@ -40,7 +40,20 @@ export const statusSchema = z.looseObject({
     kind: z.string(),
     fault: z.string().optional(),
     problem: z.string().optional(),
+    /** When it was last away, and when it was back: none while it is away. */
+    awayAt: z.number().optional(),
+    backAt: z.number().optional(),
   }),
+  /** A changed configuration that cannot be used; the running one stays in force. */
+  rejected: z
+    .looseObject({
+      file: z.string().optional(),
+      /** Each with its remedy. */
+      problems: z.array(z.string()),
+      /** When the first version that cannot be used was read. */
+      since: z.number(),
+    })
+    .optional(),
   keyed: z.boolean(),
   /** None from a gateway of an older version. */
   recording: recording.optional(),

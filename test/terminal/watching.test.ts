@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { renameSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { describe, expect, it } from "vitest";
 import type { Batch } from "../../src/console/wire.ts";
@@ -65,6 +66,51 @@ describe.skipIf(process.platform === "win32")("watching a gateway", { timeout: 1
     await terminal.serve(["--config", config]);
     const { out } = await terminal.patchbay("status");
     expect(out).toMatch(/recording +turns that fail, masked, to /);
+  });
+
+  it("tells of a changed file that it cannot use until the file is right again", async () => {
+    await using terminal = openTerminal();
+    const upstreams = "upstreams: { demo: { dialect: scripted } }\n";
+    const config = terminal.write("p.yaml", upstreams);
+    await terminal.serve(["--config", config]);
+    const status = async () => {
+      const { code, out } = await terminal.patchbay("status");
+      return `${code} ${out}`;
+    };
+    terminal.write("p.yaml", `${upstreams}server: { prot: 1 }\ntools: { strict: 5 }\n`);
+    await expect.poll(status, { timeout: 60_000 }).toMatch(/^1 [^]*WRONG/);
+    const { out } = await terminal.patchbay("status", "--json");
+    expect(JSON.parse(out)).toMatchObject([
+      { rejected: { file: config, since: expect.any(Number) } },
+    ]);
+    const [, wrong = ""] = (await status()).split("\n");
+    expect(wrong).toContain(`WRONG  configuration ${config}: rejected since `);
+    expect(wrong).toContain("the running configuration stays in force: ");
+    expect(wrong).toContain("p.yaml:2:11 server.prot: is not a known key; did you mean `port`?");
+    expect(wrong).toMatch(/ \(1 more; `patchbay check` lists them all\)$/);
+    terminal.write("p.yaml", upstreams);
+    await expect.poll(status, { timeout: 60_000 }).toMatch(/^0 /);
+  });
+
+  it("tells when a store that was away is back", async () => {
+    await using terminal = openTerminal();
+    const path = terminal.write("store.db", "x".repeat(5000));
+    const store = `store: { kind: sqlite, path: ${JSON.stringify(path)} }`;
+    const config = terminal.write(
+      "p.yaml",
+      `${store}\nupstreams: { demo: { dialect: scripted } }\n`,
+    );
+    const { url } = await terminal.serve(["--config", config]);
+    await (await ask(url)).text();
+    const away = await terminal.patchbay("status");
+    expect(away).toMatchObject({ code: 1, out: expect.stringMatching(/WRONG {2}store: /) });
+    const wrong = away.out.split("\n").filter((line) => line.includes("WRONG  store: "));
+    expect(wrong).toEqual([...new Set(wrong)]);
+    renameSync(path, `${path}.damaged`);
+    const isStored = async () => (await ask(url)).headers.get("x-patchbay-store") === null;
+    await expect.poll(isStored, { timeout: 60_000 }).toBe(true);
+    const back = await terminal.patchbay("status");
+    expect(back.out).toMatch(/\n {2}store +sqlite, back since .*; it was away since /);
   });
 
   it("ends by its codes: nobody there, misuse, something wrong", async () => {

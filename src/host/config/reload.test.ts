@@ -49,7 +49,7 @@ describe("a changed configuration", () => {
       report: (happening: Happening) => void reported.push(happening),
       note: (text: string) => void notes.push(text),
     };
-    return reloader(origin, loaded.config, gateway, log);
+    return reloader(origin, loaded.config, gateway, log).reload;
   }
 
   it("is taken up and reported", () => {

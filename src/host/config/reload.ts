@@ -1,5 +1,6 @@
 import { realpathSync, watch, type FSWatcher } from "node:fs";
 import { basename, dirname } from "node:path";
+import type { Status } from "../../console/wire.ts";
 import type { Config } from "../../gateway/config.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { Clock } from "../../turn/clock.ts";
@@ -51,18 +52,36 @@ function realPath(file: string): string {
   }
 }
 
-/** What takes up a changed file. A bad one is reported, and what runs stays. */
+/** A changed configuration that cannot be used: the running one stays in force. */
+export type Rejected = NonNullable<Status["rejected"]>;
+
+export type Reloader = {
+  /** Reads the file again and applies it if it changed. */
+  readonly reload: () => void;
+  /** Undefined if the file was fine when it was last read. */
+  readonly rejected: () => Rejected | undefined;
+};
+
+/** Applies a changed file. An invalid one is reported, and the running configuration stays. */
 export function reloader(
   origin: Origin,
   started: Config,
   gateway: Pick<Gateway, "reconfigure">,
   log: Pick<Log, "report" | "note">,
-): () => void {
+): Reloader {
   const { host, port } = started.server;
-  const refuse = (problems: readonly string[]): void =>
+  let rejected: Rejected | undefined;
+  const refuse = (problems: readonly string[]): void => {
+    const { since = Date.now() } = rejected ?? {};
+    rejected = { file: origin.file, problems: [...problems], since };
     log.report({ type: "reload", ok: false, problems });
+  };
+  const accept = (): void => {
+    rejected = undefined;
+    log.report({ type: "reload", ok: true, problems: [] });
+  };
   let running = JSON.stringify(started);
-  return () => {
+  const reload = (): void => {
     const loaded = loadConfig(origin);
     if (!loaded.ok) return refuse(loaded.findings.map(findingLine));
     const { config, blank } = loaded;
@@ -71,7 +90,10 @@ export function reloader(
       return refuse([findingLine({ file: loaded.file, path: "", message })]);
     }
     const text = JSON.stringify(config);
-    if (text === running) return;
+    if (text === running) {
+      if (rejected !== undefined) accept();
+      return;
+    }
     // The door stays where it is until a restart, so it is that door which needs the key.
     const open = bindProblem(host, config.server.keys);
     if (open !== undefined) return refuse([open]);
@@ -82,8 +104,9 @@ export function reloader(
       return refuse([error.message]);
     }
     running = text;
-    log.report({ type: "reload", ok: true, problems: [] });
+    accept();
     if (config.server.host !== host || config.server.port !== port)
       log.note("`server.host` and `server.port` hold from the next start");
   };
+  return { reload, rejected: () => rejected };
 }

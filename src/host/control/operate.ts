@@ -1,5 +1,5 @@
 import type { ConsoleRoute } from "../../console/route.ts";
-import { openConsole } from "../../console/console.ts";
+import { openConsole, type ConsoleOptions } from "../../console/console.ts";
 import { recordingRoutes } from "../../console/recording-routes.ts";
 import { systemClock } from "../platform/clock.ts";
 import type { RecordedGateway } from "../server/turn-files.ts";
@@ -18,6 +18,7 @@ type Operated = Pick<ControlOptions, "env" | "report"> & {
   readonly workers?: number | undefined;
   /** The agent that it was started for. */
   readonly agent?: string | undefined;
+  readonly rejected?: ConsoleOptions["rejected"];
   /** What else can be asked of it. */
   readonly routes?: readonly ConsoleRoute[] | undefined;
 };
@@ -25,12 +26,12 @@ type Operated = Pick<ControlOptions, "env" | "report"> & {
 /** Opens the console of a gateway on a private socket. */
 export async function operate(
   gateway: RecordedGateway,
-  { url, files, keys, group, workers, agent, env, report, routes: more = [] }: Operated,
+  { url, files, keys, group, workers, agent, env, report, rejected, routes: more = [] }: Operated,
 ): Promise<Control> {
   const startedAt = Date.now();
   const details = { pid: process.pid, url, startedAt, files: [...files], keys: { ...keys } };
   const recording = () => ({ ...gateway.recorder.state() });
-  const opened = openConsole(gateway, { details, clock: systemClock, recording });
+  const opened = openConsole(gateway, { details, clock: systemClock, recording, rejected });
   const routes = [...opened.routes, ...recordingRoutes(gateway.recorder), ...more];
   const entry = { url, startedAt, group, workers, agent };
   const control = await openControl({ routes, env, report, details: entry });

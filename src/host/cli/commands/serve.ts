@@ -81,6 +81,7 @@ async function start(options: ServeOptions): Promise<void> {
   keepServing(log);
   gateway.start();
   const { files, keys } = loaded;
+  const { reload, rejected } = reloader(loaded.again, config, gateway, log);
   const group = isWorker() ? process.ppid : process.pid;
   const control = await operate(gateway, {
     url: server.url,
@@ -90,6 +91,7 @@ async function start(options: ServeOptions): Promise<void> {
     workers,
     env,
     report: log.report,
+    rejected,
     routes: doctorRoutes(gateway, loaded.again),
   });
   if (control.problem !== undefined) printError(control.problem);
@@ -98,11 +100,10 @@ async function start(options: ServeOptions): Promise<void> {
   // A terminal sends this to all processes, and the first of them passes it on.
   process.on("SIGINT", isWorker() ? () => {} : stop.heed);
   if (parent !== undefined) stopWithParent(stop, parent);
-  const takeUp = reloader(loaded.again, config, gateway, log);
-  for (const path of watchedFiles(loaded)) watchFile(path, systemClock, takeUp);
+  for (const path of watchedFiles(loaded)) watchFile(path, systemClock, reload);
   // At a terminal it says that the terminal is gone; a service is told so that its file has changed.
   const isService = ![0, 1, 2].some(isatty);
-  process.on("SIGHUP", isService ? takeUp : stop.heed);
+  process.on("SIGHUP", isService ? reload : stop.heed);
   if (!isWorker()) say(server.url);
 }
 

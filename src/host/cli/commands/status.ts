@@ -100,15 +100,36 @@ const together = (a: Status, b: Status): Status => ({
   turns: a.turns + b.turns,
   watchers: a.watchers + b.watchers,
   wrong: [...a.wrong, ...b.wrong],
+  rejected: a.rejected ?? b.rejected,
+  store: a.store.problem === undefined && b.store.problem !== undefined ? b.store : a.store,
 });
 
-const problemsOf = ({ upstreams, store, wrong }: Status): StatusProblem[] => [
+const problemsOf = ({ upstreams, store, wrong, rejected }: Status): StatusProblem[] => [
+  ...rejectedProblem(rejected),
   ...upstreams.flatMap(({ name, fault, problem = fault }) =>
     problem === undefined ? [] : { about: `upstream ${name}`, problem },
   ),
   ...(store.problem === undefined ? [] : [{ about: "store", problem: store.problem }]),
   ...wrong.map(({ about, problem }) => ({ about, problem })),
 ];
+
+function rejectedProblem(rejected: Status["rejected"]): StatusProblem[] {
+  if (rejected === undefined) return [];
+  const { file, since, problems } = rejected;
+  const [first = "it cannot be used", ...others] = problems;
+  const more =
+    others.length === 0 ? "" : ` (${others.length} more; \`patchbay check\` lists them all)`;
+  const problem = `rejected since ${dateText(since)}, and the running configuration stays in force: ${first}${more}`;
+  return [{ about: `configuration${file === undefined ? "" : ` ${file}`}`, problem }];
+}
+
+const dateText = (at: number): string => new Date(at).toLocaleString();
+
+/** Its kind and, after an absence, since when it can be used again. */
+function storeText({ kind, awayAt, backAt }: Status["store"]): string {
+  if (awayAt === undefined || backAt === undefined) return kind;
+  return `${kind}, back since ${dateText(backAt)}; it was away since ${dateText(awayAt)}`;
+}
 
 /** Of one gateway, problems first. */
 export function statusLines({
@@ -123,7 +144,7 @@ export function statusLines({
   const shared = workers > 1 ? ` with ${present} workers` : "";
   const own = gateway.agent === undefined ? "" : ` for ${gateway.agent}`;
   return [
-    `Patchbay ${version} on ${url}${own}, process ${gateway.pid}${shared}, since ${new Date(startedAt).toLocaleString()}`,
+    `Patchbay ${version} on ${url}${own}, process ${gateway.pid}${shared}, since ${dateText(startedAt)}`,
     ...problems.map(({ about, problem }) => `  WRONG  ${about}: ${problem}`),
     ...aligned([
       ["configuration", configurationText(found)],
@@ -134,7 +155,7 @@ export function statusLines({
           .join(", "),
       ],
       ["models", Object.keys(found.models).join(", ") || "upstream/model"],
-      ["store", found.store.kind],
+      ["store", storeText(found.store)],
       ["key", found.keyed ? "needed" : "none needed"],
       ...recordingLine(found),
       [
