@@ -11,11 +11,22 @@ import { bundles } from "./campaigns/bundles.ts";
 import { codex } from "./campaigns/codex.ts";
 import { configurations } from "./campaigns/configurations.ts";
 import { folders } from "./campaigns/folders.ts";
+import { pieces } from "./campaigns/pieces.ts";
 import { requests } from "./campaigns/requests.ts";
 import { rows } from "./campaigns/rows.ts";
 import { seals } from "./campaigns/seals.ts";
 
-const campaigns = { requests, answers, configurations, codex, rows, seals, bundles, folders };
+const campaigns = {
+  requests,
+  answers,
+  configurations,
+  codex,
+  rows,
+  seals,
+  bundles,
+  folders,
+  pieces,
+};
 
 const { values, positionals } = parseArgs({
   options: {

@@ -1,10 +1,9 @@
 import { Fault } from "../turn/fault.ts";
 import type { Exchange } from "./exchange.ts";
-import type { Recalled } from "./recall.ts";
 import type { RunningTurn } from "./running-turns.ts";
 import type { GatewayState } from "./state.ts";
 
-/** A request that waits for the store. */
+/** A request that waits for the store, or for its turn to be read. */
 type Waiting = {
   readonly state: Pick<GatewayState, "running">;
   readonly exchange: Pick<Exchange, "reply">;
@@ -15,10 +14,11 @@ type Waiting = {
  * Goes on when a request is whole, unless its client has left by then. It counts
  * among the turns under way, for a stop waits for those.
  */
-export async function afterRecall(
+export async function onceReady<Value>(
   { state: { running }, exchange: { reply }, refuse }: Waiting,
-  request: Promise<Recalled>,
-  then: (request: Recalled) => void | Promise<void>,
+  request: Promise<Value>,
+  then: (value: Value) => void | Promise<void>,
+  drop: (value: Value) => unknown = () => {},
 ): Promise<void> {
   const waiting: RunningTurn = {
     place: -1,
@@ -28,15 +28,15 @@ export async function afterRecall(
   };
   running.add(waiting);
   reply.onLeave(() => running.remove(waiting));
-  let recalled: Recalled;
+  let value: Value;
   try {
-    recalled = await request;
+    value = await request;
   } catch (error) {
     if (running.remove(waiting)) throw error;
     return; // Nobody is there to be told.
   }
-  if (running.remove(waiting)) await then(recalled);
-  else await recalled.conversation?.release();
+  if (running.remove(waiting)) await then(value);
+  else await drop(value);
 }
 
 const stopping = (): Fault =>

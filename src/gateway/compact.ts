@@ -5,7 +5,7 @@ import { Fault } from "../turn/fault.ts";
 import type { ClientName } from "../turn/names.ts";
 import type { Turn } from "../turn/turn.ts";
 import type { Reply } from "./exchange.ts";
-import { requireJson } from "./admission.ts";
+import { withBody } from "./read-body.ts";
 import { isInBackground, type Recalled } from "./recall.ts";
 import { recallRequest } from "./recall-request.ts";
 import type { RequestContext } from "./routes.ts";
@@ -34,10 +34,8 @@ export function serveCompaction(
   { door, form }: { readonly door: DoorDialect; readonly form: CompactionForm },
   { startTurn }: TurnSteps,
 ): void | Promise<void> {
-  const { state, exchange } = context;
-  requireJson(exchange.headers);
-  const body = state.readBody(exchange.body);
-  return recallRequest(context, { dialect: door, body }, (request) => {
+  const { exchange } = context;
+  const summarize = (request: Recalled): void | Promise<void> => {
     if (isInBackground(request.turn)) throw notInBackground(request.turn);
     const turn = { ...request.turn, stream: false };
     let summary: Summary | undefined;
@@ -59,7 +57,8 @@ export function serveCompaction(
       ask: (_, own) => form.ask(own),
     };
     return startTurn(context, { ...request, turn }, { dialect, reply, stage });
-  });
+  };
+  return withBody(context, (body) => recallRequest(context, { dialect: door, body }, summarize));
 }
 
 function notInBackground({ traits }: Turn): Fault {

@@ -4,14 +4,15 @@ import type { CompletionForm, DoorDialect } from "../dialects/dialect.ts";
 import { Fault } from "../turn/fault.ts";
 import { isFields, jsonOf } from "../turn/json.ts";
 import type { Fields } from "../turn/turn.ts";
-import { readJsonBody, readMetadata } from "./metadata.ts";
+import { readMetadata } from "./metadata.ts";
 import { completionPage } from "./completion-list.ts";
 import { listPieces, pagePieces, readPageQuery, unknownAfter } from "./page.ts";
+import { withAnyBody } from "./read-body.ts";
 import type { RequestContext, Route } from "./routes.ts";
 import { sendJson, sendPieces } from "./send-json.ts";
 import { shownId } from "./shown-id.ts";
 
-type Serve = (context: RequestContext, form: CompletionForm) => Promise<void>;
+type Serve = (context: RequestContext, form: CompletionForm, body: Fields) => Promise<void>;
 
 /** The longer paths first. */
 export function completionRoutes(door: DoorDialect): Route[] {
@@ -28,7 +29,7 @@ export function completionRoutes(door: DoorDialect): Route[] {
     method,
     path,
     door,
-    serve: (context) => serve(context, form),
+    serve: (context) => withAnyBody(context, (body) => serve(context, form, body)),
   }));
 }
 
@@ -67,9 +68,12 @@ async function serveCompletion(context: RequestContext, form: CompletionForm): P
   await sendPieces(context, [await found(context, form)]);
 }
 
-async function updateCompletion(context: RequestContext, form: CompletionForm): Promise<void> {
+async function updateCompletion(
+  context: RequestContext,
+  form: CompletionForm,
+  { metadata }: Fields,
+): Promise<void> {
   const { state, tenant } = context;
-  const { metadata } = readJsonBody(context);
   const known = jsonOf(await found(context, form));
   const completion = { ...(isFields(known) && known), metadata: readMetadata(metadata) };
   const id = idOf(context, form);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { overrideProfile } from "./capabilities.ts";
+import { defaultCounts } from "../dialects/shared/request-counts.ts";
 import { checkConfig, parseConfig } from "./config.ts";
 import type { Profile } from "../turn/profile.ts";
 
@@ -20,6 +21,7 @@ describe("a configuration", () => {
     expect(config.server).toEqual({
       host: "127.0.0.1",
       port: 11435,
+      counts: defaultCounts,
       keys: [],
       origins: [],
       body_limit: 33554432,

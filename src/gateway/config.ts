@@ -5,6 +5,7 @@ import {
   plannedDialects,
   type DialectRegistry,
 } from "../dialects/registry.ts";
+import { defaultCounts, type CountLimits } from "../dialects/shared/request-counts.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Problem } from "../diagnostics/problem.ts";
 import { isFields } from "../turn/json.ts";
@@ -97,6 +98,17 @@ const origin = z
   )
   .transform((value) => value.toLowerCase().replace(/\/$/, ""));
 
+const positive = z.int().positive();
+const countsSchema = z.strictObject({
+  values: positive.default(defaultCounts.values),
+  values_each: positive.default(defaultCounts.values_each),
+  schemas: positive.default(defaultCounts.schemas),
+  fields: positive.default(defaultCounts.fields),
+  tools: positive.default(defaultCounts.tools),
+  items: positive.default(defaultCounts.items),
+  parts: positive.default(defaultCounts.parts),
+} satisfies Record<keyof CountLimits, z.ZodType>);
+
 const serverSchema = z.strictObject({
   host: text.default("127.0.0.1"),
   port: count.max(65_535).default(11_435),
@@ -106,6 +118,8 @@ const serverSchema = z.strictObject({
   origins: z.array(origin).default([]),
   /** Bytes. */
   body_limit: z.int().positive().default(33_554_432),
+  /** What a request body may be made of, by what is counted. */
+  counts: countsSchema.prefault({}),
   /** Whether the Responses API is also served over WebSockets. */
   websocket: z.boolean().default(true),
   /** Bytes of all bodies that are arriving or being unpacked; without it, eight times `body_limit`. */

@@ -8,9 +8,10 @@ import { isStorableId, MAX_STORED_ID } from "../turn/item-ids.ts";
 import { isFields, jsonOf } from "../turn/json.ts";
 import type { Fields } from "../turn/turn.ts";
 import { conversationNotFound, isConversationId } from "./conversation.ts";
-import { readJsonBody, readMetadata } from "./metadata.ts";
+import { readMetadata } from "./metadata.ts";
 import { bodyWithItems } from "./recall.ts";
 import { listPieces, pagePieces, readPageQuery } from "./page.ts";
+import { withAnyBody } from "./read-body.ts";
 import { checkLengths } from "./request-lengths.ts";
 import type { RequestContext, Route } from "./routes.ts";
 import { sendJson, sendPieces } from "./send-json.ts";
@@ -28,7 +29,7 @@ export function conversationRoutes(door: DoorDialect): Route[] {
   if (storage === undefined || route === undefined) return [];
   const form = { door, storage };
   const one = `${route}/{id}`;
-  type Serve = (context: RequestContext, of: Form) => Promise<void>;
+  type Serve = (context: RequestContext, of: Form, body: Fields) => Promise<void>;
   const rows: readonly (readonly [string, string, Serve])[] = [
     ["GET", `${one}/items/{item}`, serveItem],
     ["DELETE", `${one}/items/{item}`, deleteItem],
@@ -43,14 +44,17 @@ export function conversationRoutes(door: DoorDialect): Route[] {
     method,
     path,
     door,
-    serve: (context) => serve(context, form),
+    serve: (context) => withAnyBody(context, (body) => serve(context, form, body)),
   }));
 }
 
-async function createConversation(context: RequestContext, form: Form): Promise<void> {
+async function createConversation(
+  context: RequestContext,
+  form: Form,
+  body: Fields,
+): Promise<void> {
   const { state, tenant } = context;
   if (state.store === noStore) throw nothingKept();
-  const body = readJsonBody(context);
   const id = state.newId("conv");
   const created = Math.floor(state.clock.date() / 1000);
   const metadata = readMetadata(body.metadata);
@@ -65,9 +69,8 @@ async function serveConversation(context: RequestContext): Promise<void> {
   sendJson(context, 200, await foundConversation(context));
 }
 
-async function updateConversation(context: RequestContext): Promise<void> {
+async function updateConversation(context: RequestContext, _: Form, body: Fields): Promise<void> {
   const { state, tenant } = context;
-  const body = readJsonBody(context);
   const found = await foundConversation(context);
   const conversation = { ...found, metadata: readMetadata(body.metadata) };
   const { conversations } = state.store;
@@ -93,9 +96,9 @@ async function serveItems(context: RequestContext, { storage }: Form): Promise<v
   await sendPieces(context, pagePieces(page, query, storage.shownItem));
 }
 
-async function createItems(context: RequestContext, form: Form): Promise<void> {
+async function createItems(context: RequestContext, form: Form, body: Fields): Promise<void> {
   const { state, tenant } = context;
-  const items = await readItems(context, form, readJsonBody(context).items);
+  const items = await readItems(context, form, body.items);
   const id = idOf(context);
   if (!(await state.store.conversations.addConversationItems(tenant, id, items)))
     throw conversationNotFound(id);

@@ -60,9 +60,11 @@ async function recallConversation(
     if (found.type === "too-large") throw tooLarge(id, limit);
     const conversationBytes = found.bytes;
     const own = await recall({ ...request, conversationBytes });
-    const items = await parseItems(state.clock, found.texts);
+    const path = "conversation";
+    const items = await parseItems(state, found.texts, path);
+    const { counts } = state.config.server;
     const fields = { conversation: { id } };
-    const turn = behindHistory(own.turn, dialect, { items, path: "conversation", fields });
+    const turn = behindHistory(own.turn, dialect, { items, path, fields, counts });
     const bytes = conversationBytes + (own.bytes ?? 0);
     const whole = await withReasoning(state, request, {
       ...own,

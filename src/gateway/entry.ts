@@ -81,7 +81,8 @@ export function openEntry({ state, isStopping }: EntryOptions): Entry {
           door: found.route.door,
           date: at.clock.date(),
         });
-        if (body !== "") memory.take(requestMemory(body, at.random));
+        const { counts } = at.config.server;
+        if (body !== "") memory.take(requestMemory(body, at.random, counts.values));
         const context = {
           ...found,
           state: at,

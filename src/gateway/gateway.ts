@@ -22,6 +22,7 @@ import type { GatewayState, Platform } from "./state.ts";
 import { listsLearned } from "./models.ts";
 import { openStore } from "./open-store.ts";
 import { sealBox } from "./seal-box.ts";
+import { StepQueue } from "./read-body.ts";
 import { RunningTurns, type RunningTurnView } from "./running-turns.ts";
 import { callRules } from "./rules.ts";
 import { findRoute, routeTable } from "./routes.ts";
@@ -224,6 +225,7 @@ function buildState(config: Config, made: Lasting, before?: GatewayState): Gatew
     retired: before?.retired ?? new Set(),
     waiting: waitingAfter(before),
     readBody: before?.readBody ?? bodyReader(),
+    steps: before?.steps ?? new StepQueue(made.clock),
     store,
     seals: before?.seals ?? sealBox(store),
     background: before?.background ?? new BackgroundRuns({ ...made, store, memory }),

@@ -1,20 +1,11 @@
 import { Fault } from "../turn/fault.ts";
 import { isFields } from "../turn/json.ts";
 import type { Fields } from "../turn/turn.ts";
-import { requireJson } from "./admission.ts";
-import type { RequestContext } from "./routes.ts";
 
 /** As the API has it. */
 const MAX_PAIRS = 16;
 const MAX_KEY = 64;
 const MAX_VALUE = 512;
-
-/** The body of a request that may have none. */
-export function readJsonBody({ state, exchange }: RequestContext): Fields {
-  if (exchange.body === "") return {};
-  requireJson(exchange.headers);
-  return state.readBody(exchange.body);
-}
 
 /** What a client says of something that is kept for it. */
 export function readMetadata(metadata: unknown): Fields {

@@ -1,9 +1,16 @@
-import { afterRecall } from "./after-recall.ts";
+import { modelProfile } from "../profiles/models.ts";
+import { toolsetOf } from "../tools/plan/toolset.ts";
+import type { Turn } from "../turn/turn.ts";
+import { onceReady } from "./after-recall.ts";
 import { inConversation } from "./conversation.ts";
+import { foldTools } from "./disclosure/fold.ts";
+import { mayFold } from "./disclosure/needs-folding.ts";
 import { openSeals } from "./open-seals.ts";
+import { isLong, type Rest } from "./read-body.ts";
 import { recall, type ReadBody, type Recalled } from "./recall.ts";
 import type { RequestContext } from "./routes.ts";
-import { listsFor } from "./select.ts";
+import { listsFor, selectChain } from "./select.ts";
+import { disclosureSettings } from "./turn-headers.ts";
 
 export type AskedRequest = Pick<ReadBody, "dialect" | "body" | "params" | "readOnly">;
 
@@ -18,6 +25,7 @@ export function recallRequest(
 ): void | Promise<void> {
   const { state, exchange, tenant, memory } = context;
   const { headers, body: text } = exchange;
+  const rest = state.steps.resting();
   const begin = (): Recalled | Promise<Recalled> =>
     inConversation(state, { ...asked, tenant, headers, text, weigh: memory.load }, (body) =>
       recall(state, body),
@@ -28,7 +36,33 @@ export function recallRequest(
     orRelease(one, () => openSeals(one, { tenant, dialect: asked.dialect, seals: state.seals }));
   const request = own instanceof Promise ? own.then(open) : open(own);
   const goOn = (one: Recalled): void | Promise<void> => orRelease(one, () => then(one));
-  return request instanceof Promise ? afterRecall(context, request, goOn) : goOn(request);
+  if (!isLong(text))
+    return request instanceof Promise ? onceReady(context, request, goOn, release) : goOn(request);
+  const next = async (): Promise<Recalled> => {
+    const one = await request;
+    await rest();
+    await planAhead(context, one.turn, rest);
+    return one;
+  };
+  return onceReady(context, next(), goOn, release);
+}
+
+const release = ({ conversation }: Recalled): Promise<void> | undefined => conversation?.release();
+
+/** Plans the tools of a turn and folds them, each in a step: what comes of it is found again by the list of tools. */
+async function planAhead(context: RequestContext, turn: Turn, rest: Rest): Promise<void> {
+  const { state } = context;
+  try {
+    const [{ upstream, model }] = selectChain(turn.model, state.config, state.upstreams);
+    const profile = modelProfile(upstream.profile, model);
+    const settings = disclosureSettings(context, turn);
+    toolsetOf(turn, profile);
+    await rest();
+    if (mayFold(turn, [profile], settings)) foldTools(turn, profile, settings);
+    await rest();
+  } catch {
+    return; // It fails again, and is reported, where it is needed.
+  }
 }
 
 /** The conversation of a request that is refused is free before its client hears of that. */

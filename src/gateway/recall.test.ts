@@ -8,7 +8,7 @@ import type { Fields } from "../turn/turn.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
 import { parseConfig } from "./config.ts";
 import type { Reply } from "./exchange.ts";
-import { afterRecall } from "./after-recall.ts";
+import { onceReady } from "./after-recall.ts";
 import { recall, type Recalled } from "./recall.ts";
 import { RunningTurns } from "./running-turns.ts";
 import { ownSealKey } from "./seals.ts";
@@ -52,7 +52,7 @@ describe("a request that waits for the store", () => {
     const reply = { onLeave: (then: () => void) => void (leave = then) } as Reply;
     const { promise, resolve, reject } = Promise.withResolvers<Recalled>();
     const refuse = (fault: Fault): void => void happened.push(fault.code);
-    const over = afterRecall({ state: { running }, exchange: { reply }, refuse }, promise, () => {
+    const over = onceReady({ state: { running }, exchange: { reply }, refuse }, promise, () => {
       happened.push("goes on");
     });
     return { running, happened, leave: () => leave(), resolve, reject, over };

@@ -1,5 +1,11 @@
 import { checkLengths } from "./request-lengths.ts";
 import type { DoorDialect, KeptItem, PathParams, RequestHeaders } from "../dialects/dialect.ts";
+import {
+  checkCount,
+  checkPieces,
+  valuesIn,
+  type CountLimits,
+} from "../dialects/shared/request-counts.ts";
 import { noStore } from "../store/none.ts";
 import type { FoundItem, ResponseHead, Weigh } from "../store/store.ts";
 import { sealsIn } from "../tools/plan/reasoning.ts";
@@ -118,6 +124,7 @@ async function withItems(
   if (ids.length === 0 || dialect.references === undefined) return { body, bytes: 0 };
   const { found, bytes } = await findItems(state, { tenant, ids, room, limit, weigh });
   const { missing, ...whole } = dialect.references.resolve(body, found, areShared(state));
+  checkPieces(whole.body, Infinity, state.config.server.counts);
   const vital = missing.find(({ isIdle }) => !isIdle);
   if (vital !== undefined) throw unknownItem(vital.id);
   return { ...whole, bytes, isLess: missing.length > 0 };
@@ -203,7 +210,7 @@ async function recallAll(
   const added: Added = { body: whole.body, previous };
   const read = readTurn(request, whole.body);
   const own = whole.isLess === true ? withoutThoughts(read) : read;
-  const turn = chain === undefined ? own : continued(own, chain, dialect);
+  const turn = chain === undefined ? own : continued(state, own, chain, dialect);
   const referring = ids.length === 0 ? referringTurn(request, chain?.last) : undefined;
   return withReasoning(state, request, { turn, added, referring, bytes: used });
 }
@@ -236,9 +243,10 @@ function referringTurn(
 }
 
 /** A turn with the conversation that it continues. */
-function continued(own: Turn, { items, last }: Chain, dialect: DoorDialect): Turn {
+function continued(state: State, own: Turn, { items, last }: Chain, dialect: DoorDialect): Turn {
   const path = own.traits.params.previousResponse ?? "";
-  const turn = behindHistory(own, dialect, { items, path, fields: { [path]: last.id } });
+  const { counts } = state.config.server;
+  const turn = behindHistory(own, dialect, { items, path, fields: { [path]: last.id }, counts });
   return { ...turn, params: { ...turn.params, previousResponse: undefined } };
 }
 
@@ -249,14 +257,17 @@ export type History = {
   readonly path: string;
   /** What the answer says of it. */
   readonly fields: Fields;
+  /** How many items both may have together. */
+  readonly counts: CountLimits;
 };
 
 /** A turn with what was said before its own items; instructions stay in front. */
 export function behindHistory(
   own: Turn,
   { storage }: DoorDialect,
-  { items: earlier, path, fields }: History,
+  { items: earlier, path, fields, counts }: History,
 ): Turn {
+  checkCount("items", earlier.length + own.items.length, counts, path);
   const [first] = own.items;
   const hasInstructions = first !== undefined && isInstructions(first);
   const history = storage?.readItems(earlier) ?? [];
@@ -299,21 +310,23 @@ type FoundMap = ReadonlyMap<string, FoundItem>;
 type Items = { readonly found: FoundMap; readonly bytes: number };
 
 async function findItems(
-  { store }: State,
+  { store, config }: State,
   { tenant, ids, room, limit, weigh }: Asked & { readonly ids: readonly string[] },
 ): Promise<Items> {
   const result = await store.findItems(tenant, ids, limit, weigh);
   if (result.type === "too-large") throw tooLarge(limit);
   // One item may be referred to any number of times, and each time it is sent.
-  let bytes = 0;
-  const lengths = new Map<string, number>();
+  let [bytes, values] = [0, 0];
+  const sizes = new Map<string, { readonly bytes: number; readonly values: number }>();
   for (const id of ids) {
     const item = result.items.get(id);
     if (item === undefined) continue;
-    const length = lengths.get(id) ?? utf8Length(item.json);
-    lengths.set(id, length);
-    bytes += length;
+    const size = sizes.get(id) ?? { bytes: utf8Length(item.json), values: valuesIn(item.json) };
+    sizes.set(id, size);
+    bytes += size.bytes;
     if (bytes > room) throw tooLarge(limit);
+    values += size.values;
+    checkCount("values", values, config.server.counts, "input");
   }
   return { found: result.items, bytes };
 }
@@ -325,7 +338,7 @@ type Chain = {
 };
 
 async function findChain(
-  { store, clock }: State,
+  state: State,
   {
     tenant,
     dialect,
@@ -335,12 +348,12 @@ async function findChain(
     weigh,
   }: Asked & Pick<ReadBody, "dialect"> & { readonly id: string },
 ): Promise<Chain> {
-  const found = await store.loadChain(tenant, id, Math.max(0, room), weigh);
+  const found = await state.store.loadChain(tenant, id, Math.max(0, room), weigh);
   if (found.type === "too-large") throw tooLarge(limit);
   if (found.type === "missing") throw unknownResponse(id);
   const { texts, last, bytes } = found;
   if (dialect.storage?.isOwn(last.json) !== true) throw unknownResponse(id);
-  return { last, items: await parseItems(clock, texts), bytes };
+  return { last, items: await parseItems(state, texts, "previous_response_id"), bytes };
 }
 
 const tooLarge = (limit: number): Fault =>

@@ -5,10 +5,10 @@ import type { DialectRegistry, DoorEntry } from "../dialects/registry.ts";
 import { nearest } from "../diagnostics/nearest.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Tenant } from "../turn/tenant.ts";
-import type { Turn } from "../turn/turn.ts";
+import type { Fields, Turn } from "../turn/turn.ts";
 import { modelProfile } from "../profiles/models.ts";
 import type { Profile } from "../turn/profile.ts";
-import { requestIdOf, requireJson } from "./admission.ts";
+import { requestIdOf } from "./admission.ts";
 import { pausedStage } from "./paused.ts";
 import { disclosureStage, type DisclosureStage } from "./disclosure/stage.ts";
 import type { Exchange } from "./exchange.ts";
@@ -24,6 +24,7 @@ import { conversationRoutes } from "./conversation-routes.ts";
 import { findPlan, planTurn } from "./plan-report.ts";
 import { startInBackground } from "./background/start.ts";
 import { isInBackground, type Recalled } from "./recall.ts";
+import { withBody } from "./read-body.ts";
 import { recallRequest } from "./recall-request.ts";
 import { selectChain, type Link } from "./select.ts";
 import { readUsageQuery, usageBody } from "./usage-report.ts";
@@ -164,14 +165,13 @@ const storedRoutes = ({ door }: DoorEntry): Route[] => {
 const countRoutes = ({ door }: DoorEntry): Route[] => {
   const { tokenCount } = door;
   if (tokenCount === undefined) return [];
-  const serve = (context: RequestContext): void | Promise<void> => {
-    const { state, exchange, params } = context;
-    requireJson(exchange.headers);
-    const body = state.readBody(exchange.body);
-    return recallRequest(context, { dialect: door, body, params, readOnly: true }, (request) =>
-      serveTokenCount(context, request, { door, form: tokenCount }),
-    );
-  };
+  const serve = (context: RequestContext): void | Promise<void> =>
+    withBody(context, (body) => {
+      const { params } = context;
+      return recallRequest(context, { dialect: door, body, params, readOnly: true }, (request) =>
+        serveTokenCount(context, request, { door, form: tokenCount }),
+      );
+    });
   return [{ method: "POST", path: tokenCount.route, door, serve }];
 };
 
@@ -246,24 +246,24 @@ function serveTurn(asked: RequestContext, dialect: DoorDialect): void | Promise<
   const { session } = asked.exchange;
   const context = session === undefined ? asked : { ...asked, state: stateOn(session, asked) };
   const { params } = context;
-  const { body, generates } = readTurnBody(context, dialect);
-  return recallRequest(context, { dialect, body, params }, (request) =>
-    startTurn(context, dialect, { ...request, generates }),
-  );
+  return withBody(context, (said) => {
+    const { body, generates } = session === undefined ? posted(said) : messageOn(dialect, said);
+    return recallRequest(context, { dialect, body, params }, (request) =>
+      startTurn(context, dialect, { ...request, generates }),
+    );
+  });
 }
+
+const posted = (body: Fields): SocketRequest => ({ body, generates: true });
+
+/** What a message on a WebSocket asks for. */
+const messageOn = ({ socket }: DoorDialect, said: Fields): SocketRequest =>
+  socket?.readMessage(said) ?? posted(said);
 
 /** On a WebSocket, the store is seen through what the connection remembers. */
 function stateOn(session: Session, { state }: RequestContext): GatewayState {
   session.begin();
   return { ...state, store: session.over(state.store, state.config.server.body_limit) };
-}
-
-/** A posted request, or what a message on a WebSocket asks for. */
-function readTurnBody({ state, exchange }: RequestContext, dialect: DoorDialect): SocketRequest {
-  if (exchange.session !== undefined && dialect.socket !== undefined)
-    return dialect.socket.readMessage(state.readBody(exchange.body));
-  requireJson(exchange.headers);
-  return { body: state.readBody(exchange.body), generates: true };
 }
 
 function startTurn(
@@ -361,24 +361,20 @@ const profilesOf = (chain: readonly Link[]): readonly Profile[] =>
 
 /** What would happen to the posted request, for the first place its model is to be had. */
 function servePlan(context: RequestContext): void | Promise<void> {
-  const { state, exchange } = context;
-  requireJson(exchange.headers);
-  const body = state.readBody(exchange.body);
-  const dialect = state.dialects.doorFor(body);
-  return recallRequest(
-    context,
-    { dialect, body, readOnly: true },
-    ({ turn, referring, sealOwner }) => {
-      const asked = {
+  const { state } = context;
+  return withBody(context, (body) => {
+    const asked = { dialect: state.dialects.doorFor(body), body, readOnly: true } as const;
+    return recallRequest(context, asked, ({ turn, referring, sealOwner }) => {
+      const wanted = {
         referring,
         strict: isStrict(context),
         rules: rulesFor(context),
         sealOwner,
         disclosure: disclosureSettings(context, turn),
       };
-      sendJson(context, 200, planTurn(turn, state, asked));
-    },
-  );
+      sendJson(context, 200, planTurn(turn, state, wanted));
+    });
+  });
 }
 
 async function servePastPlan(context: RequestContext): Promise<void> {

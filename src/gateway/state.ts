@@ -1,4 +1,4 @@
-import type { bodyReader } from "../dialects/shared/body.ts";
+import type { BodyReader } from "../dialects/shared/body.ts";
 import type { Store } from "../store/store.ts";
 import type { Bus } from "../telemetry/bus.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
@@ -11,6 +11,7 @@ import type { Keyring } from "./admission.ts";
 import type { BackgroundRuns } from "./background/runs.ts";
 import type { Config } from "./config.ts";
 import type { Extensions, OpenPlatform } from "./extensions.ts";
+import type { StepQueue } from "./read-body.ts";
 import type { RouteTable } from "./routes.ts";
 import type { Recorder } from "./recorder.ts";
 import type { Runtime } from "./runtime.ts";
@@ -55,7 +56,9 @@ export type GatewayState = OpenPlatform & {
   readonly metrics: Metrics;
   /** Where `report` goes; asked whether anybody follows the steps of turns. */
   readonly bus: Bus;
-  readonly readBody: ReturnType<typeof bodyReader>;
+  readonly readBody: BodyReader;
+  /** Has work on long requests done one step at a time. */
+  readonly steps: StepQueue;
   /** Is told of work on a request that ran without a break. */
   readonly watch: WorkWatch;
   /** What the requests of turns under way hold. */

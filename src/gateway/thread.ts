@@ -1,5 +1,6 @@
 import type { AskedThread, ThreadForm } from "../dialects/dialect.ts";
 import { parseExactly } from "../dialects/shared/exact-json.ts";
+import { checkPieces } from "../dialects/shared/request-counts.ts";
 import { noStore } from "../store/none.ts";
 import type { ResponseHead, ResponseRecord, StoredItem, Weigh } from "../store/store.ts";
 import { Fault } from "../turn/fault.ts";
@@ -76,9 +77,12 @@ async function continueThread(
   if (found.type === "found" && root !== undefined) {
     const bytes = found.bytes + root.bytes;
     if (bytes > room) throw tooLarge(limit);
-    const items = await parseItems(state.clock, found.texts, parseExactly);
+    const path = "thread.previous_message_id";
+    const items = await parseItems(state, found.texts, path, parseExactly);
+    const whole = form.wholeOf(body, { head: root.fields, items });
+    checkPieces(whole, Infinity, state.config.server.counts);
     return {
-      body: form.wholeOf(body, { head: root.fields, items }),
+      body: whole,
       entry: { form, previous, input: form.inputOf(body), head: { type: "thread", root: root.id } },
       bytes,
     };

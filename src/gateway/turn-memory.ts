@@ -115,9 +115,9 @@ const COMMA = 0x2c;
 /**
  * About how much memory a request holds while it is served: its text is
  * kept in parts, and every part is an object. Parts are counted in samples, at
- * places that no client can know.
+ * places that no client can know; a text of more than so many values is not parsed.
  */
-export function requestMemory(text: string, random: () => number): number {
+export function requestMemory(text: string, random: () => number, values = Infinity): number {
   const { length } = text;
   if (length <= SHORT) return SHORT_WEIGHT * length;
   const part = length / SAMPLES;
@@ -127,7 +127,7 @@ export function requestMemory(text: string, random: () => number): number {
     for (let at = start; at < start + SAMPLE_LENGTH; at++)
       if (text.charCodeAt(at) === COMMA) commas++;
   }
-  const members = (commas / (SAMPLES * SAMPLE_LENGTH)) * length;
+  const members = Math.min(values, (commas / (SAMPLES * SAMPLE_LENGTH)) * length);
   return Math.ceil(length + MEMBER_BYTES * members);
 }
 

@@ -13,19 +13,38 @@ const NAMED: ReadonlySet<string> = new Set([
   "dependencies",
 ]);
 
-/** A copy of a schema in which every part was given to `change`, the inner ones first. */
+/**
+ * A schema in which every part was given to `change`, the inner ones first. What
+ * does not change is not copied, the whole schema neither.
+ */
 export function rebuilt<S>(schema: S, change: (part: Fields) => Fields): S;
 export function rebuilt(schema: unknown, change: (part: Fields) => Fields): unknown {
-  const inner = (value: unknown): unknown => rebuilt(value, change);
-  if (Array.isArray(schema)) return schema.map(inner);
-  if (!isFields(schema)) return schema;
-  return change(
-    mapped(schema, (value, key) => {
-      if (DATA.has(key)) return value;
-      return NAMED.has(key) && isFields(value) ? mapped(value, inner) : inner(value);
-    }),
-  );
+  const inner = (value: unknown): unknown => {
+    if (Array.isArray(value)) return listed(value, inner);
+    return isFields(value) ? change(mapped(value, member)) : value;
+  };
+  const member = (value: unknown, key: string): unknown => {
+    if (typeof value !== "object" || DATA.has(key)) return value;
+    return NAMED.has(key) && isFields(value) ? mapped(value, inner) : inner(value);
+  };
+  return inner(schema);
 }
 
-const mapped = (fields: Fields, each: (value: unknown, key: string) => unknown): Fields =>
-  Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, each(value, key)]));
+function listed(list: readonly unknown[], each: (value: unknown) => unknown): readonly unknown[] {
+  let made: unknown[] | undefined;
+  for (const [at, value] of list.entries()) {
+    const changed = each(value);
+    if (changed !== value) (made ??= [...list])[at] = changed;
+  }
+  return made ?? list;
+}
+
+function mapped(fields: Fields, each: (value: unknown, key: string) => unknown): Fields {
+  let made: Map<string, unknown> | undefined;
+  for (const key in fields) {
+    const value = fields[key];
+    const changed = each(value, key);
+    if (changed !== value) (made ??= new Map(Object.entries(fields))).set(key, changed);
+  }
+  return made === undefined ? fields : Object.fromEntries(made);
+}

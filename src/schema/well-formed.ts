@@ -106,7 +106,8 @@ export function wellFormed<S>(schema: S): WellFormed<S> {
 function mendPart(part: Fields, mended: Set<string>): Fields {
   let made: Record<string, unknown> | undefined;
   const write = (): Record<string, unknown> => (made ??= { ...part });
-  for (const [word, value] of Object.entries(part)) {
+  for (const word in part) {
+    const value = part[word];
     if (forms.get(word)?.(value) !== false) continue;
     mended.add(word);
     const fields = write();
@@ -156,9 +157,11 @@ function inNewForm(word: string, value: unknown, part: Fields): Fields {
 function liftRequired(part: Fields): Fields {
   const { properties, required } = part;
   if (!isFields(properties)) return part;
-  const lifted = Object.entries(properties).flatMap(([key, one]) =>
-    isFields(one) && one.required === true ? [key] : [],
-  );
+  const lifted: string[] = [];
+  for (const key in properties) {
+    const one = properties[key];
+    if (isFields(one) && one.required === true) lifted.push(key);
+  }
   if (lifted.length === 0) return part;
   const known = isTexts(required) ? (required as readonly string[]) : [];
   return { ...part, required: [...new Set([...known, ...lifted])] };

@@ -118,6 +118,25 @@ export function skipBlanks(text: string, at: number): number {
   return at;
 }
 
+/** Where the string ends whose content begins at `from`: the place of its closing quote, or the end of a text that has none. */
+export function closingQuote(text: string, from: number): number {
+  for (let at = from; at < text.length;) {
+    // Keys and most values are shorter than a search is worth.
+    for (const near = Math.min(text.length, at + NEAR); at < near; at++) {
+      const code = text.charCodeAt(at);
+      if (code === QUOTE) return at;
+      if (code === BACKSLASH) at++;
+    }
+    const quote = text.indexOf('"', at);
+    if (quote === -1) return text.length;
+    let slash = quote;
+    while (slash > at && text.charCodeAt(slash - 1) === BACKSLASH) slash--;
+    if ((quote - slash) % 2 === 0) return quote;
+    at = quote + 1;
+  }
+  return text.length;
+}
+
 // What follows walks text that is known to be JSON.
 
 /** One for all walks: each is over before the next begins. */

@@ -25,16 +25,19 @@ export function jsonOf(text: string): unknown {
 /** Whether nothing in a value is nested deeper than so many levels. */
 export function isWithin(value: unknown, levels: number): boolean {
   if (typeof value !== "object" || value === null) return true;
-  return levels > 0 && Object.values(value).every((inner) => isWithin(inner, levels - 1));
+  if (levels === 0) return false;
+  if (Array.isArray(value)) return value.every((inner) => isWithin(inner, levels - 1));
+  for (const key in value) if (!isWithin((value as Fields)[key], levels - 1)) return false;
+  return true;
 }
 
 /** Whether no key of an object in a value is longer than so many characters. */
 export function hasShortKeys(value: unknown, most: number): boolean {
   if (typeof value !== "object" || value === null) return true;
   if (Array.isArray(value)) return value.every((inner) => hasShortKeys(inner, most));
-  return Object.entries(value).every(
-    ([key, inner]) => key.length <= most && hasShortKeys(inner, most),
-  );
+  for (const key in value)
+    if (key.length > most || !hasShortKeys((value as Fields)[key], most)) return false;
+  return true;
 }
 
 /** The same value with the keys of its objects in order: equal values have one text then. */

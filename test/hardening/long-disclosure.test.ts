@@ -4,6 +4,7 @@ import type { DisclosureMode } from "../../src/gateway/disclosure/settings.ts";
 import { openGateway, type Gateway } from "../../src/gateway/gateway.ts";
 import { nodePlatform } from "../../src/host/platform/node.ts";
 import { growth, LINEAR } from "../support/growth.ts";
+import { endlessCounts } from "../support/serve.ts";
 
 const upstreams = {
   chat: { dialect: "chat" },
@@ -17,6 +18,7 @@ function gatewayOn(upstream: keyof typeof upstreams, disclosure: DisclosureMode)
     parseConfig({
       upstreams: { only: { ...upstreams[upstream], base_url } },
       tools: { disclosure },
+      server: { counts: endlessCounts },
     }),
     nodePlatform(),
   );

@@ -4,7 +4,7 @@ import { ask, doors } from "../support/client.ts";
 import { answerInMessages } from "../support/fake-messages.ts";
 import { answerInChat, answerInResponses } from "../support/fake-model.ts";
 import { fakeUpstream, type Body, type FakeUpstream } from "../support/fake-upstream.ts";
-import { ontoEach, serve, type Served } from "../support/serve.ts";
+import { endlessCounts, ontoEach, serve, type Served } from "../support/serve.ts";
 
 const COUNT = 100_000;
 let upstream: FakeUpstream;
@@ -15,7 +15,7 @@ beforeAll(async () => {
     if (path.endsWith("/responses")) return answerInResponses(body, say);
     return path.endsWith("/messages") ? answerInMessages(body, say) : answerInChat(body, say);
   });
-  served = await serve(ontoEach(upstream.url));
+  served = await serve({ ...ontoEach(upstream.url), server: { counts: endlessCounts } });
 });
 afterAll(async () => {
   await served[Symbol.asyncDispose]();

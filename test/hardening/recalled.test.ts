@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { readItem } from "../../src/dialects/responses/items.ts";
 import { responses } from "../../src/dialects/responses/responses.ts";
+import { defaultCounts } from "../../src/dialects/shared/request-counts.ts";
 import { parseConfig, type ConfigInput } from "../../src/gateway/config.ts";
 import { openGateway, type Gateway } from "../../src/gateway/gateway.ts";
 import { behindHistory } from "../../src/gateway/recall.ts";
@@ -42,7 +43,12 @@ it("results without calls cost what they are long, before a request and in it", 
   const work = (size: number): void => {
     const turn = turns.get(size) ?? own(size);
     const items = many(size, () => result);
-    const history = { items, path: "previous_response_id", fields: {} };
+    const history = {
+      items,
+      path: "previous_response_id",
+      fields: {},
+      counts: { ...defaultCounts, items: Infinity },
+    };
     expect(behindHistory(turn, responses.door, history).items).toHaveLength(2 * size);
   };
   expect(await growth(work, SIZE)).toBeLessThan(LINEAR);

@@ -30,6 +30,13 @@ describe("the limits in docs/security.md", () => {
 
   it.each([
     ["a request body", server.body_limit],
+    ["what a request is made of", server.counts.values],
+    ["what a request is made of", server.counts.values_each],
+    ["what a request is made of", server.counts.schemas],
+    ["its tools; messages", server.counts.tools],
+    ["its tools; messages", server.counts.items],
+    ["its tools; messages", server.counts.parts],
+    ["its tools; messages", server.counts.fields],
     ["an answer, in characters", server.answer_limit],
     ["an answer that its client", server.stall_timeout_ms],
     ["connections to", upstream.connections],

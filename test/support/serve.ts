@@ -1,4 +1,5 @@
 import { builtinDialects, type BuiltinDialectName } from "../../src/dialects/registry.ts";
+import { defaultCounts } from "../../src/dialects/shared/request-counts.ts";
 import { parseConfig, type ConfigInput } from "../../src/gateway/config.ts";
 import { openGateway, type Gateway } from "../../src/gateway/gateway.ts";
 import type { Platform } from "../../src/gateway/state.ts";
@@ -51,6 +52,11 @@ export async function serve(
     [Symbol.asyncDispose]: () => (closing ??= server.close(0)),
   };
 }
+
+/** For `server.counts`: a request may be made of as much as a test likes. */
+export const endlessCounts = Object.fromEntries(
+  Object.keys(defaultCounts).map((name) => [name, 100_000_000]),
+);
 
 /** A configuration in which every model name leads to this one upstream. */
 export const onto = (

@@ -25,6 +25,8 @@ export function readMessages(
   const items: Item[] = [];
   const places: number[] = [];
   const calls = new Map<string, Call>();
+  /** The id of the last call of each name. */
+  const idsByName = new Map<string, string>();
   for (const [at, raw] of messages.entries()) {
     const path = `messages[${at}]`;
     const { role, name, content, ...rest } = shaped(messageSchema, raw, path);
@@ -42,7 +44,10 @@ export function readMessages(
         break;
       case "assistant":
         for (const item of readAssistant({ name, content, ...rest }, { path, at, repair })) {
-          if (item.type === "call") calls.set(item.id, item);
+          if (item.type === "call") {
+            calls.set(item.id, item);
+            idsByName.set(item.name, item.id);
+          }
           items.push(item);
         }
         break;
@@ -59,10 +64,7 @@ export function readMessages(
       case "function": {
         repair(path, OLD_MESSAGE);
         // The old form has no ids: it answers the last call of that name.
-        const call = items.findLast(
-          (item) => item.type === "call" && item.name === clientName(name ?? ""),
-        );
-        const id = call?.type === "call" ? call.id : legacyId(at);
+        const id = idsByName.get(name ?? "") ?? legacyId(at);
         const parts = readResult(content, path, repair);
         items.push({ type: "result", call: id, kind: "function", parts, ...extraOf(rest) });
         break;

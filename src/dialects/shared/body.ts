@@ -1,8 +1,16 @@
 import { Fault } from "../../turn/fault.ts";
 import { membersOf, skipBlanks, type Span } from "../../turn/json-scan.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { parseExactly } from "./exact-json.ts";
+import { exactJsonOf, parseExactly } from "./exact-json.ts";
 import { jsonErrorPosition } from "./json-position.ts";
+import {
+  checkPieces,
+  defaultCounts,
+  isSurelySmall,
+  layOut,
+  type CountLimits,
+  type List,
+} from "./request-counts.ts";
 import { keepSource } from "./source-text.ts";
 
 /** Shorter lists are cheaper to parse than to recognise. */
@@ -20,6 +28,7 @@ const MARK = "~tools~";
 
 const OPENING = 0x5b;
 const CLOSING = 0x5d;
+const OPENING_BRACE = 0x7b;
 
 type Known = { readonly text: string; readonly tools: unknown };
 
@@ -30,64 +39,148 @@ type Known = { readonly text: string; readonly tools: unknown };
  * identity instead of doing it again. The text of a body is kept with it, for
  * upstreams that are sent the same.
  */
-export function bodyReader(): (text: string) => Fields {
-  /** The last one used comes first. */
-  const known: Known[] = [];
-  let size = 0;
+export type BodyReader = {
+  (text: string, limits?: CountLimits): Fields;
+  /** The same in steps, between which others may be served. A long body takes several. */
+  steps(text: string, limits?: CountLimits): Generator<void, Fields>;
+};
 
-  const find = (text: string, from: number): number => {
+export function bodyReader(): BodyReader {
+  const lists = new KnownLists();
+  function* steps(sent: string, limits = defaultCounts): Generator<void, Fields> {
+    // A byte order mark says nothing, and some write it before everything.
+    const text = sent.charCodeAt(0) === 0xfeff ? sent.slice(1) : sent;
+    const body = isSurelySmall(text, limits)
+      ? readShort(text, lists)
+      : yield* readLong(text, lists, limits);
+    checkPieces(body, text.length, limits);
+    return body;
+  }
+  const read = (text: string, limits?: CountLimits): Fields => {
+    const all = steps(text, limits);
+    for (;;) {
+      const step = all.next();
+      if (step.done === true) return step.value;
+    }
+  };
+  return Object.assign(read, { steps });
+}
+
+function readShort(text: string, lists: KnownLists): Fields {
+  const recalled = text.length < SHORTEST ? undefined : lists.recall(text);
+  if (recalled !== undefined) return recalled;
+  const body = parse(text);
+  if (text.length >= SHORTEST && Array.isArray(body.tools))
+    lists.learn(text, body.tools, ownTools(text));
+  keepSource(body, { text });
+  return body;
+}
+
+/** Looks over a text before it is parsed, and parses its longest lists in portions. */
+function* readLong(text: string, lists: KnownLists, limits: CountLimits): Generator<void, Fields> {
+  if (text.charCodeAt(skipBlanks(text, 0)) !== OPENING_BRACE) throw notObject();
+  const { parted, tools: span } = yield* layOut(text, limits);
+  yield;
+  const known = span && lists.find(text, span);
+  const left = parted.filter(({ from }) => known === undefined || from !== span?.from);
+  if (known !== undefined && span !== undefined) left.push(span);
+  left.sort((one, other) => one.from - other.from);
+  const body = parse(withMarks(text, left), text);
+  for (const [at, list] of left.entries()) {
+    const value = list === span && known !== undefined ? known.tools : yield* portions(text, list);
+    // Of two fields of one name the later one counts.
+    if (body[list.key] === markOf(at)) body[list.key] = value;
+  }
+  if (span !== undefined && known === undefined) lists.learn(text, body.tools, span);
+  keepSource(body, { text, tools: span });
+  return body;
+}
+
+/** Stands for a list while the rest of the body is parsed. No request means it. */
+const markOf = (at: number): string => `~list ${at}~`;
+
+function withMarks(text: string, lists: readonly Span[]): string {
+  let marked = "";
+  let copied = 0;
+  for (const [at, { from, end }] of lists.entries()) {
+    marked += `${text.slice(copied, from)}"${markOf(at)}"`;
+    copied = end;
+  }
+  return marked === "" ? text : marked + text.slice(copied);
+}
+
+function* portions(text: string, { from, end, cuts }: List): Generator<void, unknown[]> {
+  const whole: unknown[] = [];
+  let begin = from + 1;
+  for (const to of [...cuts, end - 1]) {
+    yield;
+    const portion = exactJsonOf(`[${text.slice(begin, to)}]`);
+    // Nothing may stand between two commas.
+    if (!Array.isArray(portion) || portion.length === 0) throw notJson(text);
+    for (const one of portion as readonly unknown[]) whole.push(one);
+    begin = to + 1;
+  }
+  return whole;
+}
+
+/** Lists of tools that were read before. The last one used comes first. */
+class KnownLists {
+  readonly #known: Known[] = [];
+  #size = 0;
+
+  /** The list whose text begins at a place and, where that is known, ends at another. */
+  find(
+    text: string,
+    { from, end }: { readonly from: number; readonly end?: number },
+  ): Known | undefined {
+    const known = this.#known;
     let compared = 0;
     for (const [place, list] of known.entries()) {
       const to = from + list.text.length;
-      if (text.charCodeAt(to - 1) !== CLOSING) continue;
+      if (text.charCodeAt(to - 1) !== CLOSING || (end !== undefined && end !== to)) continue;
       // Not `startsWith`: it goes by characters, which takes longer than to parse them.
-      if (text.slice(from, to) === list.text) return place;
-      if (++compared === COMPARED) break;
-    }
-    return -1;
-  };
-  const recall = (text: string): Fields | undefined => {
-    let at = text.indexOf(KEY);
-    for (let tries = 0; at !== -1 && tries < TRIES; tries++, at = text.indexOf(KEY, at + 1)) {
-      const from = skipBlanks(text, at + KEY.length);
-      const place = find(text, from);
-      const list = known[place];
-      if (list === undefined) continue;
-      const to = from + list.text.length;
-      const body = tryParse(`${text.slice(0, from)}"${MARK}"${text.slice(to)}`);
-      // Otherwise the key was an inner one, or a later one counts.
-      if (body?.tools !== MARK) continue;
+      if (text.slice(from, to) !== list.text) {
+        if (++compared === COMPARED) return undefined;
+        continue;
+      }
       if (place > 0) {
         known.splice(place, 1);
         known.unshift(list);
       }
+      return list;
+    }
+    return undefined;
+  }
+
+  recall(text: string): Fields | undefined {
+    let at = text.indexOf(KEY);
+    for (let tries = 0; at !== -1 && tries < TRIES; tries++, at = text.indexOf(KEY, at + 1)) {
+      const from = skipBlanks(text, at + KEY.length);
+      const list = this.find(text, { from });
+      if (list === undefined) continue;
+      const end = from + list.text.length;
+      const body = exactJsonOf(`${text.slice(0, from)}"${MARK}"${text.slice(end)}`) as
+        | Record<string, unknown>
+        | undefined;
+      // Otherwise the key was an inner one, or a later one counts.
+      if (body?.tools !== MARK) continue;
       body.tools = list.tools;
-      keepSource(body, { text, tools: { from, end: to } });
+      keepSource(body, { text, tools: { from, end } });
       return body;
     }
     return undefined;
-  };
-  const learn = (text: string, tools: unknown): void => {
-    if (!Array.isArray(tools)) return;
-    const { from, end: to } = ownTools(text) ?? { from: 0, end: 0 };
-    if (to - from < SHORTEST || to - from > MOST_TEXT) return;
-    if (find(text, from) !== -1) return;
-    // A mere slice would keep the whole body in memory.
-    known.unshift({ text: ` ${text.slice(from, to)}`.slice(1), tools });
-    size += to - from;
-    while (known.length > MOST || size > MOST_TEXT) size -= known.pop()?.text.length ?? 0;
-  };
+  }
 
-  return (sent) => {
-    // A byte order mark says nothing, and some write it before everything.
-    const text = sent.charCodeAt(0) === 0xfeff ? sent.slice(1) : sent;
-    const recalled = text.length < SHORTEST ? undefined : recall(text);
-    if (recalled !== undefined) return recalled;
-    const body = parse(text);
-    if (text.length >= SHORTEST) learn(text, body.tools);
-    keepSource(body, { text });
-    return body;
-  };
+  learn(text: string, tools: unknown, { from, end }: Span = { from: 0, end: 0 }): void {
+    if (end - from < SHORTEST || end - from > MOST_TEXT) return;
+    if (this.find(text, { from }) !== undefined) return;
+    const known = this.#known;
+    // A mere slice would keep the whole body in memory.
+    known.unshift({ text: ` ${text.slice(from, end)}`.slice(1), tools });
+    this.#size += end - from;
+    while (known.length > MOST || this.#size > MOST_TEXT)
+      this.#size -= known.pop()?.text.length ?? 0;
+  }
 }
 
 /** Where the list under the body's own `tools` key is, in text known to be an object with one. */
@@ -103,27 +196,24 @@ function ownTools(text: string): Span | undefined {
   return found;
 }
 
-function tryParse(text: string): Record<string, unknown> | undefined {
-  try {
-    return parseExactly(text) as Record<string, unknown>;
-  } catch {
-    return undefined; // The whole text is parsed then, and its error reported.
-  }
-}
-
-function parse(text: string): Fields {
+/** Parses a text; an error is told of the whole body that it was made of. */
+function parse(text: string, whole = text): Record<string, unknown> {
   let body: unknown;
   try {
     body = parseExactly(text);
   } catch {
-    throw notJson(text); // The engine's error quotes the body, and may end up in a log.
+    throw notJson(whole); // The engine's error quotes the body, and may end up in a log.
   }
-  if (typeof body === "object" && body !== null && !Array.isArray(body)) return body as Fields;
-  throw new Fault(
+  if (typeof body === "object" && body !== null && !Array.isArray(body))
+    return body as Record<string, unknown>;
+  throw notObject();
+}
+
+const notObject = (): Fault =>
+  new Fault(
     "request.invalid",
     'The request body must be a JSON object, such as {"model": "...", ...}.',
   );
-}
 
 function notJson(text: string): Fault {
   const flaw = jsonErrorPosition(text);

@@ -1,4 +1,5 @@
-import { bringsTools } from "../../tools/plan/catalog.ts";
+import { declarationsOf } from "../../tools/plan/toolset.ts";
+import { memoizeByIdentity } from "../../turn/memoize.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Turn } from "../../turn/turn.ts";
 import { assembleFold } from "./assemble.ts";
@@ -14,7 +15,8 @@ const FEW = 2;
 const MOST_FEW = 8;
 
 /** The fold of a list of tools that was made before: agents send the same list for hours. */
-const known = new WeakMap<object, WeakMap<Profile, Map<string, Folded | null>>>();
+type KnownFolds = WeakMap<Profile, Map<string, Folded | null>>;
+const known = memoizeByIdentity<object, KnownFolds>(() => new WeakMap());
 /** How many choices and settings are remembered with one list. */
 const MOST = 64;
 
@@ -26,10 +28,7 @@ export function foldTools(
 ): Folded | undefined {
   if ((turn.params.n ?? 1) > 1 || settings.mode === "off" || settings.mode === "eager")
     return undefined;
-  // What the conversation brings differs from request to request.
-  if (bringsTools(turn.items)) return fold(turn, profile, settings);
-  let byProfile = known.get(turn.tools);
-  if (byProfile === undefined) known.set(turn.tools, (byProfile = new WeakMap()));
+  const byProfile = known(declarationsOf(turn));
   let made = byProfile.get(profile);
   if (made === undefined) byProfile.set(profile, (made = new Map()));
   const key = JSON.stringify([settings, turn.toolChoice, turn.dialect]);

@@ -117,6 +117,8 @@ export function fitRoles(history: History, { rule, notes, path }: RepairContext)
   if (roles === undefined && lateSystem !== false) return history;
   const draft = new Draft(history);
   let isAtStart = true;
+  /** The parts of the message that those at the beginning have become. */
+  let leading: Part[] | undefined;
   history.items.forEach((item, place) => {
     if (!isBySystem(item)) {
       isAtStart = false;
@@ -129,11 +131,16 @@ export function fitRoles(history: History, { rule, notes, path }: RepairContext)
       notes.note(path(origin), "reshaped", `${item.role} messages are sent as ${role} messages`);
     const previous = draft.last();
     if (lateSystem !== false || previous === undefined || role === "user") {
+      leading = undefined;
       if (role === item.role) draft.keep(place);
       else draft.add({ ...item, role }, origin);
     } else if (isAtStart && previous.type === "message" && item.parts.every(isText)) {
       notes.note(path(origin), "reshaped", "the messages at the beginning are sent as one");
-      draft.replaceLast(joined(previous, item));
+      if (leading === undefined) {
+        leading = [...previous.parts];
+        draft.replaceLast({ ...previous, parts: leading });
+      }
+      append(leading, [{ type: "text", text: "\n\n" }, ...item.parts]);
     } else {
       isAtStart = false;
       const parts = reminderTag === undefined ? undefined : item.parts.map(reminder(reminderTag));
@@ -158,7 +165,3 @@ const nearest = (role: Message["role"], roles: readonly Message["role"][]): Mess
   const other = role === "developer" ? "system" : "developer";
   return roles.includes(other) ? other : "user";
 };
-
-function joined(one: Message, other: Message): Message {
-  return { ...one, parts: [...one.parts, { type: "text", text: "\n\n" }, ...other.parts] };
-}

@@ -3,7 +3,8 @@ import type { Decision } from "../../turn/decision.ts";
 import { Fault } from "../../turn/fault.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
-import type { Tool, Turn } from "../../turn/turn.ts";
+import { memoizeByIdentity } from "../../turn/memoize.ts";
+import type { Item, Tool, Turn } from "../../turn/turn.ts";
 import { bringsTools, buildToolCatalog, type Catalog, type Entry } from "./catalog.ts";
 import type { ToolChoicePlan } from "./tool-choice.ts";
 import {
@@ -42,17 +43,30 @@ export type Toolset = {
   readonly toolChoices: Map<string, ToolChoicePlan>;
 };
 
-/** Known toolsets. The dialects give the same array for the same tools. */
-const toolsets = new WeakMap<readonly Tool[], WeakMap<Profile, Toolset>>();
+/** Known toolsets. */
+const toolsets = memoizeByIdentity<object, WeakMap<Profile, Toolset>>(() => new WeakMap());
 
 export function toolsetOf(turn: Turn, profile: Profile): Toolset {
-  // What the conversation brings differs from request to request.
-  if (bringsTools(turn.items)) return planToolset(turn, profile);
-  let byProfile = toolsets.get(turn.tools);
-  if (byProfile === undefined) toolsets.set(turn.tools, (byProfile = new WeakMap()));
-  let set = byProfile.get(profile);
-  if (set === undefined) byProfile.set(profile, (set = planToolset(turn, profile)));
+  const known = toolsets(declarationsOf(turn));
+  let set = known.get(profile);
+  if (set === undefined) known.set(profile, (set = planToolset(turn, profile)));
   return set;
+}
+
+type Brought = WeakMap<readonly Tool[], object>;
+const broughtBy = memoizeByIdentity<readonly Item[], Brought>(() => new WeakMap());
+
+/**
+ * An object that is the same for the same declarations: the list of tools, since
+ * the dialects give the same array for the same tools. What the conversation
+ * brings differs from request to request, but not within one.
+ */
+export function declarationsOf({ tools, items }: Pick<Turn, "tools" | "items">): object {
+  if (!bringsTools(items)) return tools;
+  const brought = broughtBy(items);
+  let both = brought.get(tools);
+  if (both === undefined) brought.set(tools, (both = {}));
+  return both;
 }
 
 type Planned = { readonly entry: Entry; readonly declared: Declared };

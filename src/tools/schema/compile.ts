@@ -43,6 +43,7 @@ function startWriting(root: JsonSchema, rule: SchemaRule, follow: boolean): Rewr
     rule,
     root,
     follow,
+    targets: new Map(),
     definitions: { byRef: new Map(), byName: new Map() },
     reshaped: new Set(),
     describedOnly: new Set(),
@@ -81,10 +82,12 @@ function withProperties(schema: JsonSchema): JsonSchema {
   if (!isFields(schema)) return schema;
   if (schema.type === undefined && isFields(schema.properties))
     return { ...schema, type: "object" };
-  const { type = "object", ...rest } = schema;
-  const isBare = Object.keys(rest).every((word) => word === "description" || word === "$schema");
-  return isBare && type === "object" ? { ...schema, type, properties: {} } : schema;
+  const { type = "object" } = schema;
+  if (type !== "object") return schema;
+  for (const word in schema) if (!SAYS_NOTHING.has(word)) return schema;
+  return { ...schema, type, properties: {} };
 }
+const SAYS_NOTHING: ReadonlySet<string> = new Set(["type", "description", "$schema"]);
 
 /** A schema that is nothing but a reference, followed to what it refers to. */
 function followed(schema: JsonSchema, root: JsonSchema, steps = 8): JsonSchema {

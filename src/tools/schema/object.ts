@@ -1,7 +1,7 @@
 import { acceptsNull, isSchema } from "../../schema/keywords.ts";
 import { isFields } from "../../turn/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
-import { createProviderNameAllocator } from "../names/allocate.ts";
+import { createProviderNameAllocator, fitsNameRule } from "../names/allocate.ts";
 import { entries, fieldwise, type Field, type Rest } from "./codec.ts";
 import {
   asText,
@@ -16,6 +16,8 @@ import {
 /** The key under which properties without a name of their own are sent. */
 const OTHERS = "other_properties";
 
+type WrittenField = Field & { readonly schema: JsonSchema };
+
 /** Writes the schema of an object in the form that the upstream takes. */
 export function writeObject(schema: Fields, writing: Rewrite, within: Within): RewrittenSchema {
   const named = isFields(schema.properties) ? schema.properties : undefined;
@@ -25,26 +27,33 @@ export function writeObject(schema: Fields, writing: Rewrite, within: Within): R
     return writeMap(schema, rest, writing, within);
 
   const required = new Set(Array.isArray(schema.required) ? schema.required : []);
-  const keys = upstreamKeys(Object.keys(named ?? {}), writing);
-  const properties: [string, JsonSchema][] = [];
-  const fields: Field[] = [];
+  const renamed = renamedKeys(Object.keys(named ?? {}), writing);
+  const fields: WrittenField[] = [];
+  let isSame = writing.rule.maps !== false;
   for (const [key, property] of Object.entries(named ?? {})) {
-    const upstream = keys.get(key) ?? key;
+    const upstream = renamed?.get(key) ?? key;
     const original = isSchema(property) ? property : true;
     const node = writing.write(original, within);
     const optional = writing.rule.optional === false && !required.has(key);
     const filled = optional ? whenAbsent(node, original, writing) : undefined;
-    properties.push([upstream, filled?.schema ?? node.schema]);
-    fields.push({ client: key, upstream, codec: node.codec, absent: filled?.absent });
+    const { schema: written } = filled ?? node;
+    fields.push({
+      client: key,
+      upstream,
+      codec: node.codec,
+      absent: filled?.absent,
+      schema: written,
+    });
+    isSame &&= filled === undefined && node.schema === property;
   }
-  const others = writeOthers(rest, new Set(keys.values()), writing, within);
+  const others = writeOthers(rest, fields, writing, within);
+  const hasSameValues = others?.rest === undefined && fields.every(isSameField);
+  if (isSame && hasSameValues && (others === undefined || others.schema === rest))
+    return { schema: limit(schema, writing), codec: undefined };
+  const properties = fields.map(({ upstream, schema: written }) => [upstream, written] as const);
   if (others?.rest?.key !== undefined) properties.push([others.rest.key, others.schema]);
   const needed = fields.filter(
     ({ client, absent }) => absent !== undefined || required.has(client),
-  );
-  const isSame = fields.every(
-    ({ client, upstream, codec, absent }) =>
-      client === upstream && codec === undefined && absent === undefined,
   );
   return {
     schema: objectSchema(schema, {
@@ -57,12 +66,15 @@ export function writeObject(schema: Fields, writing: Rewrite, within: Within): R
       others: others?.schema,
       writing,
     }),
-    codec: isSame && others?.rest === undefined ? undefined : fieldwise(fields, others?.rest),
+    codec: hasSameValues ? undefined : fieldwise(fields, others?.rest),
   };
 }
 
+const isSameField = ({ client, upstream, codec, absent }: Field): boolean =>
+  client === upstream && codec === undefined && absent === undefined;
+
 type Written = {
-  readonly properties: readonly [string, JsonSchema][] | undefined;
+  readonly properties: readonly (readonly [string, JsonSchema])[] | undefined;
   readonly required: readonly unknown[];
   readonly others: JsonSchema | undefined;
   readonly writing: Rewrite;
@@ -119,7 +131,7 @@ function pairs(description: unknown, value: JsonSchema, writing: Rewrite): Field
 /** The schema of properties without a name, and what becomes of such properties. */
 function writeOthers(
   rest: unknown,
-  taken: ReadonlySet<string>,
+  fields: readonly Field[],
   writing: Rewrite,
   within: Within,
 ): { readonly schema: JsonSchema; readonly rest: Rest | undefined } | undefined {
@@ -127,6 +139,7 @@ function writeOthers(
   const { schema, codec } = writing.write(rest, within);
   if (writing.rule.maps !== false)
     return { schema, rest: codec === undefined ? undefined : { codec } };
+  const taken = new Set(fields.map(({ upstream }) => upstream));
   let key = OTHERS;
   while (taken.has(key)) key += "_";
   writing.changed = writing.values = true;
@@ -166,9 +179,14 @@ function orNull(schema: JsonSchema, writing: Rewrite): JsonSchema | undefined {
   return undefined;
 }
 
-function upstreamKeys(keys: readonly string[], writing: Rewrite): ReadonlyMap<string, string> {
+/** The names of properties at the upstream; none where it takes all of them as they are. */
+function renamedKeys(
+  keys: readonly string[],
+  writing: Rewrite,
+): ReadonlyMap<string, string> | undefined {
   const { keys: rule } = writing.rule;
-  if (rule === undefined) return new Map(keys.map((key) => [key, key]));
+  if (rule === undefined) return undefined;
+  if (rule.reserved === undefined && keys.every((key) => fitsNameRule(key, rule))) return undefined;
   const names = createProviderNameAllocator(rule)(keys.map((name) => ({ name, rank: 0 })));
   const renamed = new Map(keys.map((key, at) => [key, names[at] ?? key]));
   if ([...renamed].some(([key, name]) => key !== name)) {

@@ -17,6 +17,7 @@ export type Rewrite = {
   readonly root: JsonSchema;
   /** Whether references count as changing values. */
   readonly follow: boolean;
+  readonly targets: Map<string, JsonSchema | undefined>;
   readonly definitions: {
     readonly byRef: Map<string, Definition>;
     readonly byName: Map<string, Definition>;
@@ -29,6 +30,8 @@ export type Rewrite = {
   values: boolean;
   /** How many schemas have been written, those behind references counted each time. */
   size: number;
+  /** How many may be; known once it matters. */
+  most?: number;
   write(schema: JsonSchema, within: Within): RewrittenSchema;
 };
 

@@ -75,18 +75,20 @@ function hasOwnKeys(part: Fields): boolean {
 /** Whether it refers to itself, or to what cannot be found in it. */
 function isRecursive(root: Fields): boolean {
   const done = new Set<unknown>();
-  const visit = (value: unknown, above: ReadonlySet<unknown>): boolean => {
+  const above = new Set<unknown>();
+  const visit = (value: unknown): boolean => {
     if (typeof value !== "object" || value === null || done.has(value)) return false;
     if (above.has(value)) return true;
-    const path = new Set(above).add(value);
+    above.add(value);
     const { $ref: ref, $defs: _, definitions: __, ...rest } = value as Record<string, unknown>;
     if (typeof ref === "string") {
       const target = resolve(root, ref);
-      if (target === undefined || visit(target, path)) return true;
+      if (target === undefined || visit(target)) return true;
     }
-    if (Object.values(rest).some((inner) => visit(inner, path))) return true;
+    if (Object.values(rest).some(visit)) return true;
+    above.delete(value);
     done.add(value);
     return false;
   };
-  return visit(root, new Set());
+  return visit(root);
 }

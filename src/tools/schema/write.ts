@@ -7,13 +7,19 @@ import { writeObject } from "./object.ts";
 import { writeValues } from "./values.ts";
 import { asText, limit, type RewrittenSchema, type Within, type Rewrite } from "./rewrite.ts";
 
-/** Beyond this, writing definitions out where they are used gives more text than any model reads. */
+/**
+ * A schema is written as so many parts, or as twice as many as it has itself.
+ * Definitions that are written out where they are used, and alternatives that
+ * are written for each of several types, can come to more than any model reads.
+ */
 const LARGEST = 2000;
+const GROWTH = 2;
 
 /** Writes one schema in the form the rule allows. */
 export function writeSchema(schema: JsonSchema, writing: Rewrite, within: Within): RewrittenSchema {
   if (typeof schema === "boolean") return writeOpen(schema, writing);
-  if (++writing.size > LARGEST) return asText(schema, writing, "what is too large to write out");
+  if (++writing.size > LARGEST && writing.size > (writing.most ??= GROWTH * partsIn(writing.root)))
+    return asText(schema, writing, "what is too large to write out");
   if (typeof schema.$ref === "string") return writeRef(schema, schema.$ref, writing, within);
   if (Array.isArray(schema.allOf)) return writeAll(schema, writing, within);
   if (Array.isArray(schema.anyOf)) return writeUnion(schema, "anyOf", writing, within);
@@ -28,6 +34,14 @@ export function writeSchema(schema: JsonSchema, writing: Rewrite, within: Within
   if (writing.rule.untyped !== false) return writeTyped(schema, implied, writing, within);
   writing.changed = true;
   return writeTyped({ ...schema, type: implied }, implied, writing, within);
+}
+
+/** How many parts a schema has: itself and all objects in it. */
+function partsIn(schema: unknown): number {
+  if (typeof schema !== "object" || schema === null) return 0;
+  let parts = Array.isArray(schema) ? 0 : 1;
+  for (const inner of Object.values(schema)) parts += partsIn(inner);
+  return parts;
 }
 
 function writeTyped(
@@ -52,7 +66,7 @@ function writeOpen(schema: JsonSchema, writing: Rewrite): RewrittenSchema {
 }
 
 function writeRef(schema: Fields, ref: string, writing: Rewrite, within: Within): RewrittenSchema {
-  const target = resolve(writing.root, ref);
+  const target = targetOf(ref, writing);
   const { $ref: _, ...siblings } = schema as Record<string, unknown>;
   if (writing.rule.refs !== false)
     return target === undefined
@@ -61,8 +75,14 @@ function writeRef(schema: Fields, ref: string, writing: Rewrite, within: Within)
   if (target === undefined || within.has(ref))
     return asText(siblings, writing, target === undefined ? `what ${ref} refers to` : "recursion");
   writing.changed = true;
-  const joined = typeof target === "boolean" ? target : { ...target, ...siblings };
-  return writing.write(joined, new Set(within).add(ref));
+  const isBare = typeof target === "boolean" || Object.keys(siblings).length === 0;
+  return writing.write(isBare ? target : { ...target, ...siblings }, new Set(within).add(ref));
+}
+
+/** What a reference leads to; most schemas refer to a few things many times. */
+function targetOf(ref: string, { root, targets }: Rewrite): JsonSchema | undefined {
+  if (!targets.has(ref)) targets.set(ref, resolve(root, ref));
+  return targets.get(ref);
 }
 
 /** Keeps a reference, and what it refers to among the definitions. */

@@ -1,0 +1,68 @@
+import * as fc from "fast-check";
+import { builtinDialects } from "../../src/dialects/registry.ts";
+import type { Campaign } from "../campaign.ts";
+import { openRig, profileNames, type Held } from "../pieces/gateway.ts";
+import { doors, shapes } from "../pieces/shapes.ts";
+
+const MB = 1_000_000;
+/**
+ * By the length of a body, for how many milliseconds of CPU time its request may
+ * hold the event loop at once: on the clock it takes longer on a busy machine.
+ */
+const lengths: ReadonlyMap<number, number> = new Map([
+  [MB, 100],
+  [30 * MB, 250],
+]);
+/** A collection of garbage may fall into any one try. */
+const TRIES = 3;
+
+const routes = builtinDialects.doors.map(({ name, door }) => ({
+  name,
+  path: door.routes[0] ?? "",
+}));
+
+/**
+ * Bodies of very many pieces, each sent to a gateway that has served nothing yet:
+ * its event loop must not be held for longer than others may wait. What one shape
+ * has held it for at most is printed in the end.
+ */
+export function pieces(): Campaign {
+  const worst = new Map<string, Held & { readonly of: string }>();
+  const cases = fc.record({
+    shape: fc.constantFrom(...shapes),
+    door: fc.constantFrom(...doors),
+    profile: fc.constantFrom(...profileNames),
+    length: fc.constantFrom(...lengths.keys()),
+    isPlanned: fc.boolean(),
+  });
+  const property = fc.asyncProperty(cases, async ({ shape, door, profile, length, isPlanned }) => {
+    const path = isPlanned ? "/v1/plan" : (routes.find(({ name }) => name === door)?.path ?? "");
+    const body = shape.body(door, length);
+    const most = lengths.get(length) ?? 0;
+    let held: Held = { wallMs: Infinity, cpuMs: Infinity };
+    for (let tries = 0; tries < TRIES && held.cpuMs > most; tries++) {
+      await using rig = await openRig(profile);
+      const one = await rig.ask(path, body);
+      if (one.status >= 500 && one.status !== 503)
+        throw new Error(`${path} answered ${one.status}: ${one.answer.slice(0, 500)}`);
+      if (one.cpuMs < held.cpuMs) held = one;
+    }
+    const name = `${length / MB} MB, ${shape.name}`;
+    if (held.cpuMs > (worst.get(name)?.cpuMs ?? 0))
+      worst.set(name, { ...held, of: `${door} on ${profile}${isPlanned ? ", planned" : ""}` });
+    if (held.cpuMs > most)
+      throw new Error(`${name}: the event loop was held for ${held.cpuMs.toFixed(0)} ms`);
+  });
+  return {
+    name: "pieces",
+    properties: [{ name: "bodies of many pieces hold up nobody", property }],
+    close() {
+      const lines = [...worst].toSorted(([, one], [, other]) => other.cpuMs - one.cpuMs);
+      for (const [name, { wallMs, cpuMs, of }] of lines.slice(0, 20))
+        process.stdout.write(
+          `${cpuMs.toFixed(0).padStart(5)} ms, ${wallMs.toFixed(0)} on the clock: ${name} (${of})\n`,
+        );
+      return Promise.resolve();
+    },
+  };
+}

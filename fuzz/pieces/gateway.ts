@@ -1,0 +1,155 @@
+/** Sends one request to a gateway process that has served none before, and says for how long its event loop was held. */
+
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** The longest time in which the event loop served nobody else: on the clock, and of the processor. */
+export type Held = { readonly wallMs: number; readonly cpuMs: number };
+type Outcome = Held & { readonly status: number; readonly answer: string };
+
+const root = join(import.meta.dirname, "../..");
+
+/** Answers of upstreams, each the shortest that its dialect has. */
+const answers: readonly (readonly [string, string])[] = [
+  [
+    "/chat/completions",
+    '{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}',
+  ],
+  [
+    "/responses",
+    '{"id":"r","object":"response","status":"completed","model":"m","output":[{"type":"message","id":"m1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"hi","annotations":[]}]}]}',
+  ],
+  [
+    "/messages",
+    '{"id":"m","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"hi"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}',
+  ],
+];
+
+async function openUpstream(): Promise<Server> {
+  const server = createServer((request, response) => {
+    request.resume();
+    request.on("error", () => {});
+    request.on("end", () => {
+      const path = request.url?.split("?")[0] ?? "";
+      const [, answer = "{}"] = answers.find(([ending]) => path.endsWith(ending)) ?? [];
+      response.writeHead(200, { "content-type": "application/json" }).end(answer);
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return server;
+}
+
+/** An upstream of each profile, by the profile's name. */
+export const profileNames = [
+  "demo",
+  "generic-chat",
+  "openai",
+  "gemini",
+  "openai-responses",
+  "anthropic",
+] as const;
+
+const dialectOf = (profile: string): string =>
+  profile === "openai-responses" ? "responses" : profile === "anthropic" ? "messages" : "chat";
+
+export type Rig = AsyncDisposable & {
+  readonly ask: (
+    path: string,
+    body: string | Uint8Array<ArrayBuffer>,
+    headers?: Readonly<Record<string, string>>,
+  ) => Promise<Outcome>;
+};
+
+export async function openRig(profile: string): Promise<Rig> {
+  const folder = mkdtempSync(join(tmpdir(), "patchbay-pieces-"));
+  const upstream = await openUpstream();
+  const { port: upstreamPort } = upstream.address() as AddressInfo;
+  const base_url = `http://127.0.0.1:${upstreamPort}/v1`;
+  const config = join(folder, "patchbay.json");
+  const one =
+    profile === "demo"
+      ? { dialect: "scripted" }
+      : { dialect: dialectOf(profile), profile, base_url, retries: 0, api_key: "k" };
+  writeFileSync(
+    config,
+    JSON.stringify({
+      upstreams: { u: one },
+      models: { "*": "u/m" },
+      store: { kind: "sqlite", path: join(folder, "store.db") },
+    }),
+  );
+  const port = await freePort();
+  const child = spawn(
+    process.execPath,
+    [
+      "--max-semi-space-size=8",
+      "--import",
+      join(root, "fuzz/pieces/loop-watch.ts"),
+      join(root, "src/host/cli/cli.ts"),
+      "serve",
+      "--config",
+      config,
+      "--port",
+      String(port),
+      "--log-level",
+      "silent",
+    ],
+    {
+      stdio: ["ignore", "ignore", "inherit", "ipc"],
+      env: { ...process.env, PATCHBAY_RUNTIME_DIR: folder, XDG_STATE_HOME: folder },
+    },
+  );
+  const url = `http://127.0.0.1:${port}`;
+  await up(url);
+  return {
+    async ask(path, body, headers = {}) {
+      await heard(child, "begin");
+      const response = await fetch(url + path, {
+        method: "POST",
+        headers: { "content-type": "application/json", ...headers },
+        body,
+      });
+      const answer = await response.text();
+      // What is stored behind the answer holds the loop as well.
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      return { ...(await heard(child, "end")), status: response.status, answer };
+    },
+    async [Symbol.asyncDispose]() {
+      child.disconnect();
+      if (child.exitCode === null) await once(child, "exit");
+      upstream.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function heard(child: ChildProcess, word: string): Promise<Held> {
+  const said = once(child, "message");
+  child.send(word);
+  const [held] = (await said) as [Held];
+  return held;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+async function up(url: string): Promise<void> {
+  for (let tried = 0; tried < 600; tried++) {
+    const health = await fetch(`${url}/healthz`).catch(() => undefined);
+    if (health?.ok === true) return void (await health.text());
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error("the gateway did not start");
+}

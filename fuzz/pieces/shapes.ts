@@ -1,0 +1,508 @@
+/** Request bodies made of very many tiny pieces, by the door that they are for. */
+
+import { defaultCounts } from "../../src/dialects/shared/request-counts.ts";
+
+export const doors = ["chat", "responses", "messages"] as const;
+type Door = (typeof doors)[number];
+
+/** What a shape has many of, which is what limits it. */
+type Of = "tools" | "items" | "entry";
+
+/** Many pieces, with commas between them; `items` is how many items one of them is. */
+type Many = {
+  (piece: (at: number) => string, items?: number): string;
+  /** How long they are together. */
+  readonly bytes: number;
+};
+
+export type Shape = { readonly name: string; readonly body: (door: Door, bytes: number) => string };
+
+type Write = (door: Door, many: Many) => string;
+
+/** How many values a piece counts for: commas and opening brackets outside of texts. */
+const costOf = (piece: string): number =>
+  (piece.replaceAll(/"(?:[^"\\]|\\.)*"/g, "").match(/[,[{]/g) ?? []).length + 1;
+
+/** A little room for the pieces of the body that are not counted here. */
+const ROOM = 50;
+
+/** As many pieces as a gateway takes. */
+function mostOf(of: Of, piece: string, items: number): number {
+  const cost = costOf(piece);
+  const { tools, schemas, values, values_each } = defaultCounts;
+  switch (of) {
+    case "tools":
+      return Math.min(tools, schemas / cost) - ROOM;
+    case "items":
+      return Math.min(defaultCounts.items / items, values / cost) - ROOM;
+    case "entry":
+      return values_each / cost - ROOM;
+    default:
+      return of satisfies never;
+  }
+}
+
+/** Pieces up to a length and, where `of` says of what, no more of them than a gateway takes. */
+function manyOf(bytes: number, of?: Of): Many {
+  const many = (piece: (at: number) => string, items = 1): string => {
+    const most = of === undefined ? Infinity : mostOf(of, piece(0), items);
+    const pieces: string[] = [];
+    for (let length = 0, at = 0; length < bytes && at < most; at++) {
+      const one = piece(at);
+      pieces.push(one);
+      length += one.length + 1;
+    }
+    return pieces.join(",");
+  };
+  return Object.assign(many, { bytes });
+}
+
+/** A shape as long as it is asked for, and with as many of its pieces as a gateway takes. */
+const both = (name: string, of: Of, write: Write): readonly Shape[] => [
+  { name, body: (door, bytes) => write(door, manyOf(bytes)) },
+  {
+    name: `${name}, as many as there may be`,
+    body: (door, bytes) => write(door, manyOf(bytes, of)),
+  },
+];
+
+const MODEL = '"model":"m"';
+const USER = '{"role":"user","content":"hi"}';
+
+const ITEMS: Readonly<Record<Door, string>> = {
+  chat: "messages",
+  responses: "input",
+  messages: "messages",
+};
+/** The fields that every request of a door has, without its messages or tools. */
+const HEAD: Readonly<Record<Door, string>> = {
+  chat: MODEL,
+  responses: `${MODEL},"store":false`,
+  messages: `${MODEL},"max_tokens":9`,
+};
+
+const withItems = (door: Door, items: string, rest = ""): string =>
+  `{${HEAD[door]},"${ITEMS[door]}":[${items}]${rest}}`;
+const withField = (door: Door, field: string): string => withItems(door, USER, `,${field}`);
+const withTools = (door: Door, tools: string): string => withField(door, `"tools":[${tools}]`);
+
+function tool(door: Door, name: string, schema: string, more = ""): string {
+  switch (door) {
+    case "chat":
+      return `{"type":"function","function":{"name":"${name}","parameters":${schema}${more}}}`;
+    case "responses":
+      return `{"type":"function","name":"${name}","parameters":${schema}${more}}`;
+    case "messages":
+      return `{"name":"${name}","input_schema":${schema}${more}}`;
+    default:
+      return door satisfies never;
+  }
+}
+
+const OBJECT = '{"type":"object"}';
+
+function call(door: Door, id: string, name: string): string {
+  switch (door) {
+    case "chat":
+      return `{"role":"assistant","tool_calls":[{"id":"${id}","type":"function","function":{"name":"${name}","arguments":"{}"}}]}`;
+    case "responses":
+      return `{"type":"function_call","call_id":"${id}","name":"${name}","arguments":"{}"}`;
+    case "messages":
+      return `{"role":"assistant","content":[{"type":"tool_use","id":"${id}","name":"${name}","input":{}}]}`;
+    default:
+      return door satisfies never;
+  }
+}
+
+function result(door: Door, id: string): string {
+  switch (door) {
+    case "chat":
+      return `{"role":"tool","tool_call_id":"${id}","content":"x"}`;
+    case "responses":
+      return `{"type":"function_call_output","call_id":"${id}","output":"x"}`;
+    case "messages":
+      return `{"role":"user","content":[{"type":"tool_result","tool_use_id":"${id}","content":"x"}]}`;
+    default:
+      return door satisfies never;
+  }
+}
+
+/** All the calls of one answer, and the results of all. */
+function burst(door: Door, many: Many): string {
+  switch (door) {
+    case "chat": {
+      const calls = many(
+        (at) => `{"id":"c${at}","type":"function","function":{"name":"f","arguments":"{}"}}`,
+      );
+      const results = many((at) => result(door, `c${at}`));
+      return withItems(door, `{"role":"assistant","tool_calls":[${calls}]},${results}`);
+    }
+    case "responses": {
+      const calls = many((at) => call(door, `c${at}`, "f"));
+      return withItems(door, `${calls},${many((at) => result(door, `c${at}`))}`);
+    }
+    case "messages": {
+      const calls = many((at) => `{"type":"tool_use","id":"c${at}","name":"f","input":{}}`);
+      const results = many((at) => `{"type":"tool_result","tool_use_id":"c${at}","content":"x"}`);
+      return withItems(
+        door,
+        `{"role":"assistant","content":[${calls}]},{"role":"user","content":[${results}]}`,
+      );
+    }
+    default:
+      return door satisfies never;
+  }
+}
+
+const textPart = (door: Door): string =>
+  door === "responses" ? '{"type":"input_text","text":"a"}' : '{"type":"text","text":"a"}';
+
+function imagePart(door: Door): string {
+  switch (door) {
+    case "chat":
+      return '{"type":"image_url","image_url":{"url":"https://a.b/c"}}';
+    case "responses":
+      return '{"type":"input_image","image_url":"https://a.b/c"}';
+    case "messages":
+      return '{"type":"image","source":{"type":"url","url":"https://a.b/c"}}';
+    default:
+      return door satisfies never;
+  }
+}
+
+function thought(door: Door, at: number): string {
+  switch (door) {
+    case "chat":
+      return '{"role":"assistant","content":"b","reasoning_content":"t"}';
+    case "responses":
+      return `{"type":"reasoning","id":"rs_${at}","summary":[{"type":"summary_text","text":"t"}],"encrypted_content":"e${at}"}`;
+    case "messages":
+      return `{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s${at}"}]}`;
+    default:
+      return door satisfies never;
+  }
+}
+
+const instructions = (door: Door, many: Many): string =>
+  door === "messages"
+    ? withField(door, `"system":[${many(() => '{"type":"text","text":"a"}')}]`)
+    : withItems(door, `${many(() => '{"role":"system","content":"a"}')},${USER}`);
+
+function format(door: Door, schema: string): string {
+  switch (door) {
+    case "chat":
+      return withField(
+        door,
+        `"response_format":{"type":"json_schema","json_schema":{"name":"x","strict":true,"schema":${schema}}}`,
+      );
+    case "responses":
+      return withField(
+        door,
+        `"text":{"format":{"type":"json_schema","name":"x","strict":true,"schema":${schema}}}`,
+      );
+    case "messages":
+      return withField(
+        door,
+        `"output_config":{"format":{"type":"json_schema","schema":${schema}}}`,
+      );
+    default:
+      return door satisfies never;
+  }
+}
+
+/** A field whose value is no list: all of its pieces count for one place. */
+const field = (name: string, value: (many: Many) => string): readonly Shape[] =>
+  both(`an unknown field: ${name}`, "entry", (door, many) =>
+    withField(door, `"x":{"a":${value(many)}}`),
+  );
+/** A list among the fields of the body. */
+const unknown = (name: string, piece: (at: number) => string): readonly Shape[] =>
+  both(`an unknown list: ${name}`, "items", (door, many) =>
+    withField(door, `"x":[${many(piece)}]`),
+  );
+const tools = (name: string, piece: (door: Door, at: number) => string, last = "") =>
+  both(`tools: ${name}`, "tools", (door, many) =>
+    withTools(door, many((at) => piece(door, at)) + last),
+  );
+const items = (
+  name: string,
+  piece: (door: Door, at: number) => string,
+  { each = 1, last = "" } = {},
+) =>
+  both(`items: ${name}`, "items", (door, many) =>
+    withItems(door, many((at) => piece(door, at), each) + last),
+  );
+const parts = (name: string, piece: (door: Door, at: number) => string) =>
+  both(`parts: ${name}`, "entry", (door, many) =>
+    withItems(door, `{"role":"user","content":[${many((at) => piece(door, at))}]}`),
+  );
+const schema = (name: string, value: (many: Many) => string) =>
+  both(`a schema: ${name}`, "entry", (door, many) => withTools(door, tool(door, "f", value(many))));
+
+const nested = (bytes: number, open: string, close: string, inner: string): string => {
+  const depth = Math.floor(bytes / (open.length + close.length));
+  return open.repeat(depth) + inner + close.repeat(depth);
+};
+
+/** What ends a list in an error that shows last. */
+const BAD = ',{"type":7}';
+const STRING = '{"type":"string"}';
+const properties = (many: Many): string =>
+  `{"type":"object","properties":{${many((at) => `"p${at}":${STRING}`)}}}`;
+
+/** What an agent with very many tools and a very long conversation sends. */
+function agent(door: Door, bytes: number): string {
+  const some = Array.from(
+    { length: 12 },
+    (_, at) => `"field_${at}":{"type":"string","description":"Which."}`,
+  );
+  const schemaText = `{"type":"object","properties":{${some.join(",")}},"required":["field_0"]}`;
+  const all = Array.from({ length: 2000 }, (_, at) =>
+    tool(door, `server_${at % 50}__tool_${at}`, schemaText, ',"description":"Does what it says."'),
+  ).join(",");
+  const steps = 5000;
+  const words = "It says so. ".repeat(Math.max(1, (bytes - all.length) / steps / 12 - 15));
+  const conversation = Array.from(
+    { length: steps },
+    (_, at) =>
+      `${call(door, `call_${at}`, "server_1__tool_1")},${result(door, `call_${at}`).replace('"x"', () => JSON.stringify(words))}`,
+  ).join(",");
+  return withItems(door, `${USER},${conversation}`, `,"tools":[${all}]`);
+}
+
+export const shapes: readonly Shape[] = [
+  ...unknown("numbers", () => "1"),
+  ...unknown("one long number among many", (at) => (at === 0 ? "12345678901234567890" : "1")),
+  ...unknown("long numbers", (at) => `0.1234567890123456789${at}`),
+  ...unknown("exponents", (at) => (at === 0 ? "1e-300" : "1e0")),
+  ...unknown("empty texts", () => '""'),
+  ...unknown("short texts", (at) => `"${at.toString(36)}"`),
+  ...unknown("null", () => "null"),
+  ...unknown("empty lists", () => "[]"),
+  ...unknown("empty objects", () => "{}"),
+  ...unknown("small objects", () => '{"a":1}'),
+  ...unknown("different objects", (at) => `{"k${at}":1}`),
+  ...unknown("escaped texts", () => '"\\n"'),
+  ...unknown("lists of tools", () => '{"tools":[]}'),
+  ...field("numbers", (many) => `[${many(() => "1")}]`),
+  ...field(
+    "one long number among many",
+    (many) => `[${many((at) => (at === 0 ? "12345678901234567890" : "1"))}]`,
+  ),
+  ...field("long numbers", (many) => `[${many((at) => `0.1234567890123456789${at}`)}]`),
+  ...field("exponents", (many) => `[1e-300,${many(() => "1.5e+0001")}]`),
+  ...field("different objects", (many) => `[${many((at) => `{"k${at}":1}`)}]`),
+  ...field("many keys", (many) => `{${many((at) => `"k${at}":1`)}}`),
+  ...field("one key again and again", (many) => `{${many(() => '"a":1')}}`),
+  ...field("numbered keys", (many) => `{${many((at) => `"${at * 7}":1`)}}`),
+  ...field("lists in lists", ({ bytes }) => nested(Math.min(bytes, 90_000), "[", "]", "1")),
+  ...field("objects in objects", ({ bytes }) =>
+    nested(Math.min(bytes, 270_000), '{"a":', "}", "1"),
+  ),
+  ...field("escapes", ({ bytes }) => `"${"\\u0041".repeat(bytes / 6)}"`),
+  ...field("escaped quotes", ({ bytes }) => `"${'\\"'.repeat(bytes / 2)}"`),
+  ...field("one long text", ({ bytes }) => `"${"a b c ".repeat(bytes / 6)}"`),
+  ...field("one long text of wide letters", ({ bytes }) => `"${"\u4f60\u597d".repeat(bytes / 6)}"`),
+  ...field("one long number", ({ bytes }) => "1".repeat(bytes)),
+  ...field("blanks", ({ bytes }) => " ".repeat(bytes) + "1"),
+  ...both("cut off", "items", (door, many) => `{${HEAD[door]},"x":[${many(() => '{"a":1}')}`),
+  ...both("no JSON", "items", (_, many) => `{"a":[${many(() => "1")},?]}`),
+  ...both("a list", "items", (_, many) => `[${many(() => "1")}]`),
+
+  ...tools("functions", (door, at) => tool(door, `f${at}`, OBJECT)),
+  ...tools("functions without a schema", (door, at) =>
+    door === "chat"
+      ? `{"type":"function","function":{"name":"f${at}"}}`
+      : `{"type":"function","name":"f${at}"}`,
+  ),
+  ...tools("functions that end in an error", (door, at) => tool(door, `f${at}`, OBJECT), BAD),
+  ...tools("functions of one name", (door) => tool(door, "f", OBJECT)),
+  ...tools("functions whose names collide", (door, at) =>
+    tool(door, `f.${at % 2 === 0 ? "_" : "."}${at >> 1}`, OBJECT),
+  ),
+  ...tools("functions with a foreign field", (door, at) => tool(door, `f${at}`, OBJECT, ',"x":1')),
+  ...tools("functions with a description", (door, at) =>
+    tool(door, `f${at}`, OBJECT, ',"description":"d"'),
+  ),
+  ...tools("functions with properties", (door, at) =>
+    tool(
+      door,
+      `f${at}`,
+      `{"type":"object","properties":{${Array.from({ length: 20 }, (_, n) => `"p${n}":${STRING}`).join(",")}}}`,
+    ),
+  ),
+  ...tools("strict functions", (door, at) =>
+    tool(door, `f${at}`, `{"type":"object","properties":{"a":${STRING}}}`, ',"strict":true'),
+  ),
+  ...tools("empty objects", () => "{}"),
+  ...tools("null", () => "null"),
+  ...tools("searches", () => '{"type":"web_search"}'),
+  ...tools("searches of a version", (_, at) => `{"type":"web_search_20250305","name":"s${at}"}`),
+  ...tools("unknown kinds", (_, at) => `{"type":"k${at}"}`),
+  ...tools(
+    "servers",
+    (_, at) => `{"type":"mcp","server_label":"l${at}","server_url":"https://a.b"}`,
+  ),
+  ...tools("custom tools", (door, at) =>
+    door === "chat"
+      ? `{"type":"custom","custom":{"name":"c${at}"}}`
+      : `{"type":"custom","name":"c${at}"}`,
+  ),
+  ...tools(
+    "namespaces",
+    (_, at) => `{"type":"namespace","name":"n${at}","tools":[{"type":"function","name":"f"}]}`,
+  ),
+  ...both("tools: one namespace", "tools", (door, many) =>
+    withTools(
+      door,
+      `{"type":"namespace","name":"n","tools":[${many((at) => `{"type":"function","name":"f${at}"}`)}]}`,
+    ),
+  ),
+  ...tools("deferred functions", (door, at) =>
+    tool(door, `f${at}`, OBJECT, ',"defer_loading":true'),
+  ),
+  ...both("tools: a choice among many", "tools", (door, many) =>
+    withField(
+      door,
+      `"tools":[${many((at) => tool(door, `f${at}`, OBJECT))}],"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[${many((at) => `{"type":"function","name":"f${at}"}`)}]}`,
+    ),
+  ),
+
+  ...schema("properties", properties),
+  ...schema(
+    "empty properties",
+    (many) => `{"type":"object","properties":{${many((at) => `"p${at}":{}`)}}}`,
+  ),
+  ...schema("optional properties in depth", (many) =>
+    nested(300 * 36, '{"type":"object","properties":{"a":', "}}", properties(many)),
+  ),
+  ...schema(
+    "branches",
+    (many) => `{"type":"object","properties":{"a":{"anyOf":[${many(() => STRING)}]}}}`,
+  ),
+  ...schema(
+    "branches that are objects",
+    (many) =>
+      `{"type":"object","properties":{"a":{"oneOf":[${many((at) => `{"type":"object","properties":{"k${at}":{"const":1}},"required":["k${at}"]}`)}]}}}`,
+  ),
+  ...schema(
+    "all of",
+    (many) => `{"type":"object","allOf":[${many((at) => `{"properties":{"a${at}":{}}}`)}]}`,
+  ),
+  ...schema(
+    "values of an enum",
+    (many) => `{"type":"object","properties":{"a":{"enum":[${many((at) => `"v${at}"`)}]}}}`,
+  ),
+  ...schema(
+    "required names",
+    (many) => `{"type":"object","required":[${many((at) => `"p${at}"`)}]}`,
+  ),
+  ...schema(
+    "definitions",
+    (many) =>
+      `{"type":"object","$defs":{${many((at) => `"d${at}":{"$ref":"#/$defs/d${at + 1}"}`)}},"$ref":"#/$defs/d0"}`,
+  ),
+  ...schema(
+    "references",
+    (many) =>
+      `{"type":"object","$defs":{"d":${STRING}},"properties":{${many((at) => `"p${at}":{"$ref":"#/$defs/d"}`)}}}`,
+  ),
+  ...schema(
+    "patterns",
+    (many) =>
+      `{"type":"object","properties":{${many((at) => `"p${at}":{"type":"string","pattern":"^a+$"}`)}}}`,
+  ),
+  ...schema(
+    "lists of types",
+    (many) =>
+      `{"type":"object","properties":{${many((at) => `"p${at}":{"type":["object","array","null"],"items":{}}`)}}}`,
+  ),
+  ...schema("unknown keywords", (many) => `{"type":"object",${many((at) => `"x-${at}":1`)}}`),
+  ...both("a schema of the answer: properties", "entry", (door, many) =>
+    format(door, properties(many)),
+  ),
+  ...both("a schema of the answer: properties in depth", "entry", (door, many) =>
+    format(door, nested(300 * 36, '{"type":"object","properties":{"a":', "}}", properties(many))),
+  ),
+
+  ...items(
+    "messages",
+    (_, at) => `{"role":"${at % 2 === 0 ? "user" : "assistant"}","content":"a"}`,
+  ),
+  ...items("messages of the user", () => '{"role":"user","content":"a"}'),
+  ...items("messages with a foreign field", () => '{"role":"user","content":"a","x":1}'),
+  ...items("messages that end in an error", () => '{"role":"user","content":"a"}', { last: BAD }),
+  ...items("empty messages", () => '{"role":"user","content":[]}'),
+  ...items("unknown roles", () => '{"role":"x","content":"a"}'),
+  ...items("unknown types", (_, at) => `{"type":"t${at}"}`),
+  ...items("empty objects", () => "{}"),
+  ...items("thoughts", thought),
+  ...items(
+    "calls and results",
+    (door, at) => `${call(door, `c${at}`, "f")},${result(door, `c${at}`)}`,
+    { each: 2 },
+  ),
+  ...items(
+    "calls and results of many tools",
+    (door, at) => `${call(door, `c${at}`, `f${at}`)},${result(door, `c${at}`)}`,
+    { each: 2 },
+  ),
+  ...items("calls without results", (door, at) => call(door, `c${at}`, "f")),
+  ...items("results without calls", (door, at) => result(door, `c${at}`)),
+  ...items("calls of one id", (door) => `${call(door, "c", "f")},${result(door, "c")}`, {
+    each: 2,
+  }),
+  ...items("references", (_, at) => `{"type":"item_reference","id":"msg_${at}"}`),
+  ...items(
+    "old calls",
+    (_, at) =>
+      `{"role":"assistant","content":null,"function_call":{"name":"f${at}","arguments":"{}"}},{"role":"function","name":"f${at}","content":"x"}`,
+    { each: 2 },
+  ),
+  ...items("old results without calls", () => '{"role":"function","name":"f","content":"x"}'),
+  ...both("items: tools that were found", "tools", (door, many) =>
+    withItems(
+      door,
+      many(
+        (at) =>
+          `{"type":"tool_search_output","call_id":"s${at}","tools":[{"type":"function","name":"f${at}"}]}`,
+      ),
+    ),
+  ),
+  ...both("items: many tools that were found at once", "tools", (door, many) =>
+    withItems(
+      door,
+      `{"type":"tool_search_output","call_id":"s","tools":[${many((at) => `{"type":"function","name":"f${at}"}`)}]}`,
+    ),
+  ),
+  ...both("items: calls at once", "entry", burst),
+  ...both("items: instructions", "items", instructions),
+  ...parts("texts", textPart),
+  ...parts("images", imagePart),
+  ...parts("unknown", (_, at) => `{"type":"t${at}"}`),
+  ...items("messages of one part", (door) => `{"role":"user","content":[${textPart(door)}]}`),
+  ...both("a call: the members of its input", "entry", (door, many) => {
+    const input = `{"a":[${many(() => "1")}]}`;
+    const one =
+      door === "messages"
+        ? `{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":${input}}]}`
+        : call(door, "c", "f").replace('"{}"', () => JSON.stringify(input));
+    return withItems(door, `${USER},${one},${result(door, "c")}`);
+  }),
+  ...both("stop texts", "items", (door, many) =>
+    withField(
+      door,
+      `"${door === "messages" ? "stop_sequences" : "stop"}":[${many((at) => `"s${at}"`)}]`,
+    ),
+  ),
+  ...both("metadata", "entry", (door, many) =>
+    withField(door, `"metadata":{${many((at) => `"k${at}":"v"`)}}`),
+  ),
+  ...both("fields of the body", "entry", (door, many) =>
+    withField(
+      door,
+      many((at) => `"k${at}":1`),
+    ),
+  ),
+  { name: "an agent of 2,000 tools and 5,000 calls", body: agent },
+];
