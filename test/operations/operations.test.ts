@@ -43,14 +43,26 @@ const storeKeys = z
 const settings = (["server", "tools", "telemetry"] as const).flatMap((section) => {
   const { properties = {} } = z.toJSONSchema(configSchema.shape[section], { io: "input" });
   const values = config[section] as Readonly<Record<string, unknown>>;
-  return Object.keys(properties).map((key) => ({
-    setting: `${section}.${key}`,
-    value: values[key],
-    variables: Object.entries(flags)
-      .filter(([, { path }]) => path?.join(".") === `${section}.${key}`)
-      .map(([name]) => name),
-  }));
+  return Object.keys(properties)
+    .flatMap((key) => leaves(`${section}.${key}`, values[key]))
+    .map(({ setting, value }) => ({
+      setting,
+      value,
+      variables: Object.entries(flags)
+        .filter(([, { path }]) => path?.join(".") === setting)
+        .map(([name]) => name),
+    }));
 });
+
+/** A setting, or those of a group. */
+function leaves(setting: string, value: unknown): { setting: string; value: unknown }[] {
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    return [{ setting, value }];
+  return Object.entries(value).map(([key, inner]) => ({
+    setting: `${setting}.${key}`,
+    value: inner,
+  }));
+}
 
 /** The keys of the upstreams that speak HTTP, with what they are by themselves. */
 function upstreamKeys({ upstreams }: typeof config): [key: string, value: unknown][] {
