@@ -4,7 +4,7 @@ import { isFields, jsonOf } from "../../turn/json.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Call, Part, Result, Turn } from "../../turn/turn.ts";
 import { lastUserIndex, lastUserText, joinText } from "../turn-text.ts";
-import type { Callable } from "./calls.ts";
+import { commandsIn, type Callable } from "./calls.ts";
 import { exampleOf } from "./example.ts";
 import { plainName, valuesFrom, type Facts } from "./values.ts";
 import { subjectsOf, typedText } from "./words.ts";
@@ -80,11 +80,15 @@ function spelled(value: unknown, depth = 0): string {
 function introduction(turn: Turn<UpstreamName>, offered: readonly Callable[]): string {
   const asked = shortened(typedText(lastUserText(turn)), 200);
   const names = offered.slice(0, 5).map(({ tool }) => tool.name);
+  const [command] = commandsIn(asked, offered);
   const more = offered.length > names.length ? ` and ${offered.length - names.length} more` : "";
   const sentences = [
     "This is Patchbay's built-in demo model: it follows a few rules, and needs neither a network nor a key.",
     asked === "" ? "" : `You said: "${asked}"`,
-    offered.length === 0
+    command === undefined
+      ? ""
+      : `I cannot run \`${shortened(command, 200)}\`: the client offers no tool that runs commands, such as \`shell\`, \`exec_command\` or \`bash\`.`,
+    offered.length === 0 || command !== undefined
       ? ""
       : `I could call ${names.join(", ")}${more}, but nothing you said seems to ask for it.`,
     "For answers from a real model, set a key such as OPENAI_API_KEY, or add an upstream to patchbay.yaml, and start Patchbay again.",

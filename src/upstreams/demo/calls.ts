@@ -4,7 +4,7 @@ import { requiredIn, typesIn } from "../../schema/keywords.ts";
 import { isFields } from "../../turn/json.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { CustomTool, FunctionTool, Tool } from "../../turn/turn.ts";
-import { isFreeText } from "./values.ts";
+import { isCommand, isFreeText } from "./values.ts";
 import { stemsOf, subjectsOf, type Subjects } from "./words.ts";
 
 /** A tool that can be called, with the namespace it stands in. */
@@ -13,8 +13,11 @@ export type Callable = {
   readonly namespace?: string | undefined;
 };
 
-/** A call to be made, and the words that its arguments are drawn from. */
-export type PlannedCall = { readonly callable: Callable; readonly about: Subjects };
+/** A call to be made, and the words that its arguments are drawn from, or the command to run. */
+export type PlannedCall = { readonly callable: Callable } & (
+  | { readonly about: Subjects }
+  | { readonly command: string }
+);
 
 export const callables = (tools: readonly Tool<UpstreamName>[], namespace?: string): Callable[] =>
   tools.flatMap((tool) => {
@@ -29,7 +32,22 @@ const MAX_CALLS = 16;
  * names; a list of things, for a tool that takes one thing, becomes several
  * calls. Where no tool is named, the one whose description fits is taken.
  */
-export function callsFor(text: string, offered: readonly Callable[], must: boolean): PlannedCall[] {
+export function callsFor(
+  typed: string,
+  offered: readonly Callable[],
+  must: boolean,
+): readonly PlannedCall[] {
+  const commands = commandsIn(typed, offered);
+  const text = typed.replaceAll(/\s+/g, " ").trim();
+  if (commands.length === 0) return callsAbout(text, offered, must);
+  const shell = shellIn(text, offered);
+  if (shell !== undefined)
+    return commands.map((command) => ({ callable: shell, command })).slice(0, MAX_CALLS);
+  // Words of a command name no tool; without a shell only a call that is forced is made.
+  return must ? callsAbout(text, offered, must) : [];
+}
+
+function callsAbout(text: string, offered: readonly Callable[], must: boolean): AboutCall[] {
   const named = partsByTool(text, offered);
   const fallback = named.length > 0 ? undefined : (fitting(text, offered) ?? (must && offered[0]));
   const parts = fallback ? [{ callable: fallback, from: 0, to: text.length }] : named;
@@ -47,6 +65,38 @@ export function callsFor(text: string, offered: readonly Callable[], must: boole
     })
     .slice(0, MAX_CALLS);
 }
+
+const RUN = /\b(?:run|execute)(?: the| this)?(?: shell)?(?: command)?:?\s+`([^`]+)`/gi;
+
+/** The commands that the user asks to run, as in "Run `ls -la`"; the name of a tool is none. */
+export const commandsIn = (typed: string, offered: readonly Callable[]): readonly string[] =>
+  Array.from(typed.matchAll(RUN), ([, command = ""]) => command.trim()).filter(
+    (command) => command !== "" && !offered.some(({ tool }) => tool.name === command),
+  );
+
+const SHELL = /^(?:local_?shell|shell|shell_command|exec_command|bash|run_shell_command)$/i;
+
+/** The tool that runs commands: the one that the text names, else one named like a shell, else the first. */
+function shellIn(text: string, offered: readonly Callable[]): Callable | undefined {
+  const able = offered.filter(runsCommands);
+  const [named] = partsByTool(text.replaceAll(/`[^`]*`/g, ""), able);
+  return named?.callable ?? able.find(({ tool }) => SHELL.test(tool.name)) ?? able[0];
+}
+
+function runsCommands({ tool }: Callable): boolean {
+  if (tool.type === "custom") return SHELL.test(tool.name);
+  const properties = Object.entries(propertiesOf(tool));
+  return (
+    properties.some(([name, schema]) => isCommand(name) && takesCommand(schema)) ||
+    (SHELL.test(tool.name) && properties.length === 0)
+  );
+}
+
+/** A text or a list; a schema that does not say may be given either. */
+const takesCommand = (schema: unknown): boolean => {
+  const types = isFields(schema) ? typesIn(schema) : [];
+  return types.length === 0 || types.includes("string") || types.includes("array");
+};
 
 const isBare = ({ names, numbers }: Subjects): boolean => names.length + numbers.length === 0;
 
@@ -111,8 +161,10 @@ function wordsOf({ tool }: Callable): ReadonlySet<string> {
 const propertiesOf = ({ schema }: FunctionTool<UpstreamName>) =>
   isFields(schema) && isFields(schema.properties) ? schema.properties : {};
 
+type AboutCall = { readonly callable: Callable; readonly about: Subjects };
+
 /** One call for each thing listed, where the tool takes one thing at a time. */
-function oneForEach(callable: Callable, about: Subjects): readonly PlannedCall[] {
+function oneForEach(callable: Callable, about: Subjects): readonly AboutCall[] {
   switch (callable.tool.type === "function" && onlyType(callable.tool)) {
     case "string":
       if (!about.isList) break;

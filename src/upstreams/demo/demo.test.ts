@@ -197,6 +197,52 @@ describe("the demo's calls", () => {
     ]);
   });
 
+  it("run the command that the user gives, by whichever tool runs commands", async () => {
+    const list = { type: "array", items: text };
+    const optional = { required: [] };
+    const rows: [FunctionTool<UpstreamName>, string, Fields][] = [
+      [tool("shell", { command: list }), "ls -la", { command: ["ls", "-la"] }],
+      [tool("shell", { command: list }), "ls | wc", { command: ["bash", "-lc", "ls | wc"] }],
+      [tool("local_shell", { commands: list }), "ls -la", { commands: ["ls -la"] }],
+      [tool("exec_command", { cmd: text }), "echo  'a  b'", { cmd: "echo  'a  b'" }],
+      [tool("bash", { command: text }, optional), "ls -la", { command: "ls -la" }],
+      [
+        tool("Bash", { command: text, description: text }),
+        "ls",
+        { command: "ls", description: "ls" },
+      ],
+      [
+        tool("do_it", { cmd: text, cwd: text, is_background: { type: "boolean" } }),
+        "make timeout=5",
+        { cmd: "make timeout=5", cwd: ".", is_background: false },
+      ],
+    ];
+    for (const [shell, command, input] of rows) {
+      const said = `<note>Run \`rm x\`</note>In \`src\`, please run \`${command}\` and tell me.`;
+      expect(inputs(await ask(said, { tools: [weather, shell, time] }))).toEqual([
+        [shell.name, input],
+      ]);
+    }
+    const both = await ask("Run `ls`, then run `pwd`.", {
+      tools: [tool("bash", { command: text })],
+    });
+    expect(inputs(both)).toEqual([
+      ["bash", { command: "ls" }],
+      ["bash", { command: "pwd" }],
+    ]);
+  });
+
+  it("say so where no tool runs commands", async () => {
+    for (const tools of [[], [weather], [weather, time, tool("run_tests", { filter: text })]]) {
+      const answer = await ask("Run `ls -la`", { tools });
+      expect(callsOf(answer)).toEqual([]);
+      expect(textOf(answer)).toContain("I cannot run `ls -la`: the client offers no tool");
+    }
+    expect(inputs(await ask("Run `get_time` for Oslo", { tools: [time] }))).toEqual([
+      ["get_time", { city: "get_time" }],
+    ]);
+  });
+
   it("satisfy the schema of the tool, whatever the text", async () => {
     const judge = new Ajv2020({ strict: false, validateFormats: false });
     const property = fc.constantFrom<JsonSchema>(

@@ -5,8 +5,8 @@ import { lastUserIndex, lastUserText } from "../turn-text.ts";
 import { answerText, resultsOf } from "./answer.ts";
 import { callables, callsFor, type Callable, type PlannedCall } from "./calls.ts";
 import { exampleOf } from "./example.ts";
-import { valuesFrom } from "./values.ts";
-import { typedText } from "./words.ts";
+import { commandSource, valuesFrom } from "./values.ts";
+import { typedLines } from "./words.ts";
 
 type MadeCall = { readonly callable: Callable; readonly input: string };
 
@@ -65,7 +65,7 @@ function nextCalls(turn: Turn<UpstreamName>, offered: readonly Callable[]): read
   const isFirst = made === 0 && turn.items.at(-1)?.type !== "result";
   const left = Math.max(must ? 1 : 0, maxCalls - made);
   if (!isFirst && !must && parallelCalls !== false) return [];
-  const text = typedText(lastUserText(turn));
+  const text = typedLines(lastUserText(turn)).trim();
   if (text.length > LONGEST_REQUEST && !must) return [];
   const all = callsFor(text, offered, must);
   if (parallelCalls !== false) return all.slice(0, left);
@@ -86,11 +86,18 @@ const distinct = (calls: readonly MadeCall[]): readonly MadeCall[] =>
       calls.findIndex((one) => one.callable === callable && one.input === input) === at,
   );
 
-function withInput({ callable, about }: PlannedCall): MadeCall {
+function withInput(planned: PlannedCall): MadeCall {
+  const { callable } = planned;
   const { tool } = callable;
-  if (tool.type === "custom") return { callable, input: about.quoted[0] ?? about.text };
+  const isToRun = "command" in planned;
+  if (tool.type === "custom")
+    return {
+      callable,
+      input: isToRun ? planned.command : (planned.about.quoted[0] ?? planned.about.text),
+    };
   // References point from the root, so the root has to stay where it is.
   const schema = isFields(tool.schema) ? tool.schema : {};
-  const value = exampleOf({ type: "object", ...schema }, valuesFrom(about));
+  const source = isToRun ? commandSource(planned.command) : valuesFrom(planned.about);
+  const value = exampleOf({ type: "object", ...schema }, source);
   return { callable, input: JSON.stringify(isFields(value) ? value : {}) };
 }

@@ -42,6 +42,28 @@ export function valuesFrom(about: Subjects, facts: Facts = new Map()): ValueSour
   };
 }
 
+/** A parameter that takes a command to run, by its name. */
+export const isCommand = (name: string): boolean => /^(?:command|cmd)s?$/.test(plainName(name));
+
+/** Arguments of a shell: the command as it was typed, and nothing else that the user spoke of. */
+export const commandSource = (command: string): ValueSource => ({
+  isMentioned: isCommand,
+  *values(name, schema) {
+    const plain = plainName(name);
+    const [type = "string"] = typesIn(schema);
+    if (isCommand(name)) {
+      if (type === "array") yield plain.endsWith("s") ? [command] : argumentList(command);
+      yield command;
+    } else if (type === "boolean") yield false;
+    else if (type === "string" && schema.enum === undefined)
+      yield /dir|cwd|path|folder/.test(plain) ? "." : command;
+  },
+});
+
+/** A program and its arguments; what only a shell understands goes to a shell. */
+const argumentList = (command: string): readonly string[] =>
+  /^[\w@%+=:,./ -]+$/.test(command) ? command.split(/ +/) : ["bash", "-lc", command];
+
 /** Prose of the user is never run: a command is only what they put in backticks. */
 const commandIn = (text: string): string => /`([^`]+)`/.exec(text)?.[1] ?? "echo demo";
 
@@ -107,7 +129,7 @@ function mentioned({ enum: values }: Fields, { text, stems }: Subjects): readonl
 function list(name: string, { items }: Fields, about: Subjects): readonly unknown[] | undefined {
   const item = isFields(items) ? items : {};
   const [type = ""] = typesIn(item);
-  if (COMMAND.test(plainName(name))) return commandIn(about.text).split(" ");
+  if (COMMAND.test(plainName(name))) return argumentList(commandIn(about.text));
   if (Array.isArray(item.enum)) return mentioned(item, about);
   return { number: about.numbers, integer: about.numbers, string: about.names }[type];
 }

@@ -30,7 +30,11 @@ const MAX_BLOCKS = 50;
  * What the user typed. Agents add blocks of their own in tags to a user's
  * message (`<system-reminder>...</system-reminder>`): these ask for nothing.
  */
-export function typedText(message: string): string {
+export const typedText = (message: string): string =>
+  typedLines(message).replaceAll(/\s+/g, " ").trim();
+
+/** The same with its white space. */
+export function typedLines(message: string): string {
   let rest = message;
   let typed = "";
   for (let block = 0; block < MAX_BLOCKS; block++) {
@@ -41,7 +45,7 @@ export function typedText(message: string): string {
     typed += rest.slice(0, close === -1 ? behind : open.index);
     rest = rest.slice(close === -1 ? behind : close + open[0].length + 1);
   }
-  return (typed + rest).slice(0, MAX_READ).replaceAll(/\s+/g, " ").trim();
+  return (typed + rest).slice(0, MAX_READ);
 }
 
 type Names = {
