@@ -1,6 +1,6 @@
 /**
- * A profile of your own: what a provider can do, as data. Run it with `node
- * examples/own-profile.ts`; it checks what it shows.
+ * A profile of your own: what a provider can do, as data. Run it with
+ * `npm run example -- own-profile`; it checks what it shows.
  */
 import assert from "node:assert/strict";
 // In a project of your own: from "patchbay".

@@ -1,6 +1,6 @@
 /**
  * An upstream of your own: a model that no dialect reaches, such as one in this
- * process. Run it with `node examples/own-upstream.ts`; it checks what it shows.
+ * process. Run it with `npm run example -- own-upstream`; it checks what it shows.
  */
 import assert from "node:assert/strict";
 // In a project of your own: from "patchbay".

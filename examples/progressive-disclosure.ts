@@ -1,6 +1,6 @@
 /**
  * Progressive disclosure: a section whose tools a model is offered once it has
- * read the section. Run it with `node examples/progressive-disclosure.ts`; it
+ * read the section. Run it with `npm run example -- progressive-disclosure`; it
  * needs no key, because a stand-in plays the model. It checks what it shows.
  */
 import assert from "node:assert/strict";

@@ -1,6 +1,6 @@
 /**
  * A stage of your own: keys that a model writes never reach the client, however
- * the stream cuts them. Run it with `node examples/redacting-stage.ts`; it
+ * the stream cuts them. Run it with `npm run example -- redacting-stage`; it
  * checks what it shows.
  */
 import assert from "node:assert/strict";

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { pages } from "../../scripts/generate.ts";
@@ -17,4 +17,10 @@ it("docs/seeds.md names only files that exist", () => {
   expect(
     paths.map(([, path = ""]) => path).filter((path) => !existsSync(join(root, path))),
   ).toEqual([]);
+});
+
+it("CONTRIBUTING.md lists every fuzz campaign", () => {
+  const page = readFileSync(join(root, "CONTRIBUTING.md"), "utf8");
+  const names = readdirSync(join(root, "fuzz/campaigns")).map((file) => file.replace(".ts", ""));
+  expect(names.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
 });

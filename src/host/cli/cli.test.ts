@@ -10,6 +10,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { trustConfig } from "../config/trust-config.ts";
 import { compileCache } from "../../../test/support/compile-cache.ts";
 import { flags } from "../config/env.ts";
+import { clients } from "./smoke/clients.ts";
+import { scenes } from "./smoke/scene.ts";
 
 let directory = "";
 let running: Patchbay[] = [];
@@ -472,6 +474,9 @@ describe("patchbay", () => {
     const { version } = JSON.parse(manifest) as { version: string };
     expect((await patchbay(["--version"]).over).out).toBe(`${version}\n`);
     expect((await patchbay(["--help"]).over).out).toContain("Examples:");
+    const { out: smoke } = await patchbay(["smoke", "--help"]).over;
+    expect(smoke.replaceAll(/\s+/g, " ")).toContain("twelve requests, in three dialects");
+    expect([scenes.length, clients.length]).toEqual([12, 3]);
   });
 
   it("says alone what is there and what to do next, and starts nothing", async () => {

@@ -232,7 +232,7 @@ program
 program
   .command("smoke")
   .description(
-    "ask a running gateway for several tool calls at once, in both dialects, streamed and whole, in both output modes; exit code 1 if fewer come or anything is inconsistent",
+    "ask a running gateway for several tool calls at once: twelve requests, in three dialects (Chat Completions, Responses, Messages), streamed and whole, in both output modes; exit code 1 if fewer come or anything is inconsistent",
   )
   .option(
     "--url <address>",

@@ -30,16 +30,22 @@ export function configText(found: Found): string {
   return `${lines.join("\n")}\n`;
 }
 
-const placeOf = ({ rest }: Entry): string => JSON.stringify(rest);
+/** A text in quotes. Local servers choose the names of models: a `${` in them refers to no variable. */
+const quoted = (text: string): string => JSON.stringify(text).replaceAll("${", () => "$${");
+
+const placeOf = ({ rest }: Entry): string => quoted(rest);
 
 function modelLines(
   { servers }: Found,
   first: Entry | undefined,
   others: readonly Entry[],
 ): readonly string[] {
-  const listed = servers.flatMap(({ name, models }) =>
-    models.map((model) => `  ${JSON.stringify(model)}: ${JSON.stringify(`${name}/${model}`)}`),
-  );
+  // Two servers may list the same model: the first serves it, and both by `server/model`.
+  const places = new Map<string, string>();
+  for (const { name, models } of servers)
+    for (const model of models)
+      if (model !== "*" && !places.has(model)) places.set(model, `${name}/${model}`);
+  const listed = Array.from(places, ([model, place]) => `  ${quoted(model)}: ${quoted(place)}`);
   const head = "models:   # what clients ask for: upstream/model; a list is tried in order";
   const rest = "   # every other name";
   if (first === undefined) return [head, "  demo: demo/demo", `  "*": demo/demo${rest}`];

@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { parse } from "yaml";
 import { afterEach, describe, expect, it } from "vitest";
 import { parseConfig, type ConfigInput } from "../../../gateway/config.ts";
+import { readConfigFile } from "../../config/config-file.ts";
 import { configText } from "./config-text.ts";
 import { findAll, foundLines } from "./found.ts";
 import { findLocalServers, signs } from "./local-servers.ts";
@@ -75,6 +76,25 @@ describe("what was found", () => {
       "agents   none",
     ]);
     expect(JSON.stringify(found)).not.toContain("canary");
+  });
+
+  it("keeps names of models as servers list them: they refer to no variable and stand once", async () => {
+    const models = ["a${HOME}b", "$${x}", "${file:/etc/hostname}", "open ${", "*", "plain"];
+    const servers = [
+      { ...server, models },
+      { ...server, name: "vllm", models: ["plain"] },
+    ];
+    for (const found of [servers, servers.slice(0, 1)]) {
+      const text = configText(await findAll({}, () => Promise.resolve(found)));
+      const refuse = (name: string): never => {
+        throw new Error(`${name} was read`);
+      };
+      const read = readConfigFile(text, "patchbay.yaml", refuse, refuse);
+      expect(read.findings).toEqual([]);
+      const listed = (read.value as ConfigInput).models ?? {};
+      for (const model of models.filter((name) => name !== "*"))
+        expect(listed[model]).toBe(`ollama/${model}`);
+    }
   });
 
   it("becomes a configuration that is right as it stands", async () => {
