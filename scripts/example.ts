@@ -6,6 +6,6 @@ const [name = ""] = process.argv.slice(2);
 const names = readdirSync(folder).flatMap((file) => /^(.*)\.ts$/.exec(file)?.[1] ?? []);
 if (names.includes(name)) await import(new URL(`${name}.ts`, folder).href);
 else {
-  console.error(`There is no example \`${name}\`; name one of these: ${names.join(", ")}`);
+  process.stderr.write(`There is no example \`${name}\`; name one of these: ${names.join(", ")}\n`);
   process.exitCode = 2;
 }
