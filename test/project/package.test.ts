@@ -32,7 +32,7 @@ const parts = [
 ];
 
 /** The limits of docs/decisions/0026-the-package.md. */
-const MOST_BYTES = 760_000;
+const MOST_BYTES = 790_000;
 const MOST_PACKAGES = 9;
 
 type Manifest = {
