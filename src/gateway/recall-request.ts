@@ -25,7 +25,7 @@ export function recallRequest(
 ): void | Promise<void> {
   const { state, exchange, tenant, memory } = context;
   const { headers, body: text } = exchange;
-  const rest = state.steps.resting();
+  const rest = isLong(text) ? state.steps.resting() : undefined;
   const begin = (): Recalled | Promise<Recalled> =>
     inConversation(state, { ...asked, tenant, headers, text, weigh: memory.load }, (body) =>
       recall(state, body),
@@ -36,7 +36,7 @@ export function recallRequest(
     orRelease(one, () => openSeals(one, { tenant, dialect: asked.dialect, seals: state.seals }));
   const request = own instanceof Promise ? own.then(open) : open(own);
   const goOn = (one: Recalled): void | Promise<void> => orRelease(one, () => then(one));
-  if (!isLong(text))
+  if (rest === undefined)
     return request instanceof Promise ? onceReady(context, request, goOn, release) : goOn(request);
   const next = async (): Promise<Recalled> => {
     const one = await request;

@@ -47,17 +47,24 @@ export type BodyReader = {
 
 export function bodyReader(): BodyReader {
   const lists = new KnownLists();
-  function* steps(sent: string, limits = defaultCounts): Generator<void, Fields> {
-    // A byte order mark says nothing, and some write it before everything.
-    const text = sent.charCodeAt(0) === 0xfeff ? sent.slice(1) : sent;
-    const body = isSurelySmall(text, limits)
-      ? readShort(text, lists)
-      : yield* readLong(text, lists, limits);
+  const short = (text: string, limits: CountLimits): Fields => {
+    const body = readShort(text, lists);
+    checkPieces(body, text.length, limits);
+    return body;
+  };
+  function* long(text: string, limits: CountLimits): Generator<void, Fields> {
+    const body = yield* readLong(text, lists, limits);
     checkPieces(body, text.length, limits);
     return body;
   }
-  const read = (text: string, limits?: CountLimits): Fields => {
-    const all = steps(text, limits);
+  function* steps(sent: string, limits = defaultCounts): Generator<void, Fields> {
+    const text = withoutMark(sent);
+    return isSurelySmall(text, limits) ? short(text, limits) : yield* long(text, limits);
+  }
+  const read = (sent: string, limits = defaultCounts): Fields => {
+    const text = withoutMark(sent);
+    if (isSurelySmall(text, limits)) return short(text, limits);
+    const all = long(text, limits);
     for (;;) {
       const step = all.next();
       if (step.done === true) return step.value;
@@ -65,6 +72,10 @@ export function bodyReader(): BodyReader {
   };
   return Object.assign(read, { steps });
 }
+
+/** A byte order mark says nothing, and some write it before everything. */
+const withoutMark = (text: string): string =>
+  text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
 
 function readShort(text: string, lists: KnownLists): Fields {
   const recalled = text.length < SHORTEST ? undefined : lists.recall(text);

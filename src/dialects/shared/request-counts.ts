@@ -63,7 +63,8 @@ export function checkPieces(body: Fields, length: number, limits: CountLimits): 
   if (length <= 2 * Math.min(limits.tools, limits.items, limits.parts, limits.fields)) return;
   checkCount("fields", Object.keys(body).length, limits, "");
   let tools = 0;
-  for (const [key, list] of Object.entries(body)) {
+  for (const key in body) {
+    const list = body[key];
     if (!Array.isArray(list)) continue;
     const counted = lists.get(key) ?? "parts";
     if (counted === "items") tools += checkItems(list, limits, key, length);
@@ -81,27 +82,21 @@ export function checkItems(
   length = Infinity,
 ): number {
   checkCount("items", items.length, limits, path);
-  let [parts, tools] = [0, 0];
-  const mayHaveMany = length > 2 * limits.parts;
-  for (const item of items) {
-    if (mayHaveMany) parts += partsIn(item, 2);
-    tools += toolsIn(listAt(item, "tools"));
-  }
+  const tools = toolsIn(items) - items.length;
+  let parts = 0;
+  if (length > 2 * limits.parts) for (const item of items) parts += partsIn(item, 2);
   checkCount("parts", parts, limits, path);
   checkCount("tools", tools, limits, path);
   return tools;
 }
 
-const listAt = (value: unknown, key: string): readonly unknown[] => {
-  const list = (value as Fields | null | undefined)?.[key];
-  return Array.isArray(list) ? list : none;
-};
-const none: readonly unknown[] = [];
-
-/** Namespaces hold tools too. */
+/** Namespaces hold tools too, and so do items that bring some. */
 function toolsIn(list: readonly unknown[]): number {
   let tools = list.length;
-  for (const tool of list) tools += listAt(tool, "tools").length;
+  for (let at = 0; at < list.length; at++) {
+    const inner = (list[at] as Fields | null)?.tools;
+    if (Array.isArray(inner)) tools += toolsIn(inner);
+  }
   return tools;
 }
 
