@@ -5,6 +5,7 @@ import { nodePlatform } from "../../src/host/platform/node.ts";
 import { systemClock } from "../../src/host/platform/clock.ts";
 import { MemoryStore } from "../../src/store/memory.ts";
 import { LOCAL_TENANT } from "../../src/turn/tenant.ts";
+import type { Clock } from "../../src/turn/clock.ts";
 import type { Campaign } from "../campaign.ts";
 import { changes, mutated } from "../mutate.ts";
 
@@ -17,10 +18,20 @@ const item = {
 const call = { type: "function_call", id: "fc_1", call_id: "c", name: "f", arguments: "{}" };
 const record = { id: "resp_1", object: "response", status: "completed", model: "demo/demo" };
 
+/** Waits of some seconds, as before an answer is given up, take no time. */
+const hasty: Clock = {
+  now: () => systemClock.now(),
+  date: () => systemClock.date(),
+  at(moment, then, background) {
+    const now = systemClock.now();
+    return systemClock.at(moment - now <= 5000 ? now : moment, then, background);
+  },
+};
+
 /** Rows as another version, or a damaged disk, may have left them: what continues them is refused or answered. */
 export function rows(): Campaign {
   const store = new MemoryStore(systemClock);
-  const platform = nodePlatform();
+  const platform = { ...nodePlatform(), clock: hasty };
   const gateway = openGateway(parseConfig({ store: { kind: "sqlite", path: "unused" } }), {
     ...platform,
     runtime: { ...platform.runtime, openStore: () => store },
@@ -39,6 +50,7 @@ export function rows(): Campaign {
     if (text.includes("gateway.internal") || text.includes("its log has the reason"))
       throw new Error(`${path} answered ${response.status}: ${text}`);
   };
+  let rows = 0;
   return {
     name: "rows",
     properties: [
@@ -71,6 +83,63 @@ export function rows(): Campaign {
             });
             await ask("/v1/responses/resp_1");
             await ask("/v1/responses/resp_1/input_items");
+          },
+        ),
+      },
+      {
+        name: "stored answers in the background and their events",
+        property: fc.asyncProperty(
+          fc.array(changes, { maxLength: 4 }),
+          fc.array(changes, { maxLength: 4 }),
+          fc.nat(200),
+          async (ofEvents, ofRecord, cut) => {
+            const id = `resp_${++rows}`;
+            const own = { ...record, id, background: true };
+            const events = mutated(
+              ["event: a", 'data: {"sequence_number":0}', "event: b"],
+              ofEvents,
+            );
+            const piece = JSON.stringify(Array.isArray(events) ? events.join("\n\n") : events);
+            const response = { input: [], json: JSON.stringify(mutated(own, ofRecord) ?? null) };
+            const turn = { tenant: LOCAL_TENANT, at: 0, answerId: id, seals: [] };
+            await store.saveTurn({ ...turn, items: [], response });
+            // A piece may be cut off, or be no text.
+            for (const [at, json] of [piece ?? "null", (piece ?? "").slice(0, cut)].entries())
+              await store.saveTurn({ ...turn, items: [{ id: `stream:${id}:${at}`, json }] });
+            await ask(`/v1/responses/${id}?stream=true`);
+            await ask(`/v1/responses/${id}/cancel`, {});
+            await ask(`/v1/responses/${id}`);
+          },
+        ),
+      },
+      {
+        name: "conversations, completions and thoughts",
+        property: fc.asyncProperty(
+          fc.array(changes, { maxLength: 4 }),
+          fc.array(changes, { maxLength: 4 }),
+          fc.nat(1000),
+          async (ofItems, ofHead, cut) => {
+            const items = mutated([item, call], ofItems) as unknown[];
+            // One in some is cut off.
+            const stored = (Array.isArray(items) ? items : []).map((one, at) => ({
+              id: `item_${at}`,
+              json: JSON.stringify(one ?? null).slice(0, cut),
+            }));
+            const json = JSON.stringify(mutated({ metadata: {}, model: "m" }, ofHead) ?? null);
+            const tenant = LOCAL_TENANT;
+            const { conversations } = store;
+            for (const kind of ["conv", "chatcmpl"]) {
+              const id = `${kind}_${++rows}`.replace("chatcmpl_", "chatcmpl-");
+              await conversations.createConversation({ tenant, id, json, items: stored });
+              const path =
+                kind === "conv" ? `/v1/conversations/${id}` : `/v1/chat/completions/${id}`;
+              await ask(path);
+              await ask(`${path}/${kind === "conv" ? "items" : "messages"}`);
+              const body = { model: "demo/demo", input: "On", conversation: id };
+              if (kind === "conv") await ask("/v1/responses", body);
+              else await ask("/v1/chat/completions");
+              await conversations.deleteConversation(tenant, id);
+            }
           },
         ),
       },

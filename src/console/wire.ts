@@ -19,6 +19,8 @@ const recording = z.looseObject({
   folder: z.string(),
   written: z.number(),
   missed: z.number(),
+  /** The files of the latest bundles; none from a gateway of an older version. */
+  latest: z.array(z.string()).readonly().default([]),
 });
 
 /** `GET /status` */

@@ -60,6 +60,9 @@ export const STREAM_HEADERS = {
 /** How many ticks without a write make a stream silent. */
 export const QUIET_TICKS = 3;
 
+/** Sent to clients of dialects that have no event for it. */
+export const KEEP_ALIVE = sseComment("keep-alive");
+
 /** Writes events as they come, once per flush. */
 class StreamDoor implements Door {
   readonly #options: DoorOptions;
@@ -110,7 +113,7 @@ class StreamDoor implements Door {
     if (++this.#quietTicks < QUIET_TICKS) return;
     this.#sendHead();
     this.#shown = true;
-    this.#send(dialect.ping ?? sseComment("keep-alive"));
+    this.#send(dialect.ping ?? KEEP_ALIVE);
   }
 
   drained(): void {

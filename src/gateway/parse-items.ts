@@ -1,6 +1,7 @@
 import { checkCount, checkItems, valuesIn } from "../dialects/shared/request-counts.ts";
 import { append } from "../turn/append.ts";
 import { resting, type Clock } from "../turn/clock.ts";
+import { Fault } from "../turn/fault.ts";
 import type { Config } from "./config.ts";
 
 type State = { readonly clock: Clock; readonly config: Pick<Config, "server"> };
@@ -22,9 +23,21 @@ export async function parseItems(
   for (const text of texts) {
     values += valuesIn(text);
     checkCount("values", values, counts, path);
-    append(items, parse(`[${text}]`) as unknown[]);
+    append(items, parsed(text, parse));
     await rest();
   }
   checkItems(items, counts, path);
   return items;
+}
+
+/** A damaged row may hold anything. */
+function parsed(text: string, parse: (text: string) => unknown): readonly unknown[] {
+  try {
+    return parse(`[${text}]`) as unknown[];
+  } catch {
+    throw new Fault(
+      "store.unusable",
+      "A stored item is damaged: it is not JSON. Delete what it belongs to, and send that again.",
+    );
+  }
 }

@@ -14,11 +14,12 @@ export const bundleName = (startedAt: number, requestId: string): string =>
 /** A client may have chosen the id. */
 const safeId = (id: string): string => id.replaceAll(/[^\w.-]/g, "_").slice(0, 80);
 
-/** Writes a bundle. What was begun of one that cannot be written is taken away. */
-export async function saveBundle(folder: string, name: string, text: string): Promise<void> {
+/** Writes a bundle, and gives its path. What was begun of one that cannot be written is taken away. */
+export async function saveBundle(folder: string, name: string, text: string): Promise<string> {
   const path = join(folder, name);
   try {
     await writeFile(path, text, { mode: 0o600, flag: "wx" });
+    return path;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST")
       await rm(path, { force: true }).catch(() => {}); // The folder itself is gone.

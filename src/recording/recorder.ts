@@ -42,6 +42,8 @@ export type RecordingState = {
   /** Bundles written since the start, and turns that could not be. */
   readonly written: number;
   readonly missed: number;
+  /** The files of the latest bundles. */
+  readonly latest: readonly string[];
 };
 
 /** Records the turns of a gateway, as its configuration and its operator say. */
@@ -56,6 +58,8 @@ export type OpenRecorder = Recorder & {
 
 /** Bytes of turns that run or wait to be written: recording never grows beyond it. */
 const MAX_HELD_BYTES = 4 * MAX_TURN_BYTES;
+/** Files that an operator is told of. */
+const LATEST = 20;
 /** Turns that wait to be written. */
 const MAX_WAITING = 256;
 
@@ -73,6 +77,7 @@ export function openRecorder(options: RecorderOptions): OpenRecorder {
     folder: folder(),
     written: queue.written,
     missed: queue.missed,
+    latest: queue.latest,
   });
   return {
     begin(request) {
@@ -114,6 +119,7 @@ const NO_ROOM = "has no room for all that is to be recorded; some turns are left
 class BundleQueue {
   written = 0;
   missed = 0;
+  latest: readonly string[] = [];
   readonly #options: RecorderOptions;
   readonly #folder: () => string;
   readonly #secrets: readonly string[];
@@ -170,8 +176,9 @@ class BundleQueue {
       const foreign = folder === this.#options.folder ? this.#options.foreign(folder) : undefined;
       if (foreign !== undefined)
         return this.miss(`is not used because ${foreign}; name another as \`recording.folder\``);
-      await saveBundle(folder, bundleName(turn.startedAt, turn.requestId), text);
+      const path = await saveBundle(folder, bundleName(turn.startedAt, turn.requestId), text);
       this.written++;
+      this.latest = [...this.latest, path].slice(-LATEST);
       this.#isTroubled = false;
       await prune(folder, keep, this.#options.clock.date());
     } catch (error) {

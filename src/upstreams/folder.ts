@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 
 /**
@@ -14,4 +14,20 @@ export function makeFolder(folder: string, mode = 0o777): void {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }
+}
+
+const WRITABLE_BY_ALL = 0o002;
+const STICKY = 0o1000;
+
+/**
+ * Why a user other than this one and root could put files into a folder, or turn a link to it
+ * elsewhere; undefined if none could, or it is missing. Windows has neither owners nor such bits.
+ */
+export function foreignProblem(folder: string): string | undefined {
+  const user = process.getuid?.();
+  if (user === undefined || !existsSync(folder)) return undefined;
+  const [link, target] = [lstatSync(folder), statSync(folder)];
+  if ([link, target].some(({ uid }) => uid !== user && uid !== 0)) return "belongs to another user";
+  const isOpen = (target.mode & (WRITABLE_BY_ALL | STICKY)) === WRITABLE_BY_ALL;
+  return isOpen ? "can be written by every user" : undefined;
 }

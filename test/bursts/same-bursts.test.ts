@@ -231,7 +231,9 @@ describe.skipIf(missing)("the same burst from codex, from chat and from response
           });
         }
       for (const [at, back] of backs.entries()) {
-        const heard = gateway.models[back].requests.slice(before[at]);
+        const heard = gateway.models[back].requests
+          .slice(before[at])
+          .filter(({ method }) => method === "POST");
         await Promise.all(heard.map((one) => one.closed));
         expect(heard.map((one) => one.abandoned())).toEqual(askings.map(() => row.stop !== "off"));
       }

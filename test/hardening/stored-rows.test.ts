@@ -27,3 +27,53 @@ it("an item that is none, as a damaged row may hold, is left out of a list", asy
   expect([response.status, await response.json()]).toMatchObject([200, { data: [] }]);
   await gateway.close(0);
 });
+
+it.each([
+  ["that is no item", "null"],
+  ["that is cut off", '{"id":"a","ty'],
+])("a stored value %s is left out of the list of a conversation", async (_, json) => {
+  const store = new MemoryStore(systemClock);
+  const platform = nodePlatform();
+  const gateway = openGateway(parseConfig({ store: { kind: "sqlite", path: "unused" } }), {
+    ...platform,
+    runtime: { ...platform.runtime, openStore: () => store },
+  });
+  await store.conversations.createConversation({
+    tenant: LOCAL_TENANT,
+    id: "conv_1",
+    json: '{"id":"conv_1"}',
+    items: [{ id: "a", json }],
+  });
+  const list = await gateway.fetch(new Request("http://here/v1/conversations/conv_1/items"));
+  expect([list.status, await list.json()]).toMatchObject([200, { data: [] }]);
+  await gateway.close(0);
+});
+
+it("a turn of a conversation with a damaged item is refused by name", async () => {
+  const store = new MemoryStore(systemClock);
+  const platform = nodePlatform();
+  const config = parseConfig({
+    store: { kind: "sqlite", path: "unused" },
+    upstreams: { demo: { dialect: "scripted" } },
+  });
+  const gateway = openGateway(config, {
+    ...platform,
+    runtime: { ...platform.runtime, openStore: () => store },
+  });
+  await store.conversations.createConversation({
+    tenant: LOCAL_TENANT,
+    id: "conv_1",
+    json: '{"id":"conv_1"}',
+    items: [{ id: "a", json: '{"id":"a","ty' }],
+  });
+  const turn = await gateway.fetch(
+    new Request("http://here/v1/responses", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ model: "demo/demo", input: "Go on.", conversation: "conv_1" }),
+    }),
+  );
+  const body = (await turn.json()) as { readonly error: { readonly code: string } };
+  expect([turn.status, body.error.code]).toEqual([500, "store.unusable"]);
+  await gateway.close(0);
+});

@@ -1,14 +1,17 @@
+import { mkdtemp, rm } from "node:fs/promises";
 import { connect, createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { chunk } from "../support/fake-model.ts";
 import { cut, done, fakeUpstream, sse, type Step } from "../support/fake-upstream.ts";
-import { onto, serve, type Served } from "../support/serve.ts";
+import { onto, serve } from "../support/serve.ts";
 import { askStill } from "../support/still-gateway.ts";
 
 /** One second of the default settings, in milliseconds. Set to 1000 to run in real time. */
-const SECOND = Number(process.env["PATCHBAY_KEEPALIVE_SECOND"] ?? 50);
+const SECOND = Number(process.env["PATCHBAY_KEEPALIVE_SECOND"] ?? 120);
 const KEEPALIVE_MS = 15 * SECOND;
 const SILENCE_MS = 40 * SECOND;
 const PROXY_CUT_MS = 20 * SECOND;
@@ -48,22 +51,48 @@ async function impatientProxy(target: string): Promise<AsyncDisposable & { url: 
   };
 }
 
-type Client = (baseUrl: string) => Promise<string>;
+/** `other`: the address of a second gateway on the same store, behind a proxy of its own. */
+type Client = (baseUrl: string, other: string) => Promise<string>;
+
+const openai = (url: string): OpenAI =>
+  new OpenAI({ baseURL: `${url}/v1`, apiKey: "unused", maxRetries: 0 });
+
+/** The text of a stream of Responses events that ends as it should. */
+async function textOf(
+  stream: AsyncIterable<OpenAI.Responses.ResponseStreamEvent>,
+): Promise<string> {
+  let text: string | undefined;
+  for await (const event of stream)
+    if (event.type === "response.output_text.done") text = event.text;
+    else if (event.type === "response.completed" && text !== undefined) return text;
+  throw new Error("The stream has no end.");
+}
+
+const inBackground = { model: "m", input: "Hi", background: true } as const;
 
 /** What each official SDK reads from a stream. */
 const clients: Readonly<Record<string, Client>> = {
   async chat(url) {
-    const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: "unused", maxRetries: 0 });
-    const stream = client.chat.completions.stream({
+    const stream = openai(url).chat.completions.stream({
       model: "m",
       messages: [{ role: "user", content: "Hi" }],
     });
     return (await stream.finalContent()) ?? "";
   },
   async responses(url) {
-    const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: "unused", maxRetries: 0 });
-    const stream = client.responses.stream({ model: "m", input: "Hi" });
+    const stream = openai(url).responses.stream({ model: "m", input: "Hi" });
     return (await stream.finalResponse()).output_text;
+  },
+  async "responses in the background"(url) {
+    return textOf(await openai(url).responses.create({ ...inBackground, stream: true }));
+  },
+  async "responses that are followed later"(url) {
+    const { id } = await openai(url).responses.create(inBackground);
+    return textOf(await openai(url).responses.retrieve(id, { stream: true }));
+  },
+  async "responses that another gateway makes"(url, other) {
+    const { id } = await openai(url).responses.create(inBackground);
+    return textOf(await openai(other).responses.retrieve(id, { stream: true }));
   },
   async messages(url) {
     const client = new Anthropic({ baseURL: url, apiKey: "unused", maxRetries: 0 });
@@ -78,26 +107,41 @@ const clients: Readonly<Record<string, Client>> = {
 
 async function throughProxy(
   keepalive_ms: number,
-  use: (url: string, served: Served) => Promise<void>,
+  use: (url: string, other: string) => Promise<void>,
 ): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "patchbay-keep-alive-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
   await using upstream = await fakeUpstream(() => ({
     headers: { "content-type": "text/event-stream" },
     steps: slowly(...lastFrames),
   }));
-  await using served = await serve({ ...onto("chat", upstream.url), server: { keepalive_ms } });
+  const config = {
+    ...onto("chat", upstream.url),
+    server: { keepalive_ms },
+    store: { kind: "sqlite" as const, path: join(folder, "store.db") },
+  };
+  await using served = await serve(config);
+  await using other = await serve(config);
   await using proxy = await impatientProxy(served.url);
-  await use(proxy.url, served);
+  await using otherProxy = await impatientProxy(other.url);
+  await use(proxy.url, otherProxy.url);
 }
 
 describe("a stream whose upstream is silent, before its first event and in the middle", () => {
   it(
     "reaches the official SDKs through a proxy that closes silent connections",
     async () => {
-      await throughProxy(KEEPALIVE_MS, async (url) => {
-        const texts = Object.entries(clients).map(async ([door, read]) => [door, await read(url)]);
+      await throughProxy(KEEPALIVE_MS, async (...urls) => {
+        const texts = Object.entries(clients).map(async ([door, read]) => [
+          door,
+          await read(...urls).catch(String),
+        ]);
         expect(Object.fromEntries(await Promise.all(texts))).toEqual({
           chat: "So long.",
           responses: "So long.",
+          "responses in the background": "So long.",
+          "responses that are followed later": "So long.",
+          "responses that another gateway makes": "So long.",
           messages: "So long.",
         });
       });
@@ -108,10 +152,10 @@ describe("a stream whose upstream is silent, before its first event and in the m
   it(
     "is closed by that proxy if keep-alives are off",
     async () => {
-      await throughProxy(0, async (url) => {
-        const texts = Object.values(clients).map((read) => read(url));
+      await throughProxy(0, async (...urls) => {
+        const texts = Object.values(clients).map((read) => read(...urls));
         const ends = await Promise.allSettled(texts);
-        expect(ends.map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
+        expect(ends.map(({ status }) => status)).toEqual(texts.map(() => "rejected"));
       });
     },
     TIMEOUT_MS,

@@ -1,6 +1,16 @@
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -172,6 +182,22 @@ describe("a launch that is ended by force", () => {
   });
 });
 
+describe.skipIf(process.platform === "win32")("a folder that an earlier launch left", () => {
+  it("is removed only if it is this user's own", async () => {
+    using home = homeFolder();
+    home.program("goose", asking);
+    const at = (name: string): string => join(home.path, "tmp", `patchbay-launch-${name}`);
+    // No process has such a number.
+    for (const name of ["99999998-open", "99999998-left"]) mkdirSync(at(name), { mode: 0o700 });
+    chmodSync(at("99999998-open"), 0o777);
+    const kept = home.write("kept/file", "");
+    symlinkSync(join(home.path, "kept"), at("99999998-link"));
+    expect((await launch(home, "goose")).code).toBe(7);
+    expect(home.left()).toEqual(["patchbay-launch-99999998-link", "patchbay-launch-99999998-open"]);
+    expect(kept()).toBe("");
+  });
+});
+
 describe("an agent of another version", () => {
   it("is launched with a note", async () => {
     using home = homeFolder();
@@ -208,6 +234,74 @@ describe("--keep and --restore", () => {
     const restored = await launch(home, "codex", "--restore");
     expect(restored).toMatchObject({ code: 0, out: expect.stringContaining("byte for byte") });
     expect(now()).toBe(settings);
+  });
+});
+
+/** Settings files that no agent has, and what is said of them. */
+const odd: readonly (readonly [string, string, string, (file: string) => unknown])[] = [
+  ["a folder", "codex", "is a directory", (file) => mkdirSync(file)],
+  ["a pipe", "codex", "is not a regular file", (file) => spawnSync("mkfifo", [file])],
+  [
+    "a string of 9 MB",
+    "claude",
+    "is longer than 1000000 bytes",
+    (file) => writeFileSync(file, `{"a":"${"x".repeat(9_000_000)}"}`),
+  ],
+  [
+    "a string of 900 kB",
+    "claude",
+    "points at m through",
+    (file) => writeFileSync(file, `{"a":"${"x".repeat(900_000)}"}`),
+  ],
+  [
+    "40,000 lines",
+    "codex",
+    "points at m through",
+    (file) => writeFileSync(file, "a = 1\n".repeat(40_000)),
+  ],
+  [
+    "no end of brackets",
+    "claude",
+    "is nested too deep",
+    (file) => writeFileSync(file, `{"a":${"[".repeat(500_000)}`),
+  ],
+  [
+    "no end of comments",
+    "opencode",
+    "is no JSON",
+    (file) => writeFileSync(file, `{${"/*".repeat(100_000)}*/"a"`),
+  ],
+  [
+    "one line of blanks",
+    "aider",
+    "is no plain list of keys",
+    (file) => writeFileSync(file, `a${" ".repeat(200_000)}b`),
+  ],
+];
+const settingsFiles: Readonly<Record<string, string>> = {
+  codex: ".codex/config.toml",
+  claude: ".claude/settings.json",
+  opencode: ".config/opencode/opencode.json",
+  aider: ".aider.conf.yml",
+};
+
+describe.skipIf(process.platform === "win32")("--keep on a settings file that is", () => {
+  it.each(odd)("%s neither waits nor harms it", async (_, agent, said, make) => {
+    using home = homeFolder();
+    const file = join(home.path, settingsFiles[agent] ?? "");
+    mkdirSync(dirname(file), { recursive: true });
+    make(file);
+    const before = lstatSync(file);
+    const textNow = (): string => (before.isFile() ? readFileSync(file, "utf8") : "");
+    const text = textNow();
+    const url = "http://127.0.0.1:9";
+    const kept = await launch(home, agent, "--keep", "--url", url, "--model", "m");
+    expect(kept.out + kept.errors).toContain(`${file} ${said}`);
+    expect(kept.out + kept.errors).not.toContain("    at ");
+    const restored = await launch(home, agent, "--restore");
+    expect(restored.errors).toBe("");
+    expect(lstatSync(file).mode).toBe(before.mode);
+    expect(textNow() === text).toBe(true);
   });
 });
 

@@ -192,6 +192,10 @@ describe("sentences of the gateway", () => {
       /Invalid value for messages: input '\w\w name is \w+' exceeds the limit of 8192/,
     );
     expect(sentences).toContain("The fault is the upstream's");
+    const call = sentences.split("\n").find((one) => one.startsWith("Call 1:"));
+    expect(call).toContain("fake answered 400");
+    expect(call).toContain("The upstream rejected the request: Invalid value for messages");
+    expect(call).toContain("(context_length_exceeded, invalid_request_error)");
   });
 
   it("tell no more than 300 characters of what an upstream says", async () => {

@@ -71,6 +71,21 @@ const echo: Model = ({ body, headers }) => {
   return answerInChat(body, { text, calls: [{ id: "call_1", name: "look", arguments: input }] });
 };
 
+/** Starts `patchbay record`, whose output can be waited for. */
+function recording(terminal: Terminal, ...options: string[]) {
+  const child = terminal.start(["record", ...options]);
+  let [out, errors] = ["", ""];
+  child.stdout.setEncoding("utf8").on("data", (piece: string) => (out += piece));
+  child.stderr.setEncoding("utf8").on("data", (piece: string) => (errors += piece));
+  const over = once(child, "close").then(([code]) => code as number | null);
+  return {
+    child,
+    over,
+    output: () => ({ out, errors }),
+    until: (text: string) => until(() => errors.includes(text)),
+  };
+}
+
 /** Runs `patchbay record` while something is done, as if somebody pressed Ctrl-C behind it. */
 async function whileRecording(
   terminal: Terminal,
@@ -126,6 +141,41 @@ describe.skipIf(process.platform === "win32")("patchbay record", { timeout: 60_0
       expect(checked.out).toContain("authorization");
     },
   );
+
+  it("for a time counts turns, ends by itself and says where they are", async () => {
+    await using upstream = await fakeUpstream(echo);
+    await using terminal = openTerminal();
+    const gateway = await served(terminal, upstream);
+    const { child, output, until: seen, over } = recording(terminal, "--for", "6s");
+    await seen("Recording every turn");
+    await (await ask(gateway, "during")).text();
+    await seen("1 turn so far, ");
+    expect(await over).toBe(0);
+    expect(child.signalCode).toBe(null);
+    const { out, errors } = output();
+    expect(errors).toMatch(/for 6 s; Ctrl-C ends it before\.\n1 turn so far, \d s left\.\n/);
+    expect(errors).toContain("1 turn recorded in");
+    expect(out.trim().split("\n")).toEqual(bundlesIn(terminal));
+    await (await ask(gateway, "behind")).text();
+    expect(bundlesIn(terminal)).toHaveLength(1);
+  });
+
+  it("for a time can be ended before, and says where the turns are", async () => {
+    await using upstream = await fakeUpstream(echo);
+    await using terminal = openTerminal();
+    const gateway = await served(terminal, upstream);
+    const { child, output, until: seen, over } = recording(terminal, "--for", "1h");
+    await seen("Recording every turn");
+    await (await ask(gateway, "one")).text();
+    await (await ask(gateway, "two")).text();
+    child.kill("SIGINT");
+    expect(await over).toBe(0);
+    const { out, errors } = output();
+    expect(errors).toContain("2 turns recorded in");
+    expect(out.trim().split("\n").toSorted()).toEqual(bundlesIn(terminal));
+    await (await ask(gateway, "behind")).text();
+    expect(bundlesIn(terminal)).toHaveLength(2);
+  });
 
   it("says that a gateway which was killed has gone, and what is cut off is told as such", async () => {
     const { promise: never } = Promise.withResolvers<void>();

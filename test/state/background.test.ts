@@ -5,8 +5,15 @@ import { APIError, type OpenAI } from "openai";
 import { describe, expect, it } from "vitest";
 import { clientOf } from "../sdk/gateway.ts";
 import { answerInMessages } from "../support/fake-messages.ts";
-import { answerInChat, answerInResponses } from "../support/fake-model.ts";
-import { fakeUpstream, json, type FakeUpstream, type Step } from "../support/fake-upstream.ts";
+import { answerInChat, answerInResponses, chunk } from "../support/fake-model.ts";
+import {
+  done,
+  fakeUpstream,
+  json,
+  sse,
+  type FakeUpstream,
+  type Step,
+} from "../support/fake-upstream.ts";
 import { onto, serve } from "../support/serve.ts";
 
 const answers = { chat: answerInChat, responses: answerInResponses, messages: answerInMessages };
@@ -142,6 +149,36 @@ describe("a response in the background", () => {
     upstream.go();
     rmSync(folder, { recursive: true });
   });
+
+  it("is followed through another gateway without a gap, however many megabytes its events have", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "patchbay-background-"));
+    const store = { kind: "sqlite", path: join(folder, "store.db") } as const;
+    const text = "good day ".repeat(1_500_000);
+    // Each line of it is a delta, and five events at its end have all of it.
+    const step = 100_000;
+    const deltas = Array.from({ length: Math.ceil(text.length / step) }, (_, at) =>
+      chunk(0, { content: text.slice(at * step, (at + 1) * step) }),
+    );
+    await using upstream = await fakeUpstream(() =>
+      sse(chunk(0, { role: "assistant" }), ...deltas, chunk(0, {}, "stop"), done),
+    );
+    await using one = await serve({ store, ...onto("chat", upstream.url) });
+    await using other = await serve({ store, ...onto("chat", upstream.url) });
+    const { id } = await clientOf(one).responses.create(asked);
+    const response = await fetch(`${other.url}/v1/responses/${id}?stream=true`);
+    const stream = await response.text();
+    expect(stream.length).toBeGreaterThan(64 * 1024 * 1024);
+    const numbers = [...stream.matchAll(/,"sequence_number":(\d+)\}\n/g)].map(([, at]) =>
+      Number(at),
+    );
+    expect(numbers).toEqual(upTo(numbers.length));
+    const types = [...stream.matchAll(/^event: (.*)/gm)].map(([, type]) => type);
+    expect(types.filter((type) => type === "response.output_text.delta")).toHaveLength(
+      deltas.length,
+    );
+    expect(types.at(-1)).toBe("response.completed");
+    rmSync(folder, { recursive: true });
+  }, 120_000);
 
   it("is deleted while it is made, and does not come back", async () => {
     await using upstream = await halting("chat");

@@ -161,5 +161,9 @@ describe("patchbay doctor", { timeout: 120_000 }, () => {
     const { origin } = new URL(gone.url);
     expect(agents[0]?.evidence).toBe(`${settings}:3 sends it to ${origin}, where nothing listens`);
     expect(readFileSync(settings, "utf8")).toBe(toml);
+    const { out } = await doctor(terminal, [], { PATH: folder });
+    expect(out).toContain(`Codex CLI: ${settings}:3 sends it to ${origin}`);
+    expect(out).toContain("2 agents need no attention");
+    expect(out).not.toMatch(/Qwen Code|Claude Code/);
   });
 });

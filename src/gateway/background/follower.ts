@@ -38,6 +38,11 @@ export class Follower {
     if (this.#isOver && !this.#isFull) this.#close();
   }
 
+  /** Sends a keep-alive, which has no number. */
+  keepAlive(text: string): void {
+    if (!this.#isGone && !this.#isFull) this.#isFull = !this.#reply.write(text);
+  }
+
   /** Nothing more will come. */
   end(): void {
     this.#isOver = true;

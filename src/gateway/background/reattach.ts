@@ -1,7 +1,7 @@
 import type { BackgroundForm, StorageForm } from "../../dialects/dialect.ts";
 import { Fault } from "../../turn/fault.ts";
 import { jsonOf } from "../../turn/json.ts";
-import { STREAM_HEADERS } from "../door.ts";
+import { KEEP_ALIVE, STREAM_HEADERS } from "../door.ts";
 import type { FoundItem, Weigh } from "../../store/store.ts";
 import type { RequestContext } from "../routes.ts";
 import { idOf, shownResponse, standingOf } from "../stored-response.ts";
@@ -55,6 +55,8 @@ class StoredStream {
   /** The number of the last event that was sent. */
   #last: number;
   #piece = 0;
+  /** When the client was last sent something. */
+  #writtenAt: number;
   #isLastSent = false;
   #isGone = false;
   #drained: Promise<void> | undefined;
@@ -69,6 +71,7 @@ class StoredStream {
     this.#forms = forms;
     this.#id = id;
     this.#last = after;
+    this.#writtenAt = context.state.clock.now();
     const { reply } = context.exchange;
     reply.onDrain(() => this.#onDrain());
     reply.onLeave(() => {
@@ -87,7 +90,10 @@ class StoredStream {
         const isMore = await this.#sendPieces();
         if (isMore || this.#isLastSent) continue;
         if (isWritten) await this.#sendLast();
-        else await this.#wait();
+        else {
+          await this.#keepAlive();
+          await this.#wait();
+        }
       }
     } catch {
       // The head is sent: a stream without an end tells the client to take it up again.
@@ -141,8 +147,21 @@ class StoredStream {
       this.#last = number;
       out += frame;
     }
-    if (out === "" || this.#isGone) return;
-    if (this.#context.exchange.reply.write(out)) return;
+    if (out !== "") await this.#send(out);
+  }
+
+  /** Writes before the next look if that would come too late. */
+  async #keepAlive(): Promise<void> {
+    const { clock, config } = this.#context.state;
+    const { keepalive_ms } = config.server;
+    const silentMs = clock.now() + LOOK_MS - this.#writtenAt;
+    if (keepalive_ms > 0 && silentMs > keepalive_ms) await this.#send(KEEP_ALIVE);
+  }
+
+  async #send(text: string): Promise<void> {
+    if (this.#isGone) return;
+    this.#writtenAt = this.#context.state.clock.now();
+    if (this.#context.exchange.reply.write(text)) return;
     this.#drained = new Promise((resolve) => {
       this.#onDrain = resolve;
     });

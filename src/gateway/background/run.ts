@@ -1,6 +1,7 @@
 import type { BackgroundForm } from "../../dialects/dialect.ts";
 import type { Fault } from "../../turn/fault.ts";
 import type { Tenant } from "../../turn/tenant.ts";
+import { KEEP_ALIVE } from "../door.ts";
 import type { Reply, ReplyData } from "../exchange.ts";
 import { Follower } from "./follower.ts";
 
@@ -108,6 +109,10 @@ export class BackgroundRun {
   }
 
   #write(data: ReplyData): boolean {
+    if (data === KEEP_ALIVE) {
+      for (const follower of this.#followers) follower.keepAlive(KEEP_ALIVE);
+      return true;
+    }
     const pieces = (this.#partial + String(data)).split("\n\n");
     this.#partial = pieces.pop() ?? "";
     for (const piece of pieces) {

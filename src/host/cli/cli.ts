@@ -96,7 +96,7 @@ const program = new Command("patchbay")
 Examples:
   patchbay serve                               serve the embedded demo, or the providers whose keys are set
   patchbay serve --config patchbay.yaml --port 8080
-  patchbay check --config patchbay.yaml        every problem at once, each with its line and remedy
+  patchbay check patchbay.yaml                 every problem at once, each with its line and remedy
   patchbay plan request.json --model gpt-5.5   what would become of its tools and parameters
   patchbay smoke --url http://127.0.0.1:11435  whether a running gateway brings bursts of tool calls through
   patchbay launch codex --model gpt-5.5        an agent on any model, none of its files changed
@@ -173,9 +173,14 @@ program
 program
   .command("check")
   .description("check a configuration and call nobody; exit code 1 if anything is wrong")
+  .argument("[file]", "the configuration, as with --config")
   .addOption(configOption())
   .option("--json", "print the outcome as JSON")
-  .action(async (options: CheckOptions) => (await import("./commands/check.ts")).check(options));
+  .action(async (file: string | undefined, options: CheckOptions, command: Command) => {
+    if (file !== undefined && options.config !== undefined)
+      command.error("error: Name one file: FILE and --config mean the same.");
+    await (await import("./commands/check.ts")).check({ config: file, ...options });
+  });
 
 program
   .command("trust")

@@ -1,7 +1,8 @@
 import { fieldsOf, filledText } from "../../dialects/shared/loose.ts";
 import { Fault } from "../../turn/fault.ts";
 import { environment, type Environment } from "../config/env.ts";
-import { findGateways, type LocalGateway } from "../control/gateways.ts";
+import { findGateways, foreignFolders, type LocalGateway } from "../control/gateways.ts";
+import { printError } from "../platform/print.ts";
 import { exitCode } from "./exit-code.ts";
 
 export type GatewayOptions = {
@@ -22,10 +23,16 @@ export type Chosen =
 
 const bare = (url: string): string => url.replace(/\/+(?:v1\/*)?$/, "");
 
+/** The gateways of this user; folders that are not looked in are named on standard error. */
+export function runningGateways(env: Environment): Promise<readonly LocalGateway[]> {
+  for (const note of foreignFolders(env)) printError(note);
+  return findGateways(env);
+}
+
 /** The gateway that a command is about. One of this user's is reached by its socket, whatever its keys. */
 export async function chooseGateway({ url, key }: GatewayOptions): Promise<Chosen> {
   const env = environment();
-  const running = await findGateways(env);
+  const running = await runningGateways(env);
   if (url !== undefined) {
     const local = running.find((one) => bare(one.url) === bare(url));
     if (local !== undefined && key === undefined) return { local };

@@ -1,3 +1,5 @@
+export const turns = (count: number): string => `${count} ${count === 1 ? "turn" : "turns"}`;
+
 /** How many turns were recorded, in one line for people. */
 export function recordedLine(counts: {
   readonly written: number;
@@ -6,5 +8,5 @@ export function recordedLine(counts: {
 }): string {
   const { written, missed, folder } = counts;
   const rest = missed === 0 ? "" : `; ${missed} could not be written`;
-  return `${written} ${written === 1 ? "turn" : "turns"} recorded in ${folder}${rest}.`;
+  return `${turns(written)} recorded in ${folder}${rest}.`;
 }

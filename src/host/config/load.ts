@@ -10,7 +10,7 @@ import { proxyProblem } from "../../upstreams/http/proxy.ts";
 import { profileFor, profiles } from "../../profiles/profiles.ts";
 import { bindProblem } from "../server/bind.ts";
 import { findingLine, readConfigFile, type ConfigFile, type Finding } from "./config-file.ts";
-import { defaultStore } from "./default-store.ts";
+import { defaultStore, storeProblem } from "./default-store.ts";
 import {
   applySettings,
   isFlag,
@@ -121,6 +121,7 @@ function assemble(
   const problems = [
     ...(checked.ok ? [] : checked.problems),
     ...[scripts.problems, profileProblems(raw), doorProblems(raw), deadEnds(raw)].flat(),
+    ...bareVariables(raw).filter(({ path }) => source?.refers(path) !== true),
   ];
   const find = (problem: Problem): Finding => locate(problem, source, settings);
   const doubts = fileProblems(raw, directory).map(find);
@@ -204,7 +205,8 @@ function fileProblems(raw: unknown, directory: string): Problem[] {
   if (isFields(store)) named.push([["store", "path"], store.path]);
   return named.flatMap(([at, path]) => {
     if (typeof path !== "string" || path === "") return [];
-    const message = unwritable(resolve(directory, path));
+    const problemOf = at[0] === "store" ? storeProblem : unwritable;
+    const message = problemOf(resolve(directory, path));
     return message === undefined ? [] : [{ path: at, message }];
   });
 }
@@ -258,6 +260,29 @@ function commandLine({ host, port }: Origin): Setting[] {
   if (host !== undefined) settings.push({ name: "--host", path: ["server", "host"], value: host });
   if (port !== undefined) settings.push({ name: "--port", path: ["server", "port"], value: port });
   return settings;
+}
+
+/** Keys that a shell would take for variables, and the file does not: they would be sent as they are. */
+function bareVariables(raw: unknown): Problem[] {
+  const { upstreams, server } = isFields(raw) ? raw : {};
+  const keys = isFields(server) && Array.isArray(server.keys) ? (server.keys as unknown[]) : [];
+  const written: [Problem["path"], unknown][] = [
+    ...Object.entries(isFields(upstreams) ? upstreams : {}).map(
+      ([name, one]): [Problem["path"], unknown] => [
+        ["upstreams", name, "api_key"],
+        isFields(one) ? one.api_key : undefined,
+      ],
+    ),
+    ...keys.map((one, at): [Problem["path"], unknown] =>
+      isFields(one) ? [["server", "keys", at, "key"], one.key] : [["server", "keys", at], one],
+    ),
+  ];
+  return written.flatMap(([path, value]) => {
+    const [, name] = /^\$([A-Za-z_]\w*)$/.exec(typeof value === "string" ? value : "") ?? [];
+    if (name === undefined) return [];
+    const message = `is \`$${name}\` as it is written; write \`\${${name}}\` for the value of that variable`;
+    return [{ path, message }];
+  });
 }
 
 /** A profile must be one that there is, in the upstream's dialect. */

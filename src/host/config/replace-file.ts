@@ -1,5 +1,6 @@
-import { constants, copyFileSync, existsSync, realpathSync, statSync } from "node:fs";
+import { existsSync, realpathSync, statSync, writeFileSync } from "node:fs";
 import { Fault } from "../../turn/fault.ts";
+import { FileRefusal, readBytes } from "../platform/careful-files.ts";
 import { writeWhole } from "../cli/launch/keep/write-whole.ts";
 
 /** Replaces a file of the user's and gives the path of the copy that is kept of it, byte for byte. */
@@ -8,19 +9,25 @@ export function replaceFile(path: string, text: string): string {
   try {
     // A link stays a link.
     const file = realpathSync(path);
-    copyFileSync(file, backup, constants.COPYFILE_EXCL);
-    writeWhole(file, Buffer.from(text), statSync(file).mode & 0o777);
+    const bytes = readBytes(file, { limit: LONGEST });
+    const mode = statSync(file).mode & 0o777;
+    writeFileSync(backup, bytes, { flag: "wx", mode });
+    writeWhole(file, Buffer.from(text), mode);
     return backup;
   } catch (error) {
-    const { code = "unknown" } = error as NodeJS.ErrnoException;
+    const { code = "unknown", message } = error as NodeJS.ErrnoException;
+    const reason = error instanceof FileRefusal ? message : code;
     throw new Fault(
       "request.invalid",
-      `${path} cannot be replaced (${code}), and is as it was; check permissions and space in its folder.`,
+      `${path} cannot be replaced (${reason}), and is as it was; check permissions and space in its folder.`,
       {},
       error,
     );
   }
 }
+
+/** Far more than any configuration has. */
+const LONGEST = 16_777_216;
 
 function freeName(file: string): string {
   for (let at = 1; ; at++) {

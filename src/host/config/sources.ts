@@ -118,7 +118,7 @@ export function changed(
 }
 
 /** Enough for any configuration; more takes its parser long. */
-const LONGEST = 1_000_000;
+export const LONGEST = 1_000_000;
 /** A script may be a recorded conversation. */
 const LONGEST_PART = 16_777_216;
 

@@ -1,12 +1,13 @@
 /** The files by which a running gateway is found: a socket and, beside it, who listens there. */
 
-import { chmodSync, lstatSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { chmodSync, lstatSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { z } from "zod";
 import { jsonOf } from "../../turn/json.ts";
 import { makeFolder } from "../../upstreams/folder.ts";
-import { foreignFolder } from "../platform/careful-files.ts";
+import { foreignFolder, isOwnSocket, readText } from "../platform/careful-files.ts";
 
 /** What the file beside a socket says. */
 const entrySchema = z.looseObject({
@@ -18,20 +19,35 @@ const entrySchema = z.looseObject({
   url: z.string(),
   version: z.string(),
   startedAt: z.number(),
-  /** The path of the socket, or the name of the pipe. */
-  socket: z.string(),
   /** The agent that it was started for, where it is one of `patchbay launch`. */
   agent: z.string().optional(),
 });
 
 export type ControlEntry = Readonly<z.output<typeof entrySchema>>;
 
+/** An entry whose gateway listens. */
+export type FoundEntry = ControlEntry & {
+  /** The path of the socket, or the name of the pipe. */
+  readonly socket: string;
+};
+
+/** What gateways call their files: a process, and eight digits of chance. */
+const FILE_NAME = /^(\d+-[\da-f]{8})\.(?:json|sock)$/;
+
+export const newName = (): string => `${process.pid}-${randomBytes(4).toString("hex")}`;
+
+/** Made from the name alone: an entry could name any socket. */
+export const socketPath = (folder: string, name: string): string =>
+  process.platform === "win32"
+    ? String.raw`\\.\pipe\patchbay-${name}`
+    : join(folder, `${name}.sock`);
+
 /** Paths of sockets are held in 108 bytes on Linux and in 104 on macOS, the last of them zero. */
 const LONGEST_PATH = 103;
 
 /** Why a folder will not do for the socket of this name; undefined once it is there for its owner alone. */
-export function folderProblem(folder: string, socketName: string): string | undefined {
-  if (process.platform !== "win32" && Buffer.byteLength(join(folder, socketName)) > LONGEST_PATH)
+export function folderProblem(folder: string, name: string): string | undefined {
+  if (process.platform !== "win32" && Buffer.byteLength(socketPath(folder, name)) > LONGEST_PATH)
     return "is too long a path for a socket";
   try {
     makeFolder(folder, 0o700);
@@ -50,7 +66,8 @@ export function folderProblem(folder: string, socketName: string): string | unde
 const entryPath = (folder: string, name: string): string => join(folder, `${name}.json`);
 
 export function writeEntry(folder: string, name: string, entry: ControlEntry): void {
-  writeFileSync(entryPath(folder, name), `${JSON.stringify(entry)}\n`, { mode: 0o600 });
+  const text = `${JSON.stringify(entry)}\n`;
+  writeFileSync(entryPath(folder, name), text, { mode: 0o600, flag: "wx" });
 }
 
 /** Removes both files; what is gone already will do. */
@@ -63,38 +80,42 @@ export function removeFiles(folder: string, name: string): void {
   }
 }
 
-/** The gateways that answer in a folder. What gateways that were killed have left there is removed. */
-export async function entriesIn(folder: string): Promise<readonly ControlEntry[]> {
-  const names = new Set(
-    filesIn(folder).flatMap((file) => /^(.+)\.(?:json|sock)$/.exec(file)?.[1] ?? []),
-  );
+/**
+ * The gateways that answer in a folder; none where another user could have put the files. What
+ * gateways that were killed have left there is removed.
+ */
+export async function entriesIn(folder: string): Promise<readonly FoundEntry[]> {
+  if (foreignFolder(folder) !== undefined) return [];
+  const names = new Set(filesIn(folder).flatMap((file) => FILE_NAME.exec(file)?.[1] ?? []));
   const found = await Promise.all(Array.from(names, (name) => answering(folder, name)));
   return found.flatMap((entry) => entry ?? []).toSorted((a, b) => a.startedAt - b.startedAt);
 }
 
-async function answering(folder: string, name: string): Promise<ControlEntry | undefined> {
+async function answering(folder: string, name: string): Promise<FoundEntry | undefined> {
   const entry = readEntry(entryPath(folder, name));
-  const listens = await isListening(entry?.socket ?? join(folder, `${name}.sock`));
-  if (listens) return entry;
+  const socket = socketPath(folder, name);
+  if (isOwnSocket(socket) && (await isListening(socket))) return entry && { ...entry, socket };
   // Between its bind and its listen even a living gateway refuses, for an instant.
   if (!isAlive(Number.parseInt(name, 10)) || isOld(folder, name)) removeFiles(folder, name);
   return undefined;
 }
 
-/** Nothing in a folder where another user could stand in for the gateway. */
 function filesIn(folder: string): readonly string[] {
   try {
-    return foreignFolder(folder) === undefined ? readdirSync(folder) : [];
+    return readdirSync(folder);
   } catch {
     return []; // No gateway has been here.
   }
 }
 
+const LONGEST_ENTRY = 65_536;
+
 function readEntry(path: string): ControlEntry | undefined {
   try {
-    return entrySchema.safeParse(jsonOf(readFileSync(path, "utf8"))).data;
+    return entrySchema.safeParse(jsonOf(readText(path, { limit: LONGEST_ENTRY, isOwn: true })))
+      .data;
   } catch {
-    return undefined; // It is not written yet, or gone by now.
+    return undefined; // It is not written yet, gone by now, or another user's.
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Environment } from "../config/env.ts";
 import { runtimeFolders } from "../config/user-folders.ts";
-import { entriesIn, type ControlEntry } from "./files.ts";
+import { foreignFolder } from "../platform/careful-files.ts";
+import { entriesIn, type FoundEntry } from "./files.ts";
 
 /** A gateway that runs on this machine for this user. */
 export type LocalGateway = {
@@ -24,7 +25,16 @@ export async function findGateways(env: Environment): Promise<readonly LocalGate
   return Array.from(groups.values(), gatewayOf).toSorted((a, b) => a.startedAt - b.startedAt);
 }
 
-function gatewayOf(entries: ControlEntry[]): LocalGateway {
+/** The folders in which no gateway is looked for, because another user could have put the files there. */
+export const foreignFolders = (env: Environment): readonly string[] =>
+  runtimeFolders(env).flatMap((folder) => {
+    const problem = foreignFolder(folder);
+    if (problem === undefined) return [];
+    const remedy = "remove it, or set PATCHBAY_RUNTIME_DIR to a folder of your own";
+    return `${folder} ${problem}, so no gateway is looked for in it; ${remedy}.`;
+  });
+
+function gatewayOf(entries: FoundEntry[]): LocalGateway {
   const [first] = entries;
   if (first === undefined) throw new RangeError("A group has a member.");
   const { url, version, group: pid, startedAt, agent, workers = entries.length } = first;

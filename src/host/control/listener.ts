@@ -1,8 +1,6 @@
-import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { chmodSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { join } from "node:path";
 import { serveConsole, type ConsoleRoute } from "../../console/route.ts";
 import { BodyBudget } from "../../gateway/body-budget.ts";
 import type { Report } from "../../telemetry/happening.ts";
@@ -13,7 +11,14 @@ import { runtimeFolders } from "../config/user-folders.ts";
 import { systemClock } from "../platform/clock.ts";
 import { collectBody } from "../server/body-intake.ts";
 import { exchangeOf } from "../server/node.ts";
-import { folderProblem, removeFiles, writeEntry, type ControlEntry } from "./files.ts";
+import {
+  folderProblem,
+  newName,
+  removeFiles,
+  socketPath,
+  writeEntry,
+  type ControlEntry,
+} from "./files.ts";
 
 export type ControlOptions = {
   readonly routes: readonly ConsoleRoute[];
@@ -34,10 +39,10 @@ export type Control = {
  * machine reaches it, and no key is needed.
  */
 export async function openControl(options: ControlOptions): Promise<Control> {
-  const name = `${process.pid}-${randomBytes(4).toString("hex")}`;
+  const name = newName();
   const problems: string[] = [];
   for (const folder of runtimeFolders(options.env)) {
-    const problem = folderProblem(folder, `${name}.sock`) ?? (await listen(folder, name, options));
+    const problem = folderProblem(folder, name) ?? (await listen(folder, name, options));
     if (typeof problem !== "string") return problem;
     problems.push(`${folder} ${problem}`);
   }
@@ -56,8 +61,7 @@ async function listen(
   name: string,
   { routes, report, details }: ControlOptions,
 ): Promise<Control | string> {
-  const isPipe = process.platform === "win32";
-  const socket = isPipe ? String.raw`\\.\pipe\patchbay-${name}` : join(folder, `${name}.sock`);
+  const socket = socketPath(folder, name);
   const budget = new BodyBudget(() => 4 * BODY_BYTES);
   const serve = (request: IncomingMessage, response: ServerResponse): void =>
     collectBody(
@@ -74,8 +78,8 @@ async function listen(
   try {
     await once(server.listen(socket), "listening");
     // The folder is closed to others already.
-    if (!isPipe) chmodSync(socket, 0o600);
-    writeEntry(folder, name, { pid: process.pid, version, socket, ...details });
+    if (process.platform !== "win32") chmodSync(socket, 0o600);
+    writeEntry(folder, name, { pid: process.pid, version, ...details });
   } catch (error) {
     server.close();
     remove();

@@ -1,12 +1,12 @@
 /** Finds the addresses on this machine that the settings of agents name. Files are read and never written. */
 
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isLoopback } from "../../upstreams/loopback.ts";
 import type { Agent } from "../cli/launch/agent.ts";
 import { journalFolder, readJournal, type Journal } from "../cli/launch/keep/journal.ts";
 import type { Environment } from "../config/env.ts";
 import { stateFolder } from "../config/user-folders.ts";
+import { readText } from "../platform/careful-files.ts";
 
 /** One place where an agent is told an address of this machine. */
 export type NamedAddress = {
@@ -136,10 +136,9 @@ function addressesIn(file: string, undo: string | undefined): readonly NamedAddr
 
 function textOf(file: string): string {
   try {
-    const text = readFileSync(file, "utf8");
-    return text.length > LONGEST ? "" : text;
+    return readText(file, { limit: LONGEST });
   } catch {
-    return ""; // Most agents have few of these files, or none.
+    return ""; // Most agents have few of these files, or none. A clone may bring something else.
   }
 }
 

@@ -1,11 +1,12 @@
 /** What is wrong with the configuration, as the process that runs the gateway reads it. */
 
-import { readFileSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import type { Config } from "../../gateway/config.ts";
 import { findingLine, readConfigFile } from "../config/config-file.ts";
 import { loadConfig } from "../config/load.ts";
 import { keysText } from "../config/providers.ts";
-import type { Origin } from "../config/sources.ts";
+import { LONGEST, type Origin } from "../config/sources.ts";
+import { readText } from "../platform/careful-files.ts";
 import { append } from "../../turn/append.ts";
 import { isFields } from "../../turn/json.ts";
 import type { Check } from "../../console/wire-checks.ts";
@@ -120,9 +121,9 @@ function takenUp(file: string, config: Config | undefined, running: Config): Che
 
 function readable(file: string): string | undefined {
   try {
-    return readFileSync(file, "utf8");
+    return readText(file, { limit: LONGEST });
   } catch {
-    return undefined; // The loader has told why.
+    return undefined; // The loader has told why, or it is a pipe and was read.
   }
 }
 

@@ -4,7 +4,7 @@ import { readdirSync } from "node:fs";
 import type { Check } from "../../console/wire-checks.ts";
 import type { Environment } from "../config/env.ts";
 import { runtimeFolders } from "../config/user-folders.ts";
-import { findGateways, type LocalGateway } from "../control/gateways.ts";
+import { findGateways, foreignFolders, type LocalGateway } from "../control/gateways.ts";
 
 export type FoundGateways = {
   readonly gateways: readonly LocalGateway[];
@@ -32,7 +32,13 @@ export async function findWithLeftovers(env: Environment): Promise<FoundGateways
       },
     ];
   });
-  return { gateways, checks };
+  return { gateways, checks: [...checks, ...foreignFolders(env).map(foreignCheck)] };
+}
+
+function foreignCheck(note: string): Check {
+  const [evidence = note, remedy] = note.split("; ");
+  const about = { group: "machine", id: "machine.foreign_folder", subject: "sockets" } as const;
+  return { ...about, outcome: "note", evidence, remedy };
 }
 
 function socketsIn(folder: string): readonly string[] {

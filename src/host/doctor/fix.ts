@@ -7,6 +7,7 @@ import { Fault } from "../../turn/fault.ts";
 import { isFields } from "../../turn/json.ts";
 import { readConfigFile } from "../config/config-file.ts";
 import { replaceFile } from "../config/replace-file.ts";
+import { LONGEST } from "../config/sources.ts";
 import { readText } from "../platform/careful-files.ts";
 import { setInText } from "./edit-text.ts";
 
@@ -24,8 +25,6 @@ export function writeFix(
   const text = fixedText(readText(file, { limit: LONGEST }), fix);
   return { text, backup: replaceFile(file, text) };
 }
-
-const LONGEST = 1_000_000;
 
 /** For this model alone: what was shown of one need not hold for another. */
 export function fixedText(text: string, { upstream, model, capabilities }: Fix): string {

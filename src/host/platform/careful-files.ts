@@ -80,6 +80,13 @@ function foreignReason(found: Stats): string | undefined {
 const foreignOwner = ({ uid }: Stats): string | undefined =>
   process.getuid === undefined || uid === process.getuid() ? undefined : "belongs to another user";
 
+/** True for a socket of this user; Windows has pipes, which no file stands for. */
+export function isOwnSocket(path: string): boolean {
+  if (process.getuid === undefined) return true;
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  return found?.isSocket() === true && foreignOwner(found) === undefined;
+}
+
 /** Why another user may have written the files of a folder; undefined if only this user can, or it is missing. */
 export function foreignFolder(folder: string): string | undefined {
   try {

@@ -26,6 +26,12 @@ export const print = (lines: Lines): void => console.log(textOf(lines));
 /** The same to standard error. */
 export const printError = (lines: Lines): void => console.error(textOf(lines));
 
+/** Replaces the last line of standard error; false if that is no terminal. */
+export function printOver(line: string): boolean {
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001B[K${printable(line)}`);
+  return process.stderr.isTTY;
+}
+
 /** Several problems, one a line. */
 export class Problems extends Fault {
   readonly lines: readonly string[];

@@ -1,6 +1,9 @@
 /** Tells a recorded turn in sentences. */
 
+import { errorWords } from "../../dialects/errors/error-words.ts";
+import { errorFault } from "../../dialects/errors/upstream-error.ts";
 import { fieldsIn, filledText, listOf } from "../../dialects/shared/loose.ts";
+import { reasonOf, reasonWords } from "../../turn/failure-reason.ts";
 import type { Bundle, BundleTry } from "../bundle/read-bundle.ts";
 import { wireFrames } from "../replay/wire-frames.ts";
 import { judge, type Verdict } from "./judge.ts";
@@ -77,7 +80,18 @@ function trySentence({ nth, upstream, request, head, chunks, events, end }: Bund
       : end.error === "stopped"
         ? "; the gateway hung up"
         : `; the connection failed (${end.error})`;
-  return `Call ${nth}: ${upstream}${status} sent ${came}${ended}.`;
+  const why = head === undefined || head.status < 400 ? "" : refusalSentence(chunks);
+  return `Call ${nth}: ${upstream}${status} sent ${came}${ended}.${why}`;
+}
+
+/** What an upstream said of its refusal, as operators read it. */
+function refusalSentence(chunks: BundleTry["chunks"]): string {
+  const raw = fieldsIn(Buffer.concat(chunks.map(({ bytes }) => bytes)).toString("utf8"));
+  const said = raw === undefined ? undefined : errorWords(raw);
+  if (said === undefined) return "";
+  const reason = reasonOf(errorFault(said));
+  const words = reasonWords(reason);
+  return ` ${reason.message ?? ""}${words === "" ? "" : ` (${words})`}`;
 }
 
 function endSentence({ done, reply }: Bundle): string {

@@ -29,6 +29,9 @@ PRAGMA wal_autocheckpoint = 4000;
 /** A database file, made if need be: for its owner alone, in a folder for its owner alone. */
 export function openFile(path: string): DatabaseSync {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  // To open a pipe would wait for its reader.
+  if (statSync(path, { throwIfNoEntry: false })?.isFile() === false)
+    throw new Error(`${path} is not a regular file`);
   closeSync(openSync(path, "a", 0o600));
   if ((statSync(path).mode & 0o077) !== 0) chmodSync(path, 0o600);
   const database = new DatabaseSync(path, { timeout: BUSY_MS });

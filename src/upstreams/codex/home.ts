@@ -1,7 +1,14 @@
-import { existsSync, readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { makeFolder } from "../folder.ts";
+import { foreignProblem, makeFolder } from "../folder.ts";
 import { CodexError } from "./error.ts";
 import { catalogText, configText, needsLogin, WRITTEN, type Provider } from "./settings.ts";
 
@@ -14,9 +21,10 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export function prepareHome(home: string, provider: Provider, env: Environment): void {
   const config = join(home, "config.toml");
   try {
-    if (existsSync(config) && !readFileSync(config, "utf8").startsWith(WRITTEN))
-      throw new CodexError({ type: "foreign-home" });
     makeFolder(home, 0o700);
+    const foreign = foreignProblem(home);
+    if (foreign !== undefined) throw new CodexError({ type: "unwritable-home", code: foreign });
+    if (existsSync(config) && !isOurs(config)) throw new CodexError({ type: "foreign-home" });
     const catalog = join(home, "patchbay-models.json");
     writeWhole(catalog, catalogText());
     writeWhole(config, configText(catalog));
@@ -28,6 +36,10 @@ export function prepareHome(home: string, provider: Provider, env: Environment):
     throw new CodexError({ type: "unwritable-home", code: reason }, error);
   }
 }
+
+/** To open a pipe would wait for its writer. */
+const isOurs = (config: string): boolean =>
+  statSync(config).isFile() && readFileSync(config, "utf8").startsWith(WRITTEN);
 
 /** Codex reads its files whenever a thread starts, so they are replaced as a whole. */
 function writeWhole(file: string, text: string): void {

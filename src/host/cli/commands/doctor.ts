@@ -132,12 +132,22 @@ function fixed(
   return { file, backup };
 }
 
+/** Agents that are well, or that ask some other gateway or none, are counted only. */
+const isQuiet = ({ group, outcome }: Check): boolean =>
+  group === "agents" && (outcome === "ok" || outcome === "note");
+
 function* lines(checks: readonly Check[]): Generator<string> {
-  for (const { outcome, group, subject, evidence, remedy } of checks) {
+  const quiet = new Set(checks.filter(isQuiet));
+  for (const { outcome, group, subject, evidence, remedy } of checks.filter(
+    (one) => !quiet.has(one),
+  )) {
     const label = { wrong: "WRONG", unknown: "unknown", note: "note", ok: "ok" }[outcome];
     yield `${label.padEnd(7)}  ${group.padEnd(13)}  ${subject}: ${evidence}`;
     if (remedy !== undefined) yield `${" ".repeat(26)}-> ${remedy}`;
   }
+  const agents = new Set([...quiet].map(({ subject }) => subject)).size;
+  if (agents > 0)
+    yield `ok       agents         ${agents} ${agents === 1 ? "agent needs" : "agents need"} no attention (--json lists all)`;
   const { wrong, unknown, note, ok } = countOutcomes(checks);
   yield "";
   yield `${wrong} wrong, ${unknown} unknown, ${note} ${note === 1 ? "note" : "notes"}, ${ok} ok`;

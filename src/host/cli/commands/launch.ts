@@ -64,6 +64,8 @@ export async function launch(
     );
   const all = [...(pointing.args ?? []), ...args];
   const arrivals = await watchArrivals(gateway.url, env);
+  // Only now: the check of the model is no turn of the agent.
+  gateway.startRecording();
   process.exitCode = await runAgent(file, all, { ...env, ...pointing.env });
   tell(agent, { arrived: await arrivals(), isOwn: gateway.isOwn }, options);
   await gateway.tellRecorded();
@@ -132,6 +134,8 @@ type Reached = AsyncDisposable & {
   readonly key: string;
   /** Whether nobody else asks it. */
   readonly isOwn: boolean;
+  /** Records the turns from now on, where that was asked for. */
+  readonly startRecording: () => void;
   /** Says what was recorded, where that was asked for. */
   readonly tellRecorded: () => Promise<void>;
 };
@@ -152,17 +156,20 @@ async function gatewayFor(
       url: rootOf(url),
       key: key ?? (PATCHBAY_API_KEY || PROXY_API_KEY || "unused"),
       isOwn: false,
+      startRecording() {},
       tellRecorded: () => Promise.resolve(),
       [Symbol.asyncDispose]: () => Promise.resolve(),
     };
   }
   const directory = process.cwd();
-  const recording = record === true ? "all" : record;
-  const own = await openOwnGateway({ agent, strict, recording, file: config, env, directory });
+  const own = await openOwnGateway({ agent, strict, file: config, env, directory });
   for (const note of own.notes) printError(note);
   return {
     ...own,
     isOwn: true,
+    startRecording() {
+      if (record !== undefined) own.recorder.order({ mode: record === true ? "all" : record });
+    },
     tellRecorded: () => (record === undefined ? Promise.resolve() : tellRecorded(own)),
     [Symbol.asyncDispose]: () => own[Symbol.asyncDispose](),
   };

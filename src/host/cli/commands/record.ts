@@ -2,14 +2,14 @@ import { recordingStateSchema } from "../../../console/wire.ts";
 import { Fault } from "../../../turn/fault.ts";
 import { environment, type Environment } from "../../config/env.ts";
 import { askGateway } from "../../control/client.ts";
-import { findGateways } from "../../control/gateways.ts";
 import { onPath } from "../../../upstreams/codex/command.ts";
 import { exitCode } from "../exit-code.ts";
-import { recordedLine } from "../recorded-line.ts";
+import { runningGateways } from "../gateway-choice.ts";
+import { recordedLine, turns } from "../recorded-line.ts";
 import { agents } from "../launch/agents.ts";
 import { runAgent } from "../launch/run-agent.ts";
 import { launch } from "./launch.ts";
-import { printError, printJson } from "../../platform/print.ts";
+import { print, printError, printJson, printOver } from "../../platform/print.ts";
 
 export type RecordOptions = {
   readonly config?: string | undefined;
@@ -23,6 +23,7 @@ export type RecordOptions = {
 /** An order that nobody renews ends by itself, also where whoever gave it was killed. */
 const LEASE_MS = 60_000;
 const RENEWED_MS = 20_000;
+const COUNTED_MS = 1_000;
 
 /** `patchbay record`: switches the recording of running gateways on and, when it ends, back. */
 export async function record(command: readonly string[], options: RecordOptions): Promise<void> {
@@ -37,45 +38,103 @@ export async function record(command: readonly string[], options: RecordOptions)
       record: mode === "all" ? true : mode,
     });
   const env = environment();
-  const sockets = (await findGateways(env)).flatMap((gateway) => gateway.sockets);
+  const sockets = (await runningGateways(env)).flatMap((gateway) => gateway.sockets);
   if (sockets.length === 0) {
     printError("No gateway runs here. To start one: patchbay serve");
     process.exitCode = exitCode.nobody;
     return;
   }
-  const order = { sockets, mode } as const;
-  if (options.for !== undefined && name === undefined) {
-    const state = await switchOn(order, options.for);
-    return tell(options, state, ` for ${Math.round(options.for / 1000)} s; it ends by itself`);
-  }
-  const before = await switchOn(order, LEASE_MS);
-  if (options.json !== true) tell(options, before, " until this command ends");
-  const renewing = setInterval(() => void switchOn(order, LEASE_MS).catch(() => {}), RENEWED_MS);
+  const started = performance.now();
+  const isTimed = options.for !== undefined && name === undefined;
+  const leftMs = (): number =>
+    isTimed ? Math.max(0, (options.for ?? 0) - (performance.now() - started)) : Infinity;
+  const renew = (): Promise<Found> => switchOn(sockets, mode, Math.min(LEASE_MS, leftMs()));
+  const before = await renew();
+  if (options.json !== true) printError(beginLine(summed(before), mode, options));
+  const renewing = setInterval(() => {
+    if (leftMs() > 0) void renew().catch(() => {}); // A gateway that has gone is told of at the end.
+  }, RENEWED_MS);
+  const stopCounting = name === undefined ? countTurns(sockets, before, leftMs) : () => {};
   try {
-    if (name === undefined) await interrupted();
-    else process.exitCode = await runAgent(programAt(name, env), args, env);
+    if (name !== undefined) process.exitCode = await runAgent(programAt(name, env), args, env);
+    else await interrupted(isTimed ? leftMs() : undefined);
   } finally {
     clearInterval(renewing);
-    await finish(sockets, before, options);
+    stopCounting();
+    await finish(before, { ...options, isRun: name !== undefined });
   }
+}
+
+/** The state of each process that is there, by its socket. */
+type Found = ReadonlyMap<string, State>;
+
+const beginLine = (
+  { content, folder }: State,
+  mode: Mode,
+  { for: forMs }: Pick<RecordOptions, "for">,
+): string => {
+  const until =
+    forMs === undefined
+      ? "until this command ends"
+      : `for ${Math.round(forMs / 1000)} s; Ctrl-C ends it before`;
+  const what = mode === "all" ? "every turn" : "turns that fail";
+  return `Recording ${what}, content ${content}, to ${folder} ${until}.`;
+};
+
+/** Counts the turns recorded so far and, where a terminal shows it, the seconds that are left. */
+function countTurns(sockets: readonly string[], before: Found, leftMs: () => number): () => void {
+  let told = 0;
+  let isAsking = false;
+  const look = async (): Promise<void> => {
+    isAsking = true;
+    const now = await ask(sockets, { method: "GET" }).finally(() => (isAsking = false));
+    const count = summed(now).written - summed(before).written;
+    const left = leftMs();
+    const rest = left === Infinity ? "" : `, ${Math.ceil(left / 1000)} s left`;
+    const line = `${turns(count)} so far${rest}.`;
+    if (!printOver(line) && count !== told) printError(line);
+    told = count;
+  };
+  const counting = setInterval(() => {
+    if (!isAsking) void look().catch(() => {}); // It has gone, as is told at the end.
+  }, COUNTED_MS);
+  return () => {
+    clearInterval(counting);
+    printOver("");
+  };
 }
 
 /** Tells what was recorded by the gateways that are still there, and that others are not. */
 async function finish(
-  sockets: readonly string[],
-  before: State,
-  options: RecordOptions,
+  before: Found,
+  { json = false, isRun }: RecordOptions & { readonly isRun: boolean },
 ): Promise<void> {
   const answers = await Promise.allSettled(
-    sockets.map((socket) => askAll([socket], { method: "DELETE" })),
+    Array.from(before.keys(), (socket) => ask([socket], { method: "DELETE" })),
   );
-  const states = answers.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
-  if (states.length > 0) tell(options, summed(states), "", before.written);
+  const states = new Map(
+    answers.flatMap((one) => (one.status === "fulfilled" ? [...one.value] : [])),
+  );
+  if (states.size > 0) {
+    const end = summed(states);
+    const counts = Array.from(states, ([socket, { written, latest }]) => {
+      const count = written - (before.get(socket)?.written ?? 0);
+      return { count, files: count > 0 ? latest.slice(-count) : [] };
+    });
+    const written = counts.reduce((sum, { count }) => sum + count, 0);
+    const bundles = counts.flatMap(({ files }) => files);
+    if (json) printJson({ ...end, bundles });
+    else {
+      printError(recordedLine({ ...end, written }));
+      // A program that was run has the output for itself.
+      for (const file of bundles) (isRun ? printError : print)(file);
+    }
+  }
   const gone = answers.find((one) => one.status === "rejected");
   if (gone === undefined) return;
   if (gone.reason instanceof Fault) throw gone.reason;
   printError(
-    `The gateway has gone, and with it the turns that were under way. What was over by then is in ${before.folder}.`,
+    `The gateway has gone, and with it the turns that were under way. What was over by then is in ${summed(before).folder}.`,
   );
   process.exitCode ??= exitCode.nobody;
 }
@@ -83,21 +142,27 @@ async function finish(
 const DEFAULT_CONTEXT = 200_000;
 
 type State = Awaited<ReturnType<typeof askGateway<typeof recordingStateSchema>>>;
-type Order = { readonly sockets: readonly string[]; readonly mode: "all" | "failures" };
+type Mode = "all" | "failures";
 
-const askAll = async (
+async function ask(
   sockets: readonly string[],
-  asking: { readonly method: "POST" | "DELETE"; readonly body?: unknown },
-): Promise<State> => {
-  const path = "/recording";
+  asking: { readonly method: "GET" | "POST" | "DELETE"; readonly body?: unknown },
+): Promise<Found> {
   const states = await Promise.all(
-    sockets.map((socket) => askGateway(socket, recordingStateSchema, { path, ...asking })),
+    sockets.map(async (socket) => {
+      const state = await askGateway(socket, recordingStateSchema, {
+        path: "/recording",
+        ...asking,
+      });
+      return [socket, state] as const;
+    }),
   );
-  return summed(states);
-};
+  return new Map(states);
+}
 
 /** One state for several processes: their counts are added up. */
-function summed(states: readonly State[]): State {
+function summed(found: Found): State {
+  const states = [...found.values()];
   const [first] = states;
   if (first === undefined) throw new Fault("request.invalid", "The gateway has gone.");
   const sum = (of: (state: State) => number): number =>
@@ -105,23 +170,15 @@ function summed(states: readonly State[]): State {
   return { ...first, written: sum((one) => one.written), missed: sum((one) => one.missed) };
 }
 
-const switchOn = ({ sockets, mode }: Order, forMs: number): Promise<State> =>
-  askAll(sockets, { method: "POST", body: { mode, for_ms: forMs } });
+const switchOn = (sockets: readonly string[], mode: Mode, forMs: number): Promise<Found> =>
+  ask(sockets, { method: "POST", body: { mode, for_ms: forMs } });
 
-function tell({ json = false }: RecordOptions, state: State, until: string, before?: number): void {
-  if (json) return printJson(state);
-  const { mode, content, folder, written } = state;
-  if (until !== "")
-    return printError(
-      `Recording ${mode === "all" ? "every turn" : "turns that fail"}, content ${content}, to ${folder}${until}.`,
-    );
-  printError(recordedLine({ ...state, written: written - (before ?? 0) }));
-}
-
-const interrupted = (): Promise<void> =>
+/** Waits for a signal, or for the time. */
+const interrupted = (forMs?: number): Promise<void> =>
   new Promise((resolve) => {
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
       process.once(signal, () => resolve());
+    if (forMs !== undefined) setTimeout(resolve, forMs).unref();
   });
 
 function programAt(name: string, env: Environment): string {

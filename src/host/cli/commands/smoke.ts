@@ -3,10 +3,12 @@ import { aligned } from "../table.ts";
 import { environment } from "../../config/env.ts";
 import { chooseGateway } from "../gateway-choice.ts";
 import { configurationText, localStatuses } from "./status.ts";
+import { exitCode } from "../exit-code.ts";
+import { Unreachable } from "../smoke/ask.ts";
 import { blocksIn, cityIn } from "../smoke/judge.ts";
 import { look, type Answer, type Look, type Report } from "../smoke/look.ts";
 import type { SeenCall } from "../smoke/seen.ts";
-import { print, printJson } from "../../platform/print.ts";
+import { print, printFault, printJson } from "../../platform/print.ts";
 
 export type SmokeOptions = Omit<Look, "key"> & {
   readonly key?: string | undefined;
@@ -26,9 +28,10 @@ export async function smoke({ json = false, ...options }: SmokeOptions): Promise
     refuseContradiction(options);
     report = await look({ ...options, key });
   } catch (error) {
-    if (!json || !(error instanceof Fault)) throw error;
-    process.exitCode = 1;
-    printJson({ ok: false, problems: [error.message], answers: [] });
+    if (!(error instanceof Fault)) throw error;
+    process.exitCode = error instanceof Unreachable ? exitCode.nobody : exitCode.wrong;
+    if (json) printJson({ ok: false, problems: [error.message], answers: [] });
+    else printFault(error);
     return;
   }
   if (!report.ok) process.exitCode = 1;

@@ -3,11 +3,12 @@ import { fieldsOf, listOf } from "../../../dialects/shared/loose.ts";
 import { environment } from "../../config/env.ts";
 import { sourceText } from "../../config/providers.ts";
 import { askGateway } from "../../control/client.ts";
-import { findGateways, type LocalGateway } from "../../control/gateways.ts";
+import type { LocalGateway } from "../../control/gateways.ts";
 import { exitCode } from "../exit-code.ts";
 import {
   askRemote,
   chooseGateway,
+  runningGateways,
   type GatewayOptions,
   type RemoteGateway,
 } from "../gateway-choice.ts";
@@ -47,7 +48,7 @@ export async function status(options: StatusOptions): Promise<void> {
 
 /** What the gateways of this user say of themselves; those that end meanwhile are left out. */
 export async function localStatuses(only?: LocalGateway): Promise<readonly AskedStatus[]> {
-  const gateways = only === undefined ? await findGateways(environment()) : [only];
+  const gateways = only === undefined ? await runningGateways(environment()) : [only];
   return (await Promise.all(gateways.map(ask))).flat();
 }
 

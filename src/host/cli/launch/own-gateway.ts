@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import type { Config } from "../../../gateway/config.ts";
 import { findingLine } from "../../config/config-file.ts";
 import type { Environment } from "../../config/env.ts";
 import { sourceNote, loadConfig, notesOf } from "../../config/load.ts";
@@ -15,7 +14,7 @@ export type OwnGateway = AsyncDisposable & {
   /** What a user should know of the configuration. */
   readonly notes: readonly string[];
   /** What was recorded of its turns. */
-  readonly recorder: Pick<RecordedGateway["recorder"], "state" | "settled">;
+  readonly recorder: Pick<RecordedGateway["recorder"], "order" | "state" | "settled">;
 };
 
 type Wanted = {
@@ -27,8 +26,6 @@ type Wanted = {
   readonly file?: string | undefined;
   readonly env: Environment;
   readonly directory: string;
-  /** Record its turns, whatever the configuration says. */
-  readonly recording?: Config["telemetry"]["recording"] | undefined;
 };
 
 /**
@@ -36,20 +33,15 @@ type Wanted = {
  * nobody else has: other users of the machine can reach loopback too. What it
  * stores is the local tenant's, as with a gateway without keys.
  */
-export async function openOwnGateway({
-  strict,
-  recording,
-  ...origin
-}: Wanted): Promise<OwnGateway> {
+export async function openOwnGateway({ strict, ...origin }: Wanted): Promise<OwnGateway> {
   const loaded = loadConfig({ ...origin, host: "127.0.0.1", port: 0 });
   if (!loaded.ok) throw new Problems([...loaded.findings, ...loaded.doubts].map(findingLine));
   const key = randomBytes(24).toString("base64url");
-  const { server, tools, telemetry } = loaded.config;
+  const { server, tools } = loaded.config;
   const config = {
     ...loaded.config,
     server: { ...server, keys: [{ name: "local", key }] },
     tools: { ...tools, strict: strict || tools.strict },
-    telemetry: { ...telemetry, recording: recording ?? telemetry.recording },
   };
   const gateway = openRecorded(config, nodePlatform());
   const listening = await openServer(gateway, config.server);

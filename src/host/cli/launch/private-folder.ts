@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { foreignFolder } from "../../platform/careful-files.ts";
 import { within } from "./keep/keep.ts";
 
 const PREFIX = "patchbay-launch-";
@@ -31,15 +32,20 @@ export function privateFolder(): PrivateFolder {
   };
 }
 
-/** Removes the folders of launches that were killed before they could: keys are in them. */
+/**
+ * Removes the folders of launches that were killed before they could: keys are in them. Another
+ * user's stay: what is in them may become a link while it is removed.
+ */
 function sweep(parent: string): void {
   for (const name of readdirSync(parent)) {
     const [, owner] = /^patchbay-launch-(\d+)-/.exec(name) ?? [];
     if (owner === undefined || isRunning(Number(owner))) continue;
+    const folder = join(parent, name);
+    if (foreignFolder(folder) !== undefined) continue;
     try {
-      rmSync(join(parent, name), { recursive: true, force: true });
+      rmSync(folder, { recursive: true, force: true });
     } catch {
-      // Another user's, and theirs to remove.
+      // It is in use, or on a file system that has become read-only; the next launch tries again.
     }
   }
 }

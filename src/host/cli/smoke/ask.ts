@@ -13,6 +13,9 @@ export type Target = {
   readonly timeoutMs: number;
 };
 
+/** No gateway answers at an address. */
+export class Unreachable extends Fault {}
+
 /** The first model the gateway lists. */
 export async function firstModel(target: Target): Promise<string> {
   const response = await reach(target, "/v1/models", { method: "GET" });
@@ -112,7 +115,8 @@ async function reach(target: Target, path: string, init: RequestInit): Promise<R
     const remedy = isTimeout(error)
       ? "wait longer with `--timeout`, or see what keeps its upstream"
       : "start it with `patchbay serve`, or check `--url`";
-    throw stop(`Nothing answers at ${url}${path} (${reason}); ${remedy}.`, error);
+    const message = `Nothing answers at ${url}${path} (${reason}); ${remedy}.`;
+    throw new Unreachable("request.invalid", message, {}, error);
   }
 }
 

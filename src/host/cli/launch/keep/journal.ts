@@ -1,11 +1,12 @@
 /** What `patchbay launch --keep` has changed, in the state folder: enough to undo it with nothing else at hand. */
 
 import { createHash } from "node:crypto";
-import { readFileSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { Fault } from "../../../../turn/fault.ts";
 import { jsonOf } from "../../../../turn/json.ts";
+import { readBytes, readText } from "../../../platform/careful-files.ts";
 import { stateFolder } from "../../../config/user-folders.ts";
 import type { Environment } from "../../../config/env.ts";
 import type { SettingValue } from "./settings-text.ts";
@@ -61,12 +62,24 @@ export const backupFile = (folder: string): string => join(folder, "backup");
 
 export function readJournal(folder: string): Journal | undefined {
   try {
-    const parsed = journalSchema.safeParse(jsonOf(readFileSync(journalFile(folder), "utf8")));
-    return parsed.success ? parsed.data : undefined;
+    const text = readText(journalFile(folder), { limit: LONGEST, isOwn: true });
+    return journalSchema.safeParse(jsonOf(text)).data;
   } catch {
     return undefined; // Nothing is kept, or it is lost: marks in the text are left to go by.
   }
 }
+
+/** The settings file as it was; undefined if it was not there, or the backup is lost. */
+export function readBackup(folder: string): Uint8Array | undefined {
+  try {
+    return readBytes(backupFile(folder), { limit: LONGEST, isOwn: true });
+  } catch {
+    return undefined; // A restore says that it went by the entries alone.
+  }
+}
+
+/** Room for the entries that a settings file had, as JSON. */
+const LONGEST = 8_000_000;
 
 export function writeJournal(folder: string, journal: Journal): void {
   writeWhole(journalFile(folder), Buffer.from(`${JSON.stringify(journal, null, 2)}\n`), 0o600);

@@ -89,8 +89,9 @@ export function readObject(text: string, start: number, mark: string): ObjectPla
 
 /** Where the comment begins that is the last thing in some blank text and holds the mark. */
 function markBefore(between: string, mark: string): number | undefined {
-  const [comment] = /\/\*(?:(?!\*\/)[^])*\*\/\s*$/.exec(between) ?? [];
-  return comment?.includes(mark) === true ? between.length - comment.length : undefined;
+  const start = between.lastIndexOf("/*", between.lastIndexOf(mark));
+  const isLast = between.indexOf("*/", start) === between.trimEnd().length - 2;
+  return start !== -1 && between.includes(mark) && isLast ? start : undefined;
 }
 
 /** Where the outermost object is; the whole of an empty text is none. */

@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, realpathSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { Fault } from "../../../../turn/fault.ts";
+import { FileRefusal, readBytes } from "../../../platform/careful-files.ts";
 import { settingsFormats, type SettingsFormatName } from "./formats.ts";
 import { backupFile, digestOf, writeJournal } from "./journal.ts";
 import { SettingsProblem, type Entry, type Written } from "./settings-text.ts";
@@ -25,9 +26,8 @@ export type Wanted = {
 export function keepSettings(folder: string, wanted: Wanted): void {
   const { file, agent } = wanted;
   const target = existsSync(file) ? realpathSync(file) : file;
-  const bytes = existsSync(file) ? readFileSync(target) : undefined;
+  const { bytes, text, entries } = changed(wanted, target);
   const mode = bytes && statSync(target).mode & 0o777;
-  const { text, entries } = changed(wanted, bytes ?? new Uint8Array());
   const after = Buffer.from(text);
   const folders = missingFolders(dirname(target));
   within(`The journal in ${folder}`, () => {
@@ -54,28 +54,50 @@ export function keepSettings(folder: string, wanted: Wanted): void {
   });
 }
 
-function changed({ file, format, entries, mark }: Wanted, bytes: Uint8Array): Written {
-  const text = textOf(bytes);
+function changed(
+  { file, format, entries, mark }: Wanted,
+  target: string,
+): Written & { readonly bytes: Uint8Array | undefined } {
   try {
-    if (text === undefined) throw new SettingsProblem("is not text in UTF-8");
-    const { bom, rest } = withoutBom(text);
-    const written = settingsFormats[format].write(rest, entries, mark);
-    return { ...written, text: bom + written.text };
+    const bytes = settingsBytes(target);
+    const change = (rest: string): Written => settingsFormats[format].write(rest, entries, mark);
+    return { ...changeText(bytes ?? new Uint8Array(), change), bytes };
   } catch (error) {
     if (!(error instanceof SettingsProblem)) throw error;
     throw new Fault("request.invalid", `${file} ${error.message}. Nothing was changed.`, {}, error);
   }
 }
 
-/** The text of a file; undefined if it is none. */
-export function textOf(bytes: Uint8Array): string | undefined {
-  const text = Buffer.from(bytes).toString("utf8");
-  return Buffer.from(text).equals(bytes) ? text : undefined;
+/** Settings are written by people: more is some other file, and takes long to read. */
+const LONGEST = 1_000_000;
+
+/** The bytes of a settings file; undefined if there is none. Throws a SettingsProblem. */
+export function settingsBytes(file: string): Uint8Array | undefined {
+  try {
+    return readBytes(file, { limit: LONGEST });
+  } catch (error) {
+    const { code = "unknown" } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    if (error instanceof FileRefusal) throw new SettingsProblem(error.message);
+    throw new SettingsProblem(`cannot be read (${code}); check its permissions`);
+  }
 }
 
-export function withoutBom(text: string): { readonly bom: string; readonly rest: string } {
+/** Changes the text of a settings file; what cannot be read as its format is a SettingsProblem. */
+export function changeText<Change extends { readonly text: string }>(
+  bytes: Uint8Array,
+  change: (text: string) => Change,
+): Change {
+  const text = Buffer.from(bytes).toString("utf8");
+  if (!Buffer.from(text).equals(bytes)) throw new SettingsProblem("is not text in UTF-8");
   const bom = text.startsWith("\uFEFF") ? "\uFEFF" : "";
-  return { bom, rest: text.slice(bom.length) };
+  try {
+    const changed = change(text.slice(bom.length));
+    return { ...changed, text: bom + changed.text };
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new SettingsProblem("is nested too deep to be read");
+  }
 }
 
 /** The folders on the way to one that are not there, the outermost first. */

@@ -117,10 +117,10 @@ function removeMarked(lines: string[], grammar: LineGrammar): Places {
   const places: Places = new Map();
   const segments = grammar.segments(lines);
   const isMarked = ({ first }: Segment): boolean => lines[first]?.includes(`# ${MARK}`) === true;
-  const marked = segments.filter((one, index) => {
-    if (isMarked(one)) return true;
-    const header = segments.slice(0, index).findLast(({ isHeader }) => isHeader);
-    return !one.isHeader && header !== undefined && isMarked(header);
+  let isInMarked = false;
+  const marked = segments.filter((one) => {
+    if (one.isHeader) isInMarked = isMarked(one);
+    return isInMarked || isMarked(one);
   });
   for (const segment of marked.toReversed()) remove(lines, segment, places);
   return places;

@@ -1,7 +1,14 @@
-import { existsSync, readFileSync, realpathSync, rmdirSync, rmSync, statSync } from "node:fs";
+import { existsSync, realpathSync, rmdirSync, rmSync, statSync } from "node:fs";
 import { settingsFormats, type SettingsFormatName } from "./formats.ts";
-import { backupFile, digestOf, dropJournal, readJournal, type Journal } from "./journal.ts";
-import { textOf, within, withoutBom } from "./keep.ts";
+import {
+  backupFile,
+  digestOf,
+  dropJournal,
+  readBackup,
+  readJournal,
+  type Journal,
+} from "./journal.ts";
+import { changeText, settingsBytes, within } from "./keep.ts";
 import { SettingsProblem, type Entry, type WrittenEntry } from "./settings-text.ts";
 import { writeWhole } from "./write-whole.ts";
 
@@ -48,11 +55,17 @@ export function restoreSettings(folder: string, settings: Settings): Restored {
 }
 
 function byJournal(folder: string, journal: Journal, format: SettingsFormatName): Restored {
-  const { target: file, mode } = journal;
-  const bytes = readIfThere(file);
+  const { target: file, mode, entries } = journal;
+  const backup = readBackup(folder);
+  const kept = backup === undefined ? undefined : backupFile(folder);
+  let bytes: Uint8Array | undefined;
+  try {
+    bytes = settingsBytes(file);
+  } catch (error) {
+    return byHand(file, error, { entries, kept });
+  }
   if (bytes === undefined) return { outcome: "nothing" };
   const digest = digestOf(bytes);
-  const backup = readIfThere(backupFile(folder));
   if (digest === journal.before) return { outcome: "put back", file, gone: false };
   if (digest === journal.after && (mode === undefined || isWhole(backup, journal))) {
     within(file, () => {
@@ -61,8 +74,7 @@ function byJournal(folder: string, journal: Journal, format: SettingsFormatName)
     });
     return { outcome: "put back", file, gone: mode === undefined };
   }
-  const kept = backup === undefined ? undefined : backupFile(folder);
-  return takenOut(file, bytes, { format, entries: journal.entries, mode, kept });
+  return takenOut(file, bytes, { format, entries, mode, kept });
 }
 
 const isWhole = (backup: Uint8Array | undefined, { before }: Journal): boolean =>
@@ -84,21 +96,32 @@ function takenOut(
   { format, entries, mode, kept, isJournalLost = false }: TakingOut,
 ): Restored {
   const backup = kept === undefined ? {} : { backup: kept };
-  const text = textOf(bytes);
   try {
-    if (text === undefined) throw new SettingsProblem("is not text in UTF-8");
-    const { bom, rest } = withoutBom(text);
-    const out = settingsFormats[format].takeOut(rest, entries);
+    const out = changeText(bytes, (text) => settingsFormats[format].takeOut(text, entries));
     const left = isJournalLost ? [] : out.left;
-    if (out.text === rest && left.length === 0) return { outcome: "nothing" };
+    const after = Buffer.from(out.text);
+    if (after.equals(bytes) && left.length === 0) return { outcome: "nothing" };
     const rights = mode ?? statSync(file).mode & 0o777;
-    within(file, () => writeWhole(file, Buffer.from(bom + out.text), rights));
+    within(file, () => writeWhole(file, after, rights));
     return { outcome: "taken out", file, left, ...backup };
   } catch (error) {
-    if (!(error instanceof SettingsProblem)) throw error;
-    const names = entries.map(({ path }) => path.join("."));
-    return { outcome: "by hand", file, problem: error.message, entries: names, ...backup };
+    return byHand(file, error, { entries, kept });
   }
+}
+
+/** For a file that cannot be read as settings. */
+function byHand(
+  file: string,
+  error: unknown,
+  {
+    entries,
+    kept,
+  }: { readonly entries: readonly WrittenEntry[]; readonly kept?: string | undefined },
+): Restored {
+  if (!(error instanceof SettingsProblem)) throw error;
+  const names = entries.map(({ path }) => path.join("."));
+  const backup = kept === undefined ? {} : { backup: kept };
+  return { outcome: "by hand", file, problem: error.message, entries: names, ...backup };
 }
 
 /** Without a journal only what is marked is known to be ours. */
@@ -110,11 +133,12 @@ function byMarks({ file, format, entries }: Settings): Restored {
     value: [path.join(".")],
     depth: 0,
   }));
-  return takenOut(target, readFileSync(target), { format, entries: marked, isJournalLost: true });
-}
-
-function readIfThere(file: string): Uint8Array | undefined {
-  return existsSync(file) ? readFileSync(file) : undefined;
+  try {
+    const bytes = settingsBytes(target) ?? new Uint8Array();
+    return takenOut(target, bytes, { format, entries: marked, isJournalLost: true });
+  } catch (error) {
+    return byHand(file, error, { entries: marked });
+  }
 }
 
 function removeIfEmpty(folder: string): void {

@@ -10,6 +10,9 @@ const entry = new RegExp(String.raw`^\s*(${dotted})\s*=\s*`);
 /** Each entry by its full path, whichever header it stands under. */
 export function tomlSegments(written: readonly string[]): Segment[] {
   const lines = withoutReturns(written);
+  const text = lines.join("\n");
+  let start = 0;
+  const starts = lines.map((line) => (start += line.length + 1) - line.length - 1);
   const segments: Segment[] = [];
   let table: readonly string[] = [];
   for (let first = 0; first < lines.length; first++) {
@@ -20,9 +23,11 @@ export function tomlSegments(written: readonly string[]): Segment[] {
       segments.push({ path: table, first, end: first + 1, isHeader: true });
       continue;
     }
-    const [start, key] = entry.exec(line) ?? [];
-    if (start === undefined || key === undefined) continue;
-    const end = valueEnd(lines, first, start.length);
+    const [before, key] = entry.exec(line) ?? [];
+    if (before === undefined || key === undefined) continue;
+    const close = valueEnd(text, (starts[first] ?? 0) + before.length);
+    let end = first + 1;
+    while (end < lines.length && (starts[end] ?? 0) <= close) end++;
     segments.push({ path: [...table, ...partsOf(key)], first, end, isHeader: false });
     first = end - 1;
   }
@@ -41,19 +46,17 @@ function textOf(part: string): string | undefined {
 const token =
   /"""(?:[^\\]|\\[^])*?"""|'''[^]*?'''|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|#[^\n]*|[[\]{}\n]/g;
 
-/** The line behind the last one of the value that begins there. */
-function valueEnd(lines: readonly string[], first: number, column: number): number {
-  const text = lines.slice(first).join("\n");
+/** The line end, or that of the text, behind the value that begins there. */
+function valueEnd(text: string, start: number): number {
   let depth = 0;
-  token.lastIndex = column;
+  token.lastIndex = start;
   for (let found = token.exec(text); found !== null; found = token.exec(text)) {
     const [sign] = found;
     if (sign === "[" || sign === "{") depth++;
     else if (sign === "]" || sign === "}") depth--;
-    else if (sign === "\n" && depth <= 0)
-      return first + text.slice(0, found.index + 1).split("\n").length - 1;
+    else if (sign === "\n" && depth <= 0) return found.index;
   }
-  return lines.length;
+  return text.length;
 }
 
 /** The value of a segment that is one string, number or switch. */

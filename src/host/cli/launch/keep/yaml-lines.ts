@@ -4,7 +4,8 @@ import { isMap, isSeq, parseDocument, type YAMLSeq } from "yaml";
 import { withoutReturns, type Segment } from "./line-settings.ts";
 import { includes, SettingsProblem } from "./settings-text.ts";
 
-const key = /^(?:"([^"\\]+)"|'([^']+)'|([^\s#"'&*!|>%@`[\]{},-][^:#]*?|-[^\s:][^:]*?))\s*:(?=\s|$)/;
+const key =
+  /^(?:"([^"\\]+)"\s*|'([^']+)'\s*|([^\s#"'&*!|>%@`[\]{},-][^:#]*|-[^\s:][^:]*)):(?=\s|$)/;
 
 export function yamlSegments(lines: readonly string[]): Segment[] {
   const segments: Segment[] = [];
@@ -12,7 +13,7 @@ export function yamlSegments(lines: readonly string[]): Segment[] {
     if (line.trim() === "" || /^\s*#/.test(line) || /^(?:---\s*$|%)/.test(line)) continue;
     const last = segments.at(-1);
     const [, double, single, plain] = key.exec(line) ?? [];
-    const name = double ?? single ?? plain;
+    const name = double ?? single ?? plain?.trimEnd();
     if (name !== undefined)
       segments.push({ path: [name], first: index, end: index + 1, isHeader: false });
     // A list may stand at the left edge too.
