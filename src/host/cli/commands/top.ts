@@ -69,7 +69,6 @@ async function showTable(followed: Followed, ending: AbortController): Promise<v
   const model = new TopModel();
   /** What is shown in place of the table: one turn. */
   let detail: readonly string[] | undefined;
-  let isTyping = false;
   let missing = "";
   const draw = (): void => {
     const title = `Patchbay ${followed.url}${missing}`;
@@ -79,27 +78,21 @@ async function showTable(followed: Followed, ending: AbortController): Promise<v
   const open = async (): Promise<void> => {
     const row = model.chosen();
     if (row === undefined) return;
-    detail = [...(await followed.turn(row.requestId)), "", "Esc: back"];
+    // Without an answer the table stays of use, so the reason takes the place of the turn.
+    const lines = await followed.turn(row.requestId).catch((error: Error) => [error.message]);
+    if (ending.signal.aborted) return;
+    detail = [...lines, "", "Esc: back"];
     draw();
   };
-  const type = (key: string, text: string): void => {
-    if (key === "return" || key === "escape") isTyping = false;
-    else if (key === "backspace") model.filter = model.filter.slice(0, -1);
-    else if (/^[\x20-\x7E]+$/.test(text)) model.filter += text;
-  };
-  const act = (key: string): void => {
-    if (key === "q" || key === "ctrl-c") ending.abort();
-    else if (key === "escape") detail = undefined;
-    else if (key === "s") model.nextSort();
-    else if (key === "f") isTyping = true;
-    else if (key === "down" || key === "j") model.move(1);
-    else if (key === "up" || key === "k") model.move(-1);
-    else if (key === "return") void open();
+  const act = (key: string, text: string): void => {
+    if (key === "ctrl-c" || (key === "q" && !model.isTyping)) ending.abort();
+    else if (detail !== undefined) detail = key === "escape" ? undefined : detail;
+    else if (key === "return" && !model.isTyping) void open();
+    else model.press(key, text);
   };
   using screen = openScreen({
     key(key, text) {
-      if (isTyping && key !== "ctrl-c") type(key, text);
-      else act(key);
+      act(key, text);
       draw();
     },
     resize: draw,

@@ -15,6 +15,11 @@ const batch = (...turns: Partial<TurnDone>[]) => ({
   }),
   socket: "s",
 });
+const texts = (model: TopModel, columns = 200): string[] =>
+  model.lines("Patchbay", columns, 12).map((line) => (typeof line === "string" ? line : line.text));
+const pressAll = (model: TopModel, text: string): void => {
+  for (const letter of text) model.press(letter, letter);
+};
 const ids = (model: TopModel): string[] => model.rows().map(({ requestId }) => requestId);
 
 it("shows the latest first, and sorts otherwise when it is told to", () => {
@@ -31,6 +36,45 @@ it("shows only what holds every word of its filter", () => {
   model.filter = "GLM demo";
   expect(ids(model)).toEqual(["b"]);
   expect(model.chosen()?.requestId).toBe("b");
+});
+
+it("shows that it is filtering, and lets Esc clear the filter, while it is typed and after", () => {
+  const model = new TopModel();
+  model.add(
+    batch({ requestId: "a", model: "gpt", at: 2 }, { requestId: "b", model: "glm", at: 1 }),
+  );
+  model.move(1);
+  pressAll(model, "f");
+  expect(texts(model)[1]).toContain("filter: _");
+  pressAll(model, "sqgp");
+  model.press("backspace", "");
+  expect(texts(model)[1]).toBe("filter: sqg_   Enter keeps it   Esc clears it");
+  expect([texts(model).at(-1), model.chosen()]).toEqual([
+    "  Nothing matches `sqg`; Esc clears the filter.",
+    undefined,
+  ]);
+  model.press("escape", "");
+  expect([ids(model), model.filter, model.isTyping]).toEqual([["a", "b"], "", false]);
+  pressAll(model, "fglm");
+  model.press("return", "");
+  expect(texts(model)[1]).toMatch(/^filter: glm {3}Esc clears it {3}/);
+  expect(model.chosen()?.requestId).toBe("b");
+  model.press("escape", "");
+  expect([ids(model), texts(model)[1]?.startsWith("s sort: ")]).toEqual([["a", "b"], true]);
+});
+
+it("says that there are no turns yet, which is not that none matches", () => {
+  const model = new TopModel();
+  expect(texts(model).at(-1)).toBe("  No turns yet.");
+});
+
+it("tells what failed and what runs apart by tones", () => {
+  const model = new TopModel();
+  model.add(batch({ requestId: "well", at: 1 }, { requestId: "bad", at: 2, outcome: "failed" }));
+  const tones = model
+    .lines("Patchbay", 200, 12)
+    .map((line) => (typeof line === "string" ? "" : line.tone));
+  expect(tones).toEqual(["", "", "head", "wrong", ""]);
 });
 
 it("shows what runs above all else", () => {
@@ -69,7 +113,7 @@ it("shows in its last line why the chosen turn failed", () => {
     ),
   );
   expect(model.lines("Patchbay", 200, 12).at(-1)).toBe("  It rejected the key.");
-  expect(model.lines("Patchbay", 200, 12).join()).toContain("upstream.auth (bad_key)");
+  expect(texts(model).join()).toContain("upstream.auth (bad_key)");
   model.move(1);
   expect(model.lines("Patchbay", 200, 12).at(-1)).toBe("  It is another.");
 });
@@ -82,7 +126,7 @@ it("fits its screen, and lets no name of a client's move the cursor", () => {
   }));
   model.add(batch(...long));
   model.move(40);
-  const lines = model.lines("Patchbay", 70, 12);
+  const lines = texts(model, 70);
   expect(lines.length).toBeLessThanOrEqual(12);
   expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(70);
   expect(lines.join("")).not.toContain("\u001B");

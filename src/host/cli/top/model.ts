@@ -1,6 +1,7 @@
 import type { Row, RunningRow } from "../../../console/wire.ts";
 import type { WatchedBatch } from "../../control/watch.ts";
 import { aligned } from "../table.ts";
+import type { ScreenLine, Tone } from "./screen.ts";
 import { cost, faultText, planSigns, plain, reasonLines, seconds, short } from "../turn-lines.ts";
 
 /** What the table can be sorted by, in the order in which a key goes through them. */
@@ -31,6 +32,8 @@ export class TopModel {
   #sort: Sort = "time";
   #selected = 0;
   filter = "";
+  /** True while keys are letters of the filter. */
+  isTyping = false;
   isLive = true;
 
   add({ socket, turns, running, lost, unsent }: WatchedBatch): void {
@@ -40,6 +43,30 @@ export class TopModel {
     this.#counts.wrong += turns.map(overRow).filter(({ isWrong }) => isWrong).length;
     this.#counts.lost += lost;
     this.#running.set(socket, running.map(runningRow));
+  }
+
+  /** A key of the table; what it does not know changes nothing. */
+  press(key: string, text: string): void {
+    if (key === "escape") {
+      this.#filterBy("");
+      this.isTyping = false;
+    } else if (this.isTyping) this.#type(key, text);
+    else if (key === "s") this.nextSort();
+    else if (key === "f") this.isTyping = true;
+    else if (key === "down" || key === "j") this.move(1);
+    else if (key === "up" || key === "k") this.move(-1);
+  }
+
+  #type(key: string, text: string): void {
+    if (key === "return") this.isTyping = false;
+    else if (key === "backspace") this.#filterBy(this.filter.slice(0, -1));
+    else if (/^[\x20-\x7E]+$/.test(text)) this.#filterBy(this.filter + text);
+  }
+
+  /** The first of the rows that are left is chosen: the row before may not be among them. */
+  #filterBy(filter: string): void {
+    this.filter = filter;
+    this.#selected = 0;
   }
 
   nextSort(): void {
@@ -70,7 +97,7 @@ export class TopModel {
   }
 
   /** The lines of a screen of this size. */
-  lines(title: string, columns: number, height: number): string[] {
+  lines(title: string, columns: number, height: number): ScreenLine[] {
     const rows = this.rows();
     const running = rows.filter(({ isRunning }) => isRunning).length;
     // The reason of the chosen row stands in the last line.
@@ -80,14 +107,41 @@ export class TopModel {
     const { turns, wrong, lost } = this.#counts;
     const table = aligned([heads, ...shown.map(({ cells }) => cells)], "");
     const state = this.isLive ? "" : "  the gateway has gone";
-    return [
+    const isChosen = (at: number): boolean => at - 1 === this.#selected - first;
+    const lines: ScreenLine[] = [
       `${title}  ${running} running, ${turns} turns, ${wrong} wrong${lost > 0 ? `, ${lost} not seen` : ""}${state}`,
-      `s sort: ${this.#sort}   f filter: ${this.filter || "none"}   Enter one turn   q end`,
-      ...table.map((line, at) => `${at - 1 === this.#selected - first ? ">" : " "}${line}`),
+      this.#keys(),
+      ...table.map((line, at) => {
+        const text = `${isChosen(at) ? ">" : " "}${line}`;
+        const tone = at === 0 ? "head" : toneOf(shown[at - 1]);
+        return tone === undefined ? text : { text, tone };
+      }),
+      ...(rows.length > 0 ? [] : [this.#emptiness()]),
       ...(rows[this.#selected]?.reasons?.slice(-1) ?? []),
-    ].map((line) => line.slice(0, columns));
+    ];
+    return lines.map((line) =>
+      typeof line === "string"
+        ? line.slice(0, columns)
+        : { tone: line.tone, text: line.text.slice(0, columns) },
+    );
+  }
+
+  #keys(): ScreenLine {
+    if (this.isTyping)
+      return { text: `filter: ${this.filter}_   Enter keeps it   Esc clears it`, tone: "filter" };
+    if (this.filter === "") return `s sort: ${this.#sort}   f filter   Enter one turn   q end`;
+    const text = `filter: ${this.filter}   Esc clears it   f more   s sort: ${this.#sort}   Enter one turn   q end`;
+    return { text, tone: "filter" };
+  }
+
+  #emptiness(): string {
+    if (this.filter.trim() === "") return "  No turns yet.";
+    return `  Nothing matches \`${this.filter}\`; Esc clears the filter.`;
   }
 }
+
+const toneOf = (row: TopRow | undefined): Tone | undefined =>
+  row?.isWrong === true ? "wrong" : row?.isRunning === true ? "running" : undefined;
 
 const heads = [
   "time",
