@@ -360,7 +360,7 @@ class TurnRun implements RunningTurn {
     this.#job.permit?.leave(this.#tokens());
     const done = this.#done(outcome, status, fault);
     const spent = spendOf(this.#state.config.prices, done);
-    if (spent !== undefined) metrics.spent(spent.cost, done.tenant, spent.name);
+    if (spent !== undefined) metrics.spent(spent.cost, spent.name);
     this.#tell(done);
   }
 

@@ -7,8 +7,8 @@ export type Metrics = {
   /** A tool was planned. Both labels come from closed sets. */
   tool(verdict: string, kind: string): void;
   running(change: 1 | -1): void;
-  /** A turn of a tenant cost so much, by the price of this name. */
-  spent(cost: number, tenant: string, model: string): void;
+  /** A turn cost this much by the price of this model. Without tenants: `/metrics` needs no key. */
+  spent(cost: number, model: string): void;
   text(): string;
 };
 
@@ -52,7 +52,7 @@ export function createMetrics(): Metrics {
     },
     tool: (verdict, kind) => numbers.tools.add(1, verdict, kind),
     running: (change) => numbers.active.add(change),
-    spent: (cost, tenant, model) => numbers.cost.add(cost, tenant, model),
+    spent: (cost, model) => numbers.cost.add(cost, model),
     text: () => registry.text(),
   };
 }
@@ -89,8 +89,8 @@ const numbersIn = (registry: Registry) => ({
   ),
   cost: registry.counter(
     "patchbay_cost_total",
-    "What turns cost by the configured prices, by tenant and the name of the price.",
-    ["tenant", "model"],
+    "What turns cost by the configured prices, by the name of the price.",
+    ["model"],
   ),
   duration: registry.histogram(
     "patchbay_turn_seconds",

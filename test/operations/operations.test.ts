@@ -181,7 +181,7 @@ describe("what operators read", () => {
     for (const happening of happenings) metrics.hear(happening);
     metrics.hear({ ...turn, disclosure: { ...noDisclosure, strategy: "wrap" } });
     metrics.tool("native", "function");
-    metrics.spent(1, "ann", "model");
+    metrics.spent(1, "model");
     const text = metrics.text();
     const types = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)];
     for (const [, name = "", type = ""] of types) {
