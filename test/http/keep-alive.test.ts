@@ -12,7 +12,8 @@ import { askStill } from "../support/still-gateway.ts";
 
 /** One second of the default settings, in milliseconds. Set to 1000 to run in real time. */
 const SECOND = Number(process.env["PATCHBAY_KEEPALIVE_SECOND"] ?? 120);
-const KEEPALIVE_MS = 15 * SECOND;
+// Scaled, the default of 15 would leave 0.6 s until the proxy cuts, which a busy machine can miss.
+const KEEPALIVE_MS = 9 * SECOND;
 const SILENCE_MS = 40 * SECOND;
 const PROXY_CUT_MS = 20 * SECOND;
 const TIMEOUT_MS = 100 * SECOND + 20_000;
