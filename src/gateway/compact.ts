@@ -9,6 +9,7 @@ import { withBody } from "./read-body.ts";
 import { isInBackground, type Recalled } from "./recall.ts";
 import { recallRequest } from "./recall-request.ts";
 import type { RequestContext } from "./routes.ts";
+import { sendPieces } from "./send-json.ts";
 import { toFault } from "./to-fault.ts";
 import type { Job } from "./turn-run.ts";
 
@@ -81,15 +82,17 @@ async function answerSealed(
   { turn, form, summary }: Compacted,
   headers: Readonly<Record<string, string>>,
 ): Promise<void> {
-  const { state, exchange, tenant, requestId, refuse } = context;
+  const { state, tenant, requestId, refuse } = context;
   try {
     const seal = await state.seals.seal(tenant, textOf(summary));
     const usage = summary.usage ?? { input: 0, output: 0, total: 0 };
     const id = context.route.door?.newAnswerId(state.newId) ?? state.newId("resp");
     const created = Math.floor(state.clock.date() / 1000);
     const body = form.writeAnswer({ id, created, turn, seal, usage, newId: state.newId });
-    exchange.reply.head(200, headers);
-    exchange.reply.end(body);
+    // The memory of its turn is given back by now.
+    using held = context.memory.beside();
+    held.take(body.length);
+    await sendPieces(context, [body], headers);
   } catch (error) {
     refuse(toFault(error, state.report, requestId));
   }

@@ -3,10 +3,11 @@ import { stillClock } from "../../test/support/still-clock.ts";
 import { MemoryConversations } from "../store/memory-conversations.ts";
 import type { Fields } from "../turn/turn.ts";
 import { completionPage } from "./completion-list.ts";
+import { StepQueue } from "./read-body.ts";
 import { TurnMemory } from "./turn-memory.ts";
 
 const COUNT = 2500;
-const held = { memory: new TurnMemory().open("ann"), clock: stillClock() };
+const held = { memory: new TurnMemory().open("ann"), steps: new StepQueue(stillClock()) };
 
 async function kept(): Promise<MemoryConversations> {
   const retention = { maxBytes: 1e9, maxAgeMs: 1e9 };

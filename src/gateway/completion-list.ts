@@ -3,10 +3,10 @@
 import type { ConversationStore, StoredConversation } from "../store/conversations.ts";
 import type { PageQuery } from "../store/store.ts";
 import { isFields, jsonOf } from "../turn/json.ts";
-import { resting, type Clock } from "../turn/clock.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Fields } from "../turn/turn.ts";
 import { unknownAfter } from "./page.ts";
+import type { StepQueue } from "./read-body.ts";
 import type { HeldMemory } from "./turn-memory.ts";
 
 type ListOptions = {
@@ -21,7 +21,7 @@ type ListOptions = {
   readonly maxBytes: number;
   /** Holds what is chosen, and each time what is chosen from. */
   readonly memory: HeldMemory;
-  readonly clock: Clock;
+  readonly steps: StepQueue;
 };
 
 type CompletionPage = { readonly data: readonly StoredConversation[]; readonly hasMore: boolean };
@@ -35,8 +35,8 @@ const SEEN_AT_ONCE = 100;
  * empty then: clients take that for the end of the list.
  */
 export async function completionPage(options: ListOptions): Promise<CompletionPage> {
-  const { conversations, tenant, prefix, query, chooses, maxBytes, memory, clock } = options;
-  const rest = resting(clock);
+  const { conversations, tenant, prefix, query, chooses, maxBytes, memory, steps } = options;
+  const rest = steps.resting();
   const data: StoredConversation[] = [];
   const pageOf = (hasMore: boolean): CompletionPage => ({ data, hasMore });
   let { after } = query;

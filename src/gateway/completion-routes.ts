@@ -43,11 +43,11 @@ export async function serveCompletions(
   if (!fields.has("order")) fields.set("order", "asc");
   const query = readPageQuery(fields.toString());
   if (query.after !== undefined && !query.after.startsWith(prefix)) throw unknownAfter(query.after);
-  const { clock, store } = state;
+  const { steps, store } = state;
   const { conversations } = store;
   const chooses = chooserOf(fields);
   const maxBytes = state.config.server.body_limit;
-  const options = { conversations, tenant, prefix, query, chooses, maxBytes, memory, clock };
+  const options = { conversations, tenant, prefix, query, chooses, maxBytes, memory, steps };
   const { data, hasMore } = await completionPage(options);
   await sendPieces(context, listPieces(data, hasMore));
 }

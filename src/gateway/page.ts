@@ -4,6 +4,8 @@ import { Fault } from "../turn/fault.ts";
 import type { FoundPage, PageQuery, StoredItem } from "../store/store.ts";
 import { isFields, jsonOf } from "../turn/json.ts";
 import type { Fields } from "../turn/turn.ts";
+import { isLong } from "./read-body.ts";
+import { REST } from "./send-json.ts";
 import { shownId } from "./shown-id.ts";
 
 const DEFAULT_LIMIT = 20;
@@ -28,8 +30,11 @@ export function* listPieces(
   let [first, last]: unknown[] = [];
   yield '{"object":"list","data":[';
   for (const { json } of items) {
+    const takesLong = isLong(json);
+    if (takesLong) yield REST;
     const item = jsonOf(json);
     if (!isFields(item)) continue;
+    if (takesLong) yield REST;
     yield `${first === undefined ? "" : ","}${JSON.stringify(show(item))}`;
     first ??= item.id ?? null;
     last = item.id;

@@ -1,32 +1,32 @@
 import { checkCount, checkItems, valuesIn } from "../dialects/shared/request-counts.ts";
 import { append } from "../turn/append.ts";
-import { resting, type Clock } from "../turn/clock.ts";
 import { Fault } from "../turn/fault.ts";
-import type { Config } from "./config.ts";
-
-type State = { readonly clock: Clock; readonly config: Pick<Config, "server"> };
+import { isLong } from "./read-body.ts";
+import type { GatewayState } from "./state.ts";
 
 /**
- * Parses stored items, and has others served in between. They are held to what a
- * request may be made of; `path` is the field that refers to them.
+ * Parses stored items, many of them in steps. They are held to what a request may
+ * be made of; `path` is the field that refers to them.
  */
 export async function parseItems(
-  { clock, config }: State,
+  { steps, config }: Pick<GatewayState, "steps" | "config">,
   texts: readonly string[],
   path: string,
   parse: (text: string) => unknown = JSON.parse,
 ): Promise<readonly unknown[]> {
   const { counts } = config.server;
   const items: unknown[] = [];
-  const rest = resting(clock);
+  // What many requests wait for may come at once, so that the first step waits for its turn too.
+  const rest = steps.resting(texts.length > 1 || texts.some(isLong) ? Infinity : 0);
   let values = 0;
   for (const text of texts) {
+    await rest();
     values += valuesIn(text);
     checkCount("values", values, counts, path);
     append(items, parsed(text, parse));
-    await rest();
   }
   checkItems(items, counts, path);
+  await rest();
   return items;
 }
 

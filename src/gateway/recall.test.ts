@@ -10,13 +10,14 @@ import { parseConfig } from "./config.ts";
 import type { Reply } from "./exchange.ts";
 import { onceReady } from "./after-recall.ts";
 import { recall, type Recalled } from "./recall.ts";
+import { StepQueue } from "./read-body.ts";
 import { RunningTurns } from "./running-turns.ts";
 import { ownSealKey } from "./seals.ts";
 
 const store = new MemoryStore(stillClock());
 const upstreams = new Map<string, Upstream>();
-const clock = stillClock();
-const state = { store, config: parseConfig({}), upstreams, clock };
+const steps = new StepQueue(stillClock());
+const state = { store, config: parseConfig({}), upstreams, steps };
 const asked = (body: Fields) => {
   const text = JSON.stringify(body);
   return { tenant: "ann", dialect: responses.door, body, text, weigh: free };

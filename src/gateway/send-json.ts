@@ -1,4 +1,3 @@
-import { resting } from "../turn/clock.ts";
 import type { RequestContext } from "./routes.ts";
 
 /** Answers a request with JSON. */
@@ -13,30 +12,37 @@ export function sendJson(
 }
 
 /** Characters that are written at once. */
-const SLICE = 64 * 1024;
+const SLICE = 128 * 1024;
+/** Stands among pieces before one that takes long to make. */
+export const REST = "";
 
 /**
  * Answers with JSON of any length, which is made and sent piece by piece: others
  * are served in between, and no more waits for the client than it is about to
  * read. Resolves when all of it is sent, or the client has left.
  */
-export async function sendPieces(context: RequestContext, pieces: Iterable<string>): Promise<void> {
+export async function sendPieces(
+  context: RequestContext,
+  pieces: Iterable<string>,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<void> {
   const { exchange, state } = context;
   const { reply } = exchange;
-  const rest = resting(state.clock);
+  const rest = state.steps.resting(Infinity);
   const client = { hasLeft: false, wake: (): void => {} };
   const write = async (text: string): Promise<void> => {
     for (let from = 0, to = 0; from < text.length && !client.hasLeft; from = to) {
+      await rest();
       to = from + SLICE + Number(isHigh(text.charCodeAt(from + SLICE - 1)));
       const drained = new Promise<void>((resolve) => void (client.wake = resolve));
       if (!reply.write(text.slice(from, to))) await drained;
-      await rest();
     }
   };
   let text = "";
   let isLong = false;
-  reply.head(200, headOf(context));
+  reply.head(200, { ...headOf(context), ...headers });
   for (const piece of pieces) {
+    if (piece === REST) await rest();
     text += piece;
     if (text.length < SLICE) continue;
     if (!isLong) {

@@ -35,7 +35,7 @@ export type ThreadRequest = {
   readonly bytes?: number | undefined;
 };
 
-type State = Pick<GatewayState, "store" | "config" | "clock">;
+type State = Pick<GatewayState, "store" | "config" | "steps">;
 
 type Asking = {
   readonly tenant: Tenant;

@@ -27,23 +27,5 @@ export function until(clock: Clock, isSo: () => boolean, moment: number): Promis
 
 const LOOK_MS = 20;
 
-/** How long others may wait for a piece of work, in milliseconds. */
-const LONG_MS = 5;
-
-/** Called between the parts of long work; from time to time it waits until others have been served. */
-export function resting(clock: Pick<Clock, "now" | "at">): () => Promise<void> | undefined {
-  let since = clock.now();
-  return () => {
-    const now = clock.now();
-    if (now - since < LONG_MS) return undefined;
-    return new Promise((resolve) => {
-      clock.at(now, () => {
-        since = clock.now();
-        resolve();
-      });
-    });
-  };
-}
-
 /** Makes an id with a prefix: `newId("call")` gives `call_` and 24 characters or so. */
 export type NewId = (prefix: string) => string;

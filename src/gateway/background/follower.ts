@@ -1,5 +1,8 @@
 import type { Reply } from "../exchange.ts";
 
+/** Characters that are sent before it is seen whether the client takes more. */
+const MOST_AT_ONCE = 64 * 1024;
+
 /** A client that follows a stream which others may follow too, each as fast as it reads. */
 export class Follower {
   readonly #frames: readonly string[];
@@ -31,11 +34,13 @@ export class Follower {
 
   /** Sends what is new. */
   push(): void {
-    if (this.#isGone || this.#isFull) return;
-    const text = this.#frames.slice(this.#next).join("");
-    this.#next = this.#frames.length;
-    if (text !== "") this.#isFull = !this.#reply.write(text);
-    if (this.#isOver && !this.#isFull) this.#close();
+    while (!this.#isGone && !this.#isFull && this.#next < this.#frames.length) {
+      let text = "";
+      while (text.length < MOST_AT_ONCE && this.#next < this.#frames.length)
+        text += this.#frames[this.#next++] ?? "";
+      this.#isFull = !this.#reply.write(text);
+    }
+    if (this.#isOver && !this.#isFull && !this.#isGone) this.#close();
   }
 
   /** Sends a keep-alive, which has no number. */

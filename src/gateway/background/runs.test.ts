@@ -5,6 +5,7 @@ import { background as form } from "../../dialects/responses/background.ts";
 import { newId } from "../../host/platform/ids.ts";
 import { MemoryStore } from "../../store/memory.ts";
 import type { Fault } from "../../turn/fault.ts";
+import type { ReplyData } from "../exchange.ts";
 import { TurnMemory } from "../turn-memory.ts";
 import { BackgroundRuns, pieceId } from "./runs.ts";
 
@@ -147,4 +148,22 @@ it("ends an answer whose events hold more memory than they may, and gives it bac
   run.end();
   await settled();
   expect(memory.held).toBe(0);
+});
+
+it("sends a client no more of what has been said than it is about to read", async () => {
+  const { run, memory } = await two();
+  memory.resize(1000 * MB);
+  const frames = Array.from({ length: 200 }, (_, number) => frame(number, "x".repeat(10_000)));
+  run.reply.write(frames.join(""));
+  const sent: string[] = [];
+  let drain = (): void => {};
+  const write = (data: ReplyData): boolean => {
+    sent.push(String(data));
+    return false;
+  };
+  run.follow({ ...run.reply, write, onDrain: (then) => void (drain = then) }, 0);
+  expect(sent.join("").length).toBeLessThan(100_000);
+  for (let at = 0; at < frames.length; at++) drain();
+  expect(sent.join("")).toBe(frames.join(""));
+  run.end();
 });
