@@ -264,10 +264,10 @@ describe("patchbay smoke", () => {
     const { url, [Symbol.asyncDispose]: close } = await loopback(() => {});
     await close();
     const line = `Nothing answers at ${url}/v1/models (ECONNREFUSED); start it with \`patchbay serve\`, or check \`--url\`.`;
-    expect(await patchbay(["--url", url])).toEqual({ code: 1, out: "", err: `${line}\n` });
+    expect(await patchbay(["--url", url])).toEqual({ code: 3, out: "", err: `${line}\n` });
     const told = await patchbay(["--url", url, "--json"]);
     expect({ ...told, out: JSON.parse(told.out) as unknown }).toEqual({
-      code: 1,
+      code: 3,
       out: { ok: false, problems: [line], answers: [] },
       err: "",
     });
