@@ -32,14 +32,29 @@ export class UsageMeter {
 
   /** Takes an event as the upstream said it. */
   hear(event: TurnEvent<AnyName>): void {
-    if ("text" in event) this.#chars += event.text.length;
-    else if (event.type === "call-start") this.#chars += event.name.length;
-    else if (event.type === "usage") {
-      this.#counted = event.usage;
-      this.#charsCounted = this.#chars;
+    // By type, the commonest first: every delta of a stream comes here.
+    switch (event.type) {
+      case "frame":
+        break;
+      case "text-delta":
+      case "call-delta":
+      case "reasoning-delta":
+      case "refusal-delta":
+        this.#chars += event.text.length;
+        break;
+      case "call-start":
+        this.#chars += event.name.length;
+        break;
+      case "usage":
+        this.#counted = event.usage;
+        this.#charsCounted = this.#chars;
+        break;
+      case "turn-fail":
+        this.#isRefused ||= !this.#isAnswered;
+        return;
+      default:
     }
-    if (event.type !== "turn-fail") this.#isAnswered = true;
-    else this.#isRefused ||= !this.#isAnswered;
+    this.#isAnswered = true;
   }
 
   /** Another call follows the current one. */
