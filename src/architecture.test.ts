@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, normalize, sep } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -213,3 +214,120 @@ describe("rooms", () => {
     ]);
   });
 });
+
+/** Lines of each room, without tests. */
+const mostLines: Readonly<Record<string, number>> = {
+  schema: 660,
+  dialects: 13630,
+  gateway: 12350,
+  telemetry: 1660,
+  upstreams: 6840,
+  profiles: 1720,
+  turn: 2200,
+  recording: 3880,
+  store: 7010,
+  tools: 7100,
+  host: 14000,
+  stream: 2030,
+  diagnostics: 210,
+  disclosure: 2800,
+  adapters: 170,
+  console: 730,
+};
+
+/** Files in the largest import cycle. */
+const LARGEST_CYCLE = 60;
+
+/** Functions of `src`, their calls, and kilobytes of each warm turn that `bench/turn-counts.ts` measures. */
+const turnCeilings: Readonly<Record<string, readonly [number, number, number]>> = {
+  "chat on chat": [711, 1554, 145],
+  "Messages on Responses": [727, 1602, 158],
+  "300 folded tools": [919, 9418, 644],
+  "chat: answer with one tool": [615, 1029, 73],
+  "chat: stream of 100 deltas": [634, 8133, 166],
+  "chat: stream of 1,000 argument fragments": [698, 73786, 1014],
+  "chat: 60 kB request with 30 tools": [627, 1645, 272],
+  "responses: answer with one tool": [699, 1176, 97],
+  "responses: stream of 100 deltas": [755, 7422, 229],
+  "responses: stream of 1,000 argument fragments": [814, 66967, 1407],
+  "responses: 60 kB request with 30 tools": [712, 2131, 432],
+};
+
+/** Ceilings for the whole: they only go down, and raising one needs a commit that says why. */
+describe("weight", () => {
+  it("has no more lines in a room than it had", () => {
+    const lines: Record<string, number> = {};
+    for (const file of files) {
+      const room = file.split("/")[0] ?? "";
+      const own = readFileSync(join(root, file), "utf8").split("\n").length - 1;
+      lines[room] = (lines[room] ?? 0) + own;
+    }
+    expect(overCeiling(lines, mostLines)).toEqual([]);
+  });
+
+  it("has no larger import cycle than it had, types included", () => {
+    expect(largestCycle(importsByFile())).toBeLessThanOrEqual(LARGEST_CYCLE);
+  });
+
+  it("executes no more in a warm turn than it did", () => {
+    const script = join(root, "../bench/turn-counts.ts");
+    const told = execFileSync(process.execPath, [script, "--json"], { encoding: "utf8" });
+    const counts = JSON.parse(told) as Record<string, Record<string, number>>;
+    for (const [turn, [functions, calls, kilobytes]] of Object.entries(turnCeilings)) {
+      // An answer may come in two reads where it came in one, and bytes differ by some per cent.
+      const ceilings = {
+        functions: functions * 1.03,
+        calls: calls * 1.03,
+        kilobytes: kilobytes * 1.15,
+        files: Infinity,
+      };
+      expect(Object.keys(counts)).toContain(turn);
+      expect([turn, ...overCeiling(counts[turn] ?? {}, ceilings)]).toEqual([turn]);
+    }
+  });
+});
+
+function overCeiling(
+  values: Readonly<Record<string, number>>,
+  ceilings: Readonly<Record<string, number>>,
+): string[] {
+  return Object.entries(values).flatMap(([name, value]) => {
+    const most = ceilings[name] ?? 0;
+    return value > most ? [`${name}: ${value}, where ${most} is the most`] : [];
+  });
+}
+
+function importsByFile(): ReadonlyMap<string, readonly string[]> {
+  const all = new Set(files);
+  return new Map(
+    files.map((file) => {
+      const text = readFileSync(join(root, file), "utf8");
+      const targets = [...text.matchAll(/\b(?:from|import)\s*\(?\s*["'](\.[^"']+)["']/g)];
+      const reached = targets.map(([, target = ""]) =>
+        normalize(join(dirname(file), target)).replaceAll(sep, "/"),
+      );
+      return [file, reached.filter((one) => all.has(one))];
+    }),
+  );
+}
+
+/** The size of the largest group of files that all reach each other (Tarjan's algorithm). */
+function largestCycle(imports: ReadonlyMap<string, readonly string[]>): number {
+  const order = new Map<string, number>();
+  const open: string[] = [];
+  let largest = 0;
+  const visit = (file: string): number => {
+    const place = order.size;
+    order.set(file, place);
+    open.push(file);
+    let low = place;
+    for (const next of imports.get(file) ?? []) {
+      if (!order.has(next)) low = Math.min(low, visit(next));
+      else if (open.includes(next)) low = Math.min(low, order.get(next) ?? low);
+    }
+    if (low === place) largest = Math.max(largest, open.splice(open.indexOf(file)).length);
+    return low;
+  };
+  for (const file of imports.keys()) if (!order.has(file)) visit(file);
+  return largest;
+}
