@@ -284,7 +284,7 @@ describe("weight", () => {
       expect(Object.keys(counts)).toContain(turn);
       expect([turn, ...overCeiling(counts[turn] ?? {}, ceilings)]).toEqual([turn]);
     }
-  });
+  }, 120_000);
 });
 
 function overCeiling(
