@@ -1,6 +1,6 @@
 /**
- * What one warm turn executes, by V8's own counts: distinct functions of `src`, their calls, the
- * files they are in, and the bytes allocated. The counts are the same in every run.
+ * Counts what one warm turn executes: distinct functions of `src`, their calls, the files they
+ * are in, and the bytes allocated. V8 does the counting, so every run gives the same numbers.
  *
  * `node bench/turn-counts.ts` prints a table; with `--json` it prints the figures, which
  * `src/architecture.test.ts` compares with its budgets.

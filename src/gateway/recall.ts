@@ -7,7 +7,7 @@ import {
   type CountLimits,
 } from "../dialects/shared/request-counts.ts";
 import { noStore } from "../store/none.ts";
-import type { FoundItem, ResponseHead, Weigh } from "../store/store.ts";
+import type { StoredItem, ResponseHead, Weigh } from "../store/store.ts";
 import { sealsIn } from "../tools/plan/reasoning.ts";
 import { Fault } from "../turn/fault.ts";
 import { isInstructions } from "../turn/item.ts";
@@ -306,7 +306,7 @@ type Asked = {
   readonly limit: number;
   readonly weigh: Weigh;
 };
-type FoundMap = ReadonlyMap<string, FoundItem>;
+type FoundMap = ReadonlyMap<string, StoredItem>;
 type Items = { readonly found: FoundMap; readonly bytes: number };
 
 async function findItems(

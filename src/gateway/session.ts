@@ -2,7 +2,6 @@ import { itemsTexts } from "../store/chain-rows.ts";
 import { noStore } from "../store/none.ts";
 import type {
   FoundChain,
-  FoundItem,
   FoundItems,
   ResponseRecord,
   Store,
@@ -124,7 +123,7 @@ export class Session {
     store: Store,
     ...[tenant, ids, maxBytes, weigh]: Parameters<Store["findItems"]>
   ): Promise<FoundItems> {
-    const own = new Map<string, FoundItem>();
+    const own = new Map<string, StoredItem>();
     for (const id of ids) {
       const item = this.#items.get(id);
       if (item !== undefined) own.set(id, item);

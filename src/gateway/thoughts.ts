@@ -2,7 +2,7 @@
 
 import { modelProfile } from "../profiles/models.ts";
 import { noStore } from "../store/none.ts";
-import type { FoundItem, StoredItem, Weigh } from "../store/store.ts";
+import type { StoredItem, Weigh } from "../store/store.ts";
 import type { Stage } from "../stream/stage.ts";
 import { isOpenTo, keptReasoning } from "../tools/plan/reasoning.ts";
 import type { Decision } from "../turn/decision.ts";
@@ -119,7 +119,7 @@ const isSealed = ({ encrypted, details }: Reasoning): boolean =>
 
 function putBack(
   turn: Turn,
-  kept: ReadonlyMap<string, FoundItem>,
+  kept: ReadonlyMap<string, StoredItem>,
   isOpen: (item: Reasoning) => boolean,
 ): Turn {
   const items: Item[] = [];
@@ -170,7 +170,7 @@ function repaired({ repairs = [] }: Turn, paths: readonly string[]): readonly De
 const none: readonly Thought[] = [];
 
 function thoughtsIn(
-  kept: FoundItem | undefined,
+  kept: StoredItem | undefined,
   isOpen: (item: Reasoning) => boolean,
 ): readonly Thought[] {
   const read = kept === undefined ? undefined : jsonOf(kept.json);

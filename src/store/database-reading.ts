@@ -27,7 +27,6 @@ import { itemIn, rowIds, splitRow } from "./item-groups.ts";
 import { itemsOfTurn, ListPage, parts, SLICE, sumOf, type Source } from "./list-page.ts";
 import type {
   FoundChain,
-  FoundItem,
   FoundItems,
   FoundPage,
   PageQuery,
@@ -83,12 +82,10 @@ export class DatabaseReading {
       const byId = new Map(
         places.map((place, at) => [place.id, { ...place, json: rows[at]?.[0]?.json ?? "" }]),
       );
-      const items = new Map<string, FoundItem>();
+      const items = new Map<string, StoredItem>();
       for (const id of ids) {
-        const found = itemIn(byId, id);
-        if (found === undefined) continue;
-        const { origin } = found.row;
-        items.set(id, { id, json: found.json, ...(origin !== null && { origin }) });
+        const json = itemIn(byId, id);
+        if (json !== undefined) items.set(id, { id, json });
       }
       return { type: "found", items };
     });

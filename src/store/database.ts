@@ -64,7 +64,6 @@ export type ItemPlace = {
   readonly turn: number;
   readonly place: number;
   readonly bytes: number;
-  readonly origin: string | null;
 };
 
 /** Where a response is. */

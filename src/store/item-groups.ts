@@ -62,17 +62,14 @@ export const rowIds = (ids: readonly string[]): string[] => [
   ...new Set(ids.flatMap((id) => [id, ...groupRowIds(id)])),
 ];
 
-/** The item with this id among rows by their ids. What was sent again under the same id is a later row of its own. */
-export function itemIn<Found extends Row>(
-  rows: ReadonlyMap<string, Found>,
-  id: string,
-): { readonly row: Found; readonly json: string } | undefined {
+/** The JSON of the item with this id among rows by their ids. What was sent again under the same id is a later row of its own. */
+export function itemIn(rows: ReadonlyMap<string, Row>, id: string): string | undefined {
   const own = rows.get(id);
-  if (own !== undefined) return { row: own, json: own.json };
+  if (own !== undefined) return own.json;
   for (const key of groupRowIds(id)) {
     const row = rows.get(key);
     const item = row === undefined ? undefined : splitRow(row).find((one) => one.id === id);
-    if (row !== undefined && item !== undefined) return { row, json: item.json };
+    if (item !== undefined) return item.json;
   }
   return undefined;
 }

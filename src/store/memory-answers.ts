@@ -8,7 +8,6 @@ import { itemsTexts, TEXT } from "./chain-rows.ts";
 import { pageOf } from "./memory-conversations.ts";
 import type {
   FoundChain,
-  FoundItem,
   FoundItems,
   FoundPage,
   PageQuery,
@@ -140,14 +139,8 @@ export class MemoryAnswers {
       found.set(id, { kept, item });
     }
     weigh(bytes);
-    const items = new Map<string, FoundItem>();
-    for (const [id, { kept, item }] of found) {
-      const { origin } = headOf(kept);
-      items.set(id, {
-        ...itemOf(kept, item),
-        ...(origin !== undefined && { origin }),
-      });
-    }
+    const items = new Map<string, StoredItem>();
+    for (const [id, { kept, item }] of found) items.set(id, itemOf(kept, item));
     return { type: "found", items };
   }
 

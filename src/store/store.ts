@@ -186,11 +186,8 @@ type TooLarge = { readonly type: "too-large" };
 
 /** Ids that are unknown are not in the map. */
 export type FoundItems =
-  | { readonly type: "found"; readonly items: ReadonlyMap<string, FoundItem> }
+  | { readonly type: "found"; readonly items: ReadonlyMap<string, StoredItem> }
   | TooLarge;
-
-/** An item and the `origin` of the response that it is part of. */
-export type FoundItem = StoredItem & { readonly origin?: string | undefined };
 
 /** A chain with a gap is never given in part: the model would answer to another conversation. */
 export type FoundChain =

@@ -2,7 +2,7 @@ import type { BackgroundForm, StorageForm } from "../../dialects/dialect.ts";
 import { Fault } from "../../turn/fault.ts";
 import { jsonOf } from "../../turn/json.ts";
 import { KEEP_ALIVE, STREAM_HEADERS } from "../door.ts";
-import type { FoundItem, Weigh } from "../../store/store.ts";
+import type { StoredItem, Weigh } from "../../store/store.ts";
 import type { RequestContext } from "../routes.ts";
 import { idOf, shownResponse, standingOf } from "../stored-response.ts";
 import { pieceId } from "./runs.ts";
@@ -126,7 +126,10 @@ class StoredStream {
   }
 
   /** Reads the pieces, or only the first if all are too large: its one event may be a whole answer. */
-  async #findPieces(ids: readonly string[], weigh: Weigh): Promise<ReadonlyMap<string, FoundItem>> {
+  async #findPieces(
+    ids: readonly string[],
+    weigh: Weigh,
+  ): Promise<ReadonlyMap<string, StoredItem>> {
     const { state, tenant } = this.#context;
     const found = await state.store.findItems(tenant, ids, PIECES_BYTES, weigh);
     if (found.type === "found") return found.items;

@@ -112,11 +112,11 @@ export async function findChainItem(
 }
 
 const itemsSql = `
-SELECT asked.id, last.turn::float8, last.place, last.bytes::float8, origin
+SELECT asked.id, last.turn::float8, last.place, last.bytes::float8
 FROM unnest($2::text::text[]) AS asked (id) CROSS JOIN LATERAL (
   SELECT * FROM patchbay.parts WHERE tenant = $1 AND parts.id = asked.id
   ORDER BY turn DESC, place DESC LIMIT 1
-) AS last JOIN patchbay.turns ON seq = last.turn`;
+) AS last`;
 
 export async function findItems(
   sql: Sql,

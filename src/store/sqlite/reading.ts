@@ -87,8 +87,8 @@ export function sqliteReading(database: DatabaseSync): Reading {
         SELECT max(part) FROM parts WHERE tenant = ?1 AND parts.id = value
       ) AS last FROM json_each(?2)
     )
-    SELECT found.id, seq AS turn, last - seq * ${PARTS} AS place, parts.bytes, origin
-    FROM found JOIN parts ON part = last JOIN turns ON seq = last / ${PARTS}`);
+    SELECT found.id, last / ${PARTS} AS turn, last % ${PARTS} AS place, parts.bytes
+    FROM found JOIN parts ON part = last`);
   const plan = database.prepare(`
     SELECT seq AS turn, octet_length(json) AS bytes, plan_shared AS shared,
       coalesce(shared_texts.bytes, 0) AS sharedBytes
