@@ -12,7 +12,10 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 60_000,
     projects: [
-      { extends: true, test: { name: "source", include: ["src/**/*.test.ts"] } },
+      {
+        extends: true,
+        test: { name: "source", include: ["src/**/*.test.ts", "cli/**/*.test.ts"] },
+      },
       { extends: true, test: { name: "outside", include: ["test/**/*.test.ts"] } },
     ],
   },

@@ -17,7 +17,7 @@ import { install } from "./install.ts";
 
 const root = join(import.meta.dirname, "..");
 const cache = join(root, ".cache", "agents");
-const cli = join(root, "src/host/cli/cli.ts");
+const cli = join(root, "cli/cli.ts");
 const LIMIT_MS = 240_000;
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 

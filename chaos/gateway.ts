@@ -45,7 +45,7 @@ export function gatewayProcess({
     ...(heap === undefined ? [] : [`--max-old-space-size=${heap}`]),
     "--import",
     join(root, "chaos/clock-steps.ts"),
-    join(root, "src/host/cli/cli.ts"),
+    join(root, "cli/cli.ts"),
     "serve",
     "--config",
     config,

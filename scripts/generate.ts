@@ -11,7 +11,6 @@ import { isFields } from "../src/turn/json.ts";
 import { NO_LIMIT, openaiOnly } from "../src/profiles/extend.ts";
 import { modelProfile } from "../src/profiles/models.ts";
 import { profiles } from "../src/profiles/profiles.ts";
-import { mapPage } from "./map.ts";
 
 /** `docs/faults.md`, from the one table of faults. */
 function faultsPage(): string {
@@ -349,7 +348,6 @@ const readme = (now: string): string =>
 /** The pages made from data, by path from the root; each may be told what it says now. */
 export const pages: Readonly<Record<string, (now: string) => string>> = {
   "docs/faults.md": faultsPage,
-  "docs/map.md": mapPage,
   "docs/profiles.md": profilesPage,
   "README.md": readme,
 };

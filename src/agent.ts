@@ -1,41 +1,41 @@
-import { upstreamAdapter } from "./adapters/upstream.ts";
-import type { Adapter } from "./disclosure/adapter.ts";
-import type { Agent } from "./disclosure/agent.ts";
-import { readAgentSection, type ReadSectionOutcome } from "./disclosure/caller-openings.ts";
-import type { AgentEvent, RunResult } from "./disclosure/events.ts";
-import type { Session } from "./disclosure/session.ts";
-import { runAgent, streamAgent, type RunOptions as AllOptions } from "./disclosure/run.ts";
+import { upstreamAdapter } from "./agent/adapters/upstream.ts";
+import type { Adapter } from "./agent/adapter.ts";
+import type { Agent } from "./agent/agent.ts";
+import { readAgentSection, type ReadSectionOutcome } from "./agent/caller-openings.ts";
+import type { AgentEvent, RunResult } from "./agent/events.ts";
+import type { Session } from "./agent/session.ts";
+import { runAgent, streamAgent, type RunOptions as AllOptions } from "./agent/run.ts";
 import { parseConfig, type ConfigInput } from "./gateway/config.ts";
 import { openPlatform } from "./gateway/extensions.ts";
 import type { Platform } from "./gateway/state.ts";
-import { selectChain } from "./gateway/select.ts";
+import { selectChain } from "./gateway/run/select.ts";
 import { openUpstreams } from "./gateway/upstreams.ts";
 import type { Fields } from "./turn/turn.ts";
 import { systemClock } from "./host/platform/clock.ts";
 import { nodePlatform } from "./host/platform/node.ts";
 
-export type { Adapter } from "./disclosure/adapter.ts";
-export { agent, type Agent } from "./disclosure/agent.ts";
-export { setVisibilityOverride, type ReadSectionOutcome } from "./disclosure/caller-openings.ts";
+export type { Adapter } from "./agent/adapter.ts";
+export { agent, type Agent } from "./agent/agent.ts";
+export { setVisibilityOverride, type ReadSectionOutcome } from "./agent/caller-openings.ts";
 export type {
   AgentEvent,
   RunResult,
   SectionRead,
   VisibilityExpansionRequired,
-} from "./disclosure/events.ts";
-export { counters, type LogLine, type Observer } from "./disclosure/observe.ts";
-export type { ReadSectionResult } from "./disclosure/read.ts";
-export { section, type Scope, type Section } from "./disclosure/section.ts";
+} from "./agent/events.ts";
+export { counters, type LogLine, type Observer } from "./agent/observe.ts";
+export type { ReadSectionResult } from "./agent/read.ts";
+export { section, type Scope, type Section } from "./agent/section.ts";
 export {
   Session,
   type SessionEvent,
   type SetVisibilityOverride,
   type ToolsInjected,
   type Visibility,
-} from "./disclosure/session.ts";
-export type { StandardSchema } from "./disclosure/standard-schema.ts";
-export type { Capabilities, Strategy } from "./disclosure/strategy.ts";
-export { tool, type Tool, type ToolContext } from "./disclosure/tool.ts";
+} from "./agent/session.ts";
+export type { StandardSchema } from "./agent/standard-schema.ts";
+export type { Capabilities, Strategy } from "./agent/strategy.ts";
+export { tool, type Tool, type ToolContext } from "./agent/tool.ts";
 export { Fault, type FaultCode } from "./turn/fault.ts";
 
 /** How an agent is run; the clock is the machine's unless a test gives another. */

@@ -4,6 +4,17 @@ import { dirname, join, normalize, sep } from "node:path";
 import { describe, expect, it } from "vitest";
 import { builtinDialects, plannedDialects } from "./dialects/registry.ts";
 
+const hub = [
+  "turn",
+  "diagnostics",
+  "stream",
+  "tools",
+  "profiles",
+  "dialects",
+  "agent",
+  "upstreams",
+];
+
 /** Each room and the rooms it may import from. */
 const rooms: Record<string, readonly string[]> = {
   turn: [],
@@ -13,67 +24,32 @@ const rooms: Record<string, readonly string[]> = {
   tools: ["turn", "schema", "stream"],
   profiles: ["turn"],
   dialects: ["turn", "diagnostics", "stream"],
-  disclosure: ["turn", "diagnostics", "schema", "stream", "dialects"],
-  adapters: ["turn", "stream", "tools", "profiles", "dialects", "disclosure", "upstreams"],
+  agent: ["turn", "diagnostics", "schema", "stream", "dialects"],
+  "agent/adapters": ["turn", "stream", "tools", "profiles", "dialects", "agent", "upstreams"],
   upstreams: ["turn", "diagnostics", "schema", "stream", "dialects", "profiles"],
-  store: ["turn"],
-  telemetry: ["turn"],
-  gateway: [
-    "turn",
-    "diagnostics",
-    "stream",
-    "tools",
-    "profiles",
-    "dialects",
-    "disclosure",
-    "upstreams",
-    "store",
-    "telemetry",
-  ],
-  recording: [
-    "turn",
-    "diagnostics",
-    "stream",
-    "tools",
-    "profiles",
-    "dialects",
-    "disclosure",
-    "upstreams",
-    "telemetry",
-    "gateway",
-  ],
-  console: [
-    "turn",
-    "diagnostics",
-    "stream",
-    "tools",
-    "profiles",
-    "dialects",
-    "disclosure",
-    "upstreams",
-    "store",
-    "telemetry",
-    "gateway",
-    "recording",
-  ],
+  history: ["turn"],
+  observe: ["turn"],
+  gateway: [...hub, "history", "observe"],
+  "observe/recording": [...hub, "observe", "gateway"],
+  "observe/console": [...hub, "history", "observe", "observe/recording", "gateway"],
   host: [
-    "turn",
-    "diagnostics",
-    "schema",
-    "stream",
-    "tools",
-    "profiles",
-    "dialects",
-    "disclosure",
-    "upstreams",
-    "adapters",
-    "store",
-    "telemetry",
-    "gateway",
-    "recording",
-    "console",
+    ...hub,
+    ...["schema", "agent/adapters", "history", "gateway"],
+    ...["observe", "observe/recording", "observe/console", "cli"],
+  ],
+  cli: [
+    ...hub,
+    ...["schema", "agent/adapters", "history", "gateway"],
+    ...["observe", "observe/recording", "observe/console", "host"],
   ],
 };
+
+/** The room of a file: the longest that its path begins with. */
+function roomOf(file: string): string {
+  const [first = "", second = ""] = file.split("/");
+  return `${first}/${second}` in rooms ? `${first}/${second}` : first;
+}
+
 /** Rooms without I/O, clock, randomness or environment. */
 const pure = new Set([
   "turn",
@@ -83,12 +59,12 @@ const pure = new Set([
   "tools",
   "profiles",
   "dialects",
-  "disclosure",
+  "agent",
 ]);
 
 /** What a file's imports break, as sentences. */
 function broken(file: string, text: string): string[] {
-  const room = file.split("/")[0] ?? "";
+  const room = roomOf(file);
   const faults: string[] = [];
   for (const [, target = ""] of text.matchAll(/\b(?:from|import)\s*\(?\s*["']([^"']+)["']/g)) {
     if (!target.startsWith(".")) {
@@ -96,7 +72,7 @@ function broken(file: string, text: string): string[] {
         faults.push(`${file} is pure and imports ${target}`);
       continue;
     }
-    const reached = normalize(join(dirname(file), target)).split(sep)[0] ?? "";
+    const reached = roomOf(pathFrom(file, target));
     if (reached !== room && !rooms[room]?.includes(reached))
       faults.push(`${room} must not import ${reached} (${target})`);
   }
@@ -125,7 +101,7 @@ const spreadArguments = (file: string, text: string): string[] =>
     );
 
 /** The printer, which escapes what controls a terminal, and the screen of `top`, which asks it to. */
-const printers = new Set(["host/platform/print.ts", "host/cli/top/screen.ts"]);
+const printers = new Set(["host/platform/print.ts", "cli/top/screen.ts"]);
 
 /** Where a file writes to a terminal around the printer. */
 const writesToTerminal = (file: string, text: string): string[] =>
@@ -161,14 +137,29 @@ function namedDialects(file: string, text: string): string[] {
 }
 
 const root = import.meta.dirname;
-const files = readdirSync(root, { recursive: true, encoding: "utf8" })
-  .map((file) => file.replaceAll(sep, "/"))
-  .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts") && file.includes("/"));
+const commandLine = join(root, "../cli");
+const filesIn = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .map((file) => file.replaceAll(sep, "/"))
+    .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"));
+/** Files of `src` and, below `cli/`, of the command line. */
+const files = [
+  ...filesIn(root).filter((file) => file.includes("/")),
+  ...filesIn(commandLine).map((file) => `cli/${file}`),
+];
+const textOf = (file: string): string =>
+  readFileSync(file.startsWith("cli/") ? join(root, "..", file) : join(root, file), "utf8");
+
+/** The path that an import leads to. */
+function pathFrom(file: string, target: string): string {
+  const reached = normalize(join(file.startsWith("cli/") ? ".." : ".", dirname(file), target));
+  return reached.replaceAll(sep, "/").replace(/^\.\.\/(src\/|(?=cli\/))/, "");
+}
 
 describe("rooms", () => {
   it.each(files)("%s keeps to its room", (file) => {
-    expect(Object.keys(rooms)).toContain(file.split("/")[0]);
-    const text = readFileSync(join(root, file), "utf8");
+    expect(Object.keys(rooms)).toContain(roomOf(file));
+    const text = textOf(file);
     expect(broken(file, text)).toEqual([]);
     expect(namedDialects(file, text)).toEqual([]);
     expect(spreadArguments(file, text)).toEqual([]);
@@ -217,22 +208,20 @@ describe("rooms", () => {
 
 /** Lines of each room, without tests. */
 const mostLines: Readonly<Record<string, number>> = {
-  schema: 660,
-  dialects: 13630,
-  gateway: 12350,
-  telemetry: 1660,
-  upstreams: 6840,
-  profiles: 1720,
   turn: 2200,
-  recording: 3880,
-  store: 7010,
-  tools: 7100,
-  host: 14000,
-  stream: 2030,
   diagnostics: 210,
-  disclosure: 2800,
-  adapters: 170,
-  console: 730,
+  schema: 660,
+  stream: 2030,
+  tools: 7100,
+  profiles: 1720,
+  dialects: 13630,
+  upstreams: 6840,
+  agent: 2970,
+  history: 7010,
+  observe: 6270,
+  gateway: 12370,
+  host: 4700,
+  cli: 9330,
 };
 
 /** Files in the largest import cycle. */
@@ -258,8 +247,8 @@ describe("weight", () => {
   it("has no more lines in a room than it had", () => {
     const lines: Record<string, number> = {};
     for (const file of files) {
-      const room = file.split("/")[0] ?? "";
-      const own = readFileSync(join(root, file), "utf8").split("\n").length - 1;
+      const [room = ""] = file.split("/");
+      const own = textOf(file).split("\n").length - 1;
       lines[room] = (lines[room] ?? 0) + own;
     }
     expect(overCeiling(lines, mostLines)).toEqual([]);
@@ -301,11 +290,8 @@ function importsByFile(): ReadonlyMap<string, readonly string[]> {
   const all = new Set(files);
   return new Map(
     files.map((file) => {
-      const text = readFileSync(join(root, file), "utf8");
-      const targets = [...text.matchAll(/\b(?:from|import)\s*\(?\s*["'](\.[^"']+)["']/g)];
-      const reached = targets.map(([, target = ""]) =>
-        normalize(join(dirname(file), target)).replaceAll(sep, "/"),
-      );
+      const targets = [...textOf(file).matchAll(/\b(?:from|import)\s*\(?\s*["'](\.[^"']+)["']/g)];
+      const reached = targets.map(([, target = ""]) => pathFrom(file, target));
       return [file, reached.filter((one) => all.has(one))];
     }),
   );

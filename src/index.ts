@@ -6,14 +6,14 @@ import { openRecorded } from "./host/server/turn-files.ts";
 
 export { parseConfig } from "./gateway/config.ts";
 export type { Config, ConfigInput } from "./gateway/config.ts";
-export type { Exchange, Reply } from "./gateway/exchange.ts";
+export type { Exchange, Reply } from "./gateway/http/exchange.ts";
 export type { Extensions, ProfileExtension } from "./gateway/extensions.ts";
 export type { Gateway } from "./gateway/gateway.ts";
 export type { Runtime } from "./gateway/runtime.ts";
 export type { Platform } from "./gateway/state.ts";
-export type { MakeTurnStage, TurnStage } from "./gateway/turn-stage.ts";
+export type { MakeTurnStage, TurnStage } from "./gateway/run/turn-stage.ts";
 export type { Dialect, DoorDialect, UpstreamDialect } from "./dialects/dialect.ts";
-export type { Happening } from "./telemetry/happening.ts";
+export type { Happening } from "./observe/happening.ts";
 export type { Clock, NewId } from "./turn/clock.ts";
 export type { DialectTraits } from "./turn/dialect-traits.ts";
 export type { TurnEvent } from "./turn/event.ts";

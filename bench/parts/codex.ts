@@ -137,7 +137,7 @@ async function openGateway(upstream: object): Promise<Gateway> {
   const folder = temporaryFolder();
   const config = join(folder, "patchbay.yaml");
   writeFileSync(config, JSON.stringify({ upstreams: { one: upstream }, models: { "*": "one/*" } }));
-  const cli = join(root, "src/host/cli/cli.ts");
+  const cli = join(root, "cli/cli.ts");
   const args = ["--max-semi-space-size=8", cli, "serve", "--config", config, "--port", `${port}`];
   return { port, pid: await startServer({ command: process.execPath, args, folder, port }) };
 }

@@ -56,7 +56,7 @@ export const openKeeping = (
 
 /** Has `patchbay top` follow a gateway that the bench has started, until the bench ends. */
 export function startTop(folder: string, { port }: Pick<Subject, "port">): void {
-  const cli = join(root, "dist/host/cli/cli.js");
+  const cli = join(root, "dist/cli/cli.js");
   startCommand({
     command: process.execPath,
     args: [cli, "top", "--url", `http://127.0.0.1:${port}`],

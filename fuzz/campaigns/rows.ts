@@ -3,7 +3,7 @@ import { parseConfig } from "../../src/gateway/config.ts";
 import { openGateway } from "../../src/gateway/gateway.ts";
 import { nodePlatform } from "../../src/host/platform/node.ts";
 import { systemClock } from "../../src/host/platform/clock.ts";
-import { MemoryStore } from "../../src/store/memory.ts";
+import { MemoryStore } from "../../src/history/memory.ts";
 import { LOCAL_TENANT } from "../../src/turn/tenant.ts";
 import type { Clock } from "../../src/turn/clock.ts";
 import type { Campaign } from "../campaign.ts";

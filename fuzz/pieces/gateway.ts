@@ -91,7 +91,7 @@ export async function openRig(profile: string): Promise<Rig> {
       "--max-semi-space-size=8",
       "--import",
       join(root, "fuzz/pieces/loop-watch.ts"),
-      join(root, "src/host/cli/cli.ts"),
+      join(root, "cli/cli.ts"),
       "serve",
       "--config",
       config,

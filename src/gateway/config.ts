@@ -9,15 +9,15 @@ import { defaultCounts, type CountLimits } from "../dialects/shared/request-coun
 import { Fault } from "../turn/fault.ts";
 import type { Problem } from "../diagnostics/problem.ts";
 import { isFields } from "../turn/json.ts";
-import { capabilitiesSchema } from "./capabilities.ts";
-import { disclosureSchema } from "./disclosure/settings.ts";
+import { capabilitiesSchema } from "./http/capabilities.ts";
+import { disclosureSchema } from "./fold/settings.ts";
 import type { Extensions } from "./extensions.ts";
-import { keysSchema } from "./keys.ts";
-import { tenantLimitsSchema } from "./limits/settings.ts";
-import { pricesSchema } from "./prices.ts";
-import { findProblems } from "./problems.ts";
-import { apiKey, baseUrlFor, headers } from "./http-fields.ts";
-import { recordingSchema } from "./recording-settings.ts";
+import { keysSchema } from "./http/keys.ts";
+import { tenantLimitsSchema } from "./http/limits/settings.ts";
+import { pricesSchema } from "./run/prices.ts";
+import { findProblems } from "./http/problems.ts";
+import { apiKey, baseUrlFor, headers } from "./http/http-fields.ts";
+import { recordingSchema } from "./run/recording-settings.ts";
 
 const text = z.string().min(1);
 const count = z.int().nonnegative();

@@ -6,10 +6,10 @@ import { Fault } from "../turn/fault.ts";
 import type { Difference, Profile } from "../turn/profile.ts";
 import type { SignRequest } from "../upstreams/http/sign.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
-import { capabilitiesSchema } from "./capabilities.ts";
-import { schemaProblems } from "./problems.ts";
+import { capabilitiesSchema } from "./http/capabilities.ts";
+import { schemaProblems } from "./http/problems.ts";
 import type { Platform } from "./state.ts";
-import type { MakeTurnStage } from "./turn-stage.ts";
+import type { MakeTurnStage } from "./run/turn-stage.ts";
 
 /** What a user of the library adds to what is built in. */
 export type Extensions = {

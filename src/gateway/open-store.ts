@@ -1,6 +1,6 @@
-import { MemoryStore } from "../store/memory.ts";
-import { noStore } from "../store/none.ts";
-import type { Retention, Store } from "../store/store.ts";
+import { MemoryStore } from "../history/memory.ts";
+import { noStore } from "../history/none.ts";
+import type { Retention, Store } from "../history/store.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Config } from "./config.ts";
 import type { Platform } from "./state.ts";

@@ -1,10 +1,10 @@
 import type { CodexOptions } from "../upstreams/codex/codex.ts";
 import type { Connect } from "../upstreams/http/transport.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
-import type { StoreOptions } from "../store/database-store.ts";
-import type { DatabaseConfig } from "../store/open-database.ts";
-import type { Store } from "../store/store.ts";
-import type { Decompressors } from "./body.ts";
+import type { StoreOptions } from "../history/database-store.ts";
+import type { DatabaseConfig } from "../history/open-database.ts";
+import type { Store } from "../history/store.ts";
+import type { Decompressors } from "./http/body.ts";
 
 /** What Node, Bun, Deno and workers each do in their own way. */
 export type Runtime = {

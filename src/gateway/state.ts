@@ -1,26 +1,26 @@
 import type { BodyReader } from "../dialects/shared/body.ts";
-import type { Store } from "../store/store.ts";
-import type { Bus } from "../telemetry/bus.ts";
-import type { Metrics } from "../telemetry/metrics.ts";
-import type { RecentTurns } from "../telemetry/recent-turns.ts";
-import type { Report } from "../telemetry/happening.ts";
+import type { Store } from "../history/store.ts";
+import type { Bus } from "../observe/bus.ts";
+import type { Metrics } from "../observe/metrics.ts";
+import type { RecentTurns } from "../observe/recent-turns.ts";
+import type { Report } from "../observe/happening.ts";
 import type { Clock, NewId } from "../turn/clock.ts";
 import type { CallRules } from "../turn/rules.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
-import type { Keyring } from "./admission.ts";
-import type { BackgroundRuns } from "./background/runs.ts";
+import type { Keyring } from "./http/admission.ts";
+import type { BackgroundRuns } from "./history/background/runs.ts";
 import type { Config } from "./config.ts";
 import type { Extensions, OpenPlatform } from "./extensions.ts";
-import type { StepQueue } from "./read-body.ts";
-import type { RouteTable } from "./routes.ts";
-import type { Recorder } from "./recorder.ts";
+import type { StepQueue } from "./http/read-body.ts";
+import type { RouteTable } from "./http/routes.ts";
+import type { Recorder } from "./run/recorder.ts";
 import type { Runtime } from "./runtime.ts";
-import type { SealBox } from "./seal-box.ts";
-import type { TenantLimits } from "./limits/tenant-limits.ts";
-import type { TurnMemory } from "./turn-memory.ts";
-import type { RunningTurns } from "./running-turns.ts";
-import type { Users } from "./users.ts";
-import type { WorkWatch } from "./work-watch.ts";
+import type { SealBox } from "./history/seal-box.ts";
+import type { TenantLimits } from "./http/limits/tenant-limits.ts";
+import type { TurnMemory } from "./http/turn-memory.ts";
+import type { RunningTurns } from "./run/running-turns.ts";
+import type { Users } from "./http/users.ts";
+import type { WorkWatch } from "./http/work-watch.ts";
 
 /** What the host gives the gateway. Tests give their own. */
 export type Platform = Extensions & {

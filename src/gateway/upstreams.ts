@@ -7,7 +7,7 @@ import type { UpstreamEntry } from "../dialects/registry.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Profile } from "../turn/profile.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
-import { overrideProfile } from "./capabilities.ts";
+import { overrideProfile } from "./http/capabilities.ts";
 import {
   isHttpUpstream,
   type Config,
@@ -16,7 +16,7 @@ import {
 } from "./config.ts";
 import type { OpenPlatform } from "./extensions.ts";
 import type { GatewayState } from "./state.ts";
-import { Users } from "./users.ts";
+import { Users } from "./http/users.ts";
 
 const users = new WeakMap<Upstream, Users>();
 

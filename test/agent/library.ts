@@ -1,5 +1,5 @@
-import { section, type Section } from "../../src/disclosure/section.ts";
-import type { Tool } from "../../src/disclosure/tool.ts";
+import { section, type Section } from "../../src/agent/section.ts";
+import type { Tool } from "../../src/agent/tool.ts";
 
 /** A tool that only has a name; `run` answers with it. */
 export const named = (name: string): Tool => ({

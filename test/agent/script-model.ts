@@ -1,5 +1,5 @@
 import type { Adapter } from "../../src/agent.ts";
-import type { ModelRequest } from "../../src/disclosure/adapter.ts";
+import type { ModelRequest } from "../../src/agent/adapter.ts";
 import type { TurnEvent } from "../../src/turn/event.ts";
 import { clientName, type ClientName } from "../../src/turn/names.ts";
 

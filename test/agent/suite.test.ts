@@ -9,7 +9,7 @@ import {
   type RunOptions,
   type RunResult,
 } from "../../src/agent.ts";
-import type { Strategy } from "../../src/disclosure/strategy.ts";
+import type { Strategy } from "../../src/agent/strategy.ts";
 import { backs, closeBacks, openBack, type Asked, type BackName, type Moves } from "./backs.ts";
 import { foreign, named, sections } from "./library.ts";
 

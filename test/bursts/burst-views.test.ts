@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { canonicalJson } from "../../src/stream/calls/dedup.ts";
-import { eventLines, logFields, usageLine } from "../../src/telemetry/lines.ts";
+import { eventLines, logFields, usageLine } from "../../src/observe/lines.ts";
 import { readUseTool } from "../../src/tools/text-calls/use-tool/read.ts";
 import { writeUseTool } from "../../src/tools/text-calls/use-tool/write.ts";
 import {

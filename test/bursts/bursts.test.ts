@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ConfigInput } from "../../src/gateway/config.ts";
-import { eventLines, logFields, usageLine } from "../../src/telemetry/lines.ts";
+import { eventLines, logFields, usageLine } from "../../src/observe/lines.ts";
 import { writeUseTool } from "../../src/tools/text-calls/use-tool/write.ts";
 import { doors } from "../support/client.ts";
 import { crossProduct, type RowOf } from "../support/cross-product.ts";

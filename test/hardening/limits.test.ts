@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { builtinDialects } from "../../src/dialects/registry.ts";
-import { openDatabaseStore, type DatabaseConfig } from "../../src/store/open-database.ts";
+import { openDatabaseStore, type DatabaseConfig } from "../../src/history/open-database.ts";
 import { systemClock } from "../../src/host/platform/clock.ts";
-import type { Store } from "../../src/store/store.ts";
+import type { Store } from "../../src/history/store.ts";
 import { missing, postgresServer } from "../support/postgres-server.ts";
 import { serve } from "../support/serve.ts";
 

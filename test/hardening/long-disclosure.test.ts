@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { parseConfig } from "../../src/gateway/config.ts";
-import type { DisclosureMode } from "../../src/gateway/disclosure/settings.ts";
+import type { DisclosureMode } from "../../src/gateway/fold/settings.ts";
 import { openGateway, type Gateway } from "../../src/gateway/gateway.ts";
 import { nodePlatform } from "../../src/host/platform/node.ts";
 import { growth, LINEAR } from "../support/growth.ts";

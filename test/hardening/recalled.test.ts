@@ -4,7 +4,7 @@ import { responses } from "../../src/dialects/responses/responses.ts";
 import { defaultCounts } from "../../src/dialects/shared/request-counts.ts";
 import { parseConfig, type ConfigInput } from "../../src/gateway/config.ts";
 import { openGateway, type Gateway } from "../../src/gateway/gateway.ts";
-import { behindHistory } from "../../src/gateway/recall.ts";
+import { behindHistory } from "../../src/gateway/history/recall.ts";
 import { nodePlatform } from "../../src/host/platform/node.ts";
 import type { Turn } from "../../src/turn/turn.ts";
 import { growth, LINEAR } from "../support/growth.ts";

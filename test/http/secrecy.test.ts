@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openLog } from "../../src/host/server/log.ts";
-import { eventLines, usageLine } from "../../src/telemetry/lines.ts";
+import { eventLines, usageLine } from "../../src/observe/lines.ts";
 import { ask, doors, doorUrl, type DoorName } from "../support/client.ts";
 import { chunk, answerInChat } from "../support/fake-model.ts";
 import {

@@ -22,7 +22,7 @@ import { compileCache } from "../support/compile-cache.ts";
 import { serve } from "../support/serve.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const cli = join(root, "src/host/cli/cli.ts");
+const cli = join(root, "cli/cli.ts");
 const programs = join(root, "node_modules/.bin");
 
 type Home = Disposable & {

@@ -4,15 +4,15 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { configSchema, parseConfig } from "../../src/gateway/config.ts";
 import { builtinDialects } from "../../src/dialects/registry.ts";
-import { routeTable } from "../../src/gateway/routes.ts";
-import { readUsageQuery, usageBody, usageEntry } from "../../src/gateway/usage-report.ts";
+import { routeTable } from "../../src/gateway/http/routes.ts";
+import { readUsageQuery, usageBody, usageEntry } from "../../src/gateway/http/usage-report.ts";
 import { flags } from "../../src/host/config/env.ts";
 import { logLevels } from "../../src/host/config/log-level.ts";
-import { usageSums } from "../../src/store/usage-sums.ts";
-import { figuresOf } from "../../src/telemetry/figures.ts";
-import { noDisclosure, type ChildNotice, type Happening } from "../../src/telemetry/happening.ts";
-import { eventLines, logFields, usageLine } from "../../src/telemetry/lines.ts";
-import { createMetrics } from "../../src/telemetry/metrics.ts";
+import { usageSums } from "../../src/history/usage-sums.ts";
+import { figuresOf } from "../../src/observe/figures.ts";
+import { noDisclosure, type ChildNotice, type Happening } from "../../src/observe/happening.ts";
+import { eventLines, logFields, usageLine } from "../../src/observe/lines.ts";
+import { createMetrics } from "../../src/observe/metrics.ts";
 import { ask, doors } from "../support/client.ts";
 import { serve } from "../support/serve.ts";
 import { turnDone } from "../support/turn-done.ts";
@@ -245,7 +245,7 @@ describe("what operators read", () => {
   });
 
   it("has every attribute of a span", () => {
-    const spans = readFileSync(join(import.meta.dirname, "../../src/telemetry/spans.ts"), "utf8");
+    const spans = readFileSync(join(import.meta.dirname, "../../src/observe/spans.ts"), "utf8");
     const attributes = [...spans.matchAll(/^ +"([a-z_]+\.[\w.]+)":/gm)].map(
       ([, name = ""]) => name,
     );

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { parseConfig } from "../../src/gateway/config.ts";
-import { createMetrics } from "../../src/telemetry/metrics.ts";
+import { createMetrics } from "../../src/observe/metrics.ts";
 import { ask, doors } from "../support/client.ts";
 import { eventually, missing, prometheus, promtool } from "../support/prometheus.ts";
 import { serve, type Served } from "../support/serve.ts";

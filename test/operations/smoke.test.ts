@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { ConfigInput } from "../../src/gateway/config.ts";
-import { look, type Look, type Report } from "../../src/host/cli/smoke/look.ts";
+import { look, type Look, type Report } from "../../cli/smoke/look.ts";
 import { upstreamDialects } from "../support/client.ts";
 import { compileCache } from "../support/compile-cache.ts";
 import { chunk } from "../support/fake-model.ts";
@@ -17,7 +17,7 @@ import {
   type ReceivedRequest,
 } from "../support/fake-upstream.ts";
 import { loopback } from "../support/loopback.ts";
-import { clients } from "../../src/host/cli/smoke/clients.ts";
+import { clients } from "../../cli/smoke/clients.ts";
 import { onto, serve } from "../support/serve.ts";
 
 const smoke = (url: string, more: Partial<Look> = {}): Promise<Report> =>
@@ -212,7 +212,7 @@ describe("who is not let in", () => {
 
 describe("patchbay smoke", () => {
   type Ended = { readonly code: number; readonly out: string; readonly err: string };
-  const cli = join(import.meta.dirname, "../../src/host/cli/cli.ts");
+  const cli = join(import.meta.dirname, "../../cli/cli.ts");
   const patchbay = (words: readonly string[], env = {}): Promise<Ended> =>
     new Promise((resolve) =>
       execFile(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Happening } from "../../src/telemetry/happening.ts";
+import type { Happening } from "../../src/observe/happening.ts";
 import { fakeUpstream, json } from "../support/fake-upstream.ts";
 import { completion } from "../support/http-upstream.ts";
 import { onto, serve } from "../support/serve.ts";

@@ -195,7 +195,7 @@ describe("patchbay plan", () => {
     writeFileSync(join(folder, "patchbay.json"), JSON.stringify(config));
   });
   afterAll(() => rmSync(folder, { recursive: true }));
-  const cli = join(import.meta.dirname, "../../src/host/cli/cli.ts");
+  const cli = join(import.meta.dirname, "../../cli/cli.ts");
   const plan = (...args: string[]): Promise<{ stdout: string }> =>
     promisify(execFile)(process.execPath, [cli, "plan", "--config", "patchbay.json", ...args], {
       cwd: folder,

@@ -86,7 +86,7 @@ const bin = (): string => join(installed, manifest.bin.patchbay);
 describe("the package", () => {
   it("holds what is run and described, and neither tests nor sources", async () => {
     const files = await readdir(installed, { recursive: true });
-    expect(files).toEqual(expect.arrayContaining(["LICENSE", "README.md", "dist/index.d.ts"]));
+    expect(files).toEqual(expect.arrayContaining(["LICENSE", "README.md", "dist/src/index.d.ts"]));
     expect(files.filter((file) => /\.test\.|(?<!\.d)\.ts$/.test(file))).toEqual([]);
   });
 
@@ -122,7 +122,7 @@ describe("the package", () => {
         if (!there.has(join(dirname(file), `${name}.d.ts`))) missing.push(`${file}: ${name}`);
     }
     expect(missing).toEqual([]);
-    expect(files).toEqual(expect.arrayContaining(["dist/core.d.ts", "dist/agent.d.ts"]));
+    expect(files).toEqual(expect.arrayContaining(["dist/src/core.d.ts", "dist/src/agent.d.ts"]));
   });
 
   it("starts wherever there is a Node: BusyBox knows no `env -S`", async () => {

@@ -15,7 +15,7 @@ it.skipIf(missing)(
     const home = join(root, "codex");
     mkdirSync(home);
     const run = (...args: string[]) =>
-      spawnSync(process.execPath, [here("src/host/cli/cli.ts"), ...args], {
+      spawnSync(process.execPath, [here("cli/cli.ts"), ...args], {
         cwd: root,
         encoding: "utf8",
         input: "",

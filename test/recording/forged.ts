@@ -3,9 +3,9 @@
 import { hash } from "node:crypto";
 import type { Platform } from "../../src/gateway/state.ts";
 import { nodePlatform } from "../../src/host/platform/node.ts";
-import { readBundle } from "../../src/recording/bundle/read-bundle.ts";
-import { explain } from "../../src/recording/explain/explain.ts";
-import { replayBundle } from "../../src/recording/replay/replay.ts";
+import { readBundle } from "../../src/observe/recording/bundle/read-bundle.ts";
+import { explain } from "../../src/observe/recording/explain/explain.ts";
+import { replayBundle } from "../../src/observe/recording/replay/replay.ts";
 import { Fault } from "../../src/turn/fault.ts";
 
 export type ForgedLine = Record<string, unknown> & { line?: unknown };

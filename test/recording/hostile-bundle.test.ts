@@ -13,14 +13,14 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseConfig } from "../../src/gateway/config.ts";
 import { nodePlatform } from "../../src/host/platform/node.ts";
-import { readBundle } from "../../src/recording/bundle/read-bundle.ts";
-import { replayAgainst } from "../../src/recording/replay/replay-against.ts";
+import { readBundle } from "../../src/observe/recording/bundle/read-bundle.ts";
+import { replayAgainst } from "../../src/observe/recording/replay/replay-against.ts";
 import { answerInChat } from "../support/fake-model.ts";
 import { fakeUpstream } from "../support/fake-upstream.ts";
 import { forged, lineOf, used, type ForgedLine } from "./forged.ts";
 
 const path = (name: string): string => fileURLToPath(new URL(`../../${name}`, import.meta.url));
-const cli = path("src/host/cli/cli.ts");
+const cli = path("cli/cli.ts");
 const sound = readFileSync(path("test/bundles/responses-on-chat.bundle.jsonl"), "utf8");
 const isWindows = process.platform === "win32";
 

@@ -4,11 +4,11 @@ import { sseReader } from "../../src/stream/sse.ts";
 import { runStage } from "../../src/stream/stage.ts";
 import type { TurnEvent } from "../../src/turn/event.ts";
 import type { UpstreamName } from "../../src/turn/names.ts";
-import { isName } from "../../src/recording/masking/leaf-policy.ts";
-import { scrubber } from "../../src/recording/masking/secrets.ts";
-import { WireMask } from "../../src/recording/masking/wire-mask.ts";
-import { finishSteps } from "../../src/recording/steps.ts";
-import { shapeOf } from "../../src/recording/masking/word-mask.ts";
+import { isName } from "../../src/observe/recording/masking/leaf-policy.ts";
+import { scrubber } from "../../src/observe/recording/masking/secrets.ts";
+import { WireMask } from "../../src/observe/recording/masking/wire-mask.ts";
+import { finishSteps } from "../../src/observe/recording/steps.ts";
+import { shapeOf } from "../../src/observe/recording/masking/word-mask.ts";
 
 /** The events that an answer of a dialect is read as, whole or streamed. */
 export function eventsOf(dialect: string, chunks: readonly Uint8Array[]): unknown[] {

@@ -6,7 +6,7 @@ import type { Platform } from "../../src/gateway/state.ts";
 import { parseConfig } from "../../src/gateway/config.ts";
 import { openRecorded, type RecordedGateway } from "../../src/host/server/turn-files.ts";
 import { nodePlatform } from "../../src/host/platform/node.ts";
-import type { Happening } from "../../src/telemetry/happening.ts";
+import type { Happening } from "../../src/observe/happening.ts";
 
 export type RecordingTest = AsyncDisposable & {
   readonly gateway: RecordedGateway;

@@ -16,7 +16,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseConfig } from "../../src/gateway/config.ts";
 import { nodePlatform } from "../../src/host/platform/node.ts";
 import { openRecorded } from "../../src/host/server/turn-files.ts";
-import type { Happening } from "../../src/telemetry/happening.ts";
+import type { Happening } from "../../src/observe/happening.ts";
 import { openTerminal } from "../terminal/terminal.ts";
 
 const sound = join(import.meta.dirname, "../bundles/responses-on-chat.bundle.jsonl");

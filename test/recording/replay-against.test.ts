@@ -1,9 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { parseConfig } from "../../src/gateway/config.ts";
 import { nodePlatform } from "../../src/host/platform/node.ts";
-import { readBundle } from "../../src/recording/bundle/read-bundle.ts";
-import { replayBundle } from "../../src/recording/replay/replay.ts";
-import { replayAgainst, type AgainstResult } from "../../src/recording/replay/replay-against.ts";
+import { readBundle } from "../../src/observe/recording/bundle/read-bundle.ts";
+import { replayBundle } from "../../src/observe/recording/replay/replay.ts";
+import {
+  replayAgainst,
+  type AgainstResult,
+} from "../../src/observe/recording/replay/replay-against.ts";
 import { answerInChat, type FakeAnswer } from "../support/fake-model.ts";
 import { answerInMessages } from "../support/fake-messages.ts";
 import { cut, fakeUpstream, frame, json, sse, type Model } from "../support/fake-upstream.ts";

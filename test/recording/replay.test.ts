@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { readBundle } from "../../src/recording/bundle/read-bundle.ts";
-import { explain } from "../../src/recording/explain/explain.ts";
-import { replayBundle } from "../../src/recording/replay/replay.ts";
+import { readBundle } from "../../src/observe/recording/bundle/read-bundle.ts";
+import { explain } from "../../src/observe/recording/explain/explain.ts";
+import { replayBundle } from "../../src/observe/recording/replay/replay.ts";
 import { nodePlatform } from "../../src/host/platform/node.ts";
-import type { MakeTurnStage } from "../../src/gateway/turn-stage.ts";
+import type { MakeTurnStage } from "../../src/gateway/run/turn-stage.ts";
 import type { Platform } from "../../src/gateway/state.ts";
 import { answerInMessages } from "../support/fake-messages.ts";
 import { answerInChat, answerInResponses } from "../support/fake-model.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ConfigInput } from "../../src/gateway/config.ts";
-import type { TurnDone } from "../../src/telemetry/happening.ts";
-import { logFields, usageLine } from "../../src/telemetry/lines.ts";
+import type { TurnDone } from "../../src/observe/happening.ts";
+import { logFields, usageLine } from "../../src/observe/lines.ts";
 import { answerInMessages } from "../support/fake-messages.ts";
 import { answerInChat, answerInResponses, chunk } from "../support/fake-model.ts";
 import {

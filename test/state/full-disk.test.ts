@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { Body } from "../support/fake-upstream.ts";
 import { replica, type Replica } from "../support/replica.ts";
 
-const cli = join(import.meta.dirname, "../../src/host/cli/cli.ts");
+const cli = join(import.meta.dirname, "../../cli/cli.ts");
 const missing = spawnSync("prlimit", ["--version"]).status === 0 ? "" : " (needs `prlimit`)";
 
 /** How large a file of the gateway may become: to who writes beyond that, the disk is full. */

@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { DatabaseSync } from "node:sqlite";
 import { expect, it } from "vitest";
-import { FIRST_ITEM_PLACE, RESPONSE_PLACE } from "../../src/store/chain-rows.ts";
-import { PARTS } from "../../src/store/sqlite/segments.ts";
+import { FIRST_ITEM_PLACE, RESPONSE_PLACE } from "../../src/history/chain-rows.ts";
+import { PARTS } from "../../src/history/sqlite/segments.ts";
 import { compileCache } from "../support/compile-cache.ts";
 import type { Body } from "../support/fake-upstream.ts";
 

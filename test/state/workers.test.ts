@@ -58,7 +58,7 @@ async function post(to: Replica, body: unknown): Promise<Body> {
 
 /** Runs a command to its end. */
 const patchbay = (args: readonly string[], env: Replica["environment"]) =>
-  spawnSync(process.execPath, [join(import.meta.dirname, "../../src/host/cli/cli.ts"), ...args], {
+  spawnSync(process.execPath, [join(import.meta.dirname, "../../cli/cli.ts"), ...args], {
     env: { ...env },
     encoding: "utf8",
     timeout: 40_000,

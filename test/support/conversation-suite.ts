@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Store } from "../../src/store/store.ts";
+import type { Store } from "../../src/history/store.ts";
 import { stillClock } from "./still-clock.ts";
 import type { Body } from "./fake-upstream.ts";
 import { describePages, free, item, soon, type Age, type OpenStore } from "./store-suite.ts";

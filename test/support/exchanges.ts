@@ -1,9 +1,9 @@
 import { onTestFinished } from "vitest";
 import { faultBody } from "../../src/dialects/errors/fault-body.ts";
-import { BodyBudget } from "../../src/gateway/body-budget.ts";
+import { BodyBudget } from "../../src/gateway/http/body-budget.ts";
 import { LOCAL_TENANT } from "../../src/turn/tenant.ts";
-import type { Exchange } from "../../src/gateway/exchange.ts";
-import { RecentTurns } from "../../src/telemetry/recent-turns.ts";
+import type { Exchange } from "../../src/gateway/http/exchange.ts";
+import { RecentTurns } from "../../src/observe/recent-turns.ts";
 import type { Gateway } from "../../src/gateway/gateway.ts";
 import { openServer, type Server } from "../../src/host/server/server.ts";
 

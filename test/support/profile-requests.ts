@@ -1,8 +1,8 @@
 import { builtinDialects } from "../../src/dialects/registry.ts";
 import { parseConfig } from "../../src/gateway/config.ts";
-import { prepareRound } from "../../src/gateway/round.ts";
-import { callRules } from "../../src/gateway/rules.ts";
-import { linkOf } from "../../src/gateway/select.ts";
+import { prepareRound } from "../../src/gateway/run/round.ts";
+import { callRules } from "../../src/gateway/run/rules.ts";
+import { linkOf } from "../../src/gateway/run/select.ts";
 import type { Decision } from "../../src/turn/decision.ts";
 import type { Fields } from "../../src/turn/turn.ts";
 import { modelProfile } from "../../src/profiles/models.ts";

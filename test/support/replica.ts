@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import type { ConfigInput } from "../../src/gateway/config.ts";
 import { compileCache } from "./compile-cache.ts";
 
-const cli = join(import.meta.dirname, "../../src/host/cli/cli.ts");
+const cli = join(import.meta.dirname, "../../cli/cli.ts");
 
 /** A gateway in a process of its own, as `patchbay serve` runs it. */
 export type Replica = AsyncDisposable & {

@@ -7,7 +7,7 @@ import { systemClock } from "../../src/host/platform/clock.ts";
 import { newId } from "../../src/host/platform/ids.ts";
 import { nodeRuntime } from "../../src/host/platform/node-runtime.ts";
 import { openServer } from "../../src/host/server/server.ts";
-import type { Happening, TurnDone } from "../../src/telemetry/happening.ts";
+import type { Happening, TurnDone } from "../../src/observe/happening.ts";
 import type { Clock } from "../../src/turn/clock.ts";
 
 export type Served = AsyncDisposable & {

@@ -9,7 +9,7 @@ import type {
   StoredPlan,
   StoredTurn,
   Weigh,
-} from "../../src/store/store.ts";
+} from "../../src/history/store.ts";
 import type { Fault } from "../../src/turn/fault.ts";
 import { newId } from "../../src/host/platform/ids.ts";
 import type { Clock } from "../../src/turn/clock.ts";

@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import type { TurnDone } from "../../src/telemetry/happening.ts";
+import type { TurnDone } from "../../src/observe/happening.ts";
 
 /** A turn that made four calls, with what is said otherwise. */
 export const turnDone = (over: Partial<TurnDone> = {}): TurnDone => ({

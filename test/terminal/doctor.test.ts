@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { Check } from "../../src/console/wire-checks.ts";
+import type { Check } from "../../src/observe/console/wire-checks.ts";
 import { answerInChat } from "../support/fake-model.ts";
 import { fakeUpstream, json, type FakeUpstream } from "../support/fake-upstream.ts";
 import { openTerminal, type Terminal } from "./terminal.ts";

@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 import { trustConfig } from "../../src/host/config/trust-config.ts";
 import { compileCache } from "../support/compile-cache.ts";
 
-const cli = fileURLToPath(new URL("../../src/host/cli/cli.ts", import.meta.url));
+const cli = fileURLToPath(new URL("../../cli/cli.ts", import.meta.url));
 
 type Child = ChildProcessByStdio<null, Readable, Readable>;
 type Output = { readonly code: number; readonly out: string; readonly errors: string };

@@ -4,11 +4,11 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { turnRow } from "../../src/gateway/turn-row.ts";
+import { turnRow } from "../../src/gateway/run/turn-row.ts";
 import { compileCache } from "../support/compile-cache.ts";
 import { turnDone } from "../support/turn-done.ts";
 
-const cli = fileURLToPath(new URL("../../src/host/cli/cli.ts", import.meta.url));
+const cli = fileURLToPath(new URL("../../cli/cli.ts", import.meta.url));
 
 const hasScript = /util-linux/.test(
   spawnSync("script", ["--version"], { encoding: "utf8" }).stdout ?? "",

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { renameSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { describe, expect, it } from "vitest";
-import type { Batch } from "../../src/console/wire.ts";
+import type { Batch } from "../../src/observe/console/wire.ts";
 import type { WatchedBatch } from "../../src/host/control/watch.ts";
 import { openTerminal } from "./terminal.ts";
 

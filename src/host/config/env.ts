@@ -1,6 +1,6 @@
 import { append } from "../../turn/append.ts";
 import { nearest } from "../../diagnostics/nearest.ts";
-import { outputModes } from "../../gateway/rules.ts";
+import { outputModes } from "../../gateway/run/rules.ts";
 import { isFields } from "../../turn/json.ts";
 import type { Finding } from "./config-file.ts";
 import { isReplaced } from "./older-proxy.ts";

@@ -11,7 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Config } from "../../gateway/config.ts";
-import type { Happening } from "../../telemetry/happening.ts";
+import type { Happening } from "../../observe/happening.ts";
 import type { Clock } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
 import { loadConfig } from "./load.ts";

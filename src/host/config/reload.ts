@@ -1,6 +1,6 @@
 import { realpathSync, watch, type FSWatcher } from "node:fs";
 import { basename, dirname } from "node:path";
-import type { Status } from "../../console/wire.ts";
+import type { Status } from "../../observe/console/wire.ts";
 import type { Config } from "../../gateway/config.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { Clock } from "../../turn/clock.ts";

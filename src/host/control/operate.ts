@@ -1,6 +1,6 @@
-import type { ConsoleRoute } from "../../console/route.ts";
-import { openConsole, type ConsoleOptions } from "../../console/console.ts";
-import { recordingRoutes } from "../../console/recording-routes.ts";
+import type { ConsoleRoute } from "../../observe/console/route.ts";
+import { openConsole, type ConsoleOptions } from "../../observe/console/console.ts";
+import { recordingRoutes } from "../../observe/console/recording-routes.ts";
 import { systemClock } from "../platform/clock.ts";
 import type { RecordedGateway } from "../server/turn-files.ts";
 import type { KeySources } from "../config/providers.ts";

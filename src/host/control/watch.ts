@@ -1,4 +1,4 @@
-import { batchSchema, type Batch } from "../../console/wire.ts";
+import { batchSchema, type Batch } from "../../observe/console/wire.ts";
 import { sseReader } from "../../stream/sse.ts";
 import { jsonOf } from "../../turn/json.ts";
 import { openAnswer } from "./client.ts";

@@ -10,9 +10,9 @@ import {
   createInflateRaw,
   createZstdDecompress,
 } from "node:zlib";
-import { hasZlibHeader, type Decompress, type Decompressors } from "../../gateway/body.ts";
+import { hasZlibHeader, type Decompress, type Decompressors } from "../../gateway/http/body.ts";
 import type { Runtime } from "../../gateway/runtime.ts";
-import { openDatabaseStore } from "../../store/open-database.ts";
+import { openDatabaseStore } from "../../history/open-database.ts";
 import { codexUpstream } from "../../upstreams/codex/codex.ts";
 import { undiciTransport } from "../../upstreams/http/undici-transport.ts";
 

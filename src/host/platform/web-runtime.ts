@@ -1,4 +1,4 @@
-import { hasZlibHeader, type Decompress, type Decompressors } from "../../gateway/body.ts";
+import { hasZlibHeader, type Decompress, type Decompressors } from "../../gateway/http/body.ts";
 import type { Runtime } from "../../gateway/runtime.ts";
 import { fetchTransport, type Fetch } from "../../upstreams/http/fetch-transport.ts";
 import { sha256 } from "./sha256.ts";

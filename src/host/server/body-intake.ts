@@ -8,9 +8,9 @@ import {
   notUtf8,
   tooLarge,
   unknownEncoding,
-} from "../../gateway/body.ts";
-import { HeldBytes, type BodyShare } from "../../gateway/body-budget.ts";
-import { ByteBuffer } from "../../gateway/byte-buffer.ts";
+} from "../../gateway/http/body.ts";
+import { HeldBytes, type BodyShare } from "../../gateway/http/body-budget.ts";
+import { ByteBuffer } from "../../gateway/http/byte-buffer.ts";
 import type { Clock } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
 import { nodeDecompressors as decompressors } from "../platform/node-runtime.ts";

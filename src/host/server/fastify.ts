@@ -1,7 +1,7 @@
 import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify";
 import type { ServerResponse } from "node:http";
-import type { Admitted } from "../../gateway/entry.ts";
-import type { Exchange } from "../../gateway/exchange.ts";
+import type { Admitted } from "../../gateway/http/entry.ts";
+import type { Exchange } from "../../gateway/http/exchange.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import { Fault } from "../../turn/fault.ts";
 import { LOCAL_TENANT } from "../../turn/tenant.ts";

@@ -1,8 +1,8 @@
 /** Writes the log as JSON lines. */
 
-import { framesOf } from "../../gateway/to-fault.ts";
-import type { Happening, Report, StoreNotice } from "../../telemetry/happening.ts";
-import { logFields } from "../../telemetry/lines.ts";
+import { framesOf } from "../../gateway/http/to-fault.ts";
+import type { Happening, Report, StoreNotice } from "../../observe/happening.ts";
+import { logFields } from "../../observe/lines.ts";
 import { printable } from "../platform/print.ts";
 import { LineBuffer } from "./line-buffer.ts";
 import { logLevels, type LogLevel } from "../config/log-level.ts";

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { describe, expect, it } from "vitest";
 import { echo, serving } from "../../../test/support/exchanges.ts";
-import type { Reply } from "../../gateway/exchange.ts";
+import type { Reply } from "../../gateway/http/exchange.ts";
 
 /** What a bare socket gets back for what it sends: all of it, or as much as it waits for. */
 async function sendRaw(url: string, text: string, enough?: RegExp): Promise<string> {

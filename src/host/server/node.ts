@@ -2,7 +2,7 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { Exchange, Reply, ReplyData } from "../../gateway/exchange.ts";
+import type { Exchange, Reply, ReplyData } from "../../gateway/http/exchange.ts";
 import { trackAnswer, untrackAnswer, type OpenAnswer } from "./half-closed.ts";
 
 /** How a request came. */

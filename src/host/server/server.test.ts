@@ -4,7 +4,7 @@ import { text } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
 import { echo, closeAfterTest, gatewayThat, serving } from "../../../test/support/exchanges.ts";
 import { parseConfig } from "../../gateway/config.ts";
-import type { Reply } from "../../gateway/exchange.ts";
+import type { Reply } from "../../gateway/http/exchange.ts";
 import { openGateway } from "../../gateway/gateway.ts";
 import { nodePlatform } from "../platform/node.ts";
 import { openServer, type Patience } from "./server.ts";

@@ -3,8 +3,8 @@ import type { Duplex } from "node:stream";
 import { describe, expect, it } from "vitest";
 import type { WebSocket } from "ws";
 import { stillClock } from "../../../test/support/still-clock.ts";
-import { BodyBudget } from "../../gateway/body-budget.ts";
-import type { Exchange } from "../../gateway/exchange.ts";
+import { BodyBudget } from "../../gateway/http/body-budget.ts";
+import type { Exchange } from "../../gateway/http/exchange.ts";
 import { LIFETIME_MS, PING_MS, SocketConnection } from "./socket-connection.ts";
 
 const MB = 1024 * 1024;

@@ -1,9 +1,9 @@
 import type { Duplex } from "node:stream";
 import type { WebSocket } from "ws";
-import type { Exchange } from "../../gateway/exchange.ts";
+import type { Exchange } from "../../gateway/http/exchange.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
-import { HeldBytes, type BodyShare } from "../../gateway/body-budget.ts";
-import { Session } from "../../gateway/session.ts";
+import { HeldBytes, type BodyShare } from "../../gateway/http/body-budget.ts";
+import { Session } from "../../gateway/http/session.ts";
 import type { Clock } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { Tenant } from "../../turn/tenant.ts";

@@ -1,5 +1,5 @@
 import { faultBody } from "../../dialects/errors/fault-body.ts";
-import type { Reply, ReplyData } from "../../gateway/exchange.ts";
+import type { Reply, ReplyData } from "../../gateway/http/exchange.ts";
 import { sseDone, sseReader, type SseReader } from "../../stream/sse.ts";
 import type { Fault } from "../../turn/fault.ts";
 

@@ -16,7 +16,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseConfig, type ConfigInput } from "../../gateway/config.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
-import type { Happening } from "../../telemetry/happening.ts";
+import type { Happening } from "../../observe/happening.ts";
 import { stillClock } from "../../../test/support/still-clock.ts";
 import { nodePlatform } from "../platform/node.ts";
 import { openRecorded, unwritable } from "./turn-files.ts";

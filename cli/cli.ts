@@ -1,0 +1,346 @@
+#!/usr/bin/env node
+/** The `patchbay` command and its sub-commands. */
+
+import { readFileSync } from "node:fs";
+import { Argument, Command, InvalidArgumentError, Option } from "commander";
+import { Fault } from "../src/turn/fault.ts";
+import type { CheckOptions } from "./commands/check.ts";
+import type { DoctorOptions } from "./commands/doctor.ts";
+import type { HealthOptions } from "./commands/health.ts";
+import type { InitOptions } from "./commands/init.ts";
+import type { LaunchOptions } from "./commands/launch.ts";
+import type { LogsOptions } from "./commands/logs.ts";
+import type { PlanOptions } from "./commands/plan.ts";
+import type { ServeOptions } from "./commands/serve.ts";
+import type { SmokeOptions } from "./commands/smoke.ts";
+import type { StatusOptions } from "./commands/status.ts";
+import type { TopOptions } from "./commands/top.ts";
+import type { TrustOptions } from "./commands/trust.ts";
+import { logLevels } from "../src/host/config/log-level.ts";
+import { shells, type Shell } from "./completion/shells.ts";
+import { nodeProblem } from "./node-version.ts";
+import { addRecordingCommands } from "./recording-commands.ts";
+import { mostAsked } from "./smoke/scene.ts";
+import { print, printError, printFault } from "../src/host/platform/print.ts";
+
+const { version, engines } = ownManifest();
+// Told before anything is loaded that an older one would stumble over.
+const problem = nodeProblem(process.versions.node, engines.node);
+if (problem !== undefined) {
+  printError(problem);
+  process.exit(1);
+}
+
+const configOption = (): Option =>
+  new Option(
+    "-c, --config <file>",
+    "the configuration, YAML or JSON; default: ./patchbay.yaml if you have trusted it, then patchbay/patchbay.yaml in your configuration directory, then keys in the environment",
+  );
+
+function readPort(text: string): number {
+  const port = Number(text);
+  if (/^\d+$/.test(text) && port <= 65_535) return port;
+  throw new InvalidArgumentError("Give a port from 0 (any free one) to 65535.");
+}
+
+const MOST_WORKERS = 64;
+
+function readWorkers(text: string): number {
+  const count = Number(text);
+  if (/^\d+$/.test(text) && count >= 1 && count <= MOST_WORKERS) return count;
+  throw new InvalidArgumentError(`Give a number from 1 to ${MOST_WORKERS}, such as that of cores.`);
+}
+
+function readAddress(text: string): string {
+  if (/^https?:$/.test(URL.parse(text)?.protocol ?? "")) return text;
+  throw new InvalidArgumentError("Write it whole, such as http://127.0.0.1:11435.");
+}
+
+function readSeconds(text: string): number {
+  const seconds = Number(text);
+  if (/^\d+(?:\.\d+)?$/.test(text) && seconds > 0 && seconds <= 86_400) return seconds;
+  throw new InvalidArgumentError("Give a number of seconds, such as 60.");
+}
+
+function readTokens(text: string): number {
+  const tokens = Number(text.replaceAll("_", ""));
+  if (Number.isInteger(tokens) && tokens >= 1000) return tokens;
+  throw new InvalidArgumentError("Give a number of tokens, such as 128000.");
+}
+
+function readCount(text: string): number {
+  const count = Number(text);
+  if (/^\d+$/.test(text) && count <= 20_000) return count;
+  throw new InvalidArgumentError("Give a number from 0 to 20000.");
+}
+
+function readCalls(text: string): number {
+  const calls = Number(text);
+  if (/^\d+$/.test(text) && calls >= 1 && calls <= mostAsked) return calls;
+  throw new InvalidArgumentError(`Give a number of calls from 1 to ${mostAsked}.`);
+}
+
+const program = new Command("patchbay")
+  .description("Every client's tools, on every model: a gateway in front of any model.")
+  .version(version)
+  .showHelpAfterError("(add --help for what there is)")
+  .configureOutput({
+    writeOut: (text) => print(text.trimEnd().split("\n")),
+    writeErr: (text) => printError(text.trimEnd().split("\n")),
+  })
+  // Misuse has a code of its own: 1 says that something is wrong with what was looked at.
+  .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
+  .addHelpText(
+    "after",
+    `
+Examples:
+  patchbay serve                               serve the embedded demo, or the providers whose keys are set
+  patchbay serve --config patchbay.yaml --port 8080
+  patchbay check patchbay.yaml                 every problem at once, each with its line and remedy
+  patchbay plan request.json --model gpt-5.5   what would become of its tools and parameters
+  patchbay smoke --url http://127.0.0.1:11435  whether a running gateway brings bursts of tool calls through
+  patchbay launch codex --model gpt-5.5        an agent on any model, none of its files changed
+  curl http://127.0.0.1:11435/v1/chat/completions -H 'content-type: application/json' \\
+    -d '{"model":"demo","messages":[{"role":"user","content":"Hello"}]}'`,
+  );
+
+// Each command is loaded when it is asked for: help and mistakes need not wait for a gateway.
+program
+  .command("init")
+  .description("find keys, local model servers and agents, and write patchbay.yaml from them")
+  .option("-y, --yes", "write without asking; without a terminal nothing is asked or written")
+  .option("--force", "replace a patchbay.yaml that is there; it is kept as patchbay.yaml.1.bak")
+  .option("--json", "print what was found, and the configuration, as JSON")
+  .action(async (options: InitOptions) => (await import("./commands/init.ts")).init(options));
+
+program
+  .command("health")
+  .description("whether a gateway is ready; exit code 0: ready, 1: not ready, 3: nobody there")
+  .option("--url <address>", "where it listens", readAddress, "http://127.0.0.1:11435")
+  .option("--timeout <seconds>", "how long an answer may take", readSeconds, 5)
+  .option("--json", "print the answer as JSON")
+  .action(async (options: HealthOptions) => (await import("./commands/health.ts")).health(options));
+
+program
+  .command("status")
+  .description(
+    "the gateways of this user and what is wrong with them; exit code 0: all is well, 1: something is wrong, 3: nobody there",
+  )
+  .option("--json", "print what they tell as JSON")
+  .option("--url <address>", "one of them, or one elsewhere", readAddress)
+  .option("--key <key>", "the key of one elsewhere; default: PATCHBAY_API_KEY or PROXY_API_KEY")
+  .action(async (options: StatusOptions) => (await import("./commands/status.ts")).status(options));
+
+program
+  .command("top")
+  .description(
+    "the turns of a running gateway as they come: a table at a terminal (keys: s sort, f filter, Enter one turn, q end), else lines; exit code 3: nobody there",
+  )
+  .option("--json", "print batches as JSON lines")
+  .option("--url <address>", "which one, where several run; or one elsewhere", readAddress)
+  .option("--key <key>", "the key of one elsewhere, whose own turns are shown")
+  .action(async (options: TopOptions) => (await import("./commands/top.ts")).top(options));
+
+program
+  .command("logs")
+  .description(
+    "the latest turns of a running gateway, and what else happened; exit code 1: the turn failed, 3: nobody there",
+  )
+  .option("-f, --follow", "go on with what comes")
+  .option("--turn <id>", "one turn in full, by the id of its request (`x-request-id`)")
+  .option("--last <count>", "how many past turns", readCount, 100)
+  .option("--json", "print each as a JSON line")
+  .option("--url <address>", "which one, where several run; or one elsewhere", readAddress)
+  .option("--key <key>", "the key of one elsewhere, whose own turns are shown")
+  .action(async (options: LogsOptions) => (await import("./commands/logs.ts")).logs(options));
+
+program
+  .command("serve")
+  .description("run the gateway")
+  .addOption(configOption())
+  .option("--host <address>", "where to listen; default: 127.0.0.1")
+  .option("--port <number>", "default: 11435; 0 takes any free one", readPort)
+  .option(
+    "--with-parent",
+    "stop when the process that started it is gone, as with npx and npm start",
+  )
+  .option("--workers <count>", "processes that share the port and the store", readWorkers)
+  .addOption(
+    new Option("--log-level <level>", "JSON lines on stderr").choices(logLevels).default("info"),
+  )
+  .action(async (options: ServeOptions) => (await import("./commands/serve.ts")).serve(options));
+
+program
+  .command("check")
+  .description("check a configuration and call nobody; exit code 1 if anything is wrong")
+  .argument("[file]", "the configuration, as with --config")
+  .addOption(configOption())
+  .option("--json", "print the outcome as JSON")
+  .action(async (file: string | undefined, options: CheckOptions, command: Command) => {
+    if (file !== undefined && options.config !== undefined)
+      command.error("error: Name one file: FILE and --config mean the same.");
+    await (await import("./commands/check.ts")).check({ config: file, ...options });
+  });
+
+program
+  .command("trust")
+  .description(
+    "use the patchbay.yaml of a folder without being told to; one that has changed since must be trusted again",
+  )
+  .argument("[file]", "default: the one in the current folder")
+  .option("--remove", "trust it no more")
+  .option("--json", "print the outcome as JSON")
+  .action(async (file: string | undefined, options: TrustOptions) =>
+    (await import("./commands/trust.ts")).trust(file, options),
+  );
+
+program
+  .command("doctor")
+  .description(
+    "look for what is wrong: gateway, configuration, upstreams, models, agents, machine; exit code 0: nothing, 1: something, 3: nobody at --url",
+  )
+  .addOption(configOption())
+  .option("--url <address>", "a gateway elsewhere; default: yours here, if one runs", readAddress)
+  .option("--key <key>", "its key; default: PATCHBAY_API_KEY or PROXY_API_KEY, if set")
+  .option("--probe [model]", "make real calls to a model, and say what it can do")
+  .addOption(
+    new Option("--fix", "write what --probe has shown to the configuration file").implies({
+      probe: true,
+    }),
+  )
+  .option("--json", "print what was found as JSON")
+  .addHelpText(
+    "after",
+    `
+Outcomes are ok, note, wrong and unknown: what could not be found out is never called ok.
+A running gateway makes the checks itself, in its own environment.
+
+Examples:
+  patchbay doctor                              keys are tried by requests that no model answers
+  patchbay doctor --probe qwen3:8b             nine requests: calls, forced calls, results, schemas
+  patchbay doctor --probe qwen3:8b --fix       the file keeps its comments, and a copy is kept of it`,
+  )
+  .action(async (options: DoctorOptions) => (await import("./commands/doctor.ts")).doctor(options));
+
+program
+  .command("plan")
+  .description("what would become of a request: every tool and parameter; nobody is called")
+  .argument("<request>", "a Chat or Responses request body as a JSON file; - reads standard input")
+  .option("-m, --model <name>", "ask for this model instead of the request's own")
+  .addOption(configOption())
+  .option("--strict", "refuse what would not arrive whole, as `tools.strict` does")
+  .option("--json", "print the plan as JSON")
+  .action(async (request: string, options: PlanOptions) =>
+    (await import("./commands/plan.ts")).plan(request, options),
+  );
+
+program
+  .command("smoke")
+  .description(
+    "ask a running gateway for several tool calls at once: twelve requests, in three dialects (Chat Completions, Responses, Messages), streamed and whole, in both output modes; exit code 1 if fewer come or anything is inconsistent",
+  )
+  .option(
+    "--url <address>",
+    "where it listens, with or without /v1",
+    readAddress,
+    "http://127.0.0.1:11435",
+  )
+  .option("--key <key>", "its key; default: PATCHBAY_API_KEY or PROXY_API_KEY, if set")
+  .option("-m, --model <name>", "the model to ask; default: the first that GET /v1/models lists")
+  .option("--expect <number>", "how many calls every answer must have at least", readCalls, 2)
+  .option("--at-most <number>", "how many it may have, to see that a cap holds", readCalls)
+  .option("--timeout <seconds>", "how long one answer may take", readSeconds, 60)
+  .option("--json", "print what was seen as JSON")
+  .addOption(new Option("--allow-single").hideHelp())
+  .addHelpText(
+    "after",
+    `
+Examples:
+  patchbay smoke --url http://127.0.0.1:11435 --model gpt-5.5
+  patchbay smoke --expect 4                    a larger burst
+  patchbay smoke --expect 1 --at-most 1        after a rollback to single calls`,
+  )
+  .action(async (options: SmokeOptions) => (await import("./commands/smoke.ts")).smoke(options));
+
+program
+  .command("launch")
+  .description(
+    "run an agent on a model behind this gateway, once that model has answered a short request: codex, claude, opencode, qwen, cline, continue, aider, goose, crush or copilot; none of its files are changed without --keep",
+  )
+  .argument("<agent>", "the agent, which must be on PATH")
+  .argument("[args...]", "passed on to it; write -- before them")
+  .addOption(configOption())
+  .option(
+    "--url <address>",
+    "a running gateway; default: one of its own, as `serve` would run it",
+    readAddress,
+  )
+  .option("--key <key>", "its key; default: PATCHBAY_API_KEY or PROXY_API_KEY, if set")
+  .option(
+    "-m, --model <name>",
+    "the model to ask; default: one that the agent was made for, else the first that is listed",
+  )
+  .option("--small <name>", "the model for small work; default: the same")
+  .option("--context <tokens>", "how much a conversation may hold", readTokens, 200_000)
+  .option("--strict", "refuse what would not arrive whole, as `tools.strict` does")
+  .option(
+    "--keep",
+    "run nothing, and point the agent's own settings at a gateway, for desktop apps and editors",
+  )
+  .option("--restore", "undo --keep; no gateway need be there")
+  .option("--record", "record its turns, as `patchbay record` does")
+  .option("--json", "at the end, print what was done as JSON on standard error")
+  .addHelpText(
+    "after",
+    `
+Examples:
+  patchbay launch codex
+  patchbay launch claude --model glm-5 -- -p "List the files here"
+  patchbay launch codex --url https://patchbay.example.com -- exec "Run the tests"
+  patchbay launch codex --keep --model gpt-5.5    its desktop app and editors too, until
+  patchbay launch codex --restore                 the settings are as they were`,
+  )
+  .action(async (agent: string, args: string[], options: LaunchOptions) =>
+    (await import("./commands/launch.ts")).launch(agent, args, options),
+  );
+
+addRecordingCommands(program, configOption);
+
+program
+  .command("completion")
+  .description("print a script by which a shell completes commands, options and names of models")
+  .addArgument(new Argument("<shell>", "the shell").choices(shells))
+  .addHelpText(
+    "after",
+    `
+Examples:
+  source <(patchbay completion bash)           in ~/.bashrc
+  source <(patchbay completion zsh)            in ~/.zshrc, behind compinit
+  patchbay completion fish > ~/.config/fish/completions/patchbay.fish
+  patchbay completion powershell | Out-String | Invoke-Expression`,
+  )
+  .action(async (shell: Shell) =>
+    (await import("./commands/completion.ts")).completion(shell, program),
+  );
+// What the scripts ask for the names of models.
+program
+  .command("complete-models", { hidden: true })
+  .action(async () => (await import("./commands/completion.ts")).completeModels());
+
+try {
+  if (process.argv.length > 2) await program.parseAsync();
+  else await (await import("./commands/overview.ts")).overview();
+} catch (error) {
+  if (!(error instanceof Fault)) throw error;
+  printFault(error);
+  process.exitCode = 1;
+}
+
+/** `cli` and, built, `dist/cli`. */
+function ownManifest(): { readonly version: string; readonly engines: { readonly node: string } } {
+  const file = new URL(
+    import.meta.url.endsWith(".ts") ? "../package.json" : "../../package.json",
+    import.meta.url,
+  );
+  return JSON.parse(readFileSync(file, "utf8")) as ReturnType<typeof ownManifest>;
+}

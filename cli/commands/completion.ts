@@ -1,0 +1,45 @@
+/** `patchbay completion`: a script by which a shell completes commands, options and names. */
+
+import type { Command } from "commander";
+import { statusSchema } from "../../src/observe/console/wire.ts";
+import { environment } from "../../src/host/config/env.ts";
+import { loadConfig } from "../../src/host/config/load.ts";
+import { askGateway } from "../../src/host/control/client.ts";
+import { findGateways } from "../../src/host/control/gateways.ts";
+import { bashScript } from "../completion/bash.ts";
+import { fishScript } from "../completion/fish.ts";
+import { powershellScript } from "../completion/powershell.ts";
+import type { Shell } from "../completion/shells.ts";
+import { commandTree, optionsOf } from "../completion/tree.ts";
+import { zshScript } from "../completion/zsh.ts";
+import { print } from "../../src/host/platform/print.ts";
+
+const scripts = {
+  bash: bashScript,
+  zsh: zshScript,
+  fish: fishScript,
+  powershell: powershellScript,
+} as const satisfies Record<Shell, typeof bashScript>;
+
+export function completion(shell: Shell, program: Command): void {
+  print(scripts[shell](commandTree(program), optionsOf(program)).trimEnd().split("\n"));
+}
+
+/** Shells expand some of the words that they complete from, so a name with other characters is left out. */
+const PLAIN = /^[\w.:@+~/-]+$/;
+
+/** The names of models, one a line: those of running gateways, or what the configuration here has. */
+export async function completeModels(): Promise<void> {
+  const env = environment();
+  const gateways = await findGateways(env);
+  const named = await Promise.all(
+    gateways.map(async ({ sockets: [socket = ""] }) => {
+      const { models } = await askGateway(socket, statusSchema, { path: "/status" });
+      return Object.keys(models);
+    }),
+  );
+  const loaded = gateways.length > 0 ? undefined : loadConfig({ env, directory: process.cwd() });
+  const own = loaded?.ok === true ? Object.keys(loaded.config.models) : [];
+  const names = new Set([...named.flat(), ...own].filter((name) => PLAIN.test(name)));
+  if (names.size > 0) print([...names]);
+}

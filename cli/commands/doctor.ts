@@ -1,0 +1,182 @@
+/** `patchbay doctor`: what is wrong, with evidence and one remedy each, the worst first. */
+
+import { stringify } from "yaml";
+import type { Check, Probe } from "../../src/observe/console/wire-checks.ts";
+import { Fault } from "../../src/turn/fault.ts";
+import { environment } from "../../src/host/config/env.ts";
+import { findingLine } from "../../src/host/config/config-file.ts";
+import { loadConfig } from "../../src/host/config/load.ts";
+import { trustConfig } from "../../src/host/config/trust-config.ts";
+import { homeFolder } from "../../src/host/config/user-folders.ts";
+import type { LocalGateway } from "../../src/host/control/gateways.ts";
+import { agentChecks } from "../doctor/agent-checks.ts";
+import { countOutcomes, problemsFirst, wordsOfFault } from "../doctor/check.ts";
+import { ownExaminer, runningExaminer, type Examiner } from "../doctor/examiner.ts";
+import { findWithLeftovers } from "../doctor/find-gateways.ts";
+import { writeFix } from "../doctor/fix.ts";
+import { remoteExaminer } from "../doctor/remote.ts";
+import { exitCode } from "../exit-code.ts";
+import { print, printError, printJson } from "../../src/host/platform/print.ts";
+
+export type DoctorOptions = {
+  readonly config?: string | undefined;
+  readonly url?: string | undefined;
+  readonly key?: string | undefined;
+  /** True: the first model. */
+  readonly probe?: string | true | undefined;
+  readonly fix?: boolean | undefined;
+  readonly json?: boolean | undefined;
+};
+
+type Probed = {
+  readonly probe: Probe;
+  /** What `--fix` wrote, and the copy that is kept of what was there. */
+  readonly written?: { readonly file: string; readonly backup: string } | undefined;
+};
+
+export async function doctor(options: DoctorOptions): Promise<void> {
+  const { json = false } = options;
+  const { gateways, checks: leftovers } = await findWithLeftovers(environment());
+  await using examiner = await examinerFor(options, gateways);
+  if (examiner === undefined) {
+    process.exitCode = exitCode.nobody;
+    const said = `no gateway answers at ${options.url ?? ""}; start it there: patchbay serve`;
+    if (json) printJson({ ok: false, by: null, checks: [] });
+    else print(said);
+    return;
+  }
+  const place = { env: environment(), home: homeFolder() ?? "/", directory: process.cwd() };
+  const [found, agents] = await Promise.all([examiner.examine(), agentChecks(place)]);
+  const probed = await probing(examiner, options, found.file);
+  const checks = problemsFirst([...found.checks, ...agents, ...leftovers, ...probed.checks]);
+  const counts = countOutcomes(checks);
+  process.exitCode = counts.wrong > 0 ? exitCode.wrong : exitCode.well;
+  if (json) {
+    const { by, url = null } = examiner;
+    const probe = probed.done === undefined ? null : probeJson(probed.done);
+    const rest = { file: found.file ?? null, counts, checks, probe };
+    printJson({ ok: counts.wrong === 0, by, url, ...rest });
+  } else print([...lines(checks), ...probeLines(probed.done)]);
+}
+
+/** A file that is named is looked at by itself; else whoever runs is asked. */
+async function examinerFor(
+  { config, url, key }: DoctorOptions,
+  gateways: readonly LocalGateway[],
+): Promise<Examiner | undefined> {
+  const env = environment();
+  const directory = process.cwd();
+  if (config !== undefined) return ownExaminer({ file: config, env, directory }, true);
+  const address = url?.replace(/\/+(?:v1\/*)?$/, "");
+  // Those of `launch` live as long as their agent, on its own configuration.
+  const local = gateways.filter(({ agent }) => agent === undefined);
+  const wanted = local.filter((one) => address === undefined || one.url === address);
+  const [first, ...others] = wanted;
+  if (first !== undefined) return runningExaminer(first, others.length, env);
+  if (address === undefined) return ownExaminer({ env, directory }, false);
+  const { PATCHBAY_API_KEY, PROXY_API_KEY } = env;
+  const sent = key ?? (PATCHBAY_API_KEY || PROXY_API_KEY || undefined);
+  return await remoteExaminer({ url: address, key: sent });
+}
+
+type Probing = { readonly checks: readonly Check[]; readonly done?: Probed | undefined };
+
+async function probing(
+  examiner: Examiner,
+  { probe: wanted, fix = false, json = false, config }: DoctorOptions,
+  file: string | undefined,
+): Promise<Probing> {
+  if (wanted === undefined) return { checks: [] };
+  const model = wanted === true ? undefined : wanted;
+  try {
+    const { upstream, model: name, requests } = await examiner.plan(model);
+    if (!json)
+      printError(`Up to ${requests} requests go to ${name} at ${upstream}, and may be billed.`);
+    const probe = await examiner.probe(model);
+    const isNew = fix && Object.keys(probe.capabilities).length > 0;
+    const written = isNew ? fixed(probe, { file: config, said: file }) : undefined;
+    return { checks: probe.checks, done: { probe, written } };
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    const about = { group: "models", id: "probe.model", subject: model ?? "models" } as const;
+    return { checks: [{ ...about, outcome: "wrong", ...wordsOfFault(error) }] };
+  }
+}
+
+/**
+ * Changes the file that this process resolves. The path that a gateway reports is only compared
+ * with it, so that a process at a socket cannot choose which file is changed.
+ */
+function fixed(
+  probe: Probe,
+  { file: named, said }: { readonly file: string | undefined; readonly said: string | undefined },
+): Probed["written"] {
+  const env = environment();
+  const { file, again, passedOver } = loadConfig({ file: named, env, directory: process.cwd() });
+  if (said === undefined)
+    throw new Fault(
+      "request.invalid",
+      "There is no configuration file to write to. Make one first: patchbay init",
+    );
+  if (file !== said)
+    throw new Fault(
+      "request.invalid",
+      [
+        `The gateway reports that it runs on ${said}, and this command goes by ${file ?? "no file"}, so nothing is written.`,
+        ...passedOver.map(findingLine),
+        "Name the file that is to be changed: patchbay doctor --config FILE --probe MODEL --fix",
+      ].join(" "),
+    );
+  const { backup, text } = writeFix(file, probe);
+  if (again.needsTrust === true) trustConfig(file, env, text);
+  return { file, backup };
+}
+
+/** Agents that are well, or that ask some other gateway or none, are counted only. */
+const isQuiet = ({ group, outcome }: Check): boolean =>
+  group === "agents" && (outcome === "ok" || outcome === "note");
+
+function* lines(checks: readonly Check[]): Generator<string> {
+  const quiet = new Set(checks.filter(isQuiet));
+  for (const { outcome, group, subject, evidence, remedy } of checks.filter(
+    (one) => !quiet.has(one),
+  )) {
+    const label = { wrong: "WRONG", unknown: "unknown", note: "note", ok: "ok" }[outcome];
+    yield `${label.padEnd(7)}  ${group.padEnd(13)}  ${subject}: ${evidence}`;
+    if (remedy !== undefined) yield `${" ".repeat(26)}-> ${remedy}`;
+  }
+  const agents = new Set([...quiet].map(({ subject }) => subject)).size;
+  if (agents > 0)
+    yield `ok       agents         ${agents} ${agents === 1 ? "agent needs" : "agents need"} no attention (--json lists all)`;
+  const { wrong, unknown, note, ok } = countOutcomes(checks);
+  yield "";
+  yield `${wrong} wrong, ${unknown} unknown, ${note} ${note === 1 ? "note" : "notes"}, ${ok} ok`;
+}
+
+/** As it stands in the file. */
+const capabilitiesText = ({ upstream, model, capabilities }: Probe): string =>
+  stringify({
+    upstreams: { [upstream]: { capabilities: { models: [{ match: model, ...capabilities }] } } },
+  });
+
+function* probeLines(done: Probed | undefined): Generator<string> {
+  if (done === undefined) return;
+  const { probe, written } = done;
+  yield "";
+  if (Object.keys(probe.capabilities).length === 0) {
+    yield "The profile says nothing that was shown to be otherwise.";
+    return;
+  }
+  yield "This would make the profile true:";
+  yield "";
+  yield* capabilitiesText(probe).trimEnd().split("\n");
+  yield "";
+  yield written === undefined
+    ? "To write it: patchbay doctor --probe --fix"
+    : `It is written to ${written.file}; what was there is kept as ${written.backup}.`;
+}
+
+function probeJson({ probe, written }: Probed): object {
+  const { upstream, model, requests, capabilities } = probe;
+  return { upstream, model, requests, capabilities, written: written ?? null };
+}

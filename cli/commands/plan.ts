@@ -1,0 +1,124 @@
+import { readFileSync } from "node:fs";
+import { builtinDialects } from "../../src/dialects/registry.ts";
+import { bodyReader } from "../../src/dialects/shared/body.ts";
+import type { Config } from "../../src/gateway/config.ts";
+import { planTurn, type PlanPreview, type PlanReport } from "../../src/gateway/http/plan-report.ts";
+import { disclosureFor } from "../../src/gateway/fold/settings.ts";
+import type { ToolSize } from "../../src/gateway/fold/tool-size.ts";
+import { callRules } from "../../src/gateway/run/rules.ts";
+import { openPlatform } from "../../src/gateway/extensions.ts";
+import { openUpstreams } from "../../src/gateway/upstreams.ts";
+import { isLossy, type Decision } from "../../src/turn/decision.ts";
+import { Fault } from "../../src/turn/fault.ts";
+import type { Fields } from "../../src/turn/turn.ts";
+import { aligned } from "../table.ts";
+import { findingLine } from "../../src/host/config/config-file.ts";
+import { environment } from "../../src/host/config/env.ts";
+import { sourceNote, loadConfig, notesOf } from "../../src/host/config/load.ts";
+import { nodePlatform } from "../../src/host/platform/node.ts";
+import { print, printError, printJson } from "../../src/host/platform/print.ts";
+
+export type PlanOptions = {
+  readonly model?: string | undefined;
+  readonly config?: string | undefined;
+  readonly strict?: boolean | undefined;
+  readonly json?: boolean | undefined;
+};
+
+/** `patchbay plan`: what would become of a request. Nobody is called. */
+export async function plan(file: string, options: PlanOptions): Promise<void> {
+  const { model, json = false } = options;
+  const env = environment();
+  const loaded = loadConfig({ file: options.config, env, directory: process.cwd() });
+  for (const note of [...notesOf(loaded), ...sourceNote(loaded)]) printError(note);
+  if (!loaded.ok) {
+    printError(loaded.findings.map(findingLine));
+    process.exitCode = 1;
+    return;
+  }
+  const request = readRequest(file);
+  const body = model === undefined ? request : { ...request, model };
+  const report = await planWith(loaded.config, body, options.strict ?? false);
+  if (json) printJson(report, 2);
+  else print([...lines(report, body.model)]);
+}
+
+function readRequest(file: string): Fields {
+  let text: string;
+  try {
+    text = readFileSync(file === "-" ? 0 : file, "utf8");
+  } catch (error) {
+    const { code = "unknown error" } = error as NodeJS.ErrnoException;
+    throw new Fault(
+      "request.invalid",
+      `${file} cannot be read (${code}); check its name.`,
+      {},
+      error,
+    );
+  }
+  return bodyReader()(text);
+}
+
+async function planWith(config: Config, body: Fields, strict: boolean): Promise<PlanPreview> {
+  const upstreams = openUpstreams(config, openPlatform(nodePlatform()));
+  try {
+    const turn = builtinDialects.doorFor(body).readRequest(body);
+    const disclosure = disclosureFor(config.tools.disclosure, turn.model);
+    const asked = { strict: strict || config.tools.strict, rules: callRules(config), disclosure };
+    return planTurn(turn, { config, upstreams }, asked);
+  } finally {
+    await Promise.all([...upstreams.values()].map((upstream) => upstream.close()));
+  }
+}
+
+/** Whether the tables have it: what was done to a tool without loss shows in its verdict and name. */
+function isTold(decision: Decision, { tools, parameters }: PlanReport): boolean {
+  const { path, reason } = decision;
+  if (!path.startsWith("tools[")) return parameters.some((one) => one.path === path);
+  return (
+    !isLossy(decision) || tools.some((one) => one.path === path && one.reason.includes(reason))
+  );
+}
+
+function* lines(report: PlanPreview, asked: unknown): Generator<string> {
+  const { upstream, profile, straight, verdicts } = report;
+  yield `${String(asked)} -> ${upstream} (profile ${profile})${straight ? ", forwarded as it is" : ""}`;
+  for (const [head, ...rows] of tables(report))
+    if (rows.length > 0) yield* ["", ...aligned([head, ...rows])];
+  if (report.tool_size !== null) yield* ["", sizeLine(report.tool_size)];
+  const counts = Object.entries(verdicts).map(([verdict, count]) => `${verdict}=${count}`);
+  yield* ["", `${counts.join(" ")}${report.lossy ? "; strictness would refuse this" : ""}`];
+}
+
+/** What the tools come to with and without disclosure. */
+function sizeLine({ strategy, sections, bytes, tokens }: ToolSize): string {
+  const eager = `tools: ${bytes.eager} bytes (about ${tokens.eager} tokens) as declared`;
+  if (sections === 0) return eager;
+  const folded = `${bytes.folded} bytes (about ${tokens.folded} tokens) in ${sections} sections`;
+  return `${eager}, ${folded}${strategy === null ? "; sent as declared" : `; sent by \`${strategy}\``}`;
+}
+
+type Table = readonly [head: readonly string[], ...rows: (readonly string[])[]];
+
+function tables(report: PlanReport): readonly Table[] {
+  const { tools, parameters, rules, decisions } = report;
+  const others = decisions.filter((decision) => !isTold(decision, report));
+  return [
+    [
+      ["tool", "kind", "verdict", "upstream name", "reason"],
+      ...tools.map((tool) => [
+        [tool.namespace, tool.name].filter((part) => part !== null).join("."),
+        tool.kind,
+        tool.verdict,
+        tool.upstream_name ?? "-",
+        tool.reason,
+      ]),
+    ],
+    [
+      ["parameter", "verdict", "upstream name", "reason"],
+      ...parameters.map((one) => [one.path, one.verdict, one.upstream_name ?? "-", one.reason]),
+    ],
+    [["rule", "value", "reason"], ...rules.map((one) => [one.path, String(one.value), one.reason])],
+    [["also", "action", "reason"], ...others.map((one) => [one.path, one.action, one.reason])],
+  ];
+}

@@ -1,0 +1,188 @@
+import { recordingStateSchema } from "../../src/observe/console/wire.ts";
+import { Fault } from "../../src/turn/fault.ts";
+import { environment, type Environment } from "../../src/host/config/env.ts";
+import { askGateway } from "../../src/host/control/client.ts";
+import { onPath } from "../../src/upstreams/codex/command.ts";
+import { exitCode } from "../exit-code.ts";
+import { runningGateways } from "../gateway-choice.ts";
+import { recordedLine, turns } from "../recorded-line.ts";
+import { agents } from "../launch/agents.ts";
+import { runAgent } from "../launch/run-agent.ts";
+import { launch } from "./launch.ts";
+import { print, printError, printJson, printOver } from "../../src/host/platform/print.ts";
+
+export type RecordOptions = {
+  readonly config?: string | undefined;
+  readonly model?: string | undefined;
+  /** Milliseconds. */
+  readonly for?: number | undefined;
+  readonly failures?: boolean | undefined;
+  readonly json?: boolean | undefined;
+};
+
+/** An order that nobody renews ends by itself, also where whoever gave it was killed. */
+const LEASE_MS = 60_000;
+const RENEWED_MS = 20_000;
+const COUNTED_MS = 1_000;
+
+/** `patchbay record`: switches the recording of running gateways on and, when it ends, back. */
+export async function record(command: readonly string[], options: RecordOptions): Promise<void> {
+  const mode = options.failures === true ? "failures" : "all";
+  const [name, ...args] = command;
+  const isAgent = agents.some((one) => one.name === name || one.commands.includes(name ?? ""));
+  // An agent that is launched has a gateway of its own, and nobody else's turns are recorded.
+  if (name !== undefined && isAgent)
+    return launch(name, args, {
+      ...options,
+      context: DEFAULT_CONTEXT,
+      record: mode === "all" ? true : mode,
+    });
+  const env = environment();
+  const sockets = (await runningGateways(env)).flatMap((gateway) => gateway.sockets);
+  if (sockets.length === 0) {
+    printError("No gateway runs here. To start one: patchbay serve");
+    process.exitCode = exitCode.nobody;
+    return;
+  }
+  const started = performance.now();
+  const isTimed = options.for !== undefined && name === undefined;
+  const leftMs = (): number =>
+    isTimed ? Math.max(0, (options.for ?? 0) - (performance.now() - started)) : Infinity;
+  const renew = (): Promise<Found> => switchOn(sockets, mode, Math.min(LEASE_MS, leftMs()));
+  const before = await renew();
+  if (options.json !== true) printError(beginLine(summed(before), mode, options));
+  const renewing = setInterval(() => {
+    if (leftMs() > 0) void renew().catch(() => {}); // A gateway that has gone is told of at the end.
+  }, RENEWED_MS);
+  const stopCounting = name === undefined ? countTurns(sockets, before, leftMs) : () => {};
+  try {
+    if (name !== undefined) process.exitCode = await runAgent(programAt(name, env), args, env);
+    else await interrupted(isTimed ? leftMs() : undefined);
+  } finally {
+    clearInterval(renewing);
+    stopCounting();
+    await finish(before, { ...options, isRun: name !== undefined });
+  }
+}
+
+/** The state of each process that is there, by its socket. */
+type Found = ReadonlyMap<string, State>;
+
+const beginLine = (
+  { content, folder }: State,
+  mode: Mode,
+  { for: forMs }: Pick<RecordOptions, "for">,
+): string => {
+  const until =
+    forMs === undefined
+      ? "until this command ends"
+      : `for ${Math.round(forMs / 1000)} s; Ctrl-C ends it before`;
+  const what = mode === "all" ? "every turn" : "turns that fail";
+  return `Recording ${what}, content ${content}, to ${folder} ${until}.`;
+};
+
+/** Counts the turns recorded so far and, where a terminal shows it, the seconds that are left. */
+function countTurns(sockets: readonly string[], before: Found, leftMs: () => number): () => void {
+  let told = 0;
+  let isAsking = false;
+  const look = async (): Promise<void> => {
+    isAsking = true;
+    const now = await ask(sockets, { method: "GET" }).finally(() => (isAsking = false));
+    const count = summed(now).written - summed(before).written;
+    const left = leftMs();
+    const rest = left === Infinity ? "" : `, ${Math.ceil(left / 1000)} s left`;
+    const line = `${turns(count)} so far${rest}.`;
+    if (!printOver(line) && count !== told) printError(line);
+    told = count;
+  };
+  const counting = setInterval(() => {
+    if (!isAsking) void look().catch(() => {}); // It has gone, as is told at the end.
+  }, COUNTED_MS);
+  return () => {
+    clearInterval(counting);
+    printOver("");
+  };
+}
+
+/** Tells what was recorded by the gateways that are still there, and that others are not. */
+async function finish(
+  before: Found,
+  { json = false, isRun }: RecordOptions & { readonly isRun: boolean },
+): Promise<void> {
+  const answers = await Promise.allSettled(
+    Array.from(before.keys(), (socket) => ask([socket], { method: "DELETE" })),
+  );
+  const states = new Map(
+    answers.flatMap((one) => (one.status === "fulfilled" ? [...one.value] : [])),
+  );
+  if (states.size > 0) {
+    const end = summed(states);
+    const counts = Array.from(states, ([socket, { written, latest }]) => {
+      const count = written - (before.get(socket)?.written ?? 0);
+      return { count, files: count > 0 ? latest.slice(-count) : [] };
+    });
+    const written = counts.reduce((sum, { count }) => sum + count, 0);
+    const bundles = counts.flatMap(({ files }) => files);
+    if (json) printJson({ ...end, bundles });
+    else {
+      printError(recordedLine({ ...end, written }));
+      // A program that was run has the output for itself.
+      for (const file of bundles) (isRun ? printError : print)(file);
+    }
+  }
+  const gone = answers.find((one) => one.status === "rejected");
+  if (gone === undefined) return;
+  if (gone.reason instanceof Fault) throw gone.reason;
+  printError(
+    `The gateway has gone, and with it the turns that were under way. What was over by then is in ${summed(before).folder}.`,
+  );
+  process.exitCode ??= exitCode.nobody;
+}
+
+const DEFAULT_CONTEXT = 200_000;
+
+type State = Awaited<ReturnType<typeof askGateway<typeof recordingStateSchema>>>;
+type Mode = "all" | "failures";
+
+async function ask(
+  sockets: readonly string[],
+  asking: { readonly method: "GET" | "POST" | "DELETE"; readonly body?: unknown },
+): Promise<Found> {
+  const states = await Promise.all(
+    sockets.map(async (socket) => {
+      const state = await askGateway(socket, recordingStateSchema, {
+        path: "/recording",
+        ...asking,
+      });
+      return [socket, state] as const;
+    }),
+  );
+  return new Map(states);
+}
+
+/** One state for several processes: their counts are added up. */
+function summed(found: Found): State {
+  const states = [...found.values()];
+  const [first] = states;
+  if (first === undefined) throw new Fault("request.invalid", "The gateway has gone.");
+  const sum = (of: (state: State) => number): number =>
+    states.reduce((total, state) => total + of(state), 0);
+  return { ...first, written: sum((one) => one.written), missed: sum((one) => one.missed) };
+}
+
+const switchOn = (sockets: readonly string[], mode: Mode, forMs: number): Promise<Found> =>
+  ask(sockets, { method: "POST", body: { mode, for_ms: forMs } });
+
+/** Waits for a signal, or for the time. */
+const interrupted = (forMs?: number): Promise<void> =>
+  new Promise((resolve) => {
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+      process.once(signal, () => resolve());
+    if (forMs !== undefined) setTimeout(resolve, forMs).unref();
+  });
+
+function programAt(name: string, env: Environment): string {
+  const file = onPath(name, env["PATH"] ?? env["Path"] ?? "");
+  if (file !== undefined) return file;
+  throw new Fault("request.invalid", `There is no \`${name}\` on PATH.`);
+}

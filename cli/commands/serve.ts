@@ -1,0 +1,181 @@
+import { isatty } from "node:tty";
+import { setFlagsFromString } from "node:v8";
+import type { Config } from "../../src/gateway/config.ts";
+import { systemClock } from "../../src/host/platform/clock.ts";
+import { findingLine } from "../../src/host/config/config-file.ts";
+import { environment, isByNpx, type Environment } from "../../src/host/config/env.ts";
+import { recordingsFolder } from "../../src/host/config/user-folders.ts";
+import { sourceNote, loadConfig, notesOf, type Loaded } from "../../src/host/config/load.ts";
+import { trustFile } from "../../src/host/config/trust.ts";
+import type { Origin } from "../../src/host/config/sources.ts";
+import type { LogLevel } from "../../src/host/config/log-level.ts";
+import { operate } from "../../src/host/control/operate.ts";
+import { openLog, type Log } from "../../src/host/server/log.ts";
+import { nodePlatform } from "../../src/host/platform/node.ts";
+import { reloader, watchFile } from "../../src/host/config/reload.ts";
+import { doctorRoutes } from "../doctor/routes.ts";
+import {
+  isWorker,
+  leaveChannel,
+  runWorkers,
+  workersProblem,
+  type WorkersOptions,
+} from "../workers.ts";
+import { shareMetrics } from "../worker-metrics.ts";
+import { openServer, type Server } from "../../src/host/server/server.ts";
+import { openRecorded } from "../../src/host/server/turn-files.ts";
+import { print, printError } from "../../src/host/platform/print.ts";
+
+export type ServeOptions = {
+  readonly config?: string | undefined;
+  readonly host?: string | undefined;
+  readonly port?: number | undefined;
+  readonly withParent?: boolean | undefined;
+  /** How many processes share the port. */
+  readonly workers?: number | undefined;
+  readonly logLevel: LogLevel;
+};
+
+/** `patchbay serve`: runs until it is told to stop. */
+export async function serve(options: ServeOptions): Promise<void> {
+  try {
+    await start(options);
+  } finally {
+    if (isWorker()) leaveChannel();
+  }
+}
+
+async function start(options: ServeOptions): Promise<void> {
+  const env = environment();
+  const { config: file, host, port, withParent = isByNpx(env), workers = 1, logLevel } = options;
+  const parent = withParent ? process.ppid : undefined;
+  // Left to itself V8 lets more garbage gather than the gateway has in use, and after
+  // a busy moment makes what lives for a turn where it keeps what lives for ever.
+  setFlagsFromString("--heap-growing-percent=20");
+  setFlagsFromString("--no-allocation-site-pretenuring");
+  const origin: Origin = { file, host, port, env, directory: process.cwd() };
+  const loaded = loadConfig(origin);
+  if (!isWorker()) for (const note of notesOf(loaded)) printError(note);
+  if (!loaded.ok) {
+    printError([...loaded.findings, ...loaded.doubts].map(findingLine));
+    process.exitCode = 1;
+    return;
+  }
+  const { config } = loaded;
+  const log = openLog(logLevel);
+  const say = (url: string): void => {
+    print(`Patchbay listens on ${url} (upstreams: ${Object.keys(config.upstreams).join(", ")})`);
+    for (const note of sourceNote(loaded)) print(note);
+    const recording = recordingLine(config, env);
+    if (recording !== undefined) print(recording);
+  };
+  if (workers > 1 && !isWorker())
+    return serveByWorkers(config, { count: workers, log, listening: say });
+  const shared = isWorker() ? shareMetrics(() => gateway.metricsText()) : undefined;
+  const gateway: ReturnType<typeof openRecorded> = openRecorded(config, {
+    ...nodePlatform(log.report),
+    sumMetrics: shared?.sum,
+  });
+  if (shared !== undefined) gateway.subscribe(shared.changed);
+  const server = await openServer(gateway, config.server);
+  keepServing(log);
+  gateway.start();
+  const { files, keys } = loaded;
+  const { reload, rejected } = reloader(loaded.again, config, gateway, log);
+  const group = isWorker() ? process.ppid : process.pid;
+  const control = await operate(gateway, {
+    url: server.url,
+    files,
+    keys,
+    group,
+    workers,
+    env,
+    report: log.report,
+    rejected,
+    routes: doctorRoutes(gateway, loaded.again),
+  });
+  if (control.problem !== undefined) printError(control.problem);
+  const stop = stopper(server, log);
+  process.on("SIGTERM", stop.heed);
+  // A terminal sends this to all processes, and the first of them passes it on.
+  process.on("SIGINT", isWorker() ? () => {} : stop.heed);
+  if (parent !== undefined) stopWithParent(stop, parent);
+  for (const path of watchedFiles(loaded)) watchFile(path, systemClock, reload);
+  // At a terminal it says that the terminal is gone; a service is told so that its file has changed.
+  const isService = ![0, 1, 2].some(isatty);
+  process.on("SIGHUP", isService ? reload : stop.heed);
+  if (!isWorker()) say(server.url);
+}
+
+/** The files of the configuration and, if it needs trust, the record of that trust. */
+function watchedFiles({ files, again }: Loaded & { readonly ok: true }): readonly string[] {
+  const { file, needsTrust = false, env } = again;
+  const trusted = needsTrust && file !== undefined ? trustFile(file, env) : undefined;
+  return trusted === undefined ? files : [...files, trusted];
+}
+
+/** Whoever starts a gateway is told that it records. */
+function recordingLine(
+  { telemetry, recording: { content, folder } }: Config,
+  env: Environment,
+): string | undefined {
+  const turns = { off: undefined, failures: "turns that fail", all: "every turn" };
+  const recorded = turns[telemetry.recording];
+  return recorded && `Recording ${recorded}, ${content}, to ${folder ?? recordingsFolder(env)}`;
+}
+
+async function serveByWorkers(
+  { store, server }: Config,
+  options: Omit<WorkersOptions, "address">,
+): Promise<void> {
+  const problem = workersProblem(store);
+  if (problem === undefined) return runWorkers({ ...options, address: server });
+  printError(problem);
+  process.exitCode = 1;
+}
+
+/** One request's error must not end the others: it is logged, and serving goes on. */
+function keepServing(log: Log): void {
+  process.on("uncaughtException", log.uncaught);
+  process.on("unhandledRejection", log.uncaught);
+  process.on("exit", log.flush);
+}
+
+type Stopper = {
+  readonly stop: (why: string) => void;
+  /** The first signal lets running streams end; the second does not wait. */
+  readonly heed: (signal: NodeJS.Signals) => void;
+};
+
+/** Lets running streams end, and then the process. */
+function stopper(server: Server, log: Log): Stopper {
+  let stopping = false;
+  const stop = (why: string): void => {
+    if (stopping) return;
+    stopping = true;
+    log.note(`stopping ${why}`);
+    server.close().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        log.uncaught(error);
+        process.exit(1);
+      },
+    );
+  };
+  const heed = (signal: NodeJS.Signals): void => {
+    if (stopping) process.exit(1);
+    stop(`on ${signal}`);
+  };
+  return { stop, heed };
+}
+
+/** A shell that is ended passes nothing on; that it is gone shows in who the parent is. */
+function stopWithParent({ stop }: Stopper, parent: number): void {
+  const look = setInterval(() => {
+    if (process.ppid !== parent) stop("with its parent");
+  }, lookMs);
+  look.unref();
+}
+
+/** How often the parent is looked for. */
+const lookMs = 250;

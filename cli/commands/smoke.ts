@@ -1,0 +1,121 @@
+import { Fault } from "../../src/turn/fault.ts";
+import { aligned } from "../table.ts";
+import { environment } from "../../src/host/config/env.ts";
+import { chooseGateway } from "../gateway-choice.ts";
+import { configurationText, localStatuses } from "./status.ts";
+import { exitCode } from "../exit-code.ts";
+import { Unreachable } from "../smoke/ask.ts";
+import { blocksIn, cityIn } from "../smoke/judge.ts";
+import { look, type Answer, type Look, type Report } from "../smoke/look.ts";
+import type { SeenCall } from "../smoke/seen.ts";
+import { print, printFault, printJson } from "../../src/host/platform/print.ts";
+
+export type SmokeOptions = Omit<Look, "key"> & {
+  readonly key?: string | undefined;
+  readonly json?: boolean | undefined;
+  /** An option of the older proxy's script. */
+  readonly allowSingle?: boolean | undefined;
+};
+
+/** `patchbay smoke`: asks a running gateway for bursts of calls, in every way, and says what came. */
+export async function smoke({ json = false, ...options }: SmokeOptions): Promise<void> {
+  const { PATCHBAY_API_KEY, PROXY_API_KEY } = environment();
+  const key = options.key ?? (PATCHBAY_API_KEY || PROXY_API_KEY || undefined);
+  let report: Report;
+  const known = await configurationAt(options.url);
+  try {
+    refuseAllowSingle(options);
+    refuseContradiction(options);
+    report = await look({ ...options, key });
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    process.exitCode = error instanceof Unreachable ? exitCode.nobody : exitCode.wrong;
+    if (json) printJson({ ok: false, problems: [error.message], answers: [] });
+    else printFault(error);
+    return;
+  }
+  if (!report.ok) process.exitCode = 1;
+  if (json) printJson(jsonOf(report));
+  else print([...(known === undefined ? [] : [`Configuration: ${known}`]), ...lines(report)]);
+}
+
+/** The configuration of a gateway of this user, which its private socket tells; undefined of another's. */
+async function configurationAt(url: string): Promise<string | undefined> {
+  const chosen = await chooseGateway({ url });
+  if (!("local" in chosen)) return undefined;
+  const [asked] = await localStatuses(chosen.local);
+  return asked && configurationText(asked.status);
+}
+
+function refuseAllowSingle({ allowSingle = false }: SmokeOptions): void {
+  if (!allowSingle) return;
+  throw new Fault(
+    "request.invalid",
+    "There is no `--allow-single` here; give `--expect 1` instead.",
+  );
+}
+
+function refuseContradiction({ expect, atMost }: SmokeOptions): void {
+  if (atMost === undefined || atMost >= expect) return;
+  throw new Fault(
+    "request.invalid",
+    `\`--at-most ${atMost}\` is less than \`--expect ${expect}\`; give \`--expect ${atMost}\` too.`,
+  );
+}
+
+function* lines({ ok, url, model, least, answers, problems }: Report): Generator<string> {
+  yield `${url}, model ${model}: bursts of ${least} or more calls`;
+  yield "";
+  const rows = aligned([
+    ["", "door", "answer", "output", "calls", "finish", "told", "blocks"],
+    ...answers.map(rowOf),
+  ]);
+  yield* rows.slice(0, 1);
+  for (const [at, answer] of answers.entries()) {
+    yield rows[at + 1] ?? "";
+    for (const problem of answer.problems) yield `        ${problem}`;
+  }
+  yield "";
+  yield* problems;
+  const good = answers.filter((answer) => answer.problems.length === 0).length;
+  const sum = `${good} of ${answers.length} answers are as they should be`;
+  yield ok ? `${sum}.` : `${sum}${problems.length > 0 ? ", and some disagree" : ""}: it fails.`;
+}
+
+function rowOf({ scene, seen, problems }: Answer): readonly string[] {
+  const { calls, figures } = seen;
+  return [
+    problems.length === 0 ? "ok" : "FAIL",
+    scene.door,
+    scene.stream ? "stream" : "whole",
+    scene.output,
+    calls.length === 0 ? "0" : `${calls.length}: ${inOrder(calls)}`,
+    seen.finish || "-",
+    figures === undefined
+      ? "-"
+      : `count=${figures.count} truncated=${figures.truncated} mode=${figures.mode}`,
+    String(blocksIn(seen.text).length),
+  ];
+}
+
+/** The calls as they came, each name once for all that follow each other. */
+const inOrder = (calls: readonly SeenCall[]): string =>
+  calls
+    .map(({ name, arguments: input }, at) =>
+      calls[at - 1]?.name === name ? cityIn(input) : `${name} ${cityIn(input)}`,
+    )
+    .join(", ");
+
+const jsonOf = ({ answers, least, ...report }: Report): object => ({
+  ...report,
+  expect: least,
+  answers: answers.map(({ scene, seen, problems }) => ({
+    ...scene,
+    ok: problems.length === 0,
+    calls: seen.calls,
+    finish: seen.finish,
+    figures: seen.figures ?? null,
+    blocks: blocksIn(seen.text).length,
+    flaws: problems,
+  })),
+});

@@ -1,0 +1,42 @@
+import { existsSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
+import { Fault } from "../../src/turn/fault.ts";
+import { environment } from "../../src/host/config/env.ts";
+import { configNames } from "../../src/host/config/sources.ts";
+import { dropTrust } from "../../src/host/config/trust.ts";
+import { trustConfig } from "../../src/host/config/trust-config.ts";
+import { print, printJson } from "../../src/host/platform/print.ts";
+
+export type TrustOptions = {
+  readonly remove?: boolean | undefined;
+  readonly json?: boolean | undefined;
+};
+
+/** `patchbay trust`: lets commands use the present version of a folder's configuration without `--config`. */
+export function trust(
+  named: string | undefined,
+  { remove = false, json = false }: TrustOptions,
+): void {
+  const env = environment();
+  const file = named === undefined ? fileHere() : resolve(named);
+  if (!configNames.includes(basename(file)))
+    throw new Fault(
+      "request.invalid",
+      `${file} is none of the names that are looked for in a folder: ${configNames.join(", ")}. Name it with \`--config\` instead.`,
+    );
+  const isDone = remove ? dropTrust(file, env) : trustConfig(file, env);
+  if (json) return printJson({ file, trusted: !remove });
+  if (!remove) print(`${file} is trusted as it is now.`);
+  else print(`${file} is not trusted${isDone ? " any more" : ", nor was it"}.`);
+}
+
+function fileHere(): string {
+  const found = configNames
+    .map((name) => join(process.cwd(), name))
+    .find((file) => existsSync(file));
+  if (found !== undefined) return found;
+  throw new Fault(
+    "request.invalid",
+    `There is no ${configNames.join(", ")} in ${process.cwd()}; go to its folder, or name it.`,
+  );
+}

@@ -1,0 +1,52 @@
+/** What `patchbay doctor` asks of a running gateway, by its private socket. */
+
+import {
+  sendConsoleJson,
+  type ConsoleRequest,
+  type ConsoleRoute,
+} from "../../src/observe/console/route.ts";
+import { fieldsIn, filledText } from "../../src/dialects/shared/loose.ts";
+import type { Gateway } from "../../src/gateway/gateway.ts";
+import type { Origin } from "../../src/host/config/sources.ts";
+import { systemClock } from "../../src/host/platform/clock.ts";
+import { newId } from "../../src/host/platform/ids.ts";
+
+/** What is asked seldom is loaded when it is asked. */
+export function doctorRoutes(
+  gateway: Pick<Gateway, "examined">,
+  origin: Origin,
+): readonly ConsoleRoute[] {
+  return [
+    {
+      method: "GET",
+      path: "/checks",
+      async serve({ exchange }) {
+        const { examine } = await import("./examine.ts");
+        const options = { origin, examined: gateway.examined(), isRunning: true };
+        sendConsoleJson(exchange, 200, await examine({ ...options, clock: systemClock }));
+      },
+    },
+    {
+      method: "POST",
+      path: "/probe/plan",
+      async serve(request) {
+        const { planProbe } = await import("./probe/probe.ts");
+        const plan = await planProbe(gateway.examined(), modelIn(request), systemClock);
+        sendConsoleJson(request.exchange, 200, plan);
+      },
+    },
+    {
+      method: "POST",
+      path: "/probe",
+      async serve(request) {
+        const { runProbe } = await import("./probe/probe.ts");
+        const parts = { clock: systemClock, newId };
+        const probe = await runProbe(gateway.examined(), modelIn(request), parts);
+        sendConsoleJson(request.exchange, 200, probe);
+      },
+    },
+  ];
+}
+
+const modelIn = ({ exchange }: ConsoleRequest): string | undefined =>
+  filledText(fieldsIn(exchange.body)?.model);

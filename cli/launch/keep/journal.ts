@@ -1,0 +1,90 @@
+/** What `patchbay launch --keep` has changed, in the state folder: enough to undo it with nothing else at hand. */
+
+import { createHash } from "node:crypto";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import { Fault } from "../../../src/turn/fault.ts";
+import { jsonOf } from "../../../src/turn/json.ts";
+import { readBytes, readText } from "../../../src/host/platform/careful-files.ts";
+import { stateFolder } from "../../../src/host/config/user-folders.ts";
+import type { Environment } from "../../../src/host/config/env.ts";
+import type { SettingValue } from "./settings-text.ts";
+import { writeWhole } from "./write-whole.ts";
+
+const entrySchema = z.object({
+  path: z.array(z.string()).readonly(),
+  value: z.custom<SettingValue>(),
+  known: z.custom<SettingValue | undefined>().optional(),
+  owned: z.boolean().optional(),
+  former: z.string().optional(),
+  depth: z.number(),
+});
+
+const journalSchema = z.object({
+  version: z.literal(1),
+  agent: z.string(),
+  at: z.string(),
+  /** The settings file, and where it is if its name is a link. */
+  file: z.string(),
+  target: z.string(),
+  /** Its access rights; none: there was no such file. */
+  mode: z.number().optional(),
+  /** Digests of its content before and after. */
+  before: z.string(),
+  after: z.string(),
+  entries: z.array(entrySchema).readonly(),
+  /** Folders that were made for it, the innermost last. */
+  folders: z.array(z.string()),
+  /** Files of ours that the settings name. */
+  own: z.array(z.string()),
+});
+
+export type Journal = z.infer<typeof journalSchema>;
+
+export const digestOf = (bytes: Uint8Array): string =>
+  createHash("sha256").update(bytes).digest("hex");
+
+/** Where the journal and the backup of an agent's settings are. */
+export function journalFolder(agent: string, env: Environment): string {
+  const state = stateFolder(env);
+  if (state !== undefined) return join(state, "launch", agent);
+  throw new Fault(
+    "request.invalid",
+    "There is no folder for a journal; set HOME, or XDG_STATE_HOME.",
+  );
+}
+
+const journalFile = (folder: string): string => join(folder, "journal.json");
+
+/** The settings file as it was, to the byte. */
+export const backupFile = (folder: string): string => join(folder, "backup");
+
+export function readJournal(folder: string): Journal | undefined {
+  try {
+    const text = readText(journalFile(folder), { limit: LONGEST, isOwn: true });
+    return journalSchema.safeParse(jsonOf(text)).data;
+  } catch {
+    return undefined; // Nothing is kept, or it is lost: marks in the text are left to go by.
+  }
+}
+
+/** The settings file as it was; undefined if it was not there, or the backup is lost. */
+export function readBackup(folder: string): Uint8Array | undefined {
+  try {
+    return readBytes(backupFile(folder), { limit: LONGEST, isOwn: true });
+  } catch {
+    return undefined; // A restore says that it went by the entries alone.
+  }
+}
+
+/** Room for the entries that a settings file had, as JSON. */
+const LONGEST = 8_000_000;
+
+export function writeJournal(folder: string, journal: Journal): void {
+  writeWhole(journalFile(folder), Buffer.from(`${JSON.stringify(journal, null, 2)}\n`), 0o600);
+}
+
+export function dropJournal(folder: string, keepsBackup: boolean): void {
+  rmSync(keepsBackup ? journalFile(folder) : folder, { recursive: true, force: true });
+}

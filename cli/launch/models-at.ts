@@ -1,0 +1,104 @@
+/** The models of a gateway: which there are, which an agent is to ask, and whether that answers. */
+
+import { fieldsIn, fieldsOf, filledText, listOf } from "../../src/dialects/shared/loose.ts";
+import { isOwnModel } from "../../src/profiles/models.ts";
+import { Fault } from "../../src/turn/fault.ts";
+import type { Agent } from "./agent.ts";
+
+/** The models that a gateway lists; a Fault says why it does not. */
+export async function modelsAt(url: string, key: string): Promise<readonly string[]> {
+  let response: Response;
+  try {
+    const headers = { authorization: `Bearer ${key}` };
+    const signal = AbortSignal.timeout(10_000);
+    response = await fetch(`${url}/v1/models`, { headers, signal });
+  } catch (error) {
+    throw new Fault(
+      "upstream.unreachable",
+      `Nobody answers at ${url}; start it with \`patchbay serve\`, or leave \`--url\` out.`,
+      {},
+      error,
+    );
+  }
+  const body = fieldsIn(await response.text());
+  if (response.ok)
+    return (listOf(body?.data) ?? []).flatMap((one) => filledText(fieldsOf(one)?.id) ?? []);
+  const why = filledText(fieldsOf(body?.error)?.message) ?? `it answers ${response.status}`;
+  throw new Fault("request.invalid", `${url} does not list its models: ${why}`);
+}
+
+/** The first model that the agent was made for; without one, the first. */
+export function modelFor({ families }: Agent, models: readonly string[]): string | undefined {
+  const isOwn = (model: string): boolean =>
+    isOwnModel({ families }, model.slice(model.lastIndexOf("/") + 1));
+  return models.find(isOwn) ?? models[0];
+}
+
+type Checked = {
+  readonly url: string;
+  readonly key: string;
+  readonly model: string;
+  /** All that the gateway lists. */
+  readonly models: readonly string[];
+};
+
+/** How long a short answer may take; models that are loaded first take longer. */
+const PATIENCE_MS = 10_000;
+
+/**
+ * Asks the model for a few words: an agent would repeat a request that fails for
+ * a minute before it says why. Throws a Fault that says it; gives a note where
+ * no answer came in time.
+ */
+export async function checkModel(
+  to: Checked,
+  patienceMs = PATIENCE_MS,
+): Promise<string | undefined> {
+  const { url, key, model } = to;
+  const body = {
+    model,
+    stream: true,
+    max_tokens: 16,
+    messages: [{ role: "user", content: "Say hello." }],
+  };
+  let why: string | undefined;
+  try {
+    const response = await fetch(`${url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(patienceMs),
+    });
+    const said = errorIn(await response.text());
+    why = said ?? (response.ok ? undefined : `The gateway answers ${response.status}.`);
+  } catch {
+    // A model that is loaded first is slow, and not wrong.
+    return `${model} has not answered a short request in ${patienceMs / 1000} s.`;
+  }
+  if (why === undefined) return undefined;
+  throw new Fault(
+    "request.invalid",
+    `${model} does not answer, so nothing is started. ${why}${othersText(to)}`,
+  );
+}
+
+/** What an answer that failed says: its body, or a frame of its stream. */
+function errorIn(text: string): string | undefined {
+  const bodies = text.startsWith("{") ? [text] : text.split("\n").filter(isFrame).map(dataOf);
+  const error = bodies.map((body) => fieldsOf(fieldsIn(body)?.error)).find((one) => one);
+  return error && (filledText(error.message) ?? "It gives no reason.");
+}
+
+const isFrame = (line: string): boolean => line.startsWith("data: {");
+const dataOf = (line: string): string => line.slice("data: ".length);
+
+/** The first model of each other upstream. */
+function othersText({ model, models }: Checked): string {
+  const upstreamOf = (name: string): string => name.slice(0, name.indexOf("/") + 1);
+  const firsts = models.filter(
+    (one, at) =>
+      upstreamOf(one) !== upstreamOf(model) &&
+      models.findIndex((other) => upstreamOf(other) === upstreamOf(one)) === at,
+  );
+  return firsts.length === 0 ? "" : ` To ask another: --model ${firsts.slice(0, 3).join(" or ")}`;
+}

@@ -1,0 +1,131 @@
+import { errorsIn } from "../../src/schema/check.ts";
+import { jsonOf } from "../../src/turn/json.ts";
+import { clientOf } from "./clients.ts";
+import { schema, sceneName, type Scene } from "./scene.ts";
+import type { AnswerSummary, SeenCall } from "./seen.ts";
+
+/** How many calls an answer must have. */
+export type Bounds = { readonly least: number; readonly most: number };
+
+/** A `<use_tool>` block, as far as our own tool needs it. */
+export type Block = { readonly name: string; readonly city: string };
+
+/** What is wrong with an answer, beside its form. */
+export function problemsIn(scene: Scene, seen: AnswerSummary, bounds: Bounds): string[] {
+  // A stream that broke off says nothing more about the gateway than that.
+  if (seen.finish === "" && seen.problems.length > 0) return [];
+  return [
+    ...finishFlaws(scene, seen),
+    ...countFlaws(seen, bounds),
+    ...callFlaws(seen.calls),
+    ...figureFlaws(scene, seen),
+    ...textFlaws(scene, seen),
+  ];
+}
+
+function* finishFlaws({ door }: Scene, { calls, finish }: AnswerSummary): Generator<string> {
+  const wanted = clientOf(door).finish;
+  if (calls.length > 0 && finish !== wanted)
+    yield `it finished with ${finish === "" ? "nothing" : `\`${finish}\``} where \`${wanted}\` belongs`;
+}
+
+function* countFlaws(
+  { calls, figures }: AnswerSummary,
+  { least, most }: Bounds,
+): Generator<string> {
+  const found = `${calls.length} ${calls.length === 1 ? "call" : "calls"} came`;
+  if (calls.length > most) yield `${found} where at most ${most} may`;
+  if (calls.length >= least) return;
+  const why =
+    figures?.truncated === true
+      ? "the gateway withheld the others: raise `tools.block_max`, or switch `tools.stop_after` and `first` off"
+      : "the model made no more: see that `tools.parallel` is on, or choose a model that makes several calls at once";
+  yield `${found} where ${least} were expected; ${why}`;
+}
+
+/** What is wrong with calls of the tool that was declared. */
+export function* callFlaws(calls: readonly SeenCall[]): Generator<string> {
+  const ids = new Set<string>();
+  for (const [at, { id, name, arguments: input }] of calls.entries()) {
+    if (id === "") yield `call ${at} has no id`;
+    else if (ids.has(id)) yield `call ${at} has the id of an earlier one, ${id}`;
+    ids.add(id);
+    if (name !== "get_weather") yield `call ${at} is for \`${name}\`, which was not declared`;
+    if (errorsIn(jsonOf(input) ?? null, schema, input.length)?.length !== 0)
+      yield `the arguments of call ${at} do not fit the declared schema: ${input.slice(0, 80)}`;
+  }
+}
+
+function* figureFlaws({ stream }: Scene, { calls, figures }: AnswerSummary): Generator<string> {
+  if (figures === undefined) {
+    if (!stream) yield "the `x-codex-tool-call-*` headers are missing";
+    else if (calls.length > 0) yield "the statistics comment is missing";
+  } else if (figures.count !== calls.length)
+    yield `the statistics count ${figures.count} calls and ${calls.length} came`;
+}
+
+function* textFlaws(
+  { door, stream, output }: Scene,
+  { calls, text }: AnswerSummary,
+): Generator<string> {
+  if (output === "obsidian-xml") {
+    const called = calls.map(({ name, arguments: input }) => `${name} ${cityIn(input)}`);
+    const shown = blocksIn(text).map(({ name, city }) => `${name} ${city}`);
+    if (called.join("\n") !== shown.join("\n"))
+      yield `the <use_tool> blocks (${shown.join(", ") || "none"}) are not the calls (${called.join(", ") || "none"})`;
+    return;
+  }
+  if (text.includes("<use_tool")) yield "a <use_tool> block stands in the text";
+  else if (clientOf(door).callsAlone && !stream && calls.length > 0 && text !== "")
+    yield "`content` stands beside calls where `null` belongs";
+}
+
+/** What a call asks about. */
+export const cityIn = (input: string): string => {
+  const value = jsonOf(input) as { readonly city?: unknown } | null | undefined;
+  return typeof value?.city === "string" ? value.city : "?";
+};
+
+/** The blocks in a text. */
+export function blocksIn(text: string): Block[] {
+  const blocks = text.matchAll(/<use_tool>(.*?)<\/use_tool>/gs);
+  const child = (block: string, tag: string): string =>
+    plain(new RegExp(`<${tag}>(.*?)</${tag}>`, "s").exec(block)?.[1] ?? "?");
+  return [...blocks].map(([, block = ""]) => ({
+    name: child(block, "name"),
+    city: child(block, "city"),
+  }));
+}
+
+const entities: Readonly<Record<string, string>> = {
+  "&lt;": "<",
+  "&gt;": ">",
+  "&quot;": '"',
+  "&apos;": "'",
+  "&#39;": "'",
+  "&amp;": "&",
+};
+const plain = (text: string): string =>
+  text.replaceAll(/&(?:lt|gt|quot|apos|#39|amp);/g, (entity) => entities[entity] ?? entity);
+
+/** Where a stream and the whole answer beside it disagree. */
+export function disagreements(
+  answers: readonly { readonly scene: Scene; readonly seen: AnswerSummary }[],
+): string[] {
+  const problems: string[] = [];
+  for (const one of answers) {
+    const other = answers.find(
+      ({ scene }) =>
+        scene.door === one.scene.door && scene.output === one.scene.output && !scene.stream,
+    );
+    if (!one.scene.stream || other === undefined) continue;
+    const [here, there] = [named(one.seen), named(other.seen)];
+    if (here !== there)
+      problems.push(
+        `${sceneName(one.scene)} made ${here || "no calls"} and ${sceneName(other.scene)} ${there || "none"}`,
+      );
+  }
+  return problems;
+}
+
+const named = ({ calls }: AnswerSummary): string => calls.map(({ name }) => name).join(", ");

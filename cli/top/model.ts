@@ -1,0 +1,230 @@
+import type { Row, RunningRow } from "../../src/observe/console/wire.ts";
+import type { WatchedBatch } from "../../src/host/control/watch.ts";
+import { aligned } from "../table.ts";
+import type { ScreenLine, Tone } from "./screen.ts";
+import { cost, faultText, planSigns, plain, reasonLines, seconds, short } from "../turn-lines.ts";
+
+/** What the table can be sorted by, in the order in which a key goes through them. */
+const sorts = ["time", "duration", "tokens", "calls"] as const;
+type Sort = (typeof sorts)[number];
+
+/** A turn in the table, running or over. */
+export type TopRow = {
+  readonly requestId: string;
+  readonly at: number;
+  readonly isRunning: boolean;
+  readonly isWrong: boolean;
+  readonly ms: number;
+  readonly tokens: number;
+  readonly calls: number;
+  readonly cells: readonly string[];
+  /** Why requests to upstreams failed. */
+  readonly reasons?: readonly string[] | undefined;
+};
+
+const MOST_ROWS = 2_000;
+
+/** What `patchbay top` shows: the turns of all batches so far, sorted and filtered. */
+export class TopModel {
+  readonly #over: TopRow[] = [];
+  readonly #running = new Map<string, readonly TopRow[]>();
+  #counts = { turns: 0, wrong: 0, lost: 0 };
+  #sort: Sort = "time";
+  #selected = 0;
+  filter = "";
+  /** True while keys are letters of the filter. */
+  isTyping = false;
+  isLive = true;
+
+  add({ socket, turns, running, lost, unsent }: WatchedBatch): void {
+    for (const row of turns) this.#over.push(overRow(row));
+    if (this.#over.length > MOST_ROWS) this.#over.splice(0, this.#over.length - MOST_ROWS);
+    this.#counts.turns += turns.length + unsent;
+    this.#counts.wrong += turns.map(overRow).filter(({ isWrong }) => isWrong).length;
+    this.#counts.lost += lost;
+    this.#running.set(socket, running.map(runningRow));
+  }
+
+  /** A key of the table; what it does not know changes nothing. */
+  press(key: string, text: string): void {
+    if (key === "escape") {
+      this.#filterBy("");
+      this.isTyping = false;
+    } else if (this.isTyping) this.#type(key, text);
+    else if (key === "s") this.nextSort();
+    else if (key === "f") this.isTyping = true;
+    else if (key === "down" || key === "j") this.move(1);
+    else if (key === "up" || key === "k") this.move(-1);
+  }
+
+  #type(key: string, text: string): void {
+    if (key === "return") this.isTyping = false;
+    else if (key === "backspace") this.#filterBy(this.filter.slice(0, -1));
+    else if (/^[\x20-\x7E]+$/.test(text)) this.#filterBy(this.filter + text);
+  }
+
+  /** The first of the rows that are left is chosen: the row before may not be among them. */
+  #filterBy(filter: string): void {
+    this.filter = filter;
+    this.#selected = 0;
+  }
+
+  nextSort(): void {
+    this.#sort = sorts[(sorts.indexOf(this.#sort) + 1) % sorts.length] ?? "time";
+  }
+
+  move(by: number): void {
+    this.#selected = Math.max(0, Math.min(this.#selected + by, this.rows().length - 1));
+  }
+
+  /** The turn that is chosen. */
+  chosen(): TopRow | undefined {
+    return this.rows()[this.#selected];
+  }
+
+  /** Running ones first; then by the sort, the largest or latest first. */
+  rows(): readonly TopRow[] {
+    const words = this.filter.toLowerCase().split(/\s+/).filter(Boolean);
+    const fits = ({ cells, requestId }: TopRow): boolean => {
+      const text = `${cells.join(" ")} ${requestId}`.toLowerCase();
+      return words.every((word) => text.includes(word));
+    };
+    const value = (row: TopRow): number =>
+      ({ time: row.at, duration: row.ms, tokens: row.tokens, calls: row.calls })[this.#sort];
+    return [...[...this.#running.values()].flat(), ...this.#over]
+      .filter(fits)
+      .toSorted((a, b) => Number(b.isRunning) - Number(a.isRunning) || value(b) - value(a));
+  }
+
+  /** The lines of a screen of this size. */
+  lines(title: string, columns: number, height: number): ScreenLine[] {
+    const rows = this.rows();
+    const running = rows.filter(({ isRunning }) => isRunning).length;
+    // The reason of the chosen row stands in the last line.
+    const room = Math.max(1, height - 4);
+    const first = Math.max(0, Math.min(this.#selected - room + 1, rows.length - room));
+    const shown = rows.slice(first, first + room);
+    const { turns, wrong, lost } = this.#counts;
+    const table = aligned([heads, ...shown.map(({ cells }) => cells)], "");
+    const state = this.isLive ? "" : "  the gateway has gone";
+    const isChosen = (at: number): boolean => at - 1 === this.#selected - first;
+    const lines: ScreenLine[] = [
+      `${title}  ${running} running, ${turns} turns, ${wrong} wrong${lost > 0 ? `, ${lost} not seen` : ""}${state}`,
+      this.#keys(),
+      ...table.map((line, at) => {
+        const text = `${isChosen(at) ? ">" : " "}${line}`;
+        const tone = at === 0 ? "head" : toneOf(shown[at - 1]);
+        return tone === undefined ? text : { text, tone };
+      }),
+      ...(rows.length > 0 ? [] : [this.#emptiness()]),
+      ...(rows[this.#selected]?.reasons?.slice(-1) ?? []),
+    ];
+    return lines.map((line) =>
+      typeof line === "string"
+        ? line.slice(0, columns)
+        : { tone: line.tone, text: line.text.slice(0, columns) },
+    );
+  }
+
+  #keys(): ScreenLine {
+    if (this.isTyping)
+      return { text: `filter: ${this.filter}_   Enter keeps it   Esc clears it`, tone: "filter" };
+    if (this.filter === "") return `s sort: ${this.#sort}   f filter   Enter one turn   q end`;
+    const text = `filter: ${this.filter}   Esc clears it   f more   s sort: ${this.#sort}   Enter one turn   q end`;
+    return { text, tone: "filter" };
+  }
+
+  #emptiness(): string {
+    if (this.filter.trim() === "") return "  No turns yet.";
+    return `  Nothing matches \`${this.filter}\`; Esc clears the filter.`;
+  }
+}
+
+const toneOf = (row: TopRow | undefined): Tone | undefined =>
+  row?.isWrong === true ? "wrong" : row?.isRunning === true ? "running" : undefined;
+
+const heads = [
+  "time",
+  "agent",
+  "asked",
+  "went",
+  "tools",
+  "calls",
+  "in/out",
+  "cost",
+  "first",
+  "total",
+  "how",
+];
+
+const timeOf = (at: number): string => new Date(at).toTimeString().slice(0, 8);
+
+function overRow(row: Row): TopRow {
+  const { at, requestId } = row;
+  if (row.type === "refusal") {
+    const cells = [
+      timeOf(at),
+      "-",
+      "-",
+      plain(row.route, 30),
+      "",
+      "",
+      "",
+      "-",
+      "-",
+      "-",
+      row.fault,
+    ];
+    return { requestId, at, isRunning: false, isWrong: true, ms: 0, tokens: 0, calls: 0, cells };
+  }
+  const { usage, calls, ms } = row;
+  return {
+    requestId,
+    at,
+    isRunning: false,
+    isWrong: row.outcome === "failed",
+    ms,
+    tokens: usage?.total ?? 0,
+    calls: calls.given,
+    reasons: reasonLines(row),
+    cells: [
+      timeOf(at),
+      row.agent ?? "-",
+      plain(row.model, 24),
+      plain(row.upstream, 30),
+      planSigns(row.plan),
+      String(calls.given),
+      `${short(usage?.input)}/${short(usage?.output)}`,
+      cost(row),
+      seconds(row.firstEventMs),
+      seconds(ms),
+      row.fault === undefined ? row.outcome : faultText(row),
+    ],
+  };
+}
+
+function runningRow(row: RunningRow): TopRow {
+  const { requestId, startedAt: at, ms, calls } = row;
+  return {
+    requestId,
+    at,
+    isRunning: true,
+    isWrong: false,
+    ms,
+    tokens: 0,
+    calls,
+    cells: [
+      timeOf(at),
+      row.agent ?? "-",
+      plain(row.model, 24),
+      plain(row.upstream, 30),
+      planSigns(row.plan),
+      `${calls}…`,
+      "…",
+      "-",
+      seconds(row.firstEventMs),
+      seconds(ms),
+      `◌ ${row.step}`,
+    ],
+  };
+}

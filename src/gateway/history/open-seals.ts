@@ -1,0 +1,67 @@
+import type { CompactionForm, DoorDialect } from "../../dialects/dialect.ts";
+import type { Decision } from "../../turn/decision.ts";
+import { Fault } from "../../turn/fault.ts";
+import { itemPath } from "../../turn/path.ts";
+import type { Tenant } from "../../turn/tenant.ts";
+import type { Item, Turn } from "../../turn/turn.ts";
+import type { Recalled } from "./recall.ts";
+import { isSealed, type SealBox } from "./seal-box.ts";
+
+type Opening = {
+  readonly tenant: Tenant;
+  readonly dialect: DoorDialect;
+  readonly seals: SealBox;
+};
+
+/**
+ * Puts what the model needs in place of the items that we have sealed. Most
+ * requests have none; those do not wait. What providers have sealed is theirs.
+ */
+export function openSeals(
+  request: Recalled,
+  { tenant, dialect, seals }: Opening,
+): Recalled | Promise<Recalled> {
+  const form = dialect.compaction;
+  if (form === undefined) return request;
+  const hasSeals = request.turn.items.some((item) => sealOf(item, form) !== undefined);
+  return hasSeals ? opened(request, form, (seal) => seals.open(tenant, seal)) : request;
+}
+
+type Open = (seal: string) => Promise<string | undefined>;
+
+async function opened(request: Recalled, form: CompactionForm, open: Open): Promise<Recalled> {
+  const { referring } = request;
+  const turn = await openedTurn(request.turn, form, open);
+  if (referring === undefined) return { ...request, turn };
+  const kept = await openedTurn(referring.turn, form, open);
+  return { ...request, turn, referring: { ...referring, turn: kept } };
+}
+
+function sealOf(item: Item, form: CompactionForm): string | undefined {
+  const seal = item.type === "opaque" ? form.sealIn(item) : undefined;
+  return seal !== undefined && isSealed(seal) ? seal : undefined;
+}
+
+async function openedTurn(turn: Turn, form: CompactionForm, open: Open): Promise<Turn> {
+  const repairs: Decision[] = [...(turn.repairs ?? [])];
+  const items = await Promise.all(
+    turn.items.map(async (item, at) => {
+      const seal = sealOf(item, form);
+      if (seal === undefined) return item;
+      const path = itemPath(turn, at);
+      const text = await open(seal);
+      if (text === undefined) throw unopened(path);
+      repairs.push({ path, action: "reshaped", reason: "the summary in it was opened" });
+      return form.opened(text);
+    }),
+  );
+  return { ...turn, items, repairs };
+}
+
+/** The same words whether it was changed, is another tenant's, or is from a gateway with another store. */
+const unopened = (path: string): Fault =>
+  new Fault(
+    "compaction.sealed",
+    `\`${path}\` cannot be opened here; send the conversation itself, or have it compacted again.`,
+    { param: path },
+  );

@@ -1,0 +1,105 @@
+import { describe, expect, it } from "vitest";
+import { stillClock } from "../../../test/support/still-clock.ts";
+import { free, item, turn } from "../../../test/support/store-suite.ts";
+import { responses } from "../../dialects/responses/responses.ts";
+import { MemoryStore } from "../../history/memory.ts";
+import { Fault } from "../../turn/fault.ts";
+import type { Fields } from "../../turn/turn.ts";
+import type { Upstream } from "../../upstreams/upstream.ts";
+import { parseConfig } from "../config.ts";
+import type { Reply } from "../http/exchange.ts";
+import { onceReady } from "../run/after-recall.ts";
+import { recall, type Recalled } from "./recall.ts";
+import { StepQueue } from "../http/read-body.ts";
+import { RunningTurns } from "../run/running-turns.ts";
+import { ownSealKey } from "./seals.ts";
+
+const store = new MemoryStore(stillClock());
+const upstreams = new Map<string, Upstream>();
+const steps = new StepQueue(stillClock());
+const state = { store, config: parseConfig({}), upstreams, steps };
+const asked = (body: Fields) => {
+  const text = JSON.stringify(body);
+  return { tenant: "ann", dialect: responses.door, body, text, weigh: free };
+};
+const read = (body: Fields): Recalled | Promise<Recalled> => recall(state, asked(body));
+
+const reasoning = (encrypted: string): Fields => ({
+  type: "reasoning",
+  summary: [],
+  encrypted_content: encrypted,
+});
+
+describe("a request", () => {
+  it("that refers to nothing is a turn at once", () => {
+    for (const input of ["Hi", [{ role: "user", content: "Hi" }, reasoning("patchbay:1:{}")]])
+      expect(read({ model: "m", input })).not.toBeInstanceOf(Promise);
+  });
+
+  it("is told who sealed its reasoning, in one query", async () => {
+    const seals = [{ seal: ownSealKey("one"), upstream: "up" }];
+    await store.saveTurn(turn({ seals }));
+    const input = [reasoning("one"), reasoning("other")];
+    const { sealOwner } = await read({ model: "m", input });
+    expect(["one", "other"].map((seal) => sealOwner(seal))).toEqual(["up", undefined]);
+  });
+});
+
+describe("a request that waits for the store", () => {
+  const waiting = () => {
+    const running = new RunningTurns();
+    const happened: string[] = [];
+    let leave = (): void => {};
+    const reply = { onLeave: (then: () => void) => void (leave = then) } as Reply;
+    const { promise, resolve, reject } = Promise.withResolvers<Recalled>();
+    const refuse = (fault: Fault): void => void happened.push(fault.code);
+    const over = onceReady({ state: { running }, exchange: { reply }, refuse }, promise, () => {
+      happened.push("goes on");
+    });
+    return { running, happened, leave: () => leave(), resolve, reject, over };
+  };
+  const recalled = { turn: {}, sealOwner: () => undefined } as unknown as Recalled;
+
+  it("counts among the turns under way until it goes on", async () => {
+    const { running, happened, resolve, over } = waiting();
+    expect(running.size).toBe(1);
+    resolve(recalled);
+    await over;
+    expect([running.size, happened]).toEqual([0, ["goes on"]]);
+  });
+
+  it("goes no further when its client has left", async () => {
+    const { running, happened, leave, resolve, over } = waiting();
+    leave();
+    resolve(recalled);
+    await over;
+    expect([running.size, happened]).toEqual([0, []]);
+  });
+
+  it("is refused once when the gateway stops", async () => {
+    const { running, happened, resolve, over } = waiting();
+    running.haltAll();
+    resolve(recalled);
+    await over;
+    expect(happened).toEqual(["gateway.stopping"]);
+  });
+
+  it("fails as the store does, unless nobody is there any more", async () => {
+    const one = waiting();
+    one.reject(new Error("gone"));
+    await expect(one.over).rejects.toThrow("gone");
+    expect(one.running.size).toBe(0);
+    const other = waiting();
+    other.leave();
+    other.reject(new Error("gone"));
+    await other.over;
+  });
+});
+
+it("loads no more of the items referred to than a body may have", async () => {
+  await store.saveTurn(turn({ items: [item("big", "x".repeat(2000))] }));
+  const config = parseConfig({ server: { body_limit: 1000 } });
+  const body = { model: "m", input: [{ type: "item_reference", id: "big" }] };
+  const reading = Promise.resolve(recall({ ...state, config }, asked(body)));
+  await expect(reading).rejects.toThrow(Fault);
+});

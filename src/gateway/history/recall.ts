@@ -1,0 +1,407 @@
+import { checkLengths } from "../http/request-lengths.ts";
+import type { DoorDialect, KeptItem, PathParams, RequestHeaders } from "../../dialects/dialect.ts";
+import {
+  checkCount,
+  checkPieces,
+  valuesIn,
+  type CountLimits,
+} from "../../dialects/shared/request-counts.ts";
+import { noStore } from "../../history/none.ts";
+import type { StoredItem, ResponseHead, Weigh } from "../../history/store.ts";
+import { sealsIn } from "../../tools/plan/reasoning.ts";
+import { Fault } from "../../turn/fault.ts";
+import { isInstructions } from "../../turn/item.ts";
+import { itemPath, placesBehind } from "../../turn/path.ts";
+import type { Tenant } from "../../turn/tenant.ts";
+import type { Fields, Item, Turn } from "../../turn/turn.ts";
+import { haveSeveralTenants } from "../http/keys.ts";
+import { leavesIds, readOrigin } from "./origin.ts";
+import type { HeldConversation } from "./conversation.ts";
+import { parseItems } from "./parse-items.ts";
+import { sealKey } from "./seals.ts";
+import { shownId } from "../run/shown-id.ts";
+import { utf8Length } from "../../turn/utf8-length.ts";
+import type { GatewayState } from "../state.ts";
+import { withThoughts } from "../run/thoughts.ts";
+import { recallThread, type ThreadEntry, type ThreadRequest } from "./thread.ts";
+
+/** A request with all that it refers to. */
+export type Recalled = {
+  /** The whole conversation. */
+  readonly turn: Turn;
+  /** The request with its references as they came, for the upstream that keeps what they stand for. */
+  readonly referring?: ReferringTurn | undefined;
+  /** What the request adds to the conversation. */
+  readonly added: Added;
+  /** The upstream that sealed reasoning of an earlier answer, if that is known. */
+  readonly sealOwner: (seal: string) => string | undefined;
+  /** What it adds to a thread that is kept here. */
+  readonly thread?: ThreadEntry | undefined;
+  /** The conversation that it belongs to. */
+  readonly conversation?: HeldConversation | undefined;
+  /** Bytes of what it refers to, beside those of its own body. */
+  readonly bytes?: number | undefined;
+};
+
+export type ReferringTurn = { readonly upstream: string; readonly turn: Turn };
+
+/** What a request adds to the answer that it continues. */
+export type Added = {
+  /** With items in place of references to them. */
+  readonly body: Fields;
+  /** The id of the answer that it continues. */
+  readonly previous?: string | undefined;
+  /** The items of the body, where they have been given ids. */
+  readonly input?: readonly KeptItem[] | undefined;
+};
+
+/** A request body that has been read as JSON. */
+export type ReadBody = {
+  readonly tenant: Tenant;
+  readonly dialect: DoorDialect;
+  readonly body: Fields;
+  /** What the path says. */
+  readonly params?: PathParams | undefined;
+  readonly headers?: RequestHeaders | undefined;
+  /** The body as it came. */
+  readonly text: string;
+  /** Bytes of the conversation that it belongs to. */
+  readonly conversationBytes?: number | undefined;
+  /** Nothing is added to its conversation, which others may have meanwhile. */
+  readonly readOnly?: true;
+  /** Takes room for what is loaded for it. */
+  readonly weigh: Weigh;
+};
+
+type State = Pick<GatewayState, "store" | "config" | "upstreams" | "steps">;
+
+/**
+ * Makes the turn of a request: puts the items in place of the references to
+ * them, the conversation before what continues it, and finds out who sealed the
+ * reasoning in it. Most requests refer to nothing; for those nothing is waited
+ * for. Where nothing is kept here, references are left to the upstream.
+ */
+export function recall(state: State, request: ReadBody): Recalled | Promise<Recalled> {
+  const { dialect } = request;
+  const threaded = threadOf(state, request);
+  if (threaded !== undefined) return threaded;
+  const recalled = recallPlain(state, request);
+  const inBackground = (one: Recalled): Recalled => backgroundTurn(state, dialect, one);
+  return recalled instanceof Promise ? recalled.then(inBackground) : inBackground(recalled);
+}
+
+function recallPlain(state: State, request: ReadBody): Recalled | Promise<Recalled> {
+  const { dialect, body } = request;
+  if (!leavesIds(state)) {
+    const ids = idsIn(state, dialect, body);
+    const previous = dialect.storage?.previousIn(body);
+    if (ids.length > 0 || previous !== undefined)
+      return recallAll(state, request, { ids, previous });
+  }
+  return withReasoning(state, request, { turn: readTurn(request, body), added: { body } });
+}
+
+const none: readonly string[] = [];
+
+/** Whether an upstream would look up ids for one tenant among the items of all. */
+const areShared = ({ config }: State): boolean => haveSeveralTenants(config.server.keys);
+
+const idsIn = (state: State, { references }: DoorDialect, body: Fields): readonly string[] =>
+  references?.idsIn(body, areShared(state)) ?? none;
+
+/** A body with items in place of references, and the bytes of those. */
+type Whole = { readonly body: Fields; readonly bytes: number; readonly isLess?: boolean };
+
+/**
+ * Puts kept items in place of the references to them: the ids in a request are
+ * for this gateway alone, since a client may give its own items any.
+ */
+async function withItems(
+  state: State,
+  { tenant, dialect, body, weigh }: ReadBody,
+  { ids, room, limit }: Pick<Asked, "room" | "limit"> & Pick<Referred, "ids">,
+): Promise<Whole> {
+  if (ids.length === 0 || dialect.references === undefined) return { body, bytes: 0 };
+  const { found, bytes } = await findItems(state, { tenant, ids, room, limit, weigh });
+  const { missing, ...whole } = dialect.references.resolve(body, found, areShared(state));
+  checkPieces(whole.body, Infinity, state.config.server.counts);
+  const vital = missing.find(({ isIdle }) => !isIdle);
+  if (vital !== undefined) throw unknownItem(vital.id);
+  return { ...whole, bytes, isLess: missing.length > 0 };
+}
+
+/** The same for items that are kept for a conversation: all of them must be there. */
+export async function bodyWithItems(state: State, request: ReadBody): Promise<Fields> {
+  const { dialect, body, text } = request;
+  const ids = leavesIds(state) ? none : idsIn(state, dialect, body);
+  const limit = state.config.server.body_limit;
+  const room = limit - utf8Length(text);
+  const whole = await withItems(state, request, { ids, room, limit });
+  if (whole.isLess === true) throw unknownItem(ids[0] ?? "");
+  return whole.body;
+}
+
+/** Answers in the background are made by the gateway, on every upstream: none is asked for that. */
+function backgroundTurn(state: State, { storage }: DoorDialect, recalled: Recalled): Recalled {
+  const { turn } = recalled;
+  const field = turn.traits.params.background;
+  if (turn.params.background !== true || field === undefined) return recalled;
+  if (state.store === noStore || storage?.isWanted(turn) !== true)
+    throw new Fault(
+      "request.invalid",
+      `\`${field}\` needs \`store\`: an answer that is not stored could never be had; leave out one of them, or turn the gateway's store on.`,
+      { param: field },
+    );
+  return {
+    ...recalled,
+    referring: undefined,
+    turn: {
+      ...turn,
+      params: { ...turn.params, background: undefined },
+      gatewayFields: { ...turn.gatewayFields, [field]: true },
+    },
+  };
+}
+
+/** Whether the answer to a turn is made while nobody waits for it. */
+export const isInBackground = ({ traits, gatewayFields }: Turn): boolean =>
+  gatewayFields?.[traits.params.background ?? ""] === true;
+
+const readTurn = ({ dialect, params, headers }: ReadBody, body: Fields): Turn =>
+  checkLengths(dialect.readRequest(body, params, headers));
+
+/** A request that is part of a thread, with all that was said before; undefined for others. */
+function threadOf(state: State, request: ReadBody): Recalled | Promise<Recalled> | undefined {
+  const { dialect, body } = request;
+  const { threads: form } = dialect;
+  if (form === undefined || leavesIds(state)) return undefined;
+  const asked = form.askedIn(body);
+  if (asked === undefined) return undefined;
+  const read = (part: ThreadRequest): Recalled | Promise<Recalled> =>
+    withReasoning(state, request, {
+      turn: readTurn(request, part.body),
+      added: { body },
+      thread: part.entry,
+      bytes: part.bytes,
+    });
+  const part = recallThread(state, { ...request, form }, asked);
+  return part instanceof Promise ? part.then(read) : read(part);
+}
+
+type Referred = { readonly ids: readonly string[]; readonly previous: string | undefined };
+
+/** Both are asked for at once: neither depends on the other. */
+async function recallAll(
+  state: State,
+  request: ReadBody,
+  { ids, previous }: Referred,
+): Promise<Recalled> {
+  const { tenant, dialect, text, conversationBytes = 0, weigh } = request;
+  const limit = state.config.server.body_limit;
+  const room = limit - utf8Length(text) - conversationBytes;
+  const [whole, chain] = await Promise.all([
+    withItems(state, request, { ids, room, limit }),
+    previous === undefined
+      ? undefined
+      : findChain(state, { tenant, dialect, id: previous, room, limit, weigh }),
+  ]);
+  const used = whole.bytes + (chain?.bytes ?? 0);
+  if (used > room) throw tooLarge(limit);
+  const added: Added = { body: whole.body, previous };
+  const read = readTurn(request, whole.body);
+  const own = whole.isLess === true ? withoutThoughts(read) : read;
+  const turn = chain === undefined ? own : continued(state, own, chain, dialect);
+  const referring = ids.length === 0 ? referringTurn(request, chain?.last) : undefined;
+  return withReasoning(state, request, { turn, added, referring, bytes: used });
+}
+
+const withoutThoughts = (turn: Turn): Turn => ({
+  ...turn,
+  repairs: [
+    ...(turn.repairs ?? []),
+    {
+      path: turn.traits.conversation,
+      action: "dropped",
+      reason: "reasoning that is only the id of an item is left out where no such item is kept",
+    },
+  ],
+});
+
+/** The request for the upstream that keeps the answer that it continues, if one does. */
+function referringTurn(
+  request: ReadBody,
+  last: ResponseHead | undefined,
+): ReferringTurn | undefined {
+  const origin = readOrigin(last?.origin);
+  if (origin === undefined) return undefined;
+  const { upstream, id: kept } = origin;
+  const turn = readTurn(request, request.body);
+  const field = turn.traits.params.previousResponse;
+  if (field === undefined || kept === turn.params.previousResponse) return { upstream, turn };
+  const params = { ...turn.params, previousResponse: kept };
+  return { upstream, turn: { ...turn, params, body: { ...turn.body, [field]: kept } } };
+}
+
+/** A turn with the conversation that it continues. */
+function continued(state: State, own: Turn, { items, last }: Chain, dialect: DoorDialect): Turn {
+  const path = own.traits.params.previousResponse ?? "";
+  const { counts } = state.config.server;
+  const turn = behindHistory(own, dialect, { items, path, fields: { [path]: last.id }, counts });
+  return { ...turn, params: { ...turn.params, previousResponse: undefined } };
+}
+
+/** What was said before a request. */
+export type History = {
+  readonly items: readonly unknown[];
+  /** The field of the request that stands for it. */
+  readonly path: string;
+  /** What the answer says of it. */
+  readonly fields: Fields;
+  /** How many items both may have together. */
+  readonly counts: CountLimits;
+};
+
+/** A turn with what was said before its own items; instructions stay in front. */
+export function behindHistory(
+  own: Turn,
+  { storage }: DoorDialect,
+  { items: earlier, path, fields, counts }: History,
+): Turn {
+  checkCount("items", earlier.length + own.items.length, counts, path);
+  const [first] = own.items;
+  const hasInstructions = first !== undefined && isInstructions(first);
+  const history = storage?.readItems(earlier) ?? [];
+  const items = hasInstructions
+    ? [first, ...history, ...own.items.slice(1)]
+    : [...history, ...own.items];
+  checkResults(history, own);
+  return checkLengths({
+    ...own,
+    items,
+    places: placesBehind(items, history.length),
+    historyPath: path,
+    gatewayFields: { ...own.gatewayFields, ...fields },
+  });
+}
+
+/** The whole conversation is known here: a result without its call is the client's mistake, as the API has it. */
+function checkResults(history: readonly Item[], own: Turn): void {
+  const calls = new Set<string>();
+  for (const item of history) if (item.type === "call") calls.add(item.id);
+  for (const [at, item] of own.items.entries()) {
+    if (item.type === "call") calls.add(item.id);
+    if (item.type !== "result" || calls.has(item.call)) continue;
+    const path = itemPath(own, at);
+    throw new Fault(
+      "request.invalid",
+      `\`${path}\` is the result of \`${shownId(item.call)}\`, and the conversation has no such call before it.`,
+      { param: path },
+    );
+  }
+}
+
+type Asked = {
+  readonly tenant: Tenant;
+  readonly room: number;
+  readonly limit: number;
+  readonly weigh: Weigh;
+};
+type FoundMap = ReadonlyMap<string, StoredItem>;
+type Items = { readonly found: FoundMap; readonly bytes: number };
+
+async function findItems(
+  { store, config }: State,
+  { tenant, ids, room, limit, weigh }: Asked & { readonly ids: readonly string[] },
+): Promise<Items> {
+  const result = await store.findItems(tenant, ids, limit, weigh);
+  if (result.type === "too-large") throw tooLarge(limit);
+  // One item may be referred to any number of times, and each time it is sent.
+  let [bytes, values] = [0, 0];
+  const sizes = new Map<string, { readonly bytes: number; readonly values: number }>();
+  for (const id of ids) {
+    const item = result.items.get(id);
+    if (item === undefined) continue;
+    const size = sizes.get(id) ?? { bytes: utf8Length(item.json), values: valuesIn(item.json) };
+    sizes.set(id, size);
+    bytes += size.bytes;
+    if (bytes > room) throw tooLarge(limit);
+    values += size.values;
+    checkCount("values", values, config.server.counts, "input");
+  }
+  return { found: result.items, bytes };
+}
+
+type Chain = {
+  readonly last: ResponseHead;
+  readonly items: readonly unknown[];
+  readonly bytes: number;
+};
+
+async function findChain(
+  state: State,
+  {
+    tenant,
+    dialect,
+    id,
+    room,
+    limit,
+    weigh,
+  }: Asked & Pick<ReadBody, "dialect"> & { readonly id: string },
+): Promise<Chain> {
+  const found = await state.store.loadChain(tenant, id, Math.max(0, room), weigh);
+  if (found.type === "too-large") throw tooLarge(limit);
+  if (found.type === "missing") throw unknownResponse(id);
+  const { texts, last, bytes } = found;
+  if (dialect.storage?.isOwn(last.json) !== true) throw unknownResponse(id);
+  return { last, items: await parseItems(state, texts, "previous_response_id"), bytes };
+}
+
+const tooLarge = (limit: number): Fault =>
+  new Fault(
+    "request.too_large",
+    `With the items that its references stand for, the request is larger than ${limit} bytes; refer to less, or raise \`server.body_limit\`.`,
+    { param: "input" },
+  );
+
+/** The same words whether it is unknown, has expired, was deleted or is somebody else's. */
+const unknownItem = (id: string): Fault =>
+  new Fault(
+    "item.not_found",
+    `Item with id '${shownId(id)}' not found; send the item itself in place of the reference.`,
+    { param: "input" },
+  );
+
+const unknownResponse = (id: string): Fault =>
+  new Fault(
+    "previous_response_not_found",
+    `Previous response with id '${shownId(id)}' not found; send the conversation itself in \`input\`.`,
+    { param: "previous_response_id" },
+  );
+
+const unknownOwner = (): undefined => undefined;
+
+/** Adds what is known of the reasoning in a conversation: what is missing of it, and who sealed it. */
+export function withReasoning(
+  state: State,
+  request: Pick<ReadBody, "tenant" | "weigh">,
+  recalled: Omit<Recalled, "sealOwner">,
+): Recalled | Promise<Recalled> {
+  const { tenant } = request;
+  const turn = withThoughts(state, request, recalled.turn);
+  return turn instanceof Promise
+    ? turn.then((whole) => withOwners(state, tenant, { ...recalled, turn: whole }))
+    : withOwners(state, tenant, recalled);
+}
+
+function withOwners(
+  { store }: State,
+  tenant: Tenant,
+  recalled: Omit<Recalled, "sealOwner">,
+): Recalled | Promise<Recalled> {
+  const seals = sealsIn(recalled.turn.items);
+  if (seals.length === 0) return { ...recalled, sealOwner: unknownOwner };
+  return store.findSealOwners(tenant, seals.map(sealKey)).then((owners) => ({
+    ...recalled,
+    sealOwner: (seal) => owners.get(sealKey(seal)),
+  }));
+}

@@ -1,0 +1,155 @@
+import type { AskedThread, ThreadForm } from "../../dialects/dialect.ts";
+import { parseExactly } from "../../dialects/shared/exact-json.ts";
+import { checkPieces } from "../../dialects/shared/request-counts.ts";
+import { noStore } from "../../history/none.ts";
+import type { ResponseHead, ResponseRecord, StoredItem, Weigh } from "../../history/store.ts";
+import { Fault } from "../../turn/fault.ts";
+import { isFields, jsonOf } from "../../turn/json.ts";
+import type { Tenant } from "../../turn/tenant.ts";
+import type { Fields } from "../../turn/turn.ts";
+import { parseItems } from "./parse-items.ts";
+import type { GatewayState } from "../state.ts";
+import type { TurnStage } from "../run/turn-stage.ts";
+import { utf8Length } from "../../turn/utf8-length.ts";
+
+/** What a request adds to the thread that it is part of, to be kept with its answer. */
+export type ThreadEntry = {
+  readonly form: ThreadForm;
+  /** The id of the answer that it continues. */
+  readonly previous?: string | undefined;
+  /** What the request adds, each item as JSON. */
+  readonly input: readonly string[];
+  readonly head: ThreadHead;
+};
+
+/** What is kept of a thread beside its items: with the first answer all of it, with others where that is. */
+type ThreadHead =
+  | { readonly type: "thread"; readonly fields: Fields }
+  | { readonly type: "thread"; readonly root: string };
+
+/** A request of a thread as one that brings its whole conversation. */
+export type ThreadRequest = {
+  readonly body: Fields;
+  readonly entry: ThreadEntry;
+  /** Bytes of what it continues. */
+  readonly bytes?: number | undefined;
+};
+
+type State = Pick<GatewayState, "store" | "config" | "steps">;
+
+type Asking = {
+  readonly tenant: Tenant;
+  readonly body: Fields;
+  /** The body as it came. */
+  readonly text: string;
+  readonly form: ThreadForm;
+  readonly weigh: Weigh;
+};
+
+/**
+ * Threads are kept here, also for upstreams that have them: what is sent then
+ * goes to any upstream of a chain, and calls are restored by the tools that the
+ * thread began with, which its later requests do not name.
+ */
+export function recallThread(
+  state: State,
+  asking: Asking,
+  asked: AskedThread,
+): ThreadRequest | Promise<ThreadRequest> {
+  if (asked.type === "continue") return continueThread(state, asking, asked.previous);
+  if (state.store === noStore) throw notKept();
+  const { body, form } = asking;
+  const head: ThreadHead = { type: "thread", fields: form.headOf(body) };
+  return { body: form.withoutThread(body), entry: { form, input: form.inputOf(body), head } };
+}
+
+async function continueThread(
+  state: State,
+  { tenant, body, form, text, weigh }: Asking,
+  previous: string,
+): Promise<ThreadRequest> {
+  const limit = state.config.server.body_limit;
+  const room = limit - utf8Length(text);
+  const found = await state.store.loadChain(tenant, previous, Math.max(0, room), weigh);
+  if (found.type === "too-large") throw tooLarge(limit);
+  const root =
+    found.type === "found" ? await rootOf(state, { tenant, weigh }, found.last) : undefined;
+  if (found.type === "found" && root !== undefined) {
+    const bytes = found.bytes + root.bytes;
+    if (bytes > room) throw tooLarge(limit);
+    const path = "thread.previous_message_id";
+    const items = await parseItems(state, found.texts, path, parseExactly);
+    const whole = form.wholeOf(body, { head: root.fields, items });
+    checkPieces(whole, Infinity, state.config.server.counts);
+    return {
+      body: whole,
+      entry: { form, previous, input: form.inputOf(body), head: { type: "thread", root: root.id } },
+      bytes,
+    };
+  }
+  throw unknown(previous);
+}
+
+type Root = { readonly id: string; readonly fields: Fields; readonly bytes: number };
+
+/** The answer that a thread began with; undefined where it is no thread that is continued. */
+async function rootOf(
+  { store }: State,
+  { tenant, weigh }: Pick<Asking, "tenant" | "weigh">,
+  last: ResponseHead,
+): Promise<Root | undefined> {
+  const head = headIn(last);
+  const first =
+    head !== undefined && "root" in head ? await store.findHead(tenant, head.root, weigh) : last;
+  const own = headIn(first);
+  if (first === undefined || own === undefined || "root" in own) return undefined;
+  return { id: first.id, fields: own.fields, bytes: utf8Length(first.json) };
+}
+
+function headIn(response: ResponseHead | undefined): ThreadHead | undefined {
+  const head = response === undefined ? undefined : jsonOf(response.json);
+  return isFields(head) && head.type === "thread" ? (head as ThreadHead) : undefined;
+}
+
+const unknown = (id: string): Fault =>
+  new Fault(
+    "thread.unknown",
+    `No thread is kept whose last answer is \`${id.slice(0, 100)}\`; send the whole conversation, as a new thread or without one.`,
+    { param: "thread.previous_message_id" },
+  );
+
+const notKept = (): Fault =>
+  new Fault(
+    "request.unsupported",
+    "This gateway keeps nothing (`store: off`), and so no threads; send the whole conversation.",
+    { param: "thread" },
+  );
+
+const tooLarge = (limit: number): Fault =>
+  new Fault(
+    "request.too_large",
+    `With the thread that it continues, the request is larger than ${limit} bytes; begin another thread, or raise \`server.body_limit\`.`,
+    { param: "thread" },
+  );
+
+/** Every answer of a thread has an id of ours: those of upstreams need not differ, and a thread is found by them. */
+export const withOwnId = (): TurnStage => ({
+  each(event, emit) {
+    if (event.type !== "turn-start") return emit(event);
+    const { id: _, ...start } = event;
+    emit(start);
+  },
+});
+
+/** What is kept of a turn of a thread; `text` is its whole answer. */
+export function threadRecord(
+  { form, previous, input, head }: ThreadEntry,
+  id: string,
+  text: string,
+): { readonly response: ResponseRecord; readonly items: readonly StoredItem[] } {
+  const items = input.map((json, at) => ({ id: `${id}:${at}`, json }));
+  return {
+    response: { previous, input: items, json: JSON.stringify(head) },
+    items: [{ id: `${id}:answer`, json: form.answerItem(text) }],
+  };
+}

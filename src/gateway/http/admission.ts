@@ -1,0 +1,99 @@
+import { Fault } from "../../turn/fault.ts";
+import { LOCAL_TENANT, type Tenant } from "../../turn/tenant.ts";
+import type { Exchange } from "./exchange.ts";
+import type { ServerKey } from "./keys.ts";
+
+type Sha256 = (text: string) => Uint8Array;
+
+/** A key that opens the gateway. Digests have one length, so comparing them tells nothing of the key. */
+type KnownKey = { readonly tenant: Tenant; readonly digest: Uint8Array };
+
+/** The keys that open a gateway, and what they are compared by. */
+export type Keyring = { readonly keys: readonly KnownKey[]; readonly sha256: Sha256 };
+
+/** The keys of a configuration with their tenants. A bare key names its tenant by its digest, never by itself. */
+export const keyring = (keys: readonly ServerKey[], sha256: Sha256): Keyring => ({
+  sha256,
+  keys: keys.map((entry) => {
+    if (typeof entry !== "string") return { tenant: entry.name, digest: sha256(entry.key) };
+    const digest = sha256(entry);
+    return { tenant: `key-${hex(digest.subarray(0, 6))}`, digest };
+  }),
+});
+
+export const hex = (bytes: Uint8Array): string =>
+  Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+
+/** Looks at every byte, wherever the first difference is. */
+function isSameDigest(a: Uint8Array, b: Uint8Array): boolean {
+  let difference = a.length ^ b.length;
+  for (let at = 0; at < a.length; at++) difference |= (a[at] ?? 0) ^ (b[at] ?? 0);
+  return difference === 0;
+}
+
+/** The last is what clients made for Azure send. */
+const keyHeaders = ["x-api-key", "api-key"];
+
+/**
+ * Finds the tenant of a request by its key: the one place that compares keys,
+ * and any of the headers will do. Without keys anybody on this machine may
+ * enter, but no page that was opened there and has turned its own name to this
+ * machine.
+ */
+export function authorize(
+  { headers, foreign }: Pick<Exchange, "headers" | "foreign">,
+  { keys, sha256 }: Keyring,
+): Tenant {
+  if (keys.length === 0 && foreign !== undefined) throw foreignName(foreign);
+  if (keys.length === 0) return LOCAL_TENANT;
+  const shown = [
+    bearer(headerOf(headers, "authorization")),
+    ...keyHeaders.map((name) => headerOf(headers, name)),
+  ].filter((key) => key !== undefined && key !== "");
+  if (shown.length === 0)
+    throw new Fault(
+      "auth.missing",
+      "This gateway needs a key: send `Authorization: Bearer KEY` or `x-api-key: KEY`.",
+    );
+  // Every shown key is compared with every known one: how long it takes depends on neither.
+  let tenant: Tenant | undefined;
+  for (const key of shown) {
+    const digest = sha256(key ?? "");
+    for (const known of keys) if (isSameDigest(digest, known.digest)) tenant ??= known.tenant;
+  }
+  if (tenant !== undefined) return tenant;
+  throw new Fault(
+    "auth.wrong",
+    "The key is none of this gateway's; send one of its `server.keys`, or PATCHBAY_API_KEY where that is set.",
+  );
+}
+
+const foreignName = (name: string): Fault =>
+  new Fault(
+    "auth.origin",
+    `This gateway has no keys, and \`${name.slice(0, 100)}\` is no name of this machine; set \`server.keys\`, name \`https://${name.slice(0, 100)}\` in \`server.origins\`, or ask for 127.0.0.1.`,
+  );
+
+export function headerOf(headers: Exchange["headers"], name: string): string | undefined {
+  const value = headers[name];
+  return typeof value === "string" ? value : value?.[0];
+}
+
+const bearer = (value: string | undefined): string | undefined =>
+  /^bearer\s+(.+)$/i.exec(value ?? "")?.[1]?.trim();
+
+/** A browser page can send anything else to a loopback port without asking; JSON it cannot. */
+export function requireJson(headers: Exchange["headers"]): void {
+  const type = headerOf(headers, "content-type") ?? "";
+  if (/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type)) return;
+  throw new Fault(
+    "request.content_type",
+    `The content type is ${type === "" ? "missing" : `\`${type.slice(0, 80)}\``}; send \`content-type: application/json\`.`,
+  );
+}
+
+/** The caller's id for the request, if it is one that can be shown in a header and a log. */
+export function requestIdOf(headers: Exchange["headers"]): string | undefined {
+  const id = headerOf(headers, "x-request-id");
+  return id !== undefined && /^[\x21-\x7e]{1,128}$/.test(id) ? id : undefined;
+}

@@ -1,0 +1,169 @@
+/** How requests enter a gateway: let in by their heads alone, and served once their bodies are there. */
+
+import type { DoorDialect } from "../../dialects/dialect.ts";
+import { errorText } from "../../dialects/errors/fault-body.ts";
+import type { Refusal } from "../../observe/happening.ts";
+import { Fault, type FaultCode } from "../../turn/fault.ts";
+import { LOCAL_TENANT, type Tenant } from "../../turn/tenant.ts";
+import { authorize } from "./admission.ts";
+import type { Exchange, Reply } from "./exchange.ts";
+import { doorAt, findRoute, requestIdFor, type RequestContext } from "./routes.ts";
+import { maybeRecorded } from "../run/recorder.ts";
+import type { GatewayState } from "../state.ts";
+import { toFault } from "./to-fault.ts";
+import { requestMemory } from "./turn-memory.ts";
+
+/** A request that was let in; its body may still be on its way. */
+export type Admitted = {
+  readonly exchange: Exchange;
+  readonly requestId: string;
+  readonly tenant: Tenant;
+  readonly found: ReturnType<typeof findRoute>;
+};
+
+export type Entry = {
+  /** Decides from its head alone whether a request is let in. One that is not has been answered. */
+  readonly admit: (exchange: Exchange) => Admitted | undefined;
+  /** Serves a request that was let in. Never throws. */
+  readonly serve: (admitted: Admitted, body: string) => void;
+  readonly refuse: (exchange: Exchange, error: unknown, requestId?: string) => void;
+};
+
+type EntryOptions = {
+  /** All that requests need, as it is now. */
+  readonly state: () => GatewayState;
+  readonly isStopping: () => boolean;
+};
+
+export function openEntry({ state, isStopping }: EntryOptions): Entry {
+  function refuse(exchange: Exchange, error: unknown, id = requestIdFor(state(), exchange)): void {
+    const { report, routes, clock } = state();
+    const fault = toFault(error, report, id);
+    report(refusalOf(fault, exchange, { id, at: clock.date() }));
+    const door = doorAt(routes, exchange.path);
+    sendFault(exchange.reply, fault, { requestId: id, door, date: clock.date() });
+  }
+
+  const checkStopping = ({ found: { route } }: Pick<Admitted, "found">): void => {
+    if (isStopping() && route.always !== true) throw closing();
+  };
+
+  return {
+    refuse,
+    admit(exchange) {
+      const at = state();
+      const requestId = requestIdFor(at, exchange);
+      try {
+        const found = findRoute(at.routes, exchange.method, exchange.path);
+        checkStopping({ found });
+        const tenant = found.route.open === true ? LOCAL_TENANT : authorize(exchange, at.keys);
+        return { exchange, requestId, tenant, found };
+      } catch (error) {
+        refuse(exchange, error, requestId);
+        return undefined;
+      }
+    },
+    serve(admitted, body) {
+      const { exchange: head, requestId, tenant, found } = admitted;
+      const at = state();
+      const whole = body === head.body ? head : { ...head, body };
+      const exchange =
+        at.recorder === undefined || found.route.door === undefined
+          ? whole
+          : maybeRecorded(at.recorder, { exchange: whole, requestId, tenant, config: at.config });
+      const refused = (error: unknown): void => refuse(exchange, error, requestId);
+      const started = at.clock.now();
+      const memory = at.memory.open(tenant);
+      try {
+        checkStopping(admitted);
+        const turnAway = turnerAway(exchange.reply, {
+          requestId,
+          door: found.route.door,
+          date: at.clock.date(),
+        });
+        const { counts } = at.config.server;
+        if (body !== "") memory.take(requestMemory(body, at.random, counts.values));
+        const context = {
+          ...found,
+          state: at,
+          exchange,
+          requestId,
+          tenant,
+          memory,
+          refuse: turnAway,
+        };
+        const serving = found.route.serve(context);
+        if (serving === undefined) return memory.release();
+        const leave = at.waiting.enter();
+        void serving.catch(refused).finally(() => {
+          leave();
+          memory.release();
+        });
+      } catch (error) {
+        memory.release();
+        refused(error);
+      } finally {
+        at.watch("request", requestId, at.clock.now() - started);
+      }
+    },
+  };
+}
+
+const refusalOf = (
+  fault: Fault,
+  { path }: Exchange,
+  { id, at }: { readonly id: string; readonly at: number },
+): Refusal => ({
+  type: "refusal",
+  at,
+  requestId: id,
+  route: path.slice(0, 200),
+  status: fault.status,
+  fault: fault.code,
+  param: fault.detail.param,
+});
+
+const closing = (): Fault =>
+  new Fault("gateway.stopping", "The gateway is shutting down; send the request to another.");
+
+/** Apart from the exchange: what lives as long as a turn must not keep its body in memory. */
+const turnerAway =
+  (reply: Reply, refused: Refused): RequestContext["refuse"] =>
+  (fault, headers) =>
+    sendFault(reply, fault, { ...refused, headers });
+
+type Refused = {
+  readonly requestId: string;
+  /** Whose client is told; none: that of the OpenAI API. */
+  readonly door?: DoorDialect | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Milliseconds since the epoch. */
+  readonly date: number;
+};
+
+/** What a client is told in headers of what it may send instead. */
+const remedies: { readonly [Code in FaultCode]?: Readonly<Record<string, string>> } = {
+  "request.websocket": { upgrade: "HTTP/1.1" },
+};
+
+function sendFault(reply: Reply, fault: Fault, { requestId, door, headers, date }: Refused): void {
+  const { retryAfter, allow, acceptEncoding, rateLimits } = fault.detail;
+  const { requestIdHeader = "x-request-id", writeError = errorText, rateLimitHeaders } = door ?? {};
+  const head = {
+    "x-request-id": requestId,
+    [requestIdHeader]: requestId,
+    ...headers,
+    "content-type": "application/json; charset=utf-8",
+    // The client libraries of the OpenAI API go by it, and else by the status alone.
+    "x-should-retry": String(fault.mayRetry),
+    // Some clients wait as long as it says and ask again, whatever else they are told.
+    ...(retryAfter !== undefined && fault.mayRetry && { "retry-after": retryAfter }),
+    ...(rateLimits !== undefined && rateLimitHeaders?.(rateLimits, date)),
+    ...(allow !== undefined && { allow }),
+    ...(acceptEncoding !== undefined && { "accept-encoding": acceptEncoding }),
+    ...remedies[fault.code],
+  };
+  if (reply.refuse !== undefined) return reply.refuse(fault, head);
+  reply.head(fault.status, head);
+  reply.end(writeError(fault, requestId));
+}

@@ -1,0 +1,173 @@
+import type { SharedLimits } from "../../../history/store.ts";
+import type { Clock } from "../../../turn/clock.ts";
+import { Fault, type FaultCode } from "../../../turn/fault.ts";
+import type { RateLimits } from "../../../turn/rate-limit.ts";
+import type { Tenant } from "../../../turn/tenant.ts";
+import { Bucket } from "./bucket.ts";
+import type { Limits, LimitsConfig } from "./settings.ts";
+
+/** A turn that was let in. */
+export type TurnPermit = {
+  /** What its tenant has left. */
+  view(): RateLimits;
+  /** How many tokens the turn has used so far is read from `used`. */
+  follow(used: () => number): void;
+  /** The turn is over; so many tokens were used. */
+  leave(tokens: number): void;
+};
+
+/** A turn under way, and the tokens that were taken from the quota for it. */
+type RunningTurn = { paid: number; used: () => number };
+
+type Usage = {
+  readonly turns: Set<RunningTurn>;
+  bytes: number;
+  readonly requests: Bucket | undefined;
+  readonly tokens: Bucket | undefined;
+  readonly limits: Limits;
+};
+
+export type TenantLimitsOptions = {
+  readonly config: LimitsConfig;
+  readonly clock: Clock;
+  /** Where replicas keep their counts together. */
+  readonly shared?: SharedLimits | undefined;
+};
+
+/** How often replicas tell each other what they have let in. */
+const SHARE_MS = 1000;
+
+/** Holds every tenant to its limits. Costs nothing where there are none. */
+export class TenantLimits {
+  readonly #options: TenantLimitsOptions;
+  readonly #tenants = new Map<Tenant, Usage>();
+  #isSharing = false;
+
+  constructor(options: TenantLimitsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Lets a turn in; undefined where nothing is limited. Throws a Fault where it may not enter now.
+   * `input`: an estimate of the tokens that it sends, which it pays at once. What the
+   * model says is paid while it is said, as far as anyone else of the tenant asks.
+   */
+  enter(tenant: Tenant, bytes: number, input: () => number): TurnPermit | undefined {
+    const limits = this.#limitsOf(tenant);
+    if (Object.values(limits).every((limit) => limit === undefined)) return undefined;
+    const usage = this.#usageOf(tenant, limits);
+    this.#check(usage, bytes);
+    const { clock } = this.#options;
+    const turn: RunningTurn = { paid: usage.tokens === undefined ? 0 : input(), used: () => 0 };
+    usage.turns.add(turn);
+    usage.bytes += bytes;
+    usage.requests?.spend(1, clock.now());
+    usage.tokens?.spend(turn.paid, clock.now());
+    this.#shareLater();
+    return {
+      view: () => this.#view(usage),
+      follow: (used) => void (turn.used = used),
+      leave: (tokens) => {
+        if (!usage.turns.delete(turn)) return;
+        usage.bytes -= bytes;
+        // An estimate that was too high is given back.
+        usage.tokens?.spend(tokens - turn.paid, clock.now());
+        this.#shareLater();
+      },
+    };
+  }
+
+  #limitsOf(tenant: Tenant): Limits {
+    const { config } = this.#options;
+    return Object.hasOwn(config.tenants, tenant)
+      ? (config.tenants[tenant] ?? config.default)
+      : config.default;
+  }
+
+  #usageOf(tenant: Tenant, limits: Limits): Usage {
+    const known = this.#tenants.get(tenant);
+    if (known !== undefined) return known;
+    const now = this.#options.clock.now();
+    const bucket = (perMinute: number | undefined): Bucket | undefined =>
+      perMinute === undefined ? undefined : new Bucket(perMinute, now);
+    const usage: Usage = {
+      turns: new Set(),
+      bytes: 0,
+      requests: bucket(limits.requests_per_minute),
+      tokens: bucket(limits.tokens_per_minute),
+      limits,
+    };
+    this.#tenants.set(tenant, usage);
+    return usage;
+  }
+
+  #check(usage: Usage, bytes: number): void {
+    const { requests, tokens, limits } = usage;
+    const now = this.#options.clock.now();
+    const refuse = (code: FaultCode, what: string, waitMs: number): Fault =>
+      new Fault(code, `This key has used up ${what}; send the request again in a moment.`, {
+        retryAfter: String(Math.max(1, Math.ceil(waitMs / 1000))),
+        rateLimits: this.#view(usage),
+      });
+    if (usage.turns.size >= (limits.concurrent_turns ?? Infinity))
+      throw refuse("limit.turns", `its ${limits.concurrent_turns} turns at once`, 1000);
+    if (usage.bytes + bytes > (limits.bytes_in_flight ?? Infinity))
+      throw refuse("limit.bytes", `its ${limits.bytes_in_flight} bytes in flight`, 1000);
+    const forRequest = requests?.waitFor(1, now) ?? 0;
+    if (forRequest > 0)
+      throw refuse("limit.requests", `its ${requests?.perMinute} requests a minute`, forRequest);
+    this.#settle(usage);
+    const forToken = tokens?.waitFor(1, now) ?? 0;
+    if (forToken > 0)
+      throw refuse("limit.tokens", `its ${tokens?.perMinute} tokens a minute`, forToken);
+  }
+
+  #view(usage: Usage): RateLimits {
+    const now = this.#options.clock.now();
+    this.#settle(usage);
+    return { requests: usage.requests?.view(now), tokens: usage.tokens?.view(now) };
+  }
+
+  /** Takes what the turns under way have used since they paid last. */
+  #settle({ turns, tokens }: Usage): void {
+    if (tokens === undefined) return;
+    for (const turn of turns) {
+      const more = turn.used() - turn.paid;
+      if (more <= 0) continue;
+      turn.paid += more;
+      tokens.spend(more, this.#options.clock.now());
+    }
+  }
+
+  /** A replica that lets nothing in learns nothing, and needs to know nothing. */
+  #shareLater(): void {
+    const { clock, shared } = this.#options;
+    if (shared === undefined || this.#isSharing) return;
+    this.#isSharing = true;
+    clock.at(clock.now() + SHARE_MS, () => void this.#share(shared), "background");
+  }
+
+  async #share(shared: SharedLimits): Promise<void> {
+    const { clock } = this.#options;
+    for (const usage of this.#tenants.values()) this.#settle(usage);
+    const spent = [...this.#tenants].flatMap(([tenant, { requests, tokens }]) =>
+      Object.entries({ requests, tokens }).flatMap(([kind, bucket]) =>
+        bucket === undefined
+          ? []
+          : [{ tenant, kind, bucket, perMinute: bucket.perMinute, amount: bucket.takeUnshared() }],
+      ),
+    );
+    try {
+      const levels = await shared.spend(
+        spent.map(({ tenant, kind, perMinute, amount }) => ({ tenant, kind, perMinute, amount })),
+      );
+      for (const [at, { bucket }] of spent.entries())
+        bucket.setShared(levels[at] ?? bucket.perMinute, clock.now());
+    } catch {
+      // The store reports its own trouble; until it is back each replica goes by its own count.
+      for (const { bucket, amount } of spent) bucket.keepUnshared(amount);
+    } finally {
+      this.#isSharing = false;
+    }
+  }
+}

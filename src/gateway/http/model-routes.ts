@@ -1,0 +1,72 @@
+/** The routes that list models. */
+
+import { Fault } from "../../turn/fault.ts";
+import type { Fields } from "../../turn/turn.ts";
+import { listModels, type ListedModel } from "./models.ts";
+import type { RequestContext } from "./routes.ts";
+import { sendJson } from "./send-json.ts";
+
+export async function serveModels(context: RequestContext): Promise<void> {
+  const { config, upstreams, clock } = context.state;
+  const models = await listModels(config, upstreams, clock);
+  sendJson(context, 200, modelPage(models, context.exchange.query));
+}
+
+export async function serveModel(context: RequestContext): Promise<void> {
+  const { config, upstreams, clock } = context.state;
+  const id = decoded(context.rest);
+  const models = await listModels(config, upstreams, clock);
+  const model = models.find((known) => known.id === id);
+  if (model === undefined)
+    throw new Fault(
+      "model.unknown",
+      `There is no model \`${id.slice(0, 200)}\` here; GET /v1/models lists them.`,
+      {
+        param: "model",
+      },
+    );
+  sendJson(context, 200, modelBody(model));
+}
+
+/** Each model in the words of both families of clients: one list serves all. */
+const modelBody = ({ id, owner }: ListedModel): Fields => ({
+  id,
+  object: "model",
+  created: 0,
+  owned_by: owner,
+  type: "model",
+  display_name: id,
+  created_at: "1970-01-01T00:00:00Z",
+});
+
+/** A page of the list, as large as asked for; all of it where nothing is. */
+function modelPage(models: readonly ListedModel[], query: string): Fields {
+  const asked = new URLSearchParams(query);
+  const limit = Number(asked.get("limit") ?? Infinity);
+  if (!(limit >= 1)) throw invalidLimit();
+  const [after, before] = [asked.get("after_id"), asked.get("before_id")];
+  const start = after === null ? 0 : models.findIndex(({ id }) => id === after) + 1;
+  const end = before === null ? models.length : models.findIndex(({ id }) => id === before);
+  const part = models.slice(start, Math.max(start, end));
+  // Whoever asks for what comes before something wants the nearest.
+  const page = before === null ? part.slice(0, limit) : part.slice(-limit);
+  return {
+    object: "list",
+    data: page.map(modelBody),
+    has_more: page.length < part.length,
+    first_id: page[0]?.id ?? null,
+    last_id: page.at(-1)?.id ?? null,
+  };
+}
+
+const invalidLimit = (): Fault =>
+  new Fault("request.invalid", "`limit` must be a number of at least 1.", { param: "limit" });
+
+/** What the rest of a path says. */
+export function decoded(rest: string): string {
+  try {
+    return decodeURIComponent(rest);
+  } catch (error) {
+    throw new Fault("request.route", "The path is malformed; check its escapes.", {}, error);
+  }
+}

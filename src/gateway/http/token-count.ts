@@ -1,0 +1,41 @@
+import type { DoorDialect, TokenCountForm } from "../../dialects/dialect.ts";
+import { Fault } from "../../turn/fault.ts";
+import { inputTokens } from "../../upstreams/tokens.ts";
+import type { Recalled } from "../history/recall.ts";
+import { prepareRound } from "../run/round.ts";
+import type { RequestContext } from "./routes.ts";
+import { selectChain } from "../run/select.ts";
+import { sendJson } from "./send-json.ts";
+
+/** A count, and whether the upstream made it. */
+type Count = { readonly tokens: number; readonly by: "upstream" | "estimate" };
+
+/** Says how many tokens a request has: by the upstream where that can count, else by an estimate. */
+export async function serveTokenCount(
+  context: RequestContext,
+  request: Recalled,
+  { door, form }: { readonly door: DoorDialect; readonly form: TokenCountForm },
+): Promise<void> {
+  const { requestId } = context;
+  const { tokens, by } = await count(context, request);
+  const { requestIdHeader = "x-request-id" } = door;
+  const headers = { "x-patchbay-token-count": by, [requestIdHeader]: requestId };
+  sendJson(context, 200, form.body(tokens), headers);
+}
+
+async function count(
+  { state, tenant, exchange: { reply } }: RequestContext,
+  { turn, sealOwner }: Recalled,
+): Promise<Count> {
+  // A model that nobody has is refused here as it would be with the request itself.
+  const [link] = selectChain(turn.model, state.config, state.upstreams);
+  try {
+    const { prepared } = prepareRound(turn, link, { strict: false, rules: state.rules, sealOwner });
+    const counting = prepared.count?.({ tenant, onLeave: (end) => reply.onLeave(end) });
+    if (counting !== undefined) return { tokens: await counting, by: "upstream" };
+  } catch (error) {
+    // Nobody is worse off with an estimate than without a count.
+    if (!(error instanceof Fault)) throw error;
+  }
+  return { tokens: inputTokens(turn), by: "estimate" };
+}

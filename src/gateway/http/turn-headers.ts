@@ -1,0 +1,80 @@
+/** What the headers of a request ask of its turn, and what those of the answer say of it. */
+
+import type { DoorDialect } from "../../dialects/dialect.ts";
+import { summary } from "../../tools/plan/plan.ts";
+import { Fault } from "../../turn/fault.ts";
+import type { CallRules } from "../../turn/rules.ts";
+import type { Turn } from "../../turn/turn.ts";
+import { headerOf } from "./admission.ts";
+import { DISCLOSURE_HEADER, disclosureFor, type DisclosureSettings } from "../fold/settings.ts";
+import type { Exchange } from "./exchange.ts";
+import type { Round } from "../run/round.ts";
+import { outputModes } from "../run/rules.ts";
+import type { GatewayState } from "../state.ts";
+
+type RequestContext = { readonly state: GatewayState; readonly exchange: Exchange };
+
+export const disclosureSettings = (
+  { state, exchange }: RequestContext,
+  { model }: Turn,
+): DisclosureSettings =>
+  disclosureFor(
+    state.config.tools.disclosure,
+    model,
+    headerOf(exchange.headers, DISCLOSURE_HEADER),
+  );
+
+export function isStrict({ state, exchange }: RequestContext): boolean {
+  const param = "x-patchbay-strict";
+  const value = headerOf(exchange.headers, param) ?? "";
+  if (value === "") return state.config.tools.strict;
+  if (/^(?:true|1|yes|on)$/i.test(value)) return true;
+  if (/^(?:false|0|no|off)$/i.test(value)) return state.config.tools.strict;
+  throw new Fault("request.invalid", `\`${param}\` must be \`true\` or \`false\`.`, { param });
+}
+
+/** The gateway's rules for calls; how they are shown may be chosen for one request. */
+export function rulesFor({ state, exchange }: RequestContext): CallRules {
+  const param = "x-proxy-output-mode";
+  const value = headerOf(exchange.headers, param) ?? "";
+  if (value === "") return state.rules;
+  const output = outputModes.get(value.trim().toLowerCase());
+  if (output !== undefined) return { ...state.rules, output };
+  const message = `\`${param}\` must be \`openai-json\` or \`obsidian-xml\`.`;
+  throw new Fault("request.invalid", message, { param });
+}
+
+type TurnHead = {
+  readonly requestId: string;
+  readonly door: DoorDialect;
+  readonly rules: CallRules;
+};
+
+export function turnHeaders(
+  { requestId, door: { requestIdHeader = "x-request-id" }, rules }: TurnHead,
+  round: Round | undefined,
+): Record<string, string> {
+  const { stopMode, output } = rules;
+  const headers: Record<string, string> = {
+    "x-request-id": requestId,
+    [requestIdHeader]: requestId,
+    "x-codex-stop-after-tools-mode": stopMode,
+  };
+  if (output !== undefined) headers["x-proxy-output-mode"] = output;
+  if (round === undefined) return headers;
+  const { link, plan } = round;
+  headers["x-patchbay-upstream"] = headerText(link.name);
+  if (plan.verdicts.length > 0) headers["x-patchbay-plan"] = summary(plan);
+  return headers;
+}
+
+/** A model's name may be the client's own words; a header takes only some characters, and not many. */
+const headerText = (text: string): string =>
+  PLAIN_TEXT.test(text)
+    ? text
+    : text
+        .slice(0, 256)
+        .toWellFormed()
+        .replaceAll(/[^\x20-\x7e]+/g, encodeURIComponent);
+
+const PLAIN_TEXT = /^[\x20-\x7e]{0,256}$/;

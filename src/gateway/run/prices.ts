@@ -1,0 +1,58 @@
+/** What tokens cost, as a configuration says: nothing is known of prices that nobody wrote down. */
+
+import { z } from "zod";
+import type { Usage } from "../../turn/event.ts";
+import { ownOf } from "../../turn/json.ts";
+
+const amount = z.number().nonnegative();
+
+/** In one currency, for a million tokens. */
+const priceSchema = z.strictObject({
+  input: amount,
+  /** Of the input: read from a cache, and written to one. As other input where it is left out. */
+  cached: amount.optional(),
+  cache_write: amount.optional(),
+  output: amount,
+  /** When it was looked up; shown with what it comes to. */
+  date: z.string().max(40).optional(),
+});
+
+export type Price = Readonly<z.output<typeof priceSchema>>;
+export type Prices = Readonly<Record<string, Price>>;
+
+export const pricesSchema = z.record(z.string(), priceSchema).default({});
+
+/** The price of the place that answered or, where none is known, of the name that was asked for. */
+export const priceOf = (prices: Prices, upstream: string, model: string): Price | undefined =>
+  ownOf(prices, upstream) ?? ownOf(prices, model);
+
+type Priced = {
+  readonly upstream: string;
+  readonly model: string;
+  readonly usage?: Usage | undefined;
+};
+
+/** What a turn cost, and the name under which its price is configured; none without a price or a count. */
+export function spendOf(
+  prices: Prices,
+  { upstream, model, usage }: Priced,
+): { readonly name: string; readonly cost: number } | undefined {
+  const price = priceOf(prices, upstream, model);
+  if (price === undefined || usage === undefined) return undefined;
+  const name = Object.hasOwn(prices, upstream) ? upstream : model;
+  return { name, cost: costOf(usage, price) };
+}
+
+const MILLION = 1_000_000;
+
+/** What a turn cost. Cached tokens are part of the input, and counted once. */
+export function costOf(usage: Usage, price: Price): number {
+  const { input, output, cached = 0, cacheWrite = 0 } = usage;
+  const fresh = Math.max(0, input - cached - cacheWrite);
+  const sum =
+    fresh * price.input +
+    cached * (price.cached ?? price.input) +
+    cacheWrite * (price.cache_write ?? price.input) +
+    output * price.output;
+  return sum / MILLION;
+}

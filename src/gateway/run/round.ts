@@ -1,0 +1,155 @@
+import { takesParams } from "../../dialects/shared/params.ts";
+import { planTools, type Plan } from "../../tools/plan/plan.ts";
+import { sourceOf } from "../../stream/flow.ts";
+import type { TurnEvent } from "../../turn/event.ts";
+import type { UpstreamName } from "../../turn/names.ts";
+import { isLossy, type Decision } from "../../turn/decision.ts";
+import { Fault } from "../../turn/fault.ts";
+import type { Profile } from "../../turn/profile.ts";
+import type { CallRules } from "../../turn/rules.ts";
+import type { Turn } from "../../turn/turn.ts";
+import { modelProfile } from "../../profiles/models.ts";
+import type { Prepared } from "../../upstreams/upstream.ts";
+import { keepsAnswers } from "../history/origin.ts";
+import type { ReferringTurn } from "../history/recall.ts";
+import { mayShape } from "./rules.ts";
+import { type Link } from "./select.ts";
+import type { TurnStage } from "./turn-stage.ts";
+
+/** One call to one upstream, made ready: a turn has one or more. */
+export type Round = {
+  readonly link: Link;
+  /** What the upstream can do with the link's model. */
+  readonly profile: Profile;
+  readonly plan: Plan;
+  readonly prepared: Prepared;
+  /** Whether the gateway's rules for calls may change the answer. */
+  readonly shaped: boolean;
+  /** Same dialect on both sides and nothing to change: the upstream's frames go through untouched. */
+  readonly straight: boolean;
+  /** Whether calls are looked for in the text of the answer. */
+  readonly readsText: boolean;
+  readonly decisions: readonly Decision[];
+  /** Whether it was sent references to what its upstream keeps. */
+  readonly refers: boolean;
+};
+
+/** Plans a turn for an upstream and writes its request. Nobody is called. `first`: the first link of its chain. */
+export function planRound(
+  whole: Turn,
+  link: Link,
+  { rules, sealOwner, stage, referring }: Omit<Asked, "strict">,
+  first = link,
+): Round {
+  const profile = modelProfile(link.upstream.profile, link.model);
+  const isKept = referring?.upstream === link.upstream.name && keepsAnswers(profile, whole.dialect);
+  const own = isKept ? referring.turn : whole;
+  const asked = stage?.ask?.(profile, own) ?? own;
+  const turn = rules.parallel === true ? asked : oneCallAtOnce(asked, rules, profile);
+  // Most likely the same upstream has answered before where nobody remembers it.
+  const canDecrypt = (seal: string): boolean =>
+    (sealOwner?.(seal) ?? first.upstream.name) === link.upstream.name;
+  const planned = planTools(turn, profile, { origin: link.name, canDecrypt });
+  const amended = stage?.amend?.(planned) ?? planned;
+  const plan = withholdsCalls(rules, asked) ? amended : allowingParallel(amended);
+  // The request may be forwarded as it is also where the answer is not, unless part of it was met here.
+  const alike =
+    asked === own &&
+    own.gatewayFields === undefined &&
+    plan.identical &&
+    profile.dialect === turn.dialect &&
+    takesParams(turn, profile);
+  const hasTools = plan.verdicts.length > 0;
+  // Who wants no calls wants to read what the model writes about them.
+  const readsText = hasTools && turn.toolChoice?.type !== "none" && readsCalls(rules, profile);
+  // A model may also call what nobody declared.
+  const shaped = readsText || mayShape(rules, turn);
+  const sent = shaped && mustStream(rules) ? { ...plan.turn, stream: true } : plan.turn;
+  const prepared = link.upstream.prepare(sent, { model: link.model, profile, straight: alike });
+  const decisions =
+    prepared.decisions.length === 0 ? plan.decisions : [...plan.decisions, ...prepared.decisions];
+  const straight = alike && link.upstream.emitsFrames === true && !shaped && stage === undefined;
+  return { link, profile, plan, prepared, shaped, straight, readsText, decisions, refers: isKept };
+}
+
+/** The same, unless strictness is on and anything would be lost. */
+export function prepareRound(whole: Turn, link: Link, asked: Asked, first = link): Round {
+  const round = planRound(whole, link, asked, first);
+  if (asked.strict) requireWhole(round);
+  return round;
+}
+
+/** Throws where anything of the request would not arrive. */
+export function requireWhole({ decisions }: Pick<Round, "decisions">): void {
+  if (decisions.some(isLossy)) throw lossy(decisions.filter(isLossy));
+}
+
+/** The same round with an upstream that is not asked and says nothing. */
+export const withoutAnswer = (round: Round): Round => ({
+  ...round,
+  straight: false,
+  prepared: { ...round.prepared, open: () => sourceOf(nothing) },
+});
+
+const nothing: readonly TurnEvent<UpstreamName>[] = [
+  { type: "turn-start" },
+  { type: "usage", usage: { input: 0, output: 0, total: 0 } },
+  { type: "turn-end", choice: 0, stop: "end" },
+];
+
+/** What the gateway and the client ask of any upstream. */
+export type Asked = {
+  readonly strict: boolean;
+  readonly rules: CallRules;
+  /** The upstream that sealed reasoning of an earlier answer, if that is known. */
+  readonly sealOwner?: ((seal: string) => string | undefined) | undefined;
+  /** The turn for the upstream that keeps what it refers to. */
+  readonly referring?: ReferringTurn | undefined;
+  /** The turn's own stage, which may ask the upstream something else. */
+  readonly stage?: TurnStage | undefined;
+};
+
+/** Whoever asks for calls to be shown as text has a model that may write them so. */
+const readsCalls = ({ textCalls, output }: CallRules, profile: Profile): boolean =>
+  textCalls ?? (profile.tools.written === true || output === "obsidian-xml");
+
+/**
+ * A whole body cannot be stopped within, and one of the chat dialect does not
+ * say whether text stood before or behind a call: then the upstream is asked
+ * for a stream, also where the client is not given one.
+ */
+const mustStream = ({ stopAfter, suppressTail, output }: CallRules): boolean =>
+  stopAfter || suppressTail || output === "obsidian-xml";
+
+/** The gateway has the last word on how many calls a model is asked for at once. */
+function oneCallAtOnce(turn: Turn, { parallel }: CallRules, profile: Profile): Turn {
+  if (turn.params.parallelCalls === false || turn.tools.length === 0) return turn;
+  if (parallel === "unrequested" && profile.params.parallelCalls === null) return turn;
+  const what = parallel === false ? "allows one call at a time" : "asks for one call at a time";
+  const reason = `this gateway ${what} (\`tools.parallel: ${parallel}\`)`;
+  return {
+    ...turn,
+    params: { ...turn.params, parallelCalls: false },
+    repairs: [...(turn.repairs ?? []), { path: "parallel_tool_calls", action: "reshaped", reason }],
+  };
+}
+
+/** Whether calls beyond the first are withheld if the plan says that one was asked for. */
+const withholdsCalls = ({ parallel }: CallRules, asked: Turn): boolean =>
+  parallel !== "unrequested" || asked.params.parallelCalls === false;
+
+const allowingParallel = (plan: Plan): Plan => ({
+  ...plan,
+  limits: { ...plan.limits, parallel: true },
+});
+
+function lossy(losses: readonly Decision[]): Fault {
+  const list = losses
+    .map(({ path, action, reason }) => `\`${path}\` ${action}: ${reason}`)
+    .join("; ");
+  return new Fault(
+    "plan.lossy",
+    `Strictness is on and the request would not arrive whole: ${list}. Leave these out, choose another model, or turn strictness off.`,
+    { param: losses[0]?.path },
+  );
+}

@@ -1,0 +1,44 @@
+import type { CallRules, OutputMode } from "../../turn/rules.ts";
+import type { Turn } from "../../turn/turn.ts";
+import type { Config } from "../config.ts";
+
+/** All the names that an output mode goes by. */
+export const outputModes: ReadonlyMap<string, OutputMode> = new Map([
+  ["openai-json", "openai-json"],
+  ["openai_json", "openai-json"],
+  ["openai", "openai-json"],
+  ["obsidian-xml", "obsidian-xml"],
+  ["obsidian_xml", "obsidian-xml"],
+  ["obsidian", "obsidian-xml"],
+]);
+
+/** What a configuration asks of calls. Stopping after the first asks for stopping at all. */
+export const callRules = ({ tools }: Config): CallRules => ({
+  output: tools.output,
+  delimiter: tools.block_delimiter,
+  textCalls: tools.text_calls,
+  parallel: tools.parallel,
+  dedup: tools.block_dedup,
+  max: tools.block_max,
+  stopAfter: tools.stop_after || tools.stop_after_mode === "first",
+  stopMode: tools.stop_after_mode,
+  graceMs: tools.stop_after_grace_ms,
+  suppressTail: tools.suppress_tail,
+});
+
+/**
+ * Whether calls are shown without the text beside them. A stream has shown its
+ * text before it knows of calls, and where the two are items of their own each
+ * is shown for itself.
+ */
+export const leavesOutText = ({ output }: CallRules, { stream, traits }: Turn): boolean =>
+  output === "openai-json" && !stream && traits.callsInMessage;
+
+/** Whether any rule may change the answer to a turn. */
+export const mayShape = (rules: CallRules, turn: Turn): boolean =>
+  rules.dedup ||
+  rules.max > 0 ||
+  rules.stopAfter ||
+  rules.suppressTail ||
+  rules.output === "obsidian-xml" ||
+  leavesOutText(rules, turn);

@@ -1,0 +1,107 @@
+import type { AgentName } from "../../observe/agent.ts";
+import type { TurnStep } from "../../observe/happening.ts";
+import type { Clock } from "../../turn/clock.ts";
+import type { Tenant } from "../../turn/tenant.ts";
+import type { DialectName } from "../../turn/turn.ts";
+
+/** What can be said of a turn under way. It holds no content. */
+export type RunningTurnView = {
+  readonly requestId: string;
+  readonly tenant: Tenant;
+  readonly door: DialectName;
+  readonly model: string;
+  /** `upstream/model`, as asked for there. */
+  readonly upstream: string;
+  readonly stream: boolean;
+  /** How many times an upstream was asked so far. */
+  readonly rounds: number;
+  /** In milliseconds since the epoch. */
+  readonly startedAt: number;
+  readonly agent?: AgentName | undefined;
+  readonly run?: string | undefined;
+  readonly step: TurnStep;
+  /** What became of its tools; empty before it is planned. */
+  readonly plan: string;
+  /** How long it has run. */
+  readonly ms: number;
+  /** Calls that have begun. */
+  readonly calls: number;
+  readonly attempts: number;
+  readonly firstEventMs?: number | undefined;
+};
+
+/** A turn under way. */
+export type RunningTurn = {
+  /** None for a request that still waits to become a turn. */
+  view?(): RunningTurnView;
+  /** Ends it honestly: the client is told that the gateway stops. */
+  halt(): void;
+  /** Called at even times while it runs. */
+  tick?(): void;
+  /** Its place in the list. */
+  place: number;
+};
+
+/**
+ * The turns under way. An array and not a Set: a Set that gains and loses a
+ * member with every request leaves behind tables that keep each other, and all
+ * their members, from the young generation's collector.
+ */
+export class RunningTurns {
+  readonly #turns: RunningTurn[] = [];
+  readonly #clock: Clock | undefined;
+  #tickMs = 0;
+  #isTimed = false;
+
+  /** Turns are ticked only if there is a clock. */
+  constructor(clock?: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Sets how often turns are ticked; 0: never. */
+  tickEvery(ms: number): void {
+    this.#tickMs = ms;
+  }
+
+  get size(): number {
+    return this.#turns.length;
+  }
+
+  add(turn: RunningTurn): void {
+    turn.place = this.#turns.push(turn) - 1;
+    if (!this.#isTimed) this.#time();
+  }
+
+  /** One timer for all turns: one for each, set again with every word, would cost more than the words. */
+  #time(): void {
+    if (this.#clock === undefined || this.#tickMs === 0) return;
+    this.#isTimed = true;
+    this.#clock.at(this.#clock.now() + this.#tickMs, () => this.#tick(), "background");
+  }
+
+  #tick(): void {
+    this.#isTimed = false;
+    for (const turn of this.#turns.slice()) turn.tick?.();
+    if (this.#turns.length > 0) this.#time();
+  }
+
+  /** False if it was not there any more. */
+  remove(turn: RunningTurn): boolean {
+    if (this.#turns[turn.place] !== turn) return false;
+    const last = this.#turns.pop();
+    if (last !== undefined && last !== turn) {
+      this.#turns[turn.place] = last;
+      last.place = turn.place;
+    }
+    return true;
+  }
+
+  list(): readonly RunningTurnView[] {
+    return this.#turns.flatMap((turn) => turn.view?.() ?? []);
+  }
+
+  haltAll(): void {
+    // A turn leaves the list when it is halted.
+    for (const turn of this.#turns.slice()) turn.halt();
+  }
+}

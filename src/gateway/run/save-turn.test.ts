@@ -1,0 +1,34 @@
+import { expect, it } from "vitest";
+import { stillClock } from "../../../test/support/still-clock.ts";
+import { turnDone } from "../../../test/support/turn-done.ts";
+import { MemoryStore } from "../../history/memory.ts";
+import type { Store } from "../../history/store.ts";
+import type { Happening } from "../../observe/happening.ts";
+import { parseConfig } from "../config.ts";
+import { saveTurn } from "./save-turn.ts";
+
+const memory = new MemoryStore(stillClock());
+const broken = (saveTurnOf: Store["saveTurn"]): Store =>
+  Object.assign(Object.create(memory) as Store, { saveTurn: saveTurnOf });
+
+it.each([
+  ["refuses", () => Promise.reject(new RangeError("disk full of secrets"))],
+  [
+    "throws",
+    (): Promise<void> => {
+      throw new RangeError("disk full of secrets");
+    },
+  ],
+])("reports a write that the store %s, and says nothing of its words", async (_, write) => {
+  const happenings: Happening[] = [];
+  const report = (happening: Happening): void => void happenings.push(happening);
+  const stored = await saveTurn(
+    { store: broken(write), config: parseConfig({}), report },
+    "ann",
+    turnDone({}),
+    undefined,
+  );
+  expect(stored).toBe(false);
+  expect(happenings).toMatchObject([{ type: "trouble", error: "RangeError" }]);
+  expect(JSON.stringify(happenings)).not.toContain("secrets");
+});

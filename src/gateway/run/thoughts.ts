@@ -1,0 +1,300 @@
+/** Puts the reasoning before calls back for clients that do not give it back. */
+
+import { modelProfile } from "../../profiles/models.ts";
+import { noStore } from "../../history/none.ts";
+import type { StoredItem, Weigh } from "../../history/store.ts";
+import type { Stage } from "../../stream/stage.ts";
+import { isOpenTo, keptReasoning } from "../../tools/plan/reasoning.ts";
+import type { Decision } from "../../turn/decision.ts";
+import type { ReasoningEnd, TurnEvent } from "../../turn/event.ts";
+import { isByModel } from "../../turn/item.ts";
+import { isFields, jsonOf } from "../../turn/json.ts";
+import type { ClientName } from "../../turn/names.ts";
+import { itemPath, itemPlace } from "../../turn/path.ts";
+import type { Profile } from "../../turn/profile.ts";
+import type { Tenant } from "../../turn/tenant.ts";
+import type { Item, Reasoning, Turn } from "../../turn/turn.ts";
+import { selectChain, type Link } from "./select.ts";
+import type { GatewayState } from "../state.ts";
+
+/** A thought before a call, and whether words of the same answer stood before it. */
+type Thought = { readonly item: Reasoning; readonly isBehindText: boolean };
+
+/**
+ * Whether an upstream is worse off without them: it refuses calls that come
+ * without, or reads what it signed or sealed.
+ */
+const wantsThoughts = ({ reasoning, history }: Profile): boolean =>
+  history?.reasoningWithCalls !== undefined ||
+  reasoning === "items" ||
+  reasoning === "reasoning_details" ||
+  reasoning === "signed_thinking" ||
+  reasoning === "thinking";
+
+const isWantedBy = ({ upstream, model }: Link): boolean =>
+  wantsThoughts(modelProfile(upstream.profile, model));
+
+/** What the thoughts before a call are kept under; no item has such an id. */
+const keyOf = (dialect: string, call: string, before: number): string =>
+  `thoughts:${dialect}:${before.toString(36)}:${call}`;
+
+/** Ids as long as this are random; shorter ones come again in other conversations, and in the same one asked twice. */
+const RANDOM_ID = 20;
+
+/**
+ * What was said to the model before a call, as a number: with it, ids that
+ * some upstreams give again in every conversation tell one from another. Long
+ * texts count by their length and their ends.
+ */
+function heard(before: number, item: Item): number {
+  if (item.type !== "result" && (item.type !== "message" || item.role !== "user")) return before;
+  let hash = before;
+  for (const part of item.parts) {
+    const text = "text" in part ? part.text : part.type;
+    for (const piece of [String(text.length), text.slice(0, 32), text.slice(-32)])
+      for (let at = 0; at < piece.length; at++)
+        hash = Math.imul(hash ^ piece.charCodeAt(at), 0x01000193) >>> 0;
+  }
+  return hash;
+}
+
+/**
+ * How many calls without thoughts are looked after, the first of a conversation:
+ * what was put back once must stay, for later thoughts are bound to it.
+ */
+const MOST_CALLS = 1024;
+
+type State = Pick<GatewayState, "store" | "config" | "upstreams">;
+
+/** A turn with the thoughts that its client left out, if any are known; the same where none are missing. */
+export function withThoughts(
+  state: State,
+  { tenant, weigh }: { readonly tenant: Tenant; readonly weigh: Weigh },
+  turn: Turn,
+): Turn | Promise<Turn> {
+  if (state.store === noStore) return turn;
+  const missing = callsWithout(turn);
+  if (missing.length === 0) return turn;
+  const [link] = selectChain(turn.model, state.config, state.upstreams);
+  if (!isWantedBy(link)) return turn;
+  const ids = missing.slice(0, MOST_CALLS);
+  let refusal: unknown;
+  const weighed: Weigh = (bytes) => {
+    try {
+      weigh(bytes);
+    } catch (error) {
+      refusal = error;
+      throw error;
+    }
+  };
+  return state.store.findItems(tenant, ids, state.config.server.body_limit, weighed).then(
+    (found) =>
+      found.type === "found"
+        ? putBack(turn, found.items, (item) => isOpenTo(item, link.name))
+        : turn,
+    (error: unknown) => {
+      if (error === refusal) throw error;
+      // A model that has forgotten its thoughts still answers.
+      return turn;
+    },
+  );
+}
+
+/** The keys of calls before which nothing is thought that only its model can read. */
+function callsWithout({ items, dialect }: Turn): readonly string[] {
+  let isKnown = false;
+  let before = 0;
+  const keys: string[] = [];
+  for (const item of items) {
+    before = heard(before, item);
+    if (item.type === "reasoning") isKnown ||= isSealed(item);
+    else if (item.type === "call" && !isKnown) keys.push(keyOf(dialect, item.id, before));
+    if (item.type === "call" || !isByModel(item)) isKnown = false;
+  }
+  return keys;
+}
+
+const isSealed = ({ encrypted, details }: Reasoning): boolean =>
+  encrypted !== undefined || details !== undefined;
+
+function putBack(
+  turn: Turn,
+  kept: ReadonlyMap<string, StoredItem>,
+  isOpen: (item: Reasoning) => boolean,
+): Turn {
+  const items: Item[] = [];
+  const places: number[] = [];
+  const paths: string[] = [];
+  const add = (item: Item, at: number): void => {
+    items.push(item);
+    places.push(itemPlace(turn, at));
+  };
+  /** What the model said since its last call: thoughts stand before or behind its words. */
+  let said: number[] = [];
+  const say = (isKept: (item: Item) => boolean): void => {
+    for (const at of said) {
+      const item = turn.items[at];
+      if (item !== undefined && isKept(item)) add(item, at);
+    }
+    said = [];
+  };
+  let before = 0;
+  for (const [at, item] of turn.items.entries()) {
+    before = heard(before, item);
+    if (item.type !== "call" && isByModel(item)) {
+      said.push(at);
+      continue;
+    }
+    const thoughts =
+      item.type === "call"
+        ? thoughtsIn(kept.get(keyOf(turn.dialect, item.id, before)), isOpen)
+        : none;
+    if (thoughts.length > 0) paths.push(itemPath(turn, at));
+    for (const thought of thoughts) if (!thought.isBehindText) add(thought.item, at);
+    // The client's own words of the same thoughts are neither signed nor sealed.
+    say(({ type }) => thoughts.length === 0 || type !== "reasoning");
+    for (const thought of thoughts) if (thought.isBehindText) add(thought.item, at);
+    add(item, at);
+  }
+  say(() => true);
+  return paths.length === 0 ? turn : { ...turn, items, places, repairs: repaired(turn, paths) };
+}
+
+/** Said once, of the first call: a long conversation has hundreds. */
+function repaired({ repairs = [] }: Turn, paths: readonly string[]): readonly Decision[] {
+  const [path = ""] = paths;
+  const reason = `what the model thought before ${paths.length} of its calls is put back: the client did not send it`;
+  return [...repairs, { path, action: "repaired", reason }];
+}
+
+const none: readonly Thought[] = [];
+
+function thoughtsIn(
+  kept: StoredItem | undefined,
+  isOpen: (item: Reasoning) => boolean,
+): readonly Thought[] {
+  const read = kept === undefined ? undefined : jsonOf(kept.json);
+  if (!Array.isArray(read)) return none;
+  return (read as unknown[]).filter(isThought).filter(({ item }) => isOpen(item));
+}
+
+const isThought = (value: unknown): value is Thought => isFields(value) && isFields(value.item);
+
+type Event = TurnEvent<ClientName>;
+
+export type ThoughtKeeper = Stage<Event, Event> & {
+  /** The thoughts of the answer, by the calls that they led to. */
+  items(): readonly StoredItem[];
+};
+
+/** Keeps the thoughts before the calls of an answer; nothing where no upstream of the turn wants them back. */
+export function keepThoughts(
+  { turn, chain }: { readonly turn: Turn; readonly chain: readonly Link[] },
+  link: () => Link,
+): ThoughtKeeper | undefined {
+  if (turn.tools.length === 0 || turn.params.store === false || turn.params.n !== undefined)
+    return undefined;
+  return chain.some(isWantedBy) ? new Keeper(turn, link) : undefined;
+}
+
+/**
+ * Thoughts are bound to all that stood before them, so those are kept which can
+ * be put back where they stood. A client gives back the words before a call as
+ * one text, and one whose text and calls are one message gives back all of its
+ * words before its calls, and those together. After a thought whose place is
+ * lost none is kept.
+ */
+class Keeper implements ThoughtKeeper {
+  readonly #turn: Turn;
+  /** What the model was told. */
+  readonly #before: number;
+  readonly #link: () => Link;
+  readonly #kept: { readonly call: string; readonly thoughts: readonly Thought[] }[] = [];
+  /** Since the last call. */
+  #thoughts: Thought[] = [];
+  #texts = 0;
+  #isInText = false;
+  #isLost = false;
+  #summary: string[] = [];
+  #content: string[] = [];
+
+  constructor(turn: Turn, link: () => Link) {
+    this.#turn = turn;
+    this.#before = turn.items.reduce(heard, 0);
+    this.#link = link;
+  }
+
+  each(event: Event, emit: (event: Event) => void): void {
+    switch (event.type) {
+      case "reasoning-start":
+        this.#isInText = false;
+        this.#summary = [];
+        this.#content = [];
+        break;
+      case "reasoning-delta": {
+        const parts = event.of === "content" ? this.#content : this.#summary;
+        parts[event.part] = (parts[event.part] ?? "") + event.text;
+        break;
+      }
+      case "reasoning-end":
+        this.#think(event);
+        break;
+      case "text-delta":
+        this.#say();
+        break;
+      case "item-start":
+        this.#isLost = true;
+        break;
+      case "call-start":
+        this.#kept.push({ call: event.id, thoughts: this.#thoughts });
+        this.#thoughts = [];
+        this.#texts = 0;
+        this.#isInText = false;
+        this.#isLost ||= this.#turn.traits.callsInMessage;
+        break;
+      default:
+    }
+    emit(event);
+  }
+
+  items(): readonly StoredItem[] {
+    const { dialect } = this.#turn;
+    // That nothing was thought takes the place of what was thought before an earlier call of the same id.
+    return this.#kept
+      .filter(({ call, thoughts }) => thoughts.length > 0 || call.length < RANDOM_ID)
+      .map(({ call, thoughts }) => ({
+        id: keyOf(dialect, call, this.#before),
+        json: JSON.stringify(thoughts),
+      }));
+  }
+
+  #say(): void {
+    if (this.#isInText) return;
+    this.#isInText = true;
+    this.#texts++;
+    const isMoved = this.#turn.traits.callsInMessage && this.#kept.length > 0;
+    if (this.#texts === 1 && !isMoved) return;
+    // This text will come back joined with the one before.
+    this.#isLost = true;
+    this.#thoughts = this.#thoughts.filter(({ isBehindText }) => !isBehindText);
+    if (isMoved) this.#keepFirst();
+  }
+
+  /** Only what was thought before anything was said still stands where it stood. */
+  #keepFirst(): void {
+    const [first] = this.#kept;
+    if (first === undefined) return;
+    const thoughts = first.thoughts.filter(({ isBehindText }) => !isBehindText);
+    this.#kept[0] = { ...first, thoughts };
+  }
+
+  #think({ encrypted, details, extra, complete }: ReasoningEnd): void {
+    if (complete === false) this.#isLost = true;
+    if (this.#isLost) return;
+    const summary = Array.from(this.#summary, (text) => text ?? "");
+    const content = Array.from(this.#content, (text) => text ?? "");
+    const thought: Reasoning = { type: "reasoning", summary, content, encrypted, details, extra };
+    const item = keptReasoning(thought, this.#link().name);
+    this.#thoughts.push({ item, isBehindText: this.#texts > 0 });
+  }
+}

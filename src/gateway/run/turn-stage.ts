@@ -1,0 +1,53 @@
+import { chain, type Stage } from "../../stream/stage.ts";
+import type { Plan } from "../../tools/plan/plan.ts";
+import type { TurnEvent } from "../../turn/event.ts";
+import type { ClientName } from "../../turn/names.ts";
+import type { Profile } from "../../turn/profile.ts";
+import type { Turn } from "../../turn/turn.ts";
+
+type Event = TurnEvent<ClientName>;
+
+/**
+ * A step of one turn between the restored answer and the gateway's rules for
+ * calls. It sees every round of the turn; `end` tells it that a round is over.
+ * With `ask` and `continues` it asks the upstream more than once in one turn,
+ * such as to answer a call itself: what it does not emit, the client never sees.
+ */
+export type TurnStage = Stage<Event, Event> & {
+  /** The turn as the next round asks it of an upstream with this profile; `own` is the client's. */
+  ask?(profile: Profile, own: Turn): Turn;
+  /** The plan of what it asks, in the words of the client's own request. */
+  amend?(plan: Plan): Plan;
+  /** Asked when a round has ended without failure: whether there is another round. */
+  continues?(): boolean;
+};
+
+/** Makes the stage of one turn, or none where the turn needs none. */
+export type MakeTurnStage = (turn: Turn) => TurnStage | undefined;
+
+/** The stages of one turn as one. What is asked goes through them from the last to the first, what is answered from the first to the last. */
+export function stageOf(turn: Turn, makers: readonly MakeTurnStage[] = []): TurnStage | undefined {
+  const stages = makers.flatMap((make) => make(turn) ?? []);
+  const [first, ...rest] = stages;
+  return first === undefined ? undefined : rest.reduce(chainTwo, first);
+}
+
+function chainTwo(first: TurnStage, second: TurnStage): TurnStage {
+  const both = [first, second];
+  const continuing = both.filter((stage) => stage.continues !== undefined);
+  const joined: TurnStage = chain(first, second);
+  if (both.some((stage) => stage.ask !== undefined))
+    joined.ask = (profile, own) => {
+      const asked = second.ask?.(profile, own) ?? own;
+      return first.ask?.(profile, asked) ?? asked;
+    };
+  if (both.some((stage) => stage.amend !== undefined))
+    joined.amend = (plan) => {
+      const amended = first.amend?.(plan) ?? plan;
+      return second.amend?.(amended) ?? amended;
+    };
+  if (continuing.length > 0)
+    // Each of them must hear that the round is over.
+    joined.continues = () => continuing.map((stage) => stage.continues?.()).includes(true);
+  return joined;
+}

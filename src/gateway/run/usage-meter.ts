@@ -1,0 +1,124 @@
+/** Counts the tokens of a turn over all its upstream calls, and estimates those that an upstream did not count. */
+
+import type { PerChoice } from "../../stream/per-choice.ts";
+import type { Stage } from "../../stream/stage.ts";
+import type { OnDecision } from "../../turn/decision.ts";
+import { addUsage, type TurnEvent, type Usage } from "../../turn/event.ts";
+import type { AnyName, ClientName } from "../../turn/names.ts";
+import { tokensOf } from "../../upstreams/tokens.ts";
+
+/**
+ * An upstream that is stopped, cut off or left by its client in mid-answer tells
+ * no count or only an early one, and some never count: all that was sent and said
+ * is used all the same. A call that its upstream refused used nothing.
+ */
+export class UsageMeter {
+  readonly #inputTokens: () => number;
+  /** The calls before the current one. */
+  #before: Usage | undefined;
+  /** As the upstream of the current call counted last, and how much it had said by then. */
+  #counted: Usage | undefined;
+  #charsCounted = 0;
+  /** Characters that its model has written. */
+  #chars = 0;
+  #isAnswered = false;
+  #isRefused = false;
+  #estimatedInput: number | undefined;
+
+  /** `inputTokens`: an estimate for the request of the current call. */
+  constructor(inputTokens: () => number) {
+    this.#inputTokens = inputTokens;
+  }
+
+  /** Takes an event as the upstream said it. */
+  hear(event: TurnEvent<AnyName>): void {
+    // By type, the commonest first: every delta of a stream comes here.
+    switch (event.type) {
+      case "frame":
+        break;
+      case "text-delta":
+      case "call-delta":
+      case "reasoning-delta":
+      case "refusal-delta":
+        this.#chars += event.text.length;
+        break;
+      case "call-start":
+        this.#chars += event.name.length;
+        break;
+      case "usage":
+        this.#counted = event.usage;
+        this.#charsCounted = this.#chars;
+        break;
+      case "turn-fail":
+        this.#isRefused ||= !this.#isAnswered;
+        return;
+      default:
+    }
+    this.#isAnswered = true;
+  }
+
+  /** Another call follows the current one. */
+  next(): void {
+    this.#before = this.total;
+    this.#counted = undefined;
+    this.#estimatedInput = undefined;
+    this.#chars = this.#charsCounted = 0;
+    this.#isAnswered = this.#isRefused = false;
+  }
+
+  /** What the calls before the current one used. */
+  get before(): Usage | undefined {
+    return this.#before;
+  }
+
+  /** What the current call has used so far. */
+  get current(): Usage | undefined {
+    if (this.#isRefused) return undefined;
+    if (this.#counted !== undefined && this.#charsCounted === this.#chars) return this.#counted;
+    const counted = this.#counted ?? this.#estimate();
+    const more = tokensOf(this.#chars) - counted.output;
+    if (more <= 0) return counted;
+    const { output, total } = counted;
+    return { ...counted, output: output + more, total: total + more, estimated: true };
+  }
+
+  /** What all calls have used so far. */
+  get total(): Usage | undefined {
+    const { current } = this;
+    if (this.#before === undefined || current === undefined) return current ?? this.#before;
+    return addUsage(this.#before, current);
+  }
+
+  #estimate(): Usage {
+    const input = (this.#estimatedInput ??= this.#inputTokens());
+    return { input, output: 0, total: input, estimated: true };
+  }
+}
+
+type Event = TurnEvent<ClientName>;
+
+/**
+ * Tells the client an estimate where the gateway itself is why a count is missing:
+ * it stopped the upstream, or joined the answers of several.
+ */
+export function tellEstimate(
+  usage: UsageMeter,
+  limits: Pick<PerChoice<ClientName>, "isDone"> | undefined,
+  report: OnDecision,
+): Stage<Event, Event> {
+  let isTold = false;
+  return {
+    each(event, emit) {
+      if (event.type === "turn-end" && !isTold) {
+        isTold = true;
+        const { before, total } = usage;
+        if (total?.estimated && (before !== undefined || limits?.isDone(event.choice))) {
+          emit({ type: "usage", usage: total });
+          const reason = "an estimate: the upstream was stopped or broke off before it counted";
+          report({ path: "usage", action: "noticed", reason });
+        }
+      }
+      emit(event);
+    },
+  };
+}

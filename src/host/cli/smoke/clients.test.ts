@@ -1,9 +1,0 @@
-import { expect, it } from "vitest";
-import { builtinDialects } from "../../../dialects/registry.ts";
-import { clients } from "./clients.ts";
-
-it("looks at every door there is", () => {
-  expect(clients.map(({ door, path }) => [door, path])).toEqual(
-    builtinDialects.doors.map(({ name, door }) => [name, door.routes[0]]),
-  );
-});

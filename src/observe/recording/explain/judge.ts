@@ -1,0 +1,168 @@
+/** Finds whose fault it is that a recorded turn went wrong, and in which frame it shows. */
+
+import { ownOf } from "../../../turn/json.ts";
+import type { Bundle, BundleTry } from "../bundle/read-bundle.ts";
+import { shapeOf } from "../masking/word-mask.ts";
+import { readSide, type ReadSide } from "./read-answer.ts";
+
+export type Verdict = {
+  readonly fault: "none" | "client" | "gateway" | "upstream";
+  /** Of the side at fault, from 1. */
+  readonly frame?: number | undefined;
+  readonly reason?: string | undefined;
+};
+
+export function judge(bundle: Bundle): Verdict {
+  const tried = bundle.tries.at(-1);
+  const upstream = tried && readUpstream(bundle, tried);
+  const client = readClient(bundle);
+  const ours = unlawfulReply(bundle, client);
+  if (ours !== undefined) return { fault: "gateway", ...ours };
+  if (upstream?.unlawful !== undefined) return { fault: "upstream", ...upstream.unlawful };
+  const lost = lostContent(bundle, upstream, client);
+  if (lost !== undefined) return { fault: "gateway", ...lost };
+  return failureOf(bundle, tried, upstream);
+}
+
+type Found = { readonly frame: number; readonly reason: string };
+
+function readUpstream(
+  { settings }: Bundle,
+  { upstream, chunks, head }: BundleTry,
+): ReadSide | undefined {
+  const dialect = ownOf(settings.upstreams, upstream)?.dialect;
+  if (dialect === undefined || (head?.status ?? 0) >= 300 || chunks.length === 0) return undefined;
+  return readSide(
+    dialect,
+    chunks.map(({ bytes }) => bytes),
+    { closed: true },
+  );
+}
+
+function readClient({ done, reply }: Bundle): ReadSide | undefined {
+  const door = done?.door;
+  if (door === undefined || reply.head?.status !== 200) return undefined;
+  const closed = reply.end?.left !== true;
+  return readSide(
+    door,
+    reply.chunks.map(({ bytes }) => bytes),
+    { closed },
+  );
+}
+
+function unlawfulReply({ reply }: Bundle, client: ReadSide | undefined): Found | undefined {
+  if (client?.unlawful !== undefined)
+    return {
+      ...client.unlawful,
+      reason: `what the client was sent is wrong: ${client.unlawful.reason}`,
+    };
+  if (client !== undefined && reply.end === undefined)
+    return { frame: client.frames, reason: "the reply to the client was never ended" };
+  const cut = client?.calls.find((call) => call.complete && !isJson(call));
+  return cut === undefined
+    ? undefined
+    : {
+        frame: cut.stretches.at(-1)?.frame ?? client?.frames ?? 0,
+        reason: `the call of \`${cut.name}\` was given as complete, and its arguments are no JSON`,
+      };
+}
+
+const textOf = (stretches: ReadSide["text"]): string => stretches.map(({ text }) => text).join("");
+
+function isJson({ stretches }: ReadSide["calls"][number]): boolean {
+  const text = textOf(stretches);
+  // What is no object is free text, as custom tools have it.
+  if (!/^\s*[{[]/.test(text)) return true;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false; // That it throws is the answer.
+  }
+}
+
+/** The first of the upstream's words that the client was not sent, where nothing was to change them. */
+function lostContent(
+  { plan, done, head, reply }: Bundle,
+  upstream: ReadSide | undefined,
+  client: ReadSide | undefined,
+): Found | undefined {
+  const mayDiffer = (plan?.rules ?? []).length > 0 || done?.rounds !== 1;
+  if (mayDiffer || upstream === undefined || client === undefined) return undefined;
+  if (reply.end?.left === true || upstream.unlawful !== undefined) return undefined;
+  const shown = (text: string): string => (head.content === "masked" ? shapeOf(text) : text);
+  const lost = firstMissing(upstream.text, shown(textOf(client.text)), shown);
+  if (lost !== undefined && !isReshaped(plan))
+    return {
+      frame: lost.frame,
+      reason: `the text of upstream frame ${lost.frame} did not reach the client as it was`,
+    };
+  for (const [at, call] of upstream.calls.entries()) {
+    const own = client.calls[at];
+    const [first] = call.stretches;
+    // One that the upstream did not finish need not be begun at the client.
+    if (own === undefined && !call.complete) continue;
+    if (own === undefined)
+      return {
+        frame: first?.frame ?? 0,
+        reason: `the call of \`${call.name}\` in upstream frame ${first?.frame ?? 0} did not reach the client`,
+      };
+    const missing = firstMissing(call.stretches, shown(textOf(own.stretches)), shown);
+    if (missing !== undefined && isNative(plan, own.name))
+      return {
+        frame: missing.frame,
+        reason: `the arguments in upstream frame ${missing.frame} did not reach the client as they were`,
+      };
+  }
+  return undefined;
+}
+
+/** Where the upstream's text parts from what the client was sent. */
+function firstMissing(
+  stretches: ReadSide["text"],
+  sent: string,
+  shown: (text: string) => string,
+): ReadSide["text"][number] | undefined {
+  // As one text: a stretch may end within a character.
+  const said = shown(textOf(stretches));
+  if (said === sent) return undefined;
+  let at = 0;
+  for (const stretch of stretches) {
+    const end = at + stretch.text.length;
+    if (!sent.startsWith(said.slice(at, end), at)) return stretch;
+    at = end;
+  }
+  return stretches.at(-1);
+}
+
+/** Whether the plan itself changes the text of answers. */
+const isReshaped = (plan: Bundle["plan"]): boolean =>
+  plan?.decisions.some(({ path }) => /format|stop/.test(path)) === true;
+
+/** Whether arguments go through as they are. */
+const isNative = (plan: Bundle["plan"], name: string): boolean =>
+  plan?.tools.some((tool) => tool.name === name && tool.verdict === "native") === true;
+
+const clientFaults = /^(?:request|auth|tools|plan|client|limit)\./;
+
+/** Whose failure it is by the fault that ended the turn. */
+function failureOf(
+  { done, reply }: Bundle,
+  tried: BundleTry | undefined,
+  upstream: ReadSide | undefined,
+): Verdict {
+  const { fault = "" } = done ?? {};
+  const status = reply.head?.status ?? 0;
+  if (done?.outcome === "failed" || (done === undefined && status >= 400)) {
+    if (fault.startsWith("upstream.") || (tried?.head?.status ?? 0) >= 300)
+      return {
+        fault: "upstream",
+        frame: upstream?.frames,
+        reason: fault || `it answered ${tried?.head?.status}`,
+      };
+    if (clientFaults.test(fault) || (done === undefined && status < 500))
+      return { fault: "client", reason: fault || `the request was refused with ${status}` };
+    return { fault: "gateway", reason: fault || `the gateway answered ${status}` };
+  }
+  return { fault: "none" };
+}
