@@ -15,6 +15,16 @@ const hub = [
   "upstreams",
 ];
 
+const served = [
+  "schema",
+  "agent/adapters",
+  "history",
+  "gateway",
+  "observe",
+  "observe/recording",
+  "observe/console",
+];
+
 /** Each room and the rooms it may import from. */
 const rooms: Record<string, readonly string[]> = {
   turn: [],
@@ -32,16 +42,8 @@ const rooms: Record<string, readonly string[]> = {
   gateway: [...hub, "history", "observe"],
   "observe/recording": [...hub, "observe", "gateway"],
   "observe/console": [...hub, "history", "observe", "observe/recording", "gateway"],
-  host: [
-    ...hub,
-    ...["schema", "agent/adapters", "history", "gateway"],
-    ...["observe", "observe/recording", "observe/console", "cli"],
-  ],
-  cli: [
-    ...hub,
-    ...["schema", "agent/adapters", "history", "gateway"],
-    ...["observe", "observe/recording", "observe/console", "host"],
-  ],
+  host: [...hub, ...served, "cli"],
+  cli: [...hub, ...served, "host"],
 };
 
 /** The room of a file: the longest that its path begins with. */
