@@ -71,12 +71,15 @@ export async function runWorkers(options: WorkersOptions): Promise<void> {
     }
     log.note(`worker ${worker.id} ended (${signal ?? code}); another is started`);
     setTimeout(() => {
-      if (!isStopping) cluster.fork();
+      if (!isStopping) fork();
     }, RESTART_MS);
   });
   process.on("SIGTERM", stop);
   process.on("SIGINT", stop);
   process.on("SIGHUP", () => pass("SIGHUP"));
   process.on("exit", log.flush);
-  for (let at = 0; at < count; at++) cluster.fork();
+  for (let at = 0; at < count; at++) fork();
 }
+
+/** One arena of glibc's allocator saves 40 to 50 MB a process; it must be set before the start. */
+const fork = (): Worker => cluster.fork({ MALLOC_ARENA_MAX: "1" });

@@ -9,6 +9,7 @@ export const openBare: OpenSubject = async (upstream) => {
   const pid = await startServer({
     command: process.execPath,
     args: ["--max-semi-space-size=8", server, String(port), String(upstream.port)],
+    env: { MALLOC_ARENA_MAX: "1" },
     folder: temporaryFolder(),
     port,
   });

@@ -100,7 +100,9 @@ async function start(
     (recording === undefined ? "" : `telemetry: { recording: ${recording} }\n`);
   writeFileSync(config, `${configuration(port, upstream.port, messages)}store: ${store}\n${kept}`);
   const args = ["--max-semi-space-size=8", cli, "serve", "--config", config];
-  const pid = await startServer({ command: process.execPath, args, folder, port });
+  // As the image and the service files set it.
+  const env = { MALLOC_ARENA_MAX: "1" };
+  const pid = await startServer({ command: process.execPath, args, folder, port, env });
   const face = { port, pid, folder, headers: {} };
   const openai: Subject[] = [
     { ...face, name: `${name} chat`, door: "chat" },
