@@ -223,7 +223,7 @@ const mostLines: Readonly<Record<string, number>> = {
   observe: 6270,
   gateway: 12370,
   host: 4700,
-  cli: 9330,
+  cli: 9340,
 };
 
 /** Files in the largest import cycle. */
