@@ -7,7 +7,7 @@ import { previewTools, type Verdict } from "../src/tools/plan/plan.ts";
 import { faults } from "../src/turn/fault-table.ts";
 import type { Profile } from "../src/turn/profile.ts";
 import type { Params } from "../src/turn/turn.ts";
-import { isFields } from "../src/turn/json.ts";
+import { isFields } from "../src/json/json.ts";
 import { NO_LIMIT, openaiOnly } from "../src/profiles/extend.ts";
 import { modelProfile } from "../src/profiles/models.ts";
 import { profiles } from "../src/profiles/profiles.ts";

@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import { builtinDialects, plannedDialects } from "./dialects/registry.ts";
 
 const hub = [
+  "json",
   "turn",
   "diagnostics",
   "stream",
@@ -27,18 +28,28 @@ const served = [
 
 /** Each room and the rooms it may import from. */
 const rooms: Record<string, readonly string[]> = {
-  turn: [],
+  json: [],
+  turn: ["json"],
   diagnostics: [],
-  schema: ["turn"],
-  stream: ["turn"],
-  tools: ["turn", "schema", "stream"],
-  profiles: ["turn"],
-  dialects: ["turn", "diagnostics", "stream"],
-  agent: ["turn", "diagnostics", "schema", "stream", "dialects"],
-  "agent/adapters": ["turn", "stream", "tools", "profiles", "dialects", "agent", "upstreams"],
-  upstreams: ["turn", "diagnostics", "schema", "stream", "dialects", "profiles"],
-  history: ["turn"],
-  observe: ["turn"],
+  schema: ["json", "turn"],
+  stream: ["json", "turn"],
+  tools: ["json", "turn", "schema", "stream"],
+  profiles: ["json", "turn"],
+  dialects: ["json", "turn", "diagnostics", "stream"],
+  agent: ["json", "turn", "diagnostics", "schema", "stream", "dialects"],
+  "agent/adapters": [
+    "json",
+    "turn",
+    "stream",
+    "tools",
+    "profiles",
+    "dialects",
+    "agent",
+    "upstreams",
+  ],
+  upstreams: ["json", "turn", "diagnostics", "schema", "stream", "dialects", "profiles"],
+  history: ["json", "turn"],
+  observe: ["json", "turn"],
   gateway: [...hub, "history", "observe"],
   "observe/recording": [...hub, "observe", "gateway"],
   "observe/console": [...hub, "history", "observe", "observe/recording", "gateway"],
@@ -54,6 +65,7 @@ function roomOf(file: string): string {
 
 /** Rooms without I/O, clock, randomness or environment. */
 const pure = new Set([
+  "json",
   "turn",
   "diagnostics",
   "schema",
@@ -210,13 +222,14 @@ describe("rooms", () => {
 
 /** Lines of each room, without tests. */
 const mostLines: Readonly<Record<string, number>> = {
-  turn: 2200,
+  json: 560,
+  turn: 1900,
   diagnostics: 210,
   schema: 660,
   stream: 2030,
-  tools: 7100,
+  tools: 6970,
   profiles: 1720,
-  dialects: 13630,
+  dialects: 13410,
   upstreams: 6840,
   agent: 2970,
   history: 7010,

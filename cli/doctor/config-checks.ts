@@ -8,7 +8,7 @@ import { keysText } from "../../src/host/config/providers.ts";
 import { LONGEST, type Origin } from "../../src/host/config/sources.ts";
 import { readText } from "../../src/host/platform/careful-files.ts";
 import { append } from "../../src/turn/append.ts";
-import { isFields } from "../../src/turn/json.ts";
+import { isFields } from "../../src/json/json.ts";
 import type { Check } from "../../src/observe/console/wire-checks.ts";
 import { wordsOfFinding } from "./check.ts";
 

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Path } from "../../src/diagnostics/problem.ts";
 import type { Capabilities } from "../../src/gateway/http/capabilities.ts";
 import { Fault } from "../../src/turn/fault.ts";
-import { isFields } from "../../src/turn/json.ts";
+import { isFields } from "../../src/json/json.ts";
 import { readConfigFile } from "../../src/host/config/config-file.ts";
 import { replaceFile } from "../../src/host/config/replace-file.ts";
 import { LONGEST } from "../../src/host/config/sources.ts";

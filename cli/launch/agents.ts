@@ -1,6 +1,6 @@
 import { nearest } from "../../src/diagnostics/nearest.ts";
 import { Fault } from "../../src/turn/fault.ts";
-import { ownOf } from "../../src/turn/json.ts";
+import { ownOf } from "../../src/json/json.ts";
 import type { Agent } from "./agent.ts";
 import { aider, cline, continueCli, crush, goose, openCode, qwenCode } from "./chat-agents.ts";
 import { claudeCode } from "./claude-code.ts";

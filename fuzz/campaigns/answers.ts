@@ -5,7 +5,7 @@ import { normalizeStream } from "../../src/stream/normalize.ts";
 import { sseReader } from "../../src/stream/sse.ts";
 import { runStage } from "../../src/stream/stage.ts";
 import { isCut, type TurnEvent } from "../../src/turn/event.ts";
-import { JsonScanner } from "../../src/turn/json-scan.ts";
+import { JsonScanner } from "../../src/json/scan.ts";
 import type { ClientName, UpstreamName } from "../../src/turn/names.ts";
 import { answerInMessages } from "../../test/support/fake-messages.ts";
 import { answerInChat, answerInResponses, wantedCalls } from "../../test/support/fake-model.ts";

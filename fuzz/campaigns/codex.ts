@@ -6,7 +6,7 @@ import type { UpstreamName } from "../../src/turn/names.ts";
 import type { Fields } from "../../src/turn/turn.ts";
 import { AnswerReader } from "../../src/upstreams/codex/answer-reader.ts";
 import { failureOf } from "../../src/upstreams/codex/faults.ts";
-import { isFields } from "../../src/turn/json.ts";
+import { isFields } from "../../src/json/json.ts";
 import { broken } from "../../test/support/stream-grammar.ts";
 import type { Campaign } from "../campaign.ts";
 import { changes, mutated } from "../mutate.ts";

@@ -1,5 +1,5 @@
 import { clientSearchTool } from "../dialects/responses/tool-search.ts";
-import { isFields, jsonOf } from "../turn/json.ts";
+import { isFields, jsonOf } from "../json/json.ts";
 import { clientName } from "../turn/names.ts";
 import type { Callable, Fields, FunctionTool } from "../turn/turn.ts";
 import type { Catalog } from "./catalog.ts";

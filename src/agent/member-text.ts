@@ -1,4 +1,4 @@
-import { memberAt } from "../turn/json-scan.ts";
+import { memberAt } from "../json/scan.ts";
 
 /**
  * The text of one member of a JSON object, as it stands there: parsing and

@@ -1,5 +1,5 @@
 import { Fault } from "../turn/fault.ts";
-import { isFields, jsonOf } from "../turn/json.ts";
+import { isFields, jsonOf } from "../json/json.ts";
 import type { Fields, Format } from "../turn/turn.ts";
 import { issuesText, jsonSchemaOf, type StandardSchema } from "./standard-schema.ts";
 

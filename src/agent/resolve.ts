@@ -1,6 +1,6 @@
 import { nearest } from "../diagnostics/nearest.ts";
 import { errorsIn } from "../schema/check.ts";
-import { jsonOf } from "../turn/json.ts";
+import { jsonOf } from "../json/json.ts";
 import { clientName } from "../turn/names.ts";
 import type { Call } from "../turn/turn.ts";
 import { keyIn, unwrapCall } from "./loader.ts";

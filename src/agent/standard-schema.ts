@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { Fault } from "../turn/fault.ts";
-import { isFields } from "../turn/json.ts";
+import { isFields } from "../json/json.ts";
 import type { Fields } from "../turn/turn.ts";
 
 /**

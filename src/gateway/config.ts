@@ -8,7 +8,7 @@ import {
 import { defaultCounts, type CountLimits } from "../dialects/shared/request-counts.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Problem } from "../diagnostics/problem.ts";
-import { isFields } from "../turn/json.ts";
+import { isFields } from "../json/json.ts";
 import { capabilitiesSchema } from "./http/capabilities.ts";
 import { disclosureSchema } from "./fold/settings.ts";
 import type { Extensions } from "./extensions.ts";

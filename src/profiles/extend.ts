@@ -1,4 +1,4 @@
-import { isFields } from "../turn/json.ts";
+import { isFields } from "../json/json.ts";
 import type { Difference, Profile } from "../turn/profile.ts";
 import type { Fields } from "../turn/turn.ts";
 

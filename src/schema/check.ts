@@ -1,10 +1,10 @@
 import { Validator, type OutputUnit } from "@cfworker/json-schema";
-import { isFields } from "../turn/json.ts";
-import { roundedNumber } from "../turn/raw-number.ts";
+import { isFields } from "../json/json.ts";
+import { roundedNumber } from "../json/exact.ts";
 import { memoizeByIdentity } from "../turn/memoize.ts";
 import type { Fields, JsonSchema } from "../turn/turn.ts";
 import { patternWork } from "./pattern-work.ts";
-import { rebuilt } from "./rebuild.ts";
+import { rebuilt } from "./keywords.ts";
 
 /** Work that one check may take: a part of a schema held against a part of a value is 1. */
 const MAX_WORK = 50_000;

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { rebuilt } from "./rebuild.ts";
+import { rebuilt } from "./keywords.ts";
 
 it("gives every part of a schema to be changed, and no name and no data", () => {
   const schema = {

@@ -1,7 +1,6 @@
-import { isFields } from "../turn/json.ts";
+import { isFields } from "../json/json.ts";
 import type { Fields } from "../turn/turn.ts";
-import { isSchema } from "./keywords.ts";
-import { rebuilt } from "./rebuild.ts";
+import { isSchema, rebuilt } from "./keywords.ts";
 
 /** A schema by draft 2020-12, and the keywords that had to be written otherwise or left out. */
 export type WellFormed<S> = { readonly schema: S; readonly mended: readonly string[] };

@@ -5,7 +5,7 @@
  */
 
 import { z } from "zod";
-import { isFields, jsonOf } from "./json.ts";
+import { isFields, jsonOf } from "../json/json.ts";
 import type { Fields } from "./turn.ts";
 
 /** What begins a seal of ours. */

@@ -2,15 +2,14 @@ import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { canonicalJson } from "../../src/stream/calls/dedup.ts";
 import { eventLines, logFields, usageLine } from "../../src/observe/lines.ts";
-import { readUseTool } from "../../src/tools/text-calls/use-tool/read.ts";
-import { writeUseTool } from "../../src/tools/text-calls/use-tool/write.ts";
+import { readUseTool, writeUseTool } from "../../src/tools/text-calls/use-tool.ts";
 import {
   anyBurstCase,
+  type BurstCase,
+  type Call,
+  callsShown,
   runBurstCase,
   schema,
-  callsShown,
-  type Call,
-  type BurstCase,
   type ShownCall,
 } from "../support/burst-cases.ts";
 import type { StillAnswer } from "../support/still-gateway.ts";

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { ConfigInput } from "../../src/gateway/config.ts";
-import { writeUseTool } from "../../src/tools/text-calls/use-tool/write.ts";
+import { writeUseTool } from "../../src/tools/text-calls/use-tool.ts";
 import { ask, doors, readAnswer } from "../support/client.ts";
 import { chunk } from "../support/fake-model.ts";
 import { done, fakeUpstream, hang, sse, type Step } from "../support/fake-upstream.ts";

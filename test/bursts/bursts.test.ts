@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ConfigInput } from "../../src/gateway/config.ts";
 import { eventLines, logFields, usageLine } from "../../src/observe/lines.ts";
-import { writeUseTool } from "../../src/tools/text-calls/use-tool/write.ts";
+import { writeUseTool } from "../../src/tools/text-calls/use-tool.ts";
 import { doors } from "../support/client.ts";
 import { crossProduct, type RowOf } from "../support/cross-product.ts";
 import { askingFor, askStill, type StillAnswer } from "../support/still-gateway.ts";

@@ -4,7 +4,7 @@ import { generateText, isStepCount, jsonSchema, streamText, tool as aiTool } fro
 import OpenAI from "openai";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseConfig, type ConfigInput } from "../../src/gateway/config.ts";
-import { writeUseTool } from "../../src/tools/text-calls/use-tool/write.ts";
+import { writeUseTool } from "../../src/tools/text-calls/use-tool.ts";
 import { burstInChat, burstInResponses, type Part } from "../support/burst-model.ts";
 import { ask, doors, type DoorName, upstreamDialects } from "../support/client.ts";
 import { fakeUpstream, type FakeUpstream, type ReceivedRequest } from "../support/fake-upstream.ts";

@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import { writeUseTool } from "../../src/tools/text-calls/use-tool/write.ts";
+import { writeUseTool } from "../../src/tools/text-calls/use-tool.ts";
 import { type DoorName } from "./client.ts";
 import type { Body } from "./fake-upstream.ts";
 import { askingFor, askStill, type StillAnswer } from "./still-gateway.ts";

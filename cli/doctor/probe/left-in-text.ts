@@ -1,6 +1,6 @@
 /** Knows calls that a model made and its server left in the text, and the setting that would have read them. */
 
-import { jsonOf } from "../../../src/turn/json.ts";
+import { jsonOf } from "../../../src/json/json.ts";
 
 type Form = {
   readonly sign: RegExp;

@@ -2,7 +2,7 @@
 
 import type { ModelRequest } from "../../../src/agent/adapter.ts";
 import { errorsIn } from "../../../src/schema/check.ts";
-import { jsonOf } from "../../../src/turn/json.ts";
+import { jsonOf } from "../../../src/json/json.ts";
 import { clientName } from "../../../src/turn/names.ts";
 import type { Profile, ToolChoiceForm } from "../../../src/turn/profile.ts";
 import type { Fields, FunctionTool, Item, ToolChoice } from "../../../src/turn/turn.ts";

@@ -5,7 +5,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { Fault } from "../../../src/turn/fault.ts";
-import { jsonOf } from "../../../src/turn/json.ts";
+import { jsonOf } from "../../../src/json/json.ts";
 import { readBytes, readText } from "../../../src/host/platform/careful-files.ts";
 import { stateFolder } from "../../../src/host/config/user-folders.ts";
 import type { Environment } from "../../../src/host/config/env.ts";

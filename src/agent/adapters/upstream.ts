@@ -5,7 +5,7 @@ import type { Adapter, ModelRequest } from "../adapter.ts";
 import { toolSupportOf } from "../strategy.ts";
 import { normalizeStream } from "../../stream/normalize.ts";
 import { chain, type Stage } from "../../stream/stage.ts";
-import { restoreAnswer } from "../../tools/plan/restore-answer.ts";
+import { restoreAnswer } from "../../tools/plan/restore.ts";
 import { ruleFor } from "../../tools/plan/declare.ts";
 import { planTools, type Plan } from "../../tools/plan/plan.ts";
 import { textCalls } from "../../tools/text-calls/text-calls.ts";

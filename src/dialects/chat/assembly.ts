@@ -2,7 +2,7 @@ import { checkHeld } from "../../stream/length-limit.ts";
 import type { Emit } from "../../stream/stage.ts";
 import type { NewId } from "../../turn/clock.ts";
 import type { CallDelta, CallStart } from "../../turn/event.ts";
-import { JsonScanner } from "../../turn/json-scan.ts";
+import { JsonScanner } from "../../json/scan.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { inputText } from "../shared/loose.ts";

@@ -1,4 +1,4 @@
-import { isFields, jsonOf } from "../../turn/json.ts";
+import { isFields, jsonOf } from "../../json/json.ts";
 import type { CompletionForm } from "../dialect.ts";
 import { chatDoor } from "./route.ts";
 

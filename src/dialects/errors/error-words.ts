@@ -1,4 +1,4 @@
-import { jsonOf } from "../../turn/json.ts";
+import { jsonOf } from "../../json/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, listOf, filledText } from "../shared/loose.ts";
 

@@ -1,4 +1,4 @@
-import { isFields } from "../../turn/json.ts";
+import { isFields } from "../../json/json.ts";
 import type { Extra, Fields } from "../../turn/turn.ts";
 
 /** What bears on cost and speed only. */

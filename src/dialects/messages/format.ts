@@ -1,5 +1,5 @@
 import type { Fields, Format } from "../../turn/turn.ts";
-import { isFields } from "../../turn/json.ts";
+import { isFields } from "../../json/json.ts";
 import { filledText } from "../shared/loose.ts";
 import { shaped } from "../shared/shape.ts";
 import { formatSchema, jsonFormatSchema } from "./schema.ts";

@@ -1,8 +1,8 @@
 import type { NewId } from "../../turn/clock.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
-import { isFields, jsonOf } from "../../turn/json.ts";
-import { JsonScanner } from "../../turn/json-scan.ts";
+import { isFields, jsonOf } from "../../json/json.ts";
+import { JsonScanner } from "../../json/scan.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { inputText, listOf, filledText } from "../shared/loose.ts";
 import { readCitation } from "./citations.ts";

@@ -8,7 +8,7 @@ import type { Fields } from "../../turn/turn.ts";
 import type { EventReader, ReadContext } from "../dialect.ts";
 import { isBeat, malformed, nameless } from "../errors/malformed.ts";
 import { bareError, strayError, upstreamError } from "../errors/upstream-error.ts";
-import { exactJsonOf } from "../shared/exact-json.ts";
+import { exactJsonOf } from "../../json/exact.ts";
 import { fieldsIn, fieldsOf, isListed, listOf, numberOf, filledText } from "../shared/loose.ts";
 import { frameParser } from "./fast-road.ts";
 import { BlocksReader } from "./read-blocks.ts";

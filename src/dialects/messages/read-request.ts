@@ -1,6 +1,6 @@
 /** Reads Messages requests as turns. */
 
-import { isFields } from "../../turn/json.ts";
+import { isFields } from "../../json/json.ts";
 import type { Extra, Fields, Item, Params, Tool, Turn } from "../../turn/turn.ts";
 import type { RequestHeaders } from "../dialect.ts";
 import { fieldsOf, listOf, filledText } from "../shared/loose.ts";

@@ -1,7 +1,7 @@
 /** Conversations that are kept between requests: the first has system and tools, the others only new messages. */
 
 import { z } from "zod";
-import { jsonOf } from "../../turn/json.ts";
+import { jsonOf } from "../../json/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { AskedThread, ThreadForm } from "../dialect.ts";
 import { fieldsOf, listOf } from "../shared/loose.ts";

@@ -1,9 +1,9 @@
 import type { Answer, AnswerChoice } from "../../stream/fold.ts";
-import { isFields } from "../../turn/json.ts";
+import { isFields } from "../../json/json.ts";
 import type { AnyName, ClientName } from "../../turn/names.ts";
 import type { Call, Fields, Item, Message, Reasoning, Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
-import { exactJsonOf } from "../shared/exact-json.ts";
+import { exactJsonOf } from "../../json/exact.ts";
 import { lossReporter, type OnLoss } from "../shared/losses.ts";
 import { writeCitation } from "./citations.ts";
 import { isRedacted, ownExtra } from "./extra.ts";

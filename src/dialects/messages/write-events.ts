@@ -16,7 +16,7 @@ import type {
   Usage,
   VendorExtra,
 } from "../../turn/event.ts";
-import { JsonScanner } from "../../turn/json-scan.ts";
+import { JsonScanner } from "../../json/scan.ts";
 import type { ClientName } from "../../turn/names.ts";
 import type { Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";

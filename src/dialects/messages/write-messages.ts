@@ -1,12 +1,12 @@
 import { append } from "../../turn/append.ts";
 import type { Decision } from "../../turn/decision.ts";
 import { isBySystem } from "../../turn/item.ts";
-import { isFields } from "../../turn/json.ts";
+import { isFields } from "../../json/json.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import { itemPath } from "../../turn/path.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Call, Fields, Item, Message, Part, Result, Turn } from "../../turn/turn.ts";
-import { exactJsonOf } from "../shared/exact-json.ts";
+import { exactJsonOf } from "../../json/exact.ts";
 import { reportForeign } from "../shared/foreign-fields.ts";
 import { leftOutText } from "../shared/left-out.ts";
 import { losesCitations, writePart } from "./content-parts.ts";

@@ -1,6 +1,6 @@
 /** Answers of the Responses API that are made while nobody waits. */
 
-import { isFields, jsonOf } from "../../turn/json.ts";
+import { isFields, jsonOf } from "../../json/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { BackgroundForm } from "../dialect.ts";
 import { faultBody } from "../errors/fault-body.ts";

@@ -1,7 +1,7 @@
 /** Calls of the client's tools as output items. */
 
 import { z } from "zod";
-import { jsonOf } from "../../turn/json.ts";
+import { jsonOf } from "../../json/json.ts";
 import { clientName, type AnyName } from "../../turn/names.ts";
 import type { Call, Fields, Item, Result, ToolDeclarations } from "../../turn/turn.ts";
 import { given, inputText } from "../shared/loose.ts";

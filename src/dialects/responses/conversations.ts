@@ -1,4 +1,4 @@
-import { isFields } from "../../turn/json.ts";
+import { isFields } from "../../json/json.ts";
 import type { ConversationForm } from "../dialect.ts";
 import { invalid } from "../shared/shape.ts";
 

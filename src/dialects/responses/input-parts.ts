@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isFields } from "../../turn/json.ts";
+import { isFields } from "../../json/json.ts";
 import type { Fields, Part, Role } from "../../turn/turn.ts";
 import { FILE_NAMED, fileName } from "../shared/file-name.ts";
 import { fieldsOf, given, numberOf } from "../shared/loose.ts";

@@ -1,8 +1,8 @@
 /** The kinds of calls in the Responses API, with the items and events of each. */
 
-import { jsonOf } from "../../turn/json.ts";
+import { jsonOf } from "../../json/json.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { exactJsonOf } from "../shared/exact-json.ts";
+import { exactJsonOf } from "../../json/exact.ts";
 
 /**
  * A kind of call that the client executes, as the wire has it. A call's `input`

@@ -1,6 +1,6 @@
 /** Resolves `item_reference` among the input. */
 
-import { isFields, jsonOf } from "../../turn/json.ts";
+import { isFields, jsonOf } from "../../json/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { MissingItem, References } from "../dialect.ts";
 

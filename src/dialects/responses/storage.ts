@@ -1,6 +1,6 @@
 /** Answers of the Responses API as they are kept, to be retrieved and continued. */
 
-import { isFields, jsonOf } from "../../turn/json.ts";
+import { isFields, jsonOf } from "../../json/json.ts";
 import { itemIds, type ItemIds } from "../../turn/item-ids.ts";
 import { SHARED_LENGTH } from "../../turn/shared-text.ts";
 import type { Fields, Item } from "../../turn/turn.ts";

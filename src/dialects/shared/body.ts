@@ -1,8 +1,8 @@
 import { Fault } from "../../turn/fault.ts";
-import { membersOf, skipBlanks, type Span } from "../../turn/json-scan.ts";
+import { membersOf, skipBlanks, type Span } from "../../json/scan.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { exactJsonOf, parseExactly } from "./exact-json.ts";
-import { jsonErrorPosition } from "./json-position.ts";
+import { exactJsonOf, parseExactly } from "../../json/exact.ts";
+import { jsonErrorPosition } from "../../json/error-position.ts";
 import {
   checkPieces,
   defaultCounts,

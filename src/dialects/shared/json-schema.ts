@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { hasShortKeys, isFields, isWithin } from "../../turn/json.ts";
+import { hasShortKeys, isFields, isWithin } from "../../json/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 
 /** Providers take a few tens. Whoever walks a schema does so on the stack, and that has an end. */

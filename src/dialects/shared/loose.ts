@@ -1,6 +1,6 @@
 /** Reads wire values whose type is not certain: objects, texts, numbers, or undefined. */
 
-import { jsonOf } from "../../turn/json.ts";
+import { jsonOf } from "../../json/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 
 // What an upstream sends may be anything. Each of these takes a value for what it

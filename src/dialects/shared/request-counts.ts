@@ -1,8 +1,8 @@
 /** Limits what a request body is made of: work on a request takes time for each of its pieces, however short it is. */
 
 import { Fault } from "../../turn/fault.ts";
-import { closingQuote } from "../../turn/json-scan.ts";
-import { jsonOf } from "../../turn/json.ts";
+import { closingQuote } from "../../json/scan.ts";
+import { jsonOf } from "../../json/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 
 /** What is counted, and how much of it a body may have by default. */

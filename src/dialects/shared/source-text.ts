@@ -1,4 +1,4 @@
-import { firstMember, nextMember, type Span } from "../../turn/json-scan.ts";
+import { firstMember, nextMember, type Span } from "../../json/scan.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { addFields } from "./params.ts";

@@ -1,7 +1,7 @@
 /** Matches frames that differ from the one before in a few values, so that they need no parsing. */
 
-import { jsonOf } from "../../turn/json.ts";
-import { spanAt, type Span } from "../../turn/json-scan.ts";
+import { jsonOf } from "../../json/json.ts";
+import { spanAt, type Span } from "../../json/scan.ts";
 
 /**
  * Most frames of a stream differ from the one before in a few values: the text

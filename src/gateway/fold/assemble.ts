@@ -1,7 +1,7 @@
 import { catalogOf, type Catalog } from "../../agent/catalog.ts";
 import { loaderNames } from "../../agent/loader.ts";
 import { section } from "../../agent/section.ts";
-import type { Entry } from "../../tools/plan/catalog.ts";
+import type { Entry } from "../../tools/plan/toolset.ts";
 import type { ToolVerdict } from "../../tools/plan/plan.ts";
 import { fullName, identityKey } from "../../tools/names/identity.ts";
 import { clientName } from "../../turn/names.ts";

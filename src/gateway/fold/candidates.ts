@@ -1,4 +1,4 @@
-import { buildToolCatalog, type Entry } from "../../tools/plan/catalog.ts";
+import { buildToolCatalog, type Entry } from "../../tools/plan/toolset.ts";
 import { ruleFor } from "../../tools/plan/declare.ts";
 import { identityKey, isCalledByName, joinedNames } from "../../tools/names/identity.ts";
 import type { Profile } from "../../turn/profile.ts";

@@ -1,4 +1,4 @@
-import { declaredBy, type Entry } from "../../tools/plan/catalog.ts";
+import { declaredBy, type Entry } from "../../tools/plan/toolset.ts";
 import type { Callable, Tool, Turn } from "../../turn/turn.ts";
 import type { Folded } from "./folded.ts";
 

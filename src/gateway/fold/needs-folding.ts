@@ -1,7 +1,6 @@
-import { bringsTools, declaredBy } from "../../tools/plan/catalog.ts";
+import { bringsTools, declaredBy, toolsetOf } from "../../tools/plan/toolset.ts";
 import { ruleFor } from "../../tools/plan/declare.ts";
-import { toolsetOf } from "../../tools/plan/toolset.ts";
-import { toolSupportOf, type Strategy, type ToolSupport } from "../../agent/strategy.ts";
+import { type Strategy, type ToolSupport, toolSupportOf } from "../../agent/strategy.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Tool, Turn } from "../../turn/turn.ts";
 import type { Candidates } from "./candidates.ts";

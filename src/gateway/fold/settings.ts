@@ -2,7 +2,7 @@ import { z } from "zod";
 import { nearest } from "../../diagnostics/nearest.ts";
 import { strategies } from "../../agent/strategy.ts";
 import { Fault } from "../../turn/fault.ts";
-import { ownOf } from "../../turn/json.ts";
+import { ownOf } from "../../json/json.ts";
 
 /**
  * `fit`: tools are folded only where the upstream takes fewer than there are.

@@ -1,5 +1,5 @@
 import { noStore } from "../../history/none.ts";
-import { isFields, jsonOf } from "../../turn/json.ts";
+import { isFields, jsonOf } from "../../json/json.ts";
 import type { Fault } from "../../turn/fault.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { DialectName } from "../../turn/turn.ts";

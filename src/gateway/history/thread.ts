@@ -1,10 +1,10 @@
 import type { AskedThread, ThreadForm } from "../../dialects/dialect.ts";
-import { parseExactly } from "../../dialects/shared/exact-json.ts";
+import { parseExactly } from "../../json/exact.ts";
 import { checkPieces } from "../../dialects/shared/request-counts.ts";
 import { noStore } from "../../history/none.ts";
 import type { ResponseHead, ResponseRecord, StoredItem, Weigh } from "../../history/store.ts";
 import { Fault } from "../../turn/fault.ts";
-import { isFields, jsonOf } from "../../turn/json.ts";
+import { isFields, jsonOf } from "../../json/json.ts";
 import type { Tenant } from "../../turn/tenant.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { parseItems } from "./parse-items.ts";

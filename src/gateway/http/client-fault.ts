@@ -2,7 +2,7 @@ import { listParams, takesParams } from "../../dialects/shared/params.ts";
 import type { Plan } from "../../tools/plan/plan.ts";
 import { Fault } from "../../turn/fault.ts";
 import { isInstructions } from "../../turn/item.ts";
-import { isFields, ownOf } from "../../turn/json.ts";
+import { isFields, ownOf } from "../../json/json.ts";
 import type { DialectTraits } from "../../turn/dialect-traits.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { Round } from "../run/round.ts";

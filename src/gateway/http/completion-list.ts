@@ -2,7 +2,7 @@
 
 import type { ConversationStore, StoredConversation } from "../../history/conversations.ts";
 import type { PageQuery } from "../../history/store.ts";
-import { isFields, jsonOf } from "../../turn/json.ts";
+import { isFields, jsonOf } from "../../json/json.ts";
 import type { Tenant } from "../../turn/tenant.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { unknownAfter } from "./page.ts";

@@ -2,7 +2,7 @@
 
 import type { CompletionForm, DoorDialect } from "../../dialects/dialect.ts";
 import { Fault } from "../../turn/fault.ts";
-import { isFields, jsonOf } from "../../turn/json.ts";
+import { isFields, jsonOf } from "../../json/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { readMetadata } from "./metadata.ts";
 import { completionPage } from "./completion-list.ts";

@@ -5,7 +5,7 @@ import { noStore } from "../../history/none.ts";
 import type { StoredItem } from "../../history/store.ts";
 import { Fault } from "../../turn/fault.ts";
 import { isStorableId, MAX_STORED_ID } from "../../turn/item-ids.ts";
-import { isFields, jsonOf } from "../../turn/json.ts";
+import { isFields, jsonOf } from "../../json/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { conversationNotFound, isConversationId } from "../history/conversation.ts";
 import { readMetadata } from "./metadata.ts";

@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import type { Path, Problem } from "../../diagnostics/problem.ts";
-import { isFields } from "../../turn/json.ts";
+import { isFields } from "../../json/json.ts";
 import { memoizeByIdentity } from "../../turn/memoize.ts";
 
 const TENANT_NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;

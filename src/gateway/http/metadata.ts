@@ -1,5 +1,5 @@
 import { Fault } from "../../turn/fault.ts";
-import { isFields } from "../../turn/json.ts";
+import { isFields } from "../../json/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 
 /** As the API has it. */

@@ -2,7 +2,7 @@
 
 import { Fault } from "../../turn/fault.ts";
 import type { FoundPage, PageQuery, StoredItem } from "../../history/store.ts";
-import { isFields, jsonOf } from "../../turn/json.ts";
+import { isFields, jsonOf } from "../../json/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { isLong } from "./read-body.ts";
 import { REST } from "./send-json.ts";

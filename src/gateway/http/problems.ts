@@ -1,7 +1,7 @@
 import { append } from "../../turn/append.ts";
 import { z } from "zod";
 import { notOneOf, problemsIn, type Path, type Problem } from "../../diagnostics/problem.ts";
-import { isFields } from "../../turn/json.ts";
+import { isFields } from "../../json/json.ts";
 import { nearest } from "../../diagnostics/nearest.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { repeatedKeys } from "./keys.ts";

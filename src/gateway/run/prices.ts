@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import type { Usage } from "../../turn/event.ts";
-import { ownOf } from "../../turn/json.ts";
+import { ownOf } from "../../json/json.ts";
 
 const amount = z.number().nonnegative();
 

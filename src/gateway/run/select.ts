@@ -1,7 +1,7 @@
 import { nearestFew } from "../../diagnostics/nearest.ts";
 import { isOwnModel } from "../../profiles/models.ts";
 import { Fault } from "../../turn/fault.ts";
-import { ownOf } from "../../turn/json.ts";
+import { ownOf } from "../../json/json.ts";
 import type { Upstream } from "../../upstreams/upstream.ts";
 import type { Clock } from "../../turn/clock.ts";
 import type { Config } from "../config.ts";

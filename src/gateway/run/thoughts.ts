@@ -8,7 +8,7 @@ import { isOpenTo, keptReasoning } from "../../tools/plan/reasoning.ts";
 import type { Decision } from "../../turn/decision.ts";
 import type { ReasoningEnd, TurnEvent } from "../../turn/event.ts";
 import { isByModel } from "../../turn/item.ts";
-import { isFields, jsonOf } from "../../turn/json.ts";
+import { isFields, jsonOf } from "../../json/json.ts";
 import type { ClientName } from "../../turn/names.ts";
 import { itemPath, itemPlace } from "../../turn/path.ts";
 import type { Profile } from "../../turn/profile.ts";

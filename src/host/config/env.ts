@@ -1,7 +1,7 @@
 import { append } from "../../turn/append.ts";
 import { nearest } from "../../diagnostics/nearest.ts";
 import { outputModes } from "../../gateway/run/rules.ts";
-import { isFields } from "../../turn/json.ts";
+import { isFields } from "../../json/json.ts";
 import type { Finding } from "./config-file.ts";
 import { isReplaced } from "./older-proxy.ts";
 

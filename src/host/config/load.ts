@@ -4,7 +4,7 @@ import { checkConfig, configSchema, type Config } from "../../gateway/config.ts"
 import { builtinDialects } from "../../dialects/registry.ts";
 import { nearest } from "../../diagnostics/nearest.ts";
 import type { Problem } from "../../diagnostics/problem.ts";
-import { isFields, ownOf } from "../../turn/json.ts";
+import { isFields, ownOf } from "../../json/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { proxyProblem } from "../../upstreams/http/proxy.ts";
 import { profileFor, profiles } from "../../profiles/profiles.ts";

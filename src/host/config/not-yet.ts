@@ -1,7 +1,7 @@
 import { dialectNames, type Config } from "../../gateway/config.ts";
 import { builtinDialects, plannedDialects } from "../../dialects/registry.ts";
 import type { Problem } from "../../diagnostics/problem.ts";
-import { isFields } from "../../turn/json.ts";
+import { isFields } from "../../json/json.ts";
 
 const served: ReadonlySet<string> = new Set(
   dialectNames(builtinDialects).filter((name) => !plannedDialects.has(name)),

@@ -1,7 +1,7 @@
 import { join, resolve } from "node:path";
 import { isHttpUpstream, type Config } from "../../gateway/config.ts";
 import { pathText, type Problem } from "../../diagnostics/problem.ts";
-import { isFields } from "../../turn/json.ts";
+import { isFields } from "../../json/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { checkScript, type ScriptProblem } from "../../upstreams/scripted/script.ts";
 import type { Finding } from "./config-file.ts";

@@ -10,7 +10,7 @@ import { mkdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { z } from "zod";
 import { Fault } from "../../turn/fault.ts";
-import { jsonOf } from "../../turn/json.ts";
+import { jsonOf } from "../../json/json.ts";
 import { writeWhole } from "../../../cli/launch/keep/write-whole.ts";
 import { foreignPlace, readText } from "../platform/careful-files.ts";
 import type { Environment } from "./env.ts";

@@ -4,7 +4,7 @@ import { request, type IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
 import type { z } from "zod";
 import { fieldsIn, fieldsOf, filledText } from "../../dialects/shared/loose.ts";
-import { jsonOf } from "../../turn/json.ts";
+import { jsonOf } from "../../json/json.ts";
 import { Fault } from "../../turn/fault.ts";
 
 /** What is asked of a route of the console. */

@@ -5,7 +5,7 @@ import { chmodSync, lstatSync, readdirSync, rmSync, writeFileSync } from "node:f
 import { connect } from "node:net";
 import { join } from "node:path";
 import { z } from "zod";
-import { jsonOf } from "../../turn/json.ts";
+import { jsonOf } from "../../json/json.ts";
 import { makeFolder } from "../../upstreams/folder.ts";
 import { foreignFolder, isOwnSocket, readText } from "../platform/careful-files.ts";
 

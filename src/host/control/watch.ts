@@ -1,6 +1,6 @@
 import { batchSchema, type Batch } from "../../observe/console/wire.ts";
 import { sseReader } from "../../stream/sse.ts";
-import { jsonOf } from "../../turn/json.ts";
+import { jsonOf } from "../../json/json.ts";
 import { openAnswer } from "./client.ts";
 import type { Environment } from "../config/env.ts";
 import { isAlive } from "./files.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { OpenRecorder } from "../recording/recorder.ts";
 import { Fault } from "../../turn/fault.ts";
-import { jsonOf } from "../../turn/json.ts";
+import { jsonOf } from "../../json/json.ts";
 import { sendConsoleJson, type ConsoleRequest, type ConsoleRoute } from "./route.ts";
 
 const orderSchema = z.object({

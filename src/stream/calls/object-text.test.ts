@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
-import { isFields, jsonOf } from "../../turn/json.ts";
+import { isFields, jsonOf } from "../../json/json.ts";
 import { objectText } from "./object-text.ts";
 
 it("knows at any time whether an object is whole, however its text is cut", () => {

@@ -1,5 +1,5 @@
-import { isFields, jsonOf } from "../../turn/json.ts";
-import { JsonScanner } from "../../turn/json-scan.ts";
+import { isFields, jsonOf } from "../../json/json.ts";
+import { JsonScanner } from "../../json/scan.ts";
 
 /** The text of a JSON object while it is written. */
 export type ObjectText = { add(piece: string): void; isWhole(): boolean };

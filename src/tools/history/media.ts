@@ -1,9 +1,9 @@
 import { append } from "../../turn/append.ts";
 import { isBySystem } from "../../turn/item.ts";
-import { isFields } from "../../turn/json.ts";
+import { isFields } from "../../json/json.ts";
 import { takesFrom, type HistoryRule, type Medium, type Profile } from "../../turn/profile.ts";
 import type { Message, Part, Result } from "../../turn/turn.ts";
-import { Draft, originOf, type History, type RepairContext } from "./draft.ts";
+import { Draft, originOf, type History, type RepairContext } from "./repair.ts";
 
 /**
  * What messages and results hold, as far as the upstream takes it. An image in

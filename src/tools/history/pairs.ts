@@ -1,7 +1,7 @@
 import { isOfModelTurn } from "../../turn/item.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Item } from "../../turn/turn.ts";
-import { Draft, originOf, type History, type RepairContext } from "./draft.ts";
+import { Draft, originOf, type History, type RepairContext } from "./repair.ts";
 
 /** The result of a call that nobody answered. */
 const UNANSWERED = "There is no result: the call was broken off.";

@@ -2,20 +2,32 @@ import { memoizeByIdentity } from "../../turn/memoize.ts";
 import type { DialectTraits } from "../../turn/dialect-traits.ts";
 import { itemPath } from "../../turn/path.ts";
 import { isSeal } from "../../turn/seal.ts";
-import { upstreamName, type AnyName, type UpstreamName } from "../../turn/names.ts";
-import { takesFrom, type Profile } from "../../turn/profile.ts";
+import { type AnyName, upstreamName, type UpstreamName } from "../../turn/names.ts";
+import { type Profile, takesFrom } from "../../turn/profile.ts";
 import type { Call, Extra, Item, Opaque, Part, Reasoning, Result, Turn } from "../../turn/turn.ts";
-import { declaredBy } from "../plan/catalog.ts";
-import { keepsGroups, ruleFor, type Bound, type Identities } from "../plan/declare.ts";
+import { isFields, jsonOf } from "../../json/json.ts";
+import { declaredBy, type Toolset } from "../plan/toolset.ts";
+import { type Bound, type Identities, keepsGroups, ruleFor } from "../plan/declare.ts";
 import { fullName, identityKey, isCalledByName } from "../names/identity.ts";
-import type { Form } from "../kinds/kind.ts";
+import { bareArguments, type Form } from "../kinds/kind.ts";
 import { kindOf } from "../kinds/kinds.ts";
 import { createProviderNameAllocator } from "../names/allocate.ts";
-import type { Notes } from "../plan/notes.ts";
-import { recallReasoning, sealedItems, type Destination } from "../plan/reasoning.ts";
-import type { Toolset } from "../plan/toolset.ts";
-import { asObject } from "./arguments.ts";
-import { Draft, type History } from "./draft.ts";
+import { type Destination, recallReasoning, sealedItems } from "../plan/reasoning.ts";
+import { Draft, type History, type Notes } from "./repair.ts";
+
+/**
+ * Arguments as every upstream takes them: the text of a JSON object, the very
+ * same where they are that already. Many refuse a conversation for good in which
+ * a model once called without any, or wrote them wrongly.
+ */
+function asObject(text: string): string {
+  const value = jsonOf(text);
+  if (isFields(value)) return text;
+  if (value === null || text.trim() === "") return "{}";
+  if (value === undefined) return JSON.stringify({ unreadable: text });
+  const bare = bareArguments(text);
+  return isFields(jsonOf(bare)) ? bare : `{"value":${text}}`;
+}
 
 type TranslateOptions = {
   readonly profile: Profile;

@@ -1,4 +1,4 @@
-import { isFields, jsonOf } from "../../turn/json.ts";
+import { isFields, jsonOf } from "../../json/json.ts";
 import { bareArguments, pick, whole, type Kind } from "./kind.ts";
 
 const OPERATIONS = ["create_file", "update_file", "delete_file"];

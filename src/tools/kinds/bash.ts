@@ -1,5 +1,5 @@
 import { bareArguments, plainLine, whole, type Kind } from "./kind.ts";
-import { isFields, jsonOf } from "../../turn/json.ts";
+import { isFields, jsonOf } from "../../json/json.ts";
 
 /** A shell that stays open between commands, on the client's machine. */
 export const bashKind: Kind = {

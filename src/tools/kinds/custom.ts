@@ -1,4 +1,4 @@
-import { isFields } from "../../turn/json.ts";
+import { isFields } from "../../json/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { unwrapText } from "./unwrap.ts";
 import type { Kind } from "./kind.ts";

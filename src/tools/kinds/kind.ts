@@ -1,4 +1,4 @@
-import { isFields, jsonOf } from "../../turn/json.ts";
+import { isFields, jsonOf } from "../../json/json.ts";
 import type { Call, Callable, Fields, JsonSchema, Part, Result } from "../../turn/turn.ts";
 
 /** A function declared in place of a tool of a kind the upstream does not have. */

@@ -1,4 +1,4 @@
-import { isFields, jsonOf } from "../../turn/json.ts";
+import { isFields, jsonOf } from "../../json/json.ts";
 import { bareArguments, inside, isTexts, pick, plainLine, whole, type Kind } from "./kind.ts";
 
 const OPTIONS = ["timeout_ms", "working_directory", "user"];

@@ -1,4 +1,4 @@
-import { isFields, jsonOf } from "../../turn/json.ts";
+import { isFields, jsonOf } from "../../json/json.ts";
 import type { Decoder } from "./kind.ts";
 
 const QUOTE = 0x22;

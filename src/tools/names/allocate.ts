@@ -1,6 +1,41 @@
 import { memoizeByIdentity } from "../../turn/memoize.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
-import type { NameRule } from "../../turn/profile.ts";
+import type { IdRule, NameRule } from "../../turn/profile.ts";
+
+/** Gives every id of a conversation the form an upstream wants; the same id always the same form. */
+export function idAllocator(rule: IdRule | undefined): (id: string) => string {
+  const taken = new Set<string>();
+  /** How many forms of an id have been tried: those are taken. */
+  const tried = new Map<string, number>();
+  return (id) => {
+    const isFit = rule === undefined ? id !== "" : isValidId(id, rule);
+    if (isFit && !taken.has(id)) {
+      taken.add(id);
+      return id;
+    }
+    let count = tried.get(id) ?? 0;
+    let given = isFit && count === 0 ? id : newId(id, rule, count);
+    while (taken.has(given)) given = newId(id, rule, ++count);
+    tried.set(id, count);
+    taken.add(given);
+    return given;
+  };
+}
+
+export const isValidId = (id: string, rule: IdRule): boolean =>
+  fitsNameRule(id, rule) && (rule.exact !== true || id.length === rule.max);
+
+/** A valid id in place of one that is not, or that is taken. */
+function newId(id: string, rule: IdRule | undefined, count: number): string {
+  const seed = count === 0 ? id : `${id}#${count}`;
+  const digits = rule && digitsIn(rule);
+  const word = hash(seed, digits) + hash(`${seed}.`, digits) + hash(`${seed}:`, digits);
+  if (rule === undefined) return `call_${word.slice(0, 14)}`;
+  if (rule.exact === true || rule.max < 14)
+    return word.padEnd(rule.max, digits?.charAt(0)).slice(0, rule.max);
+  const named = `call_${word}`.slice(0, Math.min(rule.max, 21));
+  return fitsNameRule(named, rule) ? named : word.slice(0, rule.max);
+}
 
 /** A name to be had at an upstream. */
 export type NameRequest = {
@@ -17,10 +52,10 @@ export type NameRequest = {
  * Turns a requested name into a valid one, by the request alone: the same request
  * always gives the same name. What clashes afterwards is numbered.
  */
-export type NameCodec = (request: NameRequest, rule: NameRule) => string;
+type NameCodec = (request: NameRequest, rule: NameRule) => string;
 
 /** Names for all requests, in their order; the order has no influence on the names. */
-export type NameAllocator = (requests: readonly NameRequest[]) => readonly UpstreamName[];
+type NameAllocator = (requests: readonly NameRequest[]) => readonly UpstreamName[];
 
 /** The names given out so far, by scope. */
 export type TakenNames = ReadonlyMap<string, ReadonlySet<string>>;
@@ -197,13 +232,13 @@ const patternOf = memoizeByIdentity(({ chars, first = chars }: NameRule): NamePa
 });
 
 /** What numbers are written in where a rule holds. */
-export const digitsIn = (rule: NameRule): string => patternOf(rule).digits;
+const digitsIn = (rule: NameRule): string => patternOf(rule).digits;
 
 const firstOf = (candidates: string, chars: string): string =>
   new RegExp(`[${chars}]`, "u").exec(candidates + DIGITS + LETTERS.toUpperCase())?.[0] ?? "0";
 
 /** A few characters that stand for a text, always as many: FNV-1a, by default in base 36. Not for secrets. */
-export function hash(text: string, digits = DIGITS): string {
+function hash(text: string, digits = DIGITS): string {
   let state = 0x811c9dc5;
   for (let at = 0; at < text.length; at++)
     state = Math.imul(state ^ text.charCodeAt(at), 0x01000193);

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { idAllocator, isValidId } from "./ids.ts";
+import { idAllocator, isValidId } from "./allocate.ts";
 
 const nine = { chars: "A-Za-z0-9", max: 9, exact: true };
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { ask, calling, custom, fn, plain, withTools } from "../../../test/support/turns.ts";
 import { runStage } from "../../stream/stage.ts";
 import type { Decision } from "../../turn/decision.ts";
-import { restoreAnswer } from "./restore-answer.ts";
+import { restoreAnswer } from "./restore.ts";
 import { planTools } from "./plan.ts";
 
 const schema = {

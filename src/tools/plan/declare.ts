@@ -1,30 +1,117 @@
 import type { Decision } from "../../turn/decision.ts";
-import { ownOf } from "../../turn/json.ts";
+import { isFields, ownOf } from "../../json/json.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import {
-  takesFrom,
   type BuiltinTemplate,
   type KindRule,
   type Profile,
+  takesFrom,
 } from "../../turn/profile.ts";
 import type {
   BuiltinTool,
   Callable,
+  Fields,
   FunctionTool,
   JsonSchema,
   NamespaceTool,
+  Tool,
 } from "../../turn/turn.ts";
-import type { Entry } from "./catalog.ts";
-import { parted } from "./description.ts";
+import { wellFormed, type WellFormed } from "../../schema/well-formed.ts";
 import type { Binding, ToolIdentityMap } from "../names/identity.ts";
 import type { Form } from "../kinds/kind.ts";
 import { kindOf } from "../kinds/kinds.ts";
-import { memberDescription } from "../kinds/namespace.ts";
-import { jsonForm } from "../schema/form.ts";
+import { jsonForm } from "../schema/codec.ts";
 import { compileSchema, isNeverObject } from "../schema/compile.ts";
 import { isStrict } from "../schema/strict.ts";
-import { wellFormed, type WellFormed } from "../../schema/well-formed.ts";
-import { fillTemplate } from "./template.ts";
+import type { Entry } from "./toolset.ts";
+
+/** A longer description is added to the first tool of a namespace only. */
+const LONG = 300;
+
+/**
+ * A namespace is no tool but a group of them. Where an upstream has no such
+ * groups, each member is a tool of its own under both names, and the description
+ * of the group is added to its members'.
+ */
+function memberDescription(
+  own: string | undefined,
+  group: NamespaceTool,
+  isFirst: boolean,
+): string | undefined {
+  const { name, description = "" } = group;
+  if (description === "" || (description.length > LONG && !isFirst)) return own;
+  const remark = `Part of \`${name}\`: ${description}`;
+  return own === undefined || own === "" ? remark : `${own}\n\n${remark}`;
+}
+
+const GOES_ON = "(this goes on in the instructions)";
+
+/** A description in two: as much as fits, up to a space if there is one, and the rest. */
+function parted(description: string, most: number): { head: string; rest: string } {
+  const room = description.slice(0, most - GOES_ON.length - 1);
+  const space = room.search(/\s\S*$/);
+  // Half a character is none.
+  const bare = /[\ud800-\udbff]$/.test(room) ? room.slice(0, -1) : room;
+  const head = space > 0 ? room.slice(0, space) : bare;
+  return { head: `${head} ${GOES_ON}`, rest: description.slice(head.length).trim() };
+}
+
+/** The ends of descriptions that are too long for the upstream, for the instructions. */
+export function restsOf(
+  offered: readonly Bound[],
+  sent: readonly Tool<UpstreamName>[],
+): readonly string[] {
+  const cut = offered.filter(({ rest }) => rest !== undefined);
+  if (cut.length === 0) return [];
+  const there = new Set(sent.flatMap((tool) => (tool.type === "namespace" ? tool.tools : [tool])));
+  return cut
+    .filter(({ declaration }) => there.has(declaration))
+    .map(
+      ({ upstream, rest }) => `The description of the tool \`${upstream.name}\` goes on:\n${rest}`,
+    );
+}
+
+/** A built-in tool in an upstream's own form, and what of the client's did not fit. */
+type Filled = {
+  readonly raw: Fields;
+  readonly losses: readonly string[];
+  /** The fields of the client's that the form has a place for. */
+  readonly used: ReadonlySet<string>;
+};
+
+/** Fills an upstream's form of a built-in tool with what the client asked for. */
+function fillTemplate(template: BuiltinTemplate, asked: Fields): Filled {
+  const losses: string[] = [];
+  const used = new Set<string>();
+  const fill = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(fill).filter((one) => one !== undefined);
+    if (!isFields(value)) return value;
+    if (typeof value.$from === "string") return take(value.$from, value);
+    const entries = Object.entries(value).map(([key, inner]) => [key, fill(inner)] as const);
+    const filled = entries.filter(([, inner]) => inner !== undefined);
+    // A group for which the client said nothing is left out with what would stand in it.
+    return entries.length > 0 && filled.length === 0 ? undefined : Object.fromEntries(filled);
+  };
+  const take = (path: string, { map, else: otherwise }: Fields): unknown => {
+    used.add(path.split(".")[0] ?? path);
+    const found = reach(asked, path, losses);
+    if (found === undefined) return otherwise;
+    return isFields(map)
+      ? (map[typeof found === "string" ? found : JSON.stringify(found)] ?? otherwise)
+      : found;
+  };
+  return { raw: (fill(template) ?? {}) as Fields, losses, used };
+}
+
+function reach(asked: Fields, path: string, losses: string[]): unknown {
+  let at: unknown = asked;
+  for (const step of path.split(".")) {
+    if (Array.isArray(at) && at.length > Number(step) + 1)
+      losses.push(`only one of ${at.length} in \`${path.slice(0, path.lastIndexOf("."))}\` fits`);
+    at = typeof at === "object" && at !== null ? (at as Record<string, unknown>)[step] : undefined;
+  }
+  return at ?? undefined;
+}
 
 export type Verdict = "native" | "degraded" | "deferred" | "ignored" | "refused";
 

@@ -7,9 +7,9 @@ import type { TurnEvent } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Format } from "../../turn/turn.ts";
-import { restoreAnswer } from "./restore-answer.ts";
+import { restoreAnswer } from "./restore.ts";
 import { planTools } from "./plan.ts";
-import { unfence } from "./unfence.ts";
+import { unfence } from "./format.ts";
 
 type Event = TurnEvent<UpstreamName>;
 const choice = 0;

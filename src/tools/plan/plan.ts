@@ -3,14 +3,13 @@ import { Fault } from "../../turn/fault.ts";
 import { memoizeByIdentity } from "../../turn/memoize.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
-import type { ToolChoice, DialectName, Params, Turn } from "../../turn/turn.ts";
-import { planToolChoice, type ToolChoicePlan } from "./tool-choice.ts";
-import type { Bound, Identities, ToolVerdict, Verdict } from "./declare.ts";
-import { restsOf } from "./description.ts";
-import { planFormat, withInstructions, type FormatCheck } from "./format.ts";
+import type { DialectName, Params, ToolChoice, Turn } from "../../turn/turn.ts";
 import { planHistory } from "../history/history.ts";
-import { sealsItems, type Destination, type Seal } from "./reasoning.ts";
-import { toolsetOf, type Toolset } from "./toolset.ts";
+import { planToolChoice, type ToolChoicePlan } from "./tool-choice.ts";
+import { type Bound, type Identities, restsOf, type ToolVerdict, type Verdict } from "./declare.ts";
+import { type FormatCheck, planFormat, withInstructions } from "./format.ts";
+import { type Destination, type Seal, sealsItems } from "./reasoning.ts";
+import { type Toolset, toolsetOf } from "./toolset.ts";
 
 export type { ToolVerdict, Verdict } from "./declare.ts";
 

@@ -18,7 +18,7 @@ import { runStage } from "../../stream/stage.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Item, Reasoning } from "../../turn/turn.ts";
-import { restoreAnswer } from "./restore-answer.ts";
+import { restoreAnswer } from "./restore.ts";
 import { planTools } from "./plan.ts";
 
 const choice = 0;

@@ -1,31 +1,35 @@
 /** Restores the calls of an answer to the kinds, names and inputs that the client declared. */
-
-import type { Emit, Stage } from "../../stream/stage.ts";
+import { chain, type Emit, type Stage } from "../../stream/stage.ts";
 import type { Action, OnDecision } from "../../turn/decision.ts";
 import type {
   CallDelta,
   CallEnd,
   CallStart,
+  OnLeftOut,
   TurnEnd,
   TurnEvent,
-  OnLeftOut,
 } from "../../turn/event.ts";
 import { clientName, type ClientName, type UpstreamName } from "../../turn/names.ts";
 import { callPath } from "../../turn/path.ts";
-import type { Bound, Identities } from "./declare.ts";
+import type { CallRules } from "../../turn/rules.ts";
+import { errorsIn } from "../../schema/check.ts";
+import { jsonOf } from "../../json/json.ts";
+import type { JsonSchema } from "../../turn/turn.ts";
 import { fullName, isCalledByName } from "../names/identity.ts";
 import type { Decoder } from "../kinds/kind.ts";
 import { customKind } from "../kinds/custom.ts";
-import type { CallRules } from "../../turn/rules.ts";
+import type { Bound, Identities } from "./declare.ts";
 import type { Plan } from "./plan.ts";
+import { keepFormat } from "./format.ts";
+import { sealReasoning } from "./reasoning.ts";
 
 type Event = TurnEvent<ClientName>;
 
 /** Where it is counted what the client was not given. */
-export type Figures = { withheld: number; truncated: boolean };
+type Figures = { withheld: number; truncated: boolean };
 
 /** Where it is counted and told what is withheld. */
-export type Withholding = {
+type Withholding = {
   readonly figures: Figures;
   readonly leftOut?: OnLeftOut | undefined;
   /** The gateway's own rules: calls that only the client did not want do not count as truncated. */
@@ -225,4 +229,74 @@ function idsBeside({ asked }: Plan): (id: string) => string {
     seen.add(given);
     return given;
   };
+}
+
+/** A call of a tool whose schema the upstream was not given as it is. */
+type Watched = { readonly name: string; readonly schema: JsonSchema; text: string };
+
+/** Whether calls of this plan need looking at: some tool's schema had to be rewritten. */
+const hasRewritten = ({ identity }: Plan): boolean =>
+  identity.bindings.some(({ original }) => original !== undefined);
+
+/**
+ * Holds the arguments of calls against the client's own schema where the
+ * upstream was given another. Nothing is withheld or changed: arguments reach the
+ * client as the model wrote them, and a violation is listed in the plan.
+ */
+function checkArguments(
+  { identity }: Plan,
+  report: OnDecision,
+): Stage<TurnEvent<ClientName>, TurnEvent<ClientName>> {
+  const choices: (Watched | undefined)[][] = [];
+  return {
+    each(event, emit) {
+      emit(event);
+      switch (event.type) {
+        case "call-start": {
+          const { original } = identity.byIdentity(event) ?? {};
+          if (original === undefined) return;
+          const { name } = event;
+          (choices[event.choice] ??= [])[event.call] = { name, schema: original, text: "" };
+          return;
+        }
+        case "call-delta": {
+          const call = choices[event.choice]?.[event.call];
+          if (call !== undefined) call.text += event.text;
+          return;
+        }
+        case "call-end": {
+          const call = choices[event.choice]?.[event.call];
+          const flaw = call !== undefined && event.complete ? flawOf(call) : undefined;
+          if (call === undefined || flaw === undefined) return;
+          const reason = `the arguments of a call of \`${call.name}\` ${flaw}`;
+          return report({ path: "output", action: "noticed", reason });
+        }
+        default:
+      }
+    },
+  };
+}
+
+/** What is wrong with a call's arguments, in words of its schema and never in their own. */
+function flawOf({ text, schema }: Watched): string | undefined {
+  const value = text.trim() === "" ? {} : jsonOf(text);
+  if (value === undefined) return "are not JSON";
+  const errors = errorsIn(value, schema, text.length);
+  if (errors === undefined) return "could not be held against its schema";
+  const error = errors.at(-1);
+  return error && `break its schema at \`${error.keywordLocation.slice(0, 200)}\``;
+}
+
+/** All that a plan asks of the answer: calls restored and looked at, the format kept, reasoning marked as whose it is. */
+export function restoreAnswer(
+  plan: Plan,
+  report?: OnDecision,
+  withholding?: Withholding,
+): Stage<TurnEvent<UpstreamName>, TurnEvent<ClientName>> {
+  let stages = restoreCalls(plan, report, withholding);
+  if (report !== undefined && hasRewritten(plan))
+    stages = chain(stages, checkArguments(plan, report));
+  if (plan.check !== undefined) stages = chain(stages, keepFormat(plan.check));
+  if (plan.seal !== undefined) stages = chain(stages, sealReasoning(plan.seal));
+  return stages;
 }

@@ -6,7 +6,7 @@ import type { ToolChoice, DialectName, Tool, ToolRef } from "../../turn/turn.ts"
 import type { Bound, Identities, ToolVerdict } from "./declare.ts";
 import { fullName, isCalledByName } from "../names/identity.ts";
 import { kindOf } from "../kinds/kinds.ts";
-import { renderProviderToolDeclarations } from "./render.ts";
+import { renderProviderToolDeclarations } from "./toolset.ts";
 
 /** Which tools may or must be called, in the upstream's words. */
 export type ToolChoicePlan = {

@@ -1,7 +1,7 @@
 import { append } from "../../turn/append.ts";
-import { isFields } from "../../turn/json.ts";
-import { roundedNumber } from "../../turn/raw-number.ts";
-import { exactly } from "./exact.ts";
+import { isFields } from "../../json/json.ts";
+import { exactly, roundedNumber } from "../../json/exact.ts";
+import { type Form, whole } from "../kinds/kind.ts";
 
 /**
  * Turns values of the client's schema into values of the schema the upstream
@@ -150,4 +150,24 @@ export function fieldwise(fields: readonly Field[], rest: Rest | undefined): Cod
 function present(absent: "null" | "list", held: unknown): unknown {
   if (absent === "null" || !Array.isArray(held)) return held ?? undefined;
   return held.length === 0 ? undefined : held[0];
+}
+
+/** A codec of values, for arguments as JSON text. What is not JSON stays as it is. */
+export const jsonForm = (codec: Codec): Form => ({
+  encode: (input) => through(input, (value) => codec.encode(value)),
+  decoder: () => whole((text) => through(text, (value) => codec.decode(value))),
+});
+
+function through(text: string, change: (value: unknown) => unknown): string {
+  const value = exactly(text);
+  if (value === undefined) return text;
+  try {
+    const changed = JSON.stringify(change(value));
+    // The text may be written in its own way.
+    return changed === JSON.stringify(value) ? text : changed;
+  } catch (error) {
+    // Nested deeper than we can follow, or described by a schema that refers to nothing but itself.
+    if (error instanceof RangeError) return text;
+    throw error;
+  }
 }

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { SchemaRule } from "../../turn/profile.ts";
 import type { JsonSchema } from "../../turn/turn.ts";
 import { compileSchema } from "./compile.ts";
-import { jsonForm } from "./form.ts";
+import { jsonForm } from "./codec.ts";
 import { cpuTime } from "../../../test/support/cpu-time.ts";
 
 /** A profile like those of strict structured output: closed objects, everything required. */

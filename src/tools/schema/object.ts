@@ -1,17 +1,17 @@
-import { acceptsNull, isSchema } from "../../schema/keywords.ts";
-import { isFields } from "../../turn/json.ts";
+import { acceptsNull, isSchema, schemasIn } from "../../schema/keywords.ts";
+import { isFields } from "../../json/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 import { createProviderNameAllocator, fitsNameRule } from "../names/allocate.ts";
-import { entries, fieldwise, type Field, type Rest } from "./codec.ts";
+import { entries, type Field, fieldwise, list, type Rest, tuple } from "./codec.ts";
 import {
   asText,
   describe,
   limit,
-  takes,
-  type RewrittenSchema,
-  type Within,
   type Rewrite,
-} from "./rewrite.ts";
+  type RewrittenSchema,
+  takes,
+  type Within,
+} from "./compile.ts";
 
 /** The key under which properties without a name of their own are sent. */
 const OTHERS = "other_properties";
@@ -194,4 +194,63 @@ function renamedKeys(
     writing.reshaped.add("property names the upstream does not take under others");
   }
   return renamed;
+}
+
+/** Writes the schema of an array in the form that the upstream takes. */
+export function writeArray(schema: Fields, writing: Rewrite, within: Within): RewrittenSchema {
+  const older = Array.isArray(schema.items);
+  const places = schemasIn(older ? schema.items : schema.prefixItems);
+  if (places.length > 0) return writeTuple(schema, places, writing, within);
+  const { items } = schema;
+  if (!isSchema(items)) {
+    if (writing.rule.untyped !== false) return { schema: limit(schema, writing), codec: undefined };
+    writing.changed = true;
+  }
+  const node = writing.write(isSchema(items) ? items : true, within);
+  return {
+    schema: limit({ ...schema, items: node.schema }, writing),
+    codec: node.codec === undefined ? undefined : list(node.codec),
+  };
+}
+
+/** An array whose items differ by position. */
+function writeTuple(
+  schema: Fields,
+  places: readonly JsonSchema[],
+  writing: Rewrite,
+  within: Within,
+): RewrittenSchema {
+  const { items, prefixItems, additionalItems, ...own } = schema;
+  const older = prefixItems === undefined;
+  const rest = older ? additionalItems : items;
+  const nodes = places.map((place) => writing.write(place, within));
+  const more = isSchema(rest) && rest !== false ? writing.write(rest, within) : undefined;
+  const plain = nodes.every(({ codec }) => codec === undefined) && more?.codec === undefined;
+  if (writing.rule.tuples !== false) {
+    const inner = nodes.map((node) => node.schema);
+    const outer = more === undefined ? (rest === undefined ? {} : { rest }) : { rest: more.schema };
+    const written = older
+      ? { items: inner, ...("rest" in outer ? { additionalItems: outer.rest } : {}) }
+      : { prefixItems: inner, ...("rest" in outer ? { items: outer.rest } : {}) };
+    const codecs = nodes.map(({ codec }) => codec);
+    return {
+      schema: limit({ ...own, ...written }, writing),
+      codec: plain ? undefined : tuple(codecs, more?.codec),
+    };
+  }
+  const each = distinct([...nodes, ...(more === undefined ? [] : [more])]);
+  const [first] = each;
+  if (!plain || first === undefined || (each.length > 1 && !takes(writing, "anyOf")))
+    return asText(schema, writing, "lists whose items differ by position");
+  writing.changed = true;
+  writing.describedOnly.add("prefixItems");
+  return {
+    schema: limit({ ...own, items: each.length === 1 ? first : { anyOf: each } }, writing),
+    codec: undefined,
+  };
+}
+
+function distinct(nodes: readonly RewrittenSchema[]): readonly JsonSchema[] {
+  const bySource = new Map(nodes.map(({ schema }) => [JSON.stringify(schema), schema]));
+  return [...bySource.values()];
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { anthropic } from "../../profiles/anthropic.ts";
 import type { StrictRule } from "../../turn/profile.ts";
-import { strictForm } from "./strict-form.ts";
+import { strictForm } from "./strict.ts";
 
 const rule = anthropic.strictSchema as StrictRule;
 const closed = {

@@ -20,7 +20,7 @@ import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import type { JsonSchema } from "../../turn/turn.ts";
 import { planTools } from "../plan/plan.ts";
 import { textCalls } from "./text-calls.ts";
-import { writeUseTool } from "./use-tool/write.ts";
+import { writeUseTool } from "./use-tool.ts";
 
 type Event = TurnEvent<UpstreamName>;
 

@@ -2,13 +2,13 @@ import type { Emit, Stage } from "../../stream/stage.ts";
 import type { NewId } from "../../turn/clock.ts";
 import type { OnDecision } from "../../turn/decision.ts";
 import type { TextDelta, TextNote, TextStart, TurnEvent } from "../../turn/event.ts";
-import { isFields } from "../../turn/json.ts";
+import { isFields } from "../../json/json.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import type { Bound, Identities } from "../plan/declare.ts";
 import { isCalledByName } from "../names/identity.ts";
 import { recognise } from "../plan/restore.ts";
-import { readUseTool, type Takes } from "./use-tool/read.ts";
-import { BlockScan } from "./use-tool/scan.ts";
+import { readUseTool, type Takes } from "./use-tool.ts";
+import { BlockScan } from "./scan.ts";
 
 type Event = TurnEvent<UpstreamName>;
 type Said = Extract<Event, { readonly choice: number }>;

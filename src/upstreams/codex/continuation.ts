@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { fieldsOf, listOf, filledText } from "../../dialects/shared/loose.ts";
-import { jsonOf, ordered } from "../../turn/json.ts";
+import { jsonOf, ordered } from "../../json/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { ModelOutput, ModelCall } from "./answer-reader.ts";
 import type { CodexRequest } from "./request.ts";

@@ -1,6 +1,6 @@
 import { fieldsOf, numberOf, filledText } from "../../dialects/shared/loose.ts";
 import type { Clock } from "../../turn/clock.ts";
-import { jsonOf } from "../../turn/json.ts";
+import { jsonOf } from "../../json/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { CodexError } from "./error.ts";
 

@@ -1,5 +1,5 @@
 import { fieldsOf, filledText } from "../../dialects/shared/loose.ts";
-import { isWithin } from "../../turn/json.ts";
+import { isWithin } from "../../json/json.ts";
 import { memoizeByIdentity } from "../../turn/memoize.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Tool, Turn } from "../../turn/turn.ts";

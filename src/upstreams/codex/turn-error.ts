@@ -3,7 +3,7 @@
 import { fieldsOf, numberOf, filledText } from "../../dialects/shared/loose.ts";
 import { faultText, faultWords } from "../../dialects/errors/upstream-error.ts";
 import { Fault, type FaultCode } from "../../turn/fault.ts";
-import { isFields, jsonOf } from "../../turn/json.ts";
+import { isFields, jsonOf } from "../../json/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { readError } from "../http/error-body.ts";
 import { refusal, whoIs, type Failing } from "../http/fault.ts";

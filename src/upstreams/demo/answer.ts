@@ -1,6 +1,6 @@
 /** The demo's words about tool results. */
 
-import { isFields, jsonOf } from "../../turn/json.ts";
+import { isFields, jsonOf } from "../../json/json.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Call, Part, Result, Turn } from "../../turn/turn.ts";
 import { lastUserIndex, lastUserText, joinText } from "../turn-text.ts";

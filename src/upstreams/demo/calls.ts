@@ -1,7 +1,7 @@
 /** Chooses the tools that the demo calls. */
 
 import { requiredIn, typesIn } from "../../schema/keywords.ts";
-import { isFields } from "../../turn/json.ts";
+import { isFields } from "../../json/json.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { CustomTool, FunctionTool, Tool } from "../../turn/turn.ts";
 import { isCommand, isFreeText } from "./values.ts";

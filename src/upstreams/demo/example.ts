@@ -9,7 +9,7 @@ import {
   schemasIn,
   typesIn,
 } from "../../schema/keywords.ts";
-import { isFields } from "../../turn/json.ts";
+import { isFields } from "../../json/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 
 /** Where values come from before any are made up. */

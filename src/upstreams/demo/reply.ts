@@ -1,4 +1,4 @@
-import { isFields } from "../../turn/json.ts";
+import { isFields } from "../../json/json.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { ToolChoice, Turn } from "../../turn/turn.ts";
 import { lastUserIndex, lastUserText } from "../turn-text.ts";

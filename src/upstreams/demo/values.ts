@@ -1,7 +1,7 @@
 /** Finds values for arguments in the text of the user and in earlier results. */
 
 import { typesIn } from "../../schema/keywords.ts";
-import { isFields } from "../../turn/json.ts";
+import { isFields } from "../../json/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { ValueSource } from "./example.ts";
 import { stemsOf, type Subjects } from "./words.ts";

@@ -1,5 +1,5 @@
 import { errorWords, shortened, type ErrorWords } from "../../dialects/errors/error-words.ts";
-import { jsonOf } from "../../turn/json.ts";
+import { jsonOf } from "../../json/json.ts";
 
 const LONGEST_TEXT = 300;
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { jsonOf } from "../../turn/json.ts";
+import { jsonOf } from "../../json/json.ts";
 
 const named = z.looseObject({
   id: z.string().optional().catch(undefined),

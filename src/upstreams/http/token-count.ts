@@ -1,11 +1,11 @@
 /** Asks an upstream how many tokens a request has. */
 
 import type { UpstreamTokenCount } from "../../dialects/dialect.ts";
-import { parseExactly } from "../../dialects/shared/exact-json.ts";
+import { parseExactly } from "../../json/exact.ts";
 import { fieldsOf, numberOf } from "../../dialects/shared/loose.ts";
 import type { Clock } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
-import { jsonOf } from "../../turn/json.ts";
+import { jsonOf } from "../../json/json.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { CountOptions, Prepared } from "../upstream.ts";
 import type { ConnectionShares } from "./connection-shares.ts";

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { pathText, problemsIn, type Path, type Problem } from "../../diagnostics/problem.ts";
 import type { StopReason, Usage } from "../../turn/event.ts";
 import { Fault } from "../../turn/fault.ts";
-import { ownOf } from "../../turn/json.ts";
+import { ownOf } from "../../json/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 
 /** A script, whose format is in `docs/scripted.md`. */

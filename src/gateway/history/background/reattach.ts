@@ -1,6 +1,6 @@
 import type { BackgroundForm, StorageForm } from "../../../dialects/dialect.ts";
 import { Fault } from "../../../turn/fault.ts";
-import { jsonOf } from "../../../turn/json.ts";
+import { jsonOf } from "../../../json/json.ts";
 import { KEEP_ALIVE, STREAM_HEADERS } from "../../run/door.ts";
 import type { StoredItem, Weigh } from "../../../history/store.ts";
 import type { RequestContext } from "../../http/routes.ts";

@@ -1,7 +1,7 @@
 /** Reads a bundle, or says what is wrong with it and what to do. */
 
 import { hash } from "node:crypto";
-import { isWithin, jsonOf } from "../../../turn/json.ts";
+import { isWithin, jsonOf } from "../../../json/json.ts";
 import { Fault } from "../../../turn/fault.ts";
 import { BUNDLE_VERSION, bundleLine, type BundleLine, type LineOf } from "./line.ts";
 

@@ -1,6 +1,6 @@
 /** Finds whose fault it is that a recorded turn went wrong, and in which frame it shows. */
 
-import { ownOf } from "../../../turn/json.ts";
+import { ownOf } from "../../../json/json.ts";
 import type { Bundle, BundleTry } from "../bundle/read-bundle.ts";
 import { shapeOf } from "../masking/word-mask.ts";
 import { readSide, type ReadSide } from "./read-answer.ts";

@@ -1,6 +1,6 @@
 /** Compares what two answers to one request come to: no two answers of a model have the same words. */
 
-import { isFields, jsonOf } from "../../../turn/json.ts";
+import { isFields, jsonOf } from "../../../json/json.ts";
 import type { ReadCall, ReadSide } from "../explain/read-answer.ts";
 import { Comparison } from "./difference.ts";
 

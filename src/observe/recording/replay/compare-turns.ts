@@ -1,6 +1,6 @@
 /** Finds the first thing in which a replayed turn differs from the recorded one. */
 
-import { jsonOf } from "../../../turn/json.ts";
+import { jsonOf } from "../../../json/json.ts";
 import type { Bundle } from "../bundle/read-bundle.ts";
 import { Comparison, type Difference } from "./difference.ts";
 import type { ReplayedTurn } from "./replay.ts";

@@ -1,6 +1,6 @@
 /** Compares values of two turns, with what differs between any two turns set aside. */
 
-import { ownOf } from "../../../turn/json.ts";
+import { ownOf } from "../../../json/json.ts";
 import { shapeOf } from "../masking/word-mask.ts";
 
 export type Difference = {

@@ -1,5 +1,5 @@
 import { sseReader } from "../../../stream/sse.ts";
-import { jsonOf } from "../../../turn/json.ts";
+import { jsonOf } from "../../../json/json.ts";
 
 /** One frame of a stream, a comment in it, or a whole body. */
 export type WireFrame = {

@@ -1,7 +1,7 @@
 import type { UpstreamName } from "../../turn/names.ts";
 import type { HistoryRule, Profile } from "../../turn/profile.ts";
 import type { Item } from "../../turn/turn.ts";
-import type { Notes } from "../plan/notes.ts";
+import type { Action, Decision } from "../../turn/decision.ts";
 
 /** A conversation under the upstream's names. */
 export type History = {
@@ -78,3 +78,32 @@ export class Draft {
     return this.#items;
   }
 }
+
+/** Collects decisions; what is done many times for one reason is listed once, with the first path. */
+export type Notes = {
+  note(path: string, action: Action, reason: string): void;
+  decisions(): readonly Decision[];
+};
+
+export function takeNotes(): Notes {
+  let found: Map<string, { decision: Decision; count: number }> | undefined;
+  return {
+    note(path, action, reason) {
+      found ??= new Map();
+      const key = `${action} ${reason}`;
+      const known = found.get(key);
+      if (known === undefined) found.set(key, { decision: { path, action, reason }, count: 1 });
+      else known.count++;
+    },
+    decisions: () =>
+      found === undefined
+        ? none
+        : [...found.values()].map(({ decision: { path, action, reason }, count }) => ({
+            path,
+            action,
+            reason: count === 1 ? reason : `${reason} (${count} times)`,
+          })),
+  };
+}
+
+const none: readonly Decision[] = [];

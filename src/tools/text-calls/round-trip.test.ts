@@ -1,8 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { JsonSchema } from "../../../turn/turn.ts";
-import { readUseTool } from "./read.ts";
-import { writeUseTool } from "./write.ts";
+import type { JsonSchema } from "../../turn/turn.ts";
+import { readUseTool, writeUseTool } from "./use-tool.ts";
 
 const marks = ["<", ">", "&", '"', "'", " ", "\n", "\r", "\t", "\0", "\ud83d", "\ude00", "é", "名"];
 const tags = ["&lt;", "&#10;", "&amp;", "</use_tool>", "<use_tool>", "<![CDATA[", "]]>", "</a>"];

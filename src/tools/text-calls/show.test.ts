@@ -1,12 +1,12 @@
-import { responses } from "../../../dialects/responses/responses.ts";
+import { responses } from "../../dialects/responses/responses.ts";
 import { describe, expect, it } from "vitest";
-import { runStage } from "../../../stream/stage.ts";
-import type { TurnEvent } from "../../../turn/event.ts";
-import { Fault } from "../../../turn/fault.ts";
-import { clientName, type ClientName } from "../../../turn/names.ts";
-import type { Turn } from "../../../turn/turn.ts";
+import { runStage } from "../../stream/stage.ts";
+import type { TurnEvent } from "../../turn/event.ts";
+import { Fault } from "../../turn/fault.ts";
+import { clientName, type ClientName } from "../../turn/names.ts";
+import type { Turn } from "../../turn/turn.ts";
 import { showUseTool } from "./show.ts";
-import { writeUseTool } from "./write.ts";
+import { writeUseTool } from "./use-tool.ts";
 
 type Event = TurnEvent<ClientName>;
 

@@ -1,7 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isRawNumber } from "../../turn/raw-number.ts";
-import { parseExactly } from "./exact-json.ts";
+import { isRawNumber, parseExactly } from "./exact.ts";
 
 const valueOf = (source: string): unknown =>
   (parseExactly(`{"a": ${source}}`) as { readonly a: unknown }).a;

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { entriesOf, JsonScanner, membersOf, spanAt, valueEnd } from "./json-scan.ts";
+import { entriesOf, JsonScanner, membersOf, spanAt, valueEnd } from "./scan.ts";
 import { cpuTime } from "../../test/support/cpu-time.ts";
 
 const containers = fc.oneof(

@@ -1,5 +1,4 @@
-import { BLOCK } from "./key.ts";
-import { isSpace } from "./text.ts";
+import { BLOCK, isSpace } from "./xml.ts";
 
 /**
  * What a piece of text is: no part of a call; perhaps one; no part of one after

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { JsonSchema } from "../../../turn/turn.ts";
-import { readUseTool } from "./read.ts";
+import type { JsonSchema } from "../../turn/turn.ts";
+import { readUseTool } from "./use-tool.ts";
 
 const schema: JsonSchema = {
   type: "object",

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { upstreamName } from "../../turn/names.ts";
 import type { Item } from "../../turn/turn.ts";
-import { Draft, type History } from "./draft.ts";
+import { Draft, type History } from "./repair.ts";
 
 const call = (id: string): Item<ReturnType<typeof upstreamName>> => ({
   type: "call",

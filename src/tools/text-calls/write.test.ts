@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { JsonSchema } from "../../../turn/turn.ts";
-import { writeUseTool } from "./write.ts";
+import type { JsonSchema } from "../../turn/turn.ts";
+import { writeUseTool } from "./use-tool.ts";
 
 /** What is written between the name and the end. */
 const written = (input: string, schema?: JsonSchema, kind?: string): string =>

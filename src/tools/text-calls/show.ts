@@ -1,9 +1,9 @@
-import type { Emit, Stage } from "../../../stream/stage.ts";
-import type { CallStart, TextEnd, TurnEvent } from "../../../turn/event.ts";
-import type { ClientName } from "../../../turn/names.ts";
-import type { Callable, JsonSchema, Turn } from "../../../turn/turn.ts";
-import { identityKey } from "../../names/identity.ts";
-import { writeUseTool } from "./write.ts";
+import type { Emit, Stage } from "../../stream/stage.ts";
+import type { CallStart, TextEnd, TurnEvent } from "../../turn/event.ts";
+import type { ClientName } from "../../turn/names.ts";
+import type { Callable, JsonSchema, Turn } from "../../turn/turn.ts";
+import { identityKey } from "../names/identity.ts";
+import { writeUseTool } from "./use-tool.ts";
 
 type Event = TurnEvent<ClientName>;
 type Called = { readonly start: CallStart<ClientName>; input: string };

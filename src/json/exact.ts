@@ -1,7 +1,5 @@
 /** Parses JSON with the numbers that JavaScript would round kept as they are written. */
 
-import { parseKeeping } from "../../turn/raw-number.ts";
-
 /**
  * The value of JSON text, with numbers that JavaScript would round kept as they
  * are written, so that a seed or the bound of a schema arrives as it was sent.
@@ -97,4 +95,50 @@ function decimal(source: string): string {
   if (significant === "") return whole === "" ? source : `${sign}0`;
   const zeros = digits.length - significant.length;
   return `${sign}${significant}e${Number(exponent) - fraction.length + zeros}`;
+}
+
+/**
+ * A number of JSON text that JavaScript would round, kept as it was written:
+ * `JSON.stringify` writes it the same again. It is an object, which `isFields`
+ * knows is none of fields.
+ */
+type RawNumber = { readonly rawJSON: string };
+
+type Source = { readonly source?: string | undefined };
+
+/** What engines have and the types of the language do not list yet. */
+const json = JSON as unknown as {
+  parse(text: string, revive: (key: string, value: unknown, at?: Source) => unknown): unknown;
+  rawJSON?(text: string): RawNumber;
+  isRawJSON?(value: unknown): value is RawNumber;
+};
+
+export const isRawNumber = (value: unknown): value is RawNumber => json.isRawJSON?.(value) === true;
+
+/** The nearest number that JavaScript has, where one is kept as it was written. */
+export const roundedNumber = (value: unknown): unknown =>
+  isRawNumber(value) ? Number(value.rawJSON) : value;
+
+/**
+ * The value of JSON text, with those numbers kept as they are written of which
+ * `keeps` says so. Throws where the text is not JSON. An engine without raw
+ * JSON rounds them.
+ */
+const parseKeeping = (text: string, keeps: (value: number, source: string) => boolean): unknown =>
+  json.parse(text, (_, value, at) =>
+    typeof value === "number" && at?.source !== undefined && keeps(value, at.source)
+      ? (json.rawJSON?.(at.source) ?? value)
+      : value,
+  );
+
+/**
+ * The value of JSON text; undefined if it is not JSON. Numbers may be longer
+ * than ours, or written otherwise than we would: they are kept as written.
+ */
+export function exactly(text: string): unknown {
+  try {
+    return parseKeeping(text, (value, source) => JSON.stringify(value) !== source);
+  } catch {
+    return undefined; // As with any JSON of others: the caller says what that means.
+  }
 }

@@ -1,4 +1,4 @@
-import { skipBlanks } from "../../turn/json-scan.ts";
+import { skipBlanks } from "./scan.ts";
 
 /** Where a text stops being JSON, and what should have stood there. */
 export type JsonErrorPosition = {

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { jsonErrorPosition } from "./json-position.ts";
+import { jsonErrorPosition } from "./error-position.ts";
 
 describe("jsonFlaw", () => {
   it.each([

@@ -1,7 +1,8 @@
 /** Types and small functions for JSON values. */
 
-import { isRawNumber } from "./raw-number.ts";
-import type { Fields } from "./turn.ts";
+import { isRawNumber } from "./exact.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
 
 /** What has names, in JSON that a client sent; a number kept as it was written is an object, and has none. */
 export const isFields = (value: unknown): value is Fields =>

@@ -1,0 +1,371 @@
+import { isFields, jsonOf } from "../../json/json.ts";
+import type { Fields, JsonSchema } from "../../turn/turn.ts";
+import {
+  impliedTypes,
+  isOfType,
+  isSchema,
+  resolve,
+  schemasIn,
+  typeOfValue,
+  typesIn,
+  valuesIn,
+} from "../../schema/keywords.ts";
+import { memoizeByIdentity } from "../../turn/memoize.ts";
+import { membersOf as spansOf, valueEnd } from "../../json/scan.ts";
+import {
+  BLOCK,
+  type Child,
+  childrenOf,
+  decodeKey,
+  encodeKey,
+  escapeText,
+  isSpace,
+  readText,
+  trimmed,
+} from "./xml.ts";
+
+const QUOTE = 0x22;
+
+/** A key of an object and the JSON text of its value. */
+type Member = readonly [key: string, value: string];
+
+/**
+ * The members of an object in JSON text, in their order and as often as they
+ * are there, each value as it is written: a number keeps all its digits.
+ * Nothing if the text is no object.
+ */
+function membersOf(text: string): readonly Member[] | undefined {
+  if (!isFields(jsonOf(text))) return undefined;
+  return [...spansOf(text)].map(({ key, from, end }) => [key, compact(text.slice(from, end))]);
+}
+
+/** JSON text as `JSON.stringify` has it, but for numbers, which stay as they are. */
+function compact(text: string): string {
+  let out = "";
+  let from = 0;
+  for (let at = 0; at < text.length;) {
+    const code = text.charCodeAt(at);
+    if (code !== QUOTE && !isSpace(code)) {
+      at++;
+      continue;
+    }
+    out += text.slice(from, at);
+    from = code === QUOTE ? valueEnd(text, at) : at + 1;
+    if (code === QUOTE) out += JSON.stringify(jsonOf(text.slice(at, from)));
+    at = from;
+  }
+  return out + text.slice(from);
+}
+
+/** The types a value may have; none: any. */
+type Types = ReadonlySet<string> | undefined;
+
+/** What a schema says of a value, as far as text has to be told from JSON, and elements from text. */
+type Shape = {
+  readonly types: Types;
+  /** The tag that holds all properties at once. */
+  readonly whole: string;
+  /** Whether a tag is around all properties: the one we write, or one that models write and none is named. */
+  wraps(tag: string): boolean;
+  property(key: string): Shape;
+  items(): Shape;
+};
+
+/** What models put around the arguments of a call. */
+const wrappers: ReadonlySet<string> = new Set(["arguments", "parameters", "input", "args"]);
+
+const shapeOf = (schema: JsonSchema | undefined): Shape =>
+  isFields(schema) ? shapeOfRoot(schema) : unknown;
+
+/** The types alone say how a text is read, and the writer asks this reader: so both agree. */
+function readValue(text: string, types: Types): string {
+  const plain = JSON.stringify(text);
+  if (types?.size === 1 && types.has("string")) return plain;
+  const value = jsonOf(text);
+  if (value === undefined) return pythonWord(text, types) ?? plain;
+  if (types?.has("string") !== true) return compact(text);
+  // Beside other types a string is in quotes only where it would be taken for one of them.
+  const isJson =
+    typeof value === "string"
+      ? readValue(value, types) !== JSON.stringify(value)
+      : [...types].some((type) => isOfType(value, type));
+  return isJson ? compact(text) : plain;
+}
+
+/** `True`, `False` and `None` where there can be no text. */
+function pythonWord(text: string, types: Types): string | undefined {
+  if (types === undefined || types.has("string")) return undefined;
+  const word = text.toLowerCase().replace("none", "null");
+  return isOfType(jsonOf(word), types.has("boolean") ? "boolean" : "null") ? word : undefined;
+}
+
+const WHOLE = "args";
+
+const unknown: Shape = {
+  types: undefined,
+  whole: WHOLE,
+  wraps: (tag) => tag === WHOLE,
+  property: () => unknown,
+  items: () => unknown,
+};
+
+const shapeOfRoot = memoizeByIdentity((root: Fields): Shape => shapeIn([root], root, new Map()));
+
+/** `refs`: the types of references, undefined while one is being found. */
+function shapeIn(schemas: readonly JsonSchema[], root: Fields, refs: Map<string, Types>): Shape {
+  const properties = new Map<string, JsonSchema[]>();
+  const items: JsonSchema[] = [];
+  const seen = new Set<JsonSchema>();
+  for (const schema of schemas) gather(schema, { root, properties, items, seen });
+  const whole = wholeTag(properties);
+  const known = new Map<string, Shape>();
+  return {
+    types: typesOfAny(schemas, root, refs),
+    whole,
+    wraps: (tag) =>
+      tag === whole || (properties.size > 0 && wrappers.has(tag) && !properties.has(tag)),
+    property(key) {
+      const declared = properties.get(key);
+      if (declared === undefined) return unknown;
+      const shape = known.get(key) ?? shapeIn(declared, root, refs);
+      known.set(key, shape);
+      return shape;
+    },
+    items: () => (items.length === 0 ? unknown : shapeIn(items, root, refs)),
+  };
+}
+
+function wholeTag(properties: ReadonlyMap<string, unknown>): string {
+  if (!properties.has(WHOLE)) return WHOLE;
+  let tag = "arguments";
+  for (let marks = "_"; properties.has(tag); marks += "_") tag = marks + WHOLE;
+  return tag;
+}
+
+/** What a schema is combined of. */
+const combined = (schema: Fields, root: Fields): readonly JsonSchema[] => [
+  ...(typeof schema.$ref === "string" ? [resolve(root, schema.$ref) ?? true] : []),
+  ...schemasIn(schema.allOf),
+  ...schemasIn(schema.anyOf),
+  ...schemasIn(schema.oneOf),
+];
+
+type Gathered = {
+  readonly root: Fields;
+  readonly properties: Map<string, JsonSchema[]>;
+  readonly items: JsonSchema[];
+  readonly seen: Set<JsonSchema>;
+};
+
+/** Finds the properties and items that a schema declares, in all the places where it can. */
+function gather(schema: JsonSchema, into: Gathered): void {
+  if (typeof schema === "boolean" || into.seen.has(schema)) return;
+  into.seen.add(schema);
+  const { properties, items } = schema;
+  for (const [key, value] of Object.entries(isFields(properties) ? properties : {})) {
+    if (!isSchema(value)) continue;
+    const known = into.properties.get(key);
+    if (known === undefined) into.properties.set(key, [value]);
+    else known.push(value);
+  }
+  if (isSchema(items)) into.items.push(items);
+  for (const one of combined(schema, into.root)) gather(one, into);
+}
+
+function typesOf(schema: JsonSchema, root: Fields, refs: Map<string, Types>): Types {
+  if (typeof schema === "boolean") return undefined;
+  const values = valuesIn(schema);
+  const own = values === undefined ? typesIn(schema) : values.map(typeOfValue);
+  if (own.length > 0) return new Set(schema.nullable === true ? [...own, "null"] : own);
+  const { $ref: ref } = schema;
+  if (typeof ref === "string") {
+    if (!refs.has(ref)) {
+      refs.set(ref, undefined);
+      refs.set(ref, typesOf(resolve(root, ref) ?? true, root, refs));
+    }
+    return refs.get(ref);
+  }
+  const parts = combined(schema, root);
+  if (parts.length > 0) return typesOfAny(parts, root, refs);
+  const implied = impliedTypes(schema);
+  return implied.length === 0 ? undefined : new Set(implied);
+}
+
+function typesOfAny(schemas: readonly JsonSchema[], root: Fields, refs: Map<string, Types>): Types {
+  const all = schemas.map((one) => typesOf(one, root, refs));
+  return all.length === 0 || all.includes(undefined)
+    ? undefined
+    : new Set(all.flatMap((types) => Array.from(types ?? [])));
+}
+
+/**
+ * A call as text: one element for each argument, as the tool's schema reads it
+ * back. Where that cannot be, all arguments stand in one element, as they are.
+ */
+export function writeUseTool(
+  name: string,
+  input: string,
+  declared: JsonSchema | undefined,
+  kind = "function",
+): string {
+  const isFree = kind === "custom";
+  const known = shapeOf(isFree ? undefined : declared);
+  const isNothing = kind === "function" && input.trim() === "";
+  const members = isFree || isNothing ? undefined : membersOf(input);
+  const whole = isNothing || members?.length === 0 ? "{}" : input;
+  const children = (members && writeMembers(members, known)) ?? [
+    element(known.whole, escapeText(whole)),
+  ];
+  return [`<${BLOCK}>`, element("name", escapeText(name)), ...children, `</${BLOCK}>`].join("\n");
+}
+
+/** The arguments one by one; nothing if one of them would not be read back, or there are none. */
+function writeMembers(members: readonly Member[], known: Shape): string[] | undefined {
+  const lines = new Map<string, string>();
+  for (const [key, value] of members) {
+    const text = writeValue(key, value, known);
+    if (text === undefined || lines.has(key)) return undefined;
+    lines.set(
+      key,
+      element(
+        encodeKey(key, (one) => known.wraps(one)),
+        escapeText(text),
+      ),
+    );
+  }
+  return lines.size === 0 ? undefined : [...lines.values()];
+}
+
+/** The text that is read as a value: itself, if it is a string, else its JSON. */
+function writeValue(key: string, value: string, known: Shape): string | undefined {
+  const { types } = known.property(key);
+  const bare = value.startsWith('"') ? (jsonOf(value) as string) : value;
+  return [bare, value].find((text) => readValue(text, types) === value);
+}
+
+const element = (tag: string, content: string): string => `  <${tag}>${content}</${tag}>`;
+
+/** What a tool takes: arguments under a schema, or any text. */
+export type Takes = {
+  readonly schema?: JsonSchema | undefined;
+  readonly free?: boolean | undefined;
+};
+
+type WrittenCall = { readonly name: string; readonly input: string };
+
+type Declared = (name: string) => Takes | undefined;
+
+const HEAD = new RegExp(
+  `^[ \\t\\r\\n]*<${BLOCK}(?:[ \\t\\r\\n]+name=(?:"([^"<>]*)"|'([^'<>]*)'))?[ \\t\\r\\n]*>`,
+);
+const TAIL = new RegExp(`^</${BLOCK}[ \\t\\r\\n]*>[ \\t\\r\\n]*$`);
+
+/**
+ * Reads a call that stands in text, as `writeUseTool` writes it or as models
+ * do: its name in an element or in the tag, its arguments as elements, as JSON,
+ * or in one element for all of them; or all of it as JSON. Nothing if no call of
+ * a declared tool can be made of it.
+ */
+export function readUseTool(block: string, declared: Declared): WrittenCall | undefined {
+  const [head, double, single] = HEAD.exec(block) ?? [];
+  const close = block.lastIndexOf(`</${BLOCK}`);
+  if (head === undefined || !TAIL.test(block.slice(close))) return undefined;
+  const body = block.slice(head.length, close);
+  const quoted = double ?? single;
+  const members = quoted === undefined ? objectIn(body) : undefined;
+  if (members !== undefined) return readJson(members, declared);
+  const named =
+    quoted === undefined ? childrenOf(body)?.find(({ tag }) => tag === "name") : undefined;
+  const name = readText(quoted ?? named?.content ?? "");
+  const takes = name === "" ? undefined : declared(name);
+  if (takes === undefined) return undefined;
+  const rest = named === undefined ? body : body.slice(0, named.from) + body.slice(named.to);
+  const input = takes.free === true ? readFree(rest) : readArguments(rest, shapeOf(takes.schema));
+  return input === undefined ? undefined : { name, input };
+}
+
+/** A call all in JSON, its arguments beside the name or in a member of their own. */
+function readJson(members: readonly Member[], declared: Declared): WrittenCall | undefined {
+  const name = jsonOf(members.find(([key]) => key === "name")?.[1] ?? "");
+  const takes = typeof name === "string" ? declared(name) : undefined;
+  if (takes === undefined || typeof name !== "string" || name === "") return undefined;
+  const rest = members.filter(([key]) => key !== "name");
+  const text = rest.find(([key]) => wrappers.has(key))?.[1];
+  if (text === undefined) return { name, input: objectOf(rest) };
+  const value = jsonOf(text);
+  const [only, ...others] = isFields(value) ? Object.values(value) : [value];
+  if (takes.free === true && others.length === 0 && typeof only === "string")
+    return { name, input: only };
+  if (value === null) return { name, input: "{}" };
+  // Some write the arguments as text, as the API has them.
+  const isText = typeof value === "string" && isFields(jsonOf(value));
+  if (isFields(value) || isText) return { name, input: isText ? value : text };
+  return { name, input: objectOf(rest) };
+}
+
+function objectIn(body: string): readonly Member[] | undefined {
+  const text = trimmed(body);
+  return text.startsWith("{") ? membersOf(text) : undefined;
+}
+
+const objectOf = (members: readonly Member[]): string =>
+  `{${members.map(([key, value]) => `${JSON.stringify(key)}:${value}`).join(",")}}`;
+
+/** The text of a tool that takes any: within one element or without. */
+function readFree(body: string): string {
+  const inner = trimmed(body);
+  const [, tag = ""] = /^<(\w+)>/.exec(inner) ?? [];
+  const isWrapped = wrappers.has(tag) && inner.endsWith(`</${tag}>`);
+  return readText(isWrapped ? inner.slice(tag.length + 2, -(tag.length + 3)) : body);
+}
+
+function readArguments(rest: string, known: Shape): string | undefined {
+  const members = objectIn(rest);
+  if (members !== undefined) return objectOf(members);
+  const children = childrenOf(rest);
+  const [only, ...others] = children ?? [];
+  if (children === undefined || only === undefined) return trimmed(rest) === "" ? "{}" : undefined;
+  if (others.length > 0 || !known.wraps(only.tag)) return readChildren(children, known);
+  const text = readText(only.content);
+  if (isFields(jsonOf(text))) return text;
+  const inner = elementsIn(only.content);
+  if (inner.length > 0) return readChildren(inner, known);
+  return only.tag === known.whole ? text : readChildren(children, known);
+}
+
+/** The elements that content is made of; none where it is text, escaped markup or character data. */
+const elementsIn = (content: string): readonly Child[] =>
+  /^<[^!]/.test(trimmed(content)) ? (childrenOf(content) ?? []) : [];
+
+/** So deep are elements looked for in each other: every level is read again for the next. */
+const MAX_DEPTH = 16;
+
+/** Elements as properties; several of one key are a list. */
+function readChildren(children: readonly Child[], known: Shape, depth = 0): string {
+  const byKey = Map.groupBy(children, ({ tag }) => decodeKey(tag));
+  return objectOf(
+    Array.from(byKey, ([key, same]): Member => {
+      const shape = known.property(key);
+      const [only] = same;
+      const isOne = same.length === 1 && only !== undefined;
+      return [key, isOne ? readContent(only, shape, depth) : readList(same, shape, depth)];
+    }),
+  );
+}
+
+function readList(children: readonly Child[], shape: Shape, depth: number): string {
+  const item = shape.types?.has("array") === true ? shape.items() : shape;
+  return `[${children.map((child) => readContent(child, item, depth)).join(",")}]`;
+}
+
+/** The value of an element: where it can be no text, elements within it are its properties or items. */
+function readContent({ content }: Child, shape: Shape, depth: number): string {
+  const text = readText(content);
+  const { types } = shape;
+  const isText = types === undefined || types.has("string") || jsonOf(text) !== undefined;
+  const inner = isText || depth === MAX_DEPTH ? [] : elementsIn(content);
+  if (inner.length > 0 && types?.has("object") === true)
+    return readChildren(inner, shape, depth + 1);
+  if (inner.length > 0 && types?.has("array") === true) return readList(inner, shape, depth + 1);
+  return readValue(text, types);
+}
