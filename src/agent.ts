@@ -1,11 +1,10 @@
 import { upstreamAdapter } from "./agent/adapters/upstream.ts";
 import type { Adapter } from "./agent/adapter.ts";
-import type { Agent } from "./agent/agent.ts";
-import { readAgentSection, type ReadSectionOutcome } from "./agent/caller-openings.ts";
+import { type Agent, readAgentSection, type ReadSectionOutcome } from "./agent/agent.ts";
 import type { AgentEvent, RunResult } from "./agent/events.ts";
 import type { Session } from "./agent/session.ts";
-import { runAgent, streamAgent, type RunOptions as AllOptions } from "./agent/run.ts";
-import { parseConfig, type ConfigInput } from "./gateway/config.ts";
+import { runAgent, type RunOptions as AllOptions, streamAgent } from "./agent/run.ts";
+import { type ConfigInput, parseConfig } from "./gateway/config.ts";
 import { openPlatform } from "./gateway/extensions.ts";
 import type { Platform } from "./gateway/state.ts";
 import { selectChain } from "./gateway/run/select.ts";
@@ -16,15 +15,15 @@ import { nodePlatform } from "./host/platform/node.ts";
 
 export type { Adapter } from "./agent/adapter.ts";
 export { agent, type Agent } from "./agent/agent.ts";
-export { setVisibilityOverride, type ReadSectionOutcome } from "./agent/caller-openings.ts";
+export { setVisibilityOverride, type ReadSectionOutcome } from "./agent/agent.ts";
 export type {
   AgentEvent,
   RunResult,
   SectionRead,
   VisibilityExpansionRequired,
 } from "./agent/events.ts";
-export { counters, type LogLine, type Observer } from "./agent/observe.ts";
-export type { ReadSectionResult } from "./agent/read.ts";
+export { counters, type LogLine, type Observer } from "./agent/events.ts";
+export type { ReadSectionResult } from "./agent/catalog.ts";
 export { section, type Scope, type Section } from "./agent/section.ts";
 export {
   Session,
@@ -33,7 +32,7 @@ export {
   type ToolsInjected,
   type Visibility,
 } from "./agent/session.ts";
-export type { StandardSchema } from "./agent/standard-schema.ts";
+export type { StandardSchema } from "./agent/tool.ts";
 export type { Capabilities, Strategy } from "./agent/strategy.ts";
 export { tool, type Tool, type ToolContext } from "./agent/tool.ts";
 export { Fault, type FaultCode } from "./turn/fault.ts";

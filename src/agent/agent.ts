@@ -1,11 +1,19 @@
 import { Fault } from "../turn/fault.ts";
-import { isFields } from "../json/json.ts";
-import type { Fields } from "../turn/turn.ts";
-import { catalogOf, type Catalog } from "./catalog.ts";
+import { isFields, jsonOf } from "../json/json.ts";
+import type { Fields, Format } from "../turn/turn.ts";
+import { nearest } from "../diagnostics/nearest.ts";
+import {
+  type Catalog,
+  catalogOf,
+  readSection,
+  type ReadSectionResult,
+  stateOf,
+} from "./catalog.ts";
 import { LOADERS } from "./loader.ts";
-import { outputForm, type OutputForm } from "./output.ts";
 import type { Section } from "./section.ts";
-import { issuesText, jsonSchemaOf, type OutputOf, type StandardSchema } from "./standard-schema.ts";
+import { issuesText, jsonSchemaOf, type OutputOf, type StandardSchema } from "./tool.ts";
+import { leadOf } from "./lower.ts";
+import type { Session, SessionView, Visibility, VisibilitySet } from "./session.ts";
 
 /** A prompt with tools, ready to run. */
 export type Agent<Params = Fields, Output = string> = {
@@ -58,5 +66,119 @@ export async function checkParams(
   throw new Fault(
     "agent.invalid",
     `The parameters of agent \`${name}\` are not as it asks: ${issuesText(checked.issues)}.`,
+  );
+}
+
+/** How an answer is asked for and read. */
+type OutputForm = {
+  readonly format: Format | undefined;
+  /** The value of an answer, or what is wrong with it. */
+  read(text: string): Promise<Read>;
+};
+
+type Read =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly problem: string };
+
+const TEXT: OutputForm = {
+  format: undefined,
+  read: async (text) => ({ ok: true, value: text }),
+};
+
+/** Providers only take objects: what is none is asked for as the one member of one. */
+const MEMBER = "value";
+
+/** An answer by a Standard Schema; without one, the text itself. */
+function outputForm(schema: StandardSchema | undefined, name: string): OutputForm {
+  if (schema === undefined) return TEXT;
+  // What the model writes is what the schema takes.
+  const wanted = jsonSchemaOf(schema, "input", `The output of agent \`${name}\``);
+  const isWhole = wanted["type"] === "object";
+  const inner: Fields = isWhole
+    ? wanted
+    : {
+        type: "object",
+        properties: { [MEMBER]: wanted },
+        required: [MEMBER],
+        additionalProperties: false,
+      };
+  return {
+    format: { type: "schema", name: formatName(name), schema: inner, strict: false },
+    async read(text) {
+      const said = jsonOf(text);
+      if (said === undefined) return { ok: false, problem: "It is not JSON." };
+      const value = isWhole || !isFields(said) ? said : said[MEMBER];
+      const checked = await schema["~standard"].validate(value);
+      return checked.issues === undefined
+        ? { ok: true, value: checked.value }
+        : { ok: false, problem: issuesText(checked.issues) };
+    },
+  };
+}
+
+const formatName = (name: string): string => name.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, 64);
+
+/** What a model is told whose answer will not do. */
+export const correction = (problem: string): string =>
+  `Your answer does not have the form that was asked for. ${problem}\nAnswer again, in that form and with nothing else.`;
+
+export const badOutput = (problem: string): Fault =>
+  new Fault("agent.output", `The model's answer is not what \`output\` asks for. ${problem}`);
+
+/** Functions by which a caller reads, opens and closes sections between two runs. */
+type AnyAgent = Pick<Agent<never, unknown>, "name" | "catalog" | "params">;
+
+/** Result of `readSection`; `message` is its first line, or the error. */
+export type ReadSectionOutcome =
+  | { readonly success: true; readonly message: string; readonly value: ReadSectionResult }
+  | { readonly success: false; readonly message: string; readonly value: undefined };
+
+/** Reads a section as `read_section` does and opens it in the session, so that the next run shows it whole. */
+export async function readAgentSection(
+  agent: AnyAgent,
+  given: Fields,
+  { key, session }: { readonly key: string; readonly session: Session },
+): Promise<ReadSectionOutcome> {
+  const params = await checkParams(agent, given);
+  const state = stateOf({ params, session }, session.overrides);
+  const reading = readSection(agent.catalog, key, state, LOADERS.read);
+  if (reading.type === "unknown")
+    return { success: false, message: reading.message, value: undefined };
+  if (reading.type === "opened")
+    session.dispatch(...reading.opens.map((path) => ({ path, visibility: "full" }) as const));
+  return { success: true, message: leadOf(reading), value: reading.result };
+}
+
+/** A `SetVisibilityOverride` for `session.dispatch`. Throws a Fault where the agent has no such section. */
+export function setVisibilityOverride(
+  agent: AnyAgent,
+  path: string,
+  visibility: Visibility,
+): VisibilitySet {
+  checkPath(agent, path);
+  return { type: "visibility-set", path, visibility, by: "caller" };
+}
+
+/** Refuses what the caller set since the last run for sections that the agent does not have. */
+export function checkOverrides(agent: AnyAgent, { events }: SessionView): void {
+  // A run that finds such an event begins a new conversation: those before it were checked.
+  const start = events.findLastIndex(({ type }) => type === "thread-started");
+  for (const event of events.slice(start + 1))
+    if (event.type === "visibility-set" && event.by === "caller") checkPath(agent, event.path);
+}
+
+function checkPath({ catalog, name }: AnyAgent, path: string): void {
+  if (catalog.byPath.has(path)) return;
+  const last = path.split(".").at(-1);
+  const near =
+    catalog.nodes.find(({ section }) => section.key === last)?.path ??
+    nearest(path, [...catalog.byPath.keys()]);
+  const hint =
+    near === undefined
+      ? ` Its sections are ${[...catalog.byPath.keys()].map((one) => `\`${one}\``).join(", ")}.`
+      : ` Did you mean \`${near}\`?`;
+  throw new Fault(
+    "agent.invalid",
+    `The agent \`${name}\` has no section \`${path.slice(0, 200)}\`, whose visibility was to be set.${hint}`,
   );
 }

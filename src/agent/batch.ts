@@ -1,19 +1,21 @@
 import { append } from "../turn/append.ts";
 import type { Call, Result } from "../turn/turn.ts";
+import type { Clock } from "../turn/clock.ts";
 import type { AgentEvent } from "./events.ts";
-import { checkArguments, executeTool, type ToolExecutionOutcome } from "./execute.ts";
-import type { OpenedReading, Reading } from "./read.ts";
+import type { OpenedReading, Reading } from "./catalog.ts";
 import {
+  argumentsOf,
   authorCall,
+  type AuthorCall,
   readingText,
   resolveCall,
-  violationText,
-  type AuthorCall,
   type Resolved,
-} from "./resolve.ts";
+  violationOf,
+  violationText,
+} from "./lower.ts";
 import { disclosureOf, type RunState } from "./run-state.ts";
-import type { ItemAdded, OpenedBy, VisibilitySet } from "./session.ts";
-import type { Tool } from "./tool.ts";
+import type { ItemAdded, OpenedBy, SessionView, VisibilitySet } from "./session.ts";
+import { type Awaitable, issuesText, type Tool } from "./tool.ts";
 
 /** What all the calls of one answer came to. */
 export type Batch = {
@@ -234,3 +236,87 @@ export const resultOf = ({ id, name }: Pick<Call, "id" | "name">, text: string):
   name,
   parts: [{ type: "text", text }],
 });
+
+/** What became of one call. */
+type ToolExecutionOutcome = {
+  readonly callId: string;
+  readonly success: boolean;
+  /** What the model is told. */
+  readonly output: string;
+};
+
+type Execution = {
+  readonly session: SessionView;
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+};
+
+type Checked =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly problem: string };
+
+/** Arguments as the tool takes them, or what is wrong with them. */
+export async function checkArguments(tool: Tool, input: string): Promise<Checked> {
+  const value = argumentsOf(input);
+  if (value === undefined) return { ok: false, problem: "The arguments are not JSON." };
+  if (tool.validate === undefined) {
+    const problem = violationOf(tool, input);
+    return problem === undefined ? { ok: true, value } : { ok: false, problem };
+  }
+  const checked = await tool.validate(value);
+  return checked.issues === undefined
+    ? { ok: true, value: checked.value }
+    : { ok: false, problem: issuesText(checked.issues) };
+}
+
+/** Runs a tool. Whatever goes wrong in it is told the model; only an end of the whole run is thrown. */
+async function executeTool(
+  tool: Tool,
+  { id: callId }: Pick<Call, "id">,
+  value: unknown,
+  execution: Execution,
+): Promise<ToolExecutionOutcome> {
+  const { session, signal } = execution;
+  const run = tool.run as ((input: unknown, context: unknown) => unknown) | undefined;
+  try {
+    const work = (own: AbortSignal): unknown => run?.(value, { callId, session, signal: own });
+    const output = outputText(await within(work, execution));
+    return { callId, success: true, output };
+  } catch (error) {
+    signal.throwIfAborted();
+    const why = error instanceof Error ? error.message : String(error);
+    return { callId, success: false, output: `Error: ${why}` };
+  }
+}
+
+/** Text as it is, nothing as a word for it, all else as JSON. */
+function outputText(value: unknown): string {
+  if (typeof value === "string") return value;
+  return value === undefined ? "Done." : JSON.stringify(value);
+}
+
+/** Waits for some work no longer than it may take. The work is told when that is over. */
+function within(
+  work: (signal: AbortSignal) => Awaitable<unknown>,
+  { signal, clock, timeoutMs }: Execution,
+): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const own = new AbortController();
+    const stop = (reason: unknown): void => {
+      own.abort(reason);
+      reject(reason instanceof Error ? reason : new Error(String(reason)));
+    };
+    const cancel = (): void => stop(signal.reason);
+    if (signal.aborted) return cancel();
+    signal.addEventListener("abort", cancel, { once: true });
+    const callOff = clock.at(clock.now() + timeoutMs, () =>
+      stop(new Error(`the tool took longer than ${timeoutMs} ms`)),
+    );
+    const settle = (): void => {
+      callOff();
+      signal.removeEventListener("abort", cancel);
+    };
+    void Promise.resolve(own.signal).then(work).then(resolve, reject).finally(settle);
+  });
+}

@@ -2,10 +2,9 @@ import { clientSearchTool } from "../dialects/responses/tool-search.ts";
 import { isFields, jsonOf } from "../json/json.ts";
 import { clientName } from "../turn/names.ts";
 import type { Callable, Fields, FunctionTool } from "../turn/turn.ts";
-import type { Catalog } from "./catalog.ts";
-import { memberText } from "./member-text.ts";
+import { memberAt } from "../json/scan.ts";
+import { type Catalog, closedIn, type State } from "./catalog.ts";
 import type { Tool } from "./tool.ts";
-import { closedIn, type State } from "./visibility.ts";
 
 /** What the two tools are called that open sections and call what is in them. */
 export type LoaderNames = { readonly read: string; readonly call: string };
@@ -102,7 +101,7 @@ export function keyIn(input: string): string | undefined {
   return typeof key === "string" ? key : undefined;
 }
 
-export type Unwrapped =
+type Unwrapped =
   | { readonly ok: true; readonly name: string; readonly input: string }
   | { readonly ok: false; readonly message: string };
 
@@ -126,3 +125,13 @@ export const wrapCall = (name: string, input: string): string => {
   const given = isObject ? input.trim() : JSON.stringify(input.trim() === "" ? {} : input);
   return `{"name":${JSON.stringify(name)},"arguments":${given}}`;
 };
+
+/**
+ * The text of one member of a JSON object, as it stands there: parsing and
+ * writing it again would round long numbers. Undefined where the object has no
+ * such member. The text must be JSON.
+ */
+function memberText(json: string, wanted: string): string | undefined {
+  const span = memberAt(json, 0, wanted);
+  return span && json.slice(span.from, span.end);
+}

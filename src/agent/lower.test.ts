@@ -5,9 +5,15 @@ import { clientName } from "../turn/names.ts";
 import type { Call, Item } from "../turn/turn.ts";
 import { catalogOf } from "./catalog.ts";
 import { LOADERS } from "./loader.ts";
-import { lower, lowerItems, type Disclosure } from "./lower.ts";
-import { authorCall, resolveCall, violationOf } from "./resolve.ts";
-import { Session, type ItemAdded, type SessionEvent } from "./session.ts";
+import {
+  authorCall,
+  type Disclosure,
+  lower,
+  lowerItems,
+  resolveCall,
+  violationOf,
+} from "./lower.ts";
+import { type ItemAdded, Session, type SessionEvent } from "./session.ts";
 import { strategies, type Strategy } from "./strategy.ts";
 
 const catalog = catalogOf(sections);

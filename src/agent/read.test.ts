@@ -1,12 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { named, sections } from "../../test/agent/library.ts";
 import type { Fields } from "../turn/turn.ts";
-import { catalogOf } from "./catalog.ts";
-import { readSection, type Reading } from "./read.ts";
-import { render } from "./render.ts";
+import { catalogOf, type Reading, readSection, render, stateOf } from "./catalog.ts";
 import { section, type Section } from "./section.ts";
 import { Session, type SessionEvent } from "./session.ts";
-import { stateOf } from "./visibility.ts";
 
 const openedAt = (path: string): SessionEvent => ({
   type: "visibility-set",

@@ -1,13 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { openBack, type Move, type Moves } from "../../test/agent/backs.ts";
+import { type Move, type Moves, openBack } from "../../test/agent/backs.ts";
 import { foreign, named, sections } from "../../test/agent/library.ts";
 import { stillClock } from "../../test/support/still-clock.ts";
 import type { Fields } from "../turn/turn.ts";
 import { agent, type Agent } from "./agent.ts";
-import type { AgentEvent, RunResult } from "./events.ts";
-import type { LogLine } from "./observe.ts";
-import { runAgent, streamAgent, type RunOptions } from "./run.ts";
+import type { AgentEvent, LogLine, RunResult } from "./events.ts";
+import { runAgent, type RunOptions, streamAgent } from "./run.ts";
 import { section } from "./section.ts";
 import { Session } from "./session.ts";
 import { tool, type Tool } from "./tool.ts";

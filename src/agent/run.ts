@@ -3,19 +3,23 @@ import { Fault } from "../turn/fault.ts";
 import { clientName } from "../turn/names.ts";
 import type { Call, Fields, Params, Part } from "../turn/turn.ts";
 import type { Adapter } from "./adapter.ts";
-import { checkParams, type Agent } from "./agent.ts";
+import { type Agent, checkOverrides, checkParams } from "./agent.ts";
 import { resultOf } from "./batch.ts";
-import { checkOverrides } from "./caller-openings.ts";
-import type { AgentEvent, RunResult } from "./events.ts";
+import { type AgentEvent, observe, type Observer, type RunResult } from "./events.ts";
 import { lineage } from "./catalog.ts";
-import { NO_USAGE, runSignal, withDefaults, type Limits } from "./limits.ts";
+import {
+  disclosureOf,
+  type Limits,
+  NO_USAGE,
+  runSignal,
+  type RunState,
+  type ToolUse,
+  withDefaults,
+} from "./run-state.ts";
 import { currentState } from "./lower.ts";
-import { mainLoop } from "./main-loop.ts";
-import { observe, type Observer } from "./observe.ts";
-import { planStrategy } from "./plan-strategy.ts";
-import { disclosureOf, type RunState, type ToolUse } from "./run-state.ts";
+import { mainLoop } from "./loop.ts";
+import { planStrategy, type Strategy } from "./strategy.ts";
 import { Session } from "./session.ts";
-import type { Strategy } from "./strategy.ts";
 import type { Tool } from "./tool.ts";
 
 export type RunOptions = {

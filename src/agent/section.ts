@@ -7,7 +7,7 @@ import type { Tool } from "./tool.ts";
 export type Scope<Params = Fields> = { readonly params: Params; readonly session: SessionView };
 
 /** A text with `{{name}}` for each parameter, or a function that writes it. */
-export type Text<Params = Fields> = string | ((scope: Scope<Params>) => string);
+type Text<Params = Fields> = string | ((scope: Scope<Params>) => string);
 
 /** A named group of text and tools: a summary that is always shown, a body and tools that are shown when asked for. */
 export type Section<Params = Fields> = {
@@ -46,4 +46,28 @@ export function section<Params = Fields>(
       `The section \`${key}\` can be closed and has no summary to show then. Give it a \`summary\`, or leave \`open\` out.`,
     );
   return { key, ...rest };
+}
+
+const PLACEHOLDER = /\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}/g;
+
+/** The parameters that a text names; those of a function cannot be known. */
+export const placeholdersIn = (text: Text | undefined): readonly string[] =>
+  typeof text === "string" ? [...text.matchAll(PLACEHOLDER)].map(([, name = ""]) => name) : [];
+
+/** Writes a text for a scope. */
+export function bindText(text: Text, scope: Scope): string {
+  if (typeof text === "function") return text(scope).trim();
+  return text
+    .trim()
+    .replaceAll(PLACEHOLDER, (_, name: string) => valueText(scope.params[name], name));
+}
+
+function valueText(value: unknown, name: string): string {
+  if (typeof value === "string") return value;
+  if (value === undefined)
+    throw new Fault(
+      "agent.invalid",
+      `The prompt needs the parameter \`${name}\`, and none was given.`,
+    );
+  return JSON.stringify(value);
 }

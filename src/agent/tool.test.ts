@@ -3,9 +3,8 @@ import { type } from "arktype";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { checkArguments } from "./execute.ts";
-import type { StandardSchema } from "./standard-schema.ts";
-import { tool } from "./tool.ts";
+import { checkArguments } from "./batch.ts";
+import { type StandardSchema, tool } from "./tool.ts";
 
 const libraries: Readonly<Record<string, StandardSchema>> = {
   zod: z.object({ query: z.string(), limit: z.number().optional() }),

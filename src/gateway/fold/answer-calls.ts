@@ -1,7 +1,12 @@
 import { keyIn, unwrapCall } from "../../agent/loader.ts";
-import { readSection } from "../../agent/read.ts";
-import { readingText, violationOf, violationText } from "../../agent/resolve.ts";
-import { currentState, type Disclosure } from "../../agent/lower.ts";
+import { readSection } from "../../agent/catalog.ts";
+import {
+  currentState,
+  type Disclosure,
+  readingText,
+  violationOf,
+  violationText,
+} from "../../agent/lower.ts";
 import type { OpenedBy, VisibilitySet } from "../../agent/session.ts";
 import { nearest } from "../../diagnostics/nearest.ts";
 import { fullName, identityKey } from "../../tools/names/identity.ts";

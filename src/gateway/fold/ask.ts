@@ -1,7 +1,7 @@
 import { catalogLines, catalogText } from "../../agent/loader.ts";
 import { lower, lowerItems, type Disclosure } from "../../agent/lower.ts";
 import { Session, type SessionEvent } from "../../agent/session.ts";
-import { stateOf } from "../../agent/visibility.ts";
+import { stateOf } from "../../agent/catalog.ts";
 import type { Decision } from "../../turn/decision.ts";
 import { clientName } from "../../turn/names.ts";
 import { itemPlace } from "../../turn/path.ts";

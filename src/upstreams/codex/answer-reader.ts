@@ -1,10 +1,9 @@
-import { fieldsOf, listOf, numberOf, filledText } from "../../dialects/shared/loose.ts";
+import { fieldsOf, filledText, listOf, numberOf } from "../../dialects/shared/loose.ts";
 import type { Emit } from "../../stream/stage.ts";
 import type { TurnEvent, Usage } from "../../turn/event.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { CodexError } from "./error.ts";
-import { stopIn } from "./turn-error.ts";
+import { CodexError, stopIn } from "./faults.ts";
 
 type Event = TurnEvent<UpstreamName>;
 

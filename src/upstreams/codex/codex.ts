@@ -1,25 +1,21 @@
 import { responses } from "../../dialects/responses/responses.ts";
 import type { Source } from "../../stream/flow.ts";
-import { until, type Clock } from "../../turn/clock.ts";
+import { type Clock, until } from "../../turn/clock.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
-import { retrying, type Attempt } from "../retry.ts";
+import { type Attempt, retrying } from "../retry.ts";
 import type { OpenOptions, Upstream } from "../upstream.ts";
 import { BufferedSink } from "./buffered-sink.ts";
-import { bundledModels } from "./bundled.ts";
+import { bundledModels, childEnvironment, needsLogin, type Provider } from "./home.ts";
 import { findCommand } from "./command.ts";
-import { continuationOf, threadKey, type Continuation } from "./continuation.ts";
-import { failureOf } from "./faults.ts";
-import { ParkedThreads } from "./parked-threads.ts";
-import { Pool, type TurnSlot } from "./pool.ts";
-import { writeCodexRequest, type CodexRequest } from "./request.ts";
-import { startServer, type AppServer, type Notice } from "./server.ts";
-import { childEnvironment, needsLogin, type Provider } from "./settings.ts";
+import { type Continuation, continuationOf, ParkedThreads, threadKey } from "./continuation.ts";
+import { type CodexContext, failureOf } from "./faults.ts";
+import { Pool, type TurnSlot, Worker } from "./worker.ts";
+import { type CodexRequest, writeCodexRequest } from "./request.ts";
+import { type AppServer, type Notice, startServer } from "./server.ts";
 import { Thread } from "./thread.ts";
-import type { CodexContext } from "./turn-error.ts";
-import { Worker } from "./worker.ts";
 
 type Event = TurnEvent<UpstreamName>;
 

@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
-import { fieldsOf, listOf, filledText } from "../../dialects/shared/loose.ts";
+import { fieldsOf, filledText, listOf } from "../../dialects/shared/loose.ts";
 import { jsonOf, ordered } from "../../json/json.ts";
 import type { Fields } from "../../turn/turn.ts";
-import type { ModelOutput, ModelCall } from "./answer-reader.ts";
+import type { Clock } from "../../turn/clock.ts";
+import type { ModelCall, ModelOutput } from "./answer-reader.ts";
 import type { CodexRequest } from "./request.ts";
 
 /** A request that brings the results which a parked thread waits for. */
@@ -121,4 +122,65 @@ function steerInput(item: Fields): readonly Fields[] | undefined {
       return { type: "image", url: part.image_url, detail: part.detail ?? "auto" };
     return { type: "text", text: filledText(part?.text) ?? "" };
   });
+}
+
+type Releasable = { release(): void };
+type Entry = { readonly key: string; readonly cancelTimer: () => void };
+
+type ParkedOptions = {
+  readonly clock: Clock;
+  /** How long a thread may wait for results, in milliseconds. */
+  readonly ttl: number;
+  /** How many threads may wait; beyond it the oldest is released. */
+  readonly limit: number;
+};
+
+/** Threads that wait for the results of their calls, by the key of their conversation. */
+export class ParkedThreads<T extends Releasable> {
+  readonly #options: ParkedOptions;
+  /** Oldest first. Two conversations may be the same, and have the same key. */
+  readonly #entries = new Map<T, Entry>();
+
+  constructor(options: ParkedOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** False: no thread may wait. */
+  park(key: string, thread: T): boolean {
+    const { clock, ttl, limit } = this.#options;
+    if (ttl === 0 || limit === 0) return false;
+    const cancelTimer = clock.at(clock.now() + ttl, () => this.#release(thread));
+    this.#entries.set(thread, { key, cancelTimer });
+    const [oldest] = this.#entries.keys();
+    if (this.#entries.size > limit && oldest !== undefined) this.#release(oldest);
+    return true;
+  }
+
+  /** Removes one thread of this key and returns it. */
+  take(key: string): T | undefined {
+    for (const [thread, entry] of this.#entries) {
+      if (entry.key !== key) continue;
+      this.remove(thread);
+      return thread;
+    }
+    return undefined;
+  }
+
+  remove(thread: T): void {
+    this.#entries.get(thread)?.cancelTimer();
+    this.#entries.delete(thread);
+  }
+
+  clear(): void {
+    for (const thread of this.#entries.keys()) this.#release(thread);
+  }
+
+  #release(thread: T): void {
+    this.remove(thread);
+    thread.release();
+  }
 }

@@ -1,7 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { CodexError, type Cause } from "./error.ts";
-import { failureOf } from "./faults.ts";
-import { stopIn } from "./turn-error.ts";
+import { type Cause, CodexError, failureOf, stopIn } from "./faults.ts";
 
 const codex = { name: "codex", origin: "", secrets: [], home: "/home" };
 /** Status, code and how long to wait. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Item, Part } from "../../turn/turn.ts";
-import { writeItem } from "./history.ts";
+import { writeItem } from "./request.ts";
 
 function write(item: Item<UpstreamName>) {
   const lost: string[] = [];

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { lineReader } from "./lines.ts";
+import { lineReader } from "./server.ts";
 import { cpuTime } from "../../../test/support/cpu-time.ts";
 
 function reading(longest = 1_000_000) {

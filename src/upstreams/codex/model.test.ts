@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { readModel } from "./model.ts";
+import { readModel } from "./request.ts";
 
 it.each([
   ["gpt-5.5", "gpt-5.5", undefined],

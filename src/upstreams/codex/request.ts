@@ -1,17 +1,38 @@
 import { append } from "../../turn/append.ts";
 import { responses } from "../../dialects/responses/responses.ts";
 import { writeExtra, writeParams } from "../../dialects/shared/params.ts";
-import { fieldsOf, listOf, filledText } from "../../dialects/shared/loose.ts";
+import { fieldsOf, filledText, listOf } from "../../dialects/shared/loose.ts";
 import type { Decision } from "../../turn/decision.ts";
 import { Fault } from "../../turn/fault.ts";
 import { isBySystem } from "../../turn/item.ts";
 import { itemPath } from "../../turn/path.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
-import type { Fields, Item, Turn } from "../../turn/turn.ts";
-import { writeItem } from "./history.ts";
-import { readModel } from "./model.ts";
-import { dynamicTools, isReadable } from "./tools.ts";
+import type { Fields, Item, Message, Part, Result, Tool, Turn } from "../../turn/turn.ts";
+import { ERROR_IN_TEXT, withErrorText } from "../../dialects/shared/failed-result.ts";
+import { isWithin } from "../../json/json.ts";
+import { memoizeByIdentity } from "../../turn/memoize.ts";
+
+const suffixes: Readonly<Record<string, string>> = {
+  "-L": "low",
+  "-M": "medium",
+  "-H": "high",
+  "-XH": "xhigh",
+  "-low": "low",
+  "-medium": "medium",
+  "-high": "high",
+  "-xhigh": "xhigh",
+};
+
+/** A model's name may end in its reasoning effort: `gpt-5.5-H`, `gpt-5.5-high`. */
+export function readModel(name: string): {
+  readonly model: string;
+  readonly effort?: string | undefined;
+} {
+  const cut = name.lastIndexOf("-");
+  const effort = cut > 0 ? suffixes[name.slice(cut)] : undefined;
+  return effort === undefined ? { model: name } : { model: name.slice(0, cut), effort };
+}
 
 /** One turn as requests to the app-server. */
 export type CodexRequest = {
@@ -158,3 +179,165 @@ function noteIncludes(include: unknown, decisions: Decision[]): void {
         reason: `Codex cannot be asked for \`${String(one).slice(0, 60)}\``,
       });
 }
+
+/** Records what Codex cannot take of an item. */
+type Decide = (action: "dropped" | "changed" | "reshaped", reason: string) => void;
+
+/** An item as `thread/inject_items` takes it; undefined where Codex has no such item. */
+export function writeItem(item: Item<UpstreamName>, decide: Decide): Fields | undefined {
+  switch (item.type) {
+    case "message":
+      return writeMessage(item, decide);
+    case "reasoning": {
+      const { summary, content, encrypted } = item;
+      return {
+        type: "reasoning",
+        summary: summary.map((text) => ({ type: "summary_text", text })),
+        ...(content.length > 0 && {
+          content: content.map((text) => ({ type: "reasoning_text", text })),
+        }),
+        ...(encrypted !== undefined && { encrypted_content: encrypted }),
+      };
+    }
+    case "call":
+      return { type: "function_call", call_id: item.id, name: item.name, arguments: item.input };
+    case "result": {
+      const told = withErrorText(item, () => decide("reshaped", ERROR_IN_TEXT));
+      const output = writeOutput(told, decide);
+      return { type: "function_call_output", call_id: item.call, output };
+    }
+    case "opaque":
+      decide("dropped", "Codex has no such item");
+      return undefined;
+    default:
+      return item satisfies never;
+  }
+}
+
+function writeMessage({ role, parts, phase }: Message, decide: Decide): Fields | undefined {
+  const content = parts.map((part) => writePart(part, role === "assistant", decide));
+  const written = content.filter((part) => part !== undefined);
+  if (parts.length === 0) decide("dropped", "Codex takes no message without content");
+  if (written.length === 0) return undefined;
+  return {
+    type: "message",
+    // Codex drops messages of role `system` silently.
+    role: role === "system" ? "developer" : role,
+    content: written,
+    ...(phase !== undefined && { phase }),
+  };
+}
+
+function writeOutput({ parts }: Result, decide: Decide): unknown {
+  const [first] = parts;
+  if (first === undefined) return "";
+  if (parts.length === 1 && first.type === "text") return first.text;
+  return parts.map((part) => writePart(part, false, decide)).filter((part) => part !== undefined);
+}
+
+function writePart(part: Part, isOutput: boolean, decide: Decide): Fields | undefined {
+  switch (part.type) {
+    case "text":
+      return { type: isOutput ? "output_text" : "input_text", text: part.text };
+    case "refusal":
+      decide("changed", "Codex takes no refusals back, so this one is sent as text");
+      return { type: isOutput ? "output_text" : "input_text", text: part.text };
+    case "image":
+      return writeImage(part, decide);
+    case "file":
+    case "audio":
+    case "opaque":
+      decide("dropped", `Codex takes no ${part.type === "opaque" ? "such" : part.type} content`);
+      return undefined;
+    default:
+      return part satisfies never;
+  }
+}
+
+function writeImage(
+  { url, detail }: Extract<Part, { type: "image" }>,
+  decide: Decide,
+): Fields | undefined {
+  if (url?.startsWith("data:") !== true) {
+    decide("dropped", "Codex takes images only as data URLs");
+    return { type: "input_text", text: "(Here was image that cannot be shown.)" };
+  }
+  if (detail === "low") decide("changed", "Codex has no low detail for images");
+  const kept = detail === undefined || detail === "low" ? undefined : detail;
+  return { type: "input_image", image_url: url, ...(kept !== undefined && { detail: kept }) };
+}
+
+/** A tool as `thread/start` takes it. Description and schema are required. */
+type DynamicTool = {
+  readonly type: "function";
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: unknown;
+};
+
+const anyObject = { type: "object", properties: {} };
+
+/**
+ * Function tools of either dialect as dynamic tools. The choice `none` offers no
+ * tool and a forced one only that tool; `thread/start` has no field for `required`.
+ */
+export function buildDynamicTools(
+  definitions: readonly unknown[],
+  toolChoice?: unknown,
+): DynamicTool[] {
+  if (toolChoice === "none") return [];
+  const choice = fieldsOf(toolChoice);
+  const forced = filledText(fieldsOf(choice?.function)?.name) ?? filledText(choice?.name);
+  return definitions
+    .map(readFunction)
+    .filter((tool) => tool !== undefined)
+    .filter((tool) => forced === undefined || tool.name === forced);
+}
+
+/** Chat keeps the function in a field of its own; Responses does not. */
+function readFunction(definition: unknown): DynamicTool | undefined {
+  const outer = fieldsOf(definition);
+  const inner = fieldsOf(outer?.function) ?? outer;
+  const type = outer?.type ?? (inner === outer ? undefined : "function");
+  if (inner === undefined || type !== "function") return undefined;
+  const name = filledText(inner.name);
+  if (name === undefined) return undefined;
+  return dynamicTool(name, filledText(inner.description), inner.parameters);
+}
+
+const dynamicTool = (
+  name: string,
+  description: string | undefined,
+  schema: unknown,
+): DynamicTool => ({
+  type: "function",
+  name,
+  description: description ?? "",
+  inputSchema: fieldsOf(schema) ?? anyObject,
+});
+
+/** The tools of a planned turn, which are all functions. `onLoss` is called for schemas that Codex cannot read. */
+function dynamicTools(
+  { tools, toolChoice }: Turn<UpstreamName>,
+  onLoss: (reason: string) => void,
+): DynamicTool[] {
+  if (toolChoice?.type === "none") return [];
+  return tools.filter(isFunction).map(({ name, description, schema }) => {
+    if (isReadable(schema)) return dynamicTool(name, description, schema);
+    onLoss(`the schema of \`${name}\` is nested deeper than Codex can read, so it is left open`);
+    return dynamicTool(name, description, anyObject);
+  });
+}
+
+/** The deepest schema that Codex's JSON parser reads within a message; to a deeper one it does not reply. */
+const MAX_DEPTH = 100;
+
+/** Whether Codex can read a schema. */
+const isReadable = (schema: unknown): boolean =>
+  typeof schema !== "object" || schema === null || isShallow(schema);
+
+const isShallow = memoizeByIdentity((schema: object): boolean => isWithin(schema, MAX_DEPTH));
+
+const isFunction = (
+  tool: Tool<UpstreamName>,
+): tool is Extract<Tool<UpstreamName>, { type: "function" }> => tool.type === "function";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { stillClock } from "../../../test/support/still-clock.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { CodexError } from "./error.ts";
+import { CodexError } from "./faults.ts";
 import { Rpc, type Listener, type Unexpected } from "./rpc.ts";
 
 type Sent = { readonly id: number; readonly method: string };

@@ -2,7 +2,7 @@ import { fieldsOf, numberOf, filledText } from "../../dialects/shared/loose.ts";
 import type { Clock } from "../../turn/clock.ts";
 import { jsonOf } from "../../json/json.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { CodexError } from "./error.ts";
+import { CodexError } from "./faults.ts";
 
 export type RequestId = string | number;
 

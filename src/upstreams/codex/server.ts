@@ -1,22 +1,168 @@
 /** The connection to one app-server process: requests, notifications, threads. */
-
-import { fieldsOf, numberOf, filledText } from "../../dialects/shared/loose.ts";
+import { spawn } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { fieldsOf, filledText, numberOf } from "../../dialects/shared/loose.ts";
 import type { Clock } from "../../turn/clock.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { version } from "../version.ts";
-import { openChild } from "./child.ts";
 import { findCommand } from "./command.ts";
-import { CodexError } from "./error.ts";
-import { prepareHome } from "./home.ts";
-import { disableLog } from "./log-database.ts";
-import { Rpc, type Unexpected } from "./rpc.ts";
+import { CodexError } from "./faults.ts";
 import {
   childEnvironment,
   needsLogin,
   OLDEST_VERSION,
-  startArguments,
+  prepareHome,
   type Provider,
-} from "./settings.ts";
+  startArguments,
+} from "./home.ts";
+import { Rpc, type Unexpected } from "./rpc.ts";
+
+/** Milliseconds to wait for a lock of Codex's; the event loop is blocked for as long. */
+const LOCK_TIMEOUT = 300;
+
+const discardAll = `
+  CREATE TRIGGER IF NOT EXISTS patchbay_keeps_nothing BEFORE INSERT ON logs
+    BEGIN SELECT RAISE(IGNORE); END;
+  DELETE FROM logs;
+`;
+
+/**
+ * Codex logs the arguments and results of calls, about 40 kB a turn, to a SQLite
+ * database in its home, and has no setting against it. A trigger there discards
+ * every row. Returns why that failed, fit for a log.
+ */
+async function disableLog(home: string): Promise<string | undefined> {
+  try {
+    const { DatabaseSync } = await import("node:sqlite");
+    for (const name of readdirSync(home).filter((one) => /^logs_\d+\.sqlite$/.test(one))) {
+      const database = new DatabaseSync(join(home, name), { timeout: LOCK_TIMEOUT });
+      try {
+        database.exec(discardAll);
+      } finally {
+        database.close();
+      }
+    }
+    return undefined;
+  } catch (error) {
+    const { code } = error as { readonly code?: unknown };
+    return typeof code === "string" ? code : "error";
+  }
+}
+
+const NEWLINE = 0x0a;
+
+type LineOptions = {
+  /** Bytes; a longer line is skipped as a whole. */
+  readonly longest: number;
+  readonly onLine: (line: string) => void;
+  readonly onSkipped: () => void;
+};
+
+/** Splits chunks into lines. The pieces of a line are joined once, so that the cost is linear. */
+export function lineReader({ longest, onLine, onSkipped }: LineOptions): (chunk: Buffer) => void {
+  let pieces: Buffer[] = [];
+  let held = 0;
+
+  const take = (piece: Buffer): void => {
+    held += piece.length;
+    // Of a line that is too long only the length is kept.
+    if (held <= longest) pieces.push(piece);
+    else pieces = [];
+  };
+  const close = (): void => {
+    const [first] = pieces;
+    // Most lines are in one chunk and need no copy.
+    const line = pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces);
+    const isTooLong = held > longest;
+    pieces = [];
+    held = 0;
+    if (isTooLong) return onSkipped();
+    const text = line.toString();
+    if (text.trim() !== "") onLine(text);
+  };
+
+  return (chunk) => {
+    let from = 0;
+    for (;;) {
+      const end = chunk.indexOf(NEWLINE, from);
+      if (end < 0) break;
+      take(chunk.subarray(from, end));
+      close();
+      from = end + 1;
+    }
+    if (from < chunk.length) take(chunk.subarray(from));
+  };
+}
+
+type ChildOptions = {
+  readonly file: string;
+  readonly arguments: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+  readonly directory: string;
+  readonly onLine: (line: string) => void;
+  /** Bytes on its standard error, or of a line that is too long to read. */
+  readonly onNoise: (bytes: number) => void;
+  /** Called once; the reason is fit for a log. */
+  readonly onExit: (reason: string) => void;
+};
+
+type Child = {
+  readonly pid: number | undefined;
+  send(line: string): void;
+  /** Ends its input, at which it exits. */
+  end(): void;
+  kill(): void;
+};
+
+/** Tool results with images are whole lines, so lines may be long. */
+const MAX_LINE = 64 * 1024 * 1024;
+
+/** A child process that reads and writes lines. */
+function openChild(options: ChildOptions): Child {
+  const child = spawn(options.file, options.arguments, {
+    cwd: options.directory,
+    env: options.environment,
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  let exited = false;
+  const exit = (reason: string): void => {
+    if (exited) return;
+    exited = true;
+    // A grandchild may have inherited the pipe, and would wait for its end.
+    child.stdin.destroy();
+    options.onExit(reason);
+  };
+  child.once("error", (error: NodeJS.ErrnoException) => exit(error.code ?? "error"));
+  child.once("close", (code, signal) => exit(signal ?? `exit ${code ?? "unknown"}`));
+  // A write to a child that has just died fails too; `close` reports it.
+  child.stdin.on("error", () => {});
+  child.stdout.on(
+    "data",
+    lineReader({
+      longest: MAX_LINE,
+      onLine: options.onLine,
+      onSkipped: () => options.onNoise(MAX_LINE),
+    }),
+  );
+  child.stderr.on("data", (chunk: Buffer) => options.onNoise(chunk.length));
+  let unsent = "";
+  // One write for all messages of one tick: the write costs more than the bytes.
+  const write = (): void => {
+    const lines = unsent;
+    unsent = "";
+    if (!exited) child.stdin.write(lines);
+  };
+  return {
+    pid: child.pid,
+    send(line) {
+      if (unsent === "") queueMicrotask(write);
+      unsent += `${line}\n`;
+    },
+    end: () => void (exited || child.stdin.end()),
+    kill: () => void (exited || child.kill("SIGKILL")),
+  };
+}
 
 /** An entry for the log; never content. */
 export type Notice =
@@ -27,7 +173,7 @@ export type Notice =
   | { readonly event: "keeps-log"; readonly reason: string }
   | { readonly event: Unexpected };
 
-export type ServerOptions = {
+type ServerOptions = {
   readonly command: string;
   readonly home: string;
   readonly provider: Provider;

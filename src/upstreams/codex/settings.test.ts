@@ -9,8 +9,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { prepareHome } from "./home.ts";
-import { childEnvironment, startArguments } from "./settings.ts";
+import { childEnvironment, prepareHome, startArguments } from "./home.ts";
 
 const key = "sk-very-secret";
 

@@ -2,15 +2,13 @@ import { fieldsOf, filledText } from "../../dialects/shared/loose.ts";
 import type { Clock } from "../../turn/clock.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { AnswerTap } from "../tap.ts";
-import { AnswerReader, RAW_ITEM, type ModelOutput } from "./answer-reader.ts";
+import { AnswerReader, type ModelOutput, RAW_ITEM } from "./answer-reader.ts";
 import type { BufferedSink } from "./buffered-sink.ts";
 import { awaitsResults, type Continuation } from "./continuation.ts";
-import { CodexError } from "./error.ts";
-import { failureOf } from "./faults.ts";
-import type { TurnSlot } from "./pool.ts";
+import { type CodexContext, CodexError, failureOf } from "./faults.ts";
+import type { TurnSlot } from "./worker.ts";
 import type { CodexRequest } from "./request.ts";
 import type { Listener, RequestId, Rpc } from "./rpc.ts";
-import type { CodexContext } from "./turn-error.ts";
 
 export type ThreadOptions = {
   readonly rpc: Rpc;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { buildDynamicTools } from "./tools.ts";
+import { buildDynamicTools } from "./request.ts";
 
 const chatTool = (name: string) => ({ type: "function", function: { name, parameters: {} } });
 

@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { stillClock } from "../../../test/support/still-clock.ts";
-import { CodexError } from "./error.ts";
-import { Pool } from "./pool.ts";
+import { CodexError } from "./faults.ts";
+import { Pool, Worker } from "./worker.ts";
 import type { AppServer } from "./server.ts";
-import { Worker } from "./worker.ts";
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { errorShapes } from "../../../test/support/error-shapes.ts";
-import { readError } from "./error-body.ts";
 import { Fault } from "../../turn/fault.ts";
-import { broken, refusal, shown, type Failing } from "./fault.ts";
+import { broken, type Failing, readError, refusal, shown } from "./fault.ts";
 
 const failing: Failing = { name: "box", origin: "https://a.example", secrets: ["sk-123456"] };
 const coded = (code: string, name = "Error"): Error =>

@@ -1,20 +1,38 @@
 import { CONTEXT_LENGTH, isTooLong } from "../../dialects/errors/context-length.ts";
-import type { ErrorWords } from "../../dialects/errors/error-words.ts";
+import { type ErrorWords, errorWords, shortened } from "../../dialects/errors/error-words.ts";
 import {
   faultOfError,
   faultText,
   faultWords,
+  type FaultWords,
   keptStatus,
   stopped,
-  type FaultWords,
 } from "../../dialects/errors/upstream-error.ts";
 import { faults } from "../../turn/fault-table.ts";
 import { memoizeByIdentity } from "../../turn/memoize.ts";
 import { Fault, type FaultCode } from "../../turn/fault.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { readError } from "./error-body.ts";
+import { jsonOf } from "../../json/json.ts";
+import { type Failure, type Headers, headerValue, retryAfterOf } from "../retry.ts";
 import { formsOf } from "./secrets.ts";
-import { retryAfterOf, headerValue, type Failure, type Headers } from "../retry.ts";
+
+const LONGEST_TEXT = 300;
+
+/** Reads the body of a refusal, whatever its shape. */
+export function readError(body: string): ErrorWords {
+  // Some wrap even their refusals as the frame of a stream.
+  const bare = body.replace(/^\s*(?:event:[^\n]*\n)?data:/, "").trim();
+  const error = errorWords(jsonOf(bare));
+  // What is not JSON, or none that we know, is itself the reason.
+  return error?.message === undefined ? { ...error, message: plainText(bare) } : error;
+}
+
+function plainText(body: string): string | undefined {
+  const text = body.slice(0, 8_000);
+  const title = /<title[^>]*>([^<]*)</i.exec(text)?.[1];
+  const bare = title ?? text.replaceAll(/<(script|style)[\s\S]*?<\/\1>|<[^>]*>/gi, " ");
+  return shortened(bare, LONGEST_TEXT) || undefined;
+}
 
 /** Who failed: the words for a message, and what no message may hold. */
 export type Failing = {

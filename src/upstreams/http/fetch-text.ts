@@ -1,14 +1,16 @@
+import { z } from "zod";
 import type { Clock } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
+import { jsonOf } from "../../json/json.ts";
 import type { Headers } from "../retry.ts";
-import { broken, refusal, tooLong, type Failing } from "./fault.ts";
+import { broken, type Failing, refusal, tooLong } from "./fault.ts";
 import type { HttpRequest, ResponseController, Transport } from "./transport.ts";
 
 const LONGEST = 16 * 1024 * 1024;
 /** All of it must be there by then, however steadily it trickles. */
 const WHOLE_MS = 60_000;
 
-export type WholeResponse = {
+type WholeResponse = {
   readonly status: number;
   readonly headers: Headers;
   readonly body: string;
@@ -82,3 +84,27 @@ const late = ({ name }: Failing, mostMs: number): Fault =>
     `Upstream \`${name}\` took longer than ${mostMs} ms to send a list. Try again, or name its models in \`models\`.`,
     { log: { upstream: name } },
   );
+
+const named = z.looseObject({
+  id: z.string().optional().catch(undefined),
+  slug: z.string().optional().catch(undefined),
+  name: z.string().optional().catch(undefined),
+});
+const entries = z
+  .array(z.union([z.string(), named]))
+  .optional()
+  .catch(undefined);
+const list = z
+  .union([z.array(z.unknown()).transform((data) => ({ data })), z.looseObject({})])
+  .pipe(z.looseObject({ data: entries, models: entries }))
+  .catch({ data: [], models: [] });
+
+/** The names in a model list, in whichever of the shapes that servers have for it. */
+export function readModels(text: string): readonly string[] {
+  // A server without a list is a server all the same.
+  const { data, models } = list.parse(jsonOf(text));
+  const names = (data ?? models ?? []).map((entry) =>
+    typeof entry === "string" ? entry : (entry.id ?? entry.slug ?? entry.name ?? ""),
+  );
+  return [...new Set(names.filter((name) => name !== ""))];
+}

@@ -7,20 +7,19 @@ import type { TurnEvent } from "../../turn/event.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
+import { type Attempt, retrying, type RetryOptions } from "../retry.ts";
+import type { OpenOptions, Prepared, Upstream } from "../upstream.ts";
+import { version } from "../version.ts";
 import { HttpAnswer } from "./answer.ts";
 import { ConnectionShares } from "./connection-shares.ts";
-import { noConnection, type Failing } from "./fault.ts";
+import { type Failing, noConnection } from "./fault.ts";
 import { pathsUnder } from "./path.ts";
-import { fetchText } from "./fetch-text.ts";
-import { readModels } from "./model-list.ts";
+import { fetchText, readModels } from "./fetch-text.ts";
 import { tokenCounter } from "./token-count.ts";
-import { tryRoute, type Trying } from "./route-trial.ts";
+import { type Trying, tryRoute } from "./route-trial.ts";
 import { secretsOf } from "./secrets.ts";
 import { sendSigned, type SignRequest } from "./sign.ts";
 import type { Connect, HttpRequest, Timeouts } from "./transport.ts";
-import { retrying, type Attempt, type RetryOptions } from "../retry.ts";
-import type { OpenOptions, Prepared, Upstream } from "../upstream.ts";
-import { version } from "../version.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
