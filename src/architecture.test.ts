@@ -229,7 +229,7 @@ const mostLines: Readonly<Record<string, number>> = {
   stream: 2030,
   tools: 6970,
   profiles: 1720,
-  dialects: 13410,
+  dialects: 13345,
   upstreams: 6810,
   agent: 2920,
   history: 7010,

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { Fields, Part } from "../../turn/turn.ts";
-import { fileName } from "../shared/file-name.ts";
+import { fileName } from "../shared/content.ts";
 import { fieldsOf } from "../shared/loose.ts";
 import type { Repair } from "../shared/repairs.ts";
 import { invalid, shaped } from "../shared/shape.ts";

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { Fields, Part } from "../../turn/turn.ts";
-import { leftOutText } from "../shared/left-out.ts";
+import { leftOutText } from "../shared/content.ts";
 import { fieldsOf, listOf, filledText } from "../shared/loose.ts";
 import { invalid, shaped } from "../shared/shape.ts";
 import { isOwnCitation, readCitation, writeCitation } from "./citations.ts";

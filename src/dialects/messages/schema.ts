@@ -1,7 +1,7 @@
 /** What Messages requests must look like, as loosely as clients send them. */
 
 import { z } from "zod";
-import { jsonSchema } from "../shared/json-schema.ts";
+import { jsonSchema } from "../shared/shape.ts";
 
 const string = z.string({ error: "must be a string" });
 const filled = string.min(1, { error: "must not be empty" });

@@ -1,8 +1,30 @@
 import type { Decision } from "../../turn/decision.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile, ThinkingRule } from "../../turn/profile.ts";
-import type { Fields, Params, Turn } from "../../turn/turn.ts";
+import type { Fields, Format, Params, Turn } from "../../turn/turn.ts";
+import { isFields } from "../../json/json.ts";
 import { fieldsOf, filledText } from "../shared/loose.ts";
+import { shaped } from "../shared/shape.ts";
+import { formatSchema, jsonFormatSchema } from "./schema.ts";
+
+/** Reads `output_config.format`. It is always strict and has no name, which others want. */
+export function readFormat(raw: unknown, path: string): Format | undefined {
+  if (raw === undefined || raw === null) return undefined;
+  const { type } = shaped(formatSchema, raw, path);
+  if (type !== "json_schema") return { type: "opaque", dialect: "messages", raw };
+  const { schema } = shaped(jsonFormatSchema, raw, path);
+  const title = isFields(schema) ? filledText(schema.title) : undefined;
+  const name = title?.replaceAll(/[^\w-]/g, "_").slice(0, 64) ?? "answer";
+  return { type: "schema", name, schema, strict: true };
+}
+
+/** Undefined if this dialect cannot say it; text is what comes unasked. */
+export function writeFormat(format: Format): Fields | undefined {
+  if (format.type === "schema") return { type: "json_schema", schema: format.schema };
+  return format.type === "opaque" && format.dialect === "messages"
+    ? (format.raw as Fields)
+    : undefined;
+}
 
 /** How many tokens of thinking an effort comes to, and the other way round. */
 const budgets = [
@@ -146,3 +168,16 @@ function withDisplay(
     ? { display: "summarized", ...thinking }
     : thinking;
 }
+
+/** `standard_only` is what others call `default`: no better service than is paid for. */
+export const readTier = (tier: string | undefined): Pick<Params, "serviceTier"> =>
+  tier === undefined ? {} : { serviceTier: tier === "standard_only" ? "default" : tier };
+
+const words: ReadonlyMap<string, string> = new Map([
+  ["auto", "auto"],
+  ["default", "standard_only"],
+  ["standard_only", "standard_only"],
+]);
+
+/** Undefined for a tier that is not to be had here. */
+export const writeTier = (tier: string): string | undefined => words.get(tier);

@@ -1,13 +1,98 @@
 import { memoizeByIdentity } from "../../turn/memoize.ts";
 import { clientName, type UpstreamName } from "../../turn/names.ts";
-import type { Fields, FunctionTool, Tool } from "../../turn/turn.ts";
-import { reportForeign } from "../shared/foreign-fields.ts";
-import { parametersOf } from "../shared/json-schema.ts";
-import { given, filledText } from "../shared/loose.ts";
-import { invalid, shaped } from "../shared/shape.ts";
+import type { Fields, FunctionTool, Tool, ToolChoice } from "../../turn/turn.ts";
+import { reportForeign } from "../shared/content.ts";
+import { invalid, parametersOf, shaped } from "../shared/shape.ts";
+import { filledText, given } from "../shared/loose.ts";
 import { extraOf, ownExtra } from "./extra.ts";
-import { customToolSchema, toolSchema } from "./schema.ts";
-import { familyOf, isSearch } from "./tool-types.ts";
+import { choiceSchema, customToolSchema, toolSchema } from "./schema.ts";
+import type { KindOfTool } from "./read-request.ts";
+
+type ReadChoice = {
+  readonly choice?: ToolChoice | undefined;
+  readonly parallel?: false | undefined;
+};
+
+/** Reads `tool_choice`, which also says whether several calls may be made at once. */
+export function readChoice(raw: unknown, kindOfTool: KindOfTool): ReadChoice {
+  if (raw === undefined || raw === null) return {};
+  const { type, name, disable_parallel_tool_use } = shaped(choiceSchema, raw, "tool_choice");
+  const parallel = disable_parallel_tool_use === true ? false : undefined;
+  switch (type) {
+    case "auto":
+    case "none":
+      return { choice: { type }, parallel };
+    case "any":
+      return { choice: { type: "required" }, parallel };
+    case "tool": {
+      if (name == null || name === "")
+        throw invalid("tool_choice.name", "must be the name of the tool to call");
+      const tool = { kind: kindOfTool(name), name: clientName(name) };
+      return { choice: { type: "tool", tool }, parallel };
+    }
+    default:
+      return type satisfies never;
+  }
+}
+
+/** Undefined where nothing has to be said. A list of allowed tools has no form here. */
+export function writeChoice(
+  choice: ToolChoice<UpstreamName> | undefined,
+  parallel: boolean | undefined,
+): Fields | undefined {
+  const one = parallel === false ? { disable_parallel_tool_use: true } : {};
+  switch (choice?.type) {
+    case undefined:
+      return parallel === false ? { type: "auto", ...one } : undefined;
+    case "auto":
+      return { type: "auto", ...one };
+    case "required":
+      return { type: "any", ...one };
+    case "none":
+      return { type: "none" };
+    case "tool":
+      return { type: "tool", name: choice.tool.name, ...one };
+    case "allowed":
+      return { type: choice.mode === "required" ? "any" : "auto", ...one };
+    default:
+      return choice satisfies never;
+  }
+}
+
+/** A family of tools that the provider defines. Its versions are data: a date behind the name. */
+type ToolFamily = {
+  /** The kind that it is to us. */
+  readonly kind: string;
+  /** What calls of it are named where the declaration does not say. */
+  readonly name?: string | undefined;
+};
+
+const families: ReadonlyMap<string, ToolFamily> = new Map(
+  Object.entries({
+    bash: { kind: "bash", name: "bash" },
+    text_editor: { kind: "text_editor", name: "str_replace_based_edit_tool" },
+    memory: { kind: "memory", name: "memory" },
+    computer: { kind: "computer", name: "computer" },
+    computer_toolset: { kind: "computer_toolset" },
+    browser_toolset: { kind: "browser_toolset" },
+    web_search: { kind: "web_search", name: "web_search" },
+    web_fetch: { kind: "web_fetch", name: "web_fetch" },
+    code_execution: { kind: "code_execution", name: "code_execution" },
+    tool_search_tool_regex: { kind: "tool_search_tool", name: "tool_search_tool_regex" },
+    tool_search_tool_bm25: { kind: "tool_search_tool", name: "tool_search_tool_bm25" },
+    mcp_toolset: { kind: "mcp_toolset" },
+    advisor: { kind: "advisor", name: "advisor" },
+  } satisfies Record<string, ToolFamily>),
+);
+
+/** What a tool of a type is; one that we do not know is a kind of its own. */
+function familyOf(type: string): ToolFamily {
+  const [, family = type] = /^(.+)_\d{8}$/.exec(type) ?? [];
+  return families.get(family) ?? { kind: type };
+}
+
+/** Whether it finds deferred tools at the provider, so that no client has to. */
+const isSearch = (kind: string): boolean => kind === "tool_search_tool";
 
 const none: readonly Tool[] = [];
 

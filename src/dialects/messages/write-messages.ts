@@ -5,14 +5,21 @@ import { isFields } from "../../json/json.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import { itemPath } from "../../turn/path.ts";
 import type { Profile } from "../../turn/profile.ts";
-import type { Call, Fields, Item, Message, Part, Result, Turn } from "../../turn/turn.ts";
+import type {
+  Call,
+  Fields,
+  Item,
+  Message,
+  Part,
+  Reasoning,
+  Result,
+  Turn,
+} from "../../turn/turn.ts";
 import { exactJsonOf } from "../../json/exact.ts";
-import { reportForeign } from "../shared/foreign-fields.ts";
-import { leftOutText } from "../shared/left-out.ts";
+import { leftOutText, reportForeign } from "../shared/content.ts";
+import { fieldsOf, filledText } from "../shared/loose.ts";
 import { losesCitations, writePart } from "./content-parts.ts";
-import { ownExtra } from "./extra.ts";
-import { MessageList } from "./message-list.ts";
-import { isWorded, writeReasoning } from "./reasoning.ts";
+import { isRedacted, ownExtra } from "./extra.ts";
 
 type Note = (action: Decision["action"], reason: string, within?: string) => void;
 
@@ -154,3 +161,145 @@ function writeResult(item: Result, context: Writing): Fields {
 
 const isPlainText = (block: Fields): boolean =>
   block.type === "text" && Object.keys(block).length === 2;
+
+/** What can be read of it. */
+const wordsOf = ({ content, summary }: Reasoning): string =>
+  (content.length > 0 ? content : summary).join("\n\n");
+
+/**
+ * Past reasoning as blocks; none where the upstream takes nothing of it back. An
+ * upstream of the form `signed_thinking` refuses what its own models have not
+ * signed, and `details` do not say whose signature they hold.
+ */
+function writeReasoning(item: Reasoning, form: Profile["reasoning"]): readonly Fields[] {
+  if (form !== "thinking" && form !== "signed_thinking") return [];
+  const { encrypted, extra } = item;
+  if (encrypted !== undefined)
+    return [
+      isRedacted(extra) === true
+        ? { type: "redacted_thinking", data: encrypted }
+        : { type: "thinking", thinking: wordsOf(item), signature: encrypted },
+    ];
+  if (form === "signed_thinking") return [];
+  const signed = (item.details ?? []).flatMap(fromDetail);
+  if (signed.length > 0) return signed;
+  const thinking = wordsOf(item);
+  return thinking === "" ? [] : [{ type: "thinking", thinking }];
+}
+
+/** An entry of `reasoning_details` that a model of this dialect has signed. */
+function fromDetail(raw: unknown): readonly Fields[] {
+  const detail = fieldsOf(raw);
+  if (filledText(detail?.format)?.startsWith(DETAIL_FORMAT) !== true) return [];
+  const { type, text, signature, data } = detail ?? {};
+  if (type === "reasoning.encrypted" && filledText(data) !== undefined)
+    return [{ type: "redacted_thinking", data }];
+  return filledText(signature) === undefined
+    ? []
+    : [{ type: "thinking", thinking: filledText(text) ?? "", signature }];
+}
+
+const DETAIL_FORMAT = "anthropic-claude";
+
+/** Whether anything is lost if an upstream is not given it. */
+const isWorded = (item: Reasoning): boolean =>
+  item.encrypted !== undefined || item.details !== undefined || wordsOf(item) !== "";
+
+type MessageNote = (action: Decision["action"], reason: string) => void;
+
+type Role = "user" | "assistant";
+type Open = { role: Role | "system"; content: Fields[]; extra: Fields };
+
+const CONTINUE = "Continue.";
+
+/** Messages whose roles take turns, beginning with the user's. */
+class MessageList {
+  readonly #note: MessageNote;
+  /** Whether the model takes the beginning of its answer. */
+  readonly #isPrefillTaken: boolean;
+  readonly #messages: Open[] = [];
+  /** System messages whose place depends on who speaks next. */
+  #waiting: Open[] = [];
+
+  constructor(note: MessageNote, isPrefillTaken: boolean) {
+    this.#note = note;
+    this.#isPrefillTaken = isPrefillTaken;
+  }
+
+  add(role: Role, blocks: readonly Fields[], extra: Fields = {}): void {
+    if (blocks.length === 0) return;
+    this.#settle(role);
+    const last = this.#messages.at(-1);
+    if (last?.role === role) {
+      append(last.content, blocks);
+      last.extra = { ...last.extra, ...extra };
+      return;
+    }
+    if (last === undefined && role === "assistant") {
+      this.#note("repaired", "a conversation begins with the user's words");
+      this.#open("user", [{ type: "text", text: CONTINUE }]);
+    }
+    this.#open(role, [...blocks], extra);
+  }
+
+  /** Instructions in mid-conversation. */
+  system(blocks: readonly Fields[], extra: Fields): void {
+    if (blocks.length === 0 && Object.keys(extra).length === 0) return;
+    this.#waiting.push({ role: "system", content: [...blocks], extra });
+  }
+
+  /** All messages, as they are sent. */
+  end(): readonly Fields[] {
+    this.#settle(undefined);
+    const last = this.#messages.at(-1);
+    const isPrefill = last?.role === "assistant" && last.content.every(isWords);
+    if (last === undefined || (isPrefill && !this.#isPrefillTaken)) {
+      this.#note("repaired", "the model answers the user, so the user is taken to have asked");
+      this.#open("user", [{ type: "text", text: CONTINUE }]);
+    } else if (isPrefill) trimEnd(last.content);
+    return this.#messages.map(({ role, content, extra }) => ({ role, content, ...extra }));
+  }
+
+  #open(role: Open["role"], content: Fields[], extra: Fields = {}): void {
+    this.#messages.push({ role, content, extra });
+  }
+
+  /**
+   * A system message may stand behind the user's and before the model's or at the
+   * end; at other places it is put among the user's words, marked as what it is.
+   */
+  #settle(next: Role | undefined): void {
+    if (this.#waiting.length === 0) return;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    if (this.#messages.at(-1)?.role === "user" && next !== "user") {
+      const [first, ...others] = waiting;
+      if (first === undefined) return;
+      for (const other of others) {
+        append(first.content, other.content);
+        first.extra = { ...first.extra, ...other.extra };
+      }
+      this.#messages.push(first);
+      return;
+    }
+    this.#note("reshaped", "a system message is put among the user's words, marked as a reminder");
+    for (const { content } of waiting)
+      for (const block of content)
+        this.add("user", [typeof block.text === "string" ? reminder(block, block.text) : block]);
+  }
+}
+
+const reminder = (block: Fields, text: string): Fields => ({
+  ...block,
+  text: `<system-reminder>\n${text}\n</system-reminder>`,
+});
+
+const isWords = ({ type }: Fields): boolean =>
+  type === "text" || type === "thinking" || type === "redacted_thinking";
+
+/** The beginning of an answer may not end in blanks. */
+function trimEnd(content: Fields[]): void {
+  const last = content.at(-1);
+  if (last?.type === "text" && typeof last.text === "string")
+    content[content.length - 1] = { ...last, text: last.text.trimEnd() };
+}

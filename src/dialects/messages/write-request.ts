@@ -8,13 +8,9 @@ import type { Fields, Params, Turn } from "../../turn/turn.ts";
 import type { Target, Written } from "../dialect.ts";
 import { fieldsOf, listOf, numberOf } from "../shared/loose.ts";
 import { addFields, paramPath, writeExtra, writeParams } from "../shared/params.ts";
-import { bodyWith, forwardChanges } from "../shared/source-text.ts";
-import { withTools } from "../shared/tools-text.ts";
-import { writeChoice } from "./choice.ts";
-import { writeFormat } from "./format.ts";
-import { writeTier } from "./service-tier.ts";
-import { writeThinking, type Thinking } from "./thinking.ts";
-import { writeTools } from "./tools.ts";
+import { bodyWith, forwardChanges, withTools } from "../shared/source-text.ts";
+import { writeChoice, writeTools } from "./tools.ts";
+import { type Thinking, writeFormat, writeThinking, writeTier } from "./thinking.ts";
 import { messagesTraits } from "./traits.ts";
 import { writeMessages } from "./write-messages.ts";
 

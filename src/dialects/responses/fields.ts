@@ -1,7 +1,7 @@
 /** Fields of items and parts beside those that a turn has, and their status. */
 
 import type { Extra, Fields, Status } from "../../turn/turn.ts";
-import { reportForeign } from "../shared/foreign-fields.ts";
+import { reportForeign } from "../shared/content.ts";
 
 /** Called with the reason why part of a request has no form in this dialect, or was repaired. */
 export type Report = (reason: string, action?: "repaired") => void;

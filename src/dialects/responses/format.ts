@@ -1,9 +1,8 @@
 import { z } from "zod";
 import type { Fields, Format } from "../../turn/turn.ts";
-import { jsonSchema } from "../shared/json-schema.ts";
+import { jsonSchema, shaped } from "../shared/shape.ts";
 import { given } from "../shared/loose.ts";
 import type { Repair } from "../shared/repairs.ts";
-import { shaped } from "../shared/shape.ts";
 
 const anyFormat = z.looseObject({ type: z.string() });
 const schemaFormat = z.looseObject({

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { isFields } from "../../json/json.ts";
 import type { Fields, Part, Role } from "../../turn/turn.ts";
-import { FILE_NAMED, fileName } from "../shared/file-name.ts";
+import { FILE_NAMED, fileName } from "../shared/content.ts";
 import { fieldsOf, given, numberOf } from "../shared/loose.ts";
 import type { Repair } from "../shared/repairs.ts";
 import { shaped } from "../shared/shape.ts";

@@ -1,14 +1,12 @@
 import { z } from "zod";
 import type { Fields, Item, Params, Turn } from "../../turn/turn.ts";
-import { readModel } from "../shared/model.ts";
+import { invalid, readModel, shaped } from "../shared/shape.ts";
 import { readParams } from "../shared/params.ts";
 import { collectRepairs, type Repair } from "../shared/repairs.ts";
-import { invalid, shaped } from "../shared/shape.ts";
-import { readToolChoice } from "./tool-choice.ts";
+import { chatDoor } from "../chat/route.ts";
+import { readToolChoice, readTools } from "./tools.ts";
 import { readFormat } from "./format.ts";
 import { readItem } from "./items.ts";
-import { chatDoor } from "../chat/route.ts";
-import { readTools } from "./tools.ts";
 import { responsesTraits } from "./traits.ts";
 
 /** What is read here and not as a parameter. */

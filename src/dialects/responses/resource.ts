@@ -7,13 +7,12 @@ import { SHARED_LENGTH } from "../../turn/shared-text.ts";
 import type { Extra, Fields, Reasoning, Turn } from "../../turn/turn.ts";
 import type { KeptAnswer, WriteContext } from "../dialect.ts";
 import { faultBody } from "../errors/fault-body.ts";
-import { isReportable, lossReporter, losePause, type OnLoss } from "../shared/losses.ts";
+import { isReportable, losePause, lossReporter, type OnLoss } from "../shared/losses.ts";
 import { given } from "../shared/loose.ts";
-import { writeToolChoice } from "./tool-choice.ts";
+import { echoText, writeToolChoice } from "./tools.ts";
 import { echoFormat } from "./format.ts";
 import { loseItem } from "./write-hosted.ts";
 import { idPrefix, itemId, writeOutputItem } from "./items.ts";
-import { echoText } from "./tools.ts";
 import { writeUsage } from "./usage-field.ts";
 
 /** What of a response changes while it is made. */

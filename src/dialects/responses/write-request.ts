@@ -5,18 +5,16 @@ import { itemPath } from "../../turn/path.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Fields, Message, Reasoning, Turn } from "../../turn/turn.ts";
 import type { Target, Written } from "../dialect.ts";
-import { ERROR_IN_TEXT, withErrorText } from "../shared/failed-result.ts";
+import { ERROR_IN_TEXT, withErrorText } from "../shared/content.ts";
 import { addFields, writeExtra, writeParams } from "../shared/params.ts";
-import { bodyWith, forwardChanges } from "../shared/source-text.ts";
-import { withTools } from "../shared/tools-text.ts";
-import { writeToolChoice } from "./tool-choice.ts";
+import { bodyWith, forwardChanges, withTools } from "../shared/source-text.ts";
+import { othersToolsText, ownToolsText, writeToolChoice } from "./tools.ts";
 import type { Report } from "./fields.ts";
 import { writeFormat } from "./format.ts";
 import { withKnownAnnotations } from "./input-parts.ts";
 import { withoutMadeId, writeItem } from "./items.ts";
 import { LOGPROBS } from "./read-request.ts";
 import { responsesTraits } from "./traits.ts";
-import { othersToolsText, ownToolsText } from "./tools.ts";
 
 type Drop = (path: string, reason: string, action?: "dropped" | "reshaped" | "repaired") => void;
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { fileName } from "./file-name.ts";
+import { fileName } from "./content.ts";
 
 it.each([
   ["data:application/pdf;base64,AAAA", "document.pdf"],

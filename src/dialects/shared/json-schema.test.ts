@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { jsonSchema } from "./json-schema.ts";
+import { jsonSchema } from "./shape.ts";
 
 /** A schema of so many objects, one in the other. */
 const nested = (levels: number): object =>

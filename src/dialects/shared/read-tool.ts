@@ -11,12 +11,19 @@ import type {
   FunctionTool,
   NamespaceTool,
   Tool,
+  ToolChoice,
   ToolDeclarations,
+  ToolRef,
 } from "../../turn/turn.ts";
-import { jsonSchema, NO_OBJECT } from "./json-schema.ts";
-import { given, filledText } from "./loose.ts";
-import { withoutRepair, type Repair } from "./repairs.ts";
-import { invalid, shaped } from "./shape.ts";
+import { invalid, jsonSchema, NO_OBJECT, shaped } from "./shape.ts";
+import { filledText, given } from "./loose.ts";
+import { type Repair, withoutRepair } from "./repairs.ts";
+
+/** The choice of one entry; of a namespace, which is never called itself, one of its tools has to be called. */
+export const chooseTool = (tool: ToolRef): ToolChoice =>
+  tool.kind === "namespace"
+    ? { type: "allowed", mode: "required", tools: [tool] }
+    : { type: "tool", tool };
 
 /**
  * How a dialect declares tools. Chat keeps the fields of a function or a custom

@@ -1,11 +1,23 @@
 import { firstMember, nextMember, type Span } from "../../json/scan.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Fields } from "../../turn/turn.ts";
+import { memoizeByIdentity } from "../../turn/memoize.ts";
 import { addFields } from "./params.ts";
-import { withOwnTools } from "./tools-text.ts";
+
+/** A body with its tools put in as the text they were written in: they are by far the longest part. */
+export const withTools = (body: Fields, tools: string): string =>
+  `${JSON.stringify(body).slice(0, -1)},"tools":${tools}}`;
+
+/** The same with the tools as the client sent them. */
+function withOwnTools(body: Fields, tools: unknown): string {
+  if (!Array.isArray(tools)) return JSON.stringify({ ...body, tools });
+  return withTools(body, listText(tools));
+}
+
+const listText = memoizeByIdentity((list: readonly unknown[]): string => JSON.stringify(list));
 
 /** The text of a request body as its client sent it. */
-export type SourceText = {
+type SourceText = {
   readonly text: string;
   /** Where its tools stand, if that is known. */
   readonly tools?: Span | undefined;

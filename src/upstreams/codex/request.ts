@@ -9,7 +9,7 @@ import { itemPath } from "../../turn/path.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Fields, Item, Message, Part, Result, Tool, Turn } from "../../turn/turn.ts";
-import { ERROR_IN_TEXT, withErrorText } from "../../dialects/shared/failed-result.ts";
+import { ERROR_IN_TEXT, withErrorText } from "../../dialects/shared/content.ts";
 import { isWithin } from "../../json/json.ts";
 import { memoizeByIdentity } from "../../turn/memoize.ts";
 

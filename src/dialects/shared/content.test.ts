@@ -8,7 +8,7 @@ import type { Fields, Part, Result, Turn } from "../../turn/turn.ts";
 import { writeCodexRequest } from "../../upstreams/codex/request.ts";
 import { chat } from "../chat/chat.ts";
 import { responses } from "../responses/responses.ts";
-import { withErrorText } from "./failed-result.ts";
+import { withErrorText } from "./content.ts";
 
 const failed = (...parts: Part[]): Result => ({
   type: "result",
