@@ -3,7 +3,7 @@
 
 import { readFileSync } from "node:fs";
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
-import { Fault } from "../src/turn/fault.ts";
+import { Fault, logLevels, print, printError, printFault } from "../src/terminal.ts";
 import type { CheckOptions } from "./commands/check.ts";
 import type { DoctorOptions } from "./commands/doctor.ts";
 import type { HealthOptions } from "./commands/health.ts";
@@ -16,12 +16,10 @@ import type { SmokeOptions } from "./commands/smoke.ts";
 import type { StatusOptions } from "./commands/status.ts";
 import type { TopOptions } from "./commands/top.ts";
 import type { TrustOptions } from "./commands/trust.ts";
-import { logLevels } from "../src/host/config/log-level.ts";
 import { shells, type Shell } from "./completion/shells.ts";
-import { nodeProblem } from "./node-version.ts";
+import { nodeProblem } from "./output.ts";
 import { addRecordingCommands } from "./recording-commands.ts";
 import { mostAsked } from "./smoke/scene.ts";
-import { print, printError, printFault } from "../src/host/platform/print.ts";
 
 const { version, engines } = ownManifest();
 // Told before anything is loaded that an older one would stumble over.
@@ -329,7 +327,7 @@ program
 
 try {
   if (process.argv.length > 2) await program.parseAsync();
-  else await (await import("./commands/overview.ts")).overview();
+  else await (await import("./commands/status.ts")).overview();
 } catch (error) {
   if (!(error instanceof Fault)) throw error;
   printFault(error);

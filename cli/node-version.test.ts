@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { nodeProblem } from "./node-version.ts";
+import { nodeProblem } from "./output.ts";
 
 it("takes the Node that the package asks for, and newer ones", () => {
   expect(nodeProblem("24.0.0", ">=24")).toBeUndefined();

@@ -1,13 +1,10 @@
 /** `record`, `explain`, `replay` and `bundle` on the command line. */
 
-import { InvalidArgumentError, Option, type Command } from "commander";
-import { Fault } from "../src/turn/fault.ts";
-import type { BundleOptions } from "./commands/bundle.ts";
-import type { ExplainOptions } from "./commands/explain.ts";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { Fault, printFault } from "../src/terminal.ts";
+import type { BundleOptions, ExplainOptions, ReplayCommandOptions } from "./commands/bundles.ts";
 import type { RecordOptions } from "./commands/record.ts";
-import type { ReplayCommandOptions } from "./commands/replay.ts";
-import { exitCode } from "./exit-code.ts";
-import { printFault } from "../src/host/platform/print.ts";
+import { exitCode } from "./output.ts";
 
 const units: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000 };
 
@@ -70,7 +67,7 @@ function addReaders(program: Command, configOption: () => Option): void {
     .option("--json", "print it as JSON")
     .action(async (name: string, options: ExplainOptions) =>
       unlessMisused(async () =>
-        (await import("./commands/explain.ts")).explainBundle(name, options),
+        (await import("./commands/bundles.ts")).explainBundle(name, options),
       ),
     );
   program
@@ -87,7 +84,7 @@ function addReaders(program: Command, configOption: () => Option): void {
     .option("--anyway", "with --against: also where the bundle is masked")
     .option("--json", "print the outcome as JSON")
     .action(async (name: string, options: ReplayCommandOptions) =>
-      unlessMisused(async () => (await import("./commands/replay.ts")).replay(name, options)),
+      unlessMisused(async () => (await import("./commands/bundles.ts")).replay(name, options)),
     );
   program
     .command("bundle")
@@ -100,6 +97,6 @@ function addReaders(program: Command, configOption: () => Option): void {
     .option("--check", "look for keys again (always done)")
     .option("--json", "print the outcome as JSON")
     .action(async (name: string, options: BundleOptions) =>
-      unlessMisused(async () => (await import("./commands/bundle.ts")).bundle(name, options)),
+      unlessMisused(async () => (await import("./commands/bundles.ts")).bundle(name, options)),
     );
 }

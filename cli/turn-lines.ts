@@ -1,9 +1,8 @@
 /** Turns as people read them: one line each, and one turn in full. */
 
 import type { Batch, DoneRow, Row, RunningRow, TurnView } from "../src/observe/console/wire.ts";
-import { reasonWords } from "../src/turn/failure-reason.ts";
-import { printable } from "../src/host/platform/print.ts";
-import { aligned } from "./table.ts";
+import { printable, reasonWords } from "../src/terminal.ts";
+import { aligned } from "./output.ts";
 
 type NoticeRow = Batch["notices"][number];
 

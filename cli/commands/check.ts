@@ -1,16 +1,15 @@
-import { keyring } from "../../src/gateway/http/admission.ts";
-import { parseConfig, type Config } from "../../src/gateway/config.ts";
-import { openGateway } from "../../src/gateway/gateway.ts";
-import { Fault } from "../../src/turn/fault.ts";
-import type { Tenant } from "../../src/turn/tenant.ts";
-import { aligned } from "../table.ts";
-import { findingLine, type Finding } from "../../src/host/config/config-file.ts";
-import { environment } from "../../src/host/config/env.ts";
-import { loadConfig } from "../../src/host/config/load.ts";
-import type { KeySources } from "../../src/host/config/providers.ts";
-import { nodePlatform } from "../../src/host/platform/node.ts";
-import { nodeRuntime } from "../../src/host/platform/node-runtime.ts";
-import { print, printError, printJson } from "../../src/host/platform/print.ts";
+import { keyring, type Tenant } from "../../src/inspection.ts";
+import {
+  type Config,
+  type Finding,
+  findingLine,
+  type KeySources,
+  loadConfig,
+  parseConfig,
+} from "../../src/configuration.ts";
+import { nodePlatform, nodeRuntime, openGateway } from "../../src/serving.ts";
+import { environment, Fault, print, printError, printJson } from "../../src/terminal.ts";
+import { aligned } from "../output.ts";
 
 export type CheckOptions = {
   readonly config?: string | undefined;

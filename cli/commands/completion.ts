@@ -2,17 +2,14 @@
 
 import type { Command } from "commander";
 import { statusSchema } from "../../src/observe/console/wire.ts";
-import { environment } from "../../src/host/config/env.ts";
-import { loadConfig } from "../../src/host/config/load.ts";
-import { askGateway } from "../../src/host/control/client.ts";
-import { findGateways } from "../../src/host/control/gateways.ts";
+import { askGateway, environment, findGateways, print } from "../../src/terminal.ts";
+import { loadConfig } from "../../src/configuration.ts";
 import { bashScript } from "../completion/bash.ts";
 import { fishScript } from "../completion/fish.ts";
 import { powershellScript } from "../completion/powershell.ts";
 import type { Shell } from "../completion/shells.ts";
 import { commandTree, optionsOf } from "../completion/tree.ts";
 import { zshScript } from "../completion/zsh.ts";
-import { print } from "../../src/host/platform/print.ts";
 
 const scripts = {
   bash: bashScript,

@@ -2,21 +2,27 @@
 
 import { stringify } from "yaml";
 import type { Check, Probe } from "../../src/observe/console/wire-checks.ts";
-import { Fault } from "../../src/turn/fault.ts";
-import { environment } from "../../src/host/config/env.ts";
-import { findingLine } from "../../src/host/config/config-file.ts";
-import { loadConfig } from "../../src/host/config/load.ts";
-import { trustConfig } from "../../src/host/config/trust-config.ts";
-import { homeFolder } from "../../src/host/config/user-folders.ts";
-import type { LocalGateway } from "../../src/host/control/gateways.ts";
-import { agentChecks } from "../doctor/agent-checks.ts";
+import {
+  environment,
+  Fault,
+  homeFolder,
+  type LocalGateway,
+  print,
+  printError,
+  printJson,
+} from "../../src/terminal.ts";
+import { findingLine, loadConfig, trustConfig } from "../../src/configuration.ts";
+import { agentChecks } from "../doctor/agents.ts";
 import { countOutcomes, problemsFirst, wordsOfFault } from "../doctor/check.ts";
-import { ownExaminer, runningExaminer, type Examiner } from "../doctor/examiner.ts";
-import { findWithLeftovers } from "../doctor/find-gateways.ts";
+import {
+  type Examiner,
+  findWithLeftovers,
+  ownExaminer,
+  remoteExaminer,
+  runningExaminer,
+} from "../doctor/examiner.ts";
 import { writeFix } from "../doctor/fix.ts";
-import { remoteExaminer } from "../doctor/remote.ts";
-import { exitCode } from "../exit-code.ts";
-import { print, printError, printJson } from "../../src/host/platform/print.ts";
+import { exitCode } from "../output.ts";
 
 export type DoctorOptions = {
   readonly config?: string | undefined;

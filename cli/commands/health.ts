@@ -1,6 +1,4 @@
-import { fieldsIn, fieldsOf } from "../../src/dialects/shared/loose.ts";
-import type { Fields } from "../../src/turn/turn.ts";
-import { print, printJson } from "../../src/host/platform/print.ts";
+import { type Fields, fieldsIn, fieldsOf, print, printJson } from "../../src/terminal.ts";
 
 export type HealthOptions = {
   readonly url: string;

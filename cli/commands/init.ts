@@ -1,12 +1,29 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { Fault } from "../../src/turn/fault.ts";
-import { environment } from "../../src/host/config/env.ts";
-import { replaceFile } from "../../src/host/config/replace-file.ts";
-import { trustConfig } from "../../src/host/config/trust-config.ts";
-import { configText } from "../found/config-text.ts";
-import { findAll, foundLines } from "../found/found.ts";
-import { askPerson, isTerminal, print, printJson } from "../../src/host/platform/print.ts";
+import {
+  askPerson,
+  environment,
+  type Environment,
+  Fault,
+  type Fields,
+  fieldsIn,
+  fieldsOf,
+  filledText,
+  isTerminal,
+  listOf,
+  onPath,
+  print,
+  printJson,
+} from "../../src/terminal.ts";
+import {
+  isCodexSignedIn,
+  type KeyedProvider,
+  keyedProviders,
+  localDialect,
+  replaceFile,
+  trustConfig,
+} from "../../src/configuration.ts";
+import { agents } from "../launch/agents.ts";
 
 export type InitOptions = {
   readonly yes?: boolean | undefined;
@@ -65,4 +82,247 @@ function write(file: string, text: string, force: boolean): void {
       error,
     );
   }
+}
+
+export type FoundAgent = { readonly name: string; readonly title: string };
+
+/** What there is on this machine that a gateway could stand between. */
+export type Found = {
+  readonly keys: readonly KeyedProvider[];
+  /** Whether Codex can be a model by its own sign-in. */
+  readonly codex: boolean;
+  readonly servers: readonly LocalServer[];
+  readonly agents: readonly FoundAgent[];
+};
+
+export async function findAll(
+  env: Environment,
+  servers: () => Promise<readonly LocalServer[]> = findLocalServers,
+): Promise<Found> {
+  const path = env["PATH"] ?? env["Path"] ?? "";
+  return {
+    keys: keyedProviders(env),
+    codex: isCodexSignedIn(env),
+    servers: await servers(),
+    agents: agents
+      .filter(({ commands }) => commands.some((command) => onPath(command, path) !== undefined))
+      .map(({ name, title }) => ({ name, title })),
+  };
+}
+
+/** What was found, one line for each kind. */
+export function foundLines({ keys, servers, agents: there }: Found): string[] {
+  const list = (all: readonly string[]): string => (all.length === 0 ? "none" : all.join(", "));
+  return [
+    `keys     ${list(keys.map(({ variable }) => variable))}`,
+    `servers  ${list(servers.map(serverText))}`,
+    `agents   ${list(there.map(({ name }) => name))}`,
+  ];
+}
+
+const serverText = ({ title, address, version, models }: LocalServer): string =>
+  `${title}${version === undefined ? "" : ` ${version}`} at ${address} (${models.length} model${models.length === 1 ? "" : "s"})`;
+
+type Entry = {
+  readonly name: string;
+  readonly why: string;
+  readonly fields: Readonly<Record<string, string | undefined>>;
+  /** The place that `"*"` leads to where there is no other upstream. */
+  readonly rest: string;
+};
+
+/**
+ * A configuration of all that was found, with a word on each line's reason. Keys
+ * stay where they are: the file names their variables.
+ */
+export function configText(found: Found): string {
+  const entries = [...keyEntries(found), ...codexEntries(found), ...serverEntries(found)];
+  const [first, ...others] = entries;
+  const isDemo = first === undefined;
+  const lines = [
+    "# Written by `patchbay init`. `patchbay check` says what is wrong with it,",
+    "# `patchbay serve` takes it up. After a change run `patchbay trust`: a running gateway takes it up then.",
+    "upstreams:",
+    ...entries.flatMap(entryLines),
+    ...(isDemo
+      ? ["  demo: { dialect: scripted }   # the embedded demo model, which needs no key"]
+      : []),
+    ...modelLines(found, first, others),
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+/** A text in quotes. Local servers choose the names of models: a `${` in them refers to no variable. */
+const quoted = (text: string): string => JSON.stringify(text).replaceAll("${", () => "$${");
+
+const placeOf = ({ rest }: Entry): string => quoted(rest);
+
+function modelLines(
+  { servers }: Found,
+  first: Entry | undefined,
+  others: readonly Entry[],
+): readonly string[] {
+  // Two servers may list the same model: the first serves it, and both by `server/model`.
+  const places = new Map<string, string>();
+  for (const { name, models } of servers)
+    for (const model of models)
+      if (model !== "*" && !places.has(model)) places.set(model, `${name}/${model}`);
+  const listed = Array.from(places, ([model, place]) => `  ${quoted(model)}: ${quoted(place)}`);
+  const head = "models:   # what clients ask for: upstream/model; a list is tried in order";
+  const rest = "   # every other name";
+  if (first === undefined) return [head, "  demo: demo/demo", `  "*": demo/demo${rest}`];
+  if (others.length === 0) return [head, ...listed, `  "*": ${placeOf(first)}${rest}`];
+  return [...(listed.length === 0 ? [] : [head, ...listed]), ...severalLines(first)];
+}
+
+/** An explicit `"*"` would send the models of every provider to one of them. */
+const severalLines = (first: Entry): readonly string[] => [
+  "# A model name that is not under `models` goes to the upstream whose provider has such models:",
+  "# claude-* to Anthropic, gpt-* to OpenAI. To answer for every other name too, add there:",
+  `#   "*": ${placeOf(first)}`,
+];
+
+const keyEntries = ({ keys }: Found): Entry[] =>
+  keys.map(({ provider, variable, dialect, profile, base_url, rest }) => {
+    const fields = { dialect, profile, base_url, api_key: `\${${variable}}` };
+    return { name: provider, why: `${variable} is set`, fields, rest };
+  });
+
+const codexEntries = ({ codex }: Found): Entry[] =>
+  codex
+    ? [{ name: "codex", why: "Codex is signed in", fields: { dialect: "codex" }, rest: "codex/*" }]
+    : [];
+
+const serverEntries = ({ servers }: Found): Entry[] =>
+  servers.map(({ name, title, address, profile, models }) => ({
+    name,
+    why: `${title} answered at ${address}`,
+    fields: { dialect: localDialect, profile, base_url: `${address}/v1` },
+    rest: `${name}/${models[0] ?? "*"}`,
+  }));
+
+const entryLines = ({ name, why, fields }: Entry): string[] => [
+  `  ${name}:   # ${why}`,
+  ...Object.entries(fields).flatMap(([field, value]) =>
+    value === undefined ? [] : [`    ${field}: ${value}`],
+  ),
+];
+
+/** Finds model servers on this machine, each by an answer that only it gives. */
+export type LocalServer = {
+  readonly name: string;
+  readonly title: string;
+  /** Where it was reached, without a path. */
+  readonly address: string;
+  readonly version?: string | undefined;
+  /** None where the generic one holds. */
+  readonly profile?: string | undefined;
+  /** As it lists them. */
+  readonly models: readonly string[];
+};
+
+type Sign = {
+  readonly name: string;
+  readonly title: string;
+  readonly port: number;
+  /** What to ask for, and whether the answer is this server's. */
+  readonly path: string;
+  isOwn(body: Fields): boolean;
+  readonly profile?: string | undefined;
+};
+
+const hasText = (field: string) => (body: Fields) => filledText(body[field]) !== undefined;
+
+/** Read in the documents of each, 2026-11. */
+export const signs: readonly Sign[] = [
+  {
+    name: "ollama",
+    title: "Ollama",
+    port: 11_434,
+    path: "/api/version",
+    isOwn: hasText("version"),
+    profile: "ollama",
+  },
+  {
+    name: "lmstudio",
+    title: "LM Studio",
+    port: 1234,
+    path: "/api/v1/models",
+    isOwn: ({ models }) => Array.isArray(models),
+    profile: "lmstudio",
+  },
+  {
+    name: "vllm",
+    title: "vLLM",
+    port: 8000,
+    path: "/version",
+    isOwn: hasText("version"),
+    profile: "vllm",
+  },
+  {
+    name: "llamacpp",
+    title: "llama.cpp",
+    port: 8080,
+    path: "/props",
+    isOwn: ({ default_generation_settings: settings }) => fieldsOf(settings) !== undefined,
+  },
+  {
+    name: "llamaswap",
+    title: "llama-swap",
+    port: 8080,
+    path: "/running",
+    isOwn: ({ running }) => Array.isArray(running),
+  },
+  {
+    name: "sglang",
+    title: "SGLang",
+    port: 30_000,
+    path: "/get_model_info",
+    isOwn: hasText("model_path"),
+  },
+];
+
+/** Whoever is there answers at once; nobody waits longer for the others. */
+const PATIENCE_MS = 300;
+
+/** Asks all of them at once, on loopback alone. */
+export async function findLocalServers(portOf = (sign: Sign) => sign.port): Promise<LocalServer[]> {
+  const found = await Promise.all(
+    signs.map((sign) => lookAt(sign, `http://127.0.0.1:${portOf(sign)}`)),
+  );
+  return found.flatMap((server) => server ?? []);
+}
+
+async function lookAt(sign: Sign, address: string): Promise<LocalServer | undefined> {
+  const body = await askLocal(`${address}${sign.path}`);
+  if (body === undefined || !sign.isOwn(body)) return undefined;
+  const { name, title, profile } = sign;
+  const list = listOf((await askLocal(`${address}/v1/models`))?.data) ?? [];
+  const models = list.flatMap((one) => filledText(fieldsOf(one)?.id) ?? []);
+  return { name, title, profile, address, version: filledText(body.version), models };
+}
+
+/** A JSON object from this machine, if one comes soon. */
+async function askLocal(url: string, headers = {}): Promise<Fields | undefined> {
+  try {
+    const signal = AbortSignal.timeout(PATIENCE_MS);
+    const response = await fetch(url, { headers, signal, redirect: "error" });
+    if (!response.ok) return undefined;
+    return fieldsIn(await limitedText(response));
+  } catch {
+    return undefined; // Nobody is there, or somebody who speaks otherwise.
+  }
+}
+
+const MOST_BYTES = 1_000_000;
+
+/** What answers on a port may be anything, and say anything. */
+async function limitedText(response: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const chunk of response.body ?? []) {
+    text += decoder.decode(chunk as Uint8Array, { stream: true });
+    if (text.length > MOST_BYTES) return "";
+  }
+  return text;
 }

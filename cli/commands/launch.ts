@@ -1,19 +1,32 @@
-import { Fault } from "../../src/turn/fault.ts";
-import { onPath } from "../../src/upstreams/codex/command.ts";
-import { environment, type Environment } from "../../src/host/config/env.ts";
-import { exitCode } from "../exit-code.ts";
+import { randomBytes } from "node:crypto";
+import {
+  askGateway,
+  batchSince,
+  environment,
+  type Environment,
+  Fault,
+  findGateways,
+  onPath,
+  print,
+  printError,
+  printJson,
+  Problems,
+} from "../../src/terminal.ts";
+import { findingLine, loadConfig, notesOf, sourceNote } from "../../src/configuration.ts";
+import {
+  nodePlatform,
+  openRecorded,
+  openServer,
+  operate,
+  type RecordedGateway,
+} from "../../src/serving.ts";
+import { type Batch, statusSchema } from "../../src/observe/console/wire.ts";
+import { exitCode, recordedLine } from "../output.ts";
 import type { Agent, Destination, Lasting } from "../launch/agent.ts";
 import { findAgent } from "../launch/agents.ts";
 import { keepAgent, restoreAgent, restoredLines } from "../launch/keep/command.ts";
 import { checkModel, modelFor, modelsAt } from "../launch/models-at.ts";
-import { openOwnGateway, type OwnGateway } from "../launch/own-gateway.ts";
-import { privateFolder } from "../launch/private-folder.ts";
-import { outputOf, runAgent } from "../launch/run-agent.ts";
-import { versionNote } from "../launch/version-note.ts";
-import { countLine, countTurns } from "../launch/turn-count.ts";
-import { watchArrivals, type Arrivals } from "../launch/arrivals.ts";
-import { recordedLine } from "../recorded-line.ts";
-import { print, printError, printJson } from "../../src/host/platform/print.ts";
+import { outputOf, privateFolder, runAgent, versionNote } from "../launch/program.ts";
 
 export type LaunchOptions = {
   readonly config?: string | undefined;
@@ -212,4 +225,134 @@ function tell(
 async function tellRecorded({ recorder }: OwnGateway): Promise<void> {
   await recorder.settled();
   printError(recordedLine(recorder.state()));
+}
+
+export type OwnGateway = AsyncDisposable & {
+  readonly url: string;
+  readonly key: string;
+  /** What a user should know of the configuration. */
+  readonly notes: readonly string[];
+  /** What was recorded of its turns. */
+  readonly recorder: Pick<RecordedGateway["recorder"], "order" | "state" | "settled">;
+};
+
+type Wanted = {
+  /** Who it is for. */
+  readonly agent: string;
+  /** Refuse what would not arrive whole, whatever the configuration says. */
+  readonly strict: boolean;
+  /** `--config` */
+  readonly file?: string | undefined;
+  readonly env: Environment;
+  readonly directory: string;
+};
+
+/**
+ * A gateway of the launch's own, on a port that nobody knows and with a key that
+ * nobody else has: other users of the machine can reach loopback too. What it
+ * stores is the local tenant's, as with a gateway without keys.
+ */
+export async function openOwnGateway({ strict, ...origin }: Wanted): Promise<OwnGateway> {
+  const loaded = loadConfig({ ...origin, host: "127.0.0.1", port: 0 });
+  if (!loaded.ok) throw new Problems([...loaded.findings, ...loaded.doubts].map(findingLine));
+  const key = randomBytes(24).toString("base64url");
+  const { server, tools } = loaded.config;
+  const config = {
+    ...loaded.config,
+    server: { ...server, keys: [{ name: "local", key }] },
+    tools: { ...tools, strict: strict || tools.strict },
+  };
+  const gateway = openRecorded(config, nodePlatform());
+  const listening = await openServer(gateway, config.server);
+  gateway.start();
+  const { url } = listening;
+  const { files, keys } = loaded;
+  const control = await operate(gateway, {
+    url,
+    files,
+    keys,
+    group: process.pid,
+    report: () => {},
+    ...origin,
+  });
+  const notes = control.problem === undefined ? [] : [control.problem];
+  return {
+    url,
+    key,
+    recorder: gateway.recorder,
+    notes: [...notesOf(loaded), ...sourceNote(loaded), ...notes],
+    async [Symbol.asyncDispose]() {
+      control.close();
+      // Whoever would read the rest of an answer is gone.
+      await listening.close(0);
+    },
+  };
+}
+
+/** What has arrived at a gateway since it was first looked at; undefined where that cannot be known. */
+export type Arrivals = () => Promise<Pick<Batch, "turns" | "lost"> | undefined>;
+
+/** Looks at a gateway by its private socket; one elsewhere has none that could be reached. */
+export async function watchArrivals(url: string, env: Environment): Promise<Arrivals> {
+  const gateway = (await findGateways(env)).find((one) => one.url === url);
+  if (gateway === undefined) return () => Promise.resolve(undefined);
+  const before = await Promise.all(
+    gateway.sockets.map(async (socket) => {
+      const { turns } = await askGateway(socket, statusSchema, { path: "/status" });
+      return { socket, turns };
+    }),
+  );
+  return async () => {
+    const batches = await Promise.all(before.map(({ socket, turns }) => batchSince(socket, turns)));
+    if (batches.includes(undefined)) return undefined;
+    return {
+      turns: batches.flatMap((batch) => batch?.turns ?? []),
+      lost: batches.reduce((sum, batch) => sum + (batch?.lost ?? 0), 0),
+    };
+  };
+}
+
+export type TurnCount = {
+  readonly turns: number;
+  readonly calls: number;
+  /** Tokens as upstreams counted; none where none did. */
+  readonly usage: { readonly input: number; readonly output: number } | undefined;
+  /** What the turns cost whose prices are known; none where no price is. */
+  readonly cost: number | undefined;
+  /** How often each fault was, refusals and failed turns alike. */
+  readonly faults: Readonly<Record<string, number>>;
+};
+
+/** Adds up what an agent did at a gateway. */
+export function countTurns({ turns: rows, lost }: Pick<Batch, "turns" | "lost">): TurnCount {
+  let turns = lost;
+  let calls = 0;
+  let usage: { input: number; output: number } | undefined;
+  let cost: number | undefined;
+  const faults: Record<string, number> = {};
+  for (const row of rows) {
+    if (row.fault !== undefined) faults[row.fault] = (faults[row.fault] ?? 0) + 1;
+    if (row.type === "refusal") continue;
+    turns++;
+    calls += row.calls.given;
+    if (row.cost !== undefined) cost = (cost ?? 0) + row.cost;
+    if (row.usage === undefined) continue;
+    usage ??= { input: 0, output: 0 };
+    usage.input += row.usage.input;
+    usage.output += row.usage.output;
+  }
+  return { turns, calls, usage, cost, faults };
+}
+
+const plural = (count: number, word: string): string =>
+  `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
+
+/** What was done, in one line. */
+export function countLine({ turns, calls, usage, cost, faults }: TurnCount): string {
+  const words = [plural(turns, "turn"), plural(calls, "tool call")];
+  if (usage !== undefined)
+    words.push(`${plural(usage.input, "token")} in, ${usage.output.toLocaleString("en")} out`);
+  if (cost !== undefined) words.push(`$${cost.toFixed(4)}`);
+  for (const [fault, count] of Object.entries(faults)) words.push(`${count}x ${fault}`);
+  return words.join(", ");
 }

@@ -1,19 +1,24 @@
-import { turnSchema, type Batch } from "../../src/observe/console/wire.ts";
-import { Fault } from "../../src/turn/fault.ts";
-import { environment } from "../../src/host/config/env.ts";
-import { askGateway } from "../../src/host/control/client.ts";
-import type { LocalGateway } from "../../src/host/control/gateways.ts";
-import { currentSockets, watchGateway } from "../../src/host/control/watch.ts";
-import { exitCode } from "../exit-code.ts";
+import { type Batch, turnSchema } from "../../src/observe/console/wire.ts";
+import {
+  askGateway,
+  currentSockets,
+  environment,
+  Fault,
+  type LocalGateway,
+  print,
+  printError,
+  printJson,
+  watchGateway,
+} from "../../src/terminal.ts";
+import { exitCode } from "../output.ts";
 import {
   askRemote,
   chooseGateway,
   type GatewayOptions,
   type RemoteGateway,
-} from "../gateway-choice.ts";
-import { watchRemote } from "../top/watch-remote.ts";
+  watchRemote,
+} from "../gateways.ts";
 import { noticeLine, reasonLines, rowLine, turnLines } from "../turn-lines.ts";
-import { print, printError, printJson } from "../../src/host/platform/print.ts";
 
 export type LogsOptions = GatewayOptions & {
   readonly follow?: boolean | undefined;

@@ -1,22 +1,35 @@
 import { readFileSync } from "node:fs";
-import { builtinDialects } from "../../src/dialects/registry.ts";
-import { bodyReader } from "../../src/dialects/shared/body.ts";
-import type { Config } from "../../src/gateway/config.ts";
-import { planTurn, type PlanPreview, type PlanReport } from "../../src/gateway/http/plan-report.ts";
-import { disclosureFor } from "../../src/gateway/fold/settings.ts";
-import type { ToolSize } from "../../src/gateway/fold/tool-size.ts";
-import { callRules } from "../../src/gateway/run/rules.ts";
-import { openPlatform } from "../../src/gateway/extensions.ts";
-import { openUpstreams } from "../../src/gateway/upstreams.ts";
-import { isLossy, type Decision } from "../../src/turn/decision.ts";
-import { Fault } from "../../src/turn/fault.ts";
-import type { Fields } from "../../src/turn/turn.ts";
-import { aligned } from "../table.ts";
-import { findingLine } from "../../src/host/config/config-file.ts";
-import { environment } from "../../src/host/config/env.ts";
-import { sourceNote, loadConfig, notesOf } from "../../src/host/config/load.ts";
-import { nodePlatform } from "../../src/host/platform/node.ts";
-import { print, printError, printJson } from "../../src/host/platform/print.ts";
+import {
+  bodyReader,
+  builtinDialects,
+  callRules,
+  type Decision,
+  disclosureFor,
+  isLossy,
+  openPlatform,
+  openUpstreams,
+  type PlanPreview,
+  type PlanReport,
+  planTurn,
+  type ToolSize,
+} from "../../src/inspection.ts";
+import {
+  type Config,
+  findingLine,
+  loadConfig,
+  notesOf,
+  sourceNote,
+} from "../../src/configuration.ts";
+import {
+  environment,
+  Fault,
+  type Fields,
+  print,
+  printError,
+  printJson,
+} from "../../src/terminal.ts";
+import { nodePlatform } from "../../src/serving.ts";
+import { aligned } from "../output.ts";
 
 export type PlanOptions = {
   readonly model?: string | undefined;

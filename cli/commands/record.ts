@@ -1,15 +1,20 @@
 import { recordingStateSchema } from "../../src/observe/console/wire.ts";
-import { Fault } from "../../src/turn/fault.ts";
-import { environment, type Environment } from "../../src/host/config/env.ts";
-import { askGateway } from "../../src/host/control/client.ts";
-import { onPath } from "../../src/upstreams/codex/command.ts";
-import { exitCode } from "../exit-code.ts";
-import { runningGateways } from "../gateway-choice.ts";
-import { recordedLine, turns } from "../recorded-line.ts";
+import {
+  askGateway,
+  environment,
+  type Environment,
+  Fault,
+  onPath,
+  print,
+  printError,
+  printJson,
+  printOver,
+} from "../../src/terminal.ts";
+import { exitCode, recordedLine, turns } from "../output.ts";
+import { runningGateways } from "../gateways.ts";
 import { agents } from "../launch/agents.ts";
-import { runAgent } from "../launch/run-agent.ts";
+import { runAgent } from "../launch/program.ts";
 import { launch } from "./launch.ts";
-import { print, printError, printJson, printOver } from "../../src/host/platform/print.ts";
 
 export type RecordOptions = {
   readonly config?: string | undefined;

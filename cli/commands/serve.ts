@@ -1,30 +1,45 @@
 import { isatty } from "node:tty";
 import { setFlagsFromString } from "node:v8";
-import type { Config } from "../../src/gateway/config.ts";
-import { systemClock } from "../../src/host/platform/clock.ts";
-import { findingLine } from "../../src/host/config/config-file.ts";
-import { environment, isByNpx, type Environment } from "../../src/host/config/env.ts";
-import { recordingsFolder } from "../../src/host/config/user-folders.ts";
-import { sourceNote, loadConfig, notesOf, type Loaded } from "../../src/host/config/load.ts";
-import { trustFile } from "../../src/host/config/trust.ts";
-import type { Origin } from "../../src/host/config/sources.ts";
-import type { LogLevel } from "../../src/host/config/log-level.ts";
-import { operate } from "../../src/host/control/operate.ts";
-import { openLog, type Log } from "../../src/host/server/log.ts";
-import { nodePlatform } from "../../src/host/platform/node.ts";
-import { reloader, watchFile } from "../../src/host/config/reload.ts";
+import {
+  type Config,
+  findingLine,
+  loadConfig,
+  type Loaded,
+  notesOf,
+  type Origin,
+  reloader,
+  sourceNote,
+  trustFile,
+  watchFile,
+} from "../../src/configuration.ts";
+import {
+  type Log,
+  nodePlatform,
+  openLog,
+  openRecorded,
+  openServer,
+  operate,
+  type Server,
+  systemClock,
+} from "../../src/serving.ts";
+import {
+  environment,
+  type Environment,
+  isByNpx,
+  type LogLevel,
+  print,
+  printError,
+  recordingsFolder,
+} from "../../src/terminal.ts";
 import { doctorRoutes } from "../doctor/routes.ts";
 import {
   isWorker,
   leaveChannel,
   runWorkers,
-  workersProblem,
+  shareMetrics,
   type WorkersOptions,
+  workersProblem,
 } from "../workers.ts";
-import { shareMetrics } from "../worker-metrics.ts";
-import { openServer, type Server } from "../../src/host/server/server.ts";
-import { openRecorded } from "../../src/host/server/turn-files.ts";
-import { print, printError } from "../../src/host/platform/print.ts";
 
 export type ServeOptions = {
   readonly config?: string | undefined;

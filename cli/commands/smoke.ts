@@ -1,14 +1,11 @@
-import { Fault } from "../../src/turn/fault.ts";
-import { aligned } from "../table.ts";
-import { environment } from "../../src/host/config/env.ts";
-import { chooseGateway } from "../gateway-choice.ts";
-import { configurationText, localStatuses } from "./status.ts";
-import { exitCode } from "../exit-code.ts";
+import { environment, Fault, print, printFault, printJson } from "../../src/terminal.ts";
+import { aligned, exitCode } from "../output.ts";
+import { chooseGateway } from "../gateways.ts";
 import { Unreachable } from "../smoke/ask.ts";
 import { blocksIn, cityIn } from "../smoke/judge.ts";
-import { look, type Answer, type Look, type Report } from "../smoke/look.ts";
+import { type Answer, look, type Look, type Report } from "../smoke/look.ts";
 import type { SeenCall } from "../smoke/seen.ts";
-import { print, printFault, printJson } from "../../src/host/platform/print.ts";
+import { configurationText, localStatuses } from "./status.ts";
 
 export type SmokeOptions = Omit<Look, "key"> & {
   readonly key?: string | undefined;

@@ -1,19 +1,24 @@
-import { statusSchema, type Status } from "../../src/observe/console/wire.ts";
-import { fieldsOf, listOf } from "../../src/dialects/shared/loose.ts";
-import { environment } from "../../src/host/config/env.ts";
-import { sourceText } from "../../src/host/config/providers.ts";
-import { askGateway } from "../../src/host/control/client.ts";
-import type { LocalGateway } from "../../src/host/control/gateways.ts";
-import { exitCode } from "../exit-code.ts";
+import { type Status, statusSchema } from "../../src/observe/console/wire.ts";
+import {
+  askGateway,
+  environment,
+  fieldsOf,
+  listOf,
+  type LocalGateway,
+  print,
+  printError,
+  printJson,
+} from "../../src/terminal.ts";
+import { sourceText } from "../../src/configuration.ts";
+import { aligned, exitCode } from "../output.ts";
 import {
   askRemote,
   chooseGateway,
-  runningGateways,
   type GatewayOptions,
   type RemoteGateway,
-} from "../gateway-choice.ts";
-import { aligned } from "../table.ts";
-import { print, printError, printJson } from "../../src/host/platform/print.ts";
+  runningGateways,
+} from "../gateways.ts";
+import { findAll, foundLines } from "./init.ts";
 
 export type StatusOptions = GatewayOptions & { readonly json?: boolean | undefined };
 
@@ -207,4 +212,30 @@ async function remoteStatus(remote: RemoteGateway, { json = false }: StatusOptio
     ]),
   ];
   print(lines);
+}
+
+/** `patchbay` alone: what is there and what to do next. It starts nothing. */
+export async function overview(): Promise<void> {
+  const [found, running] = await Promise.all([findAll(environment()), localStatuses()]);
+  const isRunning = running.length > 0;
+  const agent = found.agents[0]?.name ?? "codex";
+  print([
+    ...(isRunning ? running.flatMap(statusLines) : ["No gateway of yours runs here."]),
+    "",
+    ...foundLines(found),
+    "",
+    ...(isRunning
+      ? [
+          "  patchbay top                its turns as they come",
+          "  patchbay doctor             whether its keys, upstreams and models are well",
+          `  patchbay launch ${agent.padEnd(12)}an agent on one of its models`,
+        ]
+      : [
+          "  patchbay init               write patchbay.yaml from what was found",
+          "  patchbay serve              run the gateway; without a file, what was found or the demo",
+          `  patchbay launch ${agent.padEnd(12)}an agent with a gateway of its own`,
+        ]),
+    "",
+    "patchbay --help lists every command.",
+  ]);
 }

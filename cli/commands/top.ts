@@ -1,14 +1,19 @@
 import { turnSchema } from "../../src/observe/console/wire.ts";
-import { environment } from "../../src/host/config/env.ts";
-import { askGateway } from "../../src/host/control/client.ts";
-import type { LocalGateway } from "../../src/host/control/gateways.ts";
-import { currentSockets, watchGateway, type WatchedBatch } from "../../src/host/control/watch.ts";
-import { chooseGateway, type GatewayOptions } from "../gateway-choice.ts";
-import { TopModel } from "../top/model.ts";
-import { openScreen } from "../top/screen.ts";
-import { watchRemote } from "../top/watch-remote.ts";
+import {
+  askGateway,
+  currentSockets,
+  environment,
+  isTerminal,
+  type LocalGateway,
+  print,
+  printError,
+  printJson,
+  type WatchedBatch,
+  watchGateway,
+} from "../../src/terminal.ts";
+import { chooseGateway, type GatewayOptions, watchRemote } from "../gateways.ts";
+import { openScreen, TopModel } from "../top/table.ts";
 import { noticeLine, reasonLines, rowLine, turnLines } from "../turn-lines.ts";
-import { isTerminal, print, printError, printJson } from "../../src/host/platform/print.ts";
 
 export type TopOptions = GatewayOptions & { readonly json?: boolean | undefined };
 

@@ -1,11 +1,7 @@
 import { existsSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
-import { Fault } from "../../src/turn/fault.ts";
-import { environment } from "../../src/host/config/env.ts";
-import { configNames } from "../../src/host/config/sources.ts";
-import { dropTrust } from "../../src/host/config/trust.ts";
-import { trustConfig } from "../../src/host/config/trust-config.ts";
-import { print, printJson } from "../../src/host/platform/print.ts";
+import { environment, Fault, print, printJson } from "../../src/terminal.ts";
+import { configNames, dropTrust, trustConfig } from "../../src/configuration.ts";
 
 export type TrustOptions = {
   readonly remove?: boolean | undefined;

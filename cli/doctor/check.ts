@@ -6,7 +6,7 @@ import {
   type Check,
   type Outcome,
 } from "../../src/observe/console/wire-checks.ts";
-import type { Fault } from "../../src/turn/fault.ts";
+import type { Fault } from "../../src/terminal.ts";
 
 /** The worst first, and among equals in the order of the groups. */
 export const problemsFirst = (checks: readonly Check[]): readonly Check[] =>

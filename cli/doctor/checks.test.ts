@@ -5,9 +5,8 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { Check } from "../../src/observe/console/wire-checks.ts";
 import { parseConfig } from "../../src/gateway/config.ts";
 import { wordsOfFault, wordsOfFinding } from "./check.ts";
-import { examineConfig } from "./config-checks.ts";
-import { machineChecks } from "./machine-checks.ts";
-import { digestVariables, environmentChecks } from "./variables.ts";
+import { examineConfig } from "./configuration.ts";
+import { digestVariables, environmentChecks, machineChecks } from "./examine.ts";
 
 const summary = (checks: readonly Check[]): string[] =>
   checks.map(({ id, outcome }) => `${id} ${outcome}`);

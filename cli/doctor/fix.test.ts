@@ -14,8 +14,7 @@ import {
 } from "fast-check";
 import { parse, stringify } from "yaml";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { fixedText, writeFix } from "./fix.ts";
-import { setInText } from "./edit-text.ts";
+import { fixedText, setInText, writeFix } from "./fix.ts";
 
 const fix = {
   upstream: "it",

@@ -1,17 +1,27 @@
 /** Writes capabilities into a configuration file, by changing its text and nothing around it. */
-
 import { isDeepStrictEqual } from "node:util";
-import type { Path } from "../../src/diagnostics/problem.ts";
-import type { Capabilities } from "../../src/gateway/http/capabilities.ts";
-import { Fault } from "../../src/turn/fault.ts";
-import { isFields } from "../../src/json/json.ts";
-import { readConfigFile } from "../../src/host/config/config-file.ts";
-import { replaceFile } from "../../src/host/config/replace-file.ts";
-import { LONGEST } from "../../src/host/config/sources.ts";
-import { readText } from "../../src/host/platform/careful-files.ts";
-import { setInText } from "./edit-text.ts";
+import {
+  isMap,
+  isScalar,
+  isSeq,
+  type Node,
+  type ParsedNode,
+  parseDocument,
+  stringify,
+  type YAMLMap,
+  type YAMLSeq,
+} from "yaml";
+import {
+  LONGEST,
+  maskReferences,
+  type Path,
+  readConfigFile,
+  replaceFile,
+} from "../../src/configuration.ts";
+import type { Capabilities } from "../../src/inspection.ts";
+import { Fault, isFields, readText } from "../../src/terminal.ts";
 
-export type Fix = {
+type Fix = {
   readonly upstream: string;
   readonly model: string;
   readonly capabilities: Capabilities;
@@ -86,4 +96,95 @@ function withValue(group: unknown, [step, ...rest]: Path, value: unknown): unkno
   }
   const fields = isFields(group) ? group : {};
   return { ...fields, [step]: withValue(fields[step], rest, value) };
+}
+
+/**
+ * The text with a value at a path, or undefined where there is no place for it,
+ * such as below an alias. References to variables are hidden from the parser by
+ * signs of the same length, so that places in the one text are places in the other.
+ */
+export function setInText(text: string, path: Path, value: unknown): string | undefined {
+  const hidden = maskReferences(text, { lookUp: () => "", readFile: () => "" }).text;
+  const document = parseDocument(hidden, { uniqueKeys: false });
+  if (document.errors.length > 0) return undefined;
+  let node: ParsedNode | null = document.contents;
+  for (const [depth, step] of path.entries()) {
+    if (!isMap(node) && !isSeq(node)) return undefined;
+    const next = childOf(node, step);
+    if (next === undefined) return insert(text, hidden, node, path.slice(depth), value);
+    node = next;
+  }
+  return node === null ? undefined : replace(text, node, value);
+}
+
+function replace(text: string, node: ParsedNode, value: unknown): string {
+  const [start] = node.range;
+  const isBlock = (isMap(node) || isSeq(node)) && node.flow !== true;
+  const end = lastNode(node)?.range?.[1] ?? node.range[1];
+  // A list may begin right below its key, where a value in brackets must stand farther in.
+  const written = `${isBlock ? "  " : ""}${JSON.stringify(value)}`;
+  const isLine = text[end - 1] === "\n";
+  return `${text.slice(0, start)}${written}${isLine ? "\n" : ""}${text.slice(end)}`;
+}
+
+function childOf(node: YAMLMap.Parsed | YAMLSeq.Parsed, step: string | number) {
+  if (isSeq(node)) return typeof step === "number" ? node.items[step] : undefined;
+  const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(step));
+  return pair === undefined ? undefined : (pair.value ?? undefined);
+}
+
+/** Adds what is left of a path to a group or list; a step that is a number stands for the next place of a list. */
+function insert(
+  text: string,
+  hidden: string,
+  node: YAMLMap.Parsed | YAMLSeq.Parsed,
+  [first, ...rest]: Path,
+  value: unknown,
+): string | undefined {
+  if (first === undefined || node.items.length === 0) return undefined;
+  const inner = rest.reduceRight<unknown>(
+    (so, step) => (typeof step === "number" ? [so] : { [step]: so }),
+    value,
+  );
+  if (node.flow === true) {
+    const closing = (node.range[1] ?? 0) - 1;
+    const end = hidden.slice(0, closing).trimEnd().length;
+    const comma = hidden[end - 1] === "," ? " " : ", ";
+    const entry = isSeq(node) ? "" : `${JSON.stringify(first)}: `;
+    return `${text.slice(0, end)}${comma}${entry}${JSON.stringify(inner)}${text.slice(end)}`;
+  }
+  const lines = stringify(isSeq(node) ? [inner] : { [first]: inner }, { lineWidth: 0 });
+  const indent = indentOf(hidden, node);
+  const at = endOf(node, hidden);
+  const block = lines.trimEnd().replaceAll(/^/gm, indent);
+  const isOpen = at > 0 && text[at - 1] !== "\n";
+  return `${text.slice(0, at)}${isOpen ? "\n" : ""}${block}\n${text.slice(at)}`;
+}
+
+/** The blanks before the entries of a block. */
+function indentOf(hidden: string, node: YAMLMap.Parsed | YAMLSeq.Parsed): string {
+  const [start] = node.range;
+  const lineStart = hidden.lastIndexOf("\n", start - 1) + 1;
+  return " ".repeat(start - lineStart);
+}
+
+/** Behind the line on which the last value of a block ends: what follows may be a comment on something else. */
+function endOf(node: YAMLMap.Parsed | YAMLSeq.Parsed, hidden: string): number {
+  const last: unknown = node.items.at(-1);
+  const value = lastNode(last);
+  const end = value?.range?.[1] ?? node.range[1];
+  // A block scalar ends with its own line break.
+  if (hidden[end - 1] === "\n") return end;
+  const line = hidden.indexOf("\n", end);
+  return line === -1 ? hidden.length : line + 1;
+}
+
+/** The last thing that is written of an entry. */
+function lastNode(entry: unknown): Node | undefined {
+  if (typeof entry !== "object" || entry === null) return undefined;
+  const { value, key } = entry as { readonly value?: Node | null; readonly key?: Node };
+  const node = "key" in entry ? (value ?? key) : (entry as Node);
+  if ((isMap(node) || isSeq(node)) && node.flow !== true && node.items.length > 0)
+    return lastNode(node.items.at(-1));
+  return node ?? undefined;
 }

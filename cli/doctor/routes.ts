@@ -1,15 +1,15 @@
 /** What `patchbay doctor` asks of a running gateway, by its private socket. */
 
 import {
-  sendConsoleJson,
   type ConsoleRequest,
   type ConsoleRoute,
-} from "../../src/observe/console/route.ts";
-import { fieldsIn, filledText } from "../../src/dialects/shared/loose.ts";
-import type { Gateway } from "../../src/gateway/gateway.ts";
-import type { Origin } from "../../src/host/config/sources.ts";
-import { systemClock } from "../../src/host/platform/clock.ts";
-import { newId } from "../../src/host/platform/ids.ts";
+  type Gateway,
+  newId,
+  sendConsoleJson,
+  systemClock,
+} from "../../src/serving.ts";
+import { fieldsIn, filledText } from "../../src/terminal.ts";
+import type { Origin } from "../../src/configuration.ts";
 
 /** What is asked seldom is loaded when it is asked. */
 export function doctorRoutes(
@@ -30,7 +30,7 @@ export function doctorRoutes(
       method: "POST",
       path: "/probe/plan",
       async serve(request) {
-        const { planProbe } = await import("./probe/probe.ts");
+        const { planProbe } = await import("./probe.ts");
         const plan = await planProbe(gateway.examined(), modelIn(request), systemClock);
         sendConsoleJson(request.exchange, 200, plan);
       },
@@ -39,7 +39,7 @@ export function doctorRoutes(
       method: "POST",
       path: "/probe",
       async serve(request) {
-        const { runProbe } = await import("./probe/probe.ts");
+        const { runProbe } = await import("./probe.ts");
         const parts = { clock: systemClock, newId };
         const probe = await runProbe(gateway.examined(), modelIn(request), parts);
         sendConsoleJson(request.exchange, 200, probe);

@@ -1,6 +1,6 @@
 /** What `patchbay launch` knows of an agent: how one process of it is pointed at a gateway. */
 
-import type { Environment } from "../../src/host/config/env.ts";
+import type { Environment } from "../../src/terminal.ts";
 import type { SettingsFormatName } from "./keep/formats.ts";
 import type { Entry } from "./keep/settings-text.ts";
 

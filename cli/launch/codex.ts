@@ -1,7 +1,6 @@
 import { join } from "node:path";
-import { fieldsIn, fieldsOf, listOf } from "../../src/dialects/shared/loose.ts";
-import { openaiResponses } from "../../src/profiles/openai-responses.ts";
-import type { Fields } from "../../src/turn/turn.ts";
+import { type Fields, fieldsIn, fieldsOf, listOf } from "../../src/terminal.ts";
+import { openaiResponses } from "../../src/inspection.ts";
 import type { Agent, Keeping, Lasting } from "./agent.ts";
 
 const CATALOG = "models.json";

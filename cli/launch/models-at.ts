@@ -1,8 +1,7 @@
 /** The models of a gateway: which there are, which an agent is to ask, and whether that answers. */
 
-import { fieldsIn, fieldsOf, filledText, listOf } from "../../src/dialects/shared/loose.ts";
-import { isOwnModel } from "../../src/profiles/models.ts";
-import { Fault } from "../../src/turn/fault.ts";
+import { Fault, fieldsIn, fieldsOf, filledText, listOf } from "../../src/terminal.ts";
+import { isOwnModel } from "../../src/inspection.ts";
 import type { Agent } from "./agent.ts";
 
 /** The models that a gateway lists; a Fault says why it does not. */

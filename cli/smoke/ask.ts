@@ -1,6 +1,5 @@
-import { fieldsIn, fieldsOf, listOf, filledText } from "../../src/dialects/shared/loose.ts";
-import { sseReader } from "../../src/stream/sse.ts";
-import { Fault } from "../../src/turn/fault.ts";
+import { Fault, fieldsIn, fieldsOf, filledText, listOf } from "../../src/terminal.ts";
+import { sseReader } from "../../src/inspection.ts";
 import { clientOf } from "./clients.ts";
 import { bodyFor, type Scene } from "./scene.ts";
 import { errorText, figuresInHead, type StreamPiece, type AnswerSummary } from "./seen.ts";

@@ -1,12 +1,12 @@
 import {
+  type Fields,
   fieldsIn,
   fieldsOf,
+  filledText,
   listOf,
   numberOf,
-  filledText,
-} from "../../src/dialects/shared/loose.ts";
-import { chat } from "../../src/dialects/chat/chat.ts";
-import type { Fields } from "../../src/turn/turn.ts";
+} from "../../src/terminal.ts";
+import { chat } from "../../src/inspection.ts";
 import {
   errorText,
   figuresIn,

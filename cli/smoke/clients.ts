@@ -1,6 +1,6 @@
 /** A minimal client for every door, for `patchbay smoke`. */
 
-import type { DialectName } from "../../src/turn/turn.ts";
+import type { DialectName } from "../../src/terminal.ts";
 import { chatClient } from "./chat.ts";
 import { messagesClient } from "./messages.ts";
 import { responsesClient } from "./responses.ts";

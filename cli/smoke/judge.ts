@@ -1,5 +1,5 @@
-import { errorsIn } from "../../src/schema/check.ts";
-import { jsonOf } from "../../src/json/json.ts";
+import { errorsIn } from "../../src/inspection.ts";
+import { jsonOf } from "../../src/terminal.ts";
 import { clientOf } from "./clients.ts";
 import { schema, sceneName, type Scene } from "./scene.ts";
 import type { AnswerSummary, SeenCall } from "./seen.ts";

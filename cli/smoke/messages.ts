@@ -1,6 +1,5 @@
-import { messages } from "../../src/dialects/messages/messages.ts";
-import { fieldsIn, fieldsOf, listOf, filledText } from "../../src/dialects/shared/loose.ts";
-import type { Fields } from "../../src/turn/turn.ts";
+import { messages } from "../../src/inspection.ts";
+import { type Fields, fieldsIn, fieldsOf, filledText, listOf } from "../../src/terminal.ts";
 import {
   errorText,
   figuresIn,

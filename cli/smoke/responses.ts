@@ -1,6 +1,5 @@
-import { fieldsIn, fieldsOf, listOf, filledText } from "../../src/dialects/shared/loose.ts";
-import { responses } from "../../src/dialects/responses/responses.ts";
-import type { Fields } from "../../src/turn/turn.ts";
+import { type Fields, fieldsIn, fieldsOf, filledText, listOf } from "../../src/terminal.ts";
+import { responses } from "../../src/inspection.ts";
 import {
   errorText,
   figuresIn,

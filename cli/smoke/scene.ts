@@ -1,7 +1,7 @@
 /** The ways of asking for a burst of calls that `patchbay smoke` tries. */
 
-import type { OutputMode } from "../../src/turn/rules.ts";
-import type { DialectName, Fields } from "../../src/turn/turn.ts";
+import type { OutputMode } from "../../src/inspection.ts";
+import type { DialectName, Fields } from "../../src/terminal.ts";
 import { clientOf, clients } from "./clients.ts";
 
 /** One way of asking for a burst of calls. */

@@ -1,5 +1,10 @@
-import { fieldsIn, numberOf, filledText } from "../../src/dialects/shared/loose.ts";
-import type { DialectName, Fields } from "../../src/turn/turn.ts";
+import {
+  type DialectName,
+  type Fields,
+  fieldsIn,
+  filledText,
+  numberOf,
+} from "../../src/terminal.ts";
 
 export type SeenCall = { readonly id: string; readonly name: string; readonly arguments: string };
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { screenText, type ScreenLine } from "./screen.ts";
+import { screenText, type ScreenLine } from "./table.ts";
 
 const ESC = "\u001B";
 const lines: ScreenLine[] = ["plain", { text: "a wrong\u001B[2J turn", tone: "wrong" }, "third"];

@@ -1,9 +1,7 @@
 /** `patchbay launch AGENT --keep` and `--restore`: settings that last, and their undoing. */
 
 import { dirname, isAbsolute, join } from "node:path";
-import { Fault } from "../../../src/turn/fault.ts";
-import type { Environment } from "../../../src/host/config/env.ts";
-import { homeFolder } from "../../../src/host/config/user-folders.ts";
+import { type Environment, Fault, homeFolder } from "../../../src/terminal.ts";
 import type { Agent, Keeping, Lasting, Output, Place } from "../agent.ts";
 import { journalFolder } from "./journal.ts";
 import { keepSettings } from "./keep.ts";

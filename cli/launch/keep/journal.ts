@@ -4,13 +4,16 @@ import { createHash } from "node:crypto";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { Fault } from "../../../src/turn/fault.ts";
-import { jsonOf } from "../../../src/json/json.ts";
-import { readBytes, readText } from "../../../src/host/platform/careful-files.ts";
-import { stateFolder } from "../../../src/host/config/user-folders.ts";
-import type { Environment } from "../../../src/host/config/env.ts";
+import {
+  type Environment,
+  Fault,
+  jsonOf,
+  readBytes,
+  readText,
+  stateFolder,
+} from "../../../src/terminal.ts";
 import type { SettingValue } from "./settings-text.ts";
-import { writeWhole } from "./write-whole.ts";
+import { writeWhole } from "../../../src/terminal.ts";
 
 const entrySchema = z.object({
   path: z.array(z.string()).readonly(),

@@ -1,11 +1,10 @@
 import { existsSync, mkdirSync, realpathSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { Fault } from "../../../src/turn/fault.ts";
-import { FileRefusal, readBytes } from "../../../src/host/platform/careful-files.ts";
+import { Fault, FileRefusal, readBytes } from "../../../src/terminal.ts";
 import { settingsFormats, type SettingsFormatName } from "./formats.ts";
 import { backupFile, digestOf, writeJournal } from "./journal.ts";
 import { SettingsProblem, type Entry, type Written } from "./settings-text.ts";
-import { writeWhole } from "./write-whole.ts";
+import { writeWhole } from "../../../src/terminal.ts";
 
 /** What shall last in the settings of an agent. */
 export type Wanted = {

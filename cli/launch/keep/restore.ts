@@ -10,7 +10,7 @@ import {
 } from "./journal.ts";
 import { changeText, settingsBytes, within } from "./keep.ts";
 import { SettingsProblem, type Entry, type WrittenEntry } from "./settings-text.ts";
-import { writeWhole } from "./write-whole.ts";
+import { writeWhole } from "../../../src/terminal.ts";
 
 export type Restored =
   /** There was nothing of ours. */

@@ -1,7 +1,7 @@
 /** How the text of a settings file is changed in place: what surrounds our entries stays as it is written. */
 
 import { isDeepStrictEqual } from "node:util";
-import { isFields } from "../../../src/json/json.ts";
+import { isFields } from "../../../src/terminal.ts";
 
 export type SettingValue =
   | string

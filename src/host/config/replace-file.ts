@@ -1,7 +1,7 @@
 import { existsSync, realpathSync, statSync, writeFileSync } from "node:fs";
 import { Fault } from "../../turn/fault.ts";
 import { FileRefusal, readBytes } from "../platform/careful-files.ts";
-import { writeWhole } from "../../../cli/launch/keep/write-whole.ts";
+import { writeWhole } from "../platform/write-whole.ts";
 
 /** Replaces a file of the user's and gives the path of the copy that is kept of it, byte for byte. */
 export function replaceFile(path: string, text: string): string {

@@ -1,13 +1,12 @@
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { fakeUpstream, json, type Answer, type Model } from "../../test/support/fake-upstream.ts";
+import { type Answer, fakeUpstream, json, type Model } from "../../test/support/fake-upstream.ts";
 import type { Check } from "../../src/observe/console/wire-checks.ts";
-import { parseConfig, type ConfigInput } from "../../src/gateway/config.ts";
+import { type ConfigInput, parseConfig } from "../../src/gateway/config.ts";
 import { openGateway } from "../../src/gateway/gateway.ts";
 import { nodePlatform } from "../../src/host/platform/node.ts";
-import { modelChecks } from "./model-checks.ts";
-import { examineUpstream } from "./upstream-checks.ts";
+import { examineUpstream, modelChecks } from "./upstreams.ts";
 
 const KEY = "canary-0123456789";
 const refuse = (status: number, message: string, code?: string): Answer => ({

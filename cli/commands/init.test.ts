@@ -3,11 +3,9 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { parse } from "yaml";
 import { afterEach, describe, expect, it } from "vitest";
-import { parseConfig, type ConfigInput } from "../../src/gateway/config.ts";
+import { type ConfigInput, parseConfig } from "../../src/gateway/config.ts";
 import { readConfigFile } from "../../src/host/config/config-file.ts";
-import { configText } from "./config-text.ts";
-import { findAll, foundLines } from "./found.ts";
-import { findLocalServers, signs } from "./local-servers.ts";
+import { configText, findAll, findLocalServers, foundLines, signs } from "./init.ts";
 
 const open: Server[] = [];
 afterEach(() => {

@@ -1,12 +1,12 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import { answerInChat, type FakeAnswer } from "../../../test/support/fake-model.ts";
-import { fakeUpstream, json, type Answer, type Body } from "../../../test/support/fake-upstream.ts";
-import { parseConfig } from "../../../src/gateway/config.ts";
-import { openGateway } from "../../../src/gateway/gateway.ts";
-import { newId } from "../../../src/host/platform/ids.ts";
-import { nodePlatform } from "../../../src/host/platform/node.ts";
-import { systemClock } from "../../../src/host/platform/clock.ts";
-import { remedyFor, leftInText } from "./left-in-text.ts";
+import { answerInChat, type FakeAnswer } from "../../test/support/fake-model.ts";
+import { fakeUpstream, json, type Answer, type Body } from "../../test/support/fake-upstream.ts";
+import { parseConfig } from "../../src/gateway/config.ts";
+import { openGateway } from "../../src/gateway/gateway.ts";
+import { newId } from "../../src/host/platform/ids.ts";
+import { nodePlatform } from "../../src/host/platform/node.ts";
+import { systemClock } from "../../src/host/platform/clock.ts";
+import { remedyFor, leftInText } from "./questions.ts";
 import { planProbe, runProbe } from "./probe.ts";
 
 type Say = (body: Body) => FakeAnswer | Answer;

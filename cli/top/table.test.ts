@@ -4,7 +4,7 @@ import { turnRow } from "../../src/gateway/run/turn-row.ts";
 import { turnDone } from "../../test/support/turn-done.ts";
 import type { TurnDone } from "../../src/observe/happening.ts";
 import type { FailureReason } from "../../src/turn/failure-reason.ts";
-import { TopModel } from "./model.ts";
+import { TopModel } from "./table.ts";
 
 const batch = (...turns: Partial<TurnDone>[]) => ({
   ...batchSchema.parse({

@@ -1,14 +1,17 @@
 /** What is wrong with the configuration, as the process that runs the gateway reads it. */
 
 import { statSync } from "node:fs";
-import type { Config } from "../../src/gateway/config.ts";
-import { findingLine, readConfigFile } from "../../src/host/config/config-file.ts";
-import { loadConfig } from "../../src/host/config/load.ts";
-import { keysText } from "../../src/host/config/providers.ts";
-import { LONGEST, type Origin } from "../../src/host/config/sources.ts";
-import { readText } from "../../src/host/platform/careful-files.ts";
-import { append } from "../../src/turn/append.ts";
-import { isFields } from "../../src/json/json.ts";
+import {
+  type Config,
+  findingLine,
+  keysText,
+  loadConfig,
+  LONGEST,
+  type Origin,
+  readConfigFile,
+} from "../../src/configuration.ts";
+import { isFields, readText } from "../../src/terminal.ts";
+import { append } from "../../src/inspection.ts";
 import type { Check } from "../../src/observe/console/wire-checks.ts";
 import { wordsOfFinding } from "./check.ts";
 

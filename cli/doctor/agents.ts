@@ -1,15 +1,14 @@
 /** Finds the addresses on this machine that the settings of agents name. Files are read and never written. */
-
 import { join } from "node:path";
-import { isLoopback } from "../../src/upstreams/loopback.ts";
+import { connect } from "node:net";
+import { type Environment, isLoopback, onPath, readText, stateFolder } from "../../src/terminal.ts";
+import type { Check } from "../../src/observe/console/wire-checks.ts";
 import type { Agent } from "../launch/agent.ts";
-import { journalFolder, readJournal, type Journal } from "../launch/keep/journal.ts";
-import type { Environment } from "../../src/host/config/env.ts";
-import { stateFolder } from "../../src/host/config/user-folders.ts";
-import { readText } from "../../src/host/platform/careful-files.ts";
+import { type Journal, journalFolder, readJournal } from "../launch/keep/journal.ts";
+import { agents } from "../launch/agents.ts";
 
 /** One place where an agent is told an address of this machine. */
-export type NamedAddress = {
+type NamedAddress = {
   /** `file:line`, or the name of a variable. */
   readonly place: string;
   /** Without a path. */
@@ -18,7 +17,7 @@ export type NamedAddress = {
   readonly undo?: string | undefined;
 };
 
-export type AgentPlace = {
+type AgentPlace = {
   readonly env: Environment;
   readonly home: string;
   readonly directory: string;
@@ -99,7 +98,7 @@ const sources: Readonly<Record<string, Sources>> = {
 };
 
 /** Every address of this machine that an agent is told to ask models at. */
-export function addressesOf(agent: Agent, place: AgentPlace): readonly NamedAddress[] {
+function addressesOf(agent: Agent, place: AgentPlace): readonly NamedAddress[] {
   const { files, variables } = sources[agent.name] ?? { files: () => [], variables: [] };
   const kept = agent.keeping?.file(place);
   const all = new Set([...(kept === undefined ? [] : [kept]), ...files(place)]);
@@ -147,4 +146,66 @@ function localOrigin(address: string): string | undefined {
   return url !== null && /^https?:$/.test(url.protocol) && isLoopback(url.hostname)
     ? url.origin
     : undefined;
+}
+
+/** One check for each address that an agent is sent to, or one that says that there is none. */
+export async function agentChecks(place: AgentPlace): Promise<readonly Check[]> {
+  const path = place.env["PATH"] ?? place.env["Path"] ?? "";
+  const there = agents.filter(({ commands }) =>
+    commands.some((command) => onPath(command, path) !== undefined),
+  );
+  const checks = await Promise.all(
+    there.map(async (agent): Promise<Check[]> => {
+      const { name, title } = agent;
+      const addresses = addressesOf(agent, place);
+      const subject = title;
+      if (addresses.length === 0) {
+        const evidence = "is on PATH, and its settings name no address of this machine";
+        const remedy = `To have it ask this gateway: patchbay launch ${name}`;
+        const outcome = "note";
+        return [{ group: "agents", id: "agent.address", subject, outcome, evidence, remedy }];
+      }
+      return Promise.all(addresses.map((address) => addressCheck(subject, address)));
+    }),
+  );
+  return checks.flat();
+}
+
+type Who = "somebody" | "nobody" | "silence";
+
+const found: Readonly<Record<Who, Pick<Check, "outcome" | "evidence">>> = {
+  somebody: { outcome: "ok", evidence: "where somebody listens" },
+  nobody: { outcome: "wrong", evidence: "where nothing listens" },
+  silence: { outcome: "unknown", evidence: "which neither answers nor refuses" },
+};
+
+async function addressCheck(subject: string, address: NamedAddress): Promise<Check> {
+  const { place, origin, undo } = address;
+  const { outcome, evidence } = found[await whoAnswers(new URL(origin))];
+  const undoing = undo === undefined ? `take the address out of ${place}.` : `undo it: ${undo}`;
+  return {
+    group: "agents",
+    id: "agent.address",
+    subject,
+    outcome,
+    evidence: `${place} sends it to ${origin}, ${evidence}`,
+    remedy: outcome === "ok" ? undefined : `Start the gateway there, or ${undoing}`,
+  };
+}
+
+/** On loopback an answer is there at once. */
+const PATIENCE_MS = 500;
+
+function whoAnswers({ hostname, port, protocol }: URL): Promise<Who> {
+  return new Promise((resolve) => {
+    const host = hostname.replace(/^\[|\]$/g, "");
+    const socket = connect({ host, port: Number(port) || (protocol === "https:" ? 443 : 80) });
+    const settle = (who: Who): void => {
+      socket.destroy();
+      resolve(who);
+    };
+    socket.setTimeout(PATIENCE_MS, () => settle("silence"));
+    socket.once("connect", () => settle("somebody"));
+    socket.once("error", () => settle("nobody"));
+  });
 }

@@ -1,9 +1,19 @@
-import { fieldsOf, filledText } from "../src/dialects/shared/loose.ts";
-import { Fault } from "../src/turn/fault.ts";
-import { environment, type Environment } from "../src/host/config/env.ts";
-import { findGateways, foreignFolders, type LocalGateway } from "../src/host/control/gateways.ts";
-import { printError } from "../src/host/platform/print.ts";
-import { exitCode } from "./exit-code.ts";
+import { setTimeout } from "node:timers/promises";
+import {
+  environment,
+  type Environment,
+  Fault,
+  fieldsOf,
+  filledText,
+  findGateways,
+  foreignFolders,
+  type LocalGateway,
+  printError,
+  type WatchedBatch,
+} from "../src/terminal.ts";
+import { batchSchema, turnSchema } from "../src/observe/console/wire.ts";
+import { exitCode } from "./output.ts";
+import { turnLines } from "./turn-lines.ts";
 
 export type GatewayOptions = {
   /** Which one, where several run; or one elsewhere. */
@@ -15,7 +25,7 @@ export type GatewayOptions = {
 /** A gateway elsewhere, which is asked over HTTP. */
 export type RemoteGateway = { readonly url: string; readonly key: string | undefined };
 
-export type Chosen =
+type Chosen =
   | { readonly local: LocalGateway }
   | { readonly remote: RemoteGateway }
   /** None is there, or it must be said which: what to print, and the exit code. */
@@ -67,4 +77,30 @@ export async function askRemote({ url, key }: RemoteGateway, path: string): Prom
   if (response.ok) return body;
   const said = filledText(fieldsOf(fieldsOf(body)?.error)?.message) ?? "no reason is given";
   throw new Fault("request.invalid", `${url} answers ${response.status}: ${said}`);
+}
+
+const POLL_MS = 1000;
+
+/** Follows a gateway elsewhere: it is asked again and again for the turns of the key's tenant. */
+export const watchRemote = (remote: RemoteGateway) => ({
+  url: remote.url,
+  watch: (signal: AbortSignal, last = 100) => pollTurns(remote, signal, last),
+  turn: async (requestId: string): Promise<readonly string[]> =>
+    turnLines(
+      turnSchema.parse(await askRemote(remote, `/v1/turns/${encodeURIComponent(requestId)}`)),
+    ),
+});
+
+async function* pollTurns(
+  remote: RemoteGateway,
+  signal: AbortSignal,
+  last: number,
+): AsyncGenerator<WatchedBatch> {
+  let query = `last=${last}`;
+  while (!signal.aborted) {
+    const batch = batchSchema.parse(await askRemote(remote, `/v1/turns?${query}`));
+    query = `since=${batch.last}`;
+    yield { ...batch, socket: remote.url };
+    await setTimeout(POLL_MS, undefined, { signal }).catch(() => {}); // It was ended meanwhile.
+  }
 }

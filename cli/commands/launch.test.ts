@@ -3,7 +3,7 @@ import { batchSchema } from "../../src/observe/console/wire.ts";
 import { turnRow } from "../../src/gateway/run/turn-row.ts";
 import type { RecentTurn } from "../../src/observe/recent-turns.ts";
 import { turnDone } from "../../test/support/turn-done.ts";
-import { countLine, countTurns } from "./turn-count.ts";
+import { countLine, countTurns } from "./launch.ts";
 
 /** Turns as they come over the wire. */
 const batch = (turns: readonly RecentTurn[], price?: { input: number; output: number }) =>

@@ -1,0 +1,313 @@
+/** Makes real calls to a model and says what it and its server can do. */
+import {
+  type AdapterParts,
+  type Capabilities,
+  type ClientName,
+  type Clock,
+  type Decision,
+  folding,
+  listModels,
+  modelProfile,
+  type ModelRequest,
+  type Profile,
+  selectChain,
+  type ToolChoiceForm,
+  type Upstream,
+  upstreamAdapter,
+  type Usage,
+} from "../../src/inspection.ts";
+import { type Call, Fault, type Item } from "../../src/terminal.ts";
+import type { Check, Probe, ProbePlan } from "../../src/observe/console/wire-checks.ts";
+import { wordsOfFault } from "./check.ts";
+import type { Examined } from "./examine.ts";
+import {
+  leftInText,
+  type LeftInText,
+  type Question,
+  type QuestionName,
+  questions,
+  remedyFor,
+  type Shown,
+} from "./questions.ts";
+
+type Reached = { readonly upstream: Upstream; readonly model: string };
+
+/** The first place of a model; without a name, of the only one in `models` or else of the first that is listed. */
+async function placeOf(
+  { config, upstreams }: Examined,
+  name: string | undefined,
+  clock: Clock,
+): Promise<Reached> {
+  const isOnlyRest = Object.keys(config.models).join() === "*";
+  const known = name ?? (isOnlyRest ? "*" : undefined);
+  const place = known === undefined ? undefined : selectChain(known, config, upstreams)[0];
+  if (place !== undefined && place.model !== "*") return place;
+  const [listed] = await listModels(config, upstreams, clock);
+  if (listed !== undefined) return selectChain(listed.id, config, upstreams)[0];
+  throw new Fault(
+    "request.invalid",
+    "No model has a name of its own here; say which to probe, such as `patchbay doctor --probe UPSTREAM/MODEL`.",
+  );
+}
+
+export async function planProbe(
+  examined: Examined,
+  name: string | undefined,
+  clock: Clock,
+): Promise<ProbePlan> {
+  const { upstream, model } = await placeOf(examined, name, clock);
+  return { upstream: upstream.name, model, requests: questions.length };
+}
+
+/** Asks all questions, one after another: two at once might be more than a limit allows. */
+export async function runProbe(
+  examined: Examined,
+  name: string | undefined,
+  parts: AdapterParts,
+): Promise<Probe> {
+  const { upstream, model } = await placeOf(examined, name, parts.clock);
+  const profile = modelProfile(upstream.profile, model);
+  const subject = `${upstream.name}/${model}`;
+  const can = new Map<QuestionName, boolean>();
+  const checks: Check[] = [];
+  let first: ProbeAnswer | undefined;
+  let left: LeftInText | undefined;
+  for (const question of questions) {
+    const asked = { upstream, model, ...parts };
+    const answer = await askModel({
+      ...asked,
+      profile: bare(question.open(profile)),
+      request: question.request(first),
+    });
+    if (first === undefined) left = leftOf(answer);
+    const shown = outcomeOf(question, answer, first !== undefined);
+    if (shown.can !== undefined) can.set(question.name, shown.can);
+    checks.push(checkOf(question, shown, { subject, profile, left }));
+    // A model that makes no call shows nothing of how calls are forced.
+    if (first === undefined && shown.can !== true) break;
+    first ??= answer;
+  }
+  const skipped = questions.slice(checks.length).map((question) => skippedCheck(question, subject));
+  return {
+    ...(await planProbe(examined, name, parts.clock)),
+    checks: [...checks, ...skipped],
+    capabilities: trueCapabilities(profile, { can, left }),
+  };
+}
+
+/** Blocks are read by the gateway only where it is told to; here they must be seen. */
+const bare = (profile: Profile): Profile => ({
+  ...profile,
+  models: undefined,
+  tools: { ...profile.tools, written: false },
+});
+
+const leftOf = ({ calls, text }: ProbeAnswer): LeftInText | undefined =>
+  calls.length > 0 ? undefined : leftInText(text, "get_weather");
+
+/** `isKnownToAnswer`: it has answered a plain question, so a refusal is about what this one asks for. */
+function outcomeOf(question: Question, answer: ProbeAnswer, isKnownToAnswer: boolean): Shown {
+  const { fault } = answer;
+  if (fault === undefined) return question.judge(answer);
+  const { evidence, remedy } = wordsOfFault(fault);
+  if (!isKnownToAnswer) return { outcome: "wrong", evidence, remedy };
+  if (fault.code === "upstream.refused") return { outcome: "wrong", evidence, can: false };
+  return { outcome: "unknown", evidence, remedy };
+}
+
+type About = {
+  readonly subject: string;
+  readonly profile: Profile;
+  readonly left: LeftInText | undefined;
+};
+
+function checkOf(question: Question, shown: Shown, { subject, profile, left }: About): Check {
+  const { outcome, can } = shown;
+  const claimed = trueCapabilities(profile, {
+    can: new Map(can === undefined ? [] : [[question.name, can]]),
+  });
+  // What a profile says it cannot do is never asked of it, so nothing is wrong there.
+  const isKnown =
+    can === false && Object.keys(claimed).length === 0 && question.name !== "one_call";
+  const remedy =
+    question.name === "one_call" && left !== undefined
+      ? remedyFor(left, profile.name)
+      : (shown.remedy ?? remedies[isKnown ? "note" : outcome]);
+  return {
+    group: "models",
+    id: `probe.${question.name}`,
+    subject,
+    outcome: isKnown && outcome === "wrong" ? "note" : outcome,
+    evidence: `${question.title}: ${shown.evidence}`,
+    remedy,
+  };
+}
+
+const remedies: Readonly<Record<Check["outcome"], string | undefined>> = {
+  ok: undefined,
+  note: undefined,
+  unknown: "Try again, or another model.",
+  wrong: "Have the gateway know it: patchbay doctor --probe --fix",
+};
+
+const skippedCheck = ({ name, title }: Question, subject: string): Check => ({
+  group: "models",
+  id: `probe.${name}`,
+  subject,
+  outcome: "unknown",
+  evidence: `${title}: not asked, since no plain call came`,
+  remedy: "See to plain calls first.",
+});
+
+/** Asks a model of an upstream one question of a probe. */
+export type ProbeAnswer = {
+  readonly calls: readonly Call[];
+  readonly text: string;
+  /** All of it, to be sent back. */
+  readonly items: readonly Item[];
+  readonly usage?: Usage | undefined;
+  /** Why there is no answer. */
+  readonly fault?: Fault | undefined;
+  /** Its tools could not be written as they are for this upstream. */
+  readonly isAskedOtherwise: boolean;
+  /** Something of the answer was not let through. */
+  readonly isWithheld: boolean;
+};
+
+export type Asked = AdapterParts & {
+  readonly upstream: Upstream;
+  readonly model: string;
+  /** What the upstream is taken to be capable of for this question. */
+  readonly profile: Profile;
+  readonly request: ModelRequest;
+};
+
+/** Long enough for a model that thinks. */
+const PATIENCE_MS = 180_000;
+
+async function askModel(asked: Asked): Promise<ProbeAnswer> {
+  const { upstream, model, profile, request, clock, newId } = asked;
+  let isSent = false;
+  const asking = once(upstream, profile, () => (isSent = true));
+  const adapter = upstreamAdapter(asking, model, { clock, newId });
+  const folded = folding<ClientName>();
+  let isAskedOtherwise = false;
+  let isWithheld = false;
+  const report = ({ action, path }: Decision): void => {
+    if (isSent) isWithheld ||= action === "dropped" || action === "changed";
+    else if (path.startsWith("tools"))
+      isAskedOtherwise ||= ["dropped", "changed", "reshaped"].includes(action);
+  };
+  const signal = AbortSignal.timeout(PATIENCE_MS);
+  try {
+    for await (const event of adapter.call(request, { signal, report })) folded.each(event);
+  } catch (error) {
+    const fault = error instanceof Fault ? error : late(upstream, error);
+    return { calls: [], text: "", items: [], fault, isAskedOtherwise, isWithheld };
+  }
+  const { choices, usage, fault } = folded.answer();
+  const items = choices[0]?.items ?? [];
+  return {
+    calls: items.filter((item) => item.type === "call"),
+    text: items.map(textOf).join(""),
+    items,
+    usage,
+    fault,
+    isAskedOtherwise,
+    isWithheld,
+  };
+}
+
+const textOf = (item: Item): string =>
+  item.type !== "message"
+    ? ""
+    : item.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
+
+/** The upstream under another profile, asked without trying again: so many questions are so many requests. */
+const once = (upstream: Upstream, profile: Profile, onSend: () => void): Upstream => ({
+  ...upstream,
+  profile,
+  prepare(turn, to) {
+    const prepared = upstream.prepare(turn, to);
+    return {
+      ...prepared,
+      open(options) {
+        onSend();
+        return prepared.open({ ...options, retry: false });
+      },
+    };
+  },
+});
+
+function late({ name }: Upstream, error: unknown): Fault {
+  if (!(error instanceof Error) || error.name !== "TimeoutError") throw error;
+  return new Fault(
+    "upstream.idle_timeout",
+    `Upstream \`${name}\` did not end its answer in ${PATIENCE_MS / 1000} s. Try again, or choose a faster model.`,
+    { log: { upstream: name } },
+  );
+}
+
+/** The difference between what a profile says of a model and what a probe has shown. */
+export type Facts = {
+  readonly can: ReadonlyMap<QuestionName, boolean>;
+  readonly left?: LeftInText | undefined;
+};
+
+type Tools = NonNullable<Capabilities["tools"]>;
+
+/** What `capabilities` must say so that the profile is true; nothing that is true already, or was left open. */
+function trueCapabilities(profile: Profile, { can, left }: Facts): Capabilities {
+  const parallel = differing(can.get("two_calls"), profile.tools.parallel);
+  const choice = choiceFor(profile, can);
+  const custom = customFor(profile, can.get("custom_tool"));
+  const isWritten = left?.isUseTool === true && profile.tools.written !== true;
+  const tools: Tools = {
+    ...(parallel !== undefined && { parallel }),
+    ...(choice !== undefined && { choice: [...choice] }),
+    ...(custom !== undefined && { kinds: { custom } }),
+    ...(isWritten && { written: true }),
+  };
+  const formats = formatsFor(profile, can.get("schema"));
+  const streamUsage = differing(can.get("usage"), profile.streamUsage);
+  return {
+    ...(Object.keys(tools).length > 0 && { tools }),
+    ...(formats !== undefined && { formats: [...formats] }),
+    ...(streamUsage !== undefined && { streamUsage }),
+  };
+}
+
+const differing = (shown: boolean | undefined, claimed: boolean): boolean | undefined =>
+  shown === claimed ? undefined : shown;
+
+/** Each form stands for one question; those that nobody asked about stay as they are. */
+const asked: readonly (readonly [ToolChoiceForm, QuestionName])[] = [
+  ["none", "none"],
+  ["required", "required"],
+  ["function", "named"],
+];
+
+function choiceFor(
+  { tools: { choice } }: Profile,
+  can: Facts["can"],
+): readonly ToolChoiceForm[] | undefined {
+  const order: readonly ToolChoiceForm[] = ["auto", "none", "required", "function", "allowed"];
+  const shown = new Map(asked.map(([form, question]) => [form, can.get(question)]));
+  const right = order.filter((form) => shown.get(form) ?? choice.includes(form));
+  const isSame = right.length === choice.length && right.every((form) => choice.includes(form));
+  return isSame ? undefined : right;
+}
+
+function customFor({ tools: { kinds } }: Profile, can: boolean | undefined) {
+  const isNative = (kinds["custom"] ?? kinds["*"]) === "native";
+  if (can === undefined || can === isNative) return undefined;
+  return can ? ("native" as const) : ("degrade" as const);
+}
+
+function formatsFor({ formats }: Profile, can: boolean | undefined) {
+  const claims = formats.includes("schema") || formats.includes("strict");
+  if (can === undefined || can === claims) return undefined;
+  return can
+    ? [...formats, "schema" as const]
+    : formats.filter((form) => form !== "schema" && form !== "strict");
+}

@@ -1,0 +1,160 @@
+import { execFile, spawn } from "node:child_process";
+import { constants, tmpdir } from "node:os";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import {
+  type Environment,
+  Fault,
+  fieldsIn,
+  filledText,
+  foreignFolder,
+} from "../../src/terminal.ts";
+import type { Agent, Output } from "./agent.ts";
+import { within } from "./keep/keep.ts";
+
+/** What an agent prints, for questions that it answers by itself; nothing where it does not. */
+export const outputOf =
+  (file: string, env: Environment): Output =>
+  (args, limitMs = 10_000) =>
+    new Promise((resolve) => {
+      const options = {
+        env,
+        timeout: limitMs,
+        killSignal: "SIGKILL",
+        maxBuffer: 32 * 1024 * 1024,
+        shell: onWindows,
+      } as const;
+      execFile(file, [...args], options, (error, stdout) => resolve(error === null ? stdout : ""));
+    });
+
+/** What npm puts on PATH there is a script for its shell. */
+const onWindows = process.platform === "win32";
+
+/** A terminal sends its interrupt to the agent as well; these two only to whoever is named. */
+const passedOn = ["SIGTERM", "SIGHUP"] as const;
+
+/** Runs an agent in this terminal to its end and gives its exit code, as a shell would. */
+export function runAgent(file: string, args: readonly string[], env: Environment): Promise<number> {
+  const child = spawn(file, [...args], { stdio: "inherit", env, shell: onWindows });
+  const wait = (): void => {}; // What the agent makes of it decides.
+  const pass = (signal: NodeJS.Signals): void => void child.kill(signal);
+  process.on("SIGINT", wait);
+  for (const signal of passedOn) process.on(signal, pass);
+  const ended = new Promise<number>((resolve, reject) => {
+    child.once("error", (error) =>
+      reject(new Fault("request.invalid", `${file} does not start: ${error.message}.`)),
+    );
+    child.once("exit", (code, signal) =>
+      resolve(code ?? 128 + (signal === null ? 1 : constants.signals[signal])),
+    );
+  });
+  return ended.finally(() => {
+    process.off("SIGINT", wait);
+    for (const signal of passedOn) process.off(signal, pass);
+  });
+}
+
+/** How long a launch waits for an agent to say its version: some take seconds to start. */
+const PATIENCE_MS = 2000;
+
+/** What to know of an agent whose version is not the one that was tried; undefined if it is, or none is told. */
+export async function versionNote(
+  agent: Agent,
+  file: string,
+  output: Output,
+): Promise<string | undefined> {
+  const said = packageVersion(file) ?? (await output(["--version"], PATIENCE_MS));
+  const tried = numbersIn(agent.tried);
+  const found = numbersIn(said);
+  if (tried === undefined || found === undefined) return undefined;
+  const order = compare(found, tried);
+  if (order === 0) return undefined;
+  return `${agent.title} ${found.join(".")} is ${order > 0 ? "newer" : "older"} than ${agent.tried}, the version that was tried: should it ask somebody else, the last line says so.`;
+}
+
+/** What came from npm says so without being started. */
+function packageVersion(file: string): string | undefined {
+  try {
+    const [root] =
+      /^.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+/.exec(realpathSync(file)) ?? [];
+    if (root === undefined) return undefined;
+    return filledText(fieldsIn(readFileSync(join(root, "package.json"), "utf8"))?.version);
+  } catch {
+    return undefined; // Then the agent itself is asked.
+  }
+}
+
+function numbersIn(text: string): number[] | undefined {
+  const [version] = /\d+(?:\.\d+)+/.exec(text) ?? [];
+  return version?.split(".").map(Number);
+}
+
+/** By the first two numbers: a third is for repairs. */
+function compare(one: readonly number[], other: readonly number[]): number {
+  const [major = 0, minor = 0] = one;
+  const [triedMajor = 0, triedMinor = 0] = other;
+  return major - triedMajor || minor - triedMinor;
+}
+
+const PREFIX = "patchbay-launch-";
+
+type PrivateFolder = Disposable & {
+  readonly path: string;
+  /** Writes files of ours: text by path in the folder. */
+  write(files: Readonly<Record<string, string>>): void;
+};
+
+/** A folder for one launch, readable by this user alone, and gone with it. */
+export function privateFolder(): PrivateFolder {
+  const parent = tmpdir();
+  const path = within(parent, () => {
+    sweep(parent);
+    return mkdtempSync(join(parent, `${PREFIX}${process.pid}-`));
+  });
+  return {
+    path,
+    write(files) {
+      for (const [name, text] of Object.entries(files)) {
+        const file = join(path, name);
+        mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+        writeFileSync(file, text, { mode: 0o600 });
+      }
+    },
+    [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true, maxRetries: 5 }),
+  };
+}
+
+/**
+ * Removes the folders of launches that were killed before they could: keys are in them. Another
+ * user's stay: what is in them may become a link while it is removed.
+ */
+function sweep(parent: string): void {
+  for (const name of readdirSync(parent)) {
+    const [, owner] = /^patchbay-launch-(\d+)-/.exec(name) ?? [];
+    if (owner === undefined || isRunning(Number(owner))) continue;
+    const folder = join(parent, name);
+    if (foreignFolder(folder) !== undefined) continue;
+    try {
+      rmSync(folder, { recursive: true, force: true });
+    } catch {
+      // It is in use, or on a file system that has become read-only; the next launch tries again.
+    }
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}

@@ -1,0 +1,45 @@
+import { printable } from "../src/terminal.ts";
+
+/** Rows of cells as lines, each column as wide as its widest cell. */
+export function aligned(rows: readonly (readonly string[])[], indent = "  "): string[] {
+  const widths: number[] = [];
+  const shown = rows.map((row) => row.map(printable));
+  for (const row of shown)
+    for (const [column, cell] of row.entries())
+      widths[column] = Math.max(widths[column] ?? 0, cell.length);
+  return shown.map((row) =>
+    `${indent}${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ")}`.trimEnd(),
+  );
+}
+
+/** How commands that look at a gateway end; scripts go by it. */
+export const exitCode = {
+  /** All is well. */
+  well: 0,
+  /** Something is wrong with what was looked at. */
+  wrong: 1,
+  /** The command was misused. */
+  misuse: 2,
+  /** No gateway answers. */
+  nobody: 3,
+} as const;
+
+export const turns = (count: number): string => `${count} ${count === 1 ? "turn" : "turns"}`;
+
+/** How many turns were recorded, in one line for people. */
+export function recordedLine(counts: {
+  readonly written: number;
+  readonly missed: number;
+  readonly folder: string;
+}): string {
+  const { written, missed, folder } = counts;
+  const rest = missed === 0 ? "" : `; ${missed} could not be written`;
+  return `${turns(written)} recorded in ${folder}${rest}.`;
+}
+
+/** Why this Node will not do, if it will not. `engines` is the package's own word, such as `>=24`. */
+export function nodeProblem(running: string, engines: string): string | undefined {
+  const least = Number(/\d+/.exec(engines)?.[0] ?? 0);
+  if (Number.parseInt(running, 10) >= least) return undefined;
+  return `Patchbay needs Node ${least} or newer, and this is ${running}; install a newer one, from https://nodejs.org for example.`;
+}

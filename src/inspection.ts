@@ -1,0 +1,49 @@
+/** What `plan`, `doctor`, `smoke`, `launch` and the commands for bundles use of the gateway's own parts. */
+
+export type { ModelRequest } from "./agent/adapter.ts";
+export { upstreamAdapter, type AdapterParts } from "./agent/adapters/upstream.ts";
+export { chat } from "./dialects/chat/chat.ts";
+export { messages } from "./dialects/messages/messages.ts";
+export { builtinDialects, type UpstreamEntry } from "./dialects/registry.ts";
+export { responses } from "./dialects/responses/responses.ts";
+export { bodyReader } from "./dialects/shared/body.ts";
+export { openPlatform } from "./gateway/extensions.ts";
+export { disclosureFor } from "./gateway/fold/settings.ts";
+export type { ToolSize } from "./gateway/fold/tool-size.ts";
+export { keyring } from "./gateway/http/admission.ts";
+export type { Capabilities } from "./gateway/http/capabilities.ts";
+export { listModels } from "./gateway/http/models.ts";
+export { planTurn, type PlanPreview, type PlanReport } from "./gateway/http/plan-report.ts";
+export { callRules } from "./gateway/run/rules.ts";
+export { selectChain } from "./gateway/run/select.ts";
+export { openUpstreams } from "./gateway/upstreams.ts";
+export { findBundle } from "./observe/recording/bundle-folder.ts";
+export { readBundle, type Bundle } from "./observe/recording/bundle/read-bundle.ts";
+export { explain } from "./observe/recording/explain/explain.ts";
+export { scrubber, secretsIn } from "./observe/recording/masking/secrets.ts";
+export type { AnswerDifference } from "./observe/recording/replay/compare-answers.ts";
+export type { TurnDifference } from "./observe/recording/replay/compare-turns.ts";
+export {
+  replayAgainst,
+  type AgainstResult,
+  type AnswerSummary,
+} from "./observe/recording/replay/replay-against.ts";
+export { replayBundle } from "./observe/recording/replay/replay.ts";
+export { MAX_TURN_BYTES } from "./observe/recording/turn-record.ts";
+export { anthropic } from "./profiles/anthropic.ts";
+export { isOwnModel, modelProfile } from "./profiles/models.ts";
+export { openaiResponses } from "./profiles/openai-responses.ts";
+export { qwen } from "./profiles/qwen.ts";
+export { errorsIn } from "./schema/check.ts";
+export { folding } from "./stream/fold.ts";
+export { sseReader } from "./stream/sse.ts";
+export { append } from "./turn/append.ts";
+export type { Clock } from "./turn/clock.ts";
+export { isLossy, type Decision } from "./turn/decision.ts";
+export type { Usage } from "./turn/event.ts";
+export { clientName, type ClientName } from "./turn/names.ts";
+export type { Profile, ToolChoiceForm } from "./turn/profile.ts";
+export type { OutputMode } from "./turn/rules.ts";
+export type { Tenant } from "./turn/tenant.ts";
+export { proxyFor } from "./upstreams/http/proxy.ts";
+export type { RouteReply, Upstream } from "./upstreams/upstream.ts";

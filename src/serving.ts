@@ -1,0 +1,18 @@
+/** How commands open a gateway and its server. */
+
+export { openGateway, type Gateway } from "./gateway/gateway.ts";
+export { operate } from "./host/control/operate.ts";
+export { systemClock } from "./host/platform/clock.ts";
+export { newId } from "./host/platform/ids.ts";
+export { nodeRuntime } from "./host/platform/node-runtime.ts";
+export { nodePlatform } from "./host/platform/node.ts";
+export { sharedPort, urlOf, type Address } from "./host/server/address.ts";
+export { openLog, type Log } from "./host/server/log.ts";
+export { openServer, type Server } from "./host/server/server.ts";
+export { openRecorded, type RecordedGateway } from "./host/server/turn-files.ts";
+export {
+  sendConsoleJson,
+  type ConsoleRequest,
+  type ConsoleRoute,
+} from "./observe/console/route.ts";
+export { sumMetrics } from "./observe/sum-metrics.ts";
