@@ -1,7 +1,18 @@
 import { describe, expect, it } from "vitest";
 import { answerInResponses, type FakeCall } from "../support/fake-model.ts";
-import type { Body, Model } from "../support/fake-upstream.ts";
-import { ask, childEvents, missing, openCodex, type CodexGateway } from "./gateway.ts";
+import { json, type Body, type Model } from "../support/fake-upstream.ts";
+import {
+  ask,
+  childEvents,
+  missing,
+  openCodex,
+  sharedCodex,
+  standIn,
+  type Asked,
+  type CodexGateway,
+} from "./gateway.ts";
+
+const codexWith = sharedCodex();
 
 const eight: readonly FakeCall[] = Array.from({ length: 8 }, (_, at) => ({
   id: `call_${at}`,
@@ -23,7 +34,7 @@ describe.skipIf(missing)("a burst of eight calls from the real codex app-server"
   it.each([false, true])(
     "reaches a chat client whole and in order (stream: %s)",
     async (stream) => {
-      await using gateway = await openCodex(burst);
+      const gateway = await codexWith(burst);
       const { completions } = gateway.client.chat;
       const asked = {
         model: "m",
@@ -46,7 +57,7 @@ describe.skipIf(missing)("a burst of eight calls from the real codex app-server"
   it.each([false, true])(
     "reaches a Responses client whole and in order (stream: %s)",
     async (stream) => {
-      await using gateway = await openCodex(burst);
+      const gateway = await codexWith(burst);
       const asked = {
         model: "m",
         input: "Note.",
@@ -90,52 +101,58 @@ async function converse(gateway: CodexGateway, at: number): Promise<string> {
 }
 
 describe.skipIf(missing)("many at once at the real codex app-server", () => {
-  it("are fifty conversations over two processes, each with its own words", async () => {
+  it("are twenty conversations over two processes, each with its own words", async () => {
     await using gateway = await openCodex(echo, { processes: 2 });
-    const said = await Promise.all(Array.from({ length: 50 }, (_, at) => converse(gateway, at)));
+    const said = await Promise.all(Array.from({ length: 20 }, (_, at) => converse(gateway, at)));
     expect(said).toEqual(
       said.map((_, at) => `{"marker":"marker-${at}"} marker-${at} result-${at}`),
     );
     expect(childEvents(gateway, "started")).toBe(2);
     expect(childEvents(gateway, "unknown-thread")).toBe(0);
   });
+});
+
+describe("many at once at an app-server", () => {
+  const standIns = async (more: Readonly<Record<string, unknown>> = {}): Promise<CodexGateway> =>
+    openCodex(() => json({}), { command: await standIn(), processes: 2, ...more });
+  const askMany = (gateway: CodexGateway): Promise<Asked[]> =>
+    Promise.all(
+      Array.from({ length: 600 }, (_, at) =>
+        ask(gateway, { model: "echo", messages: [{ role: "user", content: `marker-${at}` }] }),
+      ),
+    );
+  const contentOf = ({ body }: Asked): string => body["choices"]?.[0].message.content as string;
 
   it("are six hundred: served, or told to come back, and none of them lost", async () => {
-    await using gateway = await openCodex(
-      ({ body }) => {
-        const [marker = "none"] = /marker-\d+/.exec(JSON.stringify(body["input"])) ?? [];
-        return answerInResponses(body, { text: marker });
-      },
-      { processes: 2, seats: 16, queue: 150 },
-    );
-    const marked = (at: number): Body => ({
-      messages: [{ role: "user", content: `marker-${at}` }],
-    });
-    const all = await Promise.all(Array.from({ length: 600 }, (_, at) => ask(gateway, marked(at))));
+    await using gateway = await standIns({ seats: 16, queue: 150 });
+    const all = await askMany(gateway);
     const served = all.filter(({ status }) => status === 200);
     const refused = all.filter(({ status }) => status === 503);
     expect(served.length + refused.length).toBe(600);
     // Two processes of sixteen seats, and the line before them.
     expect(served.length).toBeGreaterThanOrEqual(182);
-    const outcomes = all.map(({ status, body }, at) =>
-      status === 200
-        ? body["choices"]?.[0].message.content === `marker-${at}`
-        : body["error"]?.code === "upstream.overloaded",
+    const outcomes = all.map((asked, at) =>
+      asked.status === 200
+        ? contentOf(asked).startsWith(`marker-${at} `)
+        : asked.body["error"]?.code === "upstream.overloaded",
     );
     expect(outcomes).not.toContain(false);
-    expect(gateway.model.requests).toHaveLength(served.length);
+    // Each was asked in a thread of its own, and of those that were refused none.
+    const threads = served.map((asked) => contentOf(asked).split(" ").slice(1));
+    const most = new Map<string, number>();
+    for (const [process = "", thread = ""] of threads)
+      most.set(process, Math.max(most.get(process) ?? 0, Number(thread.split("_")[1])));
+    expect(new Set(threads.map(String)).size).toBe(served.length);
+    expect([...most.values()].reduce((sum, count) => sum + count)).toBe(served.length);
     expect((await ask(gateway)).status).toBe(200);
-  }, 60_000);
+  });
 
   it("are six hundred that all may wait, and all are served", async () => {
-    await using gateway = await openCodex(
-      ({ body }) => answerInResponses(body, { text: "Fine." }),
-      {
-        processes: 2,
-      },
+    await using gateway = await standIns();
+    const all = await askMany(gateway);
+    expect(all.map(({ status }) => status)).toEqual(all.map(() => 200));
+    expect(all.map((asked) => contentOf(asked).split(" ")[0])).toEqual(
+      all.map((_, at) => `marker-${at}`),
     );
-    const all = await Promise.all(Array.from({ length: 600 }, () => ask(gateway)));
-    expect(new Set(all.map(({ status }) => status))).toEqual(new Set([200]));
-    expect(gateway.model.requests).toHaveLength(600);
-  }, 120_000);
+  });
 });

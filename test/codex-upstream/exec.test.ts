@@ -4,7 +4,9 @@ import { describe, expect, it } from "vitest";
 import { exec, codexFolder } from "../codex/codex.ts";
 import { answerInResponses } from "../support/fake-model.ts";
 import type { Body } from "../support/fake-upstream.ts";
-import { missing, openCodex } from "./gateway.ts";
+import { missing, sharedCodex } from "./gateway.ts";
+
+const codexWith = sharedCodex();
 
 const patch = "*** Begin Patch\n*** Add File: made.txt\n+made\n*** End Patch\n";
 const code =
@@ -21,7 +23,7 @@ describe.skipIf(missing)("codex exec on the real codex app-server", () => {
     ],
     ["a tool that comes in the conversation", "gpt-6.1-sol", "functions__exec", { input: code }],
   ])("runs %s", async (_, name, wanted, input) => {
-    await using gateway = await openCodex(({ body }, at) => {
+    const gateway = await codexWith(({ body }, at) => {
       const offered = ((body["tools"] ?? []) as Body[]).map((tool) => tool["name"] as string);
       const called = offered.find((one) => one.startsWith(wanted)) ?? wanted;
       const made = { id: "call_1", name: called, arguments: JSON.stringify(input) };

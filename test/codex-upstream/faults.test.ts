@@ -11,7 +11,9 @@ import {
   type Model,
 } from "../support/fake-upstream.ts";
 import { until } from "../support/loopback.ts";
-import { ask, childEvents, missing, openCodex, pidOf } from "./gateway.ts";
+import { ask, missing, openCodex, pidOf, sharedCodex } from "./gateway.ts";
+
+const codexWith = sharedCodex();
 
 const failed = (code: string, message: string): Answer =>
   sse(frame({ type: "response.failed", response: { id: "resp_1", error: { code, message } } }));
@@ -52,28 +54,31 @@ const cases: readonly (readonly [string, number, string, Answer])[] = [
 
 describe.skipIf(missing)("what goes wrong behind the real codex app-server", () => {
   it("reaches the client with its status, and the next request works", async () => {
-    let now: Answer | undefined;
-    await using gateway = await openCodex(
-      ({ body }) => now ?? answerInResponses(body, { text: "Fine." }),
+    const gateway = await codexWith(({ body }) => {
+      const [, , , answer] =
+        cases.find(([what]) => body["input"][0].content[0].text === what) ?? [];
+      return answer ?? answerInResponses(body, { text: "Fine." });
+    });
+    await ask(gateway);
+    const pid = pidOf(gateway);
+    await Promise.all(
+      cases.map(async ([what, status, code]) => {
+        const refusal = await ask(gateway, { messages: [{ role: "user", content: what }] });
+        expect([what, refusal.status, refusal.body["error"]?.code]).toEqual([what, status, code]);
+        expect(refusal.text).not.toContain("sk-behind");
+        expect(refusal.text).not.toContain(gateway.model.url);
+        expect((await ask(gateway)).body["choices"]?.[0].message.content).toBe("Fine.");
+      }),
     );
-    for (const [what, status, code, answer] of cases) {
-      now = answer;
-      const refusal = await ask(gateway);
-      expect([what, refusal.status, refusal.body["error"]?.code]).toEqual([what, status, code]);
-      expect(refusal.text).not.toContain("sk-behind");
-      expect(refusal.text).not.toContain(gateway.model.url);
-      now = undefined;
-      expect((await ask(gateway)).body["choices"]?.[0].message.content).toBe("Fine.");
-    }
     // It is the same process all the time.
-    expect(childEvents(gateway, "started")).toBe(1);
+    expect(pidOf(gateway)).toBe(pid);
   });
 
   it.each([
     ["ran into its limit", "max_output_tokens", "length"],
     ["was filtered", "content_filter", "content_filter"],
   ])("is an end where the answer %s", async (_, reason, finish) => {
-    await using gateway = await openCodex(() => sse(...half, incomplete(reason)));
+    const gateway = await codexWith(() => sse(...half, incomplete(reason)));
     const { body } = await ask(gateway);
     expect(body["choices"]?.[0]).toMatchObject({
       finish_reason: finish,
@@ -82,7 +87,7 @@ describe.skipIf(missing)("what goes wrong behind the real codex app-server", () 
   });
 
   it("is tried again where it may pass, but not for as long as it asks to be left alone", async () => {
-    await using gateway = await openCodex(({ body }, at) =>
+    const gateway = await codexWith(({ body }, at) =>
       at < 2
         ? refused(503, "oh", { "retry-after": "60" })
         : answerInResponses(body, { text: "Fine." }),
@@ -123,7 +128,7 @@ describe.skipIf(missing)("what goes wrong behind the real codex app-server", () 
   });
 
   it("is told in the stream once that has begun", async () => {
-    await using gateway = await openCodex(() => sse(...half, cut));
+    const gateway = await codexWith(() => sse(...half, cut));
     const { status, text } = await ask(gateway, { stream: true });
     expect(status).toBe(200);
     expect(text).toContain('"content":"Half"');
@@ -144,19 +149,20 @@ const halfThenWhole: Model = ({ body }, at) =>
 
 describe.skipIf(missing)("the real codex app-server", () => {
   it("may be killed in mid-turn: that turn fails and the next one works", async () => {
-    await using gateway = await openCodex(halfThenWhole);
+    const gateway = await codexWith(halfThenWhole);
+    let killed = 0;
     const stream = gateway.client.chat.completions.stream({
       model: "m",
       messages: [{ role: "user", content: "Hi" }],
     });
-    stream.on("content", () => process.kill(pidOf(gateway), "SIGKILL"));
+    stream.on("content", () => process.kill((killed = pidOf(gateway)), "SIGKILL"));
     await expect(stream.finalContent()).rejects.toThrow(/ended \(SIGKILL\) before the answer/);
     expect((await ask(gateway)).body["choices"]?.[0].message.content).toBe("Fine.");
-    expect(childEvents(gateway, "started")).toBe(2);
+    expect(pidOf(gateway)).not.toBe(killed);
   });
 
   it("may be killed before its first word: another answers", async () => {
-    await using gateway = await openCodex(({ body }, at) =>
+    const gateway = await codexWith(({ body }, at) =>
       at === 0 ? sse(hang) : answerInResponses(body, { text: "Fine." }),
     );
     const first = ask(gateway);
@@ -166,7 +172,7 @@ describe.skipIf(missing)("the real codex app-server", () => {
   });
 
   it("stops its model when the client leaves", async () => {
-    await using gateway = await openCodex(halfThenWhole);
+    const gateway = await codexWith(halfThenWhole);
     const leaving = new AbortController();
     const left = ask(gateway, { stream: true }, leaving.signal).catch(() => "left");
     await until(() => gateway.model.requests.length === 1);
@@ -213,7 +219,7 @@ describe.skipIf(missing)("the real codex app-server", () => {
   });
 
   it("is ready once it has been greeted", async () => {
-    await using gateway = await openCodex(halfThenWhole);
+    const gateway = await codexWith(halfThenWhole);
     const readiness = await fetch(`${gateway.served.url}/readyz`);
     expect(await readiness.json()).toEqual({ status: "ok", upstreams: { codex: "ready" } });
     expect(pidOf(gateway)).toBeGreaterThan(0);

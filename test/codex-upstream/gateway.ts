@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { existsSync } from "node:fs";
 import OpenAI from "openai";
-import { onTestFinished } from "vitest";
+import { afterAll, onTestFinished } from "vitest";
 import {
   fakeUpstream,
+  json,
   type Body,
   type FakeUpstream,
   type Model,
@@ -60,6 +61,35 @@ export async function openCodex(
       await model[Symbol.asyncDispose]();
       await rm(home, { recursive: true, force: true, maxRetries: 5 });
     },
+  };
+}
+
+/**
+ * One gateway before one real app-server for all tests of a file. Call the function that it
+ * returns with a model: that model answers from then on, and `model.requests` begins anew.
+ */
+export function sharedCodex(
+  ...settings: Parameters<typeof openCodex> extends [Model, ...infer More] ? More : never
+): (behind: Model) => Promise<CodexGateway> {
+  let opened: Promise<CodexGateway> | undefined;
+  let current: Model = () => json({});
+  let earlier = 0;
+  afterAll(async () => (await opened)?.[Symbol.asyncDispose]());
+  return async (behind) => {
+    opened ??= openCodex((request, at) => current(request, at - earlier), ...settings);
+    const gateway = await opened;
+    const begun = gateway.model.requests.length;
+    current = behind;
+    earlier = begun;
+    return {
+      ...gateway,
+      model: {
+        ...gateway.model,
+        get requests() {
+          return gateway.model.requests.slice(begun);
+        },
+      },
+    };
   };
 }
 

@@ -8,7 +8,9 @@ import type { Body } from "../support/fake-upstream.ts";
 import { finalText, question, schemas, toolbox, toolNames, wantedInputs } from "../sdk/gateway.ts";
 import type { Toolbox } from "../sdk/gateway.ts";
 import { threadsOf } from "../sdk/round.ts";
-import { missing, openCodex, pidOf, type CodexGateway } from "./gateway.ts";
+import { missing, openCodex, pidOf, sharedCodex, type CodexGateway } from "./gateway.ts";
+
+const codexWith = sharedCodex();
 
 setTracingDisabled(true);
 
@@ -104,12 +106,14 @@ const ai: Loop = async (kit, stream) => {
   return stream ? streamText(asked).text : (await generateText(asked)).text;
 };
 
+const KILLED = "the process is killed";
+
 /** What happens just before the second request, or to it. */
 type Between = (body: Body, gateway: CodexGateway) => Body;
 
 const betweens: readonly (readonly [string, Between])[] = [
   [
-    "the process is killed",
+    KILLED,
     (body, gateway) => {
       process.kill(pidOf(gateway), "SIGKILL");
       return body;
@@ -152,8 +156,10 @@ describe.skipIf(missing).each([
   ["the ai package", ai],
 ] as const)("a loop of %s at the real codex app-server", (_, loop) => {
   describe.each([false, true])("(stream: %s)", (stream) => {
-    it.each(betweens)("ends well although %s in mid-loop", async (_what, between) => {
-      await using gateway = await openCodex(responsesToolLoop);
+    it.each(betweens)("ends well although %s in mid-loop", async (what, between) => {
+      // A process that dies again and again is given longer rests: each test kills one of its own.
+      await using own = what === KILLED ? await openCodex(responsesToolLoop) : undefined;
+      const gateway = own ?? (await codexWith(responsesToolLoop));
       const box = toolbox();
       const kit = { url: `${gateway.served.url}/v1`, fetch: interrupted(gateway, between), box };
       expect(await loop(kit, stream)).toBe(finalText);

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { frame, sse, type Answer, type Body } from "../support/fake-upstream.ts";
-import { ask, missing, openCodex } from "./gateway.ts";
+import { ask, missing, openCodex, sharedCodex } from "./gateway.ts";
+
+const codexWith = sharedCodex();
 
 const usage = { input_tokens: 3, output_tokens: 2, total_tokens: 5 };
 const say = (...items: Body[]): Answer =>
@@ -70,7 +72,7 @@ describe.skipIf(missing)("reasoning of a model behind the real codex app-server"
 
 describe.skipIf(missing)("a refusal behind the real codex app-server", () => {
   it("is a failure, since Codex keeps it to itself", async () => {
-    await using gateway = await openCodex(() => say(message({ type: "refusal", refusal: "No." })));
+    const gateway = await codexWith(() => say(message({ type: "refusal", refusal: "No." })));
     const { status, body } = await ask(gateway);
     expect([status, body["error"]?.code]).toEqual([502, "upstream.empty"]);
     expect(body["error"]?.message).toContain("refused");

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { answerInResponses, wantedCalls } from "../support/fake-model.ts";
 import type { Body } from "../support/fake-upstream.ts";
-import { missing, openCodex, type CodexGateway } from "./gateway.ts";
+import { missing, type CodexGateway, sharedCodex } from "./gateway.ts";
+
+const codexWith = sharedCodex();
 
 const pixel =
   "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -18,9 +20,7 @@ function heardBy({ model }: CodexGateway, at = 0): Body {
 
 describe.skipIf(missing)("what the model behind the real codex app-server is told", () => {
   it("is the client's conversation and tools, and nothing else", async () => {
-    await using gateway = await openCodex(({ body }) =>
-      answerInResponses(body, { text: "Hello." }),
-    );
+    const gateway = await codexWith(({ body }) => answerInResponses(body, { text: "Hello." }));
     const parameters = {
       type: "object",
       properties: { at: { type: "string" } },
@@ -100,9 +100,7 @@ describe.skipIf(missing)("what the model behind the real codex app-server is tol
   });
 
   it("has the effort of the model's name, the format, and what must be called in words", async () => {
-    await using gateway = await openCodex(({ body }) =>
-      answerInResponses(body, { calls: wantedCalls }),
-    );
+    const gateway = await codexWith(({ body }) => answerInResponses(body, { calls: wantedCalls }));
     const schema = {
       type: "object",
       properties: { a: { type: "string" } },
@@ -134,7 +132,7 @@ describe.skipIf(missing)("what the model behind the real codex app-server is tol
   });
 
   it("is no format that Codex would make stricter than the client wants it", async () => {
-    await using gateway = await openCodex(({ body }) => answerInResponses(body, { text: "{}" }));
+    const gateway = await codexWith(({ body }) => answerInResponses(body, { text: "{}" }));
     const schema = { type: "object", properties: { a: { type: "string" } } };
     const asked = {
       model: "m",
@@ -163,9 +161,7 @@ describe.skipIf(missing)("what the model behind the real codex app-server is tol
   });
 
   it("has half a character replaced and a remote image told in words: Codex takes neither", async () => {
-    await using gateway = await openCodex(({ body }) =>
-      answerInResponses(body, { text: "Hello." }),
-    );
+    const gateway = await codexWith(({ body }) => answerInResponses(body, { text: "Hello." }));
     await gateway.client.responses.create({
       model: "m",
       instructions: "\ud83d first",
@@ -189,9 +185,7 @@ describe.skipIf(missing)("what the model behind the real codex app-server is tol
   });
 
   it("is all of a long conversation, from the beginning to the end", async () => {
-    await using gateway = await openCodex(({ body }) =>
-      answerInResponses(body, { text: "Hello." }),
-    );
+    const gateway = await codexWith(({ body }) => answerInResponses(body, { text: "Hello." }));
     const { completions } = gateway.client.chat;
     const messages = Array.from({ length: 300 }, (_, at) => ({
       role: at % 2 === 0 ? ("user" as const) : ("assistant" as const),
@@ -205,7 +199,7 @@ describe.skipIf(missing)("what the model behind the real codex app-server is tol
   });
 
   it("is told of no tools where the client wants none called", async () => {
-    await using gateway = await openCodex(({ body }) => answerInResponses(body, { text: "No." }));
+    const gateway = await codexWith(({ body }) => answerInResponses(body, { text: "No." }));
     await gateway.client.chat.completions.create({
       model: "m",
       messages: [{ role: "user", content: "Hi" }],

@@ -4,7 +4,9 @@ import type { Decision } from "../../src/turn/decision.ts";
 import { codex } from "../../src/profiles/codex.ts";
 import { answerInResponses } from "../support/fake-model.ts";
 import type { Body } from "../support/fake-upstream.ts";
-import { missing, openCodex } from "./gateway.ts";
+import { missing, sharedCodex } from "./gateway.ts";
+
+const codexWith = sharedCodex();
 
 /** One of everything that Codex drops, bends or keeps in a schema. */
 const parameters = {
@@ -43,9 +45,7 @@ const bare = (schema: unknown): unknown =>
 
 describe.skipIf(missing)("a schema that the real codex app-server cannot be given as it is", () => {
   it("is rewritten by us alone, so that nothing of it is lost unseen", async () => {
-    await using gateway = await openCodex(({ body }) =>
-      answerInResponses(body, { text: "Hello." }),
-    );
+    const gateway = await codexWith(({ body }) => answerInResponses(body, { text: "Hello." }));
     const { schema, describedOnly } = compileSchema(parameters, codex.tools.schema ?? {});
     await gateway.client.responses.create({ model: "m", input: "Look.", tools: [look] });
     const [tool] = (gateway.model.requests[0]?.body["tools"] ?? []) as Body[];
@@ -57,9 +57,7 @@ describe.skipIf(missing)("a schema that the real codex app-server cannot be give
   });
 
   it("is left open, and that told, where it is nested deeper than Codex reads", async () => {
-    await using gateway = await openCodex(({ body }) =>
-      answerInResponses(body, { text: "Hello." }),
-    );
+    const gateway = await codexWith(({ body }) => answerInResponses(body, { text: "Hello." }));
     const nested = (depth: number): object => {
       let schema: object = { type: "string" };
       for (let at = 0; at < depth; at++) schema = { type: "object", properties: { in: schema } };
@@ -86,7 +84,7 @@ describe.skipIf(missing)("a schema that the real codex app-server cannot be give
   it.each([false, true])(
     "still says what arguments must be: they come as they are, and the plan tells of it (stream: %s)",
     async (stream) => {
-      await using gateway = await openCodex(({ body }) =>
+      const gateway = await codexWith(({ body }) =>
         answerInResponses(body, { calls: [{ id: "call_1", name: "look", arguments: wrong }] }),
       );
       const asked = { model: "m", input: "Look.", tools: [look] };

@@ -5,7 +5,8 @@ import { createInterface } from "node:readline";
 /**
  * Plays an app-server for what the real one does too rarely to be tested: the
  * name of the model says how it misbehaves. A model `reads-KEY` reads the
- * section KEY, calls `search`, and then says which tools each thread had.
+ * section KEY, calls `search`, and then says which tools each thread had. A model `echo` repeats
+ * what it was told last.
  */
 type Message = {
   readonly id?: number | string;
@@ -14,7 +15,10 @@ type Message = {
     readonly model?: string;
     readonly threadId?: string;
     readonly dynamicTools?: readonly { readonly name: string }[];
-    readonly items?: readonly { readonly type: string }[];
+    readonly items?: readonly {
+      readonly type: string;
+      readonly content?: readonly { readonly text?: string }[];
+    }[];
   };
 };
 
@@ -25,6 +29,8 @@ const [, , version] = process.argv;
 
 /** The names of the tools that each thread was started with. */
 const declared = new Map<string, readonly string[]>();
+/** The text that each thread received last. */
+const told = new Map<string, string>();
 /** The number of call results that each thread received. */
 const results = new Map<string, number>();
 const turnId = "turn_1";
@@ -97,6 +103,10 @@ const hear: Record<string, (message: Message) => void> = {
   },
   "thread/inject_items": (message) => {
     results.set(message.params?.threadId ?? "", resultsIn(message));
+    told.set(
+      message.params?.threadId ?? "",
+      message.params?.items?.at(-1)?.content?.[0]?.text ?? "",
+    );
     say({ id: message.id, result: {} });
   },
   "turn/start": ({ id, params }) => {
@@ -112,6 +122,7 @@ const hear: Record<string, (message: Message) => void> = {
     if (model === "held") return answerLater(threadId);
     say({ method: "turn/started", params: { threadId, turn: { id: turnId } } });
     if (model.startsWith("reads-")) read(model.slice(6), threadId);
+    else if (model === "echo") answer(threadId, `${told.get(threadId)} ${process.pid} ${threadId}`);
     else answer(threadId);
   },
 };
