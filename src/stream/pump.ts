@@ -22,7 +22,7 @@ export function pump<In, Out>(
   };
   const drain = (): void => {
     drained = true;
-    wakeAt(undefined);
+    time.wakeAt(undefined);
   };
   const finish = (): void => {
     if (drained) return;
@@ -41,9 +41,9 @@ export function pump<In, Out>(
       flow.stop();
       return finish();
     }
-    wakeAt(stage.due?.());
+    time.wakeAt(stage.due?.());
   };
-  const wakeAt = alarm(clock, (moment) => {
+  const time = new StreamClock(clock, (moment) => {
     stage.lapse?.(moment, emit);
     if (!drained) settle();
   });
@@ -68,18 +68,58 @@ export function pump<In, Out>(
   };
 }
 
-/** Rings at the moment it was set to last, if it was set to any. */
-function alarm(clock: Clock, ring: (moment: number) => void): (moment?: number) => void {
-  let set: { readonly moment: number; readonly callOff: () => void } | undefined;
-  return (moment) => {
-    if (moment === set?.moment) return;
-    set?.callOff();
-    set = undefined;
-    if (moment === undefined) return;
-    const callOff = clock.at(moment, () => {
-      set = undefined;
-      ring(moment);
+/**
+ * The clock of one stream, with one alarm. It stands still while the stream is
+ * paused: silence that a slow reader causes must not look like silence of the source.
+ */
+export class StreamClock {
+  readonly #clock: Clock;
+  readonly #ring: (moment: number) => void;
+  /** Milliseconds of all pauses that have ended. */
+  #pausedMs = 0;
+  #pausedSince: number | undefined;
+  /** The moment of the alarm. */
+  #moment: number | undefined;
+  #cancel: (() => void) | undefined;
+
+  constructor(clock: Clock, ring: (moment: number) => void) {
+    this.#clock = clock;
+    this.#ring = ring;
+  }
+
+  now(): number {
+    return (this.#pausedSince ?? this.#clock.now()) - this.#pausedMs;
+  }
+
+  /** Sets the alarm, or turns it off; an earlier setting no longer counts. */
+  wakeAt(moment: number | undefined): void {
+    if (moment === this.#moment) return;
+    this.#moment = moment;
+    this.#start();
+  }
+
+  pause(): void {
+    if (this.#pausedSince !== undefined) return;
+    this.#pausedSince = this.#clock.now();
+    this.#start();
+  }
+
+  resume(): void {
+    if (this.#pausedSince === undefined) return;
+    this.#pausedMs += this.#clock.now() - this.#pausedSince;
+    this.#pausedSince = undefined;
+    this.#start();
+  }
+
+  #start(): void {
+    this.#cancel?.();
+    this.#cancel = undefined;
+    const moment = this.#moment;
+    if (moment === undefined || this.#pausedSince !== undefined) return;
+    this.#cancel = this.#clock.at(moment + this.#pausedMs, () => {
+      this.#cancel = undefined;
+      this.#moment = undefined;
+      this.#ring(moment);
     });
-    set = { moment, callOff };
-  };
+  }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { chain, earliest, runStage, type Stage } from "./stage.ts";
+import { chain, earliest, runStage, StageLine, type Stage } from "./stage.ts";
 
 const double: Stage<number, number> = {
   each(event, emit) {
@@ -64,6 +64,44 @@ describe("chain", () => {
     expect(chain(done, shout).done?.()).toBe(true);
     expect(chain(double, done).done?.()).toBe(true);
     expect(chain(double, shout).done?.()).toBe(false);
+  });
+});
+
+describe("a line of stages", () => {
+  const line = (...stages: readonly Stage<string, string>[]): [StageLine<string>, string[]] => {
+    const out: string[] = [];
+    return [new StageLine(stages, (event) => void out.push(event)), out];
+  };
+  const twice: Stage<string, string> = {
+    each(event, emit) {
+      emit(event);
+      emit(event);
+    },
+    end: (emit) => emit("over"),
+  };
+  const loud: Stage<string, string> = { each: (event, emit) => emit(`${event}!`) };
+
+  it("hands what one stage says to the next, to the last word", () => {
+    const [stages, out] = line(twice, loud);
+    stages.each("a");
+    stages.end();
+    expect(out).toEqual(["a!", "a!", "over!"]);
+    const [none, same] = line();
+    none.each("a");
+    none.end();
+    expect(same).toEqual(["a"]);
+  });
+
+  it("wakes only the stage whose moment has come", () => {
+    const [stages, out] = line(waiting(300), waiting(100), loud);
+    expect(stages.due()).toBe(100);
+    stages.lapse(100);
+    expect([stages.due(), out]).toEqual([300, ["100 woken at 100!"]]);
+  });
+
+  it("is done as soon as one of its stages is", () => {
+    expect(line(twice, loud)[0].done()).toBe(false);
+    expect(line(twice, { ...loud, done: () => true })[0].done()).toBe(true);
   });
 });
 

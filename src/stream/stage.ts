@@ -44,6 +44,56 @@ export function chain<A, B, C>(first: Stage<A, B>, second: Stage<B, C>): Stage<A
   };
 }
 
+/**
+ * Stages that an event passes one after the other. Each stage has its own emitter, made once,
+ * so that an event costs two calls for each stage.
+ */
+export class StageLine<Event> {
+  readonly #stages: readonly Stage<Event, Event>[];
+  /** `#emits[at]` hands an event of the stage `at` to the next one. */
+  readonly #emits: readonly Emit<Event>[];
+  readonly #out: Emit<Event>;
+
+  constructor(stages: readonly Stage<Event, Event>[], out: Emit<Event>) {
+    this.#stages = stages;
+    this.#out = out;
+    const emits: Emit<Event>[] = [];
+    for (let at = stages.length - 1; at >= 0; at--) {
+      const [next, emit] = [stages[at + 1], emits[at + 1]];
+      emits[at] =
+        next === undefined || emit === undefined ? out : (event) => next.each(event, emit);
+    }
+    this.#emits = emits;
+  }
+
+  each(event: Event): void {
+    const first = this.#stages[0];
+    if (first === undefined) this.#out(event);
+    else first.each(event, this.#emits[0] ?? this.#out);
+  }
+
+  end(): void {
+    for (let at = 0; at < this.#stages.length; at++)
+      this.#stages[at]?.end?.(this.#emits[at] ?? this.#out);
+  }
+
+  due(): number | undefined {
+    let due: number | undefined;
+    for (const stage of this.#stages) if (stage.due !== undefined) due = earliest(due, stage.due());
+    return due;
+  }
+
+  lapse(moment: number): void {
+    for (const [at, stage] of this.#stages.entries())
+      if (stage.due !== undefined) wake(stage, moment, this.#emits[at] ?? this.#out);
+  }
+
+  done(): boolean {
+    for (const stage of this.#stages) if (stage.done?.() === true) return true;
+    return false;
+  }
+}
+
 export const earliest = (a: number | undefined, b: number | undefined): number | undefined =>
   a === undefined ? b : b === undefined ? a : Math.min(a, b);
 

@@ -11,7 +11,7 @@ import { recallRequest } from "./recall-request.ts";
 import type { RequestContext } from "../http/routes.ts";
 import { sendPieces } from "../http/send-json.ts";
 import { toFault } from "../http/to-fault.ts";
-import type { Job } from "../run/turn-run.ts";
+import type { Run } from "../run/run.ts";
 
 /** What every route that runs a turn does. */
 export type TurnSteps = {
@@ -22,7 +22,7 @@ export type TurnSteps = {
   ) => void | Promise<void>;
 };
 
-export type TurnOverrides = Pick<Job, "dialect" | "reply" | "stage">;
+export type TurnOverrides = Pick<Run, "dialect" | "reply" | "stage">;
 
 type Summary = Answer<ClientName>;
 
@@ -53,7 +53,7 @@ export function serveCompaction(
       if (summary === undefined) throw new Error("an answer is written before it is sent");
       void answerSealed(context, { turn, form, summary }, headers);
     });
-    const stage: Job["stage"] = {
+    const stage: Run["stage"] = {
       each: (event, emit) => emit(event),
       ask: (_, own) => form.ask(own),
     };

@@ -8,7 +8,7 @@ import { behindHistory, withReasoning, type ReadBody, type Recalled } from "./re
 import type { AnswerLeft } from "../run/save-turn.ts";
 import { shownId } from "../run/shown-id.ts";
 import type { GatewayState } from "../state.ts";
-import type { Job } from "../run/turn-run.ts";
+import type { Run } from "../run/run.ts";
 import { utf8Length } from "../../turn/utf8-length.ts";
 
 /** A conversation that a turn has to itself. */
@@ -112,7 +112,7 @@ async function hold(
 
 /** What is stored of a turn by itself: its conversation takes it in also where its client wants nothing stored. */
 export const storedPart = (
-  { dialect, turn, isPrivate }: Pick<Job, "dialect" | "turn" | "isPrivate">,
+  { dialect, turn, isPrivate }: Pick<Run, "dialect" | "turn" | "isPrivate">,
   left: AnswerLeft | undefined,
 ): AnswerLeft | undefined =>
   left === undefined || isPrivate || dialect.storage?.isWanted(turn) === true

@@ -26,11 +26,11 @@ import { startInBackground } from "../history/background/start.ts";
 import { isInBackground, type Recalled } from "../history/recall.ts";
 import { withBody } from "./read-body.ts";
 import { recallRequest } from "../history/recall-request.ts";
-import { selectChain, type Link } from "../run/select.ts";
+import { providerOf, selectChain, type Link } from "../run/select.ts";
 import { readUsageQuery, usageBody } from "./usage-report.ts";
 import { serveOneTurn, serveTurns } from "./turn-routes.ts";
-import { turnAhead } from "../run/turn-account.ts";
-import { runTurn, type Job } from "../run/turn-run.ts";
+import { Run } from "../run/run.ts";
+import { Rounds } from "../run/rounds.ts";
 import {
   cancelResponse,
   deleteResponse,
@@ -42,10 +42,9 @@ import { serveStartPage } from "./start-page.ts";
 import { serveMetrics, serveReadiness } from "./status-routes.ts";
 import { serveTokenCount } from "./token-count.ts";
 import { withOwnId } from "../history/thread.ts";
-import { disclosureSettings, isStrict, rulesFor, turnHeaders } from "./turn-headers.ts";
+import { disclosureSettings, isStrict, rulesFor } from "./turn-headers.ts";
 import { turnSource } from "../run/turn-source.ts";
 import type { HeldMemory } from "./turn-memory.ts";
-import type { TurnPermit } from "./limits/tenant-limits.ts";
 import { stageOf } from "../run/turn-stage.ts";
 import { startSpan } from "../../observe/spans.ts";
 import { inputTokens } from "../../upstreams/tokens.ts";
@@ -272,8 +271,8 @@ function startTurn(
   request: Recalled & Partial<Pick<SocketRequest, "generates">>,
   over?: TurnOverrides,
 ): void | Promise<void> {
-  const { state, exchange, requestId, tenant } = context;
-  const { turn, referring, added, sealOwner, generates = true, thread } = request;
+  const { state, exchange, tenant, memory } = context;
+  const { turn, generates = true, thread } = request;
   const completion = completionFor(state, { dialect, turn });
   const rules = rulesFor(context);
   const chain = selectChain(turn.model, state.config, state.upstreams);
@@ -288,62 +287,29 @@ function startTurn(
     ...(state.stages ?? []),
   ]);
   // Last, since nothing that throws behind it would let it go: stages are also others' code.
-  const { limits, permit } = enter(context, request, chain);
-  const job: Job = {
-    requestId,
-    tenant,
-    source,
-    dialect,
-    route: context.route.path,
-    turn,
-    generates,
-    isPrivate: exchange.session !== undefined && dialect.storage?.isWanted(turn) !== true,
-    referring,
-    added,
-    chain,
-    strict,
-    rules,
-    sealOwner,
-    reply: exchange.reply,
-    recording: exchange.recording,
-    span: startSpan(turnAhead(chain[0], turn.stream), exchange.headers),
-    stage,
-    thread,
-    conversation: request.conversation,
-    completion,
-    disclosure: disclosure?.figures,
-    headers: (round) =>
-      Object.assign(
-        turnHeaders({ requestId, door: dialect, rules }, round),
-        limits && dialect.rateLimitHeaders?.(limits.view(), state.clock.date()),
-      ),
-    permit,
-    refuse: context.refuse,
-    ...over,
-  };
-  const form = isInBackground(turn) ? dialect.background : undefined;
-  if (form !== undefined) return startInBackground(context, job, form);
-  runTurn(state, job);
-}
-
-type Entered = { readonly limits: TurnPermit | undefined; readonly permit: Job["permit"] };
-
-/** Lets a turn in, by the limits of its tenant. It holds the memory of its request until it is over. */
-function enter(
-  { state, exchange, tenant, memory: ofRequest }: RequestContext,
-  { turn, bytes = 0 }: Recalled,
-  chain: readonly Link[],
-): Entered {
-  const size = exchange.body.length + bytes;
+  const size = exchange.body.length + (request.bytes ?? 0);
   const limits = state.limits.enter(tenant, size, () => inputTokens(turn));
-  const memory = ofRequest.handOver();
   for (const { users } of chain) users.count++;
-  const leave = (tokens: number): void => {
-    for (const { users } of chain) if (--users.count === 0) users.left();
-    memory.release();
-    limits?.leave(tokens);
-  };
-  return { limits, permit: { follow: (used) => limits?.follow(used), leave } };
+  const run = new Run({ ...context, memory: memory.handOver() }, request, {
+    dialect,
+    source,
+    chain,
+    rules,
+    strict,
+    generates,
+  });
+  run.limits = limits;
+  run.span = startSpan(
+    { upstream: chain[0].name, provider: providerOf(chain[0]), stream: turn.stream },
+    exchange.headers,
+  );
+  run.completion = completion;
+  run.disclosure = disclosure?.figures;
+  run.stage = stage;
+  if (over !== undefined) Object.assign(run, over);
+  const form = isInBackground(turn) ? dialect.background : undefined;
+  if (form !== undefined) return startInBackground(context, run, form);
+  new Rounds(run).begin();
 }
 
 /** What folds the tools of a turn, where an upstream of its chain may need it. */

@@ -46,12 +46,12 @@ export function rulesFor({ state, exchange }: RequestContext): CallRules {
 
 type TurnHead = {
   readonly requestId: string;
-  readonly door: DoorDialect;
+  readonly dialect: DoorDialect;
   readonly rules: CallRules;
 };
 
 export function turnHeaders(
-  { requestId, door: { requestIdHeader = "x-request-id" }, rules }: TurnHead,
+  { requestId, dialect: { requestIdHeader = "x-request-id" }, rules }: TurnHead,
   round: Round | undefined,
 ): Record<string, string> {
   const { stopMode, output } = rules;

@@ -1,5 +1,5 @@
-import type { DoorDialect, WriteContext } from "../../dialects/dialect.ts";
 import type { Sink } from "../../stream/flow.ts";
+import { callHeaders } from "../../observe/figures.ts";
 import { folding } from "../../stream/fold.ts";
 import { sseComment } from "../../stream/sse.ts";
 import type { Stage } from "../../stream/stage.ts";
@@ -7,32 +7,16 @@ import { straight as straightLane } from "../../stream/straight.ts";
 import type { Frame, TurnEvent } from "../../turn/event.ts";
 import type { Fault } from "../../turn/fault.ts";
 import type { ClientName } from "../../turn/names.ts";
-import type { Turn } from "../../turn/turn.ts";
-import type { Reply } from "../http/exchange.ts";
+import type { Run } from "./run.ts";
 
-/** The client's end of a turn. */
-export type DoorOptions = {
-  readonly dialect: DoorDialect;
-  readonly turn: Turn;
-  readonly context: WriteContext;
-  readonly reply: Reply;
-  /**
-   * Asked when the answer begins: which upstream gives it is known only then. A
-   * new object each time, which is added to.
-   */
-  readonly headers: () => Record<string, string>;
-  /** What the head of a whole answer says of its calls. */
-  figures(): Readonly<Record<string, string>>;
-  /** Whether the upstream's own frames go through untouched; asked when the answer begins. */
-  readonly straight: () => boolean;
-  /** The reply is full: hold the upstream. */
-  full(): void;
+/** What the door asks of the turn. */
+export type DoorOwner = {
+  /** The reply is full: the upstream is to wait. */
+  pause(): void;
   /** The turn failed before the client was sent anything. */
   refused(fault: Fault): void;
-  /** The client is sent the upstream's own last frame, or its whole body. */
-  readonly forwarded?: ((frame: Pick<Frame, "data">) => void) | undefined;
-  /** Asked when all of the answer is written and its end is still to be sent: what that waits for, and whether the answer is stored then. */
-  ending?(): Promise<boolean> | undefined;
+  /** Asked when all of the answer is written: what its end waits for, and whether the answer is stored then. */
+  stored(): Promise<boolean> | undefined;
   /** The client has been sent the whole answer. */
   completed(status: number): void;
 };
@@ -48,8 +32,9 @@ export type Door = Sink<TurnEvent<ClientName>> & {
   abandon(): void;
 };
 
-export const openDoor = (options: DoorOptions): Door =>
-  options.turn.stream ? new StreamDoor(options) : wholeDoor(options);
+/** The client's end of a turn. */
+export const openDoor = (run: Run, owner: DoorOwner): Door =>
+  run.turn.stream ? new StreamDoor(run, owner) : new WholeDoor(run, owner);
 
 export const STREAM_HEADERS = {
   "content-type": "text/event-stream; charset=utf-8",
@@ -65,9 +50,8 @@ export const KEEP_ALIVE = sseComment("keep-alive");
 
 /** Writes events as they come, once per flush. */
 class StreamDoor implements Door {
-  readonly #options: DoorOptions;
-  /** Whether the answer is to be found again: its end then waits until it is stored. */
-  readonly #isKept: boolean;
+  readonly #run: Run;
+  readonly #owner: DoorOwner;
   #writer: Stage<TurnEvent<ClientName>, string> | undefined;
   #refused: Fault | undefined;
   #shown = false;
@@ -81,9 +65,9 @@ class StreamDoor implements Door {
   /** What is written from where a kept answer is over. */
   #last: string | undefined;
 
-  constructor(options: DoorOptions) {
-    this.#options = options;
-    this.#isKept = options.forwarded !== undefined;
+  constructor(run: Run, owner: DoorOwner) {
+    this.#run = run;
+    this.#owner = owner;
   }
 
   each(event: TurnEvent<ClientName>): void {
@@ -102,12 +86,12 @@ class StreamDoor implements Door {
 
   #send(text: string): void {
     this.#quietTicks = 0;
-    this.#isFull = !this.#options.reply.write(text);
-    if (this.#isFull) this.#options.full();
+    this.#isFull = !this.#run.reply.write(text);
+    if (this.#isFull) this.#owner.pause();
   }
 
   tick(): void {
-    const { dialect, reply } = this.#options;
+    const { dialect, reply } = this.#run;
     // A reply with a form of its own for refusals is a WebSocket, which has pings of its own.
     if (this.#isOver || this.#isFull || this.#refused !== undefined || reply.refuse) return;
     if (++this.#quietTicks < QUIET_TICKS) return;
@@ -121,12 +105,12 @@ class StreamDoor implements Door {
   }
 
   end(): void {
-    if (this.#refused !== undefined) return this.#options.refused(this.#refused);
+    if (this.#refused !== undefined) return this.#owner.refused(this.#refused);
     if (this.#isOver) return;
     this.#writer?.end?.(this.#gather);
     this.#isOver = true;
     const rest = this.#last ?? "";
-    const ending = this.#options.ending?.();
+    const ending = this.#owner.stored();
     if (ending === undefined) return this.#finish(this.#text + rest);
     if (this.#text !== "") this.flush();
     void ending.then((stored) => this.#finish(stored ? rest : sseComment(NOT_STORED) + rest));
@@ -146,7 +130,7 @@ class StreamDoor implements Door {
       this.#refused = event.fault;
       return;
     }
-    this.#writer = streamWriter(this.#options);
+    this.#writer = streamWriter(this.#run);
     this.#sendHead();
     this.#write(event);
   }
@@ -154,14 +138,16 @@ class StreamDoor implements Door {
   #sendHead(): void {
     if (this.#isHeadSent) return;
     this.#isHeadSent = true;
-    const { reply, headers } = this.#options;
-    reply.head(200, Object.assign(headers(), STREAM_HEADERS));
+    this.#run.reply.head(200, Object.assign(this.#run.headers(), STREAM_HEADERS));
   }
 
   #write(event: TurnEvent<ClientName>): void {
-    if (this.#isKept && isEnd(event)) this.#last ??= "";
-    const { forwarded, straight } = this.#options;
-    if (event.type === "frame" && event.ends === "terminal" && straight()) forwarded?.(event);
+    const { record, round } = this.#run;
+    if (record !== undefined) {
+      if (isEnd(event)) this.#last ??= "";
+      if (event.type === "frame" && event.ends === "terminal" && round?.straight === true)
+        record.forwarded(event);
+    }
     this.#writer?.each(event, this.#gather);
   }
 
@@ -172,8 +158,8 @@ class StreamDoor implements Door {
 
   #finish(end: string): void {
     this.#shown = true;
-    this.#options.reply.end(end);
-    this.#options.completed(200);
+    this.#run.reply.end(end);
+    this.#owner.completed(200);
   }
 }
 
@@ -186,64 +172,77 @@ const isEnd = (event: TurnEvent<ClientName>): boolean =>
 const NOT_STORED = "patchbay-store: unconfirmed";
 const NOT_STORED_HEADERS = { "x-patchbay-store": "unconfirmed" };
 
-function streamWriter(options: DoorOptions): Stage<TurnEvent<ClientName>, string> {
-  const { dialect, turn, context } = options;
+function streamWriter(run: Run): Stage<TurnEvent<ClientName>, string> {
+  const { dialect, turn, context } = run;
   const writer = dialect.writeEvents(turn, context);
-  if (!options.straight()) return writer;
-  const { closingComment } = context;
-  return straightLane(writer, {
-    usageWanted: turn.usageWanted,
-    closingComment,
-    endMarker: dialect.endMarker,
-  });
+  if (run.round?.straight !== true) return writer;
+  const { usageWanted } = turn;
+  const { endMarker } = dialect;
+  return straightLane(writer, { usageWanted, closingComment: context.closingComment, endMarker });
 }
 
 /** Folds the events and answers once. */
-function wholeDoor(options: DoorOptions): Door {
-  const { dialect, turn, context, reply } = options;
-  const folded = folding<ClientName>();
-  let shown = false;
-  let isOver = false;
-  let whole: Frame | undefined;
-  const finish = (body: string, stored: boolean): void => {
-    const headers = Object.assign(options.headers(), options.figures());
+class WholeDoor implements Door {
+  readonly #run: Run;
+  readonly #owner: DoorOwner;
+  readonly #folded = folding<ClientName>();
+  #isShown = false;
+  #isOver = false;
+  /** The upstream's own body. */
+  #whole: Frame | undefined;
+
+  constructor(run: Run, owner: DoorOwner) {
+    this.#run = run;
+    this.#owner = owner;
+  }
+
+  each(event: TurnEvent<ClientName>): void {
+    if (this.#isOver) return;
+    if (event.type !== "frame") this.#folded.each(event);
+    else if (event.whole === true && this.#run.round?.straight === true) this.#whole = event;
+  }
+
+  flush(): void {}
+  tick(): void {}
+  drained(): void {}
+
+  end(): void {
+    if (this.#isOver) return;
+    const { dialect, turn, context, record } = this.#run;
+    const answer = this.#folded.answer();
+    if (answer.fault !== undefined) {
+      // What was complete is kept; the client is told of the failure alone.
+      if (record !== undefined) dialect.writeAnswer(answer, turn, context);
+      return this.#owner.refused(answer.fault);
+    }
+    // An upstream that streamed anyway sent no body to forward: then the fold is the only one.
+    const whole = this.#whole?.forwardable === true ? this.#whole : undefined;
+    const body = whole === undefined ? dialect.writeAnswer(answer, turn, context) : whole.data;
+    // Writing may have thrown, and then the answer is still to be ended.
+    this.#isOver = true;
+    if (whole !== undefined) record?.forwarded(whole);
+    const ending = this.#owner.stored();
+    if (ending === undefined) this.#finish(body, true);
+    else void ending.then((stored) => this.#finish(body, stored));
+  }
+
+  shown(): boolean {
+    return this.#isShown;
+  }
+
+  abandon(): void {
+    const { dialect, turn, context } = this.#run;
+    if (!this.#isOver) dialect.writeAnswer(this.#folded.answer(), turn, context);
+    this.#isOver = true;
+  }
+
+  #finish(body: string, stored: boolean): void {
+    const { reply, figures, rules } = this.#run;
+    const headers = Object.assign(this.#run.headers(), callHeaders(figures, rules));
     headers["content-type"] = "application/json; charset=utf-8";
     reply.head(200, stored ? headers : { ...headers, ...NOT_STORED_HEADERS });
-    shown = true;
+    this.#isShown = true;
     reply.end(body);
-    options.completed(200);
-  };
-  return {
-    each(event) {
-      if (isOver) return;
-      if (event.type !== "frame") folded.each(event);
-      else if (event.whole === true && options.straight()) whole = event;
-    },
-    flush() {},
-    tick() {},
-    drained() {},
-    end() {
-      if (isOver) return;
-      const answer = folded.answer();
-      if (answer.fault !== undefined) {
-        // What was complete is kept; the client is told of the failure alone.
-        if (context.record !== undefined) dialect.writeAnswer(answer, turn, context);
-        return options.refused(answer.fault);
-      }
-      // An upstream that streamed anyway sent no body to forward: then the fold is the only one.
-      const body =
-        whole?.forwardable === true ? whole.data : dialect.writeAnswer(answer, turn, context);
-      // Writing may have thrown, and then the answer is still to be ended.
-      isOver = true;
-      if (whole?.forwardable === true) options.forwarded?.(whole);
-      const ending = options.ending?.();
-      if (ending === undefined) finish(body, true);
-      else void ending.then((stored) => finish(body, stored));
-    },
-    shown: () => shown,
-    abandon() {
-      if (!isOver) dialect.writeAnswer(folded.answer(), turn, context);
-      isOver = true;
-    },
-  };
+    this.#owner.completed(200);
+  }
 }

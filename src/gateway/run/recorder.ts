@@ -7,12 +7,11 @@ import type { UpstreamName } from "../../turn/names.ts";
 import type { Tenant } from "../../turn/tenant.ts";
 import { tappedSource, type WireTap } from "../../upstreams/tap.ts";
 import type { OpenOptions } from "../../upstreams/upstream.ts";
-import type { Answer } from "./running-answer.ts";
 import type { Config } from "../config.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { planRecord, reportPlan, type PlanReport } from "../http/plan-report.ts";
 import type { Round } from "./round.ts";
-import type { Job } from "./turn-run.ts";
+import type { Run } from "./run.ts";
 
 /** Records turns, or does not. Given by the host: what it keeps is kept in files. */
 export type Recorder = {
@@ -62,12 +61,7 @@ export function openTapped(
 }
 
 /** Hands over the account of a turn and its plan, where it is recorded. */
-export function endRecording(
-  { recording, rules }: Pick<Job, "recording" | "rules">,
-  done: TurnDone,
-  { round, answer }: { readonly round: Round | undefined; readonly answer: Answer | undefined },
-): void {
-  if (recording === undefined) return;
-  const repairs = answer?.repairs() ?? [];
-  recording.ended(done, round && reportPlan(planRecord(round, { rules, repairs })));
+export function endRecording(run: Run, done: TurnDone): void {
+  const { recording, round } = run;
+  recording?.ended(done, round && reportPlan(planRecord(round, run)));
 }

@@ -1,346 +1,494 @@
-import type { Flow, Sink, Source } from "../../stream/flow.ts";
-import { answerTooLong, lengthOf } from "../../stream/length-limit.ts";
+import { dropSource } from "../../dialects/shared/source-text.ts";
+import type { Outcome, RoundDone } from "../../observe/happening.ts";
+import type { RoundSpan } from "../../observe/spans.ts";
+import type { Flow, Sink } from "../../stream/flow.ts";
 import { joinRounds } from "../../stream/join-rounds.ts";
-import type { PausableClock } from "../../stream/pausable-clock.ts";
-import type { Emit, Stage } from "../../stream/stage.ts";
+import { answerTooLong, lengthOf } from "../../stream/length-limit.ts";
+import type { PerChoice } from "../../stream/per-choice.ts";
+import { StreamClock } from "../../stream/pump.ts";
+import { StageLine } from "../../stream/stage.ts";
 import { addUsage, type Frame, type TurnEvent } from "../../turn/event.ts";
-import type { Fault } from "../../turn/fault.ts";
-import type { ClientName, UpstreamName } from "../../turn/names.ts";
-import type { Round } from "./round.ts";
-import { UsageMeter } from "./usage-meter.ts";
+import { Fault } from "../../turn/fault.ts";
+import type { AnyName, ClientName, UpstreamName } from "../../turn/names.ts";
+import type { OpenOptions } from "../../upstreams/upstream.ts";
+import { faultForClient, notRead } from "../http/client-fault.ts";
+import { openDoor, type Door, type DoorOwner } from "./door.ts";
+import { Continuation } from "./continuation.ts";
+import { finishRun, keepAnswer, saveBeforeEnd } from "./record.ts";
+import { openTapped } from "./recorder.ts";
+import { RoundPlanner, type Round } from "./round.ts";
+import type { Run } from "./run.ts";
+import type { RunningTurn, RunningTurnView } from "./running-turns.ts";
+import { providerOf } from "./select.ts";
+import { roundStages, ruleStages } from "./stages.ts";
 
 type UpstreamEvent = TurnEvent<UpstreamName>;
 type ClientEvent = TurnEvent<ClientName>;
-
-/** Everything that a round has said is out; its stages may end. */
-type RoundOver = { readonly type: "round-over" };
-const roundOver: RoundOver = { type: "round-over" };
-export type RoundEvent = UpstreamEvent | RoundOver;
-
-/** A round that has been opened: what its upstream says, and the stages that only this round has. */
-export type OpenRound = {
-  readonly source: Source<UpstreamEvent>;
-  readonly stages: Stage<UpstreamEvent, ClientEvent>;
-};
-
-/** What the turn says of its rounds, and hears of them. */
-export type RoundsOwner = {
-  /** A failure in the words of the client. */
-  readonly faultForClient: (fault: Fault, round: Round) => Fault;
-  /** It failed before its first event: a round that takes its place, or none. */
-  readonly instead: (fault: Fault, round: Round) => Round | undefined;
-  /**
-   * It failed in mid-answer, and no call was shown: the round that goes on from
-   * the text so far, or none. Not given: no other upstream could.
-   */
-  readonly goOn?: ((fault: Fault, said: string) => Round | undefined) | undefined;
-  /** Whether the client is sent nothing before the answer is whole. */
-  readonly isWhole?: boolean | undefined;
-  /** It ended without failure: the round that follows, or none. Not given: no turn of this kind has several. */
-  next?: (() => Round | undefined) | undefined;
-  /** A round has its first event: no other takes its place. */
-  begun?: (() => void) | undefined;
-  /** Anything thrown while a round is made ready. */
-  readonly toFault: (error: unknown) => Fault;
-  /** Something of ours threw. */
-  readonly crashed: (error: unknown) => void;
-};
-
-export type RoundsOptions = {
-  readonly turn: RoundsOwner;
-  readonly open: (round: Round) => OpenRound;
-  /** A round is over, for whatever reason but that nobody waits for it. */
-  readonly ended: (round: Round, fault: Fault | undefined) => void;
-  /** Stands still while a full reply holds the upstream up. */
-  readonly time: Pick<PausableClock, "pause" | "resume">;
-  /**
-   * Replaces the upstream's answer id in a frame by the id under which the answer
-   * is stored: upstreams may repeat theirs. Not given: the answer is not stored.
-   */
-  readonly relabel?: ((frame: Frame, round: Round) => Frame) | undefined;
-  /** An estimate for what a round sends. */
-  readonly inputTokens: (round: Round) => number;
-  /** Characters that the answer of a round may have. */
-  readonly maxLength: number;
-};
+type Event = TurnEvent<AnyName>;
 
 /**
- * The upstream calls of one turn, one after another: another upstream in place
- * of one that failed before its first event, and the rounds that a stage of the
- * turn asks for. To the pump they are one source (`source`) and one stage (the
- * object itself), which hands each event to the stages of the current round.
+ * Runs a turn: its rounds one after the other, the events of each on their way to the client,
+ * and its end. Another upstream in place of one that failed, folded tools, a provider's pause
+ * and an answer that another upstream continues are all another round (`#nextRound`).
+ *
+ * An event passes the stages of its round (`#roundLine`), then, if there are any, those of the
+ * turn (`#turnLine`), and then it is counted and written (`#deliver`).
  */
-export class Rounds implements Stage<RoundEvent, ClientEvent> {
-  readonly usage: UsageMeter;
-  readonly #options: RoundsOptions;
-  readonly #turn: RoundsOwner;
-  readonly #joined: ReturnType<typeof joinRounds<ClientName>> | undefined;
-  #round: Round;
-  #stages: OpenRound["stages"];
-  #opened: OpenRound;
-  #count = 1;
-  #answerId: string | undefined;
-  /** Whether the current round has emitted anything, and whether its stages have ended. */
-  #begun = false;
-  #over = false;
-  /** How many characters the current round has said. */
+export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
+  place = -1;
+  readonly #run: Run;
+  readonly #planner: RoundPlanner;
+  readonly #time: StreamClock;
+  #door: Door | undefined;
+  #flow: Flow | undefined;
+  #roundLine: StageLine<Event> | undefined;
+  #turnLine: StageLine<Event> | undefined;
+  #limits: PerChoice<ClientName> | undefined;
+  #joined: ReturnType<typeof joinRounds<ClientName>> | undefined;
+  #span: RoundSpan | undefined;
+
+  /** Something here threw; what the source still says is ignored. */
+  #hasCrashed = false;
+  /** The source has ended or was stopped. */
+  #isDrained = false;
+  /** The door was told the end, or hears no more. */
+  #isSilent = false;
+  #isPaused = false;
+
+  /** Whether the current round has said anything, and whether its stages have ended. */
+  #hasBegun = false;
+  #isRoundOver = false;
+  /** Characters that the current round has said. */
   #length = 0;
-  /** Why the current round failed. */
   #fault: Fault | undefined;
-  /** A failure before the first event: held until it is clear that no other round takes its place. */
-  #held: Fault | undefined;
-  #emit: Emit<ClientEvent> = () => {};
-  /** The text that was shown, and whether something was shown that no other round may follow. */
-  #said = "";
-  #isBound = false;
-  /** Whether the round goes on with the answer of another. */
-  #isGoingOn = false;
-  /**
-   * What a client that is sent only a whole answer would have been shown. In a
-   * stream, what is said beside the choices: it may go out with their end.
-   */
-  #unsent: ClientEvent[] = [];
+  /** A failure that another round may still take the place of. */
+  #heldFault: Fault | undefined;
 
-  constructor(first: Round, options: RoundsOptions) {
-    this.#options = options;
-    this.#turn = options.turn;
-    this.#joined = options.turn.next === undefined ? undefined : joinRounds<ClientName>();
-    this.#round = first;
-    this.usage = new UsageMeter(() => options.inputTokens(this.#round));
-    this.#opened = options.open(first);
-    this.#stages = this.#opened.stages;
+  /** Set if another upstream may continue a broken answer. */
+  #continuation: Continuation | undefined;
+  #isContinuing = false;
+  #hasToldEstimate = false;
+
+  constructor(run: Run) {
+    this.#run = run;
+    this.#planner = new RoundPlanner(run);
+    this.#time = new StreamClock(run.state.clock, (moment) => this.#lapse(moment));
   }
 
-  /** The round that is asked just now, or was asked last. */
-  get round(): Round {
-    return this.#round;
-  }
-
-  /** What the upstream calls the answer to the current round. */
-  get answerId(): string | undefined {
-    return this.#answerId;
-  }
-
-  /** How many times an upstream was asked. */
-  get count(): number {
-    return this.#count;
-  }
-
-  readonly source: Source<RoundEvent> = (sink) => {
-    const { time } = this.#options;
-    let paused = false;
-    let flow: Flow;
-    const open = (): void => {
-      flow = this.#opened.source(this.#roundSink(sink, ended));
-    };
-    const ended = (): void => {
-      sink.each(roundOver);
-      if (!this.#goOn()) return sink.end();
-      open();
-      if (paused) flow.pause();
-      // The pump asks the stages of the new round when they want to be woken.
-      sink.flush();
-    };
-    open();
-    return {
-      pause() {
-        paused = true;
-        time.pause();
-        flow.pause();
-      },
-      resume() {
-        paused = false;
-        time.resume();
-        flow.resume();
-      },
-      stop: () => flow.stop(),
-    };
-  };
-
-  each(event: RoundEvent, emit: Emit<ClientEvent>): void {
-    this.#emit = emit;
-    if (event.type === "round-over") return this.#endRound();
-    if (this.#isTooLong()) return;
-    this.#length += lengthOf(event);
-    if (!this.#isTooLong()) return this.#stages.each(event, this.#hand);
-    const fault = answerTooLong(this.#options.maxLength);
-    this.#stages.each({ type: "turn-fail", fault }, this.#hand);
-  }
-
-  #isTooLong(): boolean {
-    return this.#length > this.#options.maxLength;
-  }
-
-  end(emit: Emit<ClientEvent>): void {
-    this.#emit = emit;
-    this.#endRound();
-    if (this.#held !== undefined) emit({ type: "turn-fail", fault: this.#held });
-    else if (this.#fault === undefined) this.#joined?.end(emit);
-    this.#held = undefined;
-  }
-
-  due(): number | undefined {
-    return this.#stages.due?.();
-  }
-
-  lapse(moment: number, emit: Emit<ClientEvent>): void {
-    this.#emit = emit;
-    this.#stages.lapse?.(moment, this.#hand);
-  }
-
-  done(): boolean {
-    return this.#isTooLong() || (this.#stages.done?.() ?? false);
-  }
-
-  readonly #hand = (event: ClientEvent): void => {
-    if (this.#fault !== undefined) return;
-    if (event.type === "turn-fail") return this.#fail(event.fault);
-    if (!this.#begun) this.#turn.begun?.();
-    this.#begun = true;
-    const { relabel } = this.#options;
-    let shown = event;
-    if (event.type === "turn-start") {
-      this.#answerId = event.id;
-      if (this.#isGoingOn) return;
-      if (relabel !== undefined) shown = { ...event, id: undefined };
-    } else if (event.type === "usage" && this.usage.before !== undefined)
-      shown = { ...event, usage: addUsage(this.usage.before, event.usage) };
-    else if (event.type === "frame" && event.hasAnswer === true && relabel !== undefined)
-      shown = relabel(event, this.#round);
-    if (this.#joined !== undefined) this.#joined.each(shown, this.#emit);
-    else if (this.#turn.goOn === undefined) this.#emit(shown);
-    else this.#show(shown, this.#turn);
-  };
-
-  /** Emits an event and notes what it means for another round in place of this one. */
-  #show(event: ClientEvent, { isWhole }: RoundsOwner): void {
-    if (isWhole === true) return void this.#unsent.push(event);
-    switch (event.type) {
-      case "text-delta":
-        this.#said += event.text;
-        break;
-      case "vendor-extra":
-        if (event.of === "choice" || event.of === "answer") return void this.#unsent.push(event);
-        break;
-      case "refusal-delta":
-      case "call-start":
-      case "item-start":
-      case "turn-end":
-        this.#isBound = true;
-        this.#release();
-        break;
-      case "frame":
-        if ((event.stops?.length ?? 0) > 0) this.#isBound = true;
-        break;
-      default:
+  begin(): void {
+    const { requestId, source, path, turn, reply, recording, chain, state, limits } = this.#run;
+    state.running.add(this);
+    limits?.follow(() => this.#run.tokens);
+    recording?.begun({ model: turn.model, chain: chain.map(({ name }) => name) });
+    state.metrics.running(1);
+    state.report({
+      type: "begun",
+      requestId,
+      door: turn.dialect,
+      route: path,
+      model: turn.model,
+      upstream: chain[0].name,
+      stream: turn.stream,
+      ...source,
+    });
+    reply.onDrain(() => this.#resume());
+    reply.onLeave((why) => this.#left(why));
+    try {
+      this.#answer(this.#planner.plan());
+    } catch (error) {
+      this.#fail(this.#run.faultOf(error));
     }
-    this.#emit(event);
   }
 
-  #release(): void {
-    for (const event of this.#unsent) this.#emit(event);
-    this.#unsent = [];
+  view(): RunningTurnView {
+    return { ...this.#run.view(), upstream: this.#planner.link.name };
   }
 
-  #fail(reason: Fault): void {
-    const fault = this.#turn.faultForClient(reason, this.#round);
-    this.#fault = fault;
-    const mayGoOn = this.#turn.goOn !== undefined && this.#joined === undefined && !this.#isBound;
-    if (this.#begun && !mayGoOn) this.#emit({ type: "turn-fail", fault });
-    else this.#held = fault;
+  tick(): void {
+    this.#door?.tick();
+  }
+
+  halt(): void {
+    this.cancel(
+      new Fault("gateway.stopping", "The gateway is shutting down; send the request again."),
+    );
+  }
+
+  /** Ends the turn with a failure, if it is not over. */
+  cancel(fault: Fault): void {
+    this.#planner.isHalted = true;
+    this.#breakOff(fault);
+  }
+
+  /** The round that follows the current one, which has ended. */
+  #nextRound(): Round | undefined {
+    const fault = this.#heldFault;
+    if (fault !== undefined)
+      return this.#hasBegun ? this.#continue(fault) : this.#planner.instead(fault);
+    if (this.#fault !== undefined || this.#run.stage?.continues?.() !== true) return undefined;
+    const next = this.#planner.plan();
+    this.#joined?.nextRound();
+    return next;
+  }
+
+  /** The upstream failed in mid-answer: another one continues it, if it may. */
+  #continue(fault: Fault): Round | undefined {
+    const [run, continuation] = [this.#run, this.#continuation];
+    if (continuation?.isAllowed !== true) return undefined;
+    const wasStraight = run.round?.straight === true;
+    const { said } = continuation;
+    const next = this.#planner.continue(fault, said);
+    if (next === undefined) return undefined;
+    this.#isContinuing = true;
+    const after = said === "" ? "and nothing was shown" : `after ${said.length} characters`;
+    const reason = `the upstream broke off (${fault.code}) ${after}; ${next.link.name} went on`;
+    run.report({ path: "model", action: "noticed", reason });
+    continuation.drop();
+    // The writer takes over from the frames that were forwarded.
+    if (run.turn.stream && wasStraight) this.#emit({ type: "frame", data: "", forwardable: false });
+    return next;
+  }
+
+  #open(round: Round): void {
+    const run = this.#run;
+    const { requestId, tenant, state } = run;
+    run.asked(round.link.name);
+    this.#span = run.span?.startRound({
+      upstream: round.link.name,
+      provider: providerOf(round.link),
+      stream: run.turn.stream,
+    });
+    const options: OpenOptions = {
+      retry: this.#planner.isLast,
+      requestId,
+      tenant,
+      headers: this.#span?.headers,
+      worked: (ms) => state.watch("answer", requestId, ms),
+      watch: run,
+    };
+    const source = openTapped(round, options, run.recording);
+    const stages = roundStages(run, round, this.#time, this.#limits?.isDone);
+    this.#roundLine = new StageLine(stages, this.#show);
+    if (run.rounds > 0) run.usage.next();
+    run.rounds++;
+    run.round = round;
+    this.#length = 0;
+    this.#hasBegun = false;
+    this.#isRoundOver = false;
+    this.#fault = undefined;
+    this.#heldFault = undefined;
+    this.#flow = source(this);
+    if (this.#isPaused) this.#flow.pause();
+  }
+
+  /** Opens the round that follows, if there is one. */
+  #openNext(): boolean {
+    try {
+      const next = this.#nextRound();
+      if (next === undefined) return false;
+      this.#open(next);
+      return true;
+    } catch (error) {
+      this.#heldFault = this.#fault = this.#run.faultOf(error);
+      return false;
+    }
   }
 
   #endRound(): void {
-    if (this.#over) return;
-    this.#over = true;
-    this.#stages.end?.(this.#hand);
-    if (this.#fault === undefined) this.#release();
-    this.#options.ended(this.#round, this.#fault);
+    if (this.#isRoundOver) return;
+    this.#isRoundOver = true;
+    this.#roundLine?.end();
+    if (this.#fault === undefined) this.#continuation?.release(this.#emit);
+    const run = this.#run;
+    const fault = this.#fault;
+    if (fault?.code === "client.left" || run.round === undefined) return;
+    run.attemptEnded(fault);
+    const { link } = run.round;
+    const done: RoundDone = {
+      type: "round",
+      requestId: run.requestId,
+      round: run.rounds,
+      upstream: link.name,
+      provider: providerOf(link),
+      fault: fault?.code,
+      usage: run.usage.current,
+      ms: run.roundMs(),
+    };
+    run.state.report(done);
+    this.#span?.end(done);
+    this.#span = undefined;
   }
 
-  /** Opens the round that follows, if one does. */
-  #goOn(): boolean {
+  /* Events: from the upstream to the door. */
+
+  #answer(first: Round): void {
+    const run = this.#run;
+    const { stage, chain, generates } = run;
+    if (stage?.continues !== undefined) this.#joined = joinRounds<ClientName>();
+    else if (chain.length > 1 && generates && !first.shaped)
+      this.#continuation = new Continuation(run.turn);
+    keepAnswer(run);
+    this.#limits = ruleStages(run, this.#time);
+    const stages = [run.thoughts, this.#limits].filter((one) => one !== undefined);
+    if (stages.length > 0) this.#turnLine = new StageLine<Event>(stages, this.#deliver);
+    this.#door = openDoor(run, this);
+    this.#open(first);
+  }
+
+  each(event: UpstreamEvent): void {
+    if (this.#hasCrashed) return;
     try {
-      const next = this.#next();
-      if (next === undefined) return false;
-      this.#opened = this.#options.open(next);
-      this.#stages = this.#opened.stages;
-      this.usage.next();
-      this.#round = next;
+      this.#run.usage.hear(event);
+      if (event.type === "turn-fail" && event.fault.code === "gateway.internal")
+        this.#run.faultOf(event.fault.cause ?? event.fault); // It is reported.
+      if (!this.#isDrained) this.#enter(event);
     } catch (error) {
-      this.#held = this.#turn.toFault(error);
-      this.#fault = this.#held;
-      return false;
+      this.#crash(error);
     }
-    this.#count++;
-    this.#length = 0;
-    this.#begun = false;
-    this.#over = false;
-    this.#fault = undefined;
-    this.#held = undefined;
-    return true;
   }
 
-  #goOnWith(fault: Fault): Round | undefined {
-    const next = this.#turn.goOn?.(fault, this.#said);
-    if (next === undefined) return undefined;
-    // What is not sent yet is begun anew; else the writer takes over from forwarded frames.
-    this.#isGoingOn = this.#turn.isWhole !== true;
-    this.#unsent = [];
-    if (this.#isGoingOn && this.#round.straight)
-      this.#emit({ type: "frame", data: "", forwardable: false });
-    return next;
+  flush(): void {
+    if (this.#hasCrashed || this.#isDrained) return;
+    try {
+      this.#settle();
+    } catch (error) {
+      this.#crash(error);
+    }
   }
 
-  #next(): Round | undefined {
-    if (this.#held !== undefined)
-      return this.#begun ? this.#goOnWith(this.#held) : this.#turn.instead(this.#held, this.#round);
-    if (this.#fault !== undefined) return undefined;
-    const next = this.#turn.next?.();
-    if (next !== undefined) this.#joined?.nextRound();
-    return next;
+  end(): void {
+    if (this.#hasCrashed || this.#isDrained) return;
+    try {
+      this.#endRound();
+      if (this.#openNext()) this.#settle();
+      else this.#finish();
+    } catch (error) {
+      this.#crash(error);
+    }
   }
 
-  /**
-   * Where one round goes. What is thrown behind it is handed to `crashed`: an error
-   * in a stage must end one turn, not the process whose socket happened to call it.
-   */
-  #roundSink(sink: Sink<RoundEvent>, ended: () => void): Sink<UpstreamEvent> {
-    const [usage, turn] = [this.usage, this.#turn];
-    let over = false;
-    const crash = (error: unknown): void => {
-      over = true;
-      turn.crashed(error);
-    };
-    return {
-      each(event) {
-        if (over) return;
-        try {
-          usage.hear(event);
-          // What an upstream's own code threw was reported by nobody yet.
-          if (event.type === "turn-fail" && event.fault.code === "gateway.internal")
-            turn.toFault(event.fault.cause ?? event.fault);
-          sink.each(event);
-        } catch (error) {
-          crash(error);
-        }
-      },
-      flush() {
-        if (over) return;
-        try {
-          sink.flush();
-        } catch (error) {
-          crash(error);
-        }
-      },
-      end() {
-        if (over) return;
-        try {
-          ended();
-        } catch (error) {
-          crash(error);
-        }
-      },
-    };
+  #lapse(moment: number): void {
+    try {
+      this.#roundLine?.lapse(moment);
+      this.#turnLine?.lapse(moment);
+      if (!this.#isDrained) this.#settle();
+    } catch (error) {
+      this.#crash(error);
+    }
+  }
+
+  /** Errors of a stage end this turn, and not the process whose socket happened to call it. */
+  #crash(error: unknown): void {
+    this.#hasCrashed = true;
+    this.#breakOff(this.#run.faultOf(error));
+  }
+
+  #enter(event: UpstreamEvent): void {
+    const most = this.#run.state.config.server.answer_limit;
+    if (this.#length > most) return;
+    this.#length += lengthOf(event);
+    this.#roundLine?.each(
+      this.#length > most ? { type: "turn-fail", fault: answerTooLong(most) } : event,
+    );
+  }
+
+  /** After each step: whether the stages need nothing more, and when they are to be woken. */
+  #settle(): void {
+    this.#door?.flush();
+    if (this.#isDrained) return;
+    const round = this.#roundLine;
+    const turn = this.#turnLine;
+    const isTooLong = this.#length > this.#run.state.config.server.answer_limit;
+    if (isTooLong || round?.done() === true || turn?.done() === true) {
+      this.#flow?.stop();
+      return this.#finish();
+    }
+    const due = round?.due();
+    const turnDue = turn?.due();
+    this.#time.wakeAt(due === undefined || (turnDue ?? Infinity) < due ? turnDue : due);
+  }
+
+  /** Takes an event from the stages of the round. */
+  readonly #show = (event: Event): void => {
+    if (this.#fault !== undefined) return;
+    if (event.type === "turn-fail") return this.#failRound(event.fault);
+    const run = this.#run;
+    if (!this.#hasBegun) {
+      this.#hasBegun = true;
+      // No other upstream is sent the same, so its text need not stay in memory.
+      dropSource(run.turn.body);
+    }
+    let shown = event as ClientEvent;
+    if (event.type === "turn-start") {
+      run.upstreamAnswerId = event.id;
+      if (this.#isContinuing && run.turn.stream) return;
+      if (run.record !== undefined) shown = { ...event, id: undefined };
+    } else if (event.type === "usage" && run.usage.before !== undefined)
+      shown = { ...event, usage: addUsage(run.usage.before, event.usage) };
+    else if (event.type === "frame" && event.hasAnswer === true && run.record !== undefined)
+      shown = this.#relabel(event);
+    if (this.#joined !== undefined) this.#joined.each(shown, this.#emit);
+    else if (this.#continuation !== undefined) this.#continuation.note(shown, this.#emit);
+    else this.#emit(shown);
+  };
+
+  /** Replaces the upstream's ids in a frame by those under which the answer is stored. */
+  #relabel(frame: Frame): Frame {
+    const { dialect, added, round, ownId } = this.#run;
+    const previous = round?.refers === true ? added.previous : undefined;
+    const data = dialect.storage?.relabel(frame.data, { id: ownId, previous });
+    // If the id has another place in the frame, the writer of the dialect takes over.
+    return data === undefined ? { ...frame, forwardable: false } : { ...frame, data };
+  }
+
+  #failRound(reason: Fault): void {
+    const { round } = this.#run;
+    const fault = round === undefined ? reason : faultForClient(reason, round);
+    this.#fault = fault;
+    if (this.#hasBegun && this.#continuation?.isPossible !== true)
+      this.#emit({ type: "turn-fail", fault });
+    else this.#heldFault = fault;
+  }
+
+  /** Hands an event to the stages of the turn. */
+  readonly #emit = (event: ClientEvent): void => {
+    if (this.#turnLine === undefined) this.#deliver(event);
+    else this.#turnLine.each(event);
+  };
+
+  readonly #deliver = (shown: Event): void => {
+    if (this.#isSilent) return;
+    const event = shown as ClientEvent;
+    const run = this.#run;
+    if (event.type === "turn-end") this.#tellEstimate(event.choice);
+    run.count(event);
+    if (run.told !== undefined && event.type !== "frame") run.told.each(event);
+    this.#door?.each(event);
+  };
+
+  /** If a count is missing because the gateway stopped or joined upstreams, the client is told an estimate. */
+  #tellEstimate(choice: number): void {
+    const mayTell =
+      this.#joined !== undefined || this.#continuation !== undefined || this.#limits !== undefined;
+    if (!mayTell || this.#hasToldEstimate) return;
+    this.#hasToldEstimate = true;
+    const { before, total } = this.#run.usage;
+    if (total?.estimated !== true) return;
+    if (before === undefined && this.#limits?.isDone(choice) !== true) return;
+    this.#deliver({ type: "usage", usage: total });
+    const reason = "an estimate: the upstream was stopped or broke off before it counted";
+    this.#run.report({ path: "usage", action: "noticed", reason });
+  }
+
+  /* The end. */
+
+  #finish(): void {
+    if (this.#isDrained) return;
+    this.#drain();
+    this.#endStages();
+    if (this.#isSilent) return;
+    this.#door?.flush();
+    if (this.#isSilent) return;
+    this.#isSilent = true;
+    this.#door?.end();
+  }
+
+  #drain(): void {
+    this.#isDrained = true;
+    this.#time.wakeAt(undefined);
+  }
+
+  #endStages(): void {
+    this.#endRound();
+    if (this.#heldFault !== undefined) this.#emit({ type: "turn-fail", fault: this.#heldFault });
+    else if (this.#fault === undefined) this.#joined?.end(this.#emit);
+    this.#heldFault = undefined;
+    this.#turnLine?.end();
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+    this.#time.pause();
+    this.#flow?.pause();
+  }
+
+  #resume(): void {
+    this.#door?.drained();
+    this.#isPaused = false;
+    this.#time.resume();
+    this.#flow?.resume();
+  }
+
+  #stop(): void {
+    this.#isSilent = true;
+    if (this.#isDrained) return;
+    this.#drain();
+    this.#flow?.stop();
+  }
+
+  /** Fails the answer as if its upstream had; an answer that was over already is not spoiled. */
+  #spoil(fault: Fault): void {
+    this.#stop();
+    this.#isSilent = false;
+    this.#enter({ type: "turn-fail", fault });
+    this.#endStages();
+    this.#isSilent = true;
+  }
+
+  /** The client has left; of an answer that is stored, what was complete is kept. */
+  #left(why: "stalled" | undefined): void {
+    if (this.#run.record === undefined) this.#stop();
+    else {
+      this.#spoil(new Fault("client.left", "The client left before the answer was over."));
+      this.#door?.abandon();
+    }
+    if (why === "stalled") this.#over("failed", 408, notRead());
+    else this.#over("left", 499);
+  }
+
+  /** Ends the turn with a failure of ours; if writing that throws, a reply under way just ends. */
+  #breakOff(fault: Fault): void {
+    if (this.#door === undefined) return;
+    try {
+      this.#spoil(fault);
+      this.#door.flush();
+      this.#door.end();
+    } catch {
+      if (!this.#door.shown()) return this.#fail(fault);
+      this.#run.reply.end();
+      this.#over("failed", fault.status, fault);
+    }
+  }
+
+  #fail(fault: Fault): void {
+    const run = this.#run;
+    // Asked for before the client hears of the failure and may ask again. A lease that stays ends by itself.
+    run.conversation?.release().catch(() => {});
+    run.refuse(fault, run.headers());
+    this.#over("failed", fault.status, fault);
+  }
+
+  /** The door: the answer failed before the client was sent anything. */
+  refused(fault: Fault): void {
+    this.#fail(fault);
+  }
+
+  /** The door: all of the answer is written; resolves when its end may be sent. */
+  stored(): Promise<boolean> | undefined {
+    const run = this.#run;
+    const isKept = run.record !== undefined || run.completion !== undefined;
+    return isKept ? saveBeforeEnd(run) : undefined;
+  }
+
+  /** The door: the client has been sent all of the answer. */
+  completed(status: number): void {
+    this.#over(this.#run.outcome, status);
+  }
+
+  #over(outcome: Outcome, status: number, fault = this.#run.fault): void {
+    if (!this.#run.state.running.remove(this)) return;
+    // That a client has left is its outcome, and no failure.
+    finishRun(this.#run, outcome, status, outcome === "left" ? undefined : fault);
+    this.#span?.end();
   }
 }

@@ -30,7 +30,7 @@ export const linkOf = (upstream: Upstream, model: string): Link => ({
 export const providerOf = ({ upstream }: Link): string =>
   upstream.profile.provider ?? upstream.name;
 
-type Chain = readonly [Link, ...Link[]];
+export type Chain = readonly [Link, ...Link[]];
 
 type NamedChains = { readonly config: Config; readonly chains: Map<string, Chain> };
 

@@ -13,69 +13,51 @@ import { stopSequences } from "../../stream/stop-sequences.ts";
 import { restoreAnswer } from "../../tools/plan/restore.ts";
 import { textCalls } from "../../tools/text-calls/text-calls.ts";
 import { showUseTool } from "../../tools/text-calls/show.ts";
-import type { Clock, NewId } from "../../turn/clock.ts";
-import type { OnDecision } from "../../turn/decision.ts";
-import type { OnLeftOut, TurnEvent } from "../../turn/event.ts";
-import type { ClientName, UpstreamName } from "../../turn/names.ts";
+import type { Clock } from "../../turn/clock.ts";
+import type { TurnEvent } from "../../turn/event.ts";
+import type { AnyName, ClientName, UpstreamName } from "../../turn/names.ts";
 import type { CallRules } from "../../turn/rules.ts";
 import type { Extra, Turn } from "../../turn/turn.ts";
 import type { Round } from "./round.ts";
 import { leavesOutText, mayShape } from "./rules.ts";
-import type { Tally } from "./tally.ts";
+import type { Run } from "./run.ts";
+import { sequencesFor } from "./stop-sequences.ts";
 
-type Upstream = TurnEvent<UpstreamName>;
 type Client = TurnEvent<ClientName>;
 
-export type StageOptions = {
-  readonly rules: CallRules;
-  readonly clock: Clock;
-  readonly newId: NewId;
-  /** Where it is counted what became of the calls. */
-  readonly figures: Tally["seen"]["calls"];
-  /** Is told of each call that the client is not given. */
-  readonly leftOut: OnLeftOut;
-  readonly report: OnDecision;
-  /** The stop sequences that the gateway sees to itself, for the round under way; none: for no round of this turn. */
-  readonly stopsAt?: (() => readonly string[]) | undefined;
-};
+type Event = TurnEvent<AnyName>;
+type Time = Pick<Clock, "now">;
 
-/** Whether a choice was stopped by the gateway's rules. */
+/** True if the gateway's rules have stopped a choice. */
 type IsStopped = (choice: number) => boolean;
 
 /**
- * The stages that each round has for itself: the answer is normalized and its
- * calls are restored. Stages that have nothing to do are not there.
+ * The stages of one round, without those that have nothing to do: calls in text are read, the
+ * answer is normalized, calls are restored, and the stage of the turn follows.
  */
-export const roundStages = (
+export function roundStages(
+  run: Run,
   round: Round,
-  options: StageOptions,
-  isStopped?: IsStopped,
-): Stage<Upstream, Client> =>
-  chain(normalized(round, options, isStopped), restoreAnswer(round.plan, options.report, options));
+  time: Time,
+  isStopped: IsStopped | undefined,
+): readonly Stage<Event, Event>[] {
+  const { rules, state, report, stage } = run;
+  const { plan, readsText } = round;
+  const { params, traits } = plan.asked;
+  const stages: Stage<Event, Event>[] = [];
+  if (readsText) stages.push(textCalls(plan.identity, state.newId, report));
+  stages.push(normalizeStream<UpstreamName>(params.n, isStopped, traits.choices));
+  if (needsEnds(rules, round)) {
+    const quietMs = rules.stopAfter ? Math.min(QUIET_MS, rules.graceMs) : undefined;
+    stages.push(perChoice(() => settle<UpstreamName>({ clock: time, quietMs, report })));
+  }
+  stages.push(restoreAnswer(plan, report, run));
+  if (stage !== undefined) stages.push(stage);
+  return stages;
+}
 
 /** How long a call that looks complete must be silent before a stop may count on it. */
 const QUIET_MS = 100;
-
-function normalized(
-  round: Round,
-  { rules, clock, newId, report }: StageOptions,
-  isStopped?: IsStopped,
-): Stage<Upstream, Upstream> {
-  const { plan, readsText } = round;
-  const { params, traits } = plan.asked;
-  let stage: Stage<Upstream, Upstream> = normalizeStream<UpstreamName>(
-    params.n,
-    isStopped,
-    traits.choices,
-  );
-  if (readsText) stage = chain(textCalls(plan.identity, newId, report), stage);
-  if (!needsEnds(rules, round)) return stage;
-  const quietMs = rules.stopAfter ? Math.min(QUIET_MS, rules.graceMs) : undefined;
-  return chain(
-    stage,
-    perChoice(() => settle<UpstreamName>({ clock, quietMs, report })),
-  );
-}
 
 /**
  * Whether anybody waits for the end of a call: a rule, or a client whose dialect
@@ -95,27 +77,26 @@ function needsEnds(rules: CallRules, { plan, link, shaped }: Round): boolean {
  * where none of them can change it. A stop counts the calls that the model makes,
  * repeated or not; the cap, those that the client is given.
  */
-export function ruleStages(
-  asked: Turn,
-  { rules, clock, figures, leftOut, report, stopsAt }: StageOptions,
-): PerChoice<ClientName> | undefined {
-  if (!mayShape(rules, asked) && stopsAt === undefined) return undefined;
+export function ruleStages(run: Run, clock: Time): PerChoice<ClientName> | undefined {
+  const { rules, figures, leftOut, report, turn } = run;
+  const hasStops = run.chain.some((link) => sequencesFor(turn, link).length > 0);
+  if (!mayShape(rules, turn) && !hasStops) return undefined;
+  const sequences = (): readonly string[] => sequencesFor(turn, run.round?.link ?? run.chain[0]);
   const { stopAfter: stops, stopMode, graceMs, max } = rules;
   const limited = (limit: StopRules): Stage<Client, Client> =>
     createStopAfterToolsController({ rules: limit, clock, figures, leftOut, report });
   const make = (): Stage<Client, Client> => {
     const stages: Stage<Client, Client>[] = [];
-    if (stopsAt !== undefined)
-      stages.push(stopSequences({ sequences: stopsAt, ending: endingOf(asked) }));
+    if (hasStops) stages.push(stopSequences({ sequences, ending: endingOf(turn) }));
     if (stops) stages.push(limited({ limit: stopMode === "first" ? 1 : Infinity, stops, graceMs }));
     if (rules.dedup) stages.push(dedup({ figures, leftOut, report }));
     if (max > 0) stages.push(limited({ limit: max, stops }));
     if (rules.suppressTail) stages.push(suppressTail(report));
-    if (leavesOutText(rules, asked)) stages.push(callsAlone(report));
-    if (rules.output === "obsidian-xml") stages.push(showUseTool(asked, rules.delimiter));
+    if (leavesOutText(rules, turn)) stages.push(callsAlone(report));
+    if (rules.output === "obsidian-xml") stages.push(showUseTool(turn, rules.delimiter));
     return stages.reduce((first, second) => chain(first, second), same);
   };
-  return perChoice(make, asked.params.n);
+  return perChoice(make, turn.params.n);
 }
 
 const same: Stage<Client, Client> = { each: (event, emit) => emit(event) };

@@ -1,11 +1,13 @@
 /** Counts the tokens of a turn over all its upstream calls, and estimates those that an upstream did not count. */
 
-import type { PerChoice } from "../../stream/per-choice.ts";
-import type { Stage } from "../../stream/stage.ts";
-import type { OnDecision } from "../../turn/decision.ts";
 import { addUsage, type TurnEvent, type Usage } from "../../turn/event.ts";
-import type { AnyName, ClientName } from "../../turn/names.ts";
-import { tokensOf } from "../../upstreams/tokens.ts";
+import type { AnyName } from "../../turn/names.ts";
+import type { Turn } from "../../turn/turn.ts";
+import { inputTokens, tokensOf } from "../../upstreams/tokens.ts";
+import type { Round } from "./round.ts";
+
+/** The turn, and the round that is under way. */
+type Metered = { readonly turn: Turn; readonly round: Round | undefined };
 
 /**
  * An upstream that is stopped, cut off or left by its client in mid-answer tells
@@ -13,7 +15,7 @@ import { tokensOf } from "../../upstreams/tokens.ts";
  * is used all the same. A call that its upstream refused used nothing.
  */
 export class UsageMeter {
-  readonly #inputTokens: () => number;
+  readonly #run: Metered;
   /** The calls before the current one. */
   #before: Usage | undefined;
   /** As the upstream of the current call counted last, and how much it had said by then. */
@@ -25,9 +27,8 @@ export class UsageMeter {
   #isRefused = false;
   #estimatedInput: number | undefined;
 
-  /** `inputTokens`: an estimate for the request of the current call. */
-  constructor(inputTokens: () => number) {
-    this.#inputTokens = inputTokens;
+  constructor(run: Metered) {
+    this.#run = run;
   }
 
   /** Takes an event as the upstream said it. */
@@ -90,35 +91,13 @@ export class UsageMeter {
   }
 
   #estimate(): Usage {
-    const input = (this.#estimatedInput ??= this.#inputTokens());
+    const input = (this.#estimatedInput ??= this.#countInput());
     return { input, output: 0, total: input, estimated: true };
   }
-}
 
-type Event = TurnEvent<ClientName>;
-
-/**
- * Tells the client an estimate where the gateway itself is why a count is missing:
- * it stopped the upstream, or joined the answers of several.
- */
-export function tellEstimate(
-  usage: UsageMeter,
-  limits: Pick<PerChoice<ClientName>, "isDone"> | undefined,
-  report: OnDecision,
-): Stage<Event, Event> {
-  let isTold = false;
-  return {
-    each(event, emit) {
-      if (event.type === "turn-end" && !isTold) {
-        isTold = true;
-        const { before, total } = usage;
-        if (total?.estimated && (before !== undefined || limits?.isDone(event.choice))) {
-          emit({ type: "usage", usage: total });
-          const reason = "an estimate: the upstream was stopped or broke off before it counted";
-          report({ path: "usage", action: "noticed", reason });
-        }
-      }
-      emit(event);
-    },
-  };
+  /** An upstream that keeps what the request refers to reads all of that too. */
+  #countInput(): number {
+    const { round, turn } = this.#run;
+    return round?.refers === false ? inputTokens(round.plan.turn) : inputTokens(turn);
+  }
 }

@@ -2,50 +2,56 @@ import type { BackgroundForm, KeptAnswer, WriteContext } from "../../../dialects
 import type { Lease } from "../../../history/leases.ts";
 import type { ResponseRecord } from "../../../history/store.ts";
 import { Fault } from "../../../turn/fault.ts";
-import { runTurn, type Job } from "../../run/turn-run.ts";
+import { Rounds } from "../../run/rounds.ts";
+import type { Run } from "../../run/run.ts";
 import { STREAM_HEADERS } from "../../run/door.ts";
 import type { RequestContext } from "../../http/routes.ts";
+import { turnHeaders } from "../../http/turn-headers.ts";
 import { sendPieces } from "../../http/send-json.ts";
 import type { BackgroundRun } from "./run.ts";
 
 /** Makes an answer while nobody waits: it is stored that it has begun, and its client is told so, or follows it. */
 export async function startInBackground(
   context: RequestContext,
-  job: Job,
+  run: Run,
   form: BackgroundForm,
 ): Promise<void> {
   const { state, tenant, exchange } = context;
-  const { dialect } = job;
-  const turn = { ...job.turn, stream: true };
+  const { dialect, added } = run;
+  const isStreamed = run.turn.stream;
+  run.turn = { ...run.turn, stream: true };
   const id = dialect.newAnswerId(state.newId);
   const writing = writeContext(context, id);
-  const begun = form.begun(turn, writing);
-  const input = dialect.storage?.inputOf(job.added.body, state.newId) ?? [];
-  const response = { ...begun.kept, previous: job.added.previous, input };
+  const begun = form.begun(run.turn, writing);
+  const input = dialect.storage?.inputOf(added.body, state.newId) ?? [];
+  const response = { ...begun.kept, previous: added.previous, input };
   const lease = await saveBegun(context, id, response).catch((error: unknown) => {
-    job.permit?.leave(0);
+    run.leave();
     throw error;
   });
-  const run = state.background.add({ tenant, form, endMarker: dialect.endMarker, lease });
+  const background = state.background.add({ tenant, form, endMarker: dialect.endMarker, lease });
   let refusal: Fault | undefined;
   let isAtOnce = true;
-  const refuse = (fault: Fault): void => {
+  run.added = { ...added, input };
+  run.presetId = id;
+  run.lease = lease;
+  run.reply = background.reply;
+  run.refuse = (fault) => {
     if (isAtOnce) refusal = fault;
-    else void fail(context, { ...job, turn, lease }, { run, fault, writing, input });
+    else void fail(run, lease, { background, fault, writing, input });
   };
-  const added = { ...job.added, input };
-  const { reply } = run;
-  const running = runTurn(state, { ...job, turn, added, answerId: id, lease, reply, refuse });
+  const rounds = new Rounds(run);
+  rounds.begin();
   isAtOnce = false;
-  run.onCancel((fault) => running.cancel(fault));
+  background.onCancel((fault) => rounds.cancel(fault));
   if (refusal !== undefined) {
-    run.end();
+    background.end();
     await state.store.deleteResponse(tenant, id);
     return context.refuse(refusal);
   }
-  if (!job.turn.stream) return sendPieces(context, [begun.shown]);
-  exchange.reply.head(200, { ...job.headers(undefined), ...STREAM_HEADERS });
-  run.follow(exchange.reply, 0);
+  if (!isStreamed) return sendPieces(context, [begun.shown]);
+  exchange.reply.head(200, { ...turnHeaders(run, undefined), ...STREAM_HEADERS });
+  background.follow(exchange.reply, 0);
 }
 
 /** How long it may take to store that an answer has begun. */
@@ -82,7 +88,7 @@ async function saveBegun(
 }
 
 type Failed = {
-  readonly run: BackgroundRun;
+  readonly background: BackgroundRun;
   readonly fault: Fault;
   readonly writing: WriteContext;
   readonly input: ResponseRecord["input"];
@@ -90,9 +96,9 @@ type Failed = {
 
 /** The upstream said nothing at all: the answer is stored as failed, and whoever follows it is told. */
 async function fail(
-  { state: { store, clock }, tenant }: RequestContext,
-  { dialect, turn, added, lease }: Job & { readonly lease: Lease },
-  { run, fault, writing, input }: Failed,
+  { state: { store, clock }, tenant, dialect, turn, added }: Run,
+  lease: Lease,
+  { background, fault, writing, input }: Failed,
 ): Promise<void> {
   let text = "";
   let kept: Omit<KeptAnswer, "items"> = { json: "" };
@@ -100,13 +106,14 @@ async function fail(
   const writer = dialect.writeEvents(turn, { ...writing, record });
   writer.each({ type: "turn-fail", fault }, (piece) => void (text += piece));
   const response = { previous: added.previous, input, ...kept };
-  const answer = { tenant, at: clock.date(), answerId: run.id, items: [], seals: [], response };
+  const answerId = background.id;
+  const answer = { tenant, at: clock.date(), answerId, items: [], seals: [], response };
   try {
     await store.saveTurn({ ...answer, lease });
   } catch {
     // Without a stored end, the answer is found to be lost.
   }
-  run.reply.end(text);
+  background.reply.end(text);
 }
 
 function writeContext({ state: { clock, newId } }: RequestContext, id: string): WriteContext {

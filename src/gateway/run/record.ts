@@ -1,0 +1,68 @@
+/** What a turn leaves behind: what is gathered for the store while it runs, and its account when it is over. */
+
+import { noStore } from "../../history/none.ts";
+import type { Outcome, TurnDone } from "../../observe/happening.ts";
+import { folding } from "../../stream/fold.ts";
+import { kindOf } from "../../tools/kinds/kinds.ts";
+import type { Fault } from "../../turn/fault.ts";
+import type { ClientName } from "../../turn/names.ts";
+import { recordAnswer } from "./answer-record.ts";
+import { keptPlan } from "./kept-plan.ts";
+import { spendOf } from "./prices.ts";
+import { endRecording } from "./recorder.ts";
+import type { Run } from "./run.ts";
+import { saveAnswer } from "./save-answer.ts";
+import { unsaved, withinWait, type Saving } from "./save-turn.ts";
+import { keepThoughts } from "./thoughts.ts";
+
+/** Prepares to gather what the store keeps of an answer. */
+export function keepAnswer(run: Run): void {
+  const { state, dialect, turn } = run;
+  if (run.thread !== undefined || run.completion !== undefined) run.told = folding<ClientName>();
+  if (state.store === noStore) return;
+  const isWanted = run.conversation !== undefined || dialect.storage?.isWanted(turn) === true;
+  if (run.isPrivate || isWanted) run.record = recordAnswer(dialect);
+  run.thoughts = keepThoughts(run, () => run.round?.link ?? run.chain[0]);
+}
+
+/** A client that is told that an answer is complete can retrieve it: the end waits until it is stored, or for a while. */
+export function saveBeforeEnd(run: Run): Promise<boolean> | undefined {
+  const saving = save(run, run.done(run.outcome, 200, run.fault));
+  return saving === true ? undefined : withinWait(run.state, saving, run.requestId);
+}
+
+function save(run: Run, done: TurnDone): Saving {
+  run.isSaved = true;
+  const failed = unsaved(run.state.report, run.requestId);
+  try {
+    const saving = saveAnswer(run, done);
+    return typeof saving === "boolean" ? saving : saving.catch(failed);
+  } catch (error) {
+    return failed(error);
+  }
+}
+
+/** Gives back what a turn held, and tells metrics, log, console, recording, store and spans of it. */
+export function finishRun(
+  run: Run,
+  outcome: Outcome,
+  status: number,
+  fault: Fault | undefined,
+): void {
+  const { state, round } = run;
+  const { metrics, config, recent } = state;
+  metrics.running(-1);
+  run.leave();
+  const done = run.done(outcome, status, fault);
+  const spent = spendOf(config.prices, done);
+  if (spent !== undefined) metrics.spent(spent.cost, spent.name);
+  // Kinds we do not know are the words of clients, and metrics have no room for all of them.
+  for (const { verdict, kind } of round?.plan.verdicts ?? [])
+    metrics.tool(verdict, kindOf(kind)?.kind ?? "other");
+  if (round !== undefined && done.answerId === undefined)
+    recent.keepPlan(done.requestId, keptPlan(round, run));
+  state.report(done);
+  endRecording(run, done);
+  if (!run.isSaved) void save(run, done);
+  run.span?.end(done);
+}

@@ -1,0 +1,496 @@
+import type { CompletionForm, DoorDialect, WriteContext } from "../../dialects/dialect.ts";
+import type { Lease } from "../../history/leases.ts";
+import { callComment } from "../../observe/figures.ts";
+import {
+  noCalls,
+  type AttemptReport,
+  type CallDetail,
+  type CallFigures,
+  type CallOutcome,
+  type DisclosureFigures,
+  type Outcome,
+  type TurnDone,
+  type TurnSource,
+  type TurnStep,
+} from "../../observe/happening.ts";
+import type { TurnSpan } from "../../observe/spans.ts";
+import type { folding } from "../../stream/fold.ts";
+import { sseComment } from "../../stream/sse.ts";
+import { summary } from "../../tools/plan/plan.ts";
+import { boundDecisions, MAX_DECISIONS, type Decision } from "../../turn/decision.ts";
+import {
+  isCut,
+  type CallStart,
+  type StopReason,
+  type TurnEvent,
+  type TurnStart,
+} from "../../turn/event.ts";
+import { reasonOf } from "../../turn/failure-reason.ts";
+import type { Fault } from "../../turn/fault.ts";
+import type { AnyName, ClientName } from "../../turn/names.ts";
+import type { CallRules } from "../../turn/rules.ts";
+import type { Tenant } from "../../turn/tenant.ts";
+import type { Turn } from "../../turn/turn.ts";
+import type { Writable } from "../../turn/writable.ts";
+import type { AttemptWatch } from "../../upstreams/upstream.ts";
+import type { HeldConversation } from "../history/conversation.ts";
+import type { Added, Recalled, ReferringTurn } from "../history/recall.ts";
+import type { ThreadEntry } from "../history/thread.ts";
+import type { Reply } from "../http/exchange.ts";
+import type { TurnPermit } from "../http/limits/tenant-limits.ts";
+import type { RequestContext } from "../http/routes.ts";
+import { toFault } from "../http/to-fault.ts";
+import { turnHeaders } from "../http/turn-headers.ts";
+import type { HeldMemory } from "../http/turn-memory.ts";
+import type { GatewayState } from "../state.ts";
+import type { AnswerRecord } from "./answer-record.ts";
+import type { TurnRecording } from "./recorder.ts";
+import type { Round } from "./round.ts";
+import type { RunningTurnView } from "./running-turns.ts";
+import { providerOf, type Chain } from "./select.ts";
+import type { ThoughtKeeper } from "./thoughts.ts";
+import type { TurnStage } from "./turn-stage.ts";
+import { UsageMeter } from "./usage-meter.ts";
+
+/** The attempts and calls that are listed one by one; the counts include all. */
+const MAX_ATTEMPTS = 32;
+const MAX_CALLS = 64;
+/** Characters of a listed name: names are the words of clients and models, of any length. */
+const MAX_NAME = 128;
+
+/** What a route that runs a turn decides about it, beside the request. */
+export type RunOptions = {
+  readonly dialect: DoorDialect;
+  readonly source: TurnSource;
+  readonly chain: Chain;
+  readonly rules: CallRules;
+  /** Refuses requests that would not arrive whole. */
+  readonly strict: boolean;
+  /** False: the turn is planned and stored, and no upstream is asked. */
+  readonly generates: boolean;
+};
+
+/**
+ * One turn, from its admission to its record: made when its request has been read, filled in
+ * place while it runs, and read by all that tells of it. It imports nothing of the walk.
+ */
+export class Run implements AttemptWatch {
+  readonly state: GatewayState;
+  readonly requestId: string;
+  readonly tenant: Tenant;
+  /** The pattern of the path that took the request. */
+  readonly path: string;
+  readonly source: TurnSource;
+  readonly chain: Chain;
+  readonly rules: CallRules;
+  readonly strict: boolean;
+  readonly generates: boolean;
+  readonly sealOwner: Recalled["sealOwner"];
+  /** The thread and the conversation that the turn belongs to. */
+  readonly thread: ThreadEntry | undefined;
+  readonly conversation: HeldConversation | undefined;
+  readonly recording: TurnRecording | undefined;
+  readonly memory: HeldMemory;
+  /** True if only later requests of the same connection may continue the answer. */
+  readonly isPrivate: boolean;
+  dialect: DoorDialect;
+  /** The whole conversation. */
+  turn: Turn;
+  /** The turn for the upstream that keeps what it refers to; dropped when that has forgotten it. */
+  referring: ReferringTurn | undefined;
+  added: Added;
+  reply: Reply;
+  stage: TurnStage | undefined;
+  completion: CompletionForm | undefined;
+  /** The id and the lease of an answer that is made in the background. */
+  presetId: string | undefined;
+  lease: Lease | undefined;
+  limits: TurnPermit | undefined;
+  span: TurnSpan | undefined;
+  /** What folding the tools came to; undefined if they could not be folded. */
+  disclosure: DisclosureFigures | undefined;
+  /** Answers with an error; only while the client has been sent nothing. */
+  refuse: RequestContext["refuse"];
+
+  /** The round that was planned last. */
+  round: Round | undefined;
+  /** How many rounds were opened. */
+  rounds = 0;
+  readonly usage: UsageMeter;
+  /** The start of the answer in the upstream's words. */
+  start: TurnStart | undefined;
+  /** The upstream's id of the answer to the current round. */
+  upstreamAnswerId: string | undefined;
+  readonly figures: Writable<CallFigures> = { ...noCalls };
+  readonly callsByChoice: number[] = [];
+  readonly stops: StopReason[] = [];
+  /** The seals on the reasoning of the answer. */
+  readonly seals: string[] = [];
+  fault: Fault | undefined;
+  readonly attempts: Writable<AttemptReport>[] = [];
+  readonly callDetails: Writable<CallDetail>[] = [];
+  readonly #repairs: Decision[] = [];
+  #unlistedRepairs = 0;
+
+  /** What is gathered of the answer for the store, where it is stored. */
+  record: AnswerRecord | undefined;
+  thoughts: ThoughtKeeper | undefined;
+  /** Folds what the client is told, for threads and completions. */
+  told: ReturnType<typeof folding<ClientName>> | undefined;
+  isSaved = false;
+  #ownId: string | undefined;
+  #context: WriteContext | undefined;
+
+  /** By the clock that only goes forward, and by the date. */
+  readonly startedMs: number;
+  readonly startedAt: number;
+  step: TurnStep = "read";
+  /** Milliseconds from the start of the turn. */
+  plannedMs: number | undefined;
+  askedMs: number | undefined;
+  headersMs: number | undefined;
+  firstEventMs: number | undefined;
+  firstCallMs: number | undefined;
+  #roundMs = 0;
+
+  constructor(context: RequestContext, recalled: Recalled, options: RunOptions) {
+    const { state, exchange } = context;
+    this.state = state;
+    this.requestId = context.requestId;
+    this.tenant = context.tenant;
+    this.path = context.route.path;
+    this.source = options.source;
+    this.dialect = options.dialect;
+    this.chain = options.chain;
+    this.rules = options.rules;
+    this.strict = options.strict;
+    this.generates = options.generates;
+    this.turn = recalled.turn;
+    this.referring = recalled.referring;
+    this.added = recalled.added;
+    this.sealOwner = recalled.sealOwner;
+    this.thread = recalled.thread;
+    this.conversation = recalled.conversation;
+    this.memory = context.memory;
+    this.reply = exchange.reply;
+    this.recording = exchange.recording;
+    this.refuse = context.refuse;
+    this.isPrivate =
+      exchange.session !== undefined && options.dialect.storage?.isWanted(recalled.turn) !== true;
+    this.usage = new UsageMeter(this);
+    this.startedMs = state.clock.now();
+    this.startedAt = state.clock.date();
+  }
+
+  /** Milliseconds since the turn began. */
+  now(): number {
+    return this.state.clock.now() - this.startedMs;
+  }
+
+  /** The id that was made for the answer here. */
+  get ownId(): string {
+    return (this.#ownId ??= this.presetId ?? this.dialect.newAnswerId(this.state.newId));
+  }
+
+  /** The id of the answer as the client sees it: ids of another dialect are not shown. */
+  get answerId(): string {
+    const { start } = this;
+    return (start?.dialect === this.turn.dialect ? start.id : undefined) ?? this.ownId;
+  }
+
+  get outcome(): Outcome {
+    if (this.fault !== undefined) return "failed";
+    for (const stop of this.stops) if (stop !== undefined && isCut(stop)) return "incomplete";
+    return "completed";
+  }
+
+  /** What had to be done to the answer. */
+  get repairs(): readonly Decision[] {
+    return boundDecisions(this.#repairs, this.#unlistedRepairs);
+  }
+
+  readonly report = (decision: Decision): void => {
+    if (this.#repairs.length < MAX_DECISIONS) this.#repairs.push(decision);
+    else this.#unlistedRepairs++;
+  };
+
+  faultOf(error: unknown): Fault {
+    return toFault(error, this.state.report, this.requestId);
+  }
+
+  /** A new object with the headers of every reply to this turn; `round` adds what was planned. */
+  headers(round: Round | undefined = this.round): Record<string, string> {
+    const headers = turnHeaders(this, round);
+    const { limits, dialect } = this;
+    if (limits === undefined || dialect.rateLimitHeaders === undefined) return headers;
+    const now = this.state.clock.date();
+    return Object.assign(headers, dialect.rateLimitHeaders(limits.view(), now));
+  }
+
+  /** What the writers of the dialect are given. */
+  get context(): WriteContext {
+    return (this.#context ??= this.#writeContext());
+  }
+
+  #writeContext(): WriteContext {
+    const { state, record } = this;
+    const now = (): number => Math.floor(state.clock.date() / 1000);
+    return {
+      id: this.ownId,
+      created: now(),
+      now,
+      newId: state.newId,
+      keep: record?.keep,
+      record: record?.record,
+      report: this.report,
+      closingComment: () => this.#closingComment(),
+    };
+  }
+
+  #closingComment(): string {
+    const { figures } = this;
+    if (figures.given === 0 && !figures.truncated) return "";
+    return sseComment(callComment(figures, this.rules));
+  }
+
+  /** The body of the whole answer, where it is folded; undefined if the answer failed. */
+  wholeAnswer(): string | undefined {
+    const answer = this.told?.answer();
+    if (answer === undefined || answer.fault !== undefined) return undefined;
+    // The repairs of the answer were reported and its items kept when it was written for the client.
+    const silent = { ...this.context, report: undefined, keep: undefined };
+    return this.dialect.writeAnswer(answer, this.turn, silent);
+  }
+
+  /** Gives back what the turn held: its upstreams, its memory, its tenant's limits. */
+  leave(): void {
+    for (const { users } of this.chain) if (--users.count === 0) users.left();
+    this.memory.release();
+    this.limits?.leave(this.tokens);
+  }
+
+  /** The tokens that all rounds have used so far. */
+  get tokens(): number {
+    return this.rounds === 0 ? 0 : (this.usage.total?.total ?? 0);
+  }
+
+  planned(): void {
+    const ms = this.now();
+    this.plannedMs ??= ms;
+    this.#reach("planned", ms);
+  }
+
+  /** A round is opened at `upstream/model`. */
+  asked(upstream: string): void {
+    this.#roundMs = this.now();
+    this.#sent(upstream, this.#roundMs);
+  }
+
+  /** Milliseconds that the current round has taken. */
+  roundMs(): number {
+    return this.now() - this.#roundMs;
+  }
+
+  #sent(upstream: string, ms: number): void {
+    this.askedMs ??= ms;
+    if (this.attempts.length < MAX_ATTEMPTS) this.attempts.push({ upstream, atMs: ms, ms: 0 });
+    this.#reach("asked", ms);
+  }
+
+  answered(status: number): void {
+    const attempt = this.attempts.at(-1);
+    if (attempt !== undefined) attempt.status = status;
+    const ms = this.now();
+    this.headersMs ??= ms;
+    this.#reach("headers", ms);
+  }
+
+  retrying(fault: Fault, waitMs: number): void {
+    const attempt = this.attempts.at(-1);
+    if (attempt !== undefined) attempt.waitMs = waitMs;
+    this.attemptEnded(fault);
+  }
+
+  sentAgain(): void {
+    this.#sent(this.attempts.at(-1)?.upstream ?? "", this.now());
+  }
+
+  attemptEnded(fault?: Fault): void {
+    const attempt = this.attempts.at(-1);
+    if (attempt === undefined) return;
+    attempt.ms = this.now() - attempt.atMs;
+    attempt.fault = fault?.code;
+    attempt.reason = fault && reasonOf(fault);
+    const { bus } = this.state;
+    if (bus.followsSteps) {
+      const { requestId, attempts } = this;
+      bus.report({ type: "attempt", requestId, attempt: attempts.length, ...attempt });
+    }
+  }
+
+  #reach(step: TurnStep, ms: number): void {
+    this.step = step;
+    const { bus } = this.state;
+    if (bus.followsSteps) bus.report({ type: "step", requestId: this.requestId, step, ms });
+  }
+
+  /** Counts an event that the client is told. */
+  count(event: TurnEvent<ClientName>): void {
+    switch (event.type) {
+      case "call-delta": {
+        const call = this.callDetails[this.#callAt(event.choice, event.call)];
+        if (call !== undefined) call.argumentChars += event.text.length;
+        return;
+      }
+      case "turn-start":
+        this.start = event;
+        this.firstEventMs = this.now();
+        return this.#reach("first", this.firstEventMs);
+      case "call-start":
+        this.#listCall(event, "cut");
+        return;
+      case "call-end":
+        this.#endCall(this.#callAt(event.choice, event.call), event.complete);
+        if (!event.complete) return;
+        this.figures.given++;
+        this.callsByChoice[event.choice] = (this.callsByChoice[event.choice] ?? 0) + 1;
+        return;
+      case "reasoning-end":
+        if (event.encrypted !== undefined) this.seals.push(event.encrypted);
+        return;
+      case "turn-end":
+        this.stops[event.choice] = event.stop;
+        return;
+      case "turn-fail":
+        this.fault = event.fault;
+        return;
+      default:
+    }
+  }
+
+  /** Counts a call that the client is not given. */
+  readonly leftOut = (event: CallStart<AnyName>, outcome: CallOutcome, chars = 0): void => {
+    const call = this.#listCall(event, outcome);
+    if (call === undefined) return;
+    call.argumentChars = chars;
+    this.#tellCall(call);
+  };
+
+  #listCall(event: CallStart<AnyName>, outcome: CallOutcome): Writable<CallDetail> | undefined {
+    const atMs = this.now();
+    this.firstCallMs ??= atMs;
+    this.#reach("call", atMs);
+    if (this.callDetails.length >= MAX_CALLS) return undefined;
+    const { choice, call, namespace } = event;
+    const name = namespace === undefined ? event.name : `${namespace}.${event.name}`;
+    const detail = {
+      choice,
+      call: outcome === "cut" ? call : -1,
+      name: name.slice(0, MAX_NAME),
+      kind: event.kind.slice(0, MAX_NAME),
+      atMs,
+      ms: 0,
+      argumentChars: 0,
+      outcome,
+    };
+    this.callDetails.push(detail);
+    return detail;
+  }
+
+  #endCall(at: number, complete: boolean): void {
+    const call = this.callDetails[at];
+    if (call === undefined) return;
+    call.ms = this.now() - call.atMs;
+    if (complete) call.outcome = "given";
+    this.#tellCall(call);
+  }
+
+  #tellCall(call: CallDetail): void {
+    const { bus } = this.state;
+    if (bus.followsSteps) bus.report({ type: "call", requestId: this.requestId, ...call });
+  }
+
+  /** The place of a call in the list, looked for from the end: most events are of the last call. */
+  #callAt(choice: number, call: number): number {
+    for (let at = this.callDetails.length - 1; at >= 0; at--) {
+      const detail = this.callDetails[at];
+      if (detail?.call === call && detail.choice === choice) return at;
+    }
+    return -1;
+  }
+
+  /** The turn as lists of turns under way show it; it holds no content. */
+  view(): RunningTurnView {
+    const { turn, round, source } = this;
+    return {
+      requestId: this.requestId,
+      ...source,
+      door: turn.dialect,
+      model: turn.model,
+      upstream: (round?.link ?? this.chain[0]).name,
+      stream: turn.stream,
+      rounds: Math.max(1, this.rounds),
+      startedAt: this.startedAt,
+      step: this.step,
+      plan: round === undefined ? "" : summary(round.plan),
+      ms: this.now(),
+      calls: this.callDetails.length,
+      attempts: this.attempts.length,
+      firstEventMs: this.firstEventMs,
+    };
+  }
+
+  /** The account of the turn, from which log line, metrics, spans, store and console are made. */
+  done(outcome: Outcome, status: number, fault: Fault | undefined): TurnDone {
+    const { clock } = this.state;
+    const { turn, round, source, figures, disclosure } = this;
+    const link = round?.link ?? this.chain[0];
+    // A whole answer that failed, or whose client left, gave the client none of its calls.
+    const isGiven = turn.stream || outcome === "completed" || outcome === "incomplete";
+    const folded = disclosure === undefined || disclosure.strategy === "" ? undefined : disclosure;
+    return {
+      type: "turn",
+      at: clock.date(),
+      requestId: this.requestId,
+      tenant: source.tenant,
+      agent: source.agent,
+      run: source.run,
+      requestBytes: source.requestBytes,
+      toolBytes: folded?.eagerBytes ?? source.toolBytes,
+      toolBytesSent: folded?.sentBytes ?? source.toolBytes,
+      door: turn.dialect,
+      route: this.path,
+      model: turn.model,
+      upstream: link.name,
+      provider: providerOf(link),
+      stream: turn.stream,
+      straight: round?.straight ?? false,
+      rounds: this.rounds,
+      outcome,
+      status,
+      fault: fault?.code,
+      choices: turn.params.n ?? 1,
+      calls: isGiven ? figures : { ...figures, given: 0 },
+      callsByChoice: isGiven ? this.callsByChoice : [],
+      rules: this.rules,
+      stops: this.stops,
+      usage: this.rounds === 0 ? undefined : this.usage.total,
+      answerId: this.start === undefined ? undefined : this.answerId,
+      answerModel: this.start?.model,
+      plan: round === undefined ? "" : summary(round.plan),
+      disclosure: folded && { ...folded },
+      decisions: (round?.decisions.length ?? 0) + this.repairs.length,
+      attempts: this.attempts,
+      callDetails: isGiven ? this.callDetails : this.callDetails.map(notGiven),
+      ms: this.now(),
+      plannedMs: this.plannedMs,
+      askedMs: this.askedMs,
+      headersMs: this.headersMs,
+      firstEventMs: this.firstEventMs,
+      firstCallMs: this.firstCallMs,
+    };
+  }
+}
+
+const notGiven = (call: CallDetail): CallDetail =>
+  call.outcome === "given" ? { ...call, outcome: "cut" } : call;
