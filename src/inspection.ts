@@ -18,9 +18,9 @@ export { callRules } from "./gateway/run/rules.ts";
 export { selectChain } from "./gateway/run/select.ts";
 export { openUpstreams } from "./gateway/upstreams.ts";
 export { findBundle } from "./observe/recording/bundle-folder.ts";
-export { readBundle, type Bundle } from "./observe/recording/bundle/read-bundle.ts";
-export { explain } from "./observe/recording/explain/explain.ts";
-export { scrubber, secretsIn } from "./observe/recording/masking/secrets.ts";
+export { readBundle, type Bundle } from "./observe/recording/bundle.ts";
+export { explain } from "./observe/recording/explain.ts";
+export { scrubber, secretsIn } from "./observe/recording/secrets.ts";
 export type { AnswerDifference } from "./observe/recording/replay/compare-answers.ts";
 export type { TurnDifference } from "./observe/recording/replay/compare-turns.ts";
 export {

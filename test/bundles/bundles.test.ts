@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { nodePlatform } from "../../src/host/platform/node.ts";
-import { readBundle, type Bundle } from "../../src/observe/recording/bundle/read-bundle.ts";
-import { explain } from "../../src/observe/recording/explain/explain.ts";
+import { readBundle, type Bundle } from "../../src/observe/recording/bundle.ts";
+import { explain } from "../../src/observe/recording/explain.ts";
 import { replayBundle, type ReplayedTurn } from "../../src/observe/recording/replay/replay.ts";
 
 const folder = import.meta.dirname;

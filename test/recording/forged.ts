@@ -3,8 +3,8 @@
 import { hash } from "node:crypto";
 import type { Platform } from "../../src/gateway/state.ts";
 import { nodePlatform } from "../../src/host/platform/node.ts";
-import { readBundle } from "../../src/observe/recording/bundle/read-bundle.ts";
-import { explain } from "../../src/observe/recording/explain/explain.ts";
+import { readBundle } from "../../src/observe/recording/bundle.ts";
+import { explain } from "../../src/observe/recording/explain.ts";
 import { replayBundle } from "../../src/observe/recording/replay/replay.ts";
 import { Fault } from "../../src/turn/fault.ts";
 

@@ -13,7 +13,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseConfig } from "../../src/gateway/config.ts";
 import { nodePlatform } from "../../src/host/platform/node.ts";
-import { readBundle } from "../../src/observe/recording/bundle/read-bundle.ts";
+import { readBundle } from "../../src/observe/recording/bundle.ts";
 import { replayAgainst } from "../../src/observe/recording/replay/replay-against.ts";
 import { answerInChat } from "../support/fake-model.ts";
 import { fakeUpstream } from "../support/fake-upstream.ts";

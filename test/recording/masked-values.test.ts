@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { nodePlatform } from "../../src/host/platform/node.ts";
-import { readBundle } from "../../src/observe/recording/bundle/read-bundle.ts";
-import { explain } from "../../src/observe/recording/explain/explain.ts";
+import { readBundle } from "../../src/observe/recording/bundle.ts";
+import { explain } from "../../src/observe/recording/explain.ts";
 import { replayBundle } from "../../src/observe/recording/replay/replay.ts";
 import { answerInChat } from "../support/fake-model.ts";
 import { fakeUpstream, json, type Model } from "../support/fake-upstream.ts";

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { scrubber } from "../../src/observe/recording/masking/secrets.ts";
+import { scrubber } from "../../src/observe/recording/secrets.ts";
 import { chatCalls } from "../quirks/chat-calls.ts";
 import { chatEndings } from "../quirks/chat-endings.ts";
 import { chatText } from "../quirks/chat-text.ts";

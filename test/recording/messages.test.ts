@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { nodePlatform } from "../../src/host/platform/node.ts";
-import { readBundle } from "../../src/observe/recording/bundle/read-bundle.ts";
-import { explain } from "../../src/observe/recording/explain/explain.ts";
+import { readBundle } from "../../src/observe/recording/bundle.ts";
+import { explain } from "../../src/observe/recording/explain.ts";
 import { replayBundle } from "../../src/observe/recording/replay/replay.ts";
 import { answerInChat, answerInResponses } from "../support/fake-model.ts";
 import { cut, fakeUpstream, sse, type Model, type Step } from "../support/fake-upstream.ts";

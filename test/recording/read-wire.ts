@@ -4,11 +4,11 @@ import { sseReader } from "../../src/stream/sse.ts";
 import { runStage } from "../../src/stream/stage.ts";
 import type { TurnEvent } from "../../src/turn/event.ts";
 import type { UpstreamName } from "../../src/turn/names.ts";
-import { isName } from "../../src/observe/recording/masking/leaf-policy.ts";
-import { scrubber } from "../../src/observe/recording/masking/secrets.ts";
-import { WireMask } from "../../src/observe/recording/masking/wire-mask.ts";
+import { isName } from "../../src/observe/recording/leaf-policy.ts";
+import { scrubber } from "../../src/observe/recording/secrets.ts";
+import { WireMask } from "../../src/observe/recording/wire-mask.ts";
 import { finishSteps } from "../../src/observe/recording/steps.ts";
-import { shapeOf } from "../../src/observe/recording/masking/word-mask.ts";
+import { sizesOf } from "../../src/observe/recording/text-mask.ts";
 
 /** The events that an answer of a dialect is read as, whole or streamed. */
 export function eventsOf(dialect: string, chunks: readonly Uint8Array[]): unknown[] {
@@ -41,7 +41,7 @@ export function maskChunks(
   content: "masked" | "full" = "masked",
 ): readonly Buffer[] {
   let state = 7;
-  const random = (): number => (state = (state * 48271) % 0x7fffffff) / 0x7fffffff;
+  const random = (): number => (state = (state * 48271) % 0x7fffffff);
   const mask = new WireMask({ content, names: "kept", scrub: scrubber([]), random });
   return finishSteps(mask.chunks(chunks));
 }
@@ -50,11 +50,11 @@ export function maskChunks(
 export const shapes = (events: readonly unknown[]): unknown => events.map(shapeWithin);
 
 function shapeWithin(value: unknown): unknown {
-  if (typeof value === "string") return shapeOf(value);
+  if (typeof value === "string") return sizesOf(value);
   if (typeof value === "number") return 0;
   if (Array.isArray(value)) return value.map(shapeWithin);
   if (typeof value !== "object" || value === null) return value;
   return Object.entries(value).flatMap(([key, inner]): unknown[] =>
-    inner === undefined ? [] : [[isName(key) ? key : shapeOf(key), shapeWithin(inner)]],
+    inner === undefined ? [] : [[isName(key) ? key : sizesOf(key), shapeWithin(inner)]],
   );
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { parseConfig } from "../../src/gateway/config.ts";
 import { nodePlatform } from "../../src/host/platform/node.ts";
-import { readBundle } from "../../src/observe/recording/bundle/read-bundle.ts";
+import { readBundle } from "../../src/observe/recording/bundle.ts";
 import { replayBundle } from "../../src/observe/recording/replay/replay.ts";
 import {
   replayAgainst,

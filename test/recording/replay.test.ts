@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { readBundle } from "../../src/observe/recording/bundle/read-bundle.ts";
-import { explain } from "../../src/observe/recording/explain/explain.ts";
+import { readBundle } from "../../src/observe/recording/bundle.ts";
+import { explain } from "../../src/observe/recording/explain.ts";
 import { replayBundle } from "../../src/observe/recording/replay/replay.ts";
 import { nodePlatform } from "../../src/host/platform/node.ts";
 import type { MakeTurnStage } from "../../src/gateway/run/turn-stage.ts";

@@ -4,7 +4,7 @@ const MEGABYTE = 1024 * 1024;
 
 /** `recording`: what is written of a turn that is recorded, where, and how much of it is kept. */
 export const recordingSchema = z.strictObject({
-  /** `masked`: every word stands for another of the same shape. `full`: as it was, but for keys. */
+  /** `masked`: placeholders of the same size replace texts. `full`: only secrets are masked. */
   content: z.enum(["masked", "full"]).default("masked"),
   /** Also masks the names of tools. */
   names: z.enum(["kept", "masked"]).default("kept"),

@@ -1,4 +1,3 @@
-import { randomFillSync } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import { writeProblem } from "../../diagnostics/write-problem.ts";
 import { headerOf } from "../../gateway/http/admission.ts";
@@ -8,9 +7,8 @@ import type { Report } from "../happening.ts";
 import type { Clock } from "../../turn/clock.ts";
 import { makeFolder } from "../../upstreams/folder.ts";
 import { bundleName, prune, saveBundle } from "./bundle-folder.ts";
-import { writeBundle } from "./bundle/write-bundle.ts";
-import { secretsIn } from "./masking/secrets.ts";
-import type { Random } from "./masking/word-mask.ts";
+import { writeBundle } from "./write-bundle.ts";
+import { secretsIn } from "./secrets.ts";
 import { finishInSlices } from "./steps.ts";
 import { MAX_TURN_BYTES, TurnRecord, type SeenTurn } from "./turn-record.ts";
 
@@ -25,7 +23,6 @@ export type RecorderOptions = {
   readonly folder: string;
   /** Why another user could read or replace what is in that folder; a configured one is the operator's choice. */
   readonly foreign: (folder: string) => string | undefined;
-  readonly random?: Random | undefined;
 };
 
 /** What somebody asks of a running gateway in place of its configuration. */
@@ -123,7 +120,6 @@ class BundleQueue {
   readonly #options: RecorderOptions;
   readonly #folder: () => string;
   readonly #secrets: readonly string[];
-  readonly #random: Random;
   readonly #waiting: SeenTurn[] = [];
   #writing: Promise<void> | undefined;
   #isTroubled = false;
@@ -132,7 +128,6 @@ class BundleQueue {
     this.#options = options;
     this.#folder = folder;
     this.#secrets = secretsIn(options.environment ?? {});
-    this.#random = options.random ?? secureRandom();
   }
 
   add(turn: SeenTurn): void {
@@ -167,7 +162,7 @@ class BundleQueue {
     const { content, names, keep } = turn.config.recording;
     const folder = this.#folder();
     try {
-      const options = { content, names, secrets: this.#secrets, random: this.#random };
+      const options = { content, names, secrets: this.#secrets };
       const text = await finishInSlices(writeBundle(turn, options), {
         now: () => this.#options.clock.now(),
         pause: setImmediate,
@@ -194,17 +189,4 @@ const isFailure = ({ done, status }: SeenTurn): boolean =>
 function isAskedFor({ exchange, tenant, config: { server, recording } }: RecordedRequest): boolean {
   if (headerOf(exchange.headers, "x-patchbay-record") !== "true") return false;
   return server.keys.length === 0 || recording.by_header.includes(tenant);
-}
-
-/** From 0 up to 1, by the machine's own randomness, in batches. */
-function secureRandom(): Random {
-  const pool = new Uint32Array(1024);
-  let at = pool.length;
-  return () => {
-    if (at === pool.length) {
-      randomFillSync(pool);
-      at = 0;
-    }
-    return (pool[at++] ?? 0) / 0x1_0000_0000;
-  };
 }

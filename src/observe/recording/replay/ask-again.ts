@@ -4,7 +4,7 @@ import type { Exchange, ReplyData } from "../../../gateway/http/exchange.ts";
 import type { Gateway } from "../../../gateway/gateway.ts";
 import { Session } from "../../../gateway/http/session.ts";
 import type { Fault } from "../../../turn/fault.ts";
-import type { Bundle } from "../bundle/read-bundle.ts";
+import type { Bundle } from "../bundle.ts";
 
 /** What a client was sent. */
 export type SeenReply = {

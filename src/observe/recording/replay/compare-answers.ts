@@ -1,7 +1,7 @@
 /** Compares what two answers to one request come to: no two answers of a model have the same words. */
 
 import { isFields, jsonOf } from "../../../json/json.ts";
-import type { ReadCall, ReadSide } from "../explain/read-answer.ts";
+import type { ReadCall, ReadSide } from "../read-answer.ts";
 import { Comparison } from "./difference.ts";
 
 /** An answer as a client had it. */

@@ -1,11 +1,11 @@
 /** Finds the first thing in which a replayed turn differs from the recorded one. */
 
 import { jsonOf } from "../../../json/json.ts";
-import type { Bundle } from "../bundle/read-bundle.ts";
+import type { Bundle } from "../bundle.ts";
 import { Comparison, type Difference } from "./difference.ts";
 import type { ReplayedTurn } from "./replay.ts";
 import type { SentRequest } from "./recorded-upstreams.ts";
-import { wireFrames, type WireFrame } from "./wire-frames.ts";
+import { wireFrames, type WireFrame } from "../read-answer.ts";
 
 /** Where two turns part. What was sent to an upstream comes first: all that follows is made of it. */
 export type TurnDifference =

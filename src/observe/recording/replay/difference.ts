@@ -1,7 +1,7 @@
 /** Compares values of two turns, with what differs between any two turns set aside. */
 
 import { ownOf } from "../../../json/json.ts";
-import { shapeOf } from "../masking/word-mask.ts";
+import { sizesOf } from "../text-mask.ts";
 
 export type Difference = {
   /** Where, such as `choices[0].delta.content`. */
@@ -11,7 +11,7 @@ export type Difference = {
 };
 
 export type ComparisonOptions = {
-  /** In a masked bundle, words of the gateway's own are masked too: then they need only have the same shape. */
+  /** A masked bundle masks texts of the gateway too, so that texts need only have the same size. */
   readonly masked: boolean;
 };
 
@@ -66,7 +66,7 @@ export class Comparison {
       this.#taken.add(replayed);
       return true;
     }
-    return this.#masked && shapeOf(recorded) === shapeOf(replayed);
+    return this.#masked && sizesOf(recorded) === sizesOf(replayed);
   }
 }
 

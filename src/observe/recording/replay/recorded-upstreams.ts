@@ -15,8 +15,8 @@ import type {
   ResponseHandler,
 } from "../../../upstreams/http/transport.ts";
 import type { Upstream } from "../../../upstreams/upstream.ts";
-import type { BundleEvent } from "../bundle/event.ts";
-import type { Bundle, BundleTry } from "../bundle/read-bundle.ts";
+import type { BundleEvent } from "../bundle.ts";
+import type { Bundle, BundleTry } from "../bundle.ts";
 
 /** A request that left the gateway, and the one that was recorded in its place. */
 export type SentRequest = {

@@ -6,19 +6,18 @@ import type { Config } from "../../../gateway/config.ts";
 import { openGateway } from "../../../gateway/gateway.ts";
 import { findRoute, routeTable } from "../../../gateway/http/routes.ts";
 import type { Platform } from "../../../gateway/state.ts";
-import type { Happening } from "../../happening.ts";
 import { Fault } from "../../../turn/fault.ts";
-import type { Bundle } from "../bundle/read-bundle.ts";
-import { errorMessageIn, readSide } from "../explain/read-answer.ts";
+import type { Happening } from "../../happening.ts";
+import type { Bundle } from "../bundle.ts";
+import { errorMessageIn, readSide, wireFrames } from "../read-answer.ts";
 import { askAgain, type SeenReply } from "./ask-again.ts";
 import {
+  type AnswerDifference,
   compareAnswers,
   compareValues,
-  type AnswerDifference,
   type GivenAnswer,
 } from "./compare-answers.ts";
 import { refuseUnstored } from "./stored-parts.ts";
-import { wireFrames } from "./wire-frames.ts";
 
 export type AgainstOptions = {
   /** `upstream`, or `upstream/model`; without a model, the recorded one. */

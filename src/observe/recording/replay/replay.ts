@@ -7,7 +7,7 @@ import { profileFor } from "../../../profiles/profiles.ts";
 import { scripted } from "../../../profiles/scripted.ts";
 import { Fault } from "../../../turn/fault.ts";
 import type { Upstream } from "../../../upstreams/upstream.ts";
-import type { Bundle } from "../bundle/read-bundle.ts";
+import type { Bundle } from "../bundle.ts";
 import { askAgain, type SeenReply } from "./ask-again.ts";
 import { compareTurns, type TurnDifference } from "./compare-turns.ts";
 import {

@@ -2,7 +2,7 @@
 
 import { fieldsIn, fieldsOf, listOf } from "../../../dialects/shared/loose.ts";
 import { Fault } from "../../../turn/fault.ts";
-import type { Bundle } from "../bundle/read-bundle.ts";
+import type { Bundle } from "../bundle.ts";
 
 /** The fields of a request by which it goes on with something that is stored. */
 function storedParts({ request }: Pick<Bundle, "request">): readonly string[] {

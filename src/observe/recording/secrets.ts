@@ -1,8 +1,8 @@
 /** Takes keys out of texts: those that the gateway knows, and those that look like one. */
 
-import { keyShapes } from "../../../turn/failure-reason.ts";
-import { formsOf } from "../../../upstreams/http/secrets.ts";
-import { blotOut } from "./word-mask.ts";
+import { keyShapes } from "../../turn/failure-reason.ts";
+import { formsOf } from "../../upstreams/http/secrets.ts";
+import { blotOut } from "./text-mask.ts";
 
 /** Shorter values are in every other word. */
 const SHORTEST = 6;

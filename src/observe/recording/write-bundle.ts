@@ -2,33 +2,30 @@
 
 import { hash } from "node:crypto";
 import { isUtf8 } from "node:buffer";
-import { isHttpUpstream, type Config } from "../../../gateway/config.ts";
-import { withoutMessages } from "../../bus.ts";
-import type { RecordingSettings } from "../../../gateway/run/recording-settings.ts";
-import { version } from "../../../upstreams/version.ts";
-import { scrubber, secretsIn } from "../masking/secrets.ts";
-import { WireMask } from "../masking/wire-mask.ts";
-import type { Random } from "../masking/word-mask.ts";
-import type { Steps } from "../steps.ts";
-import type { Entry, SeenTurn } from "../turn-record.ts";
-import type { BundleEvent } from "./event.ts";
-import { BUNDLE_VERSION, isBundleHeader, type BundleLine, type Settings } from "./line.ts";
+import { isHttpUpstream, type Config } from "../../gateway/config.ts";
+import { withoutMessages } from "../bus.ts";
+import type { RecordingSettings } from "../../gateway/run/recording-settings.ts";
+import { version } from "../../upstreams/version.ts";
+import { scrubber, secretsIn } from "./secrets.ts";
+import { WireMask } from "./wire-mask.ts";
+import type { Steps } from "./steps.ts";
+import type { Entry, SeenTurn } from "./turn-record.ts";
+import type { BundleEvent } from "./bundle.ts";
+import { BUNDLE_VERSION, isBundleHeader, type BundleLine, type Settings } from "./bundle.ts";
 
 export type WriteOptions = Pick<RecordingSettings, "content" | "names"> & {
   /** Values that no bundle may hold, beside those of the configuration. */
   readonly secrets: readonly string[];
-  readonly random: Random;
 };
 
 export function* writeBundle(turn: SeenTurn, options: WriteOptions): Steps<string> {
-  const { content, names, random } = options;
+  const { content, names } = options;
   const secrets = [...new Set([...options.secrets, ...secretsIn(turn.config)])];
   const scrub = scrubber(secrets);
   const mask = new WireMask({
     content,
     names,
     scrub,
-    random,
     models: modelsOf(turn),
     upstreams: Object.keys(turn.config.upstreams),
     isOwnError: turn.done?.fault?.startsWith("upstream.") !== true,

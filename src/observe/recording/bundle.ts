@@ -1,0 +1,371 @@
+/** Bundles: the lines of a recorded turn, and their reader. */
+
+import { hash } from "node:crypto";
+import { z } from "zod";
+import { isWithin, jsonOf } from "../../json/json.ts";
+import { Fault } from "../../turn/fault.ts";
+
+/** What this version writes; a reader of it reads no other. */
+export const BUNDLE_VERSION = 1;
+
+// A bundle may come from anyone: only what is named here is read of it, and none of that is the
+// name of a program, a file or an address.
+
+const text = z.string();
+/** No turn takes longer than a week, and no reader has to wait for what says so. */
+const at = z
+  .number()
+  .min(0)
+  .max(7 * 24 * 3_600_000);
+const nth = z.int().positive();
+const status = z.int().min(100).max(999);
+/** How many chunks, messages or events of upstreams had been read by then. */
+const after = z.int().min(0);
+/** Below an address that is not in the bundle. */
+const path = text.startsWith("/");
+
+/** Headers that say what is asked for or came; all others are named and not written. */
+export const isBundleHeader = (name: string): boolean =>
+  /^(?:content-type|content-encoding|accept|user-agent|retry-after(?:-ms)?|x-should-retry|x-patchbay-(?!record)[\w-]*|anthropic-(?:version|beta)|openai-(?:beta|processing-ms)|x-ratelimit-[\w-]*|anthropic-ratelimit-[\w-]*)$/.test(
+    name,
+  );
+const headers = z.record(text.refine(isBundleHeader, "is no header of a bundle"), text);
+
+const bytes = {
+  at,
+  /** As text where the bytes are whole characters, else in base64. */
+  text: text.optional(),
+  base64: text.optional(),
+};
+
+/** The number of a choice, call or part from 0. No model gives more of them. */
+const choice = z.int().min(0).max(9_999);
+const count = z.number().min(0);
+const fields = z.record(text, z.unknown());
+const extra = z.strictObject({ dialect: text, fields, hints: fields.optional() }).optional();
+const id = text.optional();
+const complete = z.boolean().optional();
+const dialect = text;
+
+const usage = z.strictObject({
+  input: count,
+  output: count,
+  total: count,
+  cached: count.optional(),
+  cacheWrite: count.optional(),
+  reasoning: count.optional(),
+  extra,
+});
+
+const event = <Type extends string, Shape extends z.ZodRawShape>(type: Type, shape: Shape) =>
+  z.strictObject({ type: z.literal(type), ...shape });
+const item = { choice, item: choice, dialect, raw: fields };
+
+/** Every `TurnEvent` but frames, which only HTTP upstreams have. */
+const bundleEvent = z.discriminatedUnion("type", [
+  event("turn-start", {
+    dialect: id,
+    id,
+    model: id,
+    created: z.number().optional(),
+    extra: fields.optional(),
+  }),
+  event("text-start", { choice, id, phase: id }),
+  event("text-break", { choice }),
+  event("text-delta", { choice, text, logprobs: z.array(z.unknown()).optional() }),
+  event("text-note", { choice, annotation: z.unknown() }),
+  event("text-end", { choice, complete, extra }),
+  event("refusal-delta", { choice, text }),
+  event("reasoning-start", { choice, id }),
+  event("reasoning-delta", { choice, text, of: z.enum(["content", "summary"]), part: choice }),
+  event("reasoning-end", {
+    choice,
+    encrypted: id,
+    details: z.array(z.unknown()).optional(),
+    complete,
+    extra,
+  }),
+  event("vendor-extra", {
+    choice,
+    of: z.enum(["message", "reasoning", "choice", "answer"]),
+    extra: extra.unwrap(),
+  }),
+  event("call-start", {
+    choice,
+    call: choice,
+    id: text,
+    kind: text,
+    name: text,
+    namespace: id,
+    itemId: id,
+    extra,
+  }),
+  event("call-delta", { choice, call: choice, text }),
+  event("call-end", { choice, call: choice, complete: z.boolean() }),
+  event("item-start", item),
+  event("item-note", item),
+  event("item-end", item),
+  event("usage", { usage }),
+  event("turn-end", {
+    choice,
+    stop: z.enum(["end", "calls", "length", "filter", "pause"]),
+    extra,
+  }),
+  // A fault is written as its code and message.
+  event("turn-fail", { fault: z.strictObject({ code: text, message: text }) }),
+]);
+
+export type BundleEvent = z.output<typeof bundleEvent>;
+
+const upstreamSettings = z.strictObject({
+  dialect: text.optional(),
+  profile: text.optional(),
+  capabilities: z.record(text, z.unknown()).optional(),
+  retries: z.int().min(0).max(10).optional(),
+  /** None where the upstream speaks no HTTP. */
+  base_path: path.optional(),
+});
+
+const settingsLine = z.strictObject({
+  line: z.literal("settings"),
+  /** What the client asked for -> where that was to be had, as `upstream/model`. */
+  models: z.record(text, z.array(text)),
+  /** Of the upstreams that might be asked: all that is no address, no key, no program and no file. */
+  upstreams: z.record(text, upstreamSettings),
+  tools: z.record(text, z.unknown()),
+});
+
+const rows = <Shape extends z.ZodRawShape>(shape: Shape) => z.array(z.object(shape)).readonly();
+
+/** Of the plan: what `explain` tells. */
+const plan = z.object({
+  upstream: text,
+  profile: text,
+  straight: z.boolean(),
+  tools: rows({
+    path: text,
+    name: text,
+    verdict: text,
+    upstream_name: text.nullish(),
+    reason: text,
+  }),
+  rules: rows({ path: text, value: z.union([text, z.number(), z.boolean()]), reason: text }),
+  decisions: rows({ path: text, action: text, reason: text }),
+});
+
+/** Of the account of the turn. */
+const done = z.object({
+  door: text,
+  model: text,
+  outcome: text,
+  fault: text.optional(),
+  rounds: z.int().min(0),
+  calls: z.object({ given: z.int().min(0) }),
+  stops: z.array(text).readonly(),
+});
+
+/** A line of a bundle. Times are milliseconds since the request came. */
+export const bundleLine = z.discriminatedUnion("line", [
+  z.strictObject({
+    line: z.literal("bundle"),
+    version: z.int(),
+    id: text.max(300),
+    gateway: text,
+    node: text,
+    platform: text,
+    recorded: z.iso.datetime(),
+    content: z.enum(["masked", "full"]),
+    names: z.enum(["kept", "masked"]),
+    /** What was not written, such as the names of headers. */
+    left_out: z.array(text),
+  }),
+  settingsLine,
+  z.strictObject({
+    line: z.literal("client-request"),
+    at,
+    method: text.regex(/^[A-Z]{3,10}$/, "must be a method"),
+    path,
+    headers,
+    /** A message on a WebSocket. */
+    socket: z.boolean().optional(),
+    body: text,
+  }),
+  z.strictObject({ line: z.literal("plan"), plan }),
+  z.strictObject({
+    line: z.literal("upstream-request"),
+    at,
+    try: nth,
+    upstream: text,
+    method: text,
+    path: text,
+    headers,
+    body: text,
+  }),
+  z.strictObject({ line: z.literal("upstream-head"), at, try: nth, status, headers }),
+  z.strictObject({ line: z.literal("upstream-bytes"), try: nth, ...bytes }),
+  z.strictObject({ line: z.literal("upstream-end"), at, try: nth, error: text.optional() }),
+  z.strictObject({ line: z.literal("upstream-answer"), at, try: nth, upstream: text }),
+  z.strictObject({
+    line: z.literal("upstream-message"),
+    at,
+    try: nth,
+    direction: z.enum(["sent", "received"]),
+    message: z.unknown(),
+  }),
+  z.strictObject({ line: z.literal("upstream-event"), at, try: nth, event: bundleEvent }),
+  z.strictObject({ line: z.literal("client-head"), at, after, status, headers }),
+  z.strictObject({ line: z.literal("client-bytes"), after, ...bytes }),
+  z.strictObject({ line: z.literal("client-end"), at, after, left: z.boolean().optional() }),
+  z.strictObject({ line: z.literal("done"), done }),
+  z.strictObject({ line: z.literal("seal"), lines: z.int(), sha256: text }),
+  /** Added by hand behind the seal: what a test holds the bundle to. */
+  z.strictObject({
+    line: z.literal("expect"),
+    outcome: text.optional(),
+    /** Whose fault `explain` finds. */
+    fault: z.enum(["none", "client", "gateway", "upstream"]).optional(),
+    /** Texts that the client must have been sent. */
+    shown: z.array(text).optional(),
+  }),
+]);
+
+export type BundleLine = z.output<typeof bundleLine>;
+export type Settings = Omit<z.output<typeof settingsLine>, "line">;
+export type LineOf<Type extends BundleLine["line"]> = Extract<BundleLine, { readonly line: Type }>;
+
+/** Bytes of a stream, and when they came. */
+export type Chunk = { readonly at: number; readonly bytes: Buffer };
+
+/** One call to an upstream. */
+export type BundleTry = {
+  readonly nth: number;
+  readonly at: number;
+  readonly upstream: string;
+  /** None where the upstream speaks no HTTP. */
+  readonly request?: LineOf<"upstream-request"> | undefined;
+  readonly head?: LineOf<"upstream-head"> | undefined;
+  readonly chunks: readonly Chunk[];
+  readonly events: readonly LineOf<"upstream-event">[];
+  readonly end?: LineOf<"upstream-end"> | undefined;
+};
+
+export type Bundle = {
+  readonly head: LineOf<"bundle">;
+  readonly settings: LineOf<"settings">;
+  readonly request: LineOf<"client-request">;
+  readonly tries: readonly BundleTry[];
+  readonly reply: {
+    readonly head?: LineOf<"client-head"> | undefined;
+    readonly chunks: readonly (Chunk & { readonly after: number })[];
+    readonly end?: LineOf<"client-end"> | undefined;
+  };
+  readonly plan?: LineOf<"plan">["plan"] | undefined;
+  readonly done?: LineOf<"done">["done"] | undefined;
+  readonly expect?: LineOf<"expect"> | undefined;
+};
+
+/** Throws a Fault whose text names the problem and the remedy. */
+export function readBundle(text: string): Bundle {
+  const lines = checkedLines(text);
+  const first = <Type extends BundleLine["line"]>(type: Type): LineOf<Type> | undefined =>
+    lines.find((line): line is LineOf<Type> => line.line === type);
+  const [head, settings, request] = [first("bundle"), first("settings"), first("client-request")];
+  if (head === undefined || settings === undefined || request === undefined)
+    throw bad("lacks its first lines; get the whole file, or record the turn again");
+  const chunks = lines.flatMap((line) =>
+    line.line === "client-bytes" ? [{ at: line.at, after: line.after, bytes: bytesIn(line) }] : [],
+  );
+  return {
+    head,
+    settings,
+    request,
+    tries: triesIn(lines),
+    reply: { head: first("client-head"), chunks, end: first("client-end") },
+    plan: first("plan")?.plan,
+    done: first("done")?.done,
+    expect: first("expect"),
+  };
+}
+
+function checkedLines(text: string): readonly BundleLine[] {
+  const rows = text.split("\n");
+  if (rows.at(-1) === "") rows.pop();
+  const head = jsonOf(rows[0] ?? "");
+  if (typeof head !== "object" || head === null || !("line" in head) || head.line !== "bundle")
+    throw bad(
+      "is no bundle of Patchbay: its first line does not say so; name a .bundle.jsonl file",
+    );
+  const version = "version" in head ? head.version : undefined;
+  if (version !== BUNDLE_VERSION)
+    throw bad(
+      `is of version ${String(version)}, and this Patchbay reads ${BUNDLE_VERSION}; use the Patchbay that recorded it (${"gateway" in head ? String(head.gateway) : "unknown"}), or record the turn again`,
+    );
+  const lines = rows.map((row, at) => lineIn(row, at + 1));
+  checkSeal(text, lines);
+  return lines;
+}
+
+/** Nothing that Patchbay writes is nested so deep; what is deeper takes the stack of its readers. */
+const DEEPEST = 200;
+
+function lineIn(row: string, number: number): BundleLine {
+  const value = jsonOf(row);
+  if (value === undefined)
+    throw bad(
+      `is cut off or damaged in line ${number}; get the whole file, or record the turn again`,
+    );
+  if (!isWithin(value, DEEPEST))
+    throw bad(`is nested deeper than ${DEEPEST} levels in line ${number}; record the turn again`);
+  const line = bundleLine.safeParse(value);
+  if (line.success) return line.data;
+  const [problem] = line.error.issues;
+  throw bad(
+    `has a line that is none of a bundle's, ${number} (${problem?.path.join(".") ?? ""}: ${problem?.message ?? "unknown"}); get the file as it was recorded`,
+  );
+}
+
+function checkSeal(text: string, lines: readonly BundleLine[]): void {
+  const at = lines.findIndex(({ line }) => line === "seal");
+  const seal = lines[at];
+  if (seal?.line !== "seal")
+    throw bad(
+      "has no seal: it was cut off while it was written or copied; get the whole file, or record the turn again",
+    );
+  const sealedText = `${text.split("\n", at).join("\n")}\n`;
+  const rest = lines.slice(at + 1);
+  if (seal.lines !== at || hash("sha256", sealedText) !== seal.sha256)
+    throw bad("was changed after it was recorded; get the file as it was recorded");
+  if (rest.some(({ line }) => line !== "expect"))
+    throw bad("has lines behind its seal other than `expect`; take them out");
+}
+
+const bad = (problem: string): Fault => new Fault("request.invalid", `The bundle ${problem}.`);
+
+const bytesIn = ({ text, base64 }: { text?: string | undefined; base64?: string | undefined }) =>
+  base64 === undefined ? Buffer.from(text ?? "") : Buffer.from(base64, "base64");
+
+function triesIn(lines: readonly BundleLine[]): readonly BundleTry[] {
+  const groups = Map.groupBy(lines, (line) => ("try" in line ? line.try : 0));
+  return [...groups.values()].flatMap((own): BundleTry[] => {
+    const find = <Type extends BundleLine["line"]>(type: Type): LineOf<Type> | undefined =>
+      own.find((line): line is LineOf<Type> => line.line === type);
+    const request = find("upstream-request");
+    const opening = request ?? find("upstream-answer");
+    if (opening === undefined) return [];
+    const chunks = own.flatMap((line) =>
+      line.line === "upstream-bytes" ? [{ at: line.at, bytes: bytesIn(line) }] : [],
+    );
+    return [
+      {
+        nth: opening.try,
+        at: opening.at,
+        upstream: opening.upstream,
+        request,
+        head: find("upstream-head"),
+        chunks,
+        events: own.flatMap((line) => (line.line === "upstream-event" ? [line] : [])),
+        end: find("upstream-end"),
+      },
+    ];
+  });
+}

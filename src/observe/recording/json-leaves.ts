@@ -1,0 +1,132 @@
+/** Finds the strings, numbers and keys of JSON text, where they stand and under which keys. */
+
+import { closingQuote, skipBlanks } from "../../json/scan.ts";
+
+/** An object or list that a value stands in. */
+export type Container = {
+  readonly parent: Container | undefined;
+  /** Its key or its place in its parent. */
+  readonly key: string | number;
+  readonly isList: boolean;
+  readonly depth: number;
+  /** Its short values under `fieldKeys`, as they are written. */
+  readonly fields: Map<string, string>;
+  /** Filled in by `zoneOf`. */
+  zone?: Zone;
+};
+
+/**
+ * `wire`: the words of an API. `content`: what a client or a model wrote, such as the arguments
+ * of a call. `schema`, `schemas`: a JSON Schema, and schemas by name.
+ */
+export type Zone = "wire" | "content" | "schema" | "schemas";
+
+export type Leaf = {
+  readonly type: "string" | "number" | "key";
+  /** Of the text without quotes. */
+  readonly start: number;
+  readonly end: number;
+  readonly container: Container;
+  readonly key: string | number;
+};
+
+export type Leaves = {
+  readonly leaves: readonly Leaf[];
+  /** Where the text ends or stops being JSON. */
+  readonly end: number;
+};
+
+/** Fields that tell pieces of one text from pieces of another. */
+const fieldKeys = new Set(
+  "type method index item_id output_index content_index summary_index".split(" "),
+);
+const LONGEST_FIELD = 64;
+
+const NUMBER = /-?\d+(?:\.\d*)?(?:[eE][+-]?\d*)?/y;
+const WORD = /true|false|null/y;
+
+/** All leaves in the order of the text. The text may be cut off anywhere, in a string too. */
+export function jsonLeaves(text: string): Leaves {
+  const leaves: Leaf[] = [];
+  const root: Container = { parent: undefined, key: "", isList: true, depth: 0, fields: new Map() };
+  let container = root;
+  let key: string | number = 0;
+  let next = "value" as "value" | "key" | "colon" | "comma";
+  let at = 0;
+  const add = (type: Leaf["type"], start: number, end: number): void => {
+    leaves.push({ type, start, end, container, key });
+    const isShort = type !== "key" && end - start <= LONGEST_FIELD;
+    if (isShort && typeof key === "string" && fieldKeys.has(key))
+      container.fields.set(key, text.slice(start, end));
+    next = type === "key" ? "colon" : "comma";
+  };
+  for (;;) {
+    at = skipBlanks(text, at);
+    const char = text.charAt(at);
+    if (char === "" || (container === root && next === "comma")) return { leaves, end: at };
+    if (char === (container.isList ? "]" : "}") && container !== root && next !== "colon") {
+      key = container.key;
+      container = container.parent ?? root;
+      next = "comma";
+      at++;
+    } else if (next === "comma" && char === ",") {
+      key = typeof key === "number" ? key + 1 : "";
+      next = container.isList ? "value" : "key";
+      at++;
+    } else if (next === "colon" && char === ":") {
+      next = "value";
+      at++;
+    } else if (char === '"' && (next === "key" || next === "value")) {
+      const end = closingQuote(text, at + 1);
+      const type = next === "key" ? "key" : "string";
+      add(type, at + 1, end);
+      if (type === "key") key = decodeJson(text.slice(at + 1, end));
+      at = end + 1;
+      if (end >= text.length) return { leaves, end: text.length };
+    } else if (next === "value" && (char === "{" || char === "[")) {
+      const isList = char === "[";
+      container = { parent: container, key, isList, depth: container.depth + 1, fields: new Map() };
+      key = isList ? 0 : "";
+      next = isList ? "value" : "key";
+      at++;
+    } else {
+      const wordEnd = next === "value" ? matchEnd(WORD, text, at) : at;
+      const numberEnd = next === "value" ? matchEnd(NUMBER, text, at) : at;
+      if (numberEnd > at) add("number", at, numberEnd);
+      else if (wordEnd > at) next = "comma";
+      else return { leaves, end: at };
+      at = Math.max(wordEnd, numberEnd);
+    }
+  }
+}
+
+function matchEnd(pattern: RegExp, text: string, at: number): number {
+  pattern.lastIndex = at;
+  return pattern.test(text) ? pattern.lastIndex : at;
+}
+
+const ESCAPE = /\\(?:u([0-9a-fA-F]{4})|(.))/gs;
+const escapes: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "\r", b: "\b", f: "\f" };
+
+/** The text that stands in a JSON string. Each escape becomes one unit of UTF-16. */
+export const decodeJson = (raw: string): string =>
+  raw.includes("\\")
+    ? raw.replaceAll(ESCAPE, (_, hex?: string, char = "") =>
+        hex === undefined ? (escapes[char] ?? char) : String.fromCharCode(Number.parseInt(hex, 16)),
+      )
+    : raw;
+
+/** Another text of the same length, written with escapes where `raw` has them. */
+export function encodeLike(raw: string, text: string): string {
+  if (!raw.includes("\\")) return text;
+  let unit = 0;
+  let from = 0;
+  let encoded = "";
+  for (const found of raw.matchAll(ESCAPE)) {
+    encoded += text.slice(unit, (unit += found.index - from));
+    const code = text.charCodeAt(unit++).toString(16);
+    encoded += found[1] === undefined ? found[0] : `\\u${code.padStart(4, "0").slice(0, 4)}`;
+    from = found.index + found[0].length;
+  }
+  return encoded + text.slice(unit);
+}

@@ -1,0 +1,207 @@
+/** Decides which values of a request, an answer or a frame are content and which are words of an API. */
+
+import type { Container, Leaf, Zone } from "./json-leaves.ts";
+
+const wordsIn = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/));
+
+/** Every value of the APIs and of Codex consists of these words, such as `tool_use` or `inProgress`. */
+const vocabulary = wordsIn(`
+  aac abort access account action active adaptive added addition additional advisor agent all
+  allowed analysis annotation answer anthropic any apc apco application apply approval approximate
+  arguments array assistant audio auto base64 based bash batch binary block bm25 boolean break
+  browser cache call calls canceled cancelled changed char chat chatcmpl choice chunk ci citation
+  citations claude clean clear cleared click cmp cmpl code codex commentary compacting compaction
+  complete completed completion computer concise config container content context control conv
+  conversation create created critic css csv ctc ctco cu custom danger date default delete deleted
+  delta demand detailed developer diff direct disabled discriminator document done double drag
+  duration dynamic edit editor email enabled encrypted end eos ephemeral error exact exceeded exec
+  execution explicit extra fail failed fallback false fc fco fetch file filter final find flac
+  flex float frame fs full function functions gemini gen generating generation gif goal google
+  grammar harness heic high hostname html idle ig image in incomplete initialize initialized
+  inject input insufficient int32 int64 integer interpreter interpreting interrupt interrupted
+  ipv4 ipv6 item items javascript jpeg jpg json json5 jsonc jsonl keypress lark length limits list
+  loaded local location logprobs logs low lsh lsho markdown max mcp mcpa mcpl mcpr mcptoolu medium
+  memory message messages mid minimal model move mp3 mp4 mpeg msg namespace never none not note
+  null number object octet off ogg ok omitted on only open openai operation opus other output
+  outputs page part partial patch path pause pcm16 pdf pending ping plain png preview priority
+  progress queued quicktime rate raw read reasoning recitation redacted reference refusal regex
+  reminder remote removal replace req request required resource resp response responses result
+  results resume revert reverted rs running safety scale schema screenshot scripted scroll search
+  searching sequence server settings sh shell sho signature single sources srvtoolu sse standard
+  start started state status steer stop str stream string succeeded success summarized summary svg
+  system text thinking thread time token tokens toml tool tools toolset toolu transcript trigger
+  true tsc tso turn txt type ultra unknown unsubscribe unsubscribed untrusted update updated
+  upload uri url usage use user uses uuid v1 vendor video view wait warning wav web webm webp
+  window workspace write ws x xai xhigh xml yaml zip
+`);
+
+/** True if a value consists of the words of the APIs, with dates of versions, and of no other. */
+export function isApiWord(value: string): boolean {
+  if (value === "") return true;
+  if (value.length > 80 || !/^[a-zA-Z][\w.:/+-]*$/.test(value)) return false;
+  const words = value
+    .replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_")
+    .toLowerCase()
+    .split(/[^a-z\d]+/);
+  return words.every((word) => vocabulary.has(word) || /^(?:20\d{6}|\d{2}|20\d\d)$/.test(word));
+}
+
+/** Keys under which such values stand. Under any other key they are content. */
+const enumKeys = wordsIn(`
+  type role object status event method kind code param reason phase finish_reason stop_reason
+  native_finish_reason stop effort syntax detail service_tier encoding format verbosity truncation
+  tool_choice function_call include modalities jsonrpc display choice of dialect approvalPolicy sandbox
+  summary generate_summary mode required container direction media_type mime_type mimeType
+`);
+
+/** The prefix of an id that says what it names. The rest of the id is arbitrary. */
+export function idPrefix(id: string): string {
+  const [prefix = "", word = ""] = /^([a-z]+)[_.-]/.exec(id) ?? [];
+  return vocabulary.has(word) ? prefix : "";
+}
+
+const contentKeys = wordsIn(
+  "arguments args input metadata parsed parsed_arguments structuredContent bytes",
+);
+const schemaKeys = wordsIn("parameters input_schema inputSchema schema output_schema");
+const schemaMaps = wordsIn("properties $defs definitions patternProperties");
+const schemaValues = wordsIn("enum const default examples example");
+/** Keywords of a schema that list keys. */
+const keyLists = wordsIn("required propertyOrdering dependentRequired dependencies");
+
+/** No request is nested deeper. Deeper values are masked as content. */
+const DEEPEST = 100;
+
+/** What an object or list holds, by the keys on the way to it. */
+export function zoneOf(container: Container): Zone {
+  const { parent, depth } = container;
+  if (container.zone === undefined && parent === undefined) container.zone = "wire";
+  if (container.zone === undefined && depth > DEEPEST) container.zone = "content";
+  return (container.zone ??= zoneWithin(container, parent));
+}
+
+function zoneWithin({ key, isList }: Container, parent: Container | undefined): Zone {
+  const outer = parent === undefined ? "wire" : zoneOf(parent);
+  const name = `${key}`;
+  switch (outer) {
+    case "content":
+      return "content";
+    case "schema":
+      if (schemaMaps.has(name)) return "schemas";
+      return schemaValues.has(name) && parent?.isList === false ? "content" : "schema";
+    case "schemas":
+      return "schema";
+    case "wire":
+      if (schemaKeys.has(name) && !isList) return "schema";
+      // A list of items is called `input` too.
+      return contentKeys.has(name) && (!isList || name === "bytes") ? "content" : "wire";
+    default:
+      return outer satisfies never;
+  }
+}
+
+/** Words of others that bundles keep. */
+export type KnownWords = {
+  /** Names of declared tools; empty if names are masked. */
+  readonly tools: ReadonlySet<string>;
+  /** Keys of schemas. */
+  readonly keys: ReadonlySet<string>;
+  /** Models of the configuration. */
+  readonly models: ReadonlySet<string>;
+};
+
+/** The side that wrote a document. Everything in a request was chosen by a client. */
+export type Origin = "request" | "upstream" | "reply";
+
+/** `model`: the model that an upstream names. `sentence`: the text of an error. */
+export type Treatment = "kept" | "masked" | "id" | "model" | "sentence" | "pattern";
+
+const ID_KEY = /(?:^id|_ids?|(?:thread|turn|call|item|expectedTurn|request)Id)$|^ids$/;
+
+/** What becomes of a string. */
+export function treatmentOf(
+  leaf: Leaf,
+  value: string,
+  { known, origin }: { readonly known: KnownWords; readonly origin: Origin },
+): Treatment {
+  const zone = zoneOf(leaf.container);
+  const word = wordOf(leaf);
+  if (zone === "content") return "masked";
+  if (zone !== "wire") return treatmentInSchema(word, value, known.keys);
+  if (origin !== "request" && isOfError(leaf)) return "sentence";
+  if (ID_KEY.test(word) && word !== "user_id") return "id";
+  if (/^(?:name|namespace|tool|toolName)$/.test(word) && known.tools.has(value)) return "kept";
+  if (word === "model") {
+    if (known.models.has(value)) return "kept";
+    return origin === "request" ? "masked" : "model";
+  }
+  // Stop sequences stand in texts too, and become the same there.
+  const isStop = origin === "request" && word === "stop";
+  return !isStop && enumKeys.has(word) && isApiWord(value) ? "kept" : "masked";
+}
+
+/** The key of a value; for an entry of a list, the key of the list. */
+export const wordOf = ({ container, key }: Pick<Leaf, "container" | "key">): string =>
+  `${typeof key === "number" ? container.key : key}`;
+
+function treatmentInSchema(word: string, value: string, keys: ReadonlySet<string>): Treatment {
+  if (word === "pattern") return "pattern";
+  const isOwn =
+    ((word === "type" || word === "format") && isApiWord(value)) ||
+    (word === "$ref" && value.startsWith("#/")) ||
+    (word === "$schema" && /^https?:\/\/json-schema\.org\/[\w/.-]*schema#?$/.test(value)) ||
+    (keyLists.has(word) && keys.has(value));
+  return isOwn ? "kept" : "masked";
+}
+
+const errorKeys = wordsIn("error errors fault base_resp last_error details incomplete_details");
+const errorTexts = wordsIn("message msg detail reason status_msg error_message");
+const errorWords = wordsIn("code type status param error_code");
+
+/** True for the sentence of an error and for the words beside it. */
+function isOfError({ container, key }: Leaf): boolean {
+  const isRoot = container.depth <= 1;
+  if (typeof key === "number") return false;
+  if (key === "error") return isRoot;
+  const owner = container.parent?.isList === true ? container.parent.key : container.key;
+  if (errorKeys.has(`${owner}`)) return errorTexts.has(key) || errorWords.has(key);
+  return isRoot && (errorTexts.has(key) || (errorWords.has(key) && key !== "type"));
+}
+
+/** True if a number is content. */
+export function isMaskedNumber({ container, key }: Leaf): boolean {
+  const zone = zoneOf(container);
+  if (zone === "wire") return ID_KEY.test(`${key}`);
+  return zone === "content" || (zone === "schema" && schemaValues.has(`${key}`));
+}
+
+/** True for a key that names a field. Such keys are kept. */
+export const isName = (key: string): boolean => /^[\w$@.:/#-]{0,64}$/.test(key);
+
+const toolLists = wordsIn("tools functions functionDeclarations dynamicTools");
+
+/** True within the declaration of a tool. */
+export function isOfTool(container: Container): boolean {
+  let at: Container | undefined = container;
+  for (let up = 0; at !== undefined && up < 6; up++, at = at.parent)
+    if (at.isList && toolLists.has(`${at.key}`)) return true;
+  return false;
+}
+
+const numbered = ["type", "index", "item_id", "output_index", "content_index", "summary_index"];
+
+/** The label that all pieces of one streamed text share; undefined for a text that is whole. */
+export function streamOf({ container, key }: Leaf): string | undefined {
+  if (container.depth > DEEPEST) return undefined;
+  let label = `${key}`;
+  let isPiece = key === "delta";
+  for (let at: Container | undefined = container; at !== undefined; at = at.parent) {
+    const { fields } = at;
+    isPiece ||= at.key === "delta";
+    isPiece ||= /delta/i.test(`${fields.get("type")} ${fields.get("method")}`);
+    const own = numbered.flatMap((name) => fields.get(name) ?? []).join(",");
+    // A place in a list says nothing where what stands there has a number.
+    label = `${fields.has("index") ? "" : at.key}(${own})/${label}`;
+  }
+  return isPiece ? label : undefined;
+}
