@@ -20,15 +20,15 @@ describe("the mask of a text", () => {
     );
   });
 
-  it("is as long in characters and bytes, and the same for a text in pieces", () => {
+  it("is as long in characters and bytes, and the same for each word alone", () => {
     fc.assert(
-      fc.property(fc.string({ unit: "grapheme" }), fc.nat(), seeds, (text, at, seed) => {
+      fc.property(fc.string({ unit: "grapheme" }), seeds, (text, seed) => {
         const mask = newMask(seed);
         const masked = mask.text(text);
         expect(sizesOf(masked)).toBe(sizesOf(text));
         expect(Buffer.byteLength(masked)).toBe(Buffer.byteLength(text));
-        const end = text.indexOf(" ", at % (text.length + 1));
-        if (end !== -1) expect(mask.text(text.slice(0, end))).toBe(masked.slice(0, end));
+        const words = text.split(" ").map((word) => mask.text(word));
+        expect(words.join(" ")).toBe(masked);
       }),
     );
   });
