@@ -242,7 +242,7 @@ const mostLines: Readonly<Record<string, number>> = {
   profiles: 1720,
   dialects: 13345,
   upstreams: 6810,
-  agent: 2920,
+  agent: 2550,
   history: 7010,
   observe: 6270,
   gateway: 12370,

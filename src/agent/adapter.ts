@@ -4,19 +4,19 @@ import type { ClientName } from "../turn/names.ts";
 import type { Turn } from "../turn/turn.ts";
 import type { ToolSupport } from "./strategy.ts";
 
-/** One question to a model, in the words of a turn. */
+/** One request to a model, as parts of a turn. */
 export type ModelRequest = Pick<Turn, "items" | "tools" | "toolChoice" | "format" | "params">;
 
-/** A model that an agent runs on. */
+/** A model on which agents run. */
 export type Adapter = ToolSupport & {
-  /** How it is told from others in sessions and logs: `upstream/model`. */
+  /** Identifies the model in sessions and logs: `upstream/model`. */
   readonly name: string;
-  /** Asks the model once. A failure is the last event; an aborted signal ends the events with its reason thrown. */
+  /** Calls the model once. A failure is the last event. An aborted signal throws its reason. */
   call(request: ModelRequest, options: AskOptions): AsyncIterable<TurnEvent<ClientName>>;
 };
 
 export type AskOptions = {
   readonly signal: AbortSignal;
-  /** Hears what had to be changed for the model, and in what it said. */
+  /** Receives each change to the request or the answer. */
   readonly report: OnDecision;
 };

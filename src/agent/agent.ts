@@ -1,43 +1,49 @@
-import { Fault } from "../turn/fault.ts";
-import { isFields, jsonOf } from "../json/json.ts";
-import type { Fields, Format } from "../turn/turn.ts";
 import { nearest } from "../diagnostics/nearest.ts";
+import { isFields, jsonOf } from "../json/json.ts";
+import { Fault } from "../turn/fault.ts";
+import type { Fields, Format } from "../turn/turn.ts";
 import {
   type Catalog,
   catalogOf,
+  leadOf,
   readSection,
   type ReadSectionResult,
   stateOf,
 } from "./catalog.ts";
 import { LOADERS } from "./loader.ts";
 import type { Section } from "./section.ts";
+import {
+  type Session,
+  type SessionView,
+  threadStart,
+  type Visibility,
+  type VisibilitySet,
+} from "./session.ts";
 import { issuesText, jsonSchemaOf, type OutputOf, type StandardSchema } from "./tool.ts";
-import { leadOf } from "./lower.ts";
-import type { Session, SessionView, Visibility, VisibilitySet } from "./session.ts";
 
 /** A prompt with tools, ready to run. */
 export type Agent<Params = Fields, Output = string> = {
   readonly name: string;
   readonly catalog: Catalog;
   readonly form: OutputForm;
-  /** Of the parameters; none: whatever is given is taken. */
+  /** Schema of the parameters; undefined: any parameters are accepted. */
   readonly params: StandardSchema | undefined;
-  /** Only for the types of its parameters and output. */
+  /** Carries the types of its parameters and output; never set. */
   readonly types?: { readonly params: Params; readonly output: Output } | undefined;
 };
 
 type AgentDefinition<P extends StandardSchema, O extends StandardSchema> = {
   readonly name: string;
-  /** What the texts of the sections may depend on. */
+  /** Schema of the parameters of texts and conditions. */
   readonly params?: P | undefined;
-  /** What the answer must be; without it, text. */
+  /** Schema of the answer; without it the answer is text. */
   readonly output?: O | undefined;
   readonly sections: readonly Section<OutputOf<P>>[];
 };
 
 type TextSchema = StandardSchema<string>;
 
-/** Defines an agent. Throws a Fault where sections, tools, texts and parameters do not fit each other. */
+/** Defines an agent. Throws a Fault if sections, tools, texts and parameters contradict each other. */
 export function agent<
   P extends StandardSchema = StandardSchema<Fields>,
   O extends StandardSchema = TextSchema,
@@ -55,9 +61,11 @@ function namesOf(params: StandardSchema, name: string): readonly string[] | unde
   return isFields(properties) && !isOpen ? Object.keys(properties) : undefined;
 }
 
-/** The parameters of a run as the agent takes them. Throws a Fault where they are not. */
+type AnyAgent = Pick<Agent<never, unknown>, "name" | "catalog" | "params">;
+
+/** Checks and converts the parameters of a run. Throws a Fault for invalid ones. */
 export async function checkParams(
-  { params, name }: Pick<Agent<never, unknown>, "params" | "name">,
+  { params, name }: Pick<AnyAgent, "params" | "name">,
   given: Fields,
 ): Promise<Fields> {
   if (params === undefined) return given;
@@ -69,14 +77,15 @@ export async function checkParams(
   );
 }
 
-/** How an answer is asked for and read. */
+/** The requested format of answers and their reader. */
 type OutputForm = {
   readonly format: Format | undefined;
-  /** The value of an answer, or what is wrong with it. */
-  read(text: string): Promise<Read>;
+  /** Returns the value of an answer, or the error in it. */
+  read(text: string): Promise<Checked>;
 };
 
-type Read =
+/** A checked value, or the error that the model receives. */
+export type Checked =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly problem: string };
 
@@ -85,13 +94,11 @@ const TEXT: OutputForm = {
   read: async (text) => ({ ok: true, value: text }),
 };
 
-/** Providers only take objects: what is none is asked for as the one member of one. */
+/** Providers accept only objects: any other value is requested as this member of an object. */
 const MEMBER = "value";
 
-/** An answer by a Standard Schema; without one, the text itself. */
 function outputForm(schema: StandardSchema | undefined, name: string): OutputForm {
   if (schema === undefined) return TEXT;
-  // What the model writes is what the schema takes.
   const wanted = jsonSchemaOf(schema, "input", `The output of agent \`${name}\``);
   const isWhole = wanted["type"] === "object";
   const inner: Fields = isWhole
@@ -102,31 +109,28 @@ function outputForm(schema: StandardSchema | undefined, name: string): OutputFor
         required: [MEMBER],
         additionalProperties: false,
       };
+  const formatName = name.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, 64);
   return {
-    format: { type: "schema", name: formatName(name), schema: inner, strict: false },
+    format: { type: "schema", name: formatName, schema: inner, strict: false },
     async read(text) {
-      const said = jsonOf(text);
-      if (said === undefined) return { ok: false, problem: "It is not JSON." };
-      const value = isWhole || !isFields(said) ? said : said[MEMBER];
-      const checked = await schema["~standard"].validate(value);
-      return checked.issues === undefined
-        ? { ok: true, value: checked.value }
-        : { ok: false, problem: issuesText(checked.issues) };
+      const answer = jsonOf(text);
+      if (answer === undefined) return { ok: false, problem: "It is not JSON." };
+      const value = isWhole || !isFields(answer) ? answer : answer[MEMBER];
+      return validated((one) => schema["~standard"].validate(one), value);
     },
   };
 }
 
-const formatName = (name: string): string => name.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, 64);
-
-/** What a model is told whose answer will not do. */
-export const correction = (problem: string): string =>
-  `Your answer does not have the form that was asked for. ${problem}\nAnswer again, in that form and with nothing else.`;
-
-export const badOutput = (problem: string): Fault =>
-  new Fault("agent.output", `The model's answer is not what \`output\` asks for. ${problem}`);
-
-/** Functions by which a caller reads, opens and closes sections between two runs. */
-type AnyAgent = Pick<Agent<never, unknown>, "name" | "catalog" | "params">;
+/** Validates a value by a function of a Standard Schema. */
+export async function validated(
+  validate: StandardSchema["~standard"]["validate"],
+  value: unknown,
+): Promise<Checked> {
+  const checked = await validate(value);
+  return checked.issues === undefined
+    ? { ok: true, value: checked.value }
+    : { ok: false, problem: issuesText(checked.issues) };
+}
 
 /** Result of `readSection`; `message` is its first line, or the error. */
 export type ReadSectionOutcome =
@@ -149,7 +153,7 @@ export async function readAgentSection(
   return { success: true, message: leadOf(reading), value: reading.result };
 }
 
-/** A `SetVisibilityOverride` for `session.dispatch`. Throws a Fault where the agent has no such section. */
+/** A `SetVisibilityOverride` for `session.dispatch`. Throws a Fault if the agent has no such section. */
 export function setVisibilityOverride(
   agent: AnyAgent,
   path: string,
@@ -159,24 +163,23 @@ export function setVisibilityOverride(
   return { type: "visibility-set", path, visibility, by: "caller" };
 }
 
-/** Refuses what the caller set since the last run for sections that the agent does not have. */
+/** Throws a Fault if the caller set the visibility of an unknown section since the last run. */
 export function checkOverrides(agent: AnyAgent, { events }: SessionView): void {
-  // A run that finds such an event begins a new conversation: those before it were checked.
-  const start = events.findLastIndex(({ type }) => type === "thread-started");
-  for (const event of events.slice(start + 1))
+  // Earlier runs have checked the events before the start of the conversation.
+  for (const event of events.slice(threadStart(events) + 1))
     if (event.type === "visibility-set" && event.by === "caller") checkPath(agent, event.path);
 }
 
 function checkPath({ catalog, name }: AnyAgent, path: string): void {
   if (catalog.byPath.has(path)) return;
   const last = path.split(".").at(-1);
-  const near =
-    catalog.nodes.find(({ section }) => section.key === last)?.path ??
-    nearest(path, [...catalog.byPath.keys()]);
+  const paths = [...catalog.byPath.keys()];
+  const near = catalog.nodes.find(({ section }) => section.key === last)?.path;
+  const meant = near ?? nearest(path, paths);
   const hint =
-    near === undefined
-      ? ` Its sections are ${[...catalog.byPath.keys()].map((one) => `\`${one}\``).join(", ")}.`
-      : ` Did you mean \`${near}\`?`;
+    meant === undefined
+      ? ` Its sections are ${paths.map((one) => `\`${one}\``).join(", ")}.`
+      : ` Did you mean \`${meant}\`?`;
   throw new Fault(
     "agent.invalid",
     `The agent \`${name}\` has no section \`${path.slice(0, 200)}\`, whose visibility was to be set.${hint}`,

@@ -1,235 +1,181 @@
-import { append } from "../turn/append.ts";
+/** Runs the calls of one answer. */
+
 import type { Call, Result } from "../turn/turn.ts";
-import type { Clock } from "../turn/clock.ts";
+import { type Checked, validated } from "./agent.ts";
+import { type OpenedReading, type Reading, readingText } from "./catalog.ts";
 import type { AgentEvent } from "./events.ts";
-import type { OpenedReading, Reading } from "./catalog.ts";
 import {
   argumentsOf,
-  authorCall,
   type AuthorCall,
-  readingText,
   resolveCall,
   type Resolved,
   violationOf,
   violationText,
 } from "./lower.ts";
 import { disclosureOf, type RunState } from "./run-state.ts";
-import type { ItemAdded, OpenedBy, SessionView, VisibilitySet } from "./session.ts";
-import { type Awaitable, issuesText, type Tool } from "./tool.ts";
+import type { ItemAdded, VisibilitySet } from "./session.ts";
+import type { Tool } from "./tool.ts";
 
-/** What all the calls of one answer came to. */
-export type Batch = {
-  /** Sections that only a restart can open. */
+/** The outcome of all calls of one answer. */
+type BatchResult = {
+  /** Openings that need a restart. */
   readonly requested: readonly VisibilitySet[];
-  /** Calls that the caller is to run. */
+  /** Calls of tools that the caller runs. */
   readonly pending: readonly Call[];
-  /** Whether there was a call of a tool; readings and mistakes are none. */
+  /** The model called a tool. Readings and invalid calls do not count. */
   readonly isUsed: boolean;
 };
 
-/** A call that is to be run. */
-type Job = { readonly call: Call; readonly tool: Tool; readonly value: unknown };
-
-/** What the calls of a batch have come to so far. */
-type Progress = {
-  readonly requested: VisibilitySet[];
-  readonly jobs: Job[];
-  readonly pending: Call[];
-  readonly results: Map<string, Omit<ItemAdded, "type">>;
-};
-
 /**
- * Does what the calls of one answer ask for: sections are opened one after the
- * other, since each changes what the next one finds; tools run at once. Results
- * are added to the session in the order of their calls, also where the run ends
- * before they are all there.
+ * Sections open one after the other, because each opening changes the next one;
+ * then tools run in parallel. Results are added to the session in the order of
+ * the calls, also if the run ends before all tools have finished.
  */
 export async function* runBatch(
   state: RunState,
   calls: readonly AuthorCall[],
-): AsyncGenerator<AgentEvent, Batch> {
-  const progress: Progress = {
-    requested: [],
-    jobs: [],
-    pending: [],
-    results: new Map(),
-  };
-  for (const call of calls) yield* prepare(state, call, progress);
+): AsyncGenerator<AgentEvent, BatchResult> {
+  const batch = new Batch(state);
+  for (const call of calls) yield* batch.prepare(call);
   try {
-    yield* runAll(state, progress);
+    yield* batch.runTools();
   } finally {
-    addResults(state, calls, progress);
+    batch.addResults(calls);
   }
-  const { requested, pending, jobs } = progress;
+  const { requested, pending, jobs } = batch;
   return { requested, pending, isUsed: jobs.length + pending.length > 0 };
 }
 
-/** Calls in the author's words, as they are added to the session. */
-export const authorCalls = (state: RunState, calls: readonly Call[]): readonly AuthorCall[] =>
-  calls.map((call) => authorCall(call, disclosureOf(state)));
-
-async function* prepare(
-  state: RunState,
-  made: AuthorCall,
-  progress: Progress,
-): AsyncGenerator<AgentEvent, void> {
-  const { call, problem } = made;
-  const resolved = resolveCall(call, disclosureOf(state, progress.requested));
-  if (problem !== undefined) refuse(call, problem, progress);
-  else if (resolved.type === "unknown") refuse(call, resolved.message, progress);
-  else if (resolved.type === "reading") yield* readFor(state, call, resolved.reading, progress);
-  else yield* admit(state, call, resolved, progress);
-}
-
-const refuse = (call: Call, text: string, { results }: Progress): void =>
-  void results.set(call.id, { item: resultOf(call, text) });
-
-async function* readFor(
-  state: RunState,
-  call: Call,
-  reading: Reading,
-  progress: Progress,
-): AsyncGenerator<AgentEvent, void> {
-  const text = readingText(reading);
-  if (reading.type === "unknown") {
-    yield { type: "section-unknown", message: reading.message };
-    refuse(call, text, progress);
-    return;
-  }
-  const { path, result, tools } = reading;
-  yield { type: "section-read", callId: call.id, path, result };
-  const loaded = tools.map(({ name }) => name);
-  const isLater = reading.type === "opened" && (yield* open(state, { reading }, progress));
-  progress.results.set(call.id, {
-    item: resultOf(call, isLater ? expandedText(reading.opens) : text),
-    ...(loaded.length > 0 && { loaded }),
-  });
-}
-
-/** Takes a call of a tool up, if its arguments will do. */
-async function* admit(
-  state: RunState,
-  call: Call,
-  { tool, reading }: Extract<Resolved, { type: "tool" }>,
-  progress: Progress,
-): AsyncGenerator<AgentEvent, void> {
-  const checked = await checkArguments(tool, call.input);
-  if (!checked.ok) {
-    refuse(call, violationText(tool, checked.problem), progress);
-    return;
-  }
-  if (reading !== undefined) yield* open(state, { reading, callId: call.id }, progress);
-  if (tool.run === undefined) progress.pending.push(call);
-  else progress.jobs.push({ call, tool, value: checked.value });
-}
-
-const expandedText = (paths: readonly string[]): string =>
-  `Sections expanded: ${paths.join(", ")}. The prompt is rendered again with their full content.`;
-
-type Opening = {
-  readonly reading: OpenedReading;
-  /** The call of a closed tool that opens its section; absent if the model read the section. */
-  readonly callId?: string | undefined;
-};
-
-/** Opens sections, or asks for a restart that does. Tells whether it is the latter. */
-async function* open(
-  state: RunState,
-  opening: Opening,
-  progress: Progress,
-): AsyncGenerator<AgentEvent, boolean> {
-  const { opens: paths, result } = opening.reading;
-  const by: OpenedBy = opening.callId === undefined ? "model" : "call";
-  const timestamp = state.clock.date();
-  const overrides = paths.map((path): VisibilitySet => ({
-    type: "visibility-set",
-    path,
-    visibility: "full",
-    by,
-    timestamp,
-  }));
-  for (const path of paths) yield { type: "section-opened", path, by };
-  if (state.strategy === "restart" && result.expandedTools.length > 0) {
-    append(progress.requested, overrides);
-    return true;
-  }
-  state.session.dispatch(...overrides);
-  yield* inject(state, opening);
-  return false;
-}
-
-/** Tells which tools an opening added to the conversation. */
-async function* inject(
-  state: RunState,
-  { reading, callId }: Opening,
-): AsyncGenerator<AgentEvent, void> {
-  const tools = reading.result.expandedTools;
-  const taken = new Set(state.tools.map(({ name }) => name));
-  for (const { name } of tools) {
-    if (!taken.has(name) || state.skipped.has(name)) continue;
-    state.skipped.add(name);
-    yield { type: "tool-skipped", toolName: name };
-  }
-  const toolNames = tools.map(({ name }) => name).filter((name) => !taken.has(name));
-  if (toolNames.length === 0) return;
-  const injected = {
-    type: "tools-injected",
-    sectionKey: reading.path,
-    toolNames,
-    timestamp: state.clock.date(),
-    ...(callId !== undefined && { callId }),
-  } as const;
-  state.session.dispatch(injected);
-  yield injected;
-}
-
-type Done = { readonly job: Job; readonly outcome: ToolExecutionOutcome };
-
-/** Runs tools at once and tells of each when it is done. */
-async function* runAll(
-  state: RunState,
-  { jobs, results }: Progress,
-): AsyncGenerator<AgentEvent, void> {
-  const running = new Map<Job, Promise<Done>>();
-  for (const job of jobs) {
-    const { name, input, id: callId } = job.call;
-    yield { type: "tool-start", callId, name, input };
-    const done = start(state, job);
-    // Where the run ends, nobody waits for the others any more.
-    done.catch(() => {});
-    running.set(job, done);
-  }
-  while (running.size > 0) {
-    const { job, outcome } = await Promise.race(running.values());
-    running.delete(job);
-    const { callId, success, output } = outcome;
-    results.set(callId, { item: resultOf(job.call, output) });
-    yield { type: "tool-end", callId, name: job.call.name, success, output };
-  }
-}
-
-async function start(state: RunState, job: Job): Promise<Done> {
-  const { session, signal, clock, limits } = state;
-  const { tool, call, value } = job;
-  const timeoutMs = tool.timeoutMs ?? limits.toolMs;
-  return {
-    job,
-    outcome: await executeTool(tool, call, value, { session, signal, clock, timeoutMs }),
-  };
-}
+type Job = { readonly call: Call; readonly tool: Tool; readonly value: unknown };
+type Done = { readonly job: Job; readonly success: boolean; readonly output: string };
+type Events<Value = void> = AsyncGenerator<AgentEvent, Value>;
 
 const UNFINISHED = "Error: the run ended before the tool had finished.";
 
-function addResults(state: RunState, calls: readonly AuthorCall[], progress: Progress): void {
-  const { results, pending } = progress;
-  for (const { call } of calls) {
-    if (pending.includes(call)) continue;
-    const result = results.get(call.id) ?? { item: resultOf(call, UNFINISHED) };
-    state.session.dispatch({ type: "item-added", ...result });
+class Batch {
+  readonly requested: VisibilitySet[] = [];
+  readonly pending: Call[] = [];
+  readonly jobs: Job[] = [];
+  readonly #results = new Map<string, Omit<ItemAdded, "type">>();
+  readonly #state: RunState;
+
+  constructor(state: RunState) {
+    this.#state = state;
+  }
+
+  async *prepare({ call, problem }: AuthorCall): Events {
+    const resolved = resolveCall(call, disclosureOf(this.#state, this.requested));
+    if (problem !== undefined) this.#answer(call, problem);
+    else if (resolved.type === "unknown") this.#answer(call, resolved.message);
+    else if (resolved.type === "reading") yield* this.#read(call, resolved.reading);
+    else yield* this.#admit(call, resolved);
+  }
+
+  #answer(call: Call, text: string, loaded: readonly string[] = []): void {
+    const item = textResult(call, text);
+    this.#results.set(call.id, loaded.length > 0 ? { item, loaded } : { item });
+  }
+
+  async *#read(call: Call, reading: Reading): Events {
+    if (reading.type === "unknown") {
+      yield { type: "section-unknown", message: reading.message };
+      this.#answer(call, reading.message);
+      return;
+    }
+    const { path, result, tools } = reading;
+    yield { type: "section-read", callId: call.id, path, result };
+    const isLater = reading.type === "opened" && (yield* this.#open(reading));
+    const text = isLater
+      ? `Sections expanded: ${reading.opens.join(", ")}. The prompt is rendered again with their full content.`
+      : readingText(reading);
+    const loaded = tools.map(({ name }) => name);
+    this.#answer(call, text, loaded);
+  }
+
+  /** Queues a call of a tool if its arguments are valid. */
+  async *#admit(call: Call, { tool, reading }: Extract<Resolved, { type: "tool" }>): Events {
+    const checked = await checkArguments(tool, call.input);
+    if (!checked.ok) {
+      this.#answer(call, violationText(tool, checked.problem));
+      return;
+    }
+    if (reading !== undefined) yield* this.#open(reading, call.id);
+    if (tool.run === undefined) this.pending.push(call);
+    else this.jobs.push({ call, tool, value: checked.value });
+  }
+
+  /** Opens sections. Returns true if the openings need a restart. `callId`: the call of a closed tool. */
+  async *#open({ opens, path: read, result }: OpenedReading, callId?: string): Events<boolean> {
+    const { session, clock, strategy } = this.#state;
+    const by = callId === undefined ? "model" : "call";
+    const needsRestart = strategy === "restart" && result.expandedTools.length > 0;
+    const timestamp = clock.date();
+    for (const path of opens) yield { type: "section-opened", path, by };
+    for (const path of opens) {
+      const set = { type: "visibility-set", path, visibility: "full", by, timestamp } as const;
+      if (needsRestart) this.requested.push(set);
+      else session.dispatch(set);
+    }
+    if (!needsRestart) yield* this.#inject(read, result.expandedTools, callId);
+    return needsRestart;
+  }
+
+  /** Records the tools that an opening adds to the conversation. */
+  async *#inject(sectionKey: string, tools: readonly Tool[], callId?: string): Events {
+    const { session, clock } = this.#state;
+    const taken = new Set(this.#state.tools.map(({ name }) => name));
+    const names = tools.map(({ name }) => name);
+    for (const name of names) if (taken.has(name)) yield* skip(this.#state, name);
+    const toolNames = names.filter((name) => !taken.has(name));
+    if (toolNames.length === 0) return;
+    const injected = {
+      type: "tools-injected",
+      sectionKey,
+      toolNames,
+      timestamp: clock.date(),
+      ...(callId !== undefined && { callId }),
+    } as const;
+    session.dispatch(injected);
+    yield injected;
+  }
+
+  /** Runs the queued tools in parallel and reports each when it has finished. */
+  async *runTools(): Events {
+    const running = new Map<Job, Promise<Done>>();
+    for (const job of this.jobs) {
+      const { name, input, id: callId } = job.call;
+      yield { type: "tool-start", callId, name, input };
+      const done = runTool(this.#state, job);
+      // If the run ends, the rejections of the other tools have no reader.
+      done.catch(() => {});
+      running.set(job, done);
+    }
+    while (running.size > 0) {
+      const { job, success, output } = await Promise.race(running.values());
+      running.delete(job);
+      const { id: callId, name } = job.call;
+      this.#answer(job.call, output);
+      yield { type: "tool-end", callId, name, success, output };
+    }
+  }
+
+  addResults(calls: readonly AuthorCall[]): void {
+    for (const { call } of calls) {
+      if (this.pending.includes(call)) continue;
+      const result = this.#results.get(call.id) ?? { item: textResult(call, UNFINISHED) };
+      this.#state.session.dispatch({ type: "item-added", ...result });
+    }
   }
 }
 
-export const resultOf = ({ id, name }: Pick<Call, "id" | "name">, text: string): Result => ({
+/** Reports a tool that was omitted because another tool has its name, once in a run. */
+export async function* skip({ skipped }: RunState, toolName: string): Events {
+  if (skipped.has(toolName)) return;
+  skipped.add(toolName);
+  yield { type: "tool-skipped", toolName };
+}
+
+export const textResult = ({ id, name }: Pick<Call, "id" | "name">, text: string): Result => ({
   type: "result",
   call: id,
   kind: "function",
@@ -237,70 +183,39 @@ export const resultOf = ({ id, name }: Pick<Call, "id" | "name">, text: string):
   parts: [{ type: "text", text }],
 });
 
-/** What became of one call. */
-type ToolExecutionOutcome = {
-  readonly callId: string;
-  readonly success: boolean;
-  /** What the model is told. */
-  readonly output: string;
-};
-
-type Execution = {
-  readonly session: SessionView;
-  readonly signal: AbortSignal;
-  readonly clock: Clock;
-  readonly timeoutMs: number;
-};
-
-type Checked =
-  | { readonly ok: true; readonly value: unknown }
-  | { readonly ok: false; readonly problem: string };
-
-/** Arguments as the tool takes them, or what is wrong with them. */
+/** Checks and converts the arguments of a tool. */
 export async function checkArguments(tool: Tool, input: string): Promise<Checked> {
   const value = argumentsOf(input);
   if (value === undefined) return { ok: false, problem: "The arguments are not JSON." };
-  if (tool.validate === undefined) {
-    const problem = violationOf(tool, input);
-    return problem === undefined ? { ok: true, value } : { ok: false, problem };
-  }
-  const checked = await tool.validate(value);
-  return checked.issues === undefined
-    ? { ok: true, value: checked.value }
-    : { ok: false, problem: issuesText(checked.issues) };
+  if (tool.validate !== undefined) return validated(tool.validate, value);
+  const problem = violationOf(tool, input);
+  return problem === undefined ? { ok: true, value } : { ok: false, problem };
 }
 
-/** Runs a tool. Whatever goes wrong in it is told the model; only an end of the whole run is thrown. */
-async function executeTool(
-  tool: Tool,
-  { id: callId }: Pick<Call, "id">,
-  value: unknown,
-  execution: Execution,
-): Promise<ToolExecutionOutcome> {
-  const { session, signal } = execution;
-  const run = tool.run as ((input: unknown, context: unknown) => unknown) | undefined;
+/** Runs a tool. The model receives its errors; only the end of the run is thrown. */
+async function runTool(state: RunState, job: Job): Promise<Done> {
+  const { session, signal } = state;
+  const run = job.tool.run as ((input: unknown, context: unknown) => unknown) | undefined;
   try {
-    const work = (own: AbortSignal): unknown => run?.(value, { callId, session, signal: own });
-    const output = outputText(await within(work, execution));
-    return { callId, success: true, output };
+    const value = await withinTime(state, job.tool, (own) =>
+      run?.(job.value, { callId: job.call.id, session, signal: own }),
+    );
+    const output = typeof value === "string" ? value : (JSON.stringify(value) ?? "Done.");
+    return { job, success: true, output };
   } catch (error) {
     signal.throwIfAborted();
     const why = error instanceof Error ? error.message : String(error);
-    return { callId, success: false, output: `Error: ${why}` };
+    return { job, success: false, output: `Error: ${why}` };
   }
 }
 
-/** Text as it is, nothing as a word for it, all else as JSON. */
-function outputText(value: unknown): string {
-  if (typeof value === "string") return value;
-  return value === undefined ? "Done." : JSON.stringify(value);
-}
-
-/** Waits for some work no longer than it may take. The work is told when that is over. */
-function within(
-  work: (signal: AbortSignal) => Awaitable<unknown>,
-  { signal, clock, timeoutMs }: Execution,
+/** Waits for a tool until its time is over or the run ends. Both abort the tool's signal. */
+function withinTime(
+  { signal, clock, limits }: RunState,
+  tool: Tool,
+  work: (signal: AbortSignal) => unknown,
 ): Promise<unknown> {
+  const timeoutMs = tool.timeoutMs ?? limits.toolMs;
   return new Promise((resolve, reject) => {
     const own = new AbortController();
     const stop = (reason: unknown): void => {

@@ -53,5 +53,9 @@ it("finds every section by its path, and its tools by their names", () => {
   const child = section("c", { ...plain, tools: [named("x")] });
   const catalog = catalogOf([section("a", plain), section("b", { ...plain, children: [child] })]);
   expect([...catalog.byPath.keys()]).toEqual(["a", "b", "b.c"]);
-  expect(catalog.owners.get("x")).toMatchObject({ path: "b.c", number: "2.1", depth: 1 });
+  expect(catalog.owners.get("x")).toMatchObject({
+    path: "b.c",
+    number: "2.1",
+    lineage: [{ path: "b" }, { path: "b.c" }],
+  });
 });

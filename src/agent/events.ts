@@ -7,8 +7,8 @@ import type { OpenedBy, ToolsInjected, Visibility } from "./session.ts";
 import type { Strategy } from "./strategy.ts";
 
 /**
- * What happens while an agent runs. The last event is `run-end` or `run-fail`.
- * Events between `round-start` and `round-end` are of one question to the model.
+ * Progress of a run. The last event is `run-end` or `run-fail`. Events between
+ * `round-start` and `round-end` belong to one request to the model.
  */
 export type AgentEvent<Output = unknown> =
   | {
@@ -22,18 +22,39 @@ export type AgentEvent<Output = unknown> =
   | SectionRead
   | { readonly type: "section-opened"; readonly path: string; readonly by: OpenedBy }
   | { readonly type: "section-unknown"; readonly message: string }
-  /** Something was changed in a question or an answer; told once in a run. */
+  /** A request or an answer was changed. Each decision is reported once in a run. */
   | { readonly type: "decision-made"; readonly decision: Decision }
   | ToolsInjected
-  | ToolSkipped
-  | ToolStarted
-  | ToolEnded
+  /** A tool of a section was omitted because another tool has its name. */
+  | { readonly type: "tool-skipped"; readonly toolName: string }
+  /** `input`: the arguments, as JSON text. */
+  | {
+      readonly type: "tool-start";
+      readonly callId: string;
+      readonly name: string;
+      readonly input: string;
+    }
+  /** `output`: the result that the model receives. */
+  | {
+      readonly type: "tool-end";
+      readonly callId: string;
+      readonly name: string;
+      readonly success: boolean;
+      readonly output: string;
+    }
   | VisibilityExpansionRequired
-  | RoundEnded
+  /** `isHidden`: the model only opened sections. */
+  | {
+      readonly type: "round-end";
+      readonly round: number;
+      readonly stop: StopReason;
+      readonly usage: Usage | undefined;
+      readonly isHidden: boolean;
+    }
   | { readonly type: "run-end"; readonly result: RunResult<Output> }
   | { readonly type: "run-fail"; readonly fault: Fault };
 
-/** The model read a section with `read_section`, also one that was open already. */
+/** The model read a section with `read_section`. The section may have been open. */
 export type SectionRead = {
   readonly type: "section-read";
   readonly callId: string;
@@ -41,30 +62,7 @@ export type SectionRead = {
   readonly result: ReadSectionResult;
 };
 
-type ToolStarted = {
-  readonly type: "tool-start";
-  readonly callId: string;
-  readonly name: string;
-  /** The arguments, as JSON text. */
-  readonly input: string;
-};
-
-type ToolEnded = {
-  readonly type: "tool-end";
-  readonly callId: string;
-  readonly name: string;
-  readonly success: boolean;
-  /** What the model is told. */
-  readonly output: string;
-};
-
-/** A tool of a section was left out because another has its name. */
-type ToolSkipped = {
-  readonly type: "tool-skipped";
-  readonly toolName: string;
-};
-
-/** A section with tools was asked for where tools are fixed: the conversation begins anew, with all that was said. */
+/** The model opened a section with tools and tools are fixed: the conversation restarts with all its items. */
 export type VisibilityExpansionRequired = {
   readonly type: "visibility-expansion-required";
   readonly requestedOverrides: Readonly<Record<string, Visibility>>;
@@ -72,45 +70,36 @@ export type VisibilityExpansionRequired = {
   readonly sectionKeys: readonly string[];
 };
 
-type RoundEnded = {
-  readonly type: "round-end";
-  readonly round: number;
-  readonly stop: StopReason;
-  readonly usage: Usage | undefined;
-  /** Whether the model did nothing but open sections. */
-  readonly isHidden: boolean;
-};
-
-/** What a run came to. */
+/** Result of a run. */
 export type RunResult<Output = unknown> = {
-  /** What the model said last. */
+  /** The model's last text. */
   readonly text: string;
-  /** The same as the agent's `output` asks for it; the text itself where it asks for nothing. */
+  /** The value of the text by the agent's `output`; without that, the text. */
   readonly output: Output;
-  /** `calls`: the caller is to run `pending` and run the agent again with `results`. */
+  /** `calls`: the caller runs `pending` and runs the agent again with `results`. */
   readonly stop: StopReason;
   readonly pending: readonly Call[];
   readonly strategy: Strategy;
-  /** Of all questions to the model. */
+  /** Total of all requests to the model. */
   readonly usage: Usage;
   readonly rounds: number;
   readonly restarts: number;
 };
 
-/** A line for a log: no content of prompts, arguments or results. */
+/** A log line. It never contains prompts, arguments or results. */
 export type LogLine = {
   readonly level: "info" | "warning";
   readonly message: string;
   readonly fields: Readonly<Record<string, unknown>>;
 };
 
-/** Hears what happens to sections and tools. */
+/** Receives log lines and counts about sections and tools. */
 export type Observer = {
   readonly log?: ((line: LogLine) => void) | undefined;
   readonly count?: ((name: CounterName, by: number) => void) | undefined;
 };
 
-/** Everything that is counted. Those of `wink` have the names of the specification they come from. */
+/** All counters. The `wink` names come from the specification of progressive disclosure. */
 export const counters = {
   "wink.tools.injected": "Tools that were added to a conversation under way.",
   "wink.disclosure.dynamic": "Sections with tools that were opened without a restart.",
@@ -123,42 +112,33 @@ export const counters = {
 
 type CounterName = keyof typeof counters;
 
-/** Tells an observer what an event means to it. */
+/** Reports an event to an observer. */
 export function observe({ log, count }: Observer, event: AgentEvent): void {
   switch (event.type) {
     case "tools-injected": {
-      const { sectionKey, toolNames } = event;
-      count?.("wink.tools.injected", toolNames.length);
+      const { sectionKey: section_key, toolNames: tool_names } = event;
+      count?.("wink.tools.injected", tool_names.length);
       count?.("wink.disclosure.dynamic", 1);
-      const fields = {
-        section_key: sectionKey,
-        tool_count: toolNames.length,
-        tool_names: toolNames,
-      };
+      const fields = { section_key, tool_count: tool_names.length, tool_names };
       return log?.({ level: "info", message: "Injected tools from section expansion", fields });
     }
     case "visibility-expansion-required": {
-      const { sectionKeys, reason } = event;
+      const { sectionKeys: section_keys, reason } = event;
       count?.("wink.disclosure.restarts", 1);
-      const fields = { section_keys: sectionKeys, reason };
-      return log?.({ level: "info", message: "Restarting with expanded sections", fields });
+      const message = "Restarting with expanded sections";
+      return log?.({ level: "info", message, fields: { section_keys, reason } });
     }
     case "tool-skipped": {
       count?.("patchbay.disclosure.skipped", 1);
-      const fields = { tool_name: event.toolName };
-      return log?.({
-        level: "warning",
-        message: "Skipping duplicate tool during injection",
-        fields,
-      });
+      const message = "Skipping duplicate tool during injection";
+      return log?.({ level: "warning", message, fields: { tool_name: event.toolName } });
     }
     case "section-opened":
       return count?.("patchbay.disclosure.opened", 1);
     case "section-unknown":
       return count?.("patchbay.disclosure.unknown", 1);
     case "round-end":
-      if (event.isHidden) count?.("patchbay.disclosure.hidden_rounds", 1);
-      return;
+      return event.isHidden ? count?.("patchbay.disclosure.hidden_rounds", 1) : undefined;
     default:
   }
 }

@@ -1,7 +1,7 @@
 import type { Clock } from "../turn/clock.ts";
 import type { Usage } from "../turn/event.ts";
-import type { Fields, Params } from "../turn/turn.ts";
 import { Fault } from "../turn/fault.ts";
+import type { Fields, Params } from "../turn/turn.ts";
 import type { Adapter } from "./adapter.ts";
 import type { Agent } from "./agent.ts";
 import { LOADERS } from "./loader.ts";
@@ -10,38 +10,38 @@ import { Session, type SessionEvent } from "./session.ts";
 import type { Strategy } from "./strategy.ts";
 import type { Tool } from "./tool.ts";
 
-/** Which tools the model may, must or must not call. A tool that is named is called first. */
+/** The tools that the model may or must call. The model calls a named tool first. */
 export type ToolUse = "auto" | "none" | "required" | { readonly tool: string };
 
-/** One run of an agent: what it was given, and what has come of it so far. */
+/** One run of an agent: its input and its progress. */
 export type RunState = {
   readonly agent: Agent<never, unknown>;
   readonly params: Fields;
   readonly adapter: Adapter;
   readonly session: Session;
   readonly strategy: Strategy;
-  /** Tools that only this run has. */
+  /** Tools of this run, outside all sections. */
   readonly tools: readonly Tool[];
   readonly use: ToolUse;
-  readonly limits: RunLimits;
+  readonly limits: ReturnType<typeof withDefaults>;
   readonly modelParams: Params;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** The names of tools that were told to be left out. */
+  /** The names of omitted tools that were reported. */
   readonly skipped: Set<string>;
-  /** The decisions that were told. */
+  /** The decisions that were reported, as JSON. */
   readonly decided: Set<string>;
   usage: Usage;
   rounds: number;
   hiddenRounds: number;
   restarts: number;
-  /** Answers of the wrong form so far. */
+  /** Number of answers of the wrong form. */
   corrections: number;
-  /** Whether a tool was called as `use` asks. */
+  /** The model has called a tool, as `use` requires. */
   isUsed: boolean;
 };
 
-/** What decides the next question. `requested`: openings that wait for a restart. */
+/** The disclosure of the next request. `requested`: openings that take effect with a restart. */
 export function disclosureOf(state: RunState, requested: readonly SessionEvent[] = []): Disclosure {
   const { agent, params, strategy, use, limits, hiddenRounds, session, adapter, tools } = state;
   const seen = requested.length === 0 ? session : new Session([...session.events, ...requested]);
@@ -57,66 +57,49 @@ export function disclosureOf(state: RunState, requested: readonly SessionEvent[]
   };
 }
 
-/** How much a run may take. */
+/** Limits of a run. */
 export type Limits = {
-  /** Questions to the model; 50 unless said otherwise. */
+  /** Requests to the model; 50 by default. */
   readonly rounds?: number | undefined;
-  /** Questions answered with nothing but readings, before the loader is withdrawn; 8. */
+  /** Answers with nothing but readings until the loader is withdrawn; 8 by default. */
   readonly hiddenRounds?: number | undefined;
-  /** Tokens, in and out, over all questions. */
+  /** Input and output tokens of all requests. */
   readonly tokens?: number | undefined;
-  /** When it must be over, in milliseconds since the epoch. */
+  /** Latest end, in milliseconds since the epoch. */
   readonly deadline?: number | undefined;
-  /** How long one tool may run, unless it says so itself; two minutes. */
+  /** Time of one tool without a `timeoutMs`; two minutes by default. */
   readonly toolMs?: number | undefined;
 };
 
-/** The limits of a run, with those that nobody gave. */
-type RunLimits = Limits & {
-  readonly rounds: number;
-  readonly hiddenRounds: number;
-  readonly toolMs: number;
-};
-
-export const withDefaults = (given: Limits = {}): RunLimits => ({
+export const withDefaults = (given: Limits = {}) => ({
   ...given,
   rounds: given.rounds ?? 50,
   hiddenRounds: given.hiddenRounds ?? 8,
   toolMs: given.toolMs ?? 120_000,
 });
 
-export const NO_USAGE: Usage = { input: 0, output: 0, total: 0 };
+const deadlinePassed = (): Fault => new Fault("agent.deadline", "The run passed its deadline.");
 
-/** Both counts together; what only one of them tells is kept. */
-export function addUsage(a: Usage, b: Usage): Usage {
-  const sum = (key: "cached" | "cacheWrite" | "reasoning"): number | undefined =>
-    a[key] === undefined && b[key] === undefined ? undefined : (a[key] ?? 0) + (b[key] ?? 0);
-  const cached = sum("cached");
-  const cacheWrite = sum("cacheWrite");
-  const reasoning = sum("reasoning");
-  return {
-    input: a.input + b.input,
-    output: a.output + b.output,
-    total: a.total + b.total,
-    ...(cached !== undefined && { cached }),
-    ...(cacheWrite !== undefined && { cacheWrite }),
-    ...(reasoning !== undefined && { reasoning }),
-  };
-}
-
-/** Aborts when the caller does or the deadline passes. `release` ends it: what still runs is cancelled. */
+/** Aborts with the caller's signal and at the deadline. `release` cancels the work that is left. */
 export function runSignal(
   clock: Clock,
   { deadline }: Limits,
   given: AbortSignal | undefined,
 ): { readonly signal: AbortSignal; readonly release: () => void } {
   const own = new AbortController();
-  const cancel = (): void => own.abort(cancelled(given?.reason));
+  const cancel = (): void => {
+    const reason: unknown = given?.reason;
+    const isFault = reason instanceof Fault;
+    own.abort(
+      isFault ? reason : new Fault("agent.cancelled", "The run was cancelled.", {}, reason),
+    );
+  };
   if (given?.aborted === true) cancel();
   given?.addEventListener("abort", cancel, { once: true });
-  const late = (): void => own.abort(new Fault("agent.deadline", "The run passed its deadline."));
   const callOff =
-    deadline === undefined ? undefined : clock.at(clock.now() + deadline - clock.date(), late);
+    deadline === undefined
+      ? undefined
+      : clock.at(clock.now() + deadline - clock.date(), () => own.abort(deadlinePassed()));
   const release = (): void => {
     given?.removeEventListener("abort", cancel);
     callOff?.();
@@ -125,19 +108,13 @@ export function runSignal(
   return { signal: own.signal, release };
 }
 
-const cancelled = (reason: unknown): Fault =>
-  reason instanceof Fault
-    ? reason
-    : new Fault("agent.cancelled", "The run was cancelled.", {}, reason);
-
-/** Throws where a run has used up what it may. Looked at before each question and each batch of tools. */
+/** Throws if the run is cancelled, late or out of tokens. Called before each request and each batch of tools. */
 export function checkLimits(
-  { tokens, deadline }: Limits,
-  { usage, clock, signal }: { usage: Usage; clock: Clock; signal: AbortSignal },
+  { usage, clock, signal, limits }: RunState,
+  tokens: number | undefined,
 ): void {
   signal.throwIfAborted();
-  if (deadline !== undefined && clock.date() >= deadline)
-    throw new Fault("agent.deadline", "The run passed its deadline.");
+  if (limits.deadline !== undefined && clock.date() >= limits.deadline) throw deadlinePassed();
   if (tokens !== undefined && usage.total >= tokens)
     throw new Fault(
       "agent.budget",

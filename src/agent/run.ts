@@ -4,46 +4,45 @@ import { clientName } from "../turn/names.ts";
 import type { Call, Fields, Params, Part } from "../turn/turn.ts";
 import type { Adapter } from "./adapter.ts";
 import { type Agent, checkOverrides, checkParams } from "./agent.ts";
-import { resultOf } from "./batch.ts";
+import { textResult } from "./batch.ts";
+import { isClosable, render, stateOf } from "./catalog.ts";
 import { type AgentEvent, observe, type Observer, type RunResult } from "./events.ts";
-import { lineage } from "./catalog.ts";
+import { mainLoop } from "./loop.ts";
+import { currentState, declarationOf } from "./lower.ts";
 import {
   disclosureOf,
   type Limits,
-  NO_USAGE,
   runSignal,
   type RunState,
   type ToolUse,
   withDefaults,
 } from "./run-state.ts";
-import { currentState } from "./lower.ts";
-import { mainLoop } from "./loop.ts";
-import { planStrategy, type Strategy } from "./strategy.ts";
-import { Session } from "./session.ts";
+import { headOverridesIn, Session, threadIn } from "./session.ts";
+import { chooseStrategy, type Load, strategies, type Strategy, supported } from "./strategy.ts";
 import type { Tool } from "./tool.ts";
 
 export type RunOptions = {
   readonly adapter: Adapter;
-  /** The conversation to go on with; without one a new one begins. */
+  /** The conversation to continue; without one a new one starts. */
   readonly session?: Session | undefined;
-  /** What the user says. */
+  /** The user's message. */
   readonly input?: string | readonly Part[] | undefined;
-  /** The results of calls that the last run left to the caller, by call id. */
+  /** The results of the last run's pending calls, by call id. */
   readonly results?: Readonly<Record<string, unknown>> | undefined;
   /** Strategy that opens closed sections; `auto` unless given. */
   readonly strategy?: Strategy | "auto" | undefined;
-  /** Tools that only this run has, outside all sections. */
+  /** Tools of this run, outside all sections. */
   readonly tools?: readonly Tool[] | undefined;
   readonly use?: ToolUse | undefined;
   readonly limits?: Limits | undefined;
-  /** Temperature and the like, as a turn has them. */
+  /** Parameters of the model, such as the temperature. */
   readonly modelParams?: Params | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly observer?: Observer | undefined;
   readonly clock: Clock;
 };
 
-/** Runs an agent and tells what happens; the last event is `run-end` or `run-fail`. Nothing is thrown. */
+/** Runs an agent and emits its progress. Nothing is thrown: the last event is `run-end` or `run-fail`. */
 export async function* streamAgent<P, O>(
   agent: Agent<P, O>,
   params: P,
@@ -64,15 +63,18 @@ export async function* streamAgent<P, O>(
     }
     yield { type: "run-end", result: step.value as RunResult<O> };
   } catch (error) {
-    yield { type: "run-fail", fault: faultOf(error) };
+    const why = error instanceof Error ? error.message : String(error);
+    const isFault = error instanceof Fault;
+    const fault = isFault ? error : new Fault("gateway.internal", why, {}, error);
+    yield { type: "run-fail", fault };
   } finally {
-    // Whoever stops listening stops the model and the tools.
+    // A caller that leaves the stream stops the model and the tools.
     release();
     await events?.return(undefined as never);
   }
 }
 
-/** Runs an agent to its end. Throws the Fault of a run that failed. */
+/** Runs an agent to its end. Throws the Fault of a failed run. */
 export async function runAgent<P, O>(
   agent: Agent<P, O>,
   params: P,
@@ -84,16 +86,6 @@ export async function runAgent<P, O>(
   }
   throw new Fault("gateway.internal", "The run ended without an end.");
 }
-
-const faultOf = (error: unknown): Fault =>
-  error instanceof Fault
-    ? error
-    : new Fault(
-        "gateway.internal",
-        error instanceof Error ? error.message : String(error),
-        {},
-        error,
-      );
 
 async function startRun(
   agent: Agent<never, unknown>,
@@ -109,14 +101,11 @@ async function startRun(
     const parts = typeof input === "string" ? [{ type: "text", text: input } as const] : input;
     session.dispatch({ type: "item-added", item: { type: "message", role: "user", parts } });
   }
-  const asked = options.strategy ?? "auto";
-  const strategy = planStrategy({ agent, params, adapter, session, asked });
-  const state: RunState = {
+  const plain: Omit<RunState, "strategy"> = {
     agent,
     params,
     adapter,
     session,
-    strategy,
     tools,
     use,
     limits: withDefaults(options.limits),
@@ -125,20 +114,21 @@ async function startRun(
     signal,
     skipped: new Set(),
     decided: new Set(),
-    usage: NO_USAGE,
+    usage: { input: 0, output: 0, total: 0 },
     rounds: 0,
     hiddenRounds: 0,
     restarts: 0,
     corrections: 0,
     isUsed: false,
   };
+  const state = { ...plain, strategy: planStrategy(plain, options.strategy ?? "auto") };
   if (typeof use === "object") openForced(state, use.tool);
   return state;
 }
 
 const NO_RESULT = "Error: there is no result; the run that made the call ended before it had one.";
 
-/** Every call is answered before the model is asked again: upstreams refuse conversations in which one is not. */
+/** Adds a result for every call without one, because upstreams refuse unanswered calls. */
 function answerOpenCalls(session: Session, results: Readonly<Record<string, unknown>>): void {
   const answered = new Set(
     session.items.flatMap((item) => (item.type === "result" ? [item.call] : [])),
@@ -148,11 +138,48 @@ function answerOpenCalls(session: Session, results: Readonly<Record<string, unkn
   for (const call of session.items.filter(isOpen)) {
     const given = Object.hasOwn(results, call.id) ? results[call.id] : NO_RESULT;
     const text = typeof given === "string" ? given : JSON.stringify(given ?? null);
-    session.dispatch({ type: "item-added", item: resultOf(call, text) });
+    session.dispatch({ type: "item-added", item: textResult(call, text) });
   }
 }
 
-/** A tool that must be called has to be declared, so its section is opened beforehand. */
+type Planned = Pick<RunState, "agent" | "params" | "adapter" | "session">;
+
+/**
+ * The strategy of a run. A conversation keeps its strategy, because a change sends
+ * all of it again. `auto` takes `eager` only if no section can be closed.
+ */
+function planStrategy(run: Planned, asked: Strategy | "auto"): Strategy {
+  const { agent, adapter, session } = run;
+  if (asked !== "auto") return supported(asked, adapter, adapter.name);
+  const thread = threadIn(session.events);
+  const kept = strategies.find((one) => one === thread?.strategy) ?? "eager";
+  const isKept = kept !== "eager" && thread?.adapter === adapter.name;
+  if (isKept && (kept !== "native" || adapter.capabilities.deferred))
+    return supported(kept, adapter, adapter.name);
+  const { overrides } = session;
+  const mayClose = agent.catalog.nodes.some((node) => isClosable(node, overrides));
+  return mayClose ? chooseStrategy(adapter, loadOf(run)) : "eager";
+}
+
+/** The size of closed sections and of the conversation. */
+function loadOf({ agent: { catalog }, params, session }: Planned): Load {
+  const scope = { params, session };
+  const overrides = headOverridesIn(session.events);
+  const closed = render(catalog, stateOf(scope, overrides), "");
+  const whole = render(catalog, stateOf(scope, overrides, true), "");
+  const known = new Set(closed.tools);
+  const tools = whole.tools.filter((tool) => !known.has(tool));
+  const definitions = JSON.stringify(tools.map(declarationOf)).length;
+  const texts = Math.max(0, whole.text.length - closed.text.length);
+  return {
+    tools: whole.tools.length,
+    closedTools: tools.length,
+    bytes: definitions + texts,
+    history: JSON.stringify(session.items).length,
+  };
+}
+
+/** Opens the section of a forced tool, because only a declared tool can be forced. */
 function openForced(state: RunState, name: string): void {
   const disclosure = disclosureOf(state);
   const { catalog, base } = disclosure;
@@ -165,7 +192,7 @@ function openForced(state: RunState, name: string): void {
       `\`use\` names the tool \`${clientName(name)}\`, and there is none.`,
     );
   const timestamp = state.clock.date();
-  for (const { path } of lineage(owner).filter((node) => !now.isOpen(node)))
+  for (const { path } of owner.lineage.filter((node) => !now.isOpen(node)))
     state.session.dispatch({
       type: "visibility-set",
       path,

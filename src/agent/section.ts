@@ -3,23 +3,23 @@ import type { Fields } from "../turn/turn.ts";
 import type { SessionView } from "./session.ts";
 import type { Tool } from "./tool.ts";
 
-/** What texts and conditions of sections may depend on. */
+/** Input of the texts and conditions of sections. */
 export type Scope<Params = Fields> = { readonly params: Params; readonly session: SessionView };
 
-/** A text with `{{name}}` for each parameter, or a function that writes it. */
-type Text<Params = Fields> = string | ((scope: Scope<Params>) => string);
+/** A text with a `{{name}}` for each parameter, or a function that writes the text. */
+export type Text<Params = Fields> = string | ((scope: Scope<Params>) => string);
 
-/** A named group of text and tools: a summary that is always shown, a body and tools that are shown when asked for. */
+/** A named group of text and tools. A closed section shows its summary, an open one its body and tools. */
 export type Section<Params = Fields> = {
   readonly key: string;
   readonly title: string;
   readonly body: Text<Params>;
-  /** Shown while the section is closed. A section with a summary starts closed, one without starts open. */
+  /** Text of the closed section. A section with a summary starts closed, one without starts open. */
   readonly summary?: Text<Params> | undefined;
-  /** Whether it starts open, where the summary is not to decide that. */
+  /** Overrides the start state that `summary` gives. */
   readonly open?: boolean | ((scope: Scope<Params>) => boolean) | undefined;
   /**
-   * Who may know of it. Where it is false the section and all below it do not
+   * Access condition. If it is false, the section and all its descendants do not
    * exist: they are not rendered, listed, readable or callable.
    */
   readonly when?: ((scope: Scope<Params>) => boolean) | undefined;
@@ -27,10 +27,10 @@ export type Section<Params = Fields> = {
   readonly children?: readonly Section<Params>[] | undefined;
 };
 
-/** No dot: dots join keys to paths, which is how the model names a section. */
+/** Dots are not allowed: they join keys to the paths by which models name sections. */
 const KEY = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 
-/** Defines a section. Throws a Fault where the definition will not do. */
+/** Defines a section. Throws a Fault for an invalid key and for a closable section without a summary. */
 export function section<Params = Fields>(
   key: string,
   rest: Omit<Section<Params>, "key">,
@@ -50,24 +50,20 @@ export function section<Params = Fields>(
 
 const PLACEHOLDER = /\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}/g;
 
-/** The parameters that a text names; those of a function cannot be known. */
+/** The parameters that a text names. The parameters that a function reads are unknown. */
 export const placeholdersIn = (text: Text | undefined): readonly string[] =>
   typeof text === "string" ? [...text.matchAll(PLACEHOLDER)].map(([, name = ""]) => name) : [];
 
 /** Writes a text for a scope. */
 export function bindText(text: Text, scope: Scope): string {
   if (typeof text === "function") return text(scope).trim();
-  return text
-    .trim()
-    .replaceAll(PLACEHOLDER, (_, name: string) => valueText(scope.params[name], name));
-}
-
-function valueText(value: unknown, name: string): string {
-  if (typeof value === "string") return value;
-  if (value === undefined)
-    throw new Fault(
-      "agent.invalid",
-      `The prompt needs the parameter \`${name}\`, and none was given.`,
-    );
-  return JSON.stringify(value);
+  return text.trim().replaceAll(PLACEHOLDER, (_, name: string) => {
+    const value = scope.params[name];
+    if (value === undefined)
+      throw new Fault(
+        "agent.invalid",
+        `The prompt needs the parameter \`${name}\`, and none was given.`,
+      );
+    return typeof value === "string" ? value : JSON.stringify(value);
+  });
 }

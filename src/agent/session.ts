@@ -1,15 +1,15 @@
 import { z } from "zod";
 import { append } from "../turn/append.ts";
-import type { Item } from "../turn/turn.ts";
 import { Fault } from "../turn/fault.ts";
+import type { Item } from "../turn/turn.ts";
 
-/** Whether a section is shown whole or by its summary. */
+/** A section shows its body and tools (`full`) or its summary. */
 export type Visibility = "full" | "summary";
 
-/** `model`: it read the section. `call`: it called a tool of it. `choice`: the caller forced such a tool. */
+/** The cause of an opening. `call`: the model called a tool of the section. `choice`: the caller forced such a tool. */
 export type OpenedBy = "model" | "call" | "choice" | "caller" | "history";
 
-/** Shows the section at a path whole or by its summary from now on. `dispatch` adds the fields that are left out. */
+/** Sets the visibility of the section at a path. `dispatch` adds omitted fields. */
 export type SetVisibilityOverride = {
   readonly type?: "visibility-set" | undefined;
   readonly path: string;
@@ -20,43 +20,43 @@ export type SetVisibilityOverride = {
   readonly timestamp?: number | undefined;
 };
 
-/** The same as the log has it. */
+/** Log entry of a SetVisibilityOverride. */
 export type VisibilitySet = SetVisibilityOverride & {
   readonly type: "visibility-set";
   readonly by: OpenedBy;
 };
 
-/** Tools were added to a conversation under way. */
+/** An opening added tools to a running conversation. */
 export type ToolsInjected = {
   readonly type: "tools-injected";
   readonly sectionKey: string;
   readonly toolNames: readonly string[];
   readonly timestamp: number;
-  /** The call of a closed tool that opened the section; absent if the section was read. */
+  /** The call of a closed tool that opened the section; absent if the model read the section. */
   readonly callId?: string | undefined;
 };
 
 /**
- * A conversation with a model begins, or begins anew with all that was said.
- * What is open at this point of the log is part of the prompt; what is opened
- * later stands in the results of calls, so that the prompt stays as it is.
+ * A conversation with a model starts, or restarts with all earlier items. The
+ * prompt shows the sections that are open at this point of the log. Results of
+ * calls show sections that open later, so that the prompt does not change.
  */
 type ThreadStarted = {
   readonly type: "thread-started";
   readonly adapter: string;
   readonly strategy: string;
-  /** Who says the prompt: `user` where nobody says anything else. */
+  /** Role of the prompt: `user` if the conversation has no other user message. */
   readonly role: "system" | "user";
   readonly timestamp: number;
 };
 
-/** Something was said or done in the conversation. */
+/** The conversation got an item. */
 export type ItemAdded = {
   readonly type: "item-added";
   readonly item: Item;
-  /** Of a call that came through `call_tool`: what the model wrote, as it wrote it. */
+  /** The model's own arguments of a call through `call_tool`. */
   readonly wrapped?: string | undefined;
-  /** Of the result of a reading: the tools of what it shows. */
+  /** The tools in the result of a reading. */
   readonly loaded?: readonly string[] | undefined;
 };
 
@@ -64,14 +64,14 @@ export type SessionEvent = VisibilitySet | ToolsInjected | ThreadStarted | ItemA
 
 export type Overrides = ReadonlyMap<string, Visibility>;
 
-/** What prompts and tools may see of a session. */
+/** The read-only session that prompts and tools receive. */
 export type SessionView = {
   readonly events: readonly SessionEvent[];
   readonly overrides: Overrides;
   readonly items: readonly Item[];
 };
 
-/** The state of visibility after some events: the last word on each path counts. */
+/** The overrides after some events; the last event of a path wins. */
 export function overridesIn(events: readonly SessionEvent[]): Overrides {
   const overrides = new Map<string, Visibility>();
   for (const event of events)
@@ -79,20 +79,20 @@ export function overridesIn(events: readonly SessionEvent[]): Overrides {
   return overrides;
 }
 
-/** What was said and done, in order. */
-const itemsIn = (events: readonly SessionEvent[]): readonly ItemAdded[] =>
-  events.filter((event) => event.type === "item-added");
-
 export const threadIn = (events: readonly SessionEvent[]): ThreadStarted | undefined =>
   events.findLast((event) => event.type === "thread-started");
 
-/** The state of visibility when the conversation began: what its prompt is written from. */
+/** Index of the last start of a conversation; -1 if none has started. */
+export const threadStart = (events: readonly SessionEvent[]): number =>
+  events.findLastIndex(({ type }) => type === "thread-started");
+
+/** The overrides when the conversation started, which its prompt shows. */
 export function headOverridesIn(events: readonly SessionEvent[]): Overrides {
-  const start = events.findLastIndex((event) => event.type === "thread-started");
+  const start = threadStart(events);
   return overridesIn(start === -1 ? events : events.slice(0, start));
 }
 
-/** A conversation and what is open in it: a log that only grows. `JSON.stringify` saves it, `Session.from` resumes it. */
+/** A conversation and its open sections, as an append-only log. `JSON.stringify` saves it, `Session.from` resumes it. */
 export class Session implements SessionView {
   readonly #events: SessionEvent[];
 
@@ -100,9 +100,18 @@ export class Session implements SessionView {
     this.#events = [...events];
   }
 
-  /** Takes what `JSON.parse` made of a saved session. Throws a Fault where that is none. */
-  static from(saved: unknown): Session {
-    return new Session(readEvents(saved));
+  /** Resumes a session that `JSON.parse` has read. Throws a Fault for any other value. */
+  static from(value: unknown): Session {
+    const read = saved.safeParse(value);
+    if (read.success) return new Session(read.data.events);
+    const [first] = read.error.issues;
+    const where = first === undefined ? "" : ` at \`${first.path.join(".")}\`: ${first.message}`;
+    throw new Fault(
+      "agent.invalid",
+      `This is not a saved session of version 1${where}. Give \`Session.from\` what \`JSON.parse\` made of a session's own JSON.`,
+      {},
+      read.error,
+    );
   }
 
   get events(): readonly SessionEvent[] {
@@ -114,7 +123,7 @@ export class Session implements SessionView {
   }
 
   get items(): readonly Item[] {
-    return itemsIn(this.#events).map(({ item }) => item);
+    return this.#events.flatMap((event) => (event.type === "item-added" ? [event.item] : []));
   }
 
   dispatch(...events: readonly (SessionEvent | SetVisibilityOverride)[]): void {
@@ -133,86 +142,54 @@ function asLogged(event: SessionEvent | SetVisibilityOverride): SessionEvent {
   return timestamp === undefined ? set : { ...set, timestamp };
 }
 
+const text = z.string();
+const path = text.min(1);
 const timestamp = z.number();
-const path = z.string().min(1);
-const names = z.array(z.string());
+const list = z.array(z.unknown());
 
-/** Items are the vocabulary's own; only what the loop relies on is looked at. */
-const item = z.custom<Item>(
-  (value) =>
-    z
-      .union([
-        z.looseObject({
-          type: z.literal("message"),
-          role: z.string(),
-          parts: z.array(z.unknown()),
-        }),
-        z.looseObject({
-          type: z.literal("reasoning"),
-          summary: z.array(z.string()),
-          content: z.array(z.string()),
-        }),
-        z.looseObject({
-          type: z.literal("call"),
-          id: z.string(),
-          kind: z.string(),
-          name: z.string(),
-          input: z.string(),
-        }),
-        z.looseObject({
-          type: z.literal("result"),
-          call: z.string(),
-          kind: z.string(),
-          parts: z.array(z.unknown()),
-        }),
-        z.looseObject({ type: z.literal("opaque"), raw: z.looseObject({}) }),
-      ])
-      .safeParse(value).success,
-  "is not an item of a conversation",
-);
-
-const event = z.discriminatedUnion("type", [
-  z.object({
-    type: z.literal("visibility-set"),
-    path,
-    visibility: z.enum(["full", "summary"]),
-    by: z.enum(["model", "call", "choice", "caller", "history"]),
-    timestamp: timestamp.optional(),
-  }),
-  z.object({
-    type: z.literal("tools-injected"),
-    sectionKey: path,
-    toolNames: names,
-    timestamp,
-    callId: z.string().optional(),
-  }),
-  z.object({
-    type: z.literal("thread-started"),
-    adapter: z.string(),
-    strategy: z.string(),
-    role: z.enum(["system", "user"]),
-    timestamp,
-  }),
-  z.object({
-    type: z.literal("item-added"),
-    item,
-    wrapped: z.string().optional(),
-    loaded: names.optional(),
-  }),
+/** The fields of items that the loop reads; others are kept unchecked. */
+const itemFields = z.discriminatedUnion("type", [
+  z.looseObject({ type: z.literal("message"), role: text, parts: list }),
+  z.looseObject({ type: z.literal("reasoning"), summary: z.array(text), content: z.array(text) }),
+  z.looseObject({ type: z.literal("call"), id: text, kind: text, name: text, input: text }),
+  z.looseObject({ type: z.literal("result"), call: text, kind: text, parts: list }),
+  z.looseObject({ type: z.literal("opaque"), raw: z.looseObject({}) }),
 ]);
 
-const saved = z.object({ version: z.literal(1), events: z.array(event) });
-
-/** The events of a saved session. */
-function readEvents(value: unknown): readonly SessionEvent[] {
-  const read = saved.safeParse(value);
-  if (read.success) return read.data.events;
-  const [first] = read.error.issues;
-  const where = first === undefined ? "" : ` at \`${first.path.join(".")}\`: ${first.message}`;
-  throw new Fault(
-    "agent.invalid",
-    `This is not a saved session of version 1${where}. Give \`Session.from\` what \`JSON.parse\` made of a session's own JSON.`,
-    {},
-    read.error,
-  );
-}
+const saved = z.object({
+  version: z.literal(1),
+  events: z.array(
+    z.discriminatedUnion("type", [
+      z.object({
+        type: z.literal("visibility-set"),
+        path,
+        visibility: z.enum(["full", "summary"]),
+        by: z.enum(["model", "call", "choice", "caller", "history"]),
+        timestamp: timestamp.optional(),
+      }),
+      z.object({
+        type: z.literal("tools-injected"),
+        sectionKey: path,
+        toolNames: z.array(text),
+        timestamp,
+        callId: text.optional(),
+      }),
+      z.object({
+        type: z.literal("thread-started"),
+        adapter: text,
+        strategy: text,
+        role: z.enum(["system", "user"]),
+        timestamp,
+      }),
+      z.object({
+        type: z.literal("item-added"),
+        item: z.custom<Item>(
+          (value) => itemFields.safeParse(value).success,
+          "is not an item of a conversation",
+        ),
+        wrapped: text.optional(),
+        loaded: z.array(text).optional(),
+      }),
+    ]),
+  ),
+});

@@ -1,17 +1,10 @@
-/** The strategies by which sections reach a model, and the choice among them. */
 import { Fault } from "../turn/fault.ts";
 import type { KindRule, Profile } from "../turn/profile.ts";
-import type { Fields } from "../turn/turn.ts";
-import type { Adapter } from "./adapter.ts";
-import type { Agent } from "./agent.ts";
-import { declarationOf } from "./lower.ts";
-import { isClosable, render, stateOf } from "./catalog.ts";
-import { headOverridesIn, type Session, threadIn } from "./session.ts";
 
 /**
  * How sections reach a model.
- * `eager`: all of them, whole. `native`: all tools, those of closed sections
- * marked as deferred. `wrap`: open tools and `call_tool`, never changing.
+ * `eager`: all sections, whole. `native`: the provider loads the deferred tools of
+ * closed sections. `wrap`: a fixed list of open tools, `read_section` and `call_tool`.
  * `append`: the list of tools grows. `restart`: it grows in a new conversation.
  */
 export const strategies = ["eager", "native", "wrap", "append", "restart"] as const;
@@ -19,50 +12,50 @@ export type Strategy = (typeof strategies)[number];
 
 /** The provider's handling of the tools of a request. */
 export type Capabilities = {
-  /** Whether the provider keeps tools that are marked as deferred out of the prompt until they are loaded. */
+  /** The provider keeps tools that are marked as deferred out of the prompt until they are loaded. */
   readonly deferred: boolean;
-  /** Whether tools stand in a cached prefix: changing them bills the whole conversation again. */
+  /** Tools are part of a cached prefix: changing them bills the whole conversation again. */
   readonly cachedTools: boolean;
   readonly maxTools: number;
-  /** How long the description of a tool may be. */
+  /** Longest description of a tool, in characters. */
   readonly maxDescription: number;
 };
 
-/** The facts that decide how tools reach a model after its conversation has begun. */
+/** The capabilities that decide the strategy. */
 export type ToolSupport = {
   readonly capabilities: Capabilities;
-  /** Whether tools can be added to a conversation under way; where not, opening a section with tools restarts it. */
+  /** Tools can be added to a running conversation. Otherwise opening a section with tools restarts it. */
   readonly supportsDynamicTools: boolean;
 };
 
-/** How much there is to disclose. */
+/** The size of closed sections and of the conversation. */
 export type Load = {
-  /** The number of tools of all sections. */
+  /** Number of tools in all sections. */
   readonly tools: number;
-  /** The number of those in closed sections. */
+  /** Number of tools in closed sections. */
   readonly closedTools: number;
-  /** The length of their definitions and of the texts of their sections. */
+  /** Length of the definitions and texts of closed sections. */
   readonly bytes: number;
-  /** The length of the conversation so far. */
+  /** Length of the conversation. */
   readonly history: number;
 };
 
-/** A cached prefix that is lost costs 1.25 for each token instead of 0.1. */
+/** A token behind a lost cached prefix costs 1.25 instead of 0.1. */
 const REWRITE_COST = 1.15;
 
-/** The strategy that opens closed sections at the least cost. Which sections are closed is not decided here. */
+/** The strategy that opens closed sections at the least cost. */
 export function chooseStrategy(on: ToolSupport, load: Load): Exclude<Strategy, "eager"> {
   const { capabilities: can, supportsDynamicTools } = on;
   const growing = supportsDynamicTools ? "append" : "restart";
-  // Without tools to open the list stays as it is, and a text needs no other loader.
+  // Closed sections without tools never change the list.
   if (load.closedTools === 0) return growing;
   if (can.deferred && supportsDynamicTools) return "native";
-  // One place is the loader's.
+  // The loader takes one place of the list.
   if (load.tools >= can.maxTools) return "wrap";
   return !can.cachedTools || load.history * REWRITE_COST < load.bytes ? growing : "wrap";
 }
 
-/** The asked strategy as far as an adapter has it: where tools are fixed, `append` is `restart`. */
+/** Replaces `append` by `restart` if tools are fixed. Throws a Fault for `native` without a loader. */
 export function supported(asked: Strategy, on: ToolSupport, adapter: string): Strategy {
   if (asked === "append" && !on.supportsDynamicTools) return "restart";
   if (asked === "native" && !on.capabilities.deferred)
@@ -79,56 +72,11 @@ export function toolSupportOf({ tools }: Profile, search: KindRule): ToolSupport
   return {
     supportsDynamicTools: declares === "turn",
     capabilities: {
-      // Tools that were loaded come with the result of a search.
+      // The result of a search brings loaded tools.
       deferred: deferred && search === "native",
       cachedTools: cached,
       maxTools: max,
       maxDescription: descriptions,
     },
-  };
-}
-
-type StrategyQuestion = {
-  readonly agent: Pick<Agent<never, unknown>, "catalog">;
-  readonly params: Fields;
-  readonly adapter: Adapter;
-  readonly session: Session;
-  readonly asked: Strategy | "auto";
-};
-
-/**
- * The strategy of a run. A conversation under way keeps its own, because another
- * would send all of it anew. `eager` shows every section whole, so unless it is
- * asked for it needs a set in which no section can be closed.
- */
-export function planStrategy(question: StrategyQuestion): Strategy {
-  const { agent, adapter, session, asked } = question;
-  if (asked !== "auto") return supported(asked, adapter, adapter.name);
-  const thread = threadIn(session.events);
-  const kept = strategies.find((one) => one === thread?.strategy) ?? "eager";
-  const isKept = kept !== "eager" && thread?.adapter === adapter.name;
-  if (isKept && (kept !== "native" || adapter.capabilities.deferred))
-    return supported(kept, adapter, adapter.name);
-  const { overrides } = session;
-  const mayClose = agent.catalog.nodes.some((node) => isClosable(node, overrides));
-  return mayClose ? chooseStrategy(adapter, loadOf(question)) : "eager";
-}
-
-/** The size of closed sections and of the conversation. */
-function loadOf({ agent, params, session }: StrategyQuestion): Load {
-  const { catalog } = agent;
-  const scope = { params, session };
-  const overrides = headOverridesIn(session.events);
-  const closed = render(catalog, stateOf(scope, overrides), "");
-  const whole = render(catalog, stateOf(scope, overrides, true), "");
-  const known = new Set(closed.tools);
-  const tools = whole.tools.filter((tool) => !known.has(tool));
-  const definitions = JSON.stringify(tools.map(declarationOf)).length;
-  const texts = Math.max(0, whole.text.length - closed.text.length);
-  return {
-    tools: whole.tools.length,
-    closedTools: tools.length,
-    bytes: definitions + texts,
-    history: JSON.stringify(session.items).length,
   };
 }

@@ -5,6 +5,7 @@ import { chat } from "./chat/chat.ts";
 import type { Dialect, DoorDialect, UpstreamDialect } from "./dialect.ts";
 import { messages } from "./messages/messages.ts";
 import { responses } from "./responses/responses.ts";
+import { clientToolSearch } from "./responses/tool-search.ts";
 
 /** The dialects that a gateway serves, as doors and as upstreams. */
 export type DialectRegistry = {
@@ -44,6 +45,12 @@ export function dialectRegistry(more: readonly Dialect[] = []): DialectRegistry 
 }
 
 export const builtinDialects: DialectRegistry = dialectRegistry();
+
+/** The dialect whose parameters and items an upstream with a protocol of its own takes. */
+export const standIns = { codex: responses, scripted: chat, agent: responses } as const;
+
+/** The form of a search for tools that the client runs, for code that serves every dialect. */
+export const toolSearch = clientToolSearch;
 
 /**
  * What a configuration may name already although nothing serves it yet, and the

@@ -1,6 +1,5 @@
 import type { Dialect } from "../../dialects/dialect.ts";
-import { builtinDialects } from "../../dialects/registry.ts";
-import { responses } from "../../dialects/responses/responses.ts";
+import { builtinDialects, standIns } from "../../dialects/registry.ts";
 import type { Adapter, ModelRequest } from "../adapter.ts";
 import { toolSupportOf } from "../strategy.ts";
 import { normalizeStream } from "../../stream/normalize.ts";
@@ -42,7 +41,8 @@ export function upstreamAdapter(upstream: Upstream, model: string, parts: Adapte
 }
 
 /** The dialect of a conversation that an upstream needs the least change for. */
-const dialectFor = ({ dialect }: Profile): Dialect => builtinDialects.get(dialect) ?? responses;
+const dialectFor = ({ dialect }: Profile): Dialect =>
+  builtinDialects.get(dialect) ?? standIns.agent;
 
 function turnOf(request: ModelRequest, model: string, profile: Profile): Turn {
   const { name: dialect, traits } = dialectFor(profile);

@@ -1,12 +1,6 @@
 import { keyIn, unwrapCall } from "../../agent/loader.ts";
-import { readSection } from "../../agent/catalog.ts";
-import {
-  currentState,
-  type Disclosure,
-  readingText,
-  violationOf,
-  violationText,
-} from "../../agent/lower.ts";
+import { readingText, readSection } from "../../agent/catalog.ts";
+import { currentState, type Disclosure, violationOf, violationText } from "../../agent/lower.ts";
 import type { OpenedBy, VisibilitySet } from "../../agent/session.ts";
 import { nearest } from "../../diagnostics/nearest.ts";
 import { fullName, identityKey } from "../../tools/names/identity.ts";

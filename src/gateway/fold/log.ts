@@ -4,8 +4,8 @@ import { isByModel } from "../../turn/item.ts";
 import { clientName } from "../../turn/names.ts";
 import { itemPlace } from "../../turn/path.ts";
 import { type ItemAdded, type OpenedBy, Session } from "../../agent/session.ts";
-import { readSection, stateOf } from "../../agent/catalog.ts";
-import { readingText } from "../../agent/lower.ts";
+import { readingText, readSection, stateOf } from "../../agent/catalog.ts";
+
 import { type HiddenExchange, readSeal } from "../../turn/seal.ts";
 import type { Call, Item, Result, Turn } from "../../turn/turn.ts";
 import { openedIn } from "./call-id.ts";

@@ -1,4 +1,4 @@
-import { responses } from "../../dialects/responses/responses.ts";
+import { standIns } from "../../dialects/registry.ts";
 import type { Source } from "../../stream/flow.ts";
 import { type Clock, until } from "../../turn/clock.ts";
 import type { TurnEvent } from "../../turn/event.ts";
@@ -74,7 +74,7 @@ export function codexUpstream(options: CodexOptions): Upstream {
     name: options.name,
     profile,
     // It takes and gives the items of that dialect, and blames its fields.
-    traits: responses.traits,
+    traits: standIns.codex.traits,
     prepare(turn, { model, profile: modelProfile }) {
       const request = writeCodexRequest(turn, model, modelProfile);
       return {

@@ -1,5 +1,5 @@
 import { append } from "../../turn/append.ts";
-import { responses } from "../../dialects/responses/responses.ts";
+import { standIns } from "../../dialects/registry.ts";
 import { writeExtra, writeParams } from "../../dialects/shared/params.ts";
 import { fieldsOf, filledText, listOf } from "../../dialects/shared/loose.ts";
 import type { Decision } from "../../turn/decision.ts";
@@ -59,7 +59,7 @@ export function writeCodexRequest(
   name: string,
   profile: Profile,
 ): CodexRequest {
-  const { fields, decisions } = writeParams(turn, responses, profile);
+  const { fields, decisions } = writeParams(turn, standIns.codex, profile);
   requireMatch(turn);
   const { model, effort } = readModel(name);
   const { items, base } = writeHistory(turn, decisions);

@@ -1,5 +1,4 @@
-import type { DialectRegistry } from "../../dialects/registry.ts";
-import { chat } from "../../dialects/chat/chat.ts";
+import { type DialectRegistry, standIns } from "../../dialects/registry.ts";
 import { writeParams } from "../../dialects/shared/params.ts";
 import type { Source } from "../../stream/flow.ts";
 import type { Clock, NewId } from "../../turn/clock.ts";
@@ -51,7 +50,7 @@ export function scriptedUpstream(options: ScriptedOptions): ScriptedUpstream {
     name,
     profile,
     prepare: (turn, { model, profile: modelProfile }) => ({
-      decisions: writeParams(turn, chat, modelProfile).decisions,
+      decisions: writeParams(turn, standIns.scripted, modelProfile).decisions,
       open({ requestId }) {
         const position = script.sequence === "requests" ? asked : modelTurns(turn.items);
         asked++;
